@@ -1,1 +1,37 @@
-//! model
+//! The plain data every stage speaks: configuration, objects, rendered text, bundles, plans, events.
+//!
+//! Nothing here does I/O, knows an actor or waits for anything. Stages meet in these types and nowhere else.
+
+pub mod agent_api;
+pub mod bundle;
+pub mod config;
+pub mod crd;
+pub mod diagnostic;
+pub mod digest;
+pub mod event;
+pub mod fleet;
+pub mod generation;
+pub mod layout;
+pub mod object;
+pub mod operation;
+pub mod pipeline;
+pub mod secret;
+pub mod store;
+pub mod text;
+pub mod version;
+
+pub use agent_api::Epoch;
+pub use bundle::{Bundle, BundleFile, FileKey, FileKind};
+pub use config::ActiveConfig;
+pub use crd::{HAProxyTemplateConfig, HAProxyTemplateConfigSpec};
+pub use diagnostic::{Diagnostic, Severity};
+pub use digest::Digest;
+pub use event::Event;
+pub use fleet::{Capabilities, Fleet, HaproxyPod, Transport};
+pub use generation::Generation;
+pub use layout::Layout;
+pub use object::{Object, ObjectRef};
+pub use operation::Operation;
+pub use store::{Snapshot, Snapshots};
+pub use text::Text;
+pub use version::HaproxyVersion;

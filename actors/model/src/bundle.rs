@@ -1,0 +1,137 @@
+//! Everything a HAProxy needs of one generation: haproxy.cfg and the files it names.
+
+use crate::{digest::Digest, text::Text};
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// What a file is to HAProxy, which decides how values in it are encoded and where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FileKind {
+    /// haproxy.cfg.
+    Config,
+    /// A map or ACL file.
+    Map,
+    /// A certificate with its key, or a CA.
+    Certificate,
+    /// A crt-list.
+    CrtList,
+    /// Error pages and anything else.
+    General,
+}
+
+/// A file's kind and name, unique in a bundle.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct FileKey {
+    /// What it is.
+    pub kind: FileKind,
+    /// Its name in the configuration (`host.map`), empty for haproxy.cfg.
+    pub name: Arc<str>,
+}
+
+/// One rendered file.
+#[derive(Clone, Debug)]
+pub struct BundleFile {
+    /// Kind and name.
+    pub key: FileKey,
+    /// As haproxy.cfg names it: relative with the agent, absolute with the Data Plane API.
+    pub path: Arc<str>,
+    /// Its content.
+    pub text: Text,
+    /// Of its content.
+    pub digest: Digest,
+}
+
+/// haproxy.cfg and its files. Cheap to clone; equal bundles have equal digests.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// haproxy.cfg.
+    pub config: Arc<BundleFile>,
+    /// All other files by path.
+    pub files: BTreeMap<Arc<str>, Arc<BundleFile>>,
+    /// Of all paths and contents.
+    pub digest: Digest,
+}
+
+impl FileKey {
+    /// The key of haproxy.cfg.
+    #[must_use]
+    pub fn config() -> Self {
+        Self { kind: FileKind::Config, name: "".into() }
+    }
+
+    /// The key of a named file.
+    #[must_use]
+    pub fn new(kind: FileKind, name: &str) -> Self {
+        Self { kind, name: name.into() }
+    }
+}
+
+impl std::fmt::Display for FileKey {
+    /// `haproxy.cfg`, `map host.map`, `certificate shop.pem`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self.kind {
+            FileKind::Config => return f.write_str("haproxy.cfg"),
+            FileKind::Map => "map",
+            FileKind::Certificate => "certificate",
+            FileKind::CrtList => "crt-list",
+            FileKind::General => "file",
+        };
+        write!(f, "{kind} {}", self.name)
+    }
+}
+
+impl BundleFile {
+    /// A file with its digest.
+    #[must_use]
+    pub fn new(key: FileKey, path: &str, text: Text) -> Self {
+        Self { key, path: path.into(), digest: text.digest(), text }
+    }
+}
+
+impl Bundle {
+    /// A bundle with its digest.
+    #[must_use]
+    pub fn new(config: BundleFile, files: impl IntoIterator<Item = BundleFile>) -> Self {
+        let files: BTreeMap<_, _> = files.into_iter().map(|f| (f.path.clone(), Arc::new(f))).collect();
+        let config = Arc::new(config);
+        let digest = digest_of(&config, &files);
+        Self { config, files, digest }
+    }
+
+    /// haproxy.cfg first, then the files by path.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<BundleFile>> {
+        std::iter::once(&self.config).chain(self.files.values())
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.all().map(|f| f.text.len()).sum()
+    }
+}
+
+/// Paths and content digests, in order: names are part of a bundle's identity.
+fn digest_of(config: &BundleFile, files: &BTreeMap<Arc<str>, Arc<BundleFile>>) -> Digest {
+    let pieces = std::iter::once(config).chain(files.values().map(AsRef::as_ref));
+    Digest::of_pieces(pieces.flat_map(|f| [f.path.as_bytes(), b"\0".as_slice(), f.digest.as_bytes()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> BundleFile {
+        BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n"))
+    }
+
+    #[test]
+    fn a_renamed_file_is_another_bundle() {
+        let file = |name: &str| {
+            BundleFile::new(FileKey::new(FileKind::Map, name), &format!("maps/{name}"), Text::plain("a b\n"))
+        };
+        let (a, b) = (Bundle::new(config(), [file("a")]), Bundle::new(config(), [file("b")]));
+        assert_ne!(a.digest, b.digest);
+        assert_eq!(a.digest, Bundle::new(config(), [file("a")]).digest);
+    }
+}

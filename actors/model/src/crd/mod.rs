@@ -1,0 +1,92 @@
+//! `HAProxyTemplateConfig`, the resource users write. The CRD's schema is generated from these types.
+//!
+//! Every field with a default has it here, so that all paths (API server, file, test) give the same.
+
+mod duration;
+mod settings;
+mod status;
+mod templates;
+mod tests_of_config;
+mod watched;
+
+pub use duration::Interval;
+pub use settings::*;
+use status::any_object;
+pub use status::{HAProxyTemplateConfigStatus};
+pub use templates::*;
+pub use tests_of_config::*;
+pub use watched::*;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What to watch, what to render from it, and where to deploy the result.
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "haproxy-haptic.org",
+    version = "v1alpha1",
+    kind = "HAProxyTemplateConfig",
+    plural = "haproxytemplateconfigs",
+    shortname = "htplcfg",
+    shortname = "haptpl",
+    namespaced,
+    status = "HAProxyTemplateConfigStatus",
+    derive = "PartialEq",
+    printcolumn(name = "Status", type_ = "string", json_path = ".status.validationStatus"),
+    printcolumn(name = "Generation", type_ = "integer", json_path = ".status.observedGeneration"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct HAProxyTemplateConfigSpec {
+    /// The Secret with the credentials of agent or Data Plane API.
+    pub credentials_secret_ref: SecretReference,
+    /// Which pods run HAProxy.
+    pub pod_selector: PodSelector,
+    /// Ports, leader election, commentary.
+    #[serde(default)]
+    pub controller: ControllerSpec,
+    /// Log level.
+    #[serde(default)]
+    pub logging: LoggingSpec,
+    /// How pods are reached and changed.
+    #[serde(default)]
+    pub dataplane: DataplaneSpec,
+    /// How changes are gathered before a render.
+    #[serde(default)]
+    pub debounce: DebounceSpec,
+    /// Engine and user variables.
+    #[serde(default)]
+    pub templating_settings: TemplatingSettings,
+    /// What to watch, by the name it has in templates.
+    #[serde(default)]
+    pub watched_resources: BTreeMap<String, WatchedResource>,
+    /// Fields to drop from watched objects; by default those that are large and of no use to a template.
+    #[serde(default = "watched::default_ignore_fields")]
+    pub watched_resources_ignore_fields: Vec<String>,
+    /// Built-in template libraries to start from.
+    #[serde(default)]
+    pub libraries: Vec<String>,
+    /// haproxy.cfg.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub haproxy_config: Option<TemplateSource>,
+    /// Partials, by name.
+    #[serde(default)]
+    pub template_snippets: BTreeMap<String, TemplateSource>,
+    /// Map files, by file name.
+    #[serde(default)]
+    pub maps: BTreeMap<String, TemplateSource>,
+    /// Error pages and other files, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, FileSource>,
+    /// Certificates, by file name.
+    #[serde(default)]
+    pub ssl_certificates: BTreeMap<String, TemplateSource>,
+    /// crt-lists, by file name.
+    #[serde(default)]
+    pub crt_lists: BTreeMap<String, TemplateSource>,
+    /// Tests of this configuration, by name.
+    #[serde(default)]
+    pub validation_tests: BTreeMap<String, ValidationTest>,
+}

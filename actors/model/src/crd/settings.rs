@@ -1,0 +1,191 @@
+//! Settings of the controller itself.
+
+use super::Interval;
+use crate::fleet::Transport;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Names a Secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretReference {
+    /// Its name. Keys: `dataplane_username`, `dataplane_password`.
+    pub name: String,
+    /// Its namespace; the configuration's when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+}
+
+/// Selects pods in the controller's namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PodSelector {
+    /// Labels that a pod must all have; at least one.
+    pub match_labels: BTreeMap<String, String>,
+}
+
+/// Ports, leader election and commentary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ControllerSpec {
+    /// `/healthz`, `/readyz`, `/livez`.
+    pub healthz_port: u16,
+    /// `/metrics`.
+    pub metrics_port: u16,
+    /// `/debug`, on loopback unless told otherwise.
+    pub debug_port: u16,
+    /// The admission webhook.
+    pub webhook_port: u16,
+    /// Who deploys.
+    pub leader_election: LeaderElectionSpec,
+    /// One line for everything that happens.
+    pub event_commentator: EventCommentatorSpec,
+}
+
+/// Leader election between replicas.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LeaderElectionSpec {
+    /// Without it, this replica deploys always: run one only.
+    pub enabled: bool,
+    /// Name of the Lease.
+    pub lease_name: String,
+    /// How long a lease is valid without being renewed.
+    pub lease_duration: Interval,
+    /// A leader that could not renew for this long steps down.
+    pub renew_deadline: Interval,
+    /// Pause between attempts.
+    pub retry_period: Interval,
+}
+
+/// The commentary's memory and level.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EventCommentatorSpec {
+    /// Off: nothing is said, everything works.
+    pub enabled: bool,
+    /// Events kept for `/debug`.
+    pub buffer_size: usize,
+    /// trace, debug, info, warn or error.
+    pub log_level: String,
+}
+
+/// Logs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LoggingSpec {
+    /// TRACE, DEBUG, INFO, WARN or ERROR; changes take effect at once.
+    pub level: String,
+}
+
+/// How pods are reached and changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DataplaneSpec {
+    /// `agent` or `dataplaneapi`.
+    pub transport: Transport,
+    /// Port of agent or Data Plane API on each pod.
+    pub port: u16,
+    /// http or https.
+    pub scheme: Scheme,
+    /// PEM certificates that sign the pods' ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_bundle: Option<String>,
+    /// Least time between two reloads of a pod; changes without a reload never wait for it.
+    pub min_deployment_interval: Interval,
+    /// How often a pod is compared with what it should run.
+    pub drift_prevention_interval: Interval,
+    /// Longest time one deployment to one pod may take.
+    pub deployment_timeout: Interval,
+    /// Where map files lie.
+    pub maps_dir: String,
+    /// Where certificates lie.
+    pub ssl_certs_dir: String,
+    /// Where other files lie.
+    pub general_storage_dir: String,
+    /// Where haproxy.cfg lies.
+    pub config_file: String,
+}
+
+/// http or https.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// Plain.
+    #[default]
+    Http,
+    /// TLS.
+    Https,
+}
+
+/// How changes are gathered before a render. An isolated change never waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DebounceSpec {
+    /// In a stream of changes, render after this much silence.
+    pub quiet: Interval,
+    /// Or when the oldest change is this old.
+    pub max_wait: Interval,
+}
+
+impl Default for ControllerSpec {
+    fn default() -> Self {
+        Self {
+            healthz_port: 8080,
+            metrics_port: 9090,
+            debug_port: 6060,
+            webhook_port: 9443,
+            leader_election: LeaderElectionSpec::default(),
+            event_commentator: EventCommentatorSpec::default(),
+        }
+    }
+}
+
+impl Default for LeaderElectionSpec {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            lease_name: "haptic-leader".into(),
+            lease_duration: "15s".into(),
+            renew_deadline: "10s".into(),
+            retry_period: "2s".into(),
+        }
+    }
+}
+
+impl Default for EventCommentatorSpec {
+    fn default() -> Self {
+        Self { enabled: true, buffer_size: 1000, log_level: "info".into() }
+    }
+}
+
+impl Default for LoggingSpec {
+    fn default() -> Self {
+        Self { level: "INFO".into() }
+    }
+}
+
+impl Default for DataplaneSpec {
+    fn default() -> Self {
+        Self {
+            transport: Transport::Agent,
+            port: 5555,
+            scheme: Scheme::Http,
+            ca_bundle: None,
+            min_deployment_interval: "2s".into(),
+            drift_prevention_interval: "60s".into(),
+            deployment_timeout: "30s".into(),
+            maps_dir: "/etc/haproxy/maps".into(),
+            ssl_certs_dir: "/etc/haproxy/ssl".into(),
+            general_storage_dir: "/etc/haproxy/general".into(),
+            config_file: "/etc/haproxy/haproxy.cfg".into(),
+        }
+    }
+}
+
+impl Default for DebounceSpec {
+    fn default() -> Self {
+        Self { quiet: "5ms".into(), max_wait: "50ms".into() }
+    }
+}

@@ -1,0 +1,229 @@
+//! What happens, told by every stage to whoever observes: commentary, metrics, event history, status.
+//!
+//! Events carry conclusions, never state: an observer that misses one loses a line, nothing else.
+
+use crate::{
+    bundle::FileKey, diagnostic::Diagnostic, digest::Digest, generation::Generation, object::ObjectRef,
+    pipeline::Cause,
+};
+use std::{sync::Arc, time::Duration};
+
+/// One happening.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A configuration is in force.
+    ConfigAccepted {
+        /// `namespace/name`.
+        name: Arc<str>,
+        /// Its number in this process.
+        revision: u64,
+    },
+    /// A configuration was refused; the one before stays in force.
+    ConfigRejected {
+        /// `namespace/name`.
+        name: Arc<str>,
+        /// Everything that is wrong with it.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// The configuration in force was deleted; it stays in force.
+    ConfigDeleted {
+        /// `namespace/name`.
+        name: Arc<str>,
+    },
+    /// The credentials changed.
+    CredentialsChanged,
+    /// A store has read its initial list to the end.
+    StoreSynced {
+        /// The watched resource's name.
+        resource: Arc<str>,
+        /// Objects in it.
+        objects: usize,
+    },
+    /// A store's size, after it changed.
+    StoreSize {
+        /// The watched resource's name.
+        resource: Arc<str>,
+        /// Objects in it.
+        objects: usize,
+    },
+    /// A watch failed and is tried again.
+    WatchFailed {
+        /// The watched resource's name.
+        resource: Arc<str>,
+        /// What the API server said, and what to do.
+        message: String,
+    },
+    /// An object could not be read and is left out.
+    ObjectMalformed {
+        /// Which.
+        object: Arc<ObjectRef>,
+        /// Why.
+        message: String,
+    },
+    /// A reconcile begins.
+    ReconcileStarted {
+        /// Its number.
+        generation: Generation,
+        /// Why.
+        cause: Cause,
+    },
+    /// A render is done.
+    Rendered {
+        /// Its number.
+        generation: Generation,
+        /// Bytes of all files.
+        bytes: usize,
+        /// Files.
+        files: usize,
+        /// Of the bundle.
+        digest: Digest,
+        /// How long it took.
+        took: Duration,
+    },
+    /// A render failed; the last good bundle stays.
+    RenderFailed {
+        /// Its number.
+        generation: Generation,
+        /// Why.
+        diagnostics: Vec<Diagnostic>,
+    },
+    /// A bundle passed.
+    Validated {
+        /// Its number.
+        generation: Generation,
+        /// How long the checks took.
+        took: Duration,
+        /// Whether the answer was known already.
+        cached: bool,
+    },
+    /// A bundle was refused; the last good one stays.
+    ValidationFailed {
+        /// Its number.
+        generation: Generation,
+        /// Why.
+        diagnostics: Vec<Diagnostic>,
+        /// How long the checks took.
+        took: Duration,
+    },
+    /// A stage gave a warning that holds nothing back.
+    Warned {
+        /// Its number.
+        generation: Generation,
+        /// What.
+        diagnostic: Diagnostic,
+    },
+    /// A HAProxy pod was found.
+    PodDiscovered {
+        /// `namespace/name`.
+        pod: Arc<str>,
+    },
+    /// A HAProxy pod is gone.
+    PodGone {
+        /// `namespace/name`.
+        pod: Arc<str>,
+    },
+    /// A pod runs a generation.
+    Deployed {
+        /// Its number.
+        generation: Generation,
+        /// `namespace/name`.
+        pod: Arc<str>,
+        /// Why a reload was needed; `None`: runtime only, or nothing to do.
+        reload: Option<String>,
+        /// Runtime operations sent.
+        operations: usize,
+        /// Files written.
+        files: usize,
+        /// From the first call to the acknowledgement.
+        took: Duration,
+        /// From the first change seen to the acknowledgement.
+        lag: Duration,
+    },
+    /// A pod could not be brought to a generation; it is tried again.
+    DeployFailed {
+        /// Its number.
+        generation: Generation,
+        /// `namespace/name`.
+        pod: Arc<str>,
+        /// Why, in HAProxy's words where they are known.
+        message: String,
+        /// When it is tried again.
+        retry_in: Duration,
+    },
+    /// A pod does not run what it was brought to: somebody else changed it.
+    DriftFound {
+        /// `namespace/name`.
+        pod: Arc<str>,
+        /// What differs.
+        what: String,
+    },
+    /// A file could not be attributed or shown; used by observers only.
+    FileChanged {
+        /// Its number.
+        generation: Generation,
+        /// Which file.
+        file: FileKey,
+    },
+    /// An actor failed and runs again.
+    ActorRestarted {
+        /// Its name.
+        actor: Arc<str>,
+        /// The panic.
+        reason: String,
+        /// How often so far.
+        restarts: u32,
+    },
+    /// This process began or ceased to lead.
+    LeadershipChanged {
+        /// Whether it leads now.
+        leads: bool,
+    },
+}
+
+impl Event {
+    /// The event's name, for counting and filtering.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::ConfigAccepted { .. } => "ConfigAccepted",
+            Self::ConfigRejected { .. } => "ConfigRejected",
+            Self::ConfigDeleted { .. } => "ConfigDeleted",
+            Self::CredentialsChanged => "CredentialsChanged",
+            Self::StoreSynced { .. } => "StoreSynced",
+            Self::StoreSize { .. } => "StoreSize",
+            Self::WatchFailed { .. } => "WatchFailed",
+            Self::ObjectMalformed { .. } => "ObjectMalformed",
+            Self::ReconcileStarted { .. } => "ReconcileStarted",
+            Self::Rendered { .. } => "Rendered",
+            Self::RenderFailed { .. } => "RenderFailed",
+            Self::Validated { .. } => "Validated",
+            Self::ValidationFailed { .. } => "ValidationFailed",
+            Self::Warned { .. } => "Warned",
+            Self::PodDiscovered { .. } => "PodDiscovered",
+            Self::PodGone { .. } => "PodGone",
+            Self::Deployed { .. } => "Deployed",
+            Self::DeployFailed { .. } => "DeployFailed",
+            Self::DriftFound { .. } => "DriftFound",
+            Self::FileChanged { .. } => "FileChanged",
+            Self::ActorRestarted { .. } => "ActorRestarted",
+            Self::LeadershipChanged { .. } => "LeadershipChanged",
+        }
+    }
+
+    /// The generation it belongs to, if any.
+    #[must_use]
+    pub fn generation(&self) -> Option<Generation> {
+        match self {
+            Self::ReconcileStarted { generation, .. }
+            | Self::Rendered { generation, .. }
+            | Self::RenderFailed { generation, .. }
+            | Self::Validated { generation, .. }
+            | Self::ValidationFailed { generation, .. }
+            | Self::Warned { generation, .. }
+            | Self::Deployed { generation, .. }
+            | Self::DeployFailed { generation, .. }
+            | Self::FileChanged { generation, .. } => Some(*generation),
+            _ => None,
+        }
+    }
+}

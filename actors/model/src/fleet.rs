@@ -1,0 +1,77 @@
+//! The HAProxy pods and what they can do.
+
+use crate::version::HaproxyVersion;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{net::IpAddr, sync::Arc};
+
+/// How a pod is reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Transport {
+    /// Our own agent beside HAProxy.
+    #[default]
+    #[serde(rename = "agent")]
+    Agent,
+    /// HAProxy's Data Plane API.
+    #[serde(rename = "dataplaneapi")]
+    DataPlaneApi,
+}
+
+/// A discovered HAProxy pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct HaproxyPod {
+    /// The pod's namespace.
+    pub namespace: Arc<str>,
+    /// The pod's name.
+    pub name: Arc<str>,
+    /// A pod that comes back under its name is another pod.
+    pub uid: Arc<str>,
+    /// Where its agent or Data Plane API listens.
+    pub address: IpAddr,
+    /// The port of it.
+    pub port: u16,
+}
+
+impl std::fmt::Display for HaproxyPod {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// What can be changed on a pod, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Capabilities {
+    /// HAProxy's version.
+    pub version: HaproxyVersion,
+    /// `add backend`, `publish backend`: HAProxy 3.4 and later.
+    pub dynamic_backends: bool,
+}
+
+impl Capabilities {
+    /// What HAProxy of `version` can do through the agent.
+    #[must_use]
+    pub fn of(version: HaproxyVersion) -> Self {
+        Self { version, dynamic_backends: version >= HaproxyVersion::new(3, 4) }
+    }
+
+    /// What both can do.
+    #[must_use]
+    pub fn common(self, other: Self) -> Self {
+        Self {
+            version: self.version.min(other.version),
+            dynamic_backends: self.dynamic_backends && other.dynamic_backends,
+        }
+    }
+}
+
+/// The fleet as templates see it: sorted pods, their versions, and what all of them can do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Fleet {
+    /// Sorted by namespace and name.
+    pub pods: Vec<HaproxyPod>,
+    /// Every version in the fleet, once, sorted. Empty until a pod has answered.
+    pub versions: Vec<HaproxyVersion>,
+    /// `None` until a pod has answered.
+    pub common: Option<Capabilities>,
+}

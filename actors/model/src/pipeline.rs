@@ -1,0 +1,103 @@
+//! What the stages hand to one another.
+
+use crate::{
+    agent_api::{Epoch, Running},
+    bundle::Bundle,
+    config::ActiveConfig,
+    diagnostic::Diagnostic,
+    fleet::Capabilities,
+    generation::Generation,
+    object::ObjectRef,
+};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Why a reconcile happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cause {
+    /// Objects created since the last reconcile.
+    pub created: usize,
+    /// Objects modified.
+    pub modified: usize,
+    /// Objects deleted.
+    pub deleted: usize,
+    /// One of them, for the commentary.
+    pub example: Option<Arc<ObjectRef>>,
+    /// The configuration or the fleet changed, or this is the first time.
+    pub other: Option<&'static str>,
+}
+
+/// One order to render.
+#[derive(Clone, Debug)]
+pub struct Reconcile {
+    /// Its number.
+    pub generation: Generation,
+    /// Why.
+    pub cause: Cause,
+    /// When the first of its changes was seen.
+    pub triggered: Instant,
+}
+
+/// A finished render.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    /// What it answers.
+    pub reconcile: Reconcile,
+    /// The configuration it was rendered from.
+    pub config: Arc<ActiveConfig>,
+    /// The result.
+    pub bundle: Bundle,
+    /// How long rendering took.
+    pub took: Duration,
+    /// Worth telling, but nothing is held back.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A bundle that HAProxy's own checker accepted.
+#[derive(Clone, Debug)]
+pub struct Validated {
+    /// What was checked.
+    pub rendered: Arc<Rendered>,
+    /// How long the check took, 0 when it was known already.
+    pub took: Duration,
+    /// HAProxy's warnings.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Validated {
+    /// Its generation.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.rendered.reconcile.generation
+    }
+
+    /// Its bundle.
+    #[must_use]
+    pub fn bundle(&self) -> &Bundle {
+        &self.rendered.bundle
+    }
+}
+
+/// Whether this process leads, and since which change of hands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leadership {
+    /// Only the leader deploys.
+    pub leads: bool,
+    /// Sent with every order to an agent.
+    pub epoch: Epoch,
+}
+
+/// What is known of one pod.
+#[derive(Clone, Debug, Default)]
+pub struct PodState {
+    /// What it can do; `None` until it has answered.
+    pub capabilities: Option<Capabilities>,
+    /// What it runs, as it said last.
+    pub running: Option<Running>,
+    /// The newest generation it acknowledged.
+    pub deployed: Option<Generation>,
+    /// Why the last attempt failed, if it did.
+    pub last_error: Option<String>,
+}

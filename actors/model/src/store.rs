@@ -1,0 +1,332 @@
+//! Snapshots of watched objects: persistent maps, so that one costs nothing to take and never changes under a reader.
+//!
+//! The watch stage writes new snapshots; everything else reads. Iteration order is always namespace, name.
+
+use crate::object::{Object, ObjectRef};
+use imbl::OrdMap;
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+/// The values of an object's `indexBy` paths, in their order.
+pub type Key = Arc<[Arc<str>]>;
+
+/// Namespace and name.
+type Name = (Arc<str>, Arc<str>);
+
+/// Fetches an object that an on-demand store only knows by reference.
+pub trait FetchObject: Send + Sync + fmt::Debug {
+    /// The object's current version. May block: called from render threads only.
+    ///
+    /// # Errors
+    /// A sentence naming the object and what the API server said. `Ok(None)`: it is gone.
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String>;
+}
+
+/// One watched resource's objects at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// Objects with the key they are indexed under.
+    objects: OrdMap<Name, Entry>,
+    /// Members of each full key.
+    buckets: OrdMap<Key, OrdMap<Name, ()>>,
+    /// Version of every key and key prefix that has members; what a recorded read compares.
+    versions: OrdMap<Key, u64>,
+    /// Grows with each change.
+    version: u64,
+    /// Whether the initial list was read to its end.
+    synced: bool,
+    /// Set for on-demand stores, whose entries hold no JSON.
+    fetch: Option<Arc<dyn FetchObject>>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    object: Arc<Object>,
+    key: Key,
+}
+
+/// What one change did to a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The object is new.
+    Created,
+    /// Its bytes or its key changed.
+    Modified,
+    /// It is gone.
+    Deleted,
+    /// Same bytes, same key: nothing to do.
+    Unchanged,
+}
+
+/// All stores at one moment, by the name they have under `watchedResources`.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshots {
+    stores: Arc<BTreeMap<Arc<str>, Arc<Snapshot>>>,
+}
+
+impl Snapshot {
+    /// An empty store that keeps objects in full.
+    #[must_use]
+    pub fn full() -> Self {
+        Self::default()
+    }
+
+    /// An empty store that keeps references and asks `fetch` for objects.
+    #[must_use]
+    pub fn on_demand(fetch: Arc<dyn FetchObject>) -> Self {
+        Self { fetch: Some(fetch), ..Self::default() }
+    }
+
+    /// Puts `object` under `key` and takes it from the key it had before.
+    /// Its version is set to this store's next one.
+    pub fn apply(&mut self, mut object: Object, key: Key) -> Change {
+        let name = name_of(&object.reference);
+        let change = match self.objects.get(&name) {
+            Some(old) if old.key == key && self.same_content(&old.object, &object) => return Change::Unchanged,
+            Some(old) => {
+                let old = old.key.clone();
+                self.leave(&name, &old);
+                Change::Modified
+            }
+            None => Change::Created,
+        };
+        self.version += 1;
+        object.version = self.version;
+        self.buckets.entry(key.clone()).or_default().insert(name.clone(), ());
+        self.touch(&key);
+        self.objects.insert(name, Entry { object: Arc::new(object), key });
+        change
+    }
+
+    /// Takes the object out.
+    pub fn remove(&mut self, reference: &ObjectRef) -> Change {
+        let name = name_of(reference);
+        let Some(entry) = self.objects.remove(&name) else { return Change::Unchanged };
+        self.version += 1;
+        self.leave(&name, &entry.key);
+        Change::Deleted
+    }
+
+    /// Declares the initial list complete.
+    pub fn set_synced(&mut self) {
+        self.synced = true;
+    }
+
+    /// Whether the initial list was read to its end.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.synced
+    }
+
+    /// Grows with each change of the store.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Whether objects are fetched when read.
+    #[must_use]
+    pub fn is_on_demand(&self) -> bool {
+        self.fetch.is_some()
+    }
+
+    /// Bytes of JSON held.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.objects.values().map(|e| e.object.json.len()).sum()
+    }
+
+    /// All objects (references only, in an on-demand store), by namespace and name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Object>> {
+        self.objects.values().map(|e| &e.object)
+    }
+
+    /// The objects whose key starts with `prefix`; the full key is the fast case. By namespace and name within a key.
+    pub fn matching<'a>(&'a self, prefix: &'a [Arc<str>]) -> impl Iterator<Item = &'a Arc<Object>> {
+        let start: Key = prefix.into();
+        self.buckets
+            .range(start..)
+            .take_while(move |(key, _)| key.starts_with(prefix))
+            .flat_map(|(_, members)| members.keys())
+            .filter_map(|name| self.objects.get(name))
+            .map(|e| &e.object)
+    }
+
+    /// The object of that name.
+    #[must_use]
+    pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<Object>> {
+        self.objects.get(&(namespace.into(), name.into())).map(|e| &e.object)
+    }
+
+    /// The version of what [`Self::matching`] gives for `prefix`: differs whenever any of it changed; 0 while it is
+    /// empty. The empty prefix is the whole store.
+    #[must_use]
+    pub fn version_of(&self, prefix: &[Arc<str>]) -> u64 {
+        if prefix.is_empty() { self.version } else { self.versions.get(prefix).copied().unwrap_or(0) }
+    }
+
+    /// The object with its JSON: itself in a full store, fetched in an on-demand one.
+    ///
+    /// # Errors
+    /// A sentence naming the object and what the API server said.
+    pub fn load(&self, object: &Arc<Object>) -> Result<Option<Arc<Object>>, String> {
+        match &self.fetch {
+            None => Ok(Some(object.clone())),
+            Some(fetch) => fetch.fetch(&object.reference),
+        }
+    }
+
+    fn leave(&mut self, name: &Name, key: &Key) {
+        if let Some(members) = self.buckets.get_mut(key) {
+            members.remove(name);
+            if members.is_empty() {
+                self.buckets.remove(key);
+            }
+        }
+        self.touch(key);
+    }
+
+    /// Gives `key` and each prefix of it the current version, or none when nothing is left below it.
+    fn touch(&mut self, key: &Key) {
+        for length in 1..=key.len() {
+            let Some(prefix) = key.get(..length) else { return };
+            let start: Key = prefix.into();
+            let inhabited = self.buckets.range(start.clone()..).next().is_some_and(|(k, _)| k.starts_with(prefix));
+            if inhabited {
+                self.versions.insert(start, self.version);
+            } else {
+                self.versions.remove(&start);
+            }
+        }
+    }
+
+    /// On-demand entries hold no JSON: any event means a change there.
+    fn same_content(&self, old: &Object, new: &Object) -> bool {
+        self.fetch.is_none() && old.json == new.json
+    }
+}
+
+impl Snapshots {
+    /// All stores.
+    #[must_use]
+    pub fn new(stores: BTreeMap<Arc<str>, Arc<Snapshot>>) -> Self {
+        Self { stores: Arc::new(stores) }
+    }
+
+    /// The store of that name.
+    #[must_use]
+    pub fn get(&self, resource: &str) -> Option<&Arc<Snapshot>> {
+        self.stores.get(resource)
+    }
+
+    /// Names and stores.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<Snapshot>)> {
+        self.stores.iter()
+    }
+
+    /// The same stores with one replaced.
+    #[must_use]
+    pub fn with(&self, resource: Arc<str>, snapshot: Arc<Snapshot>) -> Self {
+        let mut stores = (*self.stores).clone();
+        stores.insert(resource, snapshot);
+        Self::new(stores)
+    }
+
+    /// Whether every one of `resources` has read its initial list to the end.
+    pub fn synced<'a>(&self, resources: impl IntoIterator<Item = &'a str>) -> bool {
+        resources.into_iter().all(|name| self.get(name).is_some_and(|s| s.is_synced()))
+    }
+}
+
+fn name_of(reference: &ObjectRef) -> Name {
+    (reference.namespace.clone(), reference.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(namespace: &str, name: &str, json: &str) -> Object {
+        Object {
+            reference: Arc::new(ObjectRef::new("endpoints", namespace, name)),
+            version: 0,
+            json: json.as_bytes().into(),
+        }
+    }
+
+    fn key(values: &[&str]) -> Key {
+        values.iter().map(|v| Arc::from(*v)).collect()
+    }
+
+    fn names(found: Vec<&Arc<Object>>) -> Vec<String> {
+        found.iter().map(|o| o.reference.name.to_string()).collect()
+    }
+
+    #[test]
+    fn deleting_one_object_of_a_shared_key_leaves_the_others() {
+        let mut store = Snapshot::full();
+        store.apply(object("a", "shop-1", "{}"), key(&["a", "shop"]));
+        store.apply(object("a", "shop-2", "{}"), key(&["a", "shop"]));
+        assert_eq!(store.remove(&ObjectRef::new("endpoints", "a", "shop-1")), Change::Deleted);
+        assert_eq!(names(store.matching(&key(&["a", "shop"])).collect()), ["shop-2"]);
+    }
+
+    #[test]
+    fn a_changed_key_leaves_no_stale_entry() {
+        let mut store = Snapshot::full();
+        store.apply(object("a", "x", "{}"), key(&["a", "old"]));
+        assert_eq!(store.apply(object("a", "x", "{}"), key(&["a", "new"])), Change::Modified);
+        assert_eq!(store.matching(&key(&["a", "old"])).count(), 0);
+        assert_eq!(store.version_of(&key(&["a", "old"])), 0);
+        assert_eq!(store.matching(&key(&["a"])).count(), 1);
+    }
+
+    #[test]
+    fn an_equal_object_is_no_change() {
+        let mut store = Snapshot::full();
+        store.apply(object("a", "x", "{}"), key(&["a"]));
+        let before = store.version();
+        assert_eq!(store.apply(object("a", "x", "{}"), key(&["a"])), Change::Unchanged);
+        assert_eq!(store.version(), before);
+    }
+
+    #[test]
+    fn a_prefix_changes_version_with_everything_below_it_and_with_nothing_else() {
+        let mut store = Snapshot::full();
+        store.apply(object("a", "x", "{}"), key(&["a", "x"]));
+        store.apply(object("b", "x", "{}"), key(&["b", "x"]));
+        let (a, b) = (store.version_of(&key(&["a"])), store.version_of(&key(&["b"])));
+        store.remove(&ObjectRef::new("endpoints", "a", "x"));
+        assert_ne!(store.version_of(&key(&["a"])), a);
+        assert_eq!(store.version_of(&key(&["b"])), b);
+    }
+
+    #[test]
+    fn iteration_is_by_namespace_and_name_whatever_came_first() {
+        let mut store = Snapshot::full();
+        for (ns, n) in [("b", "a"), ("a", "z"), ("a", "b")] {
+            store.apply(object(ns, n, "{}"), key(&[ns, n]));
+        }
+        assert_eq!(names(store.iter().collect()), ["b", "z", "a"]);
+    }
+
+    #[test]
+    fn a_snapshot_does_not_see_later_changes() {
+        let mut store = Snapshot::full();
+        store.apply(object("a", "x", "{}"), key(&["a"]));
+        let before = store.clone();
+        store.remove(&ObjectRef::new("endpoints", "a", "x"));
+        assert_eq!((before.len(), store.len()), (1, 0));
+    }
+}

@@ -1,0 +1,191 @@
+//! A rendered file as a list of shared pieces, each of which knows where its lines come from.
+//!
+//! Equal pieces are the same `Arc` from one generation to the next, so later stages look only at what changed.
+
+use crate::{digest::Digest, object::ObjectRef};
+use std::{fmt, sync::Arc};
+
+/// Where one line of a file comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The template's name: `haproxyConfig`, a snippet's or a file's name.
+    pub template: Arc<str>,
+    /// The line in that template, from 1.
+    pub line: u32,
+    /// The watched object that was being printed, if any.
+    pub object: Option<Arc<ObjectRef>>,
+}
+
+/// Origins of a fragment's lines, with names stored once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blame {
+    /// Template names that `lines` index.
+    pub templates: Vec<Arc<str>>,
+    /// Objects that `lines` index.
+    pub objects: Vec<Arc<ObjectRef>>,
+    /// One entry a line of the fragment.
+    pub lines: Vec<LineBlame>,
+}
+
+/// Where one line comes from, as indices into its [`Blame`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineBlame {
+    /// Index into [`Blame::templates`].
+    pub template: u16,
+    /// Index into [`Blame::objects`].
+    pub object: Option<u32>,
+    /// The template's line, from 1.
+    pub line: u32,
+}
+
+/// A piece of a file. Whole lines, except in opaque files.
+#[derive(Clone, Debug)]
+pub struct Fragment {
+    text: Arc<str>,
+    blame: Arc<Blame>,
+}
+
+/// A rendered file: fragments in order.
+#[derive(Clone, Debug, Default)]
+pub struct Text {
+    fragments: Arc<[Fragment]>,
+}
+
+impl Blame {
+    /// The origin of the `index`th line (from 0) of the fragment.
+    #[must_use]
+    pub fn origin(&self, index: usize) -> Option<Origin> {
+        let line = self.lines.get(index)?;
+        Some(Origin {
+            template: self.templates.get(usize::from(line.template))?.clone(),
+            line: line.line,
+            object: line.object.and_then(|o| self.objects.get(o as usize)).cloned(),
+        })
+    }
+}
+
+impl Fragment {
+    /// A piece of text with the origins of its lines.
+    #[must_use]
+    pub fn new(text: impl Into<Arc<str>>, blame: Arc<Blame>) -> Self {
+        Self { text: text.into(), blame }
+    }
+
+    /// The characters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The origins of its lines.
+    #[must_use]
+    pub fn blame(&self) -> &Arc<Blame> {
+        &self.blame
+    }
+
+    /// Whether both are the same piece in memory, which is how unchanged pieces are recognised.
+    #[must_use]
+    pub fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.text, &other.text)
+    }
+}
+
+impl Text {
+    /// A file made of `fragments`.
+    #[must_use]
+    pub fn new(fragments: Vec<Fragment>) -> Self {
+        Self { fragments: fragments.into() }
+    }
+
+    /// A file of one piece whose origin nobody knows (read back from a pod, or from a test).
+    #[must_use]
+    pub fn plain(text: &str) -> Self {
+        Self::new(vec![Fragment::new(text, Arc::default())])
+    }
+
+    /// The pieces in order.
+    #[must_use]
+    pub fn fragments(&self) -> &[Fragment] {
+        &self.fragments
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.fragments.iter().map(|f| f.text.len()).sum()
+    }
+
+    /// Whether there is not a single byte.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.fragments.iter().all(|f| f.text.is_empty())
+    }
+
+    /// The digest of the whole.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of_pieces(self.fragments.iter().map(|f| f.text.as_bytes()))
+    }
+
+    /// Where line `number` (from 1) of the file comes from.
+    #[must_use]
+    pub fn origin(&self, number: u32) -> Option<Origin> {
+        let mut index = (number as usize).checked_sub(1)?;
+        for fragment in self.fragments.iter() {
+            let lines = fragment.blame.lines.len();
+            if index < lines {
+                return fragment.blame.origin(index);
+            }
+            // A fragment without blame still has lines, which must be skipped.
+            let lines = if lines == 0 { fragment.text.matches('\n').count() } else { lines };
+            index = index.checked_sub(lines)?;
+        }
+        None
+    }
+
+    /// Line `number` (from 1), without its end.
+    #[must_use]
+    pub fn line(&self, number: u32) -> Option<String> {
+        self.to_string().lines().nth((number as usize).checked_sub(1)?).map(str::to_owned)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.fragments.iter().try_for_each(|p| f.write_str(&p.text))
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.to_string() == other.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fragment(text: &str, template: &str, first_line: u32) -> Fragment {
+        let lines = (0..text.lines().count() as u32)
+            .map(|i| LineBlame { template: 0, object: None, line: first_line + i })
+            .collect();
+        Fragment::new(text, Arc::new(Blame { templates: vec![template.into()], objects: vec![], lines }))
+    }
+
+    #[test]
+    fn a_line_is_traced_through_all_fragments_before_it() {
+        let text = Text::new(vec![fragment("a\nb\n", "main", 1), fragment("c\n", "snippet", 7)]);
+        let origin = text.origin(3).unwrap();
+        assert_eq!((&*origin.template, origin.line), ("snippet", 7));
+        assert_eq!(text.line(3).as_deref(), Some("c"));
+        assert_eq!(text.origin(4), None);
+        assert_eq!(text.origin(0), None);
+    }
+
+    #[test]
+    fn the_digest_does_not_depend_on_how_a_file_is_cut() {
+        let cut = Text::new(vec![fragment("a\n", "m", 1), fragment("b\n", "m", 2)]);
+        assert_eq!(cut.digest(), Text::plain("a\nb\n").digest());
+    }
+}

@@ -1,0 +1,41 @@
+//! The marks between engine and settling pass: private-use characters that no watched value may contain.
+//!
+//! The engine frames every printed value and announces template lines and objects; the settling pass removes
+//! all marks, encodes each value for the place it stands in, and turns the rest into provenance.
+
+use haptic_model::ObjectRef;
+use std::sync::Arc;
+
+/// Starts a printed value.
+pub const VALUE: char = '\u{E000}';
+/// Starts a value printed by `arg`: already quoted for a fetch's or converter's arguments, not yet for its word.
+pub const ARGUMENT: char = '\u{E001}';
+/// Starts a value printed by `lf`: `%` is already doubled for a log-format.
+pub const LOG_FORMAT: char = '\u{E002}';
+/// Ends a printed value of any kind.
+pub const END: char = '\u{E003}';
+/// `LINE template-index:line;` — the template text that follows stands there.
+pub const LINE: char = '\u{E004}';
+/// `OWNER object-index;` — what follows is printed for that object, until [`UNOWN`]. They nest.
+pub const OWNER: char = '\u{E005}';
+/// Ends the innermost [`OWNER`].
+pub const UNOWN: char = '\u{E006}';
+
+/// Whether `c` is a mark, now or in a later version: refused in values at print time and in templates.
+#[must_use]
+pub fn is_mark(c: char) -> bool {
+    ('\u{E000}'..='\u{E00F}').contains(&c)
+}
+
+/// What the engine printed for one file: pieces in order, to be read as one text.
+///
+/// An object's block is a piece of its own, so that an unchanged block can be the same piece again.
+#[derive(Clone, Debug, Default)]
+pub struct Marked {
+    /// The text with marks.
+    pub pieces: Vec<Arc<str>>,
+    /// Names that [`LINE`] marks index.
+    pub templates: Vec<Arc<str>>,
+    /// Objects that [`OWNER`] marks index.
+    pub objects: Vec<Arc<ObjectRef>>,
+}
