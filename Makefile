@@ -1,0 +1,50 @@
+# The front door. Each target installs what it needs by itself, once, into a cache folder (see integration-tests/parts/with).
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help deps build demo local test lint unit journeys bench
+
+with  := integration-tests/parts/with
+cargo := cargo --locked
+# All tests are built as one workspace: packages built alone get other features, and all their dependencies are compiled anew.
+# Journeys run the dev profile for the same reason.
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+
+deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apiserver), once
+	@$(with) haproxy cluster
+	$(cargo) fetch
+
+build: ## the release binary, target/release/haptic
+	@$(cargo) build --release -p haptic --bin haptic
+
+demo: build ## a short tour on this terminal, without a cluster; ends by itself
+	@$(with) haproxy-3.4 -- fixtures/demo/tour
+
+local: build ## the demo's configuration, left running: edit its manifests and watch
+	@$(with) haproxy-3.4 -- fixtures/demo/tour --stay
+
+test: lint unit journeys ## lint, unit tests, journeys
+
+lint: ## formatting, clippy, the invariants of the code and its dependencies
+	@echo "== formatting"
+	cargo fmt --all --check
+	@echo "== clippy"
+	$(cargo) clippy -q --workspace --all-targets -- -D warnings
+	@echo "== invariants"
+	$(cargo) test -q --workspace --test invariants
+
+unit: ## the tests of each crate, with real HAProxys
+	@echo "== unit tests"
+	$(with) haproxy cluster -- $(cargo) test --workspace --no-fail-fast
+
+journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs those whose name contains it
+	@echo "== journeys"
+	$(cargo) build --workspace --bins --tests
+	$(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- $(ONLY)
+
+bench: build ## a table of figures, and the same in target/bench/latest.json
+	@$(with) haproxy-3.4 cluster -- $(cargo) run -q --release -p integration-tests --bin bench
