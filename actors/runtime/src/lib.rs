@@ -29,7 +29,7 @@ pub use drain::{Drain, Outcome, PhaseReport, Signals};
 pub use envelope::Envelope;
 pub use events::Events;
 pub use health::Health;
-pub use keeper::{ActorSpec, Keeper, Stage, Supervision};
+pub use keeper::{ActorSpec, Keeper, Restart, Stage, Supervision};
 pub use nudge::{Look, Nudge};
 pub use outbox::Outbox;
 pub use panics::install_panic_hook;
@@ -38,3 +38,6 @@ pub use restarts::RestartPolicy;
 pub use seat::{Exit, Kept, Seat};
 pub use vitals::{ActorState, Life};
 pub use yield_every::YieldEvery;
+
+#[cfg(test)]
+mod tests;

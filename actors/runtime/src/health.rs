@@ -1,0 +1,170 @@
+//! The registry of actors and arbiters: who lives, who is stuck, by name.
+//!
+//! It only reports. Liveness endpoints ask [`Health::why_not_live`]; debug endpoints ask [`Health::actors`].
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::vitals::{ActorState, Life, Vitals, lock};
+
+/// How many ended actors stay visible; pods come and go, the list must not grow with them.
+const DEPARTED_KEPT: usize = 32;
+
+/// A cheap handle to the registry; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Health(Arc<Mutex<Registry>>);
+
+#[derive(Debug, Default)]
+struct Registry {
+    actors: Vec<Arc<Vitals>>,
+    pulses: Vec<Arc<Pulse>>,
+}
+
+/// The heartbeat of one arbiter.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    arbiter: String,
+    bound: Duration,
+    times: Mutex<PulseTimes>,
+}
+
+#[derive(Debug)]
+struct PulseTimes {
+    /// When the unanswered ping was sent.
+    asked: Option<Instant>,
+    /// When the pinger itself last ran.
+    beat: Instant,
+    stopped: bool,
+}
+
+impl Health {
+    /// An empty registry.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Every known actor by name, with the latest ended ones.
+    #[must_use]
+    pub fn actors(&self) -> Vec<ActorState> {
+        let mut states: Vec<_> = lock(&self.0).actors.iter().map(|vitals| vitals.state()).collect();
+        states.sort_by(|a, b| a.name.cmp(&b.name));
+        states
+    }
+
+    /// Whether nothing speaks against liveness.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.why_not_live().is_empty()
+    }
+
+    /// One sentence for each dead or stuck actor and each silent arbiter; empty when all is well.
+    #[must_use]
+    pub fn why_not_live(&self) -> Vec<String> {
+        let registry = lock(&self.0);
+        let actors = registry.actors.iter().filter_map(|vitals| vitals.complaint());
+        let arbiters = registry.pulses.iter().filter_map(|pulse| pulse.complaint());
+        actors.chain(arbiters).collect()
+    }
+
+    /// Whether every actor is running (or has ended as it should): part of readiness.
+    #[must_use]
+    pub fn all_running(&self) -> bool {
+        lock(&self.0).actors.iter().all(|vitals| matches!(vitals.life(), Life::Running | Life::Done))
+    }
+
+    /// Makes an actor known. A later actor of the same name takes an ended one's place.
+    pub(crate) fn enrol(&self, name: Arc<str>, busy_bound: Duration) -> Arc<Vitals> {
+        let vitals = Arc::new(Vitals::new(name, busy_bound));
+        let actors = &mut lock(&self.0).actors;
+        actors.retain(|other| other.life() != Life::Done || other.name != vitals.name);
+        let departed = actors.iter().filter(|other| other.life() == Life::Done).count();
+        if departed > DEPARTED_KEPT
+            && let Some(oldest) = actors.iter().position(|other| other.life() == Life::Done)
+        {
+            actors.remove(oldest);
+        }
+        actors.push(Arc::clone(&vitals));
+        vitals
+    }
+
+    pub(crate) fn enrol_pulse(&self, arbiter: &str, bound: Duration) -> Arc<Pulse> {
+        let times = Mutex::new(PulseTimes { asked: None, beat: Instant::now(), stopped: false });
+        let pulse = Arc::new(Pulse { arbiter: arbiter.to_owned(), bound, times });
+        lock(&self.0).pulses.push(Arc::clone(&pulse));
+        pulse
+    }
+}
+
+impl Pulse {
+    /// Whether a ping may be sent: none is unanswered. Notes that the pinger lives.
+    pub(crate) fn ask(&self) -> bool {
+        let mut times = lock(&self.times);
+        let now = Instant::now();
+        times.beat = now;
+        if times.asked.is_some() {
+            return false;
+        }
+        times.asked = Some(now);
+        true
+    }
+
+    pub(crate) fn answered(&self) {
+        lock(&self.times).asked = None;
+    }
+
+    pub(crate) fn stopped(&self) {
+        lock(&self.times).stopped = true;
+    }
+
+    fn complaint(&self) -> Option<String> {
+        let times = lock(&self.times);
+        let name = &self.arbiter;
+        if times.stopped {
+            return Some(format!("arbiter {name} has stopped"));
+        }
+        if let Some(silent) = times.asked.map(|asked| asked.elapsed()).filter(|silent| *silent > self.bound) {
+            return Some(format!(
+                "arbiter {name} has not answered for {silent:.1?} (bound {:.1?})",
+                self.bound
+            ));
+        }
+        // The pinger runs on the shared runtime: when it is late, the runtime's workers are all blocked.
+        let late = times.beat.elapsed();
+        (late > self.bound * 2).then(|| {
+            format!(
+                "the shared runtime has not pinged arbiter {name} for {late:.1?}: its workers are blocked"
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ended_actors_stay_visible_but_do_not_pile_up() {
+        let health = Health::new();
+        for pod in 0..100 {
+            health.enrol(format!("deploy pod-{pod}").into(), Duration::from_secs(1)).set_life(Life::Done);
+        }
+        let names: Vec<_> = health.actors().into_iter().map(|actor| actor.name).collect();
+        assert!(names.len() <= DEPARTED_KEPT + 2, "{} kept", names.len());
+        assert!(names.iter().any(|name| name == "deploy pod-99"));
+        assert!(health.is_live());
+    }
+
+    #[test]
+    fn an_actor_that_returns_replaces_its_ended_namesake() {
+        let health = Health::new();
+        health.enrol("deploy a".into(), Duration::from_secs(1)).set_life(Life::Done);
+        health.enrol("deploy a".into(), Duration::from_secs(1)).set_life(Life::Running);
+        assert_eq!(health.actors().len(), 1);
+        assert_eq!(health.actors()[0].state, Life::Running);
+    }
+}

@@ -1,0 +1,162 @@
+//! Whoever blocks fails liveness by name; a flood delays no timer.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::{Duration, Instant},
+};
+
+use actix::prelude::*;
+use tokio::sync::oneshot;
+
+use crate::{ActorSpec, Arbiters, Health, Keeper, Kept, Seat, Supervision};
+
+struct Blocker(Seat<Self>);
+
+/// Blocks its arbiter's thread until the other end is dropped.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct BlockUntil(mpsc::Receiver<()>);
+
+impl Actor for Blocker {
+    type Context = Context<Self>;
+}
+
+impl Supervised for Blocker {
+    fn restarting(&mut self, _: &mut Self::Context) {
+        *self = self.0.rebuild();
+    }
+}
+
+impl Handler<BlockUntil> for Blocker {
+    type Result = ();
+
+    fn handle(&mut self, BlockUntil(released): BlockUntil, context: &mut Self::Context) {
+        self.0.received::<BlockUntil>(context);
+        let _disconnected = released.recv();
+    }
+}
+
+const BOUND: Duration = Duration::from_millis(40);
+
+async fn until(mut holds: impl FnMut() -> bool) {
+    let patience = tokio::time::timeout(Duration::from_secs(10), async {
+        while !holds() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    });
+    patience.await.expect("it never came to hold");
+}
+
+#[test]
+fn a_blocked_actor_and_its_arbiter_fail_liveness_by_name_until_they_return() {
+    let runtime = Arc::new(tokio::runtime::Runtime::new().expect("a runtime"));
+    let code = crate::run(Arc::clone(&runtime), async move {
+        let health = Health::new();
+        let arbiters = Arbiters::new(runtime, health.clone(), BOUND);
+        let arbiter = arbiters.start("validation").expect("a thread");
+        let spec = ActorSpec::named("validate").busy_bound(BOUND);
+        let kept: Kept<Blocker> = Keeper::start(&arbiter, spec, &Supervision::new(health.clone()), Blocker);
+
+        let (release, released) = mpsc::channel();
+        let blocked = kept.post().send(BlockUntil(released));
+        until(|| health.why_not_live().len() == 2).await;
+        let complaints = health.why_not_live();
+        assert!(complaints[0].starts_with("actor validate has been busy for "), "{complaints:?}");
+        assert!(complaints[0].ends_with("last message BlockUntil"), "{complaints:?}");
+        assert!(complaints[1].starts_with("arbiter validation has not answered for "), "{complaints:?}");
+        assert!(kept.state().busy_ms.is_some());
+
+        drop(release);
+        blocked.await.expect("it was handled");
+        until(|| health.is_live()).await;
+        assert_eq!(kept.state().busy_ms, None);
+        0
+    });
+    assert_eq!(code.expect("the system ran"), 0);
+}
+
+#[actix::test]
+async fn an_arbiter_that_stops_takes_liveness_with_it() {
+    let health = Health::new();
+    let arbiter = Arbiter::new();
+    let kept: Kept<Blocker> = Keeper::start(
+        &arbiter.handle(),
+        ActorSpec::named("validate"),
+        &Supervision::new(health.clone()).on_escalate(|_| {}),
+        Blocker,
+    );
+    until(|| health.all_running()).await;
+    arbiter.stop();
+    assert_eq!(kept.exited().await, crate::Exit::Dead);
+    assert_eq!(health.why_not_live(), ["actor validate is dead: its arbiter stopped"]);
+}
+
+/// When the timer fired, and after how many messages.
+type Fired = (Duration, u64);
+
+struct Timer {
+    seat: Seat<Self>,
+    started: Instant,
+    fired: Arc<std::sync::Mutex<Option<oneshot::Sender<Fired>>>>,
+}
+
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Work;
+
+impl Actor for Timer {
+    type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        context.run_later(Duration::from_millis(50), |timer, _| {
+            let handled = timer.seat.vitals.state().handled;
+            if let Some(fired) = crate::vitals::lock(&timer.fired).take() {
+                let _gone = fired.send((timer.started.elapsed(), handled));
+            }
+        });
+    }
+}
+
+impl Supervised for Timer {
+    fn restarting(&mut self, _: &mut Self::Context) {
+        *self = self.seat.rebuild();
+    }
+}
+
+impl Handler<Work> for Timer {
+    type Result = ();
+
+    fn handle(&mut self, _: Work, context: &mut Self::Context) {
+        self.seat.received::<Work>(context);
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_micros(20) {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[actix::test]
+async fn a_flooded_actors_timer_fires_in_time() {
+    let (sender, fired) = oneshot::channel();
+    let fired_slot = Arc::new(std::sync::Mutex::new(Some(sender)));
+    let arbiter = Arbiter::new();
+    let kept = Keeper::start(
+        &arbiter.handle(),
+        ActorSpec::named("debounce"),
+        &Supervision::new(Health::new()),
+        move |seat| Timer { seat, started: Instant::now(), fired: Arc::clone(&fired_slot) },
+    );
+    let address = kept.addr().clone();
+    let flood = std::thread::spawn(move || {
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(300) {
+            #[allow(clippy::disallowed_methods, reason = "a flood is the point")]
+            address.do_send(Work);
+        }
+    });
+    let (after, handled) = fired.await.expect("the timer fires");
+    assert!(handled > 64, "only {handled} messages: no flood");
+    assert!(after < Duration::from_millis(250), "a 50 ms timer fired after {after:?}");
+    flood.join().expect("the flood ends");
+    arbiter.stop();
+}

@@ -1,0 +1,6 @@
+//! Tests with real actors that panic, block and flood.
+
+mod flow;
+mod liveness;
+mod subject;
+mod supervision;

@@ -1,0 +1,243 @@
+//! What is known of one actor from outside: its life, its queue, what it did last, how it last failed.
+//!
+//! The Keeper, the actor's seat and its senders write it; health checks and `/debug/actors` read it. Nothing here
+//! decides anything.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use futures::task::AtomicWaker;
+use serde::Serialize;
+use tokio::{sync::watch, time::Instant};
+
+/// Where an actor is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Life {
+    /// Made known, not yet polled.
+    Starting,
+    /// Answers messages.
+    Running,
+    /// Failed; waits for its back-off, then is rebuilt.
+    Restarting,
+    /// Failed too often, or lost its arbiter: never comes back, and the process is not live.
+    Dead,
+    /// Ended because it had nothing left to do.
+    Done,
+}
+
+/// One actor as shown at `/debug/actors`.
+#[derive(Clone, Debug, Serialize)]
+pub struct ActorState {
+    /// The name it was started under.
+    pub name: String,
+    /// Where it is in its life.
+    pub state: Life,
+    /// Messages sent to it and not answered yet: queued or being worked on.
+    pub mailbox: usize,
+    /// Messages it has begun to handle since the process started.
+    pub handled: u64,
+    /// Type of the last message it began to handle.
+    pub last_message: Option<String>,
+    /// Milliseconds since that message.
+    pub last_message_ms_ago: Option<u64>,
+    /// Times it was rebuilt.
+    pub restarts: u32,
+    /// Message and place of its last panic.
+    pub last_panic: Option<String>,
+    /// Milliseconds since it began the work it has not come back from; absent while it is idle.
+    pub busy_ms: Option<u64>,
+    /// What the actor says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<serde_json::Value>,
+}
+
+/// The shared record of one actor.
+#[derive(Debug)]
+pub(crate) struct Vitals {
+    pub(crate) name: Arc<str>,
+    busy_bound: Duration,
+    born: Instant,
+    life: watch::Sender<Life>,
+    outstanding: AtomicUsize,
+    handled: AtomicU64,
+    restarts: AtomicU32,
+    /// Microseconds since `born`, plus one; 0 = idle.
+    busy_since: AtomicU64,
+    last_message: Mutex<Option<(&'static str, Instant)>>,
+    last_panic: Mutex<Option<String>>,
+    detail: Mutex<Option<serde_json::Value>>,
+    dismissed: AtomicBool,
+    pub(crate) keeper: AtomicWaker,
+}
+
+/// Counts one message for as long as it is unanswered.
+#[derive(Debug)]
+pub(crate) struct Outstanding(Arc<Vitals>);
+
+/// Marks the actor busy until dropped.
+pub(crate) struct Busy<'a>(&'a Vitals);
+
+impl Vitals {
+    pub(crate) fn new(name: Arc<str>, busy_bound: Duration) -> Self {
+        Self {
+            name,
+            busy_bound,
+            born: Instant::now(),
+            life: watch::Sender::new(Life::Starting),
+            outstanding: AtomicUsize::new(0),
+            handled: AtomicU64::new(0),
+            restarts: AtomicU32::new(0),
+            busy_since: AtomicU64::new(0),
+            last_message: Mutex::new(None),
+            last_panic: Mutex::new(None),
+            detail: Mutex::new(None),
+            dismissed: AtomicBool::new(false),
+            keeper: AtomicWaker::new(),
+        }
+    }
+
+    pub(crate) fn life(&self) -> Life {
+        *self.life.borrow()
+    }
+
+    pub(crate) fn set_life(&self, life: Life) {
+        self.life.send_if_modified(|now| std::mem::replace(now, life) != life);
+    }
+
+    pub(crate) fn watch_life(&self) -> watch::Receiver<Life> {
+        self.life.subscribe()
+    }
+
+    pub(crate) fn received(&self, message: &'static str) -> u64 {
+        *lock(&self.last_message) = Some((message, Instant::now()));
+        self.handled.fetch_add(1, Relaxed) + 1
+    }
+
+    /// Notes a failure that is answered by a restart; the number of restarts with it.
+    pub(crate) fn failed(&self, why: &str) -> u32 {
+        self.note_failure(why);
+        self.restarts.fetch_add(1, Relaxed) + 1
+    }
+
+    pub(crate) fn note_failure(&self, why: &str) {
+        *lock(&self.last_panic) = Some(why.to_owned());
+    }
+
+    pub(crate) fn set_detail(&self, detail: serde_json::Value) {
+        *lock(&self.detail) = Some(detail);
+    }
+
+    /// Asks the Keeper to end this actor for good at its next quiet point.
+    pub(crate) fn dismiss(&self) {
+        self.dismissed.store(true, Relaxed);
+        self.keeper.wake();
+    }
+
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.dismissed.load(Relaxed)
+    }
+
+    pub(crate) fn outstanding(self: &Arc<Self>) -> Outstanding {
+        self.outstanding.fetch_add(1, Relaxed);
+        Outstanding(Arc::clone(self))
+    }
+
+    pub(crate) fn busy(&self) -> Busy<'_> {
+        let micros = u64::try_from(self.born.elapsed().as_micros()).unwrap_or(u64::MAX - 1);
+        self.busy_since.store(micros + 1, Relaxed);
+        Busy(self)
+    }
+
+    fn busy_for(&self) -> Option<Duration> {
+        let since = self.busy_since.load(Relaxed).checked_sub(1)?;
+        Some(self.born.elapsed().saturating_sub(Duration::from_micros(since)))
+    }
+
+    /// Why this actor makes the process not live, if it does.
+    pub(crate) fn complaint(&self) -> Option<String> {
+        if self.life() == Life::Dead {
+            let why = lock(&self.last_panic).clone().unwrap_or_else(|| "no reason recorded".to_owned());
+            return Some(format!("actor {} is dead: {why}", self.name));
+        }
+        let busy = self.busy_for().filter(|busy| *busy > self.busy_bound)?;
+        let message = lock(&self.last_message).map_or("no message", |(message, _)| message);
+        Some(format!(
+            "actor {} has been busy for {busy:.1?} (bound {:.1?}), last message {}",
+            self.name,
+            self.busy_bound,
+            short_type_name(message)
+        ))
+    }
+
+    pub(crate) fn state(&self) -> ActorState {
+        let last = *lock(&self.last_message);
+        ActorState {
+            name: self.name.to_string(),
+            state: self.life(),
+            mailbox: self.outstanding.load(Relaxed),
+            handled: self.handled.load(Relaxed),
+            last_message: last.map(|(message, _)| short_type_name(message)),
+            last_message_ms_ago: last.map(|(_, at)| millis(at.elapsed())),
+            restarts: self.restarts.load(Relaxed),
+            last_panic: lock(&self.last_panic).clone(),
+            busy_ms: self.busy_for().map(millis),
+            detail: lock(&self.detail).clone(),
+        }
+    }
+}
+
+impl Drop for Outstanding {
+    fn drop(&mut self) {
+        self.0.outstanding.fetch_sub(1, Relaxed);
+    }
+}
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.busy_since.store(0, Relaxed);
+    }
+}
+
+/// A lock that a panic elsewhere does not spoil: what it guards is only ever replaced whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// `a::b::Envelope<c::Rendered>` as `Envelope<Rendered>`.
+fn short_type_name(full: &str) -> String {
+    let mut short = String::with_capacity(full.len());
+    let mut word = 0;
+    for character in full.chars() {
+        if character == ':' {
+            short.truncate(word);
+            continue;
+        }
+        short.push(character);
+        if !(character.is_alphanumeric() || character == '_') {
+            word = short.len();
+        }
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn type_names_lose_their_paths_and_keep_their_arguments() {
+        assert_eq!(short_type_name("a::b::Envelope<c::d::Rendered>"), "Envelope<Rendered>");
+        assert_eq!(short_type_name("(a::B, alloc::vec::Vec<u8>)"), "(B, Vec<u8>)");
+        assert_eq!(short_type_name("Look"), "Look");
+    }
+}
