@@ -60,6 +60,13 @@ pub enum Event {
         /// Why.
         message: String,
     },
+    /// A file of the resources directory, or one of its objects, was left out; what it gave before stays.
+    ManifestRefused {
+        /// The file.
+        file: Arc<str>,
+        /// Where in it, why, and what to do.
+        message: String,
+    },
     /// A reconcile begins.
     ReconcileStarted {
         /// Its number.
@@ -193,6 +200,7 @@ impl Event {
             Self::StoreSize { .. } => "StoreSize",
             Self::WatchFailed { .. } => "WatchFailed",
             Self::ObjectMalformed { .. } => "ObjectMalformed",
+            Self::ManifestRefused { .. } => "ManifestRefused",
             Self::ReconcileStarted { .. } => "ReconcileStarted",
             Self::Rendered { .. } => "Rendered",
             Self::RenderFailed { .. } => "RenderFailed",

@@ -76,6 +76,13 @@ impl Snapshot {
         Self { fetch: Some(fetch), ..Self::default() }
     }
 
+    /// The same store, keeping objects in full (`None`) or asking `fetch` for them from now on. Its version goes on, so
+    /// that no read recorded before can be taken for one made after.
+    #[must_use]
+    pub fn with_fetch(self, fetch: Option<Arc<dyn FetchObject>>) -> Self {
+        Self { fetch, ..self }
+    }
+
     /// Puts `object` under `key` and takes it from the key it had before.
     /// Its version is set to this store's next one.
     pub fn apply(&mut self, mut object: Object, key: Key) -> Change {
