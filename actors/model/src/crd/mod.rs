@@ -11,8 +11,8 @@ mod watched;
 
 pub use duration::Interval;
 pub use settings::*;
+pub use status::HAProxyTemplateConfigStatus;
 use status::any_object;
-pub use status::{HAProxyTemplateConfigStatus};
 pub use templates::*;
 pub use tests_of_config::*;
 pub use watched::*;

@@ -1,0 +1,59 @@
+//! A configuration that was read but not yet judged.
+
+use haptic_model::{Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A configuration as its source holds it, defaults applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidate {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// `metadata.generation`; 0 for a file.
+    pub resource_generation: i64,
+    /// All fields, defaults applied.
+    pub spec: Arc<HAProxyTemplateConfigSpec>,
+}
+
+impl Candidate {
+    /// The candidate in a whole `HAProxyTemplateConfig` given as JSON.
+    ///
+    /// # Errors
+    /// What does not fit the types, with its field.
+    pub fn from_resource(resource: &Value) -> Result<Self, Diagnostic> {
+        let text = |path: &str| resource.pointer(path).and_then(Value::as_str).unwrap_or_default();
+        let spec = resource.get("spec").cloned().unwrap_or_default();
+        Ok(Self {
+            name: text("/metadata/name").into(),
+            namespace: text("/metadata/namespace").into(),
+            resource_generation: resource
+                .pointer("/metadata/generation")
+                .and_then(Value::as_i64)
+                .unwrap_or_default(),
+            spec: Arc::new(read_spec(spec)?),
+        })
+    }
+
+    /// `namespace/name`.
+    #[must_use]
+    pub fn full_name(&self) -> Arc<str> {
+        format!("{}/{}", self.namespace, self.name).into()
+    }
+}
+
+impl TryFrom<&HAProxyTemplateConfig> for Candidate {
+    type Error = Diagnostic;
+
+    fn try_from(resource: &HAProxyTemplateConfig) -> Result<Self, Self::Error> {
+        let value = serde_json::to_value(resource).map_err(|e| Diagnostic::error("basic", e.to_string()))?;
+        Self::from_resource(&value)
+    }
+}
+
+/// serde's own message names the field it stumbled over and nothing of the path to it: the schema pass before
+/// this reports paths, so only what it cannot know arrives here.
+fn read_spec(spec: Value) -> Result<HAProxyTemplateConfigSpec, Diagnostic> {
+    serde_json::from_value(spec).map_err(|e| Diagnostic::error("basic", e.to_string()).at_field("spec"))
+}

@@ -1,0 +1,160 @@
+//! Configuration files: a whole `HAProxyTemplateConfig`, or only its spec.
+
+use crate::{candidate::Candidate, schema};
+use haptic_model::{Diagnostic, HAProxyTemplateConfig};
+use kube::CustomResourceExt;
+use serde_json::{Value, json};
+use std::path::Path;
+
+const KIND: &str = "HAProxyTemplateConfig";
+
+/// Reads the configuration in the file at `path`.
+///
+/// # Errors
+/// Everything that is wrong with it, each with file, line and column or field.
+pub fn load_file(path: &Path) -> Result<Candidate, Vec<Diagnostic>> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        vec![
+            Diagnostic::error("basic", format!("cannot read {}: {e}", path.display()))
+                .help("Give the path of a configuration file with -f"),
+        ]
+    })?;
+    parse(&text, &path.display().to_string())
+}
+
+/// Reads the configuration in `text`, which came from `origin` (a path, for messages).
+///
+/// # Errors
+/// Everything that is wrong with it, each with file, line and column or field.
+pub fn parse(text: &str, origin: &str) -> Result<Candidate, Vec<Diagnostic>> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|e| vec![not_yaml(&e, origin)])?;
+    let mut resource = choose(documents, origin).map_err(|d| vec![d])?;
+    let problems = match resource.get_mut("spec") {
+        Some(spec) => schema::fit(spec, &spec_schema(), "spec"),
+        None => vec![Diagnostic::error("basic", format!("{origin} has no spec"))],
+    };
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Candidate::from_resource(&resource).map_err(|d| vec![d])
+}
+
+/// The CustomResourceDefinition as YAML, for `kubectl apply -f -`.
+///
+/// # Errors
+/// Never in practice: the types are serialisable.
+pub fn crd_yaml() -> Result<String, String> {
+    let crd = serde_json::to_value(HAProxyTemplateConfig::crd()).map_err(|e| e.to_string())?;
+    serde_saphyr::to_string(&crd).map_err(|e| e.to_string())
+}
+
+/// The schema of `spec`, as the API server has it.
+fn spec_schema() -> Value {
+    let crd = serde_json::to_value(HAProxyTemplateConfig::crd()).unwrap_or_default();
+    crd.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").cloned().unwrap_or_default()
+}
+
+/// The one configuration among `documents`: by kind, or a lone document that is a bare spec.
+fn choose(documents: Vec<Value>, origin: &str) -> Result<Value, Diagnostic> {
+    let mut documents: Vec<Value> = documents.into_iter().filter(|d| !d.is_null()).collect();
+    let of_kind = documents.iter().filter(|d| d.get("kind").and_then(Value::as_str) == Some(KIND)).count();
+    if of_kind > 1 {
+        return Err(Diagnostic::error(
+            "basic",
+            format!("{origin} holds {of_kind} objects of kind {KIND}: one is expected"),
+        ));
+    }
+    if of_kind == 0
+        && documents.len() == 1
+        && documents.iter().all(|d| d.is_object() && d.get("kind").is_none())
+    {
+        let name =
+            Path::new(origin).file_stem().map_or("config".into(), |s| s.to_string_lossy().into_owned());
+        let spec = documents.pop().unwrap_or_default();
+        return Ok(json!({"metadata": {"name": name, "namespace": "default"}, "spec": spec}));
+    }
+    let found = documents.into_iter().find(|d| d.get("kind").and_then(Value::as_str) == Some(KIND));
+    let mut found = found.ok_or_else(|| {
+        Diagnostic::error("basic", format!("{origin} holds no object of kind {KIND}"))
+            .help("A configuration starts with `apiVersion: haproxy-haptic.org/v1alpha1` and `kind: HAProxyTemplateConfig`, or is the spec alone")
+    })?;
+    if let Some(metadata) = found.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.entry("namespace").or_insert_with(|| "default".into());
+    }
+    Ok(found)
+}
+
+fn not_yaml(error: &serde_saphyr::Error, origin: &str) -> Diagnostic {
+    let place =
+        error.location().map_or(origin.to_owned(), |l| format!("{origin}:{}:{}", l.line(), l.column()));
+    let what = error.without_snippet().to_string();
+    let what = what.lines().next().unwrap_or_default().trim();
+    Diagnostic::error("basic", format!("{place}: this is not YAML: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = "
+apiVersion: haproxy-haptic.org/v1alpha1
+kind: HAProxyTemplateConfig
+metadata: {name: edge}
+spec:
+  credentialsSecretRef: {name: creds}
+  podSelector: {matchLabels: {app: haproxy}}
+  haproxyConfig: {template: ''}
+";
+
+    #[test]
+    fn a_minimal_configuration_gets_every_default() {
+        let candidate = parse(MINIMAL, "edge.yaml").unwrap();
+        assert_eq!((&*candidate.name, &*candidate.namespace), ("edge", "default"));
+        assert_eq!(candidate.spec.dataplane.port, 5555);
+        assert_eq!(candidate.spec.controller.leader_election.lease_name, "haptic-leader");
+        assert_eq!(candidate.spec.watched_resources_ignore_fields.len(), 2);
+    }
+
+    #[test]
+    fn a_bare_spec_in_snake_case_is_a_configuration_named_like_its_file() {
+        let text = "
+credentials_secret_ref: {name: creds}
+pod_selector: {match_labels: {app: haproxy}}
+watched_resources:
+  ingresses: {api_version: networking.k8s.io/v1, resources: ingresses, index_by: [metadata.namespace]}
+haproxy_config: {template: ''}
+";
+        let candidate = parse(text, "dir/classic.yaml").unwrap();
+        assert_eq!(&*candidate.name, "classic");
+        assert_eq!(candidate.spec.watched_resources["ingresses"].index_by, ["metadata.namespace"]);
+    }
+
+    #[test]
+    fn what_is_not_yaml_is_shown_with_line_and_column() {
+        let error = parse("spec:\n  a: [1,\n  b: }\n", "x.yaml").unwrap_err();
+        assert!(error[0].message.starts_with("x.yaml:2:6: this is not YAML"), "{}", error[0]);
+    }
+
+    #[test]
+    fn a_mistyped_field_is_found_with_its_path() {
+        let error = parse(&MINIMAL.replace("podSelector", "podSelectr"), "x.yaml").unwrap_err();
+        let said: Vec<String> = error.iter().map(ToString::to_string).collect();
+        assert!(said.iter().any(|s| s.contains("spec.podSelectr") && s.contains("podSelector")), "{said:?}");
+    }
+
+    #[test]
+    fn two_configurations_in_a_file_are_refused() {
+        let error = parse(&format!("{MINIMAL}---{MINIMAL}"), "x.yaml").unwrap_err();
+        assert!(error[0].message.contains("2 objects"), "{}", error[0]);
+    }
+
+    #[test]
+    fn the_crd_has_what_the_api_server_asks_for() {
+        let crd = crd_yaml().unwrap();
+        for part in
+            ["htplcfg", "haptpl", "subresources", "validationStatus", "x-kubernetes-preserve-unknown-fields"]
+        {
+            assert!(crd.contains(part), "{part} is missing");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Where a configuration comes from. A source only observes; it decides nothing.
+
+mod file;
+mod kubernetes;
+
+use crate::intake::Observation;
+use haptic_model::secret::Credentials;
+use haptic_runtime::CellWriter;
+use std::{path::PathBuf, sync::Arc};
+
+/// A source of the configuration and its credentials.
+#[derive(Clone)]
+pub enum Source {
+    /// A resource on the API server, and the Secret it names.
+    Kubernetes {
+        /// Reaches the API server.
+        client: kube::Client,
+        /// Where the resource and, unless it says otherwise, its Secret are.
+        namespace: String,
+        /// The resource's name.
+        name: String,
+    },
+    /// A file, watched for changes; its Secret is not looked for.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Taken in place of the Secret's.
+        credentials: Credentials,
+    },
+}
+
+impl Source {
+    /// What is waited for, in words.
+    #[must_use]
+    pub fn wanted(&self) -> String {
+        match self {
+            Self::Kubernetes { namespace, name, .. } => {
+                format!("HAProxyTemplateConfig {name} in namespace {namespace}")
+            }
+            Self::File { path, .. } => format!("configuration file {}", path.display()),
+        }
+    }
+
+    /// Observes into `seen` for as long as the returned future is polled.
+    pub async fn observe(self, seen: Arc<CellWriter<Observation>>) {
+        match self {
+            Self::Kubernetes { client, namespace, name } => {
+                kubernetes::observe(client, &namespace, &name, &seen).await;
+            }
+            Self::File { path, credentials } => file::observe(path, credentials, &seen).await,
+        }
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Source").field(&self.wanted()).finish()
+    }
+}

@@ -1,0 +1,128 @@
+//! The ConfigActor on a real file that is edited, broken, removed and restored.
+
+use haptic_config::{
+    Validator,
+    actor::{ConfigActor, ConfigOptions},
+    intake::ConfigState,
+    source::Source,
+};
+use haptic_model::{
+    ActiveConfig,
+    secret::{Credentials, Sensitive},
+};
+use haptic_runtime::{ActorSpec, Arbiters, CellReader, Events, Health, Keeper, Kept, Supervision, cell};
+use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
+
+const VALID: &str = "
+credentialsSecretRef: {name: creds}
+podSelector: {matchLabels: {app: haproxy}}
+watchedResources: {ingresses: {apiVersion: networking.k8s.io/v1, resources: ingresses}}
+haproxyConfig: {template: 'global'}
+";
+
+struct Scene {
+    file: PathBuf,
+    active: CellReader<Option<Arc<ActiveConfig>>>,
+    state: CellReader<ConfigState>,
+    _folder: tempfile::TempDir,
+    _actor: Kept<ConfigActor>,
+}
+
+impl Scene {
+    fn write(&self, text: &str) {
+        let new = self.file.with_extension("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, &self.file).unwrap();
+    }
+
+    async fn until_state(&mut self, wanted: impl FnMut(&ConfigState) -> bool) -> Arc<ConfigState> {
+        in_time(self.state.wait_for(wanted)).await
+    }
+
+    fn template(&self) -> String {
+        let active = self.active.read();
+        (*active).as_ref().and_then(|a| a.spec.haproxy_config.clone()).unwrap_or_default().template
+    }
+}
+
+async fn in_time<T>(wait: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(10), wait).await.expect("it did not happen within 10 s")
+}
+
+fn on_scene<F: Future<Output = ()>>(text: Option<&str>, play: impl FnOnce(Scene) -> F + 'static)
+where
+    F: 'static,
+{
+    let runtime =
+        Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());
+    let text = text.map(str::to_owned);
+    let shared = runtime.clone();
+    let code = haptic_runtime::run(runtime, async move {
+        let health = Health::new();
+        let arbiter = Arbiters::new(shared, health.clone(), Duration::from_secs(5)).start("config").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.yaml");
+        if let Some(text) = text {
+            std::fs::write(&file, text).unwrap();
+        }
+        let (active_writer, active) = cell(None);
+        let (state_writer, state) = cell(ConfigState::Waiting(String::new()));
+        let options = ConfigOptions {
+            source: Source::File {
+                path: file.clone(),
+                credentials: Credentials { username: "u".into(), password: Sensitive::new("p".into()) },
+            },
+            validators: Validator::built_in(),
+            active: Arc::new(active_writer),
+            state: Arc::new(state_writer),
+            events: Events::silent(),
+        };
+        let actor =
+            Keeper::start(&arbiter, ActorSpec::named("config"), &Supervision::new(health), move |seat| {
+                ConfigActor::new(seat, options.clone())
+            });
+        play(Scene { file, active, state, _folder: folder, _actor: actor }).await;
+        0
+    })
+    .unwrap();
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn a_missing_file_is_waited_for_by_name_and_taken_when_it_appears() {
+    on_scene(None, |mut scene| async move {
+        let state = scene
+            .until_state(|s| matches!(s, ConfigState::Waiting(why) if why.contains("there is no")))
+            .await;
+        assert!(matches!(&*state, ConfigState::Waiting(why) if why.contains("config.yaml")), "{state:?}");
+        scene.write(VALID);
+        scene.until_state(|s| *s == ConfigState::Valid).await;
+        assert_eq!(scene.template(), "global");
+    });
+}
+
+#[test]
+fn an_invalid_edit_keeps_the_valid_configuration_and_a_good_one_replaces_it() {
+    on_scene(Some(VALID), |mut scene| async move {
+        scene.until_state(|s| *s == ConfigState::Valid).await;
+        scene.write(&VALID.replace("podSelector", "podSelectr"));
+        let state = scene.until_state(|s| matches!(s, ConfigState::Invalid(_))).await;
+        assert!(format!("{state:?}").contains("podSelectr"));
+        assert_eq!(scene.template(), "global");
+        scene.write(&VALID.replace("'global'", "'other'"));
+        scene.until_state(|s| *s == ConfigState::Valid).await;
+        assert_eq!(scene.template(), "other");
+    });
+}
+
+#[test]
+fn a_deleted_configuration_is_declared_and_still_served() {
+    on_scene(Some(VALID), |mut scene| async move {
+        scene.until_state(|s| *s == ConfigState::Valid).await;
+        std::fs::remove_file(&scene.file).unwrap();
+        scene.until_state(|s| *s == ConfigState::Deleted).await;
+        assert_eq!(scene.template(), "global");
+        scene.write(VALID);
+        scene.until_state(|s| *s == ConfigState::Valid).await;
+    });
+}
