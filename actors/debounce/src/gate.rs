@@ -1,0 +1,31 @@
+//! What is missing before anything may be rendered: a valid configuration, and every store read once.
+//!
+//! Rendering from a half-read store would take traffic away from objects that exist.
+
+use std::sync::Arc;
+
+use haptic_model::{ActiveConfig, Snapshots};
+use serde::Serialize;
+
+/// Whether reconciles may start, and if not, why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Gate {
+    /// All is there.
+    Open,
+    /// No configuration has been valid yet.
+    NoConfig,
+    /// These watched resources have not been read to the end yet.
+    Unsynced(Vec<String>),
+}
+
+impl Gate {
+    /// Looks at the board.
+    #[must_use]
+    pub fn look(config: Option<&Arc<ActiveConfig>>, snapshots: &Snapshots) -> Self {
+        let Some(config) = config else { return Self::NoConfig };
+        let names = config.spec.watched_resources.keys();
+        let missing: Vec<String> = names.filter(|name| !snapshots.synced([name.as_str()])).cloned().collect();
+        if missing.is_empty() { Self::Open } else { Self::Unsynced(missing) }
+    }
+}

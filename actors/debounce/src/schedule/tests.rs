@@ -1,0 +1,188 @@
+//! The schedule against a simulated world: changes at random times, reconciles of random cost, virtual time.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One reconcile of the simulation.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    start: Instant,
+    end: Instant,
+    /// The pace in force when it started.
+    pace: Pace,
+}
+
+/// Plays `changes` against a schedule whose reconciles cost what `costs` says, until nothing is left to do.
+fn play(changes: &[Instant], costs: &[Duration], opens: Instant) -> Vec<Run> {
+    let mut schedule = Schedule::new(Pace::default());
+    let mut runs: Vec<Run> = Vec::new();
+    let mut costs = costs.iter().copied().cycle();
+    let mut changes = changes.iter().copied().peekable();
+    let mut opening = Some(opens);
+    let mut running: Option<Run> = None;
+    let mut now = opens.min(changes.peek().copied().unwrap_or(opens));
+    loop {
+        if let Some(run) = running.filter(|run| run.end <= now) {
+            schedule.finished(now, run.end - run.start);
+            runs.push(run);
+            running = None;
+        }
+        while changes.next_if(|at| *at <= now).is_some() {
+            schedule.changed(now);
+        }
+        if opening.take_if(|at| *at <= now).is_some() {
+            schedule.set_open(true, now);
+        }
+        let mut due = None;
+        match schedule.next(now) {
+            Next::Now => {
+                assert!(running.is_none(), "two reconciles at once");
+                assert!(now >= opens, "a reconcile before the gate opened");
+                let cost = costs.next().unwrap_or_default();
+                running = Some(Run { start: now, end: now + cost, pace: schedule.pace() });
+                schedule.started();
+                continue;
+            }
+            Next::At(at) => {
+                assert!(at > now);
+                due = Some(at);
+            }
+            Next::Nothing => {}
+        }
+        let end = running.map(|run| run.end);
+        match [changes.peek().copied(), end, opening, due].into_iter().flatten().min() {
+            Some(next) => now = next,
+            None => return runs,
+        }
+    }
+}
+
+fn instants(epoch: Instant, gaps_in_micros: &[u64]) -> Vec<Instant> {
+    let mut at = epoch;
+    gaps_in_micros
+        .iter()
+        .map(|gap| {
+            at += Duration::from_micros(*gap);
+            at
+        })
+        .collect()
+}
+
+fn gaps() -> impl Strategy<Value = Vec<u64>> {
+    let gap = prop_oneof![3 => 0..500u64, 2 => 0..10_000u64, 1 => 0..400_000u64];
+    prop::collection::vec(gap, 1..300)
+}
+
+fn costs() -> impl Strategy<Value = Vec<Duration>> {
+    let micros = prop_oneof![0..5_000u64, 0..100_000u64, 0..30_000_000u64];
+    prop::collection::vec(micros.prop_map(Duration::from_micros), 1..20)
+}
+
+proptest! {
+    #[test]
+    fn every_change_is_covered_by_a_later_reconcile_within_the_bound(
+        gaps in gaps(), costs in costs(), opens in 0..2_000_000u64
+    ) {
+        let epoch = Instant::now();
+        let opens = epoch + Duration::from_micros(opens);
+        let changes = instants(epoch, &gaps);
+        let runs = play(&changes, &costs, opens);
+        for change in changes {
+            let index = runs.iter().position(|run| run.start >= change);
+            let index = index.ok_or_else(|| TestCaseError::fail("a change no reconcile covers"))?;
+            let before = index.checked_sub(1).map(|before| runs[before].end);
+            // Free to start: the gate is open and the reconcile before has ended.
+            let free = before.map_or(opens, |end| end.max(opens));
+            let bound = free.max(change + runs[index].pace.max_wait);
+            prop_assert!(runs[index].start <= bound, "{:?} late", runs[index].start - bound);
+        }
+    }
+
+    #[test]
+    fn reconciles_never_overlap_and_each_has_a_reason(gaps in gaps(), costs in costs()) {
+        let epoch = Instant::now();
+        let changes = instants(epoch, &gaps);
+        let runs = play(&changes, &costs, epoch);
+        prop_assert!(runs.iter().zip(runs.iter().skip(1)).all(|(one, next)| one.end <= next.start));
+        prop_assert!(runs.len() <= changes.len() + 1, "the opening and each change make one at most");
+    }
+
+    #[test]
+    fn an_isolated_change_starts_a_reconcile_at_once(gaps in gaps(), costs in costs()) {
+        let epoch = Instant::now();
+        let changes = instants(epoch, &gaps);
+        let runs = play(&changes, &costs, epoch);
+        for (index, change) in changes.iter().enumerate() {
+            let last_change = index.checked_sub(1).map_or(epoch, |before| changes[before]);
+            let ended: Vec<_> = runs.iter().take_while(|run| run.end <= *change).collect();
+            let idle = runs.get(ended.len()).is_none_or(|run| run.start >= *change);
+            let last_end = ended.last().map_or(epoch, |run| run.end);
+            let cost = ended.last().map_or(Duration::ZERO, |run| run.end - run.start);
+            let quiet = Pace::default().after(cost).quiet;
+            if idle && *change - last_change.max(last_end) >= quiet {
+                prop_assert!(runs.iter().any(|run| run.start == *change), "change {index} waited");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_slow_stream_of_isolated_changes_is_never_delayed() {
+    let epoch = Instant::now();
+    let changes = instants(epoch, &[100_000; 50]);
+    let runs = play(&changes, &[Duration::from_millis(10)], epoch);
+    assert!(changes.iter().all(|change| runs.iter().any(|run| run.start == *change)));
+}
+
+#[test]
+fn a_ceaseless_stream_cannot_put_a_reconcile_off() {
+    let epoch = Instant::now();
+    let changes = instants(epoch, &[1_000; 1_000]);
+    let runs = play(&changes, &[Duration::from_millis(1)], epoch);
+    let rests = runs.iter().zip(runs.iter().skip(1)).map(|(one, next)| next.start - one.start);
+    assert!(rests.max() <= Some(Duration::from_millis(53)), "{:?}", runs.len());
+    assert!(runs.len() >= 18, "only {} reconciles in a second of changes", runs.len());
+}
+
+#[test]
+fn slow_reconciles_under_a_storm_leave_half_of_the_time_free() {
+    let epoch = Instant::now();
+    let changes = instants(epoch, &[1_000; 20_000]);
+    let runs = play(&changes, &[Duration::from_millis(500)], epoch);
+    let busy: Duration = runs.iter().map(|run| run.end - run.start).sum();
+    assert!(busy <= Duration::from_millis(10_600), "busy {busy:?} of 20 s");
+    assert!(busy >= Duration::from_secs(8), "busy {busy:?}: changes wait too long");
+}
+
+#[test]
+fn nothing_starts_while_the_gate_is_closed_and_opening_starts_at_once_even_without_changes() {
+    let now = Instant::now();
+    let mut schedule = Schedule::new(Pace::default());
+    schedule.changed(now);
+    assert_eq!(schedule.next(now + Duration::from_secs(9)), Next::Nothing);
+    schedule.set_open(true, now + Duration::from_secs(9));
+    assert_eq!(schedule.next(now + Duration::from_secs(9)), Next::Now);
+
+    let mut untouched = Schedule::new(Pace::default());
+    untouched.set_open(true, now);
+    assert_eq!(untouched.next(now), Next::Now);
+    untouched.started();
+    untouched.finished(now, Duration::ZERO);
+    untouched.set_open(true, now);
+    assert_eq!(untouched.next(now), Next::Nothing, "an open gate is no change");
+}
+
+#[test]
+fn a_new_pace_holds_for_changes_that_already_wait() {
+    let now = Instant::now();
+    let mut schedule =
+        Schedule::new(Pace { quiet: Duration::from_secs(60), max_wait: Duration::from_secs(60) });
+    schedule.set_open(true, now);
+    schedule.started();
+    schedule.finished(now, Duration::ZERO);
+    schedule.changed(now);
+    assert_eq!(schedule.next(now), Next::At(now + Duration::from_secs(60)));
+    schedule.set_pace(Pace::default());
+    assert_eq!(schedule.next(now), Next::At(now + Duration::from_millis(5)));
+}
