@@ -1,1 +1,28 @@
-//! harness
+//! What a journey needs: a cluster, pods, backends, a controller, and HTTP requests that show what HAProxy does.
+//!
+//! Real parts only, each in a file of its own. Nothing here knows how the controller works inside: a journey sees what
+//! a user sees.
+#![allow(clippy::indexing_slicing, reason = "a missing field of a JSON value reads as null")]
+
+pub mod backend;
+pub mod certificate;
+pub mod cluster;
+pub mod configuration;
+pub mod controller;
+pub mod eventually;
+pub mod failure;
+pub mod haproxy_pod;
+pub mod http;
+pub mod manifest;
+pub mod network;
+pub mod process;
+pub mod program;
+pub mod runner;
+pub mod scene;
+pub mod traffic;
+pub mod wire;
+
+pub use eventually::{eventually, eventually_within};
+pub use failure::{Failure, Outcome, ensure};
+pub use runner::{Journey, journey};
+pub use scene::Scene;

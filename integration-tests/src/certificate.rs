@@ -1,0 +1,52 @@
+//! Certificates: an authority for the cluster's API server, self-signed ones for hosts.
+
+use crate::failure::Outcome;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+
+/// A certificate and its key.
+#[derive(Clone, Debug)]
+pub struct Certificate {
+    /// The certificate in PEM.
+    pub pem: String,
+    /// Its private key in PEM.
+    pub key: String,
+    /// The certificate in DER: what a TLS client sees of it.
+    pub der: Vec<u8>,
+}
+
+/// A new certificate for `host`, signed by itself. Two for the same host differ.
+///
+/// # Errors
+/// `host` is not a host name.
+pub fn for_host(host: &str) -> Outcome<Certificate> {
+    let key = KeyPair::generate()?;
+    let certificate = CertificateParams::new([host.to_owned()])?.self_signed(&key)?;
+    Ok(Certificate { pem: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() })
+}
+
+/// A certificate for the API server at `names`, and the certificate of the authority that signed it, in PEM.
+///
+/// # Errors
+/// A name is neither an address nor a host name.
+pub fn for_api_server(names: &[String]) -> Outcome<(Certificate, String)> {
+    let authority_key = KeyPair::generate()?;
+    let mut authority = CertificateParams::default();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.distinguished_name.push(DnType::CommonName, "journeys");
+    let authority_pem = authority.self_signed(&authority_key)?.pem();
+    let key = KeyPair::generate()?;
+    let certificate =
+        CertificateParams::new(names.to_vec())?.signed_by(&key, &Issuer::new(authority, authority_key))?;
+    Ok((
+        Certificate { pem: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() },
+        authority_pem,
+    ))
+}
+
+/// A new private key in PEM.
+///
+/// # Errors
+/// None in practice.
+pub fn key() -> Outcome<String> {
+    Ok(KeyPair::generate()?.serialize_pem())
+}

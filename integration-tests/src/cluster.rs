@@ -1,0 +1,238 @@
+//! etcd and a kube-apiserver, ready in about three seconds: RBAC on, token authentication, a certificate that is checked.
+//!
+//! No kubelet and no controllers: journeys write Pods' status and EndpointSlices themselves.
+
+use crate::{
+    certificate,
+    eventually::eventually_within,
+    failure::{Failure, Outcome},
+    process::Process,
+    program,
+};
+use base64::Engine as _;
+use kube::{
+    Api, Client, Config, ResourceExt,
+    api::{DeleteParams, DynamicObject, Patch, PatchParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    core::{GroupVersionKind, TypeMeta},
+    discovery::{Scope, pinned_kind},
+};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::process::Command;
+
+const READY_WITHIN: Duration = Duration::from_secs(60);
+
+/// A running cluster.
+pub struct Cluster {
+    /// Talks to it as its administrator.
+    pub client: Client,
+    dir: PathBuf,
+    address: Ipv4Addr,
+    _etcd: Process,
+    api_server: Mutex<Option<Process>>,
+}
+
+impl Cluster {
+    /// Starts one at `address`, with its files in `dir`.
+    ///
+    /// # Errors
+    /// A part is missing or not ready in a minute: its last words.
+    pub async fn start(address: Ipv4Addr, dir: &Path) -> Outcome<Self> {
+        fs::create_dir_all(dir)?;
+        let authority = write_keys(address, dir)?;
+        fs::write(dir.join("tokens.csv"), "admin-token,admin,admin,system:masters\n")?;
+        fs::write(dir.join("kubeconfig"), kubeconfig(address, &authority).to_string())?;
+        let etcd = start_etcd(address, dir)?;
+        let api_server = start_api_server(address, dir)?;
+        let cluster = Self {
+            client: client(&dir.join("kubeconfig")).await?,
+            dir: dir.to_owned(),
+            address,
+            _etcd: etcd,
+            api_server: Mutex::new(Some(api_server)),
+        };
+        cluster.ready().await?;
+        Ok(cluster)
+    }
+
+    /// The administrator's kubeconfig file.
+    #[must_use]
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.dir.join("kubeconfig")
+    }
+
+    /// Ends the API server without asking; everything it knew stays in etcd.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub async fn stop_api_server(&self) -> Outcome {
+        let running = self.api_server.lock().unwrap_or_else(PoisonError::into_inner).take();
+        running.ok_or_else(|| Failure::new("the API server does not run"))?.kill().await
+    }
+
+    /// Starts the API server again; back when it answers.
+    ///
+    /// # Errors
+    /// It is not ready in a minute.
+    pub async fn start_api_server(&self) -> Outcome {
+        let started = start_api_server(self.address, &self.dir)?;
+        self.api_server.lock().unwrap_or_else(PoisonError::into_inner).replace(started);
+        self.ready().await
+    }
+
+    /// Server-side apply, as `kubectl apply --server-side --force-conflicts`; without a namespace in the manifest, into `namespace`.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn apply(&self, namespace: &str, manifest: &Value) -> Outcome<DynamicObject> {
+        let object: DynamicObject = serde_json::from_value(manifest.clone())?;
+        let api = self.api(namespace, &object).await?;
+        let by = PatchParams::apply("journey").force();
+        Ok(api.patch(&object.name_any(), &by, &Patch::Apply(manifest)).await?)
+    }
+
+    /// Changes the status of the object that `manifest` names.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn set_status(&self, namespace: &str, manifest: &Value, status: &Value) -> Outcome {
+        let object: DynamicObject = serde_json::from_value(manifest.clone())?;
+        let api = self.api(namespace, &object).await?;
+        api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(status)).await?;
+        Ok(())
+    }
+
+    /// Deletes the object that `manifest` names, at once.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn delete(&self, namespace: &str, manifest: &Value) -> Outcome {
+        let object: DynamicObject = serde_json::from_value(manifest.clone())?;
+        let api = self.api(namespace, &object).await?;
+        api.delete(&object.name_any(), &DeleteParams::default().grace_period(0)).await?;
+        Ok(())
+    }
+
+    /// The object that `manifest` names, as the API server has it now.
+    ///
+    /// # Errors
+    /// It is not there.
+    pub async fn get(&self, namespace: &str, manifest: &Value) -> Outcome<DynamicObject> {
+        let object: DynamicObject = serde_json::from_value(manifest.clone())?;
+        Ok(self.api(namespace, &object).await?.get(&object.name_any()).await?)
+    }
+
+    /// Applies every document of `yaml`, and waits until the resources that it defines are served.
+    ///
+    /// # Errors
+    /// It is not YAML, or refused.
+    pub async fn install_definitions(&self, yaml: &str) -> Outcome {
+        for definition in serde_saphyr::from_multiple::<Value>(yaml)? {
+            self.apply("", &definition).await?;
+            eventually_within(READY_WITHIN, "the new resource is served", async || {
+                let now = self.get("", &definition).await?.data;
+                let conditions = now["status"]["conditions"].as_array().cloned().unwrap_or_default();
+                let served = conditions.iter().any(|c| c["type"] == "Established" && c["status"] == "True");
+                crate::ensure(served, format!("its conditions are {conditions:?}"))
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    async fn ready(&self) -> Outcome {
+        eventually_within(READY_WITHIN, "the API server is ready", async || {
+            if let Some(server) = self.api_server.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+                server.ensure_running()?;
+            }
+            let probe = http::Request::get("/readyz").body(Vec::new())?;
+            self.client.request_text(probe).await?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn api(&self, namespace: &str, object: &DynamicObject) -> Outcome<Api<DynamicObject>> {
+        let types: &TypeMeta =
+            object.types.as_ref().ok_or_else(|| Failure::new("a manifest without apiVersion and kind"))?;
+        let wanted = GroupVersionKind::try_from(types)?;
+        let (resource, capabilities) = pinned_kind(&self.client, &wanted).await?;
+        let namespace = object.metadata.namespace.as_deref().unwrap_or(namespace);
+        Ok(match capabilities.scope {
+            Scope::Cluster => Api::all_with(self.client.clone(), &resource),
+            Scope::Namespaced => Api::namespaced_with(self.client.clone(), namespace, &resource),
+        })
+    }
+}
+
+async fn client(kubeconfig: &Path) -> Outcome<Client> {
+    let file = Kubeconfig::read_from(kubeconfig)?;
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await?;
+    Ok(Client::try_from(config)?)
+}
+
+/// Writes the API server's certificate and key and the key that signs service accounts' tokens; gives the authority.
+fn write_keys(address: Ipv4Addr, dir: &Path) -> Outcome<String> {
+    let (serving, authority) = certificate::for_api_server(&[address.to_string(), "localhost".to_owned()])?;
+    fs::write(dir.join("serving.pem"), serving.pem)?;
+    fs::write(dir.join("serving.key"), serving.key)?;
+    fs::write(dir.join("accounts.key"), certificate::key()?)?;
+    fs::write(dir.join("authority.pem"), &authority)?;
+    Ok(authority)
+}
+
+/// A kubeconfig is YAML, and JSON is YAML.
+fn kubeconfig(address: Ipv4Addr, authority: &str) -> Value {
+    let cluster = json!({
+        "server": format!("https://{address}:6443"),
+        "certificate-authority-data": base64::engine::general_purpose::STANDARD.encode(authority),
+    });
+    json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "journeys",
+        "clusters": [{ "name": "journeys", "cluster": cluster }],
+        "users": [{ "name": "admin", "user": { "token": "admin-token" } }],
+        "contexts": [{ "name": "journeys", "context": { "cluster": "journeys", "user": "admin" } }],
+    })
+}
+
+fn start_etcd(address: Ipv4Addr, dir: &Path) -> Outcome<Process> {
+    let (clients, peers) = (format!("http://{address}:2379"), format!("http://{address}:2380"));
+    let mut etcd = Command::new(program::etcd()?);
+    etcd.arg("--data-dir").arg(dir.join("etcd")).args(["--unsafe-no-fsync", "--log-level=warn"]);
+    etcd.args(["--listen-client-urls", &clients, "--advertise-client-urls", &clients]);
+    etcd.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
+    etcd.args(["--initial-cluster", &format!("default={peers}")]);
+    Process::start(etcd, &dir.join("etcd.log"))
+}
+
+fn start_api_server(address: Ipv4Addr, dir: &Path) -> Outcome<Process> {
+    let file = |flag: &str, name: &str| format!("--{flag}={}", dir.join(name).display());
+    let mut server = Command::new(program::kube_apiserver()?);
+    server.args([
+        format!("--etcd-servers=http://{address}:2379"),
+        format!("--bind-address={address}"),
+        format!("--advertise-address={address}"),
+        file("tls-cert-file", "serving.pem"),
+        file("tls-private-key-file", "serving.key"),
+        file("service-account-key-file", "accounts.key"),
+        file("service-account-signing-key-file", "accounts.key"),
+        file("token-auth-file", "tokens.csv"),
+    ]);
+    server.args([
+        "--secure-port=6443",
+        "--service-account-issuer=https://journeys",
+        "--authorization-mode=RBAC",
+        "--service-cluster-ip-range=10.98.0.0/16",
+        "--enable-aggregator-routing=true",
+        "--disable-admission-plugins=ServiceAccount",
+        "--allow-privileged=true",
+    ]);
+    Process::start(server, &dir.join("kube-apiserver.log"))
+}

@@ -1,0 +1,195 @@
+//! A HAProxy pod: its Pod object, and on its address the agent with the HAProxy that the agent keeps.
+
+use crate::{
+    cluster::Cluster,
+    configuration::{POD_ADDRESS, pod_labels},
+    eventually::eventually,
+    failure::{Failure, Outcome, ensure},
+    http::{self, Response},
+    manifest,
+    process::Process,
+    program::{self, HaproxySeries},
+    traffic::Traffic,
+    wire::Wire,
+};
+use std::{
+    fs,
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    sync::Arc,
+};
+use tokio::process::Command;
+
+/// Where controllers find the agent.
+pub const AGENT_PORT: u16 = 5555;
+/// Where it really listens, behind its [`Wire`].
+const BEHIND_WIRE: u16 = 5556;
+
+/// What all pods of a journey have in common.
+#[derive(Clone)]
+pub struct PodSpec {
+    /// Where the Pod object lives.
+    pub cluster: Arc<Cluster>,
+    /// And in which namespace.
+    pub namespace: String,
+    /// Which HAProxy.
+    pub series: HaproxySeries,
+    /// What the agent accepts.
+    pub credentials: (String, String),
+    /// Of the frontends: plain and TLS.
+    pub ports: (u16, u16),
+}
+
+/// One pod.
+pub struct HaproxyPod {
+    /// Its name, and its object's.
+    pub name: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// What lies between it and the controller.
+    pub wire: Wire,
+    spec: PodSpec,
+    dir: PathBuf,
+    agent: Option<Process>,
+}
+
+impl HaproxyPod {
+    /// Starts agent and HAProxy with their files in `dir`, then creates the Pod object.
+    ///
+    /// # Errors
+    /// A part is missing, the address is in use, or the agent does not answer.
+    pub async fn start(name: &str, address: Ipv4Addr, dir: PathBuf, spec: PodSpec) -> Outcome<Self> {
+        fs::create_dir_all(&dir)?;
+        let wire = Wire::between((address, AGENT_PORT).into(), (address, BEHIND_WIRE).into()).await?;
+        let mut pod = Self { name: name.to_owned(), address, wire, spec, dir, agent: None };
+        pod.start_containers().await?;
+        let object = pod.object();
+        pod.spec.cluster.apply(&pod.spec.namespace, &object).await?;
+        pod.spec
+            .cluster
+            .set_status(&pod.spec.namespace, &object, &manifest::pod_status(address, true))
+            .await?;
+        Ok(pod)
+    }
+
+    /// Starts the agent on what the last one left in its folder; back when it answers.
+    ///
+    /// # Errors
+    /// It is running, or does not answer.
+    pub async fn start_containers(&mut self) -> Outcome {
+        ensure(self.agent.is_none(), format!("{} is running", self.name))?;
+        let mut command = Command::new(program::haptic()?);
+        command.arg("agent").arg("--listen").arg(format!("{}:{BEHIND_WIRE}", self.address));
+        command
+            .arg("--dir")
+            .arg(self.dir.join("haproxy"))
+            .arg("--haproxy")
+            .arg(program::haproxy(self.spec.series)?);
+        command
+            .env("HAPTIC_USERNAME", &self.spec.credentials.0)
+            .env("HAPTIC_PASSWORD", &self.spec.credentials.1);
+        command.env(POD_ADDRESS, self.address.to_string());
+        fs::create_dir_all(self.dir.join("haproxy"))?;
+        self.agent = Some(Process::start(command, &self.dir.join("agent.log"))?);
+        eventually(format!("the agent of {} answers", self.name), async || {
+            self.agent.as_mut().map_or(Ok(()), Process::ensure_running)?;
+            http::get((self.address, BEHIND_WIRE).into(), "agent", "/healthz").await?.has_status(200)
+        })
+        .await
+    }
+
+    /// Ends agent and HAProxy at once, as a crash of the container does. The Pod object and the files stay.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub async fn crash(&mut self) -> Outcome {
+        self.agent.take().ok_or_else(|| Failure::new(format!("{} does not run", self.name)))?.kill().await
+    }
+
+    /// Ends HAProxy alone, all its processes, under the agent's feet.
+    ///
+    /// # Errors
+    /// None runs.
+    pub fn kill_haproxy(&self) -> Outcome {
+        let killed = self.agent.as_ref().map_or(0, |agent| agent.kill_descendants("haproxy"));
+        ensure(killed > 0, format!("{} runs no HAProxy", self.name))
+    }
+
+    /// Ends everything and deletes the Pod object: the pod is gone for good.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn remove(mut self) -> Outcome {
+        self.crash().await?;
+        self.spec.cluster.delete(&self.spec.namespace, &self.object()).await
+    }
+
+    /// Where it answers plain HTTP.
+    #[must_use]
+    pub fn http(&self) -> SocketAddr {
+        (self.address, self.spec.ports.0).into()
+    }
+
+    /// Where it answers over TLS.
+    #[must_use]
+    pub fn https(&self) -> SocketAddr {
+        (self.address, self.spec.ports.1).into()
+    }
+
+    /// One request over plain HTTP.
+    ///
+    /// # Errors
+    /// No answer.
+    pub async fn get(&self, host: &str, path: &str) -> Outcome<Response> {
+        http::get(self.http(), host, path).await
+    }
+
+    /// Waits until `host` is answered by backend `backend`.
+    ///
+    /// # Errors
+    /// It never is: the last answer.
+    #[track_caller]
+    pub fn serves(&self, host: &str, backend: &str) -> impl Future<Output = Outcome> {
+        let what = format!("{} answers {host} from {backend}", self.name);
+        let (address, host, backend) = (self.http(), host.to_owned(), backend.to_owned());
+        eventually(what, async move || http::get(address, &host, "/").await?.is_from(&backend))
+    }
+
+    /// Waits until `host` is answered with `status`.
+    ///
+    /// # Errors
+    /// It never is: the last answer.
+    #[track_caller]
+    pub fn answers(&self, host: &str, status: u16) -> impl Future<Output = Outcome> {
+        let what = format!("{} answers {host} with {status}", self.name);
+        let (address, host) = (self.http(), host.to_owned());
+        eventually(what, async move || http::get(address, &host, "/").await?.has_status(status))
+    }
+
+    /// Waits until `host` is answered over TLS by `backend`, with `certificate` in DER.
+    ///
+    /// # Errors
+    /// It never is: the last answer.
+    #[track_caller]
+    pub fn serves_tls(&self, host: &str, backend: &str, certificate: &[u8]) -> impl Future<Output = Outcome> {
+        let what =
+            format!("{} answers https://{host} from {backend} with the certificate expected", self.name);
+        let (address, host, backend, wanted) =
+            (self.https(), host.to_owned(), backend.to_owned(), certificate.to_vec());
+        eventually(what, async move || {
+            let response = http::get_tls(address, &host, "/").await?;
+            response.is_from(&backend)?;
+            ensure(response.certificate == Some(wanted.clone()), "another certificate")
+        })
+    }
+
+    /// Steady traffic for `host`.
+    #[must_use]
+    pub fn traffic(&self, host: &str) -> Traffic {
+        Traffic::start(4, self.http(), host)
+    }
+
+    fn object(&self) -> serde_json::Value {
+        manifest::haproxy_pod(&self.name, &pod_labels())
+    }
+}

@@ -1,0 +1,246 @@
+//! An HTTP/1.1 client that shows everything a journey asks about an answer: status, body, the certificate presented.
+//!
+//! One connection serves any number of requests, as a browser's does. Not for anything but tests: it believes every
+//! certificate, because which one it gets is what the journey is about.
+
+use crate::failure::{Failure, Outcome, ensure};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{
+    io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_rustls::TlsConnector;
+
+/// No answer after this long is a failure.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// The body as text.
+    pub body: String,
+    /// The certificate the server presented, in DER; none over plain HTTP.
+    pub certificate: Option<Vec<u8>>,
+    /// Whether the server closes the connection after this answer.
+    closes: bool,
+}
+
+impl Response {
+    /// Whether another request may follow on the same connection.
+    #[must_use]
+    pub fn keeps_connection(&self) -> bool {
+        !self.closes
+    }
+
+    /// Fails unless this is a 200 of backend `name`.
+    ///
+    /// # Errors
+    /// What it is instead.
+    #[track_caller]
+    pub fn is_from(&self, name: &str) -> Outcome {
+        ensure(
+            self.status == 200 && self.body.trim() == name,
+            format!("answer {} {:?}", self.status, self.body.trim()),
+        )
+    }
+
+    /// Fails unless its status is `status`.
+    ///
+    /// # Errors
+    /// What it is instead.
+    #[track_caller]
+    pub fn has_status(&self, status: u16) -> Outcome {
+        ensure(self.status == status, format!("answer {} {:?}", self.status, self.body.trim()))
+    }
+}
+
+/// TCP, or TLS over it.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// One connection to a server.
+pub struct Connection {
+    stream: BufReader<Box<dyn Stream>>,
+    certificate: Option<Vec<u8>>,
+    answered: bool,
+}
+
+impl Connection {
+    /// Connects to `address`; for TLS, asking for `server_name`.
+    ///
+    /// # Errors
+    /// Refused, reset, or silent for [`ANSWER_WITHIN`].
+    pub async fn open(address: SocketAddr, server_name: Option<&str>) -> Outcome<Self> {
+        timeout(ANSWER_WITHIN, Self::connect(address, server_name))
+            .await
+            .unwrap_or_else(|_| Err(too_late(address)))
+    }
+
+    async fn connect(address: SocketAddr, server_name: Option<&str>) -> Outcome<Self> {
+        let tcp = TcpStream::connect(address).await?;
+        tcp.set_nodelay(true)?;
+        let Some(name) = server_name else {
+            return Ok(Self { stream: BufReader::new(Box::new(tcp)), certificate: None, answered: true });
+        };
+        let name = ServerName::try_from(name.to_owned())?;
+        let tls = TlsConnector::from(Arc::new(client_config()?)).connect(name, tcp).await?;
+        let presented = tls.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let certificate = presented.map(|certificate| certificate.to_vec());
+        Ok(Self { stream: BufReader::new(Box::new(tls)), certificate, answered: true })
+    }
+
+    /// Whether the last request failed because the server had closed the connection before it said a word, as servers
+    /// do with idle ones. HTTP clients then ask again on a new connection.
+    #[must_use]
+    pub fn was_closed_while_idle(&self) -> bool {
+        !self.answered
+    }
+
+    /// Sends a request and reads its answer.
+    ///
+    /// # Errors
+    /// The connection broke, or no answer came within [`ANSWER_WITHIN`].
+    pub async fn request(&mut self, method: &str, host: &str, path: &str) -> Outcome<Response> {
+        let asked = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n");
+        let exchange = async {
+            self.answered = false;
+            self.stream.get_mut().write_all(asked.as_bytes()).await?;
+            self.stream.get_mut().flush().await?;
+            self.answered = !self.stream.fill_buf().await?.is_empty();
+            read_response(&mut self.stream).await
+        };
+        let answer = timeout(ANSWER_WITHIN, exchange).await;
+        let Ok(answer) = answer else {
+            self.answered = true;
+            return Err(Failure::new(format!("no answer in {} s", ANSWER_WITHIN.as_secs())));
+        };
+        let mut response = answer?;
+        response.certificate.clone_from(&self.certificate);
+        Ok(response)
+    }
+}
+
+/// One plain request on a connection of its own.
+///
+/// # Errors
+/// No answer.
+pub async fn get(address: SocketAddr, host: &str, path: &str) -> Outcome<Response> {
+    Connection::open(address, None).await?.request("GET", host, path).await
+}
+
+/// One request over TLS, with `host` as server name, on a connection of its own.
+///
+/// # Errors
+/// No answer.
+pub async fn get_tls(address: SocketAddr, host: &str, path: &str) -> Outcome<Response> {
+    Connection::open(address, Some(host)).await?.request("GET", host, path).await
+}
+
+async fn read_response(stream: &mut BufReader<Box<dyn Stream>>) -> Outcome<Response> {
+    let status = line(stream).await?;
+    let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let status = status.ok_or_else(|| Failure::new("the answer is not HTTP"))?;
+    let (mut length, mut chunked, mut closes) = (None, false, false);
+    loop {
+        let header = line(stream).await?.to_ascii_lowercase();
+        match header.split_once(':').map(|(name, value)| (name, value.trim())) {
+            None => break,
+            Some(("content-length", value)) => length = Some(value.parse::<u64>()?),
+            Some(("transfer-encoding", "chunked")) => chunked = true,
+            Some(("connection", "close")) => closes = true,
+            Some(_) => {}
+        }
+    }
+    let mut body = Vec::new();
+    match length {
+        _ if chunked => read_chunks(stream, &mut body).await?,
+        Some(length) => {
+            stream.take(length).read_to_end(&mut body).await?;
+            ensure(body.len() as u64 == length, "the answer was cut off")?;
+        }
+        None if matches!(status, 204 | 304) => {}
+        None => {
+            closes = true;
+            stream.read_to_end(&mut body).await?;
+        }
+    }
+    Ok(Response { status, body: String::from_utf8_lossy(&body).into_owned(), certificate: None, closes })
+}
+
+async fn read_chunks(stream: &mut BufReader<Box<dyn Stream>>, body: &mut Vec<u8>) -> Outcome {
+    loop {
+        let size = u64::from_str_radix(&line(stream).await?, 16)?;
+        stream.take(size).read_to_end(body).await?;
+        line(stream).await?;
+        if size == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// One line without its end.
+pub(crate) async fn line(stream: &mut (impl AsyncBufRead + Unpin)) -> Outcome<String> {
+    let mut line = String::new();
+    stream.read_line(&mut line).await?;
+    ensure(line.ends_with('\n'), "the connection was closed")?;
+    Ok(line.trim_end().to_owned())
+}
+
+fn too_late(address: SocketAddr) -> Failure {
+    Failure::new(format!("no connection to {address} in {} s", ANSWER_WITHIN.as_secs()))
+}
+
+fn client_config() -> Outcome<ClientConfig> {
+    let provider = Arc::new(ring::default_provider());
+    let anyone = Arc::new(AnyCertificate(Arc::clone(&provider)));
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth())
+}
+
+/// Checks that the server has the key of the certificate it shows, whoever that is.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,73 @@
+//! Where the programs are that a journey starts.
+
+use crate::failure::{Failure, Outcome};
+use std::path::PathBuf;
+
+/// A series of HAProxy versions that is tested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HaproxySeries {
+    /// 3.0
+    V3_0,
+    /// 3.2
+    V3_2,
+    /// 3.4, what a journey uses when nothing else is said.
+    #[default]
+    V3_4,
+}
+
+/// The HAProxy of `series`.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn haproxy(series: HaproxySeries) -> Outcome<PathBuf> {
+    from_environment(match series {
+        HaproxySeries::V3_0 => "HAPTIC_HAPROXY_3_0",
+        HaproxySeries::V3_2 => "HAPTIC_HAPROXY_3_2",
+        HaproxySeries::V3_4 => "HAPTIC_HAPROXY_3_4",
+    })
+}
+
+/// etcd.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn etcd() -> Outcome<PathBuf> {
+    from_environment("HAPTIC_ETCD")
+}
+
+/// kube-apiserver.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn kube_apiserver() -> Outcome<PathBuf> {
+    from_environment("HAPTIC_KUBE_APISERVER")
+}
+
+/// The program under test: `HAPTIC_BIN`, else the one cargo built beside this test program.
+///
+/// # Errors
+/// It is not there.
+pub fn haptic() -> Outcome<PathBuf> {
+    let path = match std::env::var_os("HAPTIC_BIN") {
+        Some(path) => PathBuf::from(path),
+        None => {
+            let tests = std::env::current_exe()?;
+            tests.ancestors().nth(2).unwrap_or(&tests).join("haptic")
+        }
+    };
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Failure::new(format!(
+        "there is no {}: run the journeys through `make journeys`, which builds it",
+        path.display()
+    )))
+}
+
+fn from_environment(variable: &str) -> Outcome<PathBuf> {
+    std::env::var_os(variable).map(PathBuf::from).ok_or_else(|| {
+        Failure::new(format!(
+            "{variable} is not set: run the journeys through `make journeys`, which sets it"
+        ))
+    })
+}

@@ -1,0 +1,173 @@
+//! Runs journeys, several at once on one cluster, and tells how they went.
+
+use crate::{
+    cluster::Cluster,
+    failure::{Failure, Outcome},
+    network::{self, Block},
+    process::last_lines,
+    scene::{Scene, ready_cluster},
+};
+use std::{
+    fs,
+    io::Write,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    pin::Pin,
+    process::ExitCode,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+use tokio::{
+    runtime::Runtime,
+    signal::unix::{SignalKind, signal},
+    time::timeout,
+};
+
+/// How many journeys run at once.
+const AT_ONCE: usize = 3;
+/// How long one may take.
+const LIMIT: Duration = Duration::from_secs(180);
+
+type Story = Box<dyn Fn(Scene) -> Pin<Box<dyn Future<Output = Outcome>>> + Send + Sync>;
+
+/// A journey: a name and what happens.
+pub struct Journey {
+    name: &'static str,
+    story: Story,
+}
+
+/// A journey called `name`, in which `story` happens.
+pub fn journey<F, Happens>(name: &'static str, story: F) -> Journey
+where
+    F: Fn(Scene) -> Happens + Send + Sync + 'static,
+    Happens: Future<Output = Outcome> + 'static,
+{
+    Journey { name, story: Box::new(move |scene| Box::pin(story(scene))) }
+}
+
+/// The whole test program: arguments are parts of names; without any, all `journeys` run.
+#[must_use]
+pub fn main(journeys: &[Journey]) -> ExitCode {
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let chosen: Vec<&Journey> = journeys
+        .iter()
+        .filter(|j| wanted.is_empty() || wanted.iter().any(|part| j.name.contains(part.as_str())))
+        .collect();
+    if chosen.is_empty() {
+        let names: Vec<&str> = journeys.iter().map(|journey| journey.name).collect();
+        print(&format!(
+            "no journey's name contains {}; there are: {}",
+            wanted.join(" or "),
+            names.join(", ")
+        ));
+        return ExitCode::from(2);
+    }
+    match network::enter().and_then(|()| run(&chosen)) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(failure) => {
+            print(&format!("the journeys cannot run: {}", failure.sentence()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs `journeys` and gives how many failed.
+fn run(journeys: &[&Journey]) -> Outcome<usize> {
+    let runtime = Runtime::new()?;
+    runtime.spawn(end_when_asked());
+    let dir = tempfile::Builder::new().prefix("haptic-journeys-").tempdir()?.keep();
+    let started = Instant::now();
+    let cluster = Arc::new(runtime.block_on(ready_cluster(Block(0).api_server(), &dir.join("cluster")))?);
+    print(&format!("cluster ready ({:.1} s); {} journeys", started.elapsed().as_secs_f32(), journeys.len()));
+    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(journey) = journeys.get(number) else { break };
+                    if !tell(&runtime, journey, &cluster, number, &dir.join(journey.name)) {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).push(journey.name);
+                    }
+                }
+            });
+        }
+    });
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    drop(cluster);
+    if failed.is_empty() {
+        fs::remove_dir_all(&dir)?;
+    } else {
+        print(&format!("\nfailed: {}; all their files are in {}", failed.join(", "), dir.display()));
+    }
+    print(&format!("\n{} passed, {} failed", journeys.len() - failed.len(), failed.len()));
+    Ok(failed.len())
+}
+
+/// Runs one journey and prints how it went; true when it went well.
+fn tell(runtime: &Runtime, journey: &Journey, cluster: &Arc<Cluster>, number: usize, dir: &Path) -> bool {
+    let started = Instant::now();
+    let block = Block(u8::try_from(number + 1).unwrap_or(u8::MAX));
+    let happens = async {
+        let scene = Scene::new(Arc::clone(cluster), journey.name, block, dir.to_owned()).await?;
+        (journey.story)(scene).await
+    };
+    let limited = async {
+        let in_time = timeout(LIMIT, happens).await;
+        in_time.unwrap_or_else(|_| Err(Failure::new(format!("it took longer than {} s", LIMIT.as_secs()))))
+    };
+    let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(limited)));
+    let outcome = outcome.unwrap_or_else(|_| Err(Failure::new("it panicked")));
+    let seconds = started.elapsed().as_secs_f32();
+    match outcome {
+        Ok(()) => print(&format!("test {} ... ok ({seconds:.1} s)", journey.name)),
+        Err(ref failure) => {
+            print(&format!("test {} ... FAILED ({seconds:.1} s)\n  {failure}{}", journey.name, logs(dir)));
+        }
+    }
+    outcome.is_ok()
+}
+
+/// The ends of all logs of a journey.
+fn logs(dir: &Path) -> String {
+    let mut text = String::new();
+    for log in log_files(dir) {
+        let lines = last_lines(&log, 25).replace('\n', "\n    ");
+        text.push_str(&format!("\n  --- {}\n    {lines}", log.display()));
+    }
+    text
+}
+
+fn log_files(dir: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
+    let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
+    let mut logs: Vec<PathBuf> =
+        files.into_iter().filter(|path| path.extension().is_some_and(|e| e == "log")).collect();
+    logs.extend(
+        folders.iter().filter(|path| !path.ends_with("cluster")).flat_map(|folder| log_files(folder)),
+    );
+    logs.sort();
+    logs
+}
+
+/// Ends the program on Ctrl-C or SIGTERM: as the first process of its namespace it would ignore them otherwise.
+async fn end_when_asked() {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return;
+    };
+    tokio::select! { _ = interrupt.recv() => {}, _ = terminate.recv() => {} }
+    std::process::exit(130);
+}
+
+/// One whole line or more, never torn by another journey's.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _nobody_reads = writeln!(out, "{text}").and_then(|()| out.flush());
+}

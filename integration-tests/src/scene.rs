@@ -1,0 +1,182 @@
+//! What one journey has for itself: a namespace, a block of addresses, a folder, and the parts it starts there.
+
+use crate::{
+    backend::Backend,
+    cluster::Cluster,
+    configuration::{CREDENTIALS, Configuration},
+    controller::Controller,
+    failure::Outcome,
+    haproxy_pod::{HaproxyPod, PodSpec},
+    manifest,
+    network::Block,
+    process,
+    program::{self, HaproxySeries},
+};
+use serde_json::{Value, json};
+use std::{
+    cell::Cell,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+use tokio::process::Command;
+
+/// A journey's own place.
+pub struct Scene {
+    /// The cluster, which other journeys use too, unless it is [`Scene::on_own_cluster`].
+    pub cluster: Arc<Cluster>,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its addresses.
+    pub block: Block,
+    /// Its files.
+    pub dir: PathBuf,
+    /// User and password of its pods.
+    pub credentials: (String, String),
+    backends: Cell<u8>,
+    pods: Cell<u8>,
+    controllers: Cell<u8>,
+}
+
+impl Scene {
+    /// The place of journey `name`, with its namespace made.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn new(cluster: Arc<Cluster>, name: &str, block: Block, dir: PathBuf) -> Outcome<Self> {
+        fs::create_dir_all(&dir)?;
+        let namespace = name.replace('_', "-");
+        let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } });
+        cluster.apply("", &object).await?;
+        let credentials = ("admin".to_owned(), format!("secret of {namespace}"));
+        let (backends, pods, controllers) = <(Cell<u8>, Cell<u8>, Cell<u8>)>::default();
+        Ok(Self { cluster, namespace, block, dir, credentials, backends, pods, controllers })
+    }
+
+    /// The same on a cluster that no other journey uses, and that may therefore be stopped.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn on_own_cluster(&self) -> Outcome<Self> {
+        let cluster = ready_cluster(self.block.api_server(), &self.dir.join("cluster")).await?;
+        Self::new(Arc::new(cluster), &self.namespace, self.block, self.dir.clone()).await
+    }
+
+    /// The configuration, its Secret, one pod and one controller, started and ready.
+    ///
+    /// # Errors
+    /// Something does not start.
+    pub async fn running(&self) -> Outcome<(HaproxyPod, Controller)> {
+        self.configure().await?;
+        let pod = self.pod().await?;
+        let mut controller = self.controller()?;
+        controller.ready().await?;
+        Ok((pod, controller))
+    }
+
+    /// Applies the demo's configuration and its Secret.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn configure(&self) -> Outcome<Configuration> {
+        let configuration = self.configuration()?;
+        self.apply(&manifest::credentials(CREDENTIALS, &self.credentials.0, &self.credentials.1)).await?;
+        self.apply(&configuration.manifest).await?;
+        Ok(configuration)
+    }
+
+    /// The demo's configuration for this journey.
+    ///
+    /// # Errors
+    /// It is missing.
+    pub fn configuration(&self) -> Outcome<Configuration> {
+        Configuration::demo(&self.namespace)
+    }
+
+    /// Starts the next controller.
+    ///
+    /// # Errors
+    /// There is no `haptic`.
+    pub fn controller(&self) -> Outcome<Controller> {
+        let number = next(&self.controllers);
+        let log = self.dir.join(format!("controller-{number}.log"));
+        Controller::start(&self.namespace, &self.cluster.kubeconfig(), self.block.controller(number), &log)
+    }
+
+    /// Starts the next pod, with HAProxy 3.4.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn pod(&self) -> Outcome<HaproxyPod> {
+        self.pod_of(HaproxySeries::default()).await
+    }
+
+    /// Starts the next pod with HAProxy `series`.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn pod_of(&self, series: HaproxySeries) -> Outcome<HaproxyPod> {
+        let number = next(&self.pods);
+        let configuration = self.configuration()?;
+        let spec = PodSpec {
+            cluster: Arc::clone(&self.cluster),
+            namespace: self.namespace.clone(),
+            series,
+            credentials: self.credentials.clone(),
+            ports: (configuration.port(false)?, configuration.port(true)?),
+        };
+        let name = format!("haproxy-{number}");
+        HaproxyPod::start(&name, self.block.pod(number), self.dir.join(&name), spec).await
+    }
+
+    /// Starts the next backend.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn backend(&self, name: &str) -> Outcome<Backend> {
+        Backend::start(name, self.block.backend(next(&self.backends))).await
+    }
+
+    /// Applies a Service `name` with `backend` as its endpoint and an Ingress for `host`.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn publish(&self, name: &str, host: &str, backend: &Backend) -> Outcome {
+        self.apply(&manifest::service(name)).await?;
+        self.apply(&manifest::endpoints(name, &[backend.address])).await?;
+        self.apply(&manifest::ingress(name, host, name)).await
+    }
+
+    /// Server-side apply in this journey's namespace.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn apply(&self, manifest: &Value) -> Outcome {
+        self.cluster.apply(&self.namespace, manifest).await.map(drop)
+    }
+
+    /// Deletes the object that `manifest` names.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn delete(&self, manifest: &Value) -> Outcome {
+        self.cluster.delete(&self.namespace, manifest).await
+    }
+}
+
+/// A cluster that knows HAPTIC's resources.
+///
+/// # Errors
+/// It does not start, or `haptic crd` prints what it refuses.
+pub async fn ready_cluster(address: std::net::Ipv4Addr, dir: &Path) -> Outcome<Cluster> {
+    let cluster = Cluster::start(address, dir).await?;
+    let definitions = process::output(Command::new(program::haptic()?).arg("crd")).await?;
+    cluster.install_definitions(&definitions).await?;
+    Ok(cluster)
+}
+
+fn next(counter: &Cell<u8>) -> u8 {
+    let number = counter.get();
+    counter.set(number + 1);
+    number
+}

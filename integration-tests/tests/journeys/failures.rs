@@ -1,0 +1,80 @@
+//! Parts around the controller fail and come back.
+
+use integration_tests::{Outcome, Scene, ensure, eventually_within, manifest};
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+const HOST: &str = "shop.example";
+
+pub async fn api_server_away_for_30_seconds(scene: Scene) -> Outcome {
+    let scene = scene.on_own_cluster().await?;
+    let (pod, _controller) = scene.running().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let traffic = pod.traffic(HOST);
+    let back = Instant::now() + Duration::from_secs(30);
+    scene.cluster.stop_api_server().await?;
+    sleep_until(back).await;
+    scene.cluster.start_api_server().await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    eventually_within(Duration::from_secs(60), "the change after the outage is live", async || {
+        pod.get(HOST, "/").await?.is_from("b")
+    })
+    .await?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+pub async fn haproxy_killed(scene: Scene) -> Outcome {
+    let (pod, _controller) = scene.running().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.kill_haproxy()?;
+    ensure(pod.get(HOST, "/").await.is_err(), "HAProxy is dead")?;
+    pod.serves(HOST, "a").await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.serves(HOST, "b").await
+}
+
+pub async fn agent_killed(scene: Scene) -> Outcome {
+    let (mut pod, _controller) = scene.running().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.crash().await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.start_containers().await?;
+    pod.serves(HOST, "b").await
+}
+
+pub async fn pod_replaced(scene: Scene) -> Outcome {
+    let (old, _controller) = scene.running().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    old.serves(HOST, "a").await?;
+    let new = scene.pod().await?;
+    new.serves(HOST, "a").await?;
+    old.remove().await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    new.serves(HOST, "b").await
+}
+
+pub async fn one_slow_pod_of_two(scene: Scene) -> Outcome {
+    let (quick, _controller) = scene.running().await?;
+    let slow = scene.pod().await?;
+    let [a, b, c] = [scene.backend("a").await?, scene.backend("b").await?, scene.backend("c").await?];
+    scene.publish("shop", HOST, &a).await?;
+    quick.serves(HOST, "a").await?;
+    slow.serves(HOST, "a").await?;
+    let delay = Duration::from_secs(4);
+    slow.wire.delay(delay);
+    let started = Instant::now();
+    for next in [&b, &c] {
+        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
+        quick.serves(HOST, &next.name).await?;
+    }
+    ensure(started.elapsed() < delay, format!("the slow pod delayed the other: {:?}", started.elapsed()))?;
+    slow.get(HOST, "/").await?.is_from("a")?;
+    slow.serves(HOST, "c").await
+}

@@ -1,0 +1,46 @@
+//! The journeys: what happens to a user, from a change in Kubernetes to HAProxy's answers. Run them with `make journeys`.
+#![allow(clippy::indexing_slicing, reason = "a missing field of a JSON value reads as null")]
+
+mod configuration;
+mod failures;
+mod harness;
+mod restarts;
+mod routes;
+
+use integration_tests::{Journey, journey, program::HaproxySeries, runner};
+use std::process::ExitCode;
+
+/// The long ones first: several run at once.
+fn journeys() -> Vec<Journey> {
+    vec![
+        journey("api_server_away_for_30_seconds", failures::api_server_away_for_30_seconds),
+        journey("any_actor_may_panic", restarts::any_actor_may_panic),
+        journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
+        journey("harness", harness::parts_work_without_a_controller),
+        journey("first_deployment", |scene| routes::first_deployment(scene, HaproxySeries::V3_4)),
+        journey("first_deployment_on_haproxy_3_2", |scene| {
+            routes::first_deployment(scene, HaproxySeries::V3_2)
+        }),
+        journey("first_deployment_on_haproxy_3_0", |scene| {
+            routes::first_deployment(scene, HaproxySeries::V3_0)
+        }),
+        journey("endpoint_change", routes::endpoint_change),
+        journey("new_host", routes::new_host),
+        journey("certificate_rotation", routes::certificate_rotation),
+        journey("delete", routes::delete),
+        journey("config_changed_live", configuration::changed_live),
+        journey("config_invalid_then_recovered", configuration::invalid_then_recovered),
+        journey("config_with_invalid_template", configuration::invalid_template),
+        journey("config_that_haproxy_refuses", configuration::refused_by_haproxy),
+        journey("malformed_object", configuration::malformed_object),
+        journey("haproxy_killed", failures::haproxy_killed),
+        journey("agent_killed", failures::agent_killed),
+        journey("pod_replaced", failures::pod_replaced),
+        journey("controller_killed_and_restarted", restarts::controller_killed_and_restarted),
+        journey("controller_stops_when_asked", restarts::controller_stops_when_asked),
+    ]
+}
+
+fn main() -> ExitCode {
+    runner::main(&journeys())
+}

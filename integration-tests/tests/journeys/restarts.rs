@@ -1,0 +1,63 @@
+//! The controller, or a part of it, dies; a new one takes over what runs.
+
+use integration_tests::{Outcome, Scene, ensure, manifest};
+
+const HOST: &str = "shop.example";
+
+pub async fn controller_killed_and_restarted(scene: Scene) -> Outcome {
+    let (pod, controller) = scene.running().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let traffic = pod.traffic(HOST);
+
+    let before = pod.wire.pushes();
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.serves(HOST, "b").await?;
+    let of_one_change = pod.wire.pushes() - before;
+
+    controller.kill().await?;
+    traffic.answers(100).await?;
+    let before = pod.wire.pushes();
+    let mut controller = scene.controller()?;
+    controller.ready().await?;
+    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
+    pod.serves(HOST, "a").await?;
+    let after_restart = pod.wire.pushes() - before;
+    ensure(
+        after_restart <= of_one_change,
+        format!("{after_restart} pushes after the restart; one change takes {of_one_change}"),
+    )?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+pub async fn controller_stops_when_asked(scene: Scene) -> Outcome {
+    let (pod, controller) = scene.running().await?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let traffic = pod.traffic(HOST);
+    controller.terminate().await?;
+    traffic.answers(100).await?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+pub async fn any_actor_may_panic(scene: Scene) -> Outcome {
+    let (pod, mut controller) = scene.running().await?;
+    let backends = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &backends[0]).await?;
+    pod.serves(HOST, "a").await?;
+    let traffic = pod.traffic(HOST);
+    let actors = controller.actors().await?;
+    ensure(actors.len() >= 7, format!("only {actors:?} can panic"))?;
+    for (number, actor) in actors.iter().enumerate() {
+        controller.panic(actor).await?;
+        let next = &backends[(number + 1) % 2];
+        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
+        pod.serves(HOST, &next.name)
+            .await
+            .map_err(|failure| failure.during(&format!("after a panic of {actor}")))?;
+    }
+    controller.ready().await?;
+    traffic.finish_without_loss().await.map(drop)
+}
