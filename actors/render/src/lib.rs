@@ -1,1 +1,3 @@
 //! render
+pub mod marks;
+pub mod settle;

@@ -1,0 +1,354 @@
+//! haproxy.cfg: words, quotes, escapes, comments and environment variables, as HAProxy's `parse_line` reads them.
+//!
+//! Each line stands alone: no quote and no escape goes on in the next one. Template text is written as it is; values
+//! are escaped for where they stand. An empty word cannot be written at all: HAProxy 3.0 silently ignores the rest of
+//! the line after `""`, 3.2 warns, 3.4 refuses the file.
+
+use super::directive::{Line, Role};
+use super::expression::{Scan, Spot, is_doubled, is_one_argument, special_in_argument};
+use super::marked::{Printed, Span, Value};
+use super::refusal::{Place, Refusal, Refusals, control};
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Quote {
+    #[default]
+    Bare,
+    Weak,
+    Strong,
+    Comment,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    None,
+    /// After a backslash.
+    Backslash,
+    /// After `\x`, with so many digits to come.
+    Hex(u8),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Environment {
+    #[default]
+    None,
+    /// After `$`.
+    Dollar,
+    Name,
+    Braces,
+}
+
+/// The lexer; kept from line to line for its memory only.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    line: Line,
+    quote: Quote,
+    escape: Escape,
+    environment: Environment,
+    word: Word,
+    /// The current word's content, unquoted.
+    content: Vec<u8>,
+}
+
+/// The current word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    begun: bool,
+    scan: Scan,
+    /// How much of the content has been scanned.
+    scanned: usize,
+    /// The number of the word's first value among the line's spans.
+    value: Option<usize>,
+    /// The same of its first value with a `%`.
+    percent: Option<usize>,
+    role: Option<Role>,
+}
+
+impl Words {
+    /// Writes a line with values, each escaped for its place or refused.
+    pub fn encode(&mut self, line: &[Span<'_>], out: &mut String, refusals: &mut Refusals<'_>) {
+        self.begin_line();
+        for (index, span) in line.iter().enumerate() {
+            match span {
+                Span::Template(text) => {
+                    out.push_str(text);
+                    self.template(text, line, refusals);
+                }
+                Span::Value(value) => {
+                    if let Err(refusal) = self.value(index, value) {
+                        refusals.add(value, self.place(), refusal.clone());
+                        if refusal == Refusal::Directive {
+                            return;
+                        }
+                    }
+                    self.write(value.text, out);
+                }
+            }
+        }
+        self.end_word(line, refusals);
+    }
+
+    fn begin_line(&mut self) {
+        (self.line, self.quote, self.escape) = (Line::default(), Quote::Bare, Escape::None);
+        (self.environment, self.word) = (Environment::None, Word::default());
+        self.content.clear();
+    }
+
+    fn place(&self) -> Place {
+        match self.quote {
+            Quote::Bare => Place::Word,
+            Quote::Weak => Place::Weak,
+            Quote::Strong => Place::Strong,
+            Quote::Comment => Place::Comment,
+        }
+    }
+
+    fn template(&mut self, text: &str, line: &[Span<'_>], refusals: &mut Refusals<'_>) {
+        for byte in text.bytes() {
+            if self.quote == Quote::Comment {
+                return;
+            }
+            if matches!(byte, b'\n' | b'\r') {
+                // Nothing after a carriage return is read.
+                self.end_word(line, refusals);
+                self.quote = Quote::Comment;
+            } else if !self.escaped(byte) && !self.in_environment(byte) {
+                self.byte(byte, line, refusals);
+            }
+        }
+    }
+
+    fn byte(&mut self, byte: u8, line: &[Span<'_>], refusals: &mut Refusals<'_>) {
+        match (self.quote, byte) {
+            (Quote::Bare, b' ' | b'\t' | 0x0B | 0x0C) => self.end_word(line, refusals),
+            (Quote::Bare, b'#') => {
+                self.end_word(line, refusals);
+                self.quote = Quote::Comment;
+            }
+            (Quote::Bare, b'"') => self.quoted(Quote::Weak),
+            (Quote::Bare, b'\'') => self.quoted(Quote::Strong),
+            (Quote::Weak, b'"') | (Quote::Strong, b'\'') => self.quote = Quote::Bare,
+            (Quote::Bare | Quote::Weak, b'\\') => {
+                (self.escape, self.word.begun) = (Escape::Backslash, true);
+            }
+            (Quote::Weak, b'$') => self.environment = Environment::Dollar,
+            _ => self.content(byte),
+        }
+    }
+
+    fn quoted(&mut self, quote: Quote) {
+        (self.quote, self.word.begun) = (quote, true);
+    }
+
+    fn content(&mut self, byte: u8) {
+        self.word.begun = true;
+        self.content.push(byte);
+    }
+
+    /// Whether `byte` belongs to an escape.
+    fn escaped(&mut self, byte: u8) -> bool {
+        match std::mem::take(&mut self.escape) {
+            Escape::None => return false,
+            Escape::Hex(digits) if byte.is_ascii_hexdigit() => match digits {
+                // What it stands for does not matter, only that it is no punctuation.
+                1 => self.content(b'?'),
+                _ => self.escape = Escape::Hex(1),
+            },
+            Escape::Hex(_) => return false,
+            Escape::Backslash => match byte {
+                b'x' => self.escape = Escape::Hex(2),
+                b'n' | b't' | b'r' => self.content(b'?'),
+                b' ' | b'\\' | b'#' | b'\'' | b'"' => self.content(byte),
+                b'$' if self.quote == Quote::Weak => self.content(byte),
+                _ => {
+                    self.content(b'\\');
+                    return false;
+                }
+            },
+        }
+        true
+    }
+
+    /// Whether `byte` belongs to an environment variable.
+    fn in_environment(&mut self, byte: u8) -> bool {
+        let name = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
+        self.environment = match (self.environment, byte) {
+            (Environment::None, _) => return false,
+            (Environment::Dollar, b'{') => Environment::Braces,
+            (Environment::Dollar | Environment::Name, _) if name => Environment::Name,
+            (Environment::Braces, b'}') => {
+                self.content(b'?');
+                Environment::None
+            }
+            (Environment::Braces, _) => Environment::Braces,
+            (Environment::Dollar | Environment::Name, _) => {
+                self.content(b'?');
+                self.environment = Environment::None;
+                return false;
+            }
+        };
+        true
+    }
+
+    /// Checks a value and takes it into the current word.
+    fn value(&mut self, index: usize, value: &Value<'_>) -> Result<(), Refusal> {
+        let refused = control(value.text).map(Refusal::Control);
+        if self.quote == Quote::Comment {
+            return refused.map_or(Ok(()), Err);
+        }
+        let role = *self.word.role.get_or_insert_with(|| self.line.role());
+        let fresh = self.content.get(self.word.scanned..).unwrap_or_default();
+        self.word.scan.template(fresh, role);
+        let checked = match refused {
+            Some(refusal) => Err(refusal),
+            None => self.lexical().and_then(|()| self.fits(role, value)),
+        };
+        self.word.begun = true;
+        self.word.value = self.word.value.or(Some(index));
+        if role == Role::Any && value.printed == Printed::Plain && value.text.contains('%') {
+            self.word.percent = self.word.percent.or(Some(index));
+        }
+        self.word.scan.value();
+        self.content.extend_from_slice(value.text.as_bytes());
+        self.word.scanned = self.content.len();
+        checked
+    }
+
+    /// Whether a value may begin here, whatever it is.
+    fn lexical(&self) -> Result<(), Refusal> {
+        if self.escape != Escape::None {
+            return Err(Refusal::AfterBackslash);
+        }
+        if self.environment != Environment::None {
+            return Err(Refusal::EnvironmentVariable);
+        }
+        Ok(())
+    }
+
+    fn fits(&self, role: Role, value: &Value<'_>) -> Result<(), Refusal> {
+        let spot = self.word.scan.spot(role);
+        match spot {
+            Spot::Argument { quoted } => return fits_argument(value, quoted),
+            Spot::Escaped => return Err(Refusal::AfterBackslash),
+            _ if value.printed == Printed::Argument => return Err(Refusal::OutsideArguments),
+            Spot::FormatName => return Err(Refusal::LogFormatName),
+            Spot::Identifier if role == Role::Keyword => return Err(Refusal::Directive),
+            Spot::Identifier => return Err(Refusal::Fetch),
+            Spot::Format => return fits_format(value),
+            Spot::Text => {}
+        }
+        match role {
+            Role::Name => fits_name(value.text),
+            Role::Condition if value.text.starts_with('!') && self.content.iter().all(|b| *b == b'!') => {
+                Err(Refusal::Negation)
+            }
+            Role::Quantity => fits_quantity(&self.content, value.text),
+            Role::Preprocessor => fits_name(value.text).map_err(|_| Refusal::Preprocessor),
+            Role::Any if value.printed == Printed::LogFormat => fits_format(value),
+            Role::Any if value.text.contains("%[") || self.word.scan.has_expression => fits_format(value),
+            _ => Ok(()),
+        }
+    }
+
+    /// Judges the word as a whole, and tells the line of it.
+    fn end_word(&mut self, line: &[Span<'_>], refusals: &mut Refusals<'_>) {
+        if self.escape == Escape::Backslash {
+            self.content(b'\\');
+        }
+        if std::mem::take(&mut self.environment) != Environment::None {
+            self.content(b'?');
+        }
+        self.escape = Escape::None;
+        if !self.word.begun {
+            return;
+        }
+        let place = self.place();
+        let mut refuse = |index: Option<usize>, refusal| {
+            if let Some(Span::Value(value)) = index.and_then(|i| line.get(i)) {
+                refusals.add(value, place, refusal);
+            }
+        };
+        if let Some(role) = self.word.role {
+            let fresh = self.content.get(self.word.scanned..).unwrap_or_default();
+            self.word.scan.template(fresh, role);
+            if let Some(refusal) = self.whole(role) {
+                refuse(self.word.value, refusal);
+            }
+            if self.word.scan.has_expression {
+                refuse(self.word.percent, Refusal::Percent);
+            }
+        }
+        self.line.word(&self.content, self.word.value.is_some());
+        self.word = Word::default();
+        self.content.clear();
+    }
+
+    /// What is wrong with a word that has values.
+    fn whole(&self, role: Role) -> Option<Refusal> {
+        let word = self.content.as_slice();
+        if word.is_empty() {
+            return Some(Refusal::EmptyWord);
+        }
+        if role == Role::Pattern && word.starts_with(b"-") && self.line.flags() {
+            return Some(Refusal::Flag);
+        }
+        (self.line.conditional() && is_punctuation(word))
+            .then(|| Refusal::Punctuation(String::from_utf8_lossy(word).into_owned()))
+    }
+
+    /// Writes a value so that HAProxy reads exactly its bytes.
+    fn write(&self, text: &str, out: &mut String) {
+        let special: fn(u8) -> bool = match self.quote {
+            Quote::Bare => |b| matches!(b, b' ' | b'"' | b'\'' | b'#' | b'\\'),
+            Quote::Weak => |b| matches!(b, b'"' | b'\\' | b'$'),
+            Quote::Strong => |b| b == b'\'',
+            Quote::Comment => |_| false,
+        };
+        // In strong quotes: close them, an escaped quote, and the quote itself opens them again.
+        let escape = if self.quote == Quote::Strong { r"'\'" } else { r"\" };
+        let mut written = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            if special(byte) {
+                out.push_str(text.get(written..at).unwrap_or_default());
+                out.push_str(escape);
+                written = at;
+            }
+        }
+        out.push_str(text.get(written..).unwrap_or_default());
+    }
+}
+
+fn fits_argument(value: &Value<'_>, quoted: bool) -> Result<(), Refusal> {
+    if value.printed == Printed::Argument {
+        return if !quoted && is_one_argument(value.text) { Ok(()) } else { Err(Refusal::BrokenArgument) };
+    }
+    special_in_argument(value.text).map_or(Ok(()), |c| Err(Refusal::ArgumentCharacter(c)))
+}
+
+fn fits_format(value: &Value<'_>) -> Result<(), Refusal> {
+    match value.printed {
+        Printed::LogFormat if is_doubled(value.text) => Ok(()),
+        Printed::LogFormat => Err(Refusal::BrokenLogFormat),
+        _ if value.text.contains('%') => Err(Refusal::Percent),
+        _ => Ok(()),
+    }
+}
+
+/// As HAProxy's `invalid_char`: what names of sections may have.
+fn fits_name(text: &str) -> Result<(), Refusal> {
+    let allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    text.chars().find(|c| !allowed(c)).map_or(Ok(()), |c| Err(Refusal::SectionName(c)))
+}
+
+fn fits_quantity(before: &[u8], text: &str) -> Result<(), Refusal> {
+    let starts_with_digit =
+        before.iter().copied().chain(text.bytes()).next().is_none_or(|b| b.is_ascii_digit());
+    let allowed = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+    if starts_with_digit && allowed { Ok(()) } else { Err(Refusal::Quantity) }
+}
+
+/// Whether HAProxy would take the word for the punctuation of a condition. It compares after unquoting.
+fn is_punctuation(word: &[u8]) -> bool {
+    let positive = word.iter().position(|b| *b != b'!').and_then(|at| word.get(at..)).unwrap_or_default();
+    matches!(positive, b"" | b"{") || matches!(word, b"}" | b"or" | b"||" | b"if" | b"unless")
+}

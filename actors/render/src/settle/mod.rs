@@ -1,0 +1,159 @@
+//! The settling pass: turns what the engine printed into a file in which every value is only a value.
+//!
+//! What a template says is structure, what an expression prints is a value. One pass over the marked text runs the
+//! file kind's own lexer, encodes each value for the place it stands in, and refuses what no encoding can keep from
+//! being structure. Its marks become provenance: template line and object for every line of the file.
+//!
+//! `haproxy -c` accepts injected directives, so this pass is the defence against hostile objects. It must never
+//! trust a value, guess in its favour, panic, or do I/O.
+
+mod certificate_list;
+mod config;
+mod directive;
+mod expression;
+mod intern;
+mod map;
+mod marked;
+mod opaque;
+mod provenance;
+mod refusal;
+
+#[cfg(test)]
+mod tests;
+
+use crate::marks::Marked;
+use haptic_model::{Diagnostic, FileKind, Text};
+pub use intern::Settler;
+use marked::{LineEnd, Span};
+use provenance::Provenance;
+use refusal::Refusals;
+
+/// At most this many refusals are reported for one file.
+pub const MAX_REFUSALS: usize = 100;
+
+/// Encodes all values of a file for their places and traces its lines to templates and objects.
+///
+/// # Errors
+/// Every value that no encoding can make harmless where it stands (source `structure`, at most [`MAX_REFUSALS`]):
+/// each names the object, the template line, the place, the value, and how to write it instead.
+pub fn settle(kind: FileKind, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
+    let mut pass = Pass {
+        encoder: Encoder::new(kind),
+        provenance: Provenance::new(marked),
+        refusals: Refusals::new(marked),
+        spans: Vec::new(),
+        carry: String::new(),
+    };
+    match pass.run(&marked.pieces) {
+        Ok(()) => pass.finish(),
+        Err(malformed) => Err(vec![malformed.diagnostic()]),
+    }
+}
+
+/// One run over one file.
+struct Pass<'m> {
+    encoder: Encoder,
+    provenance: Provenance<'m>,
+    refusals: Refusals<'m>,
+    /// The current line, kept for its memory.
+    spans: Vec<Span<'m>>,
+    /// The start of a line that goes on in the next piece.
+    carry: String,
+}
+
+impl<'m> Pass<'m> {
+    fn run(&mut self, pieces: &'m [std::sync::Arc<str>]) -> Result<(), marked::Malformed> {
+        for piece in pieces {
+            self.piece(piece)?;
+        }
+        self.carried_line()
+    }
+
+    fn piece(&mut self, piece: &'m str) -> Result<(), marked::Malformed> {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let LineEnd { length, complete, marks, text } = marked::line_end(rest)?;
+            let (line, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+            rest = after;
+            if !self.carry.is_empty() || (!complete && text) {
+                self.carry.push_str(line);
+                if complete {
+                    self.carried_line()?;
+                }
+            } else if marks {
+                let mut spans = std::mem::take(&mut self.spans);
+                self.line(line, &mut spans)?;
+                spans.clear();
+                self.spans = spans;
+            } else {
+                self.provenance.text(line);
+            }
+        }
+        if self.carry.is_empty() {
+            self.provenance.cut();
+        }
+        Ok(())
+    }
+
+    fn carried_line(&mut self) -> Result<(), marked::Malformed> {
+        if self.carry.is_empty() {
+            return Ok(());
+        }
+        let line = std::mem::take(&mut self.carry);
+        self.line(&line, &mut Vec::new())
+    }
+
+    /// One line with marks, or marks alone.
+    fn line<'l>(&mut self, line: &'l str, spans: &mut Vec<Span<'l>>) -> Result<(), marked::Malformed> {
+        let values = self.provenance.read(line, spans)?;
+        if spans.is_empty() {
+            return Ok(());
+        }
+        self.provenance.start_line(spans);
+        if values {
+            self.encoder.encode(spans, self.provenance.output(), &mut self.refusals);
+        } else {
+            for span in spans.iter() {
+                self.provenance.output().push_str(span.text());
+            }
+        }
+        self.provenance.end_line();
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Text, Vec<Diagnostic>> {
+        let refused = self.refusals.into_diagnostics();
+        if refused.is_empty() { Ok(self.provenance.into_text()) } else { Err(refused) }
+    }
+}
+
+/// The lexer of a file kind.
+enum Encoder {
+    Config(config::Words),
+    Map,
+    CertificateList,
+    Certificate,
+    General,
+}
+
+impl Encoder {
+    fn new(kind: FileKind) -> Self {
+        match kind {
+            FileKind::Config => Self::Config(config::Words::default()),
+            FileKind::Map => Self::Map,
+            FileKind::CrtList => Self::CertificateList,
+            FileKind::Certificate => Self::Certificate,
+            FileKind::General => Self::General,
+        }
+    }
+
+    fn encode(&mut self, line: &[Span<'_>], out: &mut String, refusals: &mut Refusals<'_>) {
+        match self {
+            Self::Config(words) => words.encode(line, out, refusals),
+            Self::Map => map::encode(line, out, refusals),
+            Self::CertificateList => certificate_list::encode(line, out, refusals),
+            Self::Certificate => opaque::encode_certificate(line, out, refusals),
+            Self::General => opaque::encode_general(line, out),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Where every line of the output comes from, and the cutting of the output into fragments.
+//!
+//! A fragment ends where a piece of the engine's output ends at a line's end. Names are stored once per fragment,
+//! so a fragment means the same whatever stands before it.
+
+use super::marked::{Item, Malformed, Position, Site, Span, items};
+use crate::marks::Marked;
+use haptic_model::{
+    Text,
+    text::{Blame, Fragment, LineBlame},
+};
+use std::sync::Arc;
+
+/// A template nobody knows: no index of [`Blame::templates`] is as large.
+const UNKNOWN_TEMPLATE: u16 = u16::MAX;
+
+pub(super) struct Provenance<'m> {
+    marked: &'m Marked,
+    position: Option<Position>,
+    owners: Vec<u32>,
+    /// Where the current line started.
+    line: Site,
+    /// Bytes of `text` before the current line.
+    line_start: usize,
+    text: String,
+    blame: Blame,
+    templates: Slots,
+    objects: Slots,
+    fragments: Vec<Fragment>,
+}
+
+impl<'m> Provenance<'m> {
+    pub fn new(marked: &'m Marked) -> Self {
+        Self {
+            marked,
+            position: None,
+            owners: Vec::new(),
+            line: Site::default(),
+            line_start: 0,
+            text: String::new(),
+            blame: Blame::default(),
+            templates: Slots::new(marked.templates.len()),
+            objects: Slots::new(marked.objects.len()),
+            fragments: Vec::with_capacity(marked.pieces.len()),
+        }
+    }
+
+    /// Takes a line's marks in and lists its spans. Returns whether it has values.
+    pub fn read<'l>(&mut self, line: &'l str, spans: &mut Vec<Span<'l>>) -> Result<bool, Malformed> {
+        let mut values = false;
+        for item in items(line) {
+            match item? {
+                Item::Template(text) => {
+                    if spans.is_empty() {
+                        self.line = self.site();
+                    }
+                    spans.push(Span::Template(text));
+                    if text.ends_with('\n') {
+                        self.next_template_line();
+                    }
+                }
+                Item::Value(printed, text) => {
+                    if spans.is_empty() {
+                        self.line = self.site();
+                    }
+                    values = true;
+                    spans.push(Span::Value(super::marked::Value { text, printed, site: self.site() }));
+                }
+                Item::Position(position) => {
+                    known(&self.marked.templates, position.template)?;
+                    self.position = Some(position);
+                }
+                Item::Owner(owner) => {
+                    known(&self.marked.objects, owner)?;
+                    self.owners.push(owner);
+                }
+                Item::Unown => {
+                    self.owners.pop().ok_or(Malformed("an object ends that never began"))?;
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// A line that begins no object before its first value belongs to that value's object.
+    pub fn start_line(&mut self, spans: &[Span<'_>]) {
+        if self.line.owner.is_none() {
+            self.line.owner = spans.iter().find_map(|span| match span {
+                Span::Value(value) => value.site.owner,
+                Span::Template(_) => None,
+            });
+        }
+    }
+
+    /// A whole line of template text.
+    pub fn text(&mut self, line: &str) {
+        self.line = self.site();
+        self.text.push_str(line);
+        self.next_template_line();
+        self.end_line();
+    }
+
+    /// Where the current line is to be written.
+    pub fn output(&mut self) -> &mut String {
+        &mut self.text
+    }
+
+    /// The current line has been written; values of opaque files may have made it several.
+    pub fn end_line(&mut self) {
+        let written = self.text.as_bytes().get(self.line_start..).unwrap_or_default();
+        let ended = written.iter().filter(|b| **b == b'\n').count();
+        let unended = usize::from(written.last().is_some_and(|b| *b != b'\n'));
+        self.line_start = self.text.len();
+        if ended + unended > 0 {
+            let blame = self.line_blame();
+            self.blame.lines.extend(std::iter::repeat_n(blame, ended + unended));
+        }
+    }
+
+    /// Ends the fragment here, at a line's end.
+    pub fn cut(&mut self) {
+        if self.text.is_empty() || !self.text.ends_with('\n') {
+            return;
+        }
+        self.close();
+    }
+
+    pub fn into_text(mut self) -> Text {
+        if !self.text.is_empty() {
+            self.close();
+        }
+        Text::new(self.fragments)
+    }
+
+    fn close(&mut self) {
+        let blame = std::mem::take(&mut self.blame);
+        self.fragments.push(Fragment::new(self.text.as_str(), Arc::new(blame)));
+        self.text.clear();
+        self.line_start = 0;
+        self.templates.forget();
+        self.objects.forget();
+    }
+
+    fn site(&self) -> Site {
+        Site { position: self.position, owner: self.owners.last().copied() }
+    }
+
+    fn next_template_line(&mut self) {
+        if let Some(position) = &mut self.position {
+            position.line = position.line.saturating_add(1);
+        }
+    }
+
+    fn line_blame(&mut self) -> LineBlame {
+        let object =
+            self.line.owner.map(|o| self.objects.slot(o, &self.marked.objects, &mut self.blame.objects));
+        let (template, line) = match self.line.position {
+            Some(p) => {
+                let slot = self.templates.slot(p.template, &self.marked.templates, &mut self.blame.templates);
+                (u16::try_from(slot).unwrap_or(UNKNOWN_TEMPLATE), p.line)
+            }
+            None => (UNKNOWN_TEMPLATE, 0),
+        };
+        LineBlame { template, object, line }
+    }
+}
+
+fn known<T>(names: &[T], index: u32) -> Result<(), Malformed> {
+    names.get(index as usize).map(|_| ()).ok_or(Malformed("a name that is not in its table"))
+}
+
+/// Which of a file's names the current fragment has already, and as which number.
+struct Slots {
+    fragment: u32,
+    /// Per name of the file: the last fragment that has it, and its number there.
+    of: Vec<(u32, u32)>,
+}
+
+impl Slots {
+    fn new(names: usize) -> Self {
+        Self { fragment: 1, of: vec![(0, 0); names] }
+    }
+
+    fn forget(&mut self) {
+        self.fragment += 1;
+    }
+
+    fn slot<T: Clone>(&mut self, index: u32, from: &[T], into: &mut Vec<T>) -> u32 {
+        let (Some(slot), Some(name)) = (self.of.get_mut(index as usize), from.get(index as usize)) else {
+            return u32::MAX;
+        };
+        if slot.0 != self.fragment {
+            *slot = (self.fragment, u32::try_from(into.len()).unwrap_or(u32::MAX));
+            into.push(name.clone());
+        }
+        slot.1
+    }
+}

@@ -1,0 +1,206 @@
+//! What is refused, where, why, and how to write it instead.
+
+use super::{
+    MAX_REFUSALS,
+    marked::{Site, Value},
+};
+use crate::marks::Marked;
+use haptic_model::Diagnostic;
+
+/// Where a value stands, in the words of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Word,
+    Weak,
+    Strong,
+    Comment,
+    MapKey,
+    MapValue,
+    CertificateList,
+    Certificate,
+}
+
+/// Why a value is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Control(char),
+    Directive,
+    SectionName(char),
+    Preprocessor,
+    EmptyWord,
+    Punctuation(String),
+    Flag,
+    Negation,
+    Fetch,
+    Quantity,
+    ArgumentCharacter(char),
+    BrokenArgument,
+    OutsideArguments,
+    Percent,
+    BrokenLogFormat,
+    LogFormatName,
+    AfterBackslash,
+    EnvironmentVariable,
+    KeyHasBlank,
+    KeyIsComment,
+    KeyEmpty,
+    EdgeBlank,
+    LineTooLong(usize),
+    Unquotable(char),
+}
+
+/// The first character that no text of a configuration may have.
+pub(super) fn control(text: &str) -> Option<char> {
+    // Bytes first: it is asked for every value, and the answer is nearly always no.
+    let found = text.bytes().any(|b| b.is_ascii_control());
+    if found { text.chars().find(char::is_ascii_control) } else { None }
+}
+
+/// All refusals of a file, up to a bound.
+pub(super) struct Refusals<'m> {
+    marked: &'m Marked,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'m> Refusals<'m> {
+    pub fn new(marked: &'m Marked) -> Self {
+        Self { marked, diagnostics: Vec::new() }
+    }
+
+    pub fn add(&mut self, value: &Value<'_>, place: Place, refusal: Refusal) {
+        if self.diagnostics.len() >= MAX_REFUSALS {
+            return;
+        }
+        let message = format!("the value {} cannot stand {place}: {refusal}", shown(value.text));
+        let diagnostic = Diagnostic::error("structure", message).help(refusal.help());
+        self.diagnostics.push(self.at(diagnostic, value.site));
+    }
+
+    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.diagnostics
+    }
+
+    fn at(&self, diagnostic: Diagnostic, site: Site) -> Diagnostic {
+        let object = site.owner.and_then(|o| self.marked.objects.get(o as usize)).cloned();
+        let diagnostic = diagnostic.of_object(object);
+        let template =
+            site.position.and_then(|p| Some((self.marked.templates.get(p.template as usize)?, p.line)));
+        match template {
+            Some((template, line)) => diagnostic.at_template(template, line, 0),
+            None => diagnostic,
+        }
+    }
+}
+
+/// A value in quotes, printable and not too long for a message.
+fn shown(text: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut shown = String::from('"');
+    for (count, c) in text.chars().enumerate() {
+        if count == LONGEST {
+            shown.push('…');
+            break;
+        }
+        shown.extend(c.escape_debug());
+    }
+    shown.push('"');
+    shown
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Word => "in this word",
+            Self::Weak => "between double quotes here",
+            Self::Strong => "between single quotes here",
+            Self::Comment => "in a comment",
+            Self::MapKey => "in a map's key",
+            Self::MapValue => "in a map's value",
+            Self::CertificateList => "in a crt-list",
+            Self::Certificate => "in a certificate",
+        })
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Control(c) => write!(f, "it has the control character {}", c.escape_debug()),
+            Self::Directive => f.write_str("a value may not choose what a line does"),
+            Self::SectionName(c) => write!(f, "`{c}` is not allowed in the name of a section"),
+            Self::Preprocessor => f.write_str("a value may not decide over parts of the configuration"),
+            Self::EmptyWord => {
+                f.write_str("the word would be empty, and HAProxy ignores all that follows an empty word")
+            }
+            Self::Punctuation(word) => {
+                write!(f, "the word would be `{word}`, which is HAProxy's own punctuation")
+            }
+            Self::Flag => f.write_str("a pattern that begins with `-` is a flag to HAProxy"),
+            Self::Negation => f.write_str("a leading `!` would turn the meaning around"),
+            Self::Fetch => f.write_str("a value may not name a fetch or converter"),
+            Self::Quantity => {
+                f.write_str("here HAProxy takes anything but a number or a time for an expression")
+            }
+            Self::ArgumentCharacter(c) => {
+                write!(f, "`{c}` is special in the arguments of a fetch or converter")
+            }
+            Self::BrokenArgument => f.write_str("its quotes do not make it one argument"),
+            Self::OutsideArguments => f.write_str("`arg` is for the arguments of a fetch or converter"),
+            Self::Percent => f.write_str("`%` is special in a log-format"),
+            Self::BrokenLogFormat => f.write_str("not all its `%` are doubled"),
+            Self::LogFormatName => f.write_str("it would change what the `%` before it means"),
+            Self::AfterBackslash => f.write_str("the backslash before it would escape its first character"),
+            Self::EnvironmentVariable => {
+                f.write_str("it would become part of the environment variable before it")
+            }
+            Self::KeyHasBlank => f.write_str("a key ends at its first blank"),
+            Self::KeyIsComment => f.write_str("a line that begins with `#` is a comment"),
+            Self::KeyEmpty => f.write_str("the key would be empty"),
+            Self::EdgeBlank => f.write_str("HAProxy cuts blanks off both ends of a map's value"),
+            Self::LineTooLong(most) => {
+                write!(f, "its line is longer than {most} bytes, and HAProxy would read it as two")
+            }
+            Self::Unquotable(c) => write!(f, "`{c}` is special there, and a crt-list has no quotes"),
+        }
+    }
+}
+
+impl Refusal {
+    fn help(&self) -> &'static str {
+        match self {
+            Self::Control(_) => "Remove it from the object, or choose with {{#if}} what to print instead",
+            Self::Directive => {
+                "Write the keyword in the template, with {{#if}} where it depends on the object; a whole line from \
+                 extraContext or config can be printed with {{{ }}}"
+            }
+            Self::SectionName(_) => "Use proxy_name, which makes a name of any text",
+            Self::Preprocessor => "Decide with {{#if}} instead of .if",
+            Self::EmptyWord => "Leave the word out with {{#if}}, or give it a default",
+            Self::Punctuation(_) => "Change it in the object, or add something to the word in the template",
+            Self::Flag => "Write -- before the patterns",
+            Self::Negation => "Write the `!` in the template, with {{#if}} where it depends on the object",
+            Self::Fetch => {
+                "Write the fetch and its converters in the template; str(\"…\") with arg makes one of a text"
+            }
+            Self::Quantity => "Give the object a number, or check it with {{#if (matches …)}}",
+            Self::ArgumentCharacter(_) => "Write {{arg VALUE}} instead of {{VALUE}}",
+            Self::BrokenArgument => "Print it with arg alone, outside quotes of the argument's own",
+            Self::OutsideArguments => "Write {{VALUE}} instead of {{arg VALUE}}",
+            Self::Percent => "Write {{lf VALUE}} instead of {{VALUE}}",
+            Self::BrokenLogFormat => "Print it with lf alone",
+            Self::LogFormatName => "Write the whole variable or fetch in the template",
+            Self::AfterBackslash => "Remove the backslash: values are escaped by themselves",
+            Self::EnvironmentVariable => "Write \"${NAME}\" with braces, and the value after it",
+            Self::KeyHasBlank => {
+                "Put the blank between key and value into the template, and change the object"
+            }
+            Self::KeyIsComment => "Change it in the object",
+            Self::KeyEmpty => "Leave the line out with {{#if}}",
+            Self::EdgeBlank => "Use trim",
+            Self::LineTooLong(_) => "Shorten it in the object",
+            Self::Unquotable(_) => {
+                "Change it in the object: file names and SNI filters have no such character"
+            }
+        }
+    }
+}
