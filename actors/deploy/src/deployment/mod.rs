@@ -1,0 +1,43 @@
+//! One pod, brought to the newest validated bundle and kept there. Knows no actor: [`Deployment::run`] is a future.
+//!
+//! It reads what it needs from the board each time it looks, so there is no order of messages it depends on: a
+//! deployment that starts late, restarts or becomes the leader's looks and is whole.
+
+mod driver;
+mod knowledge;
+mod state;
+
+pub use driver::{Board, Deployment};
+pub use state::State;
+
+use crate::transport::TransportError;
+use haptic_runtime::CpuPanicked;
+
+/// Why a pod is not at its bundle; each is tried again after a while.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Failure {
+    /// It could not be asked or told.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// HAProxy did not take it; what ran before still runs.
+    #[error("HAProxy refused the new configuration and keeps the one before: {0}")]
+    Refused(String),
+    /// Another controller leads.
+    #[error("a controller with a newer leadership deploys to this pod: this one must not")]
+    Stale,
+    /// It asked for the same contents again.
+    #[error("the pod still lacks {0} after they were sent: is its disk full?")]
+    StillMissing(String),
+    /// HAProxy is down.
+    #[error("HAProxy on the pod does not answer its socket: see the log of its container")]
+    Down,
+    /// It runs something else each time it is asked.
+    #[error("the pod does not settle ({0}): does another controller deploy to it as well?")]
+    Unsettled(&'static str),
+    /// What it sent cannot be used.
+    #[error("what the pod says it runs cannot be used: {0}")]
+    Unreadable(String),
+    /// The planner failed.
+    #[error(transparent)]
+    Planner(#[from] CpuPanicked),
+}

@@ -1,0 +1,62 @@
+//! What a deployment is doing, for `/debug/actors`.
+
+use haptic_model::Generation;
+use serde::Serialize;
+
+/// The states of one pod's deployment.
+///
+/// ```text
+/// Unknown ──> Reading ──> Standby              nothing to deploy, or another replica leads
+///                │  ^
+///                v  └───── conflict, drift check, after any failure
+///             Planning ──> Waiting             a reload, too soon after the last one
+///                │           │ newer bundle, or time
+///                v <─────────┘
+///             Applying ──> Converged ──> Planning (newer bundle), Reading (drift check)
+///                │
+///                └───────> BackingOff ──> Reading
+/// ```
+/// `Gone` is reached from everywhere: the pod was deleted, and what was under way is dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum State {
+    /// Nothing is known of the pod yet.
+    Unknown,
+    /// It is asked what it runs.
+    Reading,
+    /// It answers, and there is nothing that this replica must deploy.
+    Standby,
+    /// The way to a bundle is computed.
+    Planning {
+        /// The bundle's generation.
+        generation: Generation,
+    },
+    /// A reload waits until minDeploymentInterval has passed since the last one.
+    Waiting {
+        /// The generation that waits.
+        generation: Generation,
+        /// For how long.
+        millis: u64,
+    },
+    /// An order is under way.
+    Applying {
+        /// The bundle's generation.
+        generation: Generation,
+        /// Why HAProxy reloads, if it does.
+        reload: Option<String>,
+    },
+    /// The pod runs the newest bundle.
+    Converged {
+        /// Its generation.
+        generation: Generation,
+    },
+    /// An attempt failed and is repeated.
+    BackingOff {
+        /// Why.
+        error: String,
+        /// When, from the failure on.
+        millis: u64,
+    },
+    /// The pod was deleted.
+    Gone,
+}

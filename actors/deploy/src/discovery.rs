@@ -1,0 +1,144 @@
+//! Which pods run HAProxy. Pure: what the watch delivers goes in, the sorted list of pods comes out.
+
+use haptic_model::HaproxyPod;
+use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::watcher::Event;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The pods that a watch has shown, by name.
+#[derive(Debug, Default)]
+pub struct PodSet {
+    pods: BTreeMap<String, HaproxyPod>,
+    /// Names seen since a new list began; those not among them are gone when it ends.
+    listing: Option<BTreeSet<String>>,
+    synced: bool,
+}
+
+impl PodSet {
+    /// Takes one event of the watch; `port` is where agents listen. During a list pods that are not named yet stay,
+    /// so that a broken watch never empties the fleet.
+    pub fn take(&mut self, event: Event<Pod>, port: u16) {
+        match event {
+            Event::Init => self.listing = Some(BTreeSet::new()),
+            Event::InitApply(pod) => {
+                if let (Some(listing), Some(name)) = (&mut self.listing, &pod.metadata.name) {
+                    listing.insert(name.clone());
+                }
+                self.apply(&pod, port);
+            }
+            Event::InitDone => {
+                if let Some(listing) = self.listing.take() {
+                    self.pods.retain(|name, _| listing.contains(name));
+                }
+                self.synced = true;
+            }
+            Event::Apply(pod) => self.apply(&pod, port),
+            Event::Delete(pod) => {
+                self.pods.remove(&pod.metadata.name.unwrap_or_default());
+            }
+        }
+    }
+
+    /// Whether a list was read to its end.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.synced
+    }
+
+    /// The pods, sorted by name.
+    #[must_use]
+    pub fn pods(&self) -> Vec<HaproxyPod> {
+        self.pods.values().cloned().collect()
+    }
+
+    fn apply(&mut self, pod: &Pod, port: u16) {
+        let Some(name) = pod.metadata.name.clone() else { return };
+        match haproxy_pod(pod, port) {
+            Some(found) => self.pods.insert(name, found),
+            None => self.pods.remove(&name),
+        };
+    }
+}
+
+/// The pod as a target: it has an address and is neither going nor finished. Whether it is Ready does not matter:
+/// it becomes Ready by running what we deploy.
+#[must_use]
+pub fn haproxy_pod(pod: &Pod, port: u16) -> Option<HaproxyPod> {
+    let status = pod.status.as_ref()?;
+    let finished = matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"));
+    if finished || pod.metadata.deletion_timestamp.is_some() {
+        return None;
+    }
+    let text = |field: &Option<String>| field.as_deref().map(Arc::<str>::from);
+    Some(HaproxyPod {
+        namespace: text(&pod.metadata.namespace)?,
+        name: text(&pod.metadata.name)?,
+        uid: text(&pod.metadata.uid).unwrap_or_default(),
+        address: status.pod_ip.as_deref()?.parse().ok()?,
+        port,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pod(name: &str, phase: &str, ip: Option<&str>) -> Pod {
+        serde_json::from_value(json!({
+            "metadata": {"namespace": "n", "name": name, "uid": name},
+            "status": {"phase": phase, "podIP": ip},
+        }))
+        .unwrap()
+    }
+
+    fn names(set: &PodSet) -> Vec<String> {
+        set.pods().iter().map(|pod| pod.name.to_string()).collect()
+    }
+
+    #[test]
+    fn only_pods_with_an_address_that_are_neither_going_nor_finished_count() {
+        assert!(haproxy_pod(&pod("a", "Running", Some("10.0.0.1")), 5555).is_some());
+        assert!(haproxy_pod(&pod("a", "Pending", Some("fd99::1")), 5555).is_some());
+        assert!(haproxy_pod(&pod("a", "Pending", None), 5555).is_none());
+        assert!(haproxy_pod(&pod("a", "Failed", Some("10.0.0.1")), 5555).is_none());
+        assert!(haproxy_pod(&pod("a", "Succeeded", Some("10.0.0.1")), 5555).is_none());
+        let mut going = pod("a", "Running", Some("10.0.0.1"));
+        going.metadata = serde_json::from_value(json!({"namespace": "n", "name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"})).unwrap();
+        assert!(haproxy_pod(&going, 5555).is_none());
+    }
+
+    #[test]
+    fn a_new_list_drops_what_it_does_not_name_and_only_at_its_end() {
+        let mut set = PodSet::default();
+        for event in [Event::Init, Event::InitApply(pod("a", "Running", Some("10.0.0.1")))] {
+            set.take(event, 5555);
+        }
+        assert!(!set.is_synced());
+        set.take(Event::InitDone, 5555);
+        set.take(Event::Apply(pod("b", "Running", Some("10.0.0.2"))), 5555);
+        assert_eq!(names(&set), ["a", "b"]);
+        set.take(Event::Init, 5555);
+        set.take(Event::InitApply(pod("b", "Running", Some("10.0.0.2"))), 5555);
+        assert_eq!(names(&set), ["a", "b"]);
+        set.take(Event::InitDone, 5555);
+        assert_eq!(names(&set), ["b"]);
+    }
+
+    #[test]
+    fn a_pod_that_finishes_is_gone_before_it_is_deleted() {
+        let mut set = PodSet::default();
+        set.take(Event::Apply(pod("a", "Running", Some("10.0.0.1"))), 5555);
+        set.take(Event::Apply(pod("a", "Failed", Some("10.0.0.1"))), 5555);
+        assert_eq!(names(&set), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_pod_with_a_new_address_is_another_pod() {
+        let (old, new) = (pod("a", "Running", Some("10.0.0.1")), pod("a", "Running", Some("10.0.0.2")));
+        assert_ne!(haproxy_pod(&old, 5555), haproxy_pod(&new, 5555));
+    }
+}

@@ -1,0 +1,164 @@
+//! What a backend as a whole allows at run time (measured on HAProxy 3.0.11, 3.2.26 and 3.4.7).
+
+use haptic_haproxy::{Document, Line, Section};
+use std::collections::HashSet;
+
+/// The lines of a backend that decide whether its servers may come, go and change their weight.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Backend {
+    /// `backend shop`.
+    pub title: String,
+    balance: Option<String>,
+    hash_type: Option<String>,
+    log_mode: bool,
+    without_balancing: Option<&'static str>,
+}
+
+/// What other lines of a configuration refer to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct References {
+    /// Backend and server. HAProxy refuses to remove these.
+    servers: HashSet<(String, String)>,
+    /// Files that are loaded already, as they are written.
+    files: HashSet<String>,
+}
+
+impl Backend {
+    /// Reads the section at `position` with the defaults sections it starts from.
+    pub fn read(document: &Document<'_>, inheritance: &[Option<usize>], position: usize) -> Self {
+        let mut chain: Vec<&Section<'_>> = Vec::new();
+        let mut next = Some(position);
+        while let Some(section) = next.and_then(|at| document.sections.get(at)) {
+            chain.push(section);
+            // A section starts only from one before it, so this ends.
+            next = next.and_then(|at| inheritance.get(at).copied().flatten().filter(|&parent| parent < at));
+        }
+        let mut backend =
+            Self { title: chain.first().map(|section| section.title()).unwrap_or_default(), ..Self::default() };
+        chain.iter().rev().flat_map(|section| &section.lines).for_each(|line| backend.take(line));
+        backend
+    }
+
+    fn take(&mut self, line: &Line<'_>) {
+        match (line.keyword(), line.value(1)) {
+            ("balance", algorithm) => self.balance = Some(algorithm.to_owned()),
+            ("hash-type", kind) => self.hash_type = Some(kind.to_owned()),
+            ("mode", mode) => self.log_mode = mode == "log",
+            ("dispatch", _) => self.without_balancing = Some("dispatch"),
+            ("option", "transparent") => self.without_balancing = Some("option transparent"),
+            ("no", "option") if line.value(2) == "transparent" => self.without_balancing = None,
+            _ => {}
+        }
+    }
+
+    /// Why weights cannot change and servers cannot come; `None` when they can.
+    ///
+    /// Without a `balance` line HAProxy uses roundrobin (3.0, 3.2) or random (since 3.3): both are dynamic.
+    pub fn why_fixed(&self) -> Option<String> {
+        let title = &self.title;
+        if self.log_mode {
+            return Some(format!("{title}: servers of mode log are fixed"));
+        }
+        if let Some(line) = self.without_balancing {
+            return Some(format!("{title}: with {line} its servers are fixed"));
+        }
+        let balance = self.balance.as_deref().unwrap_or("roundrobin");
+        let algorithm = balance.split('(').next().unwrap_or(balance);
+        match algorithm {
+            "roundrobin" | "leastconn" | "random" | "sticky" => None,
+            "first" => Some(format!("{title}: balance first uses servers in the order of their lines")),
+            "static-rr" => Some(format!("{title}: balance static-rr allows no server changes at run time")),
+            _ if self.hash_type.as_deref() == Some("consistent") => None,
+            _ => Some(format!("{title}: balance {balance} needs hash-type consistent for server changes at run time")),
+        }
+    }
+}
+
+impl References {
+    /// Reads all lines of a configuration.
+    pub fn read(document: &Document<'_>) -> Self {
+        let mut references = Self::default();
+        for section in &document.sections {
+            for line in &section.lines {
+                references.take(&section.name, line);
+            }
+        }
+        references
+    }
+
+    fn take(&mut self, section: &str, line: &Line<'_>) {
+        let mut before = "";
+        for word in &line.words {
+            let value: &str = &word.value;
+            match before {
+                "use-server" | "track" => self.refer(section, value),
+                "ca-file" | "crl-file" | "crt" | "ca-verify-file" => {
+                    self.files.insert(value.to_owned());
+                }
+                _ => {}
+            }
+            // Fetches such as `srv_is_up(b/s)` and `srv_conn(s)` name servers too.
+            for fetch in value.split("srv_").skip(1) {
+                if let Some((argument, _)) = fetch.split_once('(').and_then(|(_, rest)| rest.split_once([')', ','])) {
+                    self.refer(section, argument);
+                }
+            }
+            before = value;
+        }
+    }
+
+    fn refer(&mut self, section: &str, name: &str) {
+        let (backend, server) = name.split_once('/').unwrap_or((section, name));
+        self.servers.insert((backend.to_owned(), server.to_owned()));
+    }
+
+    pub fn names_server(&self, backend: &str, server: &str) -> bool {
+        self.servers.contains(&(backend.to_owned(), server.to_owned()))
+    }
+
+    pub fn has_loaded(&self, file: &str) -> bool {
+        self.files.contains(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backend(text: &str) -> Backend {
+        let document = Document::parse(text);
+        Backend::read(&document, &document.inheritance(), document.sections.len() - 1)
+    }
+
+    #[test]
+    fn static_algorithms_allow_no_server_changes() {
+        for (text, fixed) in [
+            ("backend b\n", false),
+            ("backend b\n balance leastconn\n", false),
+            ("backend b\n balance random(2)\n", false),
+            ("backend b\n balance first\n", true),
+            ("backend b\n balance static-rr\n", true),
+            ("backend b\n balance source\n", true),
+            ("backend b\n balance uri whole\n hash-type map-based\n", true),
+            ("backend b\n balance hdr(host)\n hash-type consistent sdbm avalanche\n", false),
+            ("defaults\n balance source\nbackend b\n", true),
+            ("defaults\n balance source\n hash-type consistent\nbackend b\n", false),
+            ("defaults\n balance source\nbackend b\n balance roundrobin\n", false),
+            ("backend b\n mode log\n", true),
+            ("backend b\n option transparent\n", true),
+        ] {
+            assert_eq!(backend(text).why_fixed().is_some(), fixed, "{text}");
+        }
+    }
+
+    #[test]
+    fn servers_that_other_lines_name_are_found() {
+        let text = "frontend f\n http-request deny if { srv_is_up(b/fetched) }\nbackend b\n use-server used if TRUE\n\
+            http-request set-header x %[srv_conn(own)]\n server t 10.0.0.1:1 track c/tracked\n";
+        let references = References::read(&Document::parse(text));
+        for (backend, server) in [("b", "fetched"), ("b", "used"), ("b", "own"), ("c", "tracked")] {
+            assert!(references.names_server(backend, server), "{backend}/{server}");
+        }
+        assert!(!references.names_server("b", "t"));
+    }
+}

@@ -1,0 +1,39 @@
+//! What changed in haproxy.cfg, by its meaning.
+
+use super::{
+    Effect, Reason, ReasonKind,
+    backend::Backend,
+    server::Place,
+    view::{Configuration, RunningView},
+};
+use haptic_haproxy::diff::{Change, compare};
+use haptic_model::Capabilities;
+
+/// What each change asks of the running HAProxy. Backends that come and go at run time will need `_capabilities`.
+pub(super) fn effects(running: &RunningView, desired: &RunningView, _capabilities: Capabilities) -> Vec<Effect> {
+    let config = |view: &RunningView| view.bundle().map(|bundle| bundle.config.digest);
+    if config(running) == config(desired) {
+        return Vec::new();
+    }
+    let (old, new) = (running.configuration(), desired.configuration());
+    let mut effects = Vec::new();
+    for change in compare(old.document(), new.document()) {
+        match change {
+            Change::Servers { backend, added, removed, modified } => {
+                let facts = backend_named(old, &backend);
+                let place = Place { name: &backend, backend: &facts, references: &old.references };
+                effects.extend(modified.iter().map(|(before, after)| place.changed(before, after)));
+                effects.extend(added.iter().map(|server| place.added(server)));
+                effects.extend(removed.iter().map(|server| place.removed(server)));
+            }
+            other => effects.push(Effect::Reload(Reason::new(ReasonKind::Configuration, other.to_string()))),
+        }
+    }
+    effects
+}
+
+fn backend_named(configuration: &Configuration, name: &str) -> Backend {
+    let document = configuration.document();
+    let found = document.sections.iter().position(|section| section.kind.has_backend() && section.name == name);
+    found.map(|at| Backend::read(document, &configuration.inheritance, at)).unwrap_or_default()
+}

@@ -1,0 +1,187 @@
+//! One server that comes, goes or changes, as socket operations or as the reason why that needs a reload.
+
+use super::{
+    Effect, Reason, ReasonKind, accepted,
+    backend::{Backend, References},
+};
+use haptic_haproxy::views::{Parameter, Server};
+use haptic_model::{Operation, operation::ServerState};
+use std::net::IpAddr;
+
+/// Where a server stands, and what the running configuration says around it.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The backend's name.
+    pub name: &'a str,
+    /// Its balancing.
+    pub backend: &'a Backend,
+    /// What the running configuration refers to.
+    pub references: &'a References,
+}
+
+/// Parameters that the socket can set on a running server.
+const SETTABLE: &[&str] = &["weight", "maxconn", "disabled"];
+/// `set server … weight` takes no more.
+const MAX_WEIGHT: u16 = 256;
+
+impl Place<'_> {
+    /// A server that is new.
+    pub fn added(&self, server: &Server) -> Effect {
+        match self.add(server) {
+            Ok(operation) => Effect::Operations(vec![operation]),
+            Err(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
+        }
+    }
+
+    /// A server that is gone.
+    pub fn removed(&self, name: &str) -> Effect {
+        let backend = self.name;
+        if self.references.names_server(backend, name) {
+            let why = format!("server {backend}/{name} is gone, but other lines still name it");
+            return Effect::Reload(Reason::new(ReasonKind::Server, why));
+        }
+        if let Some(why) = self.backend.why_fixed() {
+            return Effect::Reload(Reason::new(ReasonKind::Server, why));
+        }
+        Effect::Operations(vec![Operation::DeleteServer { backend: backend.to_owned(), server: name.to_owned() }])
+    }
+
+    /// A server that stays under its name and is another one now.
+    pub fn changed(&self, old: &Server, new: &Server) -> Effect {
+        match self.change(old, new) {
+            Ok(operations) => Effect::Operations(operations),
+            Err(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
+        }
+    }
+
+    fn add(&self, server: &Server) -> Result<Operation, String> {
+        if let Some(why) = self.backend.why_fixed() {
+            return Err(why);
+        }
+        let at = format!("server {}/{}", self.name, server.name);
+        plain_address(server).ok_or_else(|| {
+            format!("{at}: only an IP address can be added at run time, and {} is none", server.endpoint)
+        })?;
+        if server.param("backup").is_some() {
+            return Err(format!("{at}: backup servers are used in the order of their lines, and it would be the last"));
+        }
+        let (mut params, mut enabled) = (Vec::new(), true);
+        for parameter in server.effective_params() {
+            if parameter.name == "disabled" {
+                enabled = false;
+                continue;
+            }
+            if accepted::is_default(&parameter) {
+                continue;
+            }
+            self.check_parameter(&at, &parameter)?;
+            params.extend(parameter.words().map(str::to_owned));
+        }
+        Ok(Operation::AddServer {
+            backend: self.name.to_owned(),
+            server: server.name.clone(),
+            address: server.endpoint.clone(),
+            params,
+            enabled,
+        })
+    }
+
+    fn check_parameter(&self, at: &str, parameter: &Parameter) -> Result<(), String> {
+        let name = &parameter.name;
+        if !accepted::is_accepted(parameter) {
+            return Err(format!("{at}: HAProxy takes {name} only when it starts"));
+        }
+        if accepted::has_variable(parameter) {
+            return Err(format!("{at}: {name} needs an environment variable, known only when HAProxy starts"));
+        }
+        match parameter.values.first() {
+            Some(file) if accepted::names_a_file(parameter) && !self.references.has_loaded(file) => {
+                Err(format!("{at}: {name} {file} is not loaded yet"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn change(&self, old: &Server, new: &Server) -> Result<Vec<Operation>, String> {
+        let at = format!("server {}/{}", self.name, new.name);
+        if let Some(difference) = unsettable_difference(old, new) {
+            return Err(format!("{at}: {difference}"));
+        }
+        let mut operations = Vec::new();
+        let (backend, server) = (self.name.to_owned(), new.name.clone());
+        if old.endpoint != new.endpoint {
+            let (address, port) = plain_address(new)
+                .and_then(|(address, port)| Some((address, port?)))
+                .filter(|_| plain_address(old).is_some())
+                .ok_or_else(|| format!("{at}: from {} to {} HAProxy must start anew", old.endpoint, new.endpoint))?;
+            let (backend, server) = (backend.clone(), server.clone());
+            operations.push(Operation::SetServerAddress { backend, server, address: address.to_string(), port });
+        }
+        let (before, weight) = (number(old, "weight", 1, &at)?, number(new, "weight", 1, &at)?);
+        if before != weight {
+            if let Some(why) = self.backend.why_fixed() {
+                return Err(why);
+            }
+            let weight = u16::try_from(weight)
+                .ok()
+                .filter(|weight| *weight <= MAX_WEIGHT)
+                .ok_or_else(|| format!("{at}: weight {weight} is more than {MAX_WEIGHT}"))?;
+            let (backend, server) = (backend.clone(), server.clone());
+            operations.push(Operation::SetServerWeight { backend, server, weight });
+        }
+        let (before, maxconn) = (number(old, "maxconn", 0, &at)?, number(new, "maxconn", 0, &at)?);
+        if before != maxconn {
+            let (backend, server) = (backend.clone(), server.clone());
+            operations.push(Operation::SetServerMaxconn { backend, server, maxconn });
+        }
+        // Out of service before anything else changes; into service when everything has.
+        match (is_disabled(old), is_disabled(new)) {
+            (false, true) => {
+                operations.insert(0, Operation::SetServerState { backend, server, state: ServerState::Maint });
+            }
+            (true, false) => {
+                operations.push(Operation::SetServerState { backend, server, state: ServerState::Ready });
+            }
+            _ => {}
+        }
+        Ok(operations)
+    }
+}
+
+fn is_disabled(server: &Server) -> bool {
+    server.param("disabled").is_some()
+}
+
+/// IP address and port, as far as written: an address that HAProxy need not resolve, map or open as a path.
+fn plain_address(server: &Server) -> Option<(IpAddr, Option<u16>)> {
+    let address: IpAddr = server.address.parse().ok()?;
+    (server.port != Some(0)).then_some((address, server.port))
+}
+
+fn number(server: &Server, name: &str, absent: u32, at: &str) -> Result<u32, String> {
+    let Some(values) = server.param(name) else { return Ok(absent) };
+    let value = values.first().map(String::as_str).unwrap_or_default();
+    value.parse().map_err(|_| format!("{at}: {name} {value:?} is not a plain number"))
+}
+
+/// What differs besides address, weight, maxconn and state: `inter 2s became inter 5s`.
+fn unsettable_difference(old: &Server, new: &Server) -> Option<String> {
+    let lasting = |server: &Server| {
+        let mut params = server.effective_params();
+        params.retain(|p| !SETTABLE.contains(&p.name.as_str()) && !accepted::is_default(p));
+        params
+    };
+    let (before, after) = (lasting(old), lasting(new));
+    let words = |parameter: &Parameter| parameter.words().collect::<Vec<_>>().join(" ");
+    for parameter in &after {
+        match before.iter().find(|known| known.name == parameter.name) {
+            None => return Some(format!("{} is new", words(parameter))),
+            Some(known) if known != parameter => {
+                return Some(format!("{} became {}", words(known), words(parameter)));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = before.iter().find(|known| !after.iter().any(|parameter| parameter.name == known.name))?;
+    Some(format!("{} is gone", words(gone)))
+}
