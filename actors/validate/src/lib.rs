@@ -1,1 +1,17 @@
-//! validate
+//! Proves a bundle valid: syntax against HAProxy's own keyword tables, then `haproxy -c` in a private folder.
+//!
+//! The structure of the output is proven while it is rendered; this crate never changes a bundle, and never runs
+//! anything but HAProxy's checker.
+
+pub mod actor;
+pub mod binaries;
+pub mod checker;
+pub mod folder;
+pub mod report;
+pub mod syntax;
+pub mod verdict;
+
+pub use actor::{ValidateActor, ValidateOptions};
+pub use binaries::{Binaries, Binary};
+pub use checker::{CheckLimits, Checker};
+pub use verdict::Verdict;

@@ -1,0 +1,120 @@
+//! The HAProxy binaries that check, one a version.
+
+use haptic_model::HaproxyVersion;
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+/// One HAProxy binary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binary {
+    /// Its version.
+    pub version: HaproxyVersion,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// The binaries there are, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct Binaries(Vec<Binary>);
+
+/// Why a binary cannot check.
+#[derive(Debug, thiserror::Error)]
+pub enum BinaryError {
+    /// None was given or found.
+    #[error("no HAProxy was found: install one (Debian: apt-get install haproxy) or name it with --haproxy")]
+    None,
+    /// It could not be started.
+    #[error("{path} cannot be run: {source}; give the path of a HAProxy binary with --haproxy")]
+    Start {
+        /// What was tried.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// It is something else.
+    #[error(
+        "{0} is not HAProxy: `-v` does not print its version; give the path of a HAProxy binary with --haproxy"
+    )]
+    NotHaproxy(PathBuf),
+}
+
+impl Binary {
+    /// Asks the binary at `path` for its version.
+    ///
+    /// # Errors
+    /// When it cannot be run or is no HAProxy.
+    pub fn probe(path: &Path) -> Result<Self, BinaryError> {
+        let output = Command::new(path)
+            .arg("-v")
+            .output()
+            .map_err(|source| BinaryError::Start { path: path.to_owned(), source })?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let version = said.split("HAProxy version ").nth(1).and_then(|rest| rest.parse().ok());
+        let version = version.ok_or_else(|| BinaryError::NotHaproxy(path.to_owned()))?;
+        Ok(Self { version, path: path.to_owned() })
+    }
+}
+
+impl Binaries {
+    /// The binaries at `paths`, each asked for its version.
+    ///
+    /// # Errors
+    /// The first path that is no HAProxy, or that there is none at all.
+    pub fn probe<P: AsRef<Path>>(paths: impl IntoIterator<Item = P>) -> Result<Self, BinaryError> {
+        let mut found =
+            paths.into_iter().map(|p| Binary::probe(p.as_ref())).collect::<Result<Vec<_>, _>>()?;
+        if found.is_empty() {
+            return Err(BinaryError::None);
+        }
+        found.sort_by_key(|b| b.version);
+        Ok(Self(found))
+    }
+
+    /// The binary for `version`: that version, else the nearest one; with `None` the newest.
+    #[must_use]
+    pub fn nearest(&self, version: Option<HaproxyVersion>) -> Option<&Binary> {
+        match version {
+            Some(wanted) => self.0.iter().min_by_key(|b| distance(b.version, wanted)),
+            None => self.0.last(),
+        }
+    }
+}
+
+/// Minor versions count one, major ones more than any minor.
+fn distance(a: HaproxyVersion, b: HaproxyVersion) -> u32 {
+    let ordinal = |v: HaproxyVersion| u32::from(v.major) * 1000 + u32::from(v.minor);
+    ordinal(a).abs_diff(ordinal(b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binaries(versions: &[(u16, u16)]) -> Binaries {
+        let make = |(major, minor): &(u16, u16)| Binary {
+            version: HaproxyVersion::new(*major, *minor),
+            path: format!("/haproxy-{major}.{minor}").into(),
+        };
+        Binaries(versions.iter().map(make).collect())
+    }
+
+    #[test]
+    fn the_nearest_version_checks() {
+        let all = binaries(&[(3, 0), (3, 2), (3, 4)]);
+        let pick = |v| all.nearest(v).unwrap().version;
+        assert_eq!(pick(Some(HaproxyVersion::new(3, 2))), HaproxyVersion::new(3, 2));
+        assert_eq!(pick(Some(HaproxyVersion::new(4, 1))), HaproxyVersion::new(3, 4));
+        assert_eq!(pick(Some(HaproxyVersion::new(2, 8))), HaproxyVersion::new(3, 0));
+        assert_eq!(pick(None), HaproxyVersion::new(3, 4));
+    }
+
+    #[test]
+    fn what_is_not_haproxy_is_refused_by_name() {
+        let error = Binary::probe(Path::new("/bin/true")).unwrap_err().to_string();
+        assert!(error.contains("/bin/true is not HAProxy"), "{error}");
+        let error = Binary::probe(Path::new("/nonexistent/haproxy")).unwrap_err().to_string();
+        assert!(error.contains("/nonexistent/haproxy cannot be run"), "{error}");
+    }
+}

@@ -1,0 +1,170 @@
+//! Phase 3: `haproxy -c` on a whole bundle, bounded in time, memory and number.
+
+use crate::{
+    binaries::{Binaries, Binary},
+    folder, report, syntax,
+    verdict::Verdict,
+};
+use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion};
+use moka::sync::Cache;
+use rustix::process::{Pid, Resource, Rlimit};
+use std::{process::Stdio, sync::Arc, time::Duration};
+use tokio::{io::AsyncReadExt, process::Command, sync::Semaphore, time::Instant};
+
+/// Verdicts remembered: enough for a fleet of versions and a configuration that goes to and fro.
+const REMEMBERED: u64 = 64;
+
+/// Most of a check's output that is read.
+const OUTPUT_LIMIT: u64 = 1 << 20;
+
+/// How much one check may use.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckLimits {
+    /// Wall-clock time.
+    pub time: Duration,
+    /// Address space in bytes.
+    pub memory: u64,
+    /// Checks at once: one a core, since each keeps a core busy.
+    pub at_once: usize,
+}
+
+impl Default for CheckLimits {
+    fn default() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self { time: Duration::from_secs(30), memory: 4 << 30, at_once: cores }
+    }
+}
+
+/// Checks bundles. Clones share the cache and the limit of checks at once.
+#[derive(Clone, Debug)]
+pub struct Checker {
+    binaries: Binaries,
+    limits: CheckLimits,
+    slots: Arc<Semaphore>,
+    known: Cache<(Digest, Vec<HaproxyVersion>), Arc<Vec<Diagnostic>>>,
+}
+
+impl Checker {
+    /// A checker with these binaries.
+    #[must_use]
+    pub fn new(binaries: Binaries, limits: CheckLimits) -> Self {
+        let slots = Arc::new(Semaphore::new(limits.at_once.max(1)));
+        Self { binaries, limits, slots, known: Cache::new(REMEMBERED) }
+    }
+
+    /// Checks `bundle` for every one of `versions` (none: the newest binary's). Dropping the future ends the check.
+    pub async fn check(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
+        let start = Instant::now();
+        let key = (bundle.digest, versions.to_vec());
+        if let Some(known) = self.known.get(&key) {
+            return Verdict { diagnostics: known.to_vec(), took: start.elapsed(), cached: true };
+        }
+        let mut diagnostics = self.phase_one(bundle, versions).await;
+        let mut lasting = true;
+        if diagnostics.is_empty() {
+            for (binary, warning) in self.binaries_for(versions) {
+                diagnostics.extend(warning);
+                match self.run(binary, bundle).await {
+                    Ok(found) => diagnostics.extend(found),
+                    Err(why) => {
+                        lasting = false;
+                        diagnostics.push(why);
+                    }
+                }
+            }
+        }
+        if lasting {
+            self.known.insert(key, Arc::new(diagnostics.clone()));
+        }
+        Verdict { diagnostics, took: start.elapsed(), cached: false }
+    }
+
+    async fn phase_one(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
+        let newest = self.binaries.nearest(None).map(|b| b.version);
+        let versions = if versions.is_empty() { newest.into_iter().collect() } else { versions.to_vec() };
+        let bundle = bundle.clone();
+        let work = tokio::task::spawn_blocking(move || syntax::problems(&bundle, &versions));
+        work.await
+            .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
+    }
+
+    /// The binary for each version, once, with a warning where it is another version.
+    fn binaries_for(&self, versions: &[HaproxyVersion]) -> Vec<(&Binary, Option<Diagnostic>)> {
+        if versions.is_empty() {
+            return self.binaries.nearest(None).map(|b| (b, None)).into_iter().collect();
+        }
+        let mut chosen: Vec<(&Binary, Option<Diagnostic>)> = Vec::new();
+        for version in versions {
+            let Some(binary) = self.binaries.nearest(Some(*version)) else { continue };
+            if !chosen.iter().any(|(b, _)| *b == binary) {
+                chosen.push((
+                    binary,
+                    (binary.version != *version).then(|| other_version(*version, binary.version)),
+                ));
+            }
+        }
+        chosen
+    }
+
+    async fn run(&self, binary: &Binary, bundle: &Bundle) -> Result<Vec<Diagnostic>, Diagnostic> {
+        let failed = |what: String| Diagnostic::error("haproxy", format!("the check could not run: {what}"));
+        let _slot = self.slots.acquire().await.map_err(|e| failed(e.to_string()))?;
+        let laid_out = bundle.clone();
+        let folder = tokio::task::spawn_blocking(move || folder::lay_out(&laid_out))
+            .await
+            .map_err(|e| failed(e.to_string()))?
+            .map_err(|e| failed(e.to_string()))?;
+        let mut child = Command::new(&binary.path)
+            .args(["-c", "-dr", "-f", folder::PREAMBLE, "-f", &bundle.config.path])
+            .current_dir(folder.path())
+            .env_clear()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|e| failed(format!("{}: {e}", binary.path.display())))?;
+        self.limit_memory(child.id());
+        let finish = async {
+            let mut output = Vec::new();
+            if let Some(said) = child.stderr.take() {
+                said.take(OUTPUT_LIMIT).read_to_end(&mut output).await?;
+            }
+            Ok::<_, std::io::Error>((child.wait().await?, output))
+        };
+        let (status, output) = match tokio::time::timeout(self.limits.time, finish).await {
+            Ok(finished) => finished.map_err(|e| failed(e.to_string()))?,
+            Err(_) => {
+                let limit = self.limits.time.as_secs();
+                return Err(Diagnostic::error("haproxy", format!("haproxy -c did not end within {limit} s"))
+                    .help("Make the configuration smaller or give the controller more CPU"));
+            }
+        };
+        let output = String::from_utf8_lossy(&output);
+        let mut found = report::diagnostics(&output, bundle);
+        if !status.success() && found.iter().all(|d| d.severity < haptic_model::Severity::Error) {
+            found.push(unexplained(status, &output, self.limits.memory));
+        }
+        Ok(found)
+    }
+
+    /// HAProxy of 10,000 backends takes 600 MB; a runaway one must not take the controller with it.
+    fn limit_memory(&self, pid: Option<u32>) {
+        let pid = pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw);
+        let limit = Rlimit { current: Some(self.limits.memory), maximum: Some(self.limits.memory) };
+        if let Err(error) = rustix::process::prlimit(pid, Resource::As, limit) {
+            tracing::debug!(%error, "the checker's memory could not be limited");
+        }
+    }
+}
+
+fn other_version(wanted: HaproxyVersion, used: HaproxyVersion) -> Diagnostic {
+    Diagnostic::warning("haproxy", format!("no HAProxy {wanted} to check with: {used} checks in its place"))
+        .help("Use a controller image that carries the fleet's version")
+}
+
+fn unexplained(status: std::process::ExitStatus, output: &str, memory: u64) -> Diagnostic {
+    let last = output.lines().last().unwrap_or("it said nothing");
+    let diagnostic = Diagnostic::error("haproxy", format!("haproxy -c ended with {status}: {last}"));
+    diagnostic.help(format!("If it ran out of memory: it had {} MB", memory >> 20))
+}

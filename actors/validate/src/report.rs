@@ -1,0 +1,128 @@
+//! Reads what `haproxy -c` prints and points at the template and object behind each line.
+
+use haptic_model::{Bundle, BundleFile, Diagnostic, Severity};
+use std::sync::Arc;
+
+/// How many errors are worth showing; HAProxy itself stops at some of them.
+const SHOWN: usize = 50;
+
+/// The diagnostics in HAProxy's output about `bundle`.
+#[must_use]
+pub fn diagnostics(output: &str, bundle: &Bundle) -> Vec<Diagnostic> {
+    output
+        .lines()
+        .filter_map(message)
+        .filter_map(|(severity, text)| diagnose(severity, text, bundle))
+        .take(SHOWN)
+        .collect()
+}
+
+/// `[ALERT]    (123) : config : TEXT` -> its severity and text.
+fn message(line: &str) -> Option<(Severity, &str)> {
+    let severity = match line.trim_start() {
+        l if l.starts_with("[ALERT]") => Severity::Error,
+        l if l.starts_with("[WARNING]") => Severity::Warning,
+        _ => return None,
+    };
+    let text = line.split_once(") : ").map_or(line, |(_, text)| text);
+    Some((severity, text.strip_prefix("config : ").unwrap_or(text)))
+}
+
+fn diagnose(severity: Severity, text: &str, bundle: &Bundle) -> Option<Diagnostic> {
+    // The closing summary says nothing that was not said before.
+    if text.starts_with("Error(s) found in configuration file")
+        || text.starts_with("Fatal errors found in configuration")
+    {
+        return None;
+    }
+    let place = place(text, bundle);
+    let words = place.as_ref().map_or(text, |p| p.message);
+    let diagnostic =
+        Diagnostic { severity, ..Diagnostic::error("haproxy", format!("HAProxy: {}", words.trim())) };
+    Some(match place {
+        Some(place) => at_line(diagnostic, &place.file, place.line),
+        None => diagnostic,
+    })
+}
+
+/// Points `diagnostic` at a line of a bundle's file, and through it at template and object.
+#[must_use]
+pub fn at_line(diagnostic: Diagnostic, file: &BundleFile, line: u32) -> Diagnostic {
+    let diagnostic = diagnostic.at_output(file.key.clone(), line, file.text.line(line).unwrap_or_default());
+    match file.text.origin(line) {
+        Some(origin) => diagnostic.at_template(&origin.template, origin.line, 0).of_object(origin.object),
+        None => diagnostic,
+    }
+}
+
+struct Place<'a> {
+    file: Arc<BundleFile>,
+    line: u32,
+    message: &'a str,
+}
+
+/// The first `[PATH:LINE]` that names one of the bundle's files, and what follows it.
+fn place<'a>(text: &'a str, bundle: &Bundle) -> Option<Place<'a>> {
+    for (open, _) in text.match_indices('[') {
+        let rest = text.get(open + 1..)?;
+        let Some((inside, after)) = rest.split_once(']') else { continue };
+        let Some((path, line)) = inside.rsplit_once(':') else { continue };
+        let Ok(line) = line.parse() else { continue };
+        let Some(file) = bundle.all().find(|f| *f.path == *path || path.ends_with(&format!("/{}", f.path)))
+        else {
+            continue;
+        };
+        let message = after.trim_start_matches([' ', ':']);
+        return Some(Place { file: file.clone(), line, message });
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{
+        FileKey, FileKind, ObjectRef, Text,
+        text::{Blame, Fragment, LineBlame},
+    };
+
+    fn bundle() -> Bundle {
+        let blame = Blame {
+            templates: vec!["haproxyConfig".into()],
+            objects: vec![Arc::new(ObjectRef::new("ingresses", "default", "shop"))],
+            lines: vec![
+                LineBlame { template: 0, object: None, line: 1 },
+                LineBlame { template: 0, object: Some(0), line: 7 },
+            ],
+        };
+        let text = Text::new(vec![Fragment::new("frontend f\n  foo bar\n", Arc::new(blame))]);
+        let map = BundleFile::new(FileKey::new(FileKind::Map, "a.map"), "maps/a.map", Text::plain("x y\n"));
+        Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), [map])
+    }
+
+    #[test]
+    fn an_alert_leads_to_line_template_and_object() {
+        let said = "[NOTICE]   (1) : haproxy version is 3.4.7-1\n\
+            [ALERT]    (1) : config : parsing [haproxy.cfg:2] : unknown keyword 'foo' in 'frontend' section\n\
+            [ALERT]    (1) : config : Error(s) found in configuration file : haproxy.cfg\n";
+        let found = diagnostics(said, &bundle());
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            found[0].to_string(),
+            "HAProxy: unknown keyword 'foo' in 'frontend' section; object ingresses default/shop; \
+             template haproxyConfig:7; haproxy.cfg:2 `foo bar`"
+        );
+    }
+
+    #[test]
+    fn a_message_without_a_place_is_kept_and_a_warning_is_no_error() {
+        let found = diagnostics("[WARNING]  (1) : config : missing timeouts for proxy 'x'.\n", &bundle());
+        assert_eq!((found[0].severity, found[0].output.is_none()), (Severity::Warning, true));
+    }
+
+    #[test]
+    fn the_place_may_be_in_another_file() {
+        let found = diagnostics("[ALERT] (1) : parsing [/tmp/x/maps/a.map:1] : broken\n", &bundle());
+        assert_eq!(found[0].output.as_ref().map(|o| o.file.to_string()).as_deref(), Some("map a.map"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Bundles against the real checkers of HAProxy 3.0, 3.2 and 3.4, and against ones that misbehave.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
+use haptic_validate::{Binaries, CheckLimits, Checker};
+use std::{
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+const VERSIONS: [HaproxyVersion; 3] =
+    [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
+
+const VALID: &str = "
+defaults
+    mode http
+    timeout client 5s
+    timeout server 5s
+    timeout connect 5s
+frontend web
+    bind 127.0.0.1:8080
+    use_backend %[req.hdr(host),lower,map(maps/host.map)]
+backend shop
+    server a shop.invalid:8080
+";
+
+fn haproxy(version: &str) -> PathBuf {
+    let variable = format!("HAPTIC_HAPROXY_{version}");
+    match std::env::var_os(&variable) {
+        Some(path) => path.into(),
+        None => panic!("{variable} is not set: run this test through `make test`"),
+    }
+}
+
+fn real() -> Binaries {
+    Binaries::probe(["3_0", "3_2", "3_4"].map(haproxy)).unwrap()
+}
+
+fn bundle(config: &str) -> Bundle {
+    let map = BundleFile::new(
+        FileKey::new(FileKind::Map, "host.map"),
+        "maps/host.map",
+        Text::plain("a.example shop\n"),
+    );
+    Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(config)), [map])
+}
+
+/// A checker that is no HAProxy: says a version, then runs `check`.
+fn imitation(folder: &Path, check: &str) -> Binaries {
+    let path = folder.join("haproxy");
+    let script = format!("#!/bin/sh\n[ \"$1\" = -v ] && echo 'HAProxy version 3.4.0' && exit 0\n{check}\n");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    Binaries::probe([path]).unwrap()
+}
+
+#[tokio::test]
+async fn a_valid_bundle_with_a_map_and_an_unresolvable_name_passes_on_every_version() {
+    let verdict = Checker::new(real(), CheckLimits::default()).check(&bundle(VALID), &VERSIONS).await;
+    assert!(verdict.passed(), "{:?}", verdict.diagnostics);
+}
+
+#[tokio::test]
+async fn what_only_haproxy_can_know_is_refused_with_its_line() {
+    let config = VALID.replace("timeout connect 5s", "timeout connect never");
+    let verdict = Checker::new(real(), CheckLimits::default()).check(&bundle(&config), &VERSIONS[2..]).await;
+    let said = verdict.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    assert!(!verdict.passed());
+    assert!(said.contains("haproxy.cfg:6") && said.contains("timeout connect never"), "{said}");
+}
+
+#[tokio::test]
+async fn an_equal_bundle_is_not_checked_twice() {
+    let checker = Checker::new(real(), CheckLimits::default());
+    assert!(!checker.check(&bundle(VALID), &VERSIONS[2..]).await.cached);
+    assert!(checker.check(&bundle(VALID), &VERSIONS[2..]).await.cached);
+    assert!(!checker.check(&bundle(VALID), &VERSIONS[..1]).await.cached);
+}
+
+#[tokio::test]
+async fn a_version_nobody_has_is_checked_by_the_nearest_with_a_warning() {
+    let only_new = Binaries::probe([haproxy("3_4")]).unwrap();
+    let verdict = Checker::new(only_new, CheckLimits::default()).check(&bundle(VALID), &VERSIONS[..1]).await;
+    assert!(verdict.passed());
+    assert!(
+        verdict.diagnostics[0].to_string().contains("3.4 checks in its place"),
+        "{:?}",
+        verdict.diagnostics
+    );
+}
+
+#[tokio::test]
+async fn a_checker_that_hangs_is_ended_and_refuses_the_bundle() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = CheckLimits { time: Duration::from_millis(200), ..CheckLimits::default() };
+    let checker = Checker::new(imitation(folder.path(), "exec sleep 600"), limits);
+    let verdict = checker.check(&bundle(VALID), &[]).await;
+    assert!(!verdict.passed() && verdict.diagnostics[0].to_string().contains("did not end within"));
+    assert!(!checker.check(&bundle(VALID), &[]).await.cached, "a timeout is no verdict to remember");
+}
+
+#[tokio::test]
+async fn a_checker_that_dies_silently_is_no_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let checker = Checker::new(imitation(folder.path(), "kill -9 $$"), CheckLimits::default());
+    let verdict = checker.check(&bundle(VALID), &[]).await;
+    assert!(!verdict.passed(), "{:?}", verdict.diagnostics);
+}
+
+#[tokio::test]
+async fn a_check_is_ended_with_its_future() {
+    let folder = tempfile::tempdir().unwrap();
+    let started = folder.path().join("pid");
+    let fifo = format!("echo $$ > {0}.tmp && mv {0}.tmp {0} && exec sleep 600", started.display());
+    let checker = Checker::new(imitation(folder.path(), &fifo), CheckLimits::default());
+    let config = bundle(VALID);
+    let check = checker.check(&config, &[]);
+    let appears = async {
+        while !started.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        _ = check => panic!("it must not end"),
+        () = appears => {}
+    }
+    let pid = std::fs::read_to_string(&started).unwrap().trim().to_owned();
+    let gone = async {
+        while Path::new(&format!("/proc/{pid}/root")).exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), gone).await.expect("the process outlived its check");
+}
+
+#[tokio::test]
+async fn a_bundle_that_names_a_file_outside_itself_is_not_laid_out() {
+    let escape = BundleFile::new(FileKey::new(FileKind::Map, "x"), "../x", Text::plain(""));
+    let escaping =
+        Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(VALID)), [escape]);
+    let config = VALID.replace("maps/host.map", "../x");
+    let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&config));
+    let escaping = Bundle { config: config.into(), ..escaping };
+    let verdict = Checker::new(real(), CheckLimits::default()).check(&escaping, &[]).await;
+    assert!(!verdict.passed());
+    assert!(verdict.diagnostics[0].to_string().contains("relative path"), "{:?}", verdict.diagnostics);
+}
