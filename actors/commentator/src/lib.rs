@@ -1,1 +1,14 @@
-//! commentator
+//! The observers: commentary a person reads, the history behind `/debug/events`, and metrics.
+//!
+//! Observers receive events and tell; nothing they do, or fail to do, changes what the stages do.
+
+pub mod actor;
+pub mod commentary;
+pub mod history;
+pub mod metrics;
+pub mod settings;
+
+pub use actor::{CommentatorActor, MetricsActor};
+pub use commentary::{Commentary, Level, Line};
+pub use history::{Entry, History};
+pub use settings::Settings;

@@ -1,0 +1,134 @@
+//! The actor under a Keeper, fed through a real outbox, its log captured.
+
+use std::sync::Mutex;
+
+use haptic_model::{Generation, Layout};
+use haptic_runtime::{ActorSpec, CellWriter, Events, Health, Keeper, Outbox, Supervision, cell};
+use tracing::{
+    Metadata, Subscriber,
+    field::{Field, Visit},
+    span,
+};
+
+use super::*;
+
+/// Keeps each log line as `LEVEL field=value… message`.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<String>>>);
+
+struct Words(String);
+
+impl Visit for Words {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0.push_str(&format!(" {field}={value:?}"));
+    }
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("haptic_commentator")
+    }
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut words = Words(event.metadata().level().to_string());
+        event.record(&mut words);
+        self.0.lock().expect("not poisoned").push(words.0);
+    }
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+struct World {
+    events: Events,
+    history: History,
+    config: CellWriter<Option<Arc<ActiveConfig>>>,
+    log: Log,
+    _subscriber: tracing::subscriber::DefaultGuard,
+}
+
+impl World {
+    fn new() -> Self {
+        let log = Log::default();
+        let subscriber = tracing::subscriber::set_default(log.clone());
+        let (config, reader) = cell(None);
+        let history = History::new();
+        let kept_history = history.clone();
+        let supervision = Supervision::new(Health::new());
+        let kept =
+            Keeper::start(&Arbiter::current(), ActorSpec::named("commentator"), &supervision, move |seat| {
+                CommentatorActor::new(seat, reader.clone(), kept_history.clone())
+            });
+        let events = Outbox::new(100, vec![kept.post()]);
+        Self { events, history, config, log, _subscriber: subscriber }
+    }
+
+    fn configure(&self, commentator: &str) {
+        let json = format!(
+            r#"{{"credentialsSecretRef":{{"name":"c"}},"podSelector":{{"matchLabels":{{"app":"haproxy"}}}},
+                "controller":{{"eventCommentator":{commentator}}}}}"#
+        );
+        self.config.publish(Some(Arc::new(ActiveConfig {
+            name: "haptic".into(),
+            namespace: "default".into(),
+            resource_generation: 1,
+            revision: 1,
+            spec: Arc::new(serde_json::from_str(&json).expect("a valid spec")),
+            layout: Layout::default(),
+            credentials: Vec::new(),
+        })));
+    }
+
+    /// Tells two info events and a debug event between them, waits until all are kept, and gives what was logged.
+    async fn tell_three(&self) -> Vec<String> {
+        self.log.0.lock().expect("not poisoned").clear();
+        let told = self.events.emitted() + 3;
+        self.events.tell(Event::PodDiscovered { pod: "default/haproxy-0".into() });
+        self.events.tell(Event::Validated {
+            generation: Generation(3),
+            took: std::time::Duration::ZERO,
+            cached: true,
+        });
+        self.events.tell(Event::PodGone { pod: "default/haproxy-0".into() });
+        let kept = || self.history.latest(1).first().map_or(0, |entry| entry.number + 1);
+        while kept() < told {
+            tokio::task::yield_now().await;
+        }
+        self.log.0.lock().expect("not poisoned").clone()
+    }
+}
+
+#[actix::test]
+async fn events_are_logged_from_the_level_that_the_configuration_says_at_this_moment() {
+    let world = World::new();
+    let log = world.tell_three().await;
+    assert_eq!(log.len(), 2, "the default is info: {log:?}");
+    assert_eq!(log[0], "INFO message=HAProxy pod default/haproxy-0 found kind=\"PodDiscovered\"");
+
+    world.configure(r#"{"logLevel":"debug"}"#);
+    let log = world.tell_three().await;
+    assert_eq!(
+        log[1],
+        "DEBUG message=generation 3 is valid, known from before kind=\"Validated\" generation=3"
+    );
+
+    world.configure(r#"{"enabled":false}"#);
+    assert!(world.tell_three().await.is_empty());
+}
+
+#[actix::test]
+async fn the_history_keeps_what_is_not_logged_and_no_more_than_its_size() {
+    let world = World::new();
+    world.configure(r#"{"enabled":false,"bufferSize":100}"#);
+    world.tell_three().await;
+    assert_eq!(world.history.latest(99).len(), 3);
+    world.configure(r#"{"enabled":false,"bufferSize":2}"#);
+    world.tell_three().await;
+    let kinds: Vec<_> = world.history.latest(99).iter().map(|entry| entry.kind).collect();
+    assert_eq!(kinds, ["Validated", "PodGone"]);
+    let json = serde_json::to_value(&*world.history.latest(1)[0]).expect("JSON");
+    assert_eq!((json["kind"].as_str(), json["level"].as_str()), (Some("PodGone"), Some("info")));
+}

@@ -1,0 +1,131 @@
+//! The latest events, for `/debug/events`: bounded, readable while it is written, kept across restarts of its writer.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use haptic_model::{Event, Generation};
+use serde::Serialize;
+
+use crate::commentary::{Level, Line};
+
+/// A handle to the events kept; clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct History(Arc<Mutex<Ring>>);
+
+#[derive(Debug, Default)]
+struct Ring {
+    entries: VecDeque<Arc<Entry>>,
+    /// Number of the next entry.
+    next: u64,
+}
+
+/// One event as kept.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// Counts all events since the process started; a gap means events were lost before they were kept.
+    pub number: u64,
+    /// Milliseconds since 1970.
+    pub unix_ms: u128,
+    /// The event's name.
+    pub kind: &'static str,
+    /// The generation it belongs to.
+    pub generation: Option<Generation>,
+    /// Its importance.
+    pub level: Level,
+    /// The commentary.
+    pub text: String,
+    /// The object it concerns.
+    pub object: Option<String>,
+}
+
+impl History {
+    /// No events yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Keeps `event` as told in `line`, and no more than `size` events in all.
+    pub fn keep(&self, event: &Event, line: &Line, size: usize) {
+        let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let mut ring = self.lock();
+        let entry = Entry {
+            number: ring.next,
+            unix_ms,
+            kind: event.kind(),
+            generation: event.generation(),
+            level: line.level,
+            text: line.text.clone(),
+            object: line.object.clone(),
+        };
+        ring.next += 1;
+        ring.entries.push_back(Arc::new(entry));
+        let surplus = ring.entries.len().saturating_sub(size);
+        ring.entries.drain(..surplus);
+    }
+
+    /// Up to `limit` of the latest events, oldest first.
+    #[must_use]
+    pub fn latest(&self, limit: usize) -> Vec<Arc<Entry>> {
+        let ring = self.lock();
+        let skipped = ring.entries.len().saturating_sub(limit);
+        ring.entries.iter().skip(skipped).cloned().collect()
+    }
+
+    /// The kept events of one generation, oldest first.
+    #[must_use]
+    pub fn of_generation(&self, generation: Generation) -> Vec<Arc<Entry>> {
+        let of_it = |entry: &&Arc<Entry>| entry.generation == Some(generation);
+        self.lock().entries.iter().filter(of_it).cloned().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ring> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keep(history: &History, generation: u64, size: usize) {
+        let event = Event::ReconcileStarted {
+            generation: Generation(generation),
+            cause: haptic_model::pipeline::Cause::default(),
+        };
+        let line = Line { level: Level::Info, text: format!("reconcile {generation}"), object: None };
+        history.keep(&event, &line, size);
+    }
+
+    #[test]
+    fn only_the_latest_are_kept_and_numbers_go_on() {
+        let history = History::new();
+        (1..=10).for_each(|generation| keep(&history, generation, 3));
+        let numbers: Vec<_> = history.latest(99).iter().map(|entry| entry.number).collect();
+        assert_eq!(numbers, [7, 8, 9]);
+        assert_eq!(history.latest(1)[0].text, "reconcile 10");
+    }
+
+    #[test]
+    fn a_smaller_size_takes_effect_at_the_next_event() {
+        let history = History::new();
+        (1..=10).for_each(|generation| keep(&history, generation, 100));
+        keep(&history, 11, 2);
+        assert_eq!(history.latest(99).len(), 2);
+        keep(&history, 12, 0);
+        assert!(history.latest(99).is_empty());
+    }
+
+    #[test]
+    fn the_events_of_one_generation_are_found() {
+        let history = History::new();
+        for generation in [1, 2, 1] {
+            keep(&history, generation, 100);
+        }
+        assert_eq!(history.of_generation(Generation(1)).len(), 2);
+    }
+}

@@ -1,0 +1,35 @@
+//! What the configuration says of the commentary, read anew for each event, so a change is live.
+
+use haptic_model::ActiveConfig;
+
+use crate::commentary::Level;
+
+/// The commentary's settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether lines are logged; the history is kept either way.
+    pub enabled: bool,
+    /// Events kept in the history.
+    pub buffer_size: usize,
+    /// The least important level that is logged.
+    pub level: Level,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { enabled: true, buffer_size: 1000, level: Level::Info }
+    }
+}
+
+impl Settings {
+    /// Those of `config`; the defaults while there is none, and for a level that is none.
+    #[must_use]
+    pub fn of(config: Option<&ActiveConfig>) -> Self {
+        let default = Self::default();
+        config.map_or(default, |config| {
+            let spec = &config.spec.controller.event_commentator;
+            let level = Level::parse(&spec.log_level).unwrap_or(default.level);
+            Self { enabled: spec.enabled, buffer_size: spec.buffer_size, level }
+        })
+    }
+}
