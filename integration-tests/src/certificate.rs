@@ -43,10 +43,11 @@ pub fn for_api_server(names: &[String]) -> Outcome<(Certificate, String)> {
     ))
 }
 
-/// A new private key in PEM.
+/// A new private key, and its public key, both in PEM.
 ///
 /// # Errors
 /// None in practice.
-pub fn key() -> Outcome<String> {
-    Ok(KeyPair::generate()?.serialize_pem())
+pub fn key_pair() -> Outcome<(String, String)> {
+    let pair = KeyPair::generate()?;
+    Ok((pair.serialize_pem(), pair.public_key_pem()))
 }

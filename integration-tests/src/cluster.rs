@@ -183,7 +183,9 @@ fn write_keys(address: Ipv4Addr, dir: &Path) -> Outcome<String> {
     let (serving, authority) = certificate::for_api_server(&[address.to_string(), "localhost".to_owned()])?;
     fs::write(dir.join("serving.pem"), serving.pem)?;
     fs::write(dir.join("serving.key"), serving.key)?;
-    fs::write(dir.join("accounts.key"), certificate::key()?)?;
+    let (private, public) = certificate::key_pair()?;
+    fs::write(dir.join("accounts.key"), private)?;
+    fs::write(dir.join("accounts.pub"), public)?;
     fs::write(dir.join("authority.pem"), &authority)?;
     Ok(authority)
 }
@@ -221,7 +223,7 @@ fn start_api_server(address: Ipv4Addr, dir: &Path) -> Outcome<Process> {
         format!("--advertise-address={address}"),
         file("tls-cert-file", "serving.pem"),
         file("tls-private-key-file", "serving.key"),
-        file("service-account-key-file", "accounts.key"),
+        file("service-account-key-file", "accounts.pub"),
         file("service-account-signing-key-file", "accounts.key"),
         file("token-auth-file", "tokens.csv"),
     ]);
