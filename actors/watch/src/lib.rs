@@ -1,1 +1,21 @@
-//! watch
+//! Watched resources: list, watch, index, publish.
+//!
+//! One watch for each entry of `watchedResources`. A source (the API server, or a directory of manifests) sends
+//! updates; a pump writes them to the store and publishes a snapshot on the board; the actor only starts the pump and
+//! sees that it goes on. Nothing here renders, and no object's content is ever printed.
+
+pub mod actor;
+pub mod ingest;
+pub mod pump;
+pub mod selector;
+pub mod source;
+pub mod spec;
+pub mod stores;
+pub mod update;
+pub mod writer;
+
+pub use actor::{WatchActor, WatchSet, WatchSetActor};
+pub use pump::{Changed, OnChange, WatchJob};
+pub use source::{Origin, directory::Directory};
+pub use spec::WatchSpec;
+pub use stores::Stores;

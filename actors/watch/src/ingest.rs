@@ -1,0 +1,226 @@
+//! From a raw object to what a store keeps: ignored fields dropped, compact bytes, index key. Pure.
+
+use crate::spec::WatchSpec;
+use haptic_model::{FieldPath, FieldPathError, Object, ObjectRef, store::Key};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The compiled paths of one watched resource.
+#[derive(Debug)]
+pub struct Ingest {
+    resource: Arc<str>,
+    index: Vec<FieldPath>,
+    ignore: Vec<FieldPath>,
+    references_only: bool,
+}
+
+/// An object ready for the store.
+#[derive(Clone, Debug)]
+pub struct Ingested {
+    /// Without JSON in an on-demand store.
+    pub object: Object,
+    /// The values it is indexed by; `""` for each path that leads nowhere.
+    pub key: Key,
+    /// `metadata.resourceVersion`, which is not kept: it changes without any content changing.
+    pub stamp: Arc<str>,
+}
+
+/// An object without what every Kubernetes object has.
+#[derive(Clone, Debug)]
+pub struct Malformed {
+    /// As much of its name as it has.
+    pub object: Arc<ObjectRef>,
+    /// What is missing; never any content.
+    pub message: String,
+}
+
+/// A watch that cannot work as configured.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// A path is not one.
+    #[error("watchedResources.{resource}: {error}")]
+    Path {
+        /// Which watch.
+        resource: Arc<str>,
+        /// Where in the path, and why.
+        error: FieldPathError,
+    },
+    /// References have no other fields.
+    #[error(
+        "watchedResources.{resource}: `{path}` cannot index an on-demand store, which sees metadata only; \
+         index by a path below `metadata`, or set `store: full`"
+    )]
+    IndexBeyondMetadata {
+        /// Which watch.
+        resource: Arc<str>,
+        /// The path.
+        path: String,
+    },
+}
+
+impl Ingest {
+    /// Compiles the paths of `spec`.
+    ///
+    /// # Errors
+    /// A path that is not one, or that an on-demand store cannot index by.
+    pub fn new(spec: &WatchSpec) -> Result<Self, SpecError> {
+        let parse = |path: &String| {
+            FieldPath::parse(path).map_err(|error| SpecError::Path { resource: spec.name.clone(), error })
+        };
+        let index: Vec<_> = spec.resource.index_by.iter().map(parse).collect::<Result<_, _>>()?;
+        let ignore = spec.ignore.iter().map(parse).collect::<Result<_, _>>()?;
+        let references_only = spec.is_on_demand();
+        match index.iter().find(|path| references_only && !path.is_metadata()) {
+            Some(path) => {
+                Err(SpecError::IndexBeyondMetadata { resource: spec.name.clone(), path: path.to_string() })
+            }
+            None => Ok(Self { resource: spec.name.clone(), index, ignore, references_only }),
+        }
+    }
+
+    /// The name under `watchedResources`.
+    #[must_use]
+    pub fn resource(&self) -> &Arc<str> {
+        &self.resource
+    }
+
+    /// An object as the store keeps it.
+    ///
+    /// # Errors
+    /// [`Malformed`] when `metadata.name` is missing or empty.
+    pub fn take(&self, mut value: Value) -> Result<Ingested, Malformed> {
+        let reference = self.reference(&value)?;
+        let key: Key = self.index.iter().map(|path| Arc::from(path.text(&value))).collect();
+        let stamp =
+            value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().into();
+        let json = if self.references_only { Arc::default() } else { self.compact(&mut value, &reference)? };
+        Ok(Ingested { object: Object { reference, version: 0, json }, key, stamp })
+    }
+
+    /// The object in full, whatever the store keeps.
+    ///
+    /// # Errors
+    /// [`Malformed`] as [`Self::take`].
+    pub fn take_whole(&self, mut value: Value) -> Result<Object, Malformed> {
+        let reference = self.reference(&value)?;
+        let json = self.compact(&mut value, &reference)?;
+        Ok(Object { reference, version: 0, json })
+    }
+
+    /// Who `value` is.
+    ///
+    /// # Errors
+    /// [`Malformed`] when it does not say.
+    pub fn reference(&self, value: &Value) -> Result<Arc<ObjectRef>, Malformed> {
+        let text = |field: &str| value.pointer(field).and_then(Value::as_str).unwrap_or_default();
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        let shown = if name.is_empty() { "(without a name)" } else { name };
+        let reference = Arc::new(ObjectRef {
+            resource: self.resource.clone(),
+            namespace: namespace.into(),
+            name: shown.into(),
+        });
+        if name.is_empty() {
+            let message = "metadata.name is missing; the object is left out".to_owned();
+            return Err(Malformed { object: reference, message });
+        }
+        Ok(reference)
+    }
+
+    fn compact(&self, value: &mut Value, reference: &Arc<ObjectRef>) -> Result<Arc<[u8]>, Malformed> {
+        for path in &self.ignore {
+            path.remove(value);
+        }
+        if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
+            metadata.remove("resourceVersion");
+        }
+        serde_json::to_vec(value).map(Arc::from).map_err(|error| Malformed {
+            object: reference.clone(),
+            message: format!("it cannot be written as JSON: {error}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::crd::{StoreKind, WatchedResource};
+    use serde_json::json;
+
+    fn spec(index: &[&str], store: StoreKind) -> WatchSpec {
+        let resource = WatchedResource {
+            index_by: index.iter().map(|path| (*path).to_owned()).collect(),
+            store,
+            ..WatchedResource::default()
+        };
+        let ignore = [
+            "metadata.managedFields".to_owned(),
+            "metadata.annotations['kubectl.kubernetes.io/x']".to_owned(),
+        ];
+        WatchSpec::new("secrets", &resource, &ignore)
+    }
+
+    fn secret() -> Value {
+        json!({
+            "metadata": {
+                "name": "tls", "namespace": "a", "resourceVersion": "7", "managedFields": [{"manager": "kubectl"}],
+                "annotations": {"kubectl.kubernetes.io/x": "{}", "mine": "1"}
+            },
+            "data": {"tls.key": "c2VjcmV0"}, "count": 3
+        })
+    }
+
+    #[test]
+    fn a_stored_object_has_no_ignored_field_and_is_found_by_its_key() {
+        let ingest =
+            Ingest::new(&spec(&["metadata.namespace", "count", "spec.nothing"], StoreKind::Full)).unwrap();
+        let taken = ingest.take(secret()).unwrap();
+        assert_eq!(&*taken.key, &[Arc::from("a"), Arc::from("3"), Arc::from("")]);
+        assert_eq!(
+            taken.object.value().unwrap(),
+            json!({
+                "metadata": {"name": "tls", "namespace": "a", "annotations": {"mine": "1"}},
+                "data": {"tls.key": "c2VjcmV0"}, "count": 3
+            })
+        );
+    }
+
+    #[test]
+    fn a_new_resource_version_alone_gives_the_same_bytes() {
+        let ingest = Ingest::new(&spec(&[], StoreKind::Full)).unwrap();
+        let mut later = secret();
+        later["metadata"]["resourceVersion"] = json!("8");
+        assert_eq!(ingest.take(secret()).unwrap().object.json, ingest.take(later).unwrap().object.json);
+    }
+
+    #[test]
+    fn an_on_demand_store_gets_no_content() {
+        let ingest = Ingest::new(&spec(&["metadata.name"], StoreKind::OnDemand)).unwrap();
+        let taken = ingest.take(secret()).unwrap();
+        assert!(taken.object.json.is_empty());
+        assert_eq!((&*taken.key, &*taken.stamp), (&[Arc::from("tls")] as &[_], "7"));
+        assert!(!ingest.take_whole(secret()).unwrap().json.is_empty());
+    }
+
+    #[test]
+    fn an_on_demand_store_cannot_be_indexed_by_content() {
+        let error = Ingest::new(&spec(&["type"], StoreKind::OnDemand)).unwrap_err();
+        assert!(error.to_string().contains("`type`") && error.to_string().contains("store: full"), "{error}");
+    }
+
+    #[test]
+    fn a_malformed_object_is_named_as_far_as_possible_and_never_shown() {
+        let ingest = Ingest::new(&spec(&[], StoreKind::Full)).unwrap();
+        for broken in [json!(null), json!([1]), json!({"metadata": 3, "data": {"k": "c2VjcmV0"}})] {
+            assert!(!ingest.take(broken).unwrap_err().message.contains("c2VjcmV0"));
+        }
+        let nameless = ingest.take(json!({"metadata": {"namespace": "a", "name": ""}})).unwrap_err();
+        assert_eq!(nameless.object.to_string(), "secrets a/(without a name)");
+    }
+
+    #[test]
+    fn a_bad_path_names_the_watch_and_the_column() {
+        let error = Ingest::new(&spec(&["metadata.labels[x]"], StoreKind::Full)).unwrap_err().to_string();
+        assert!(error.contains("watchedResources.secrets") && error.contains("column 17"), "{error}");
+    }
+}

@@ -1,0 +1,209 @@
+//! The task behind one watch: takes updates from the source, writes the store, publishes, tells.
+//!
+//! It runs on the shared runtime, never on an arbiter. What is waiting is taken as one batch: an isolated change is
+//! published at once, a burst once a batch, and an initial list once, at its end.
+
+use crate::{
+    ingest::{Ingest, SpecError},
+    source::{Origin, Source, on_demand::OnDemand},
+    spec::WatchSpec,
+    stores::{Claim, Stores},
+    update::Update,
+    writer::StoreWriter,
+};
+use haptic_model::{Event, ObjectRef, pipeline::Cause, store::FetchObject};
+use haptic_runtime::Events;
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::{sync::mpsc, task::JoinHandle};
+
+/// Updates that may wait between source and pump, and the most that are published as one.
+const BATCH: usize = 512;
+/// The same failure is told again after this time.
+const REMIND: Duration = Duration::from_secs(60);
+
+/// What a publication changed.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// The watched resource's name.
+    pub resource: Arc<str>,
+    /// How many objects were created, modified and deleted, and one of them.
+    pub cause: Cause,
+    /// Whether this is the end of the initial list.
+    pub initial: bool,
+    /// When the first of these changes arrived.
+    pub seen: Instant,
+}
+
+/// Called after each publication, on the pump's task; must not wait. This is where the debounce stage is nudged.
+pub type OnChange = Arc<dyn Fn(Changed) + Send + Sync>;
+
+/// Everything one watch needs. Each [`Self::start`] is one life of its pump.
+#[derive(Clone)]
+pub struct WatchJob {
+    /// What to watch.
+    pub spec: Arc<WatchSpec>,
+    /// Where.
+    pub origin: Origin,
+    /// Where snapshots go.
+    pub stores: Stores,
+    /// Who observes.
+    pub events: Events,
+    /// Who acts on changes.
+    pub on_change: OnChange,
+}
+
+/// A running pump; it ends when this is dropped.
+#[derive(Debug)]
+pub struct Running(JoinHandle<()>);
+
+/// A task that ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Aborting<T>(pub(crate) JoinHandle<T>);
+
+impl WatchJob {
+    /// Starts a pump. Any earlier pump of the same store can publish nothing from now on.
+    #[must_use]
+    pub fn start(&self) -> Running {
+        Running(tokio::spawn(self.clone().run()))
+    }
+
+    async fn run(self) {
+        let ingest = match Ingest::new(&self.spec) {
+            Ok(ingest) => Arc::new(ingest),
+            Err(error) => return self.refuse(&error).await,
+        };
+        let source = Source::new(&self.origin, &self.spec, &ingest);
+        let (claim, base) = self.stores.claim(&self.spec.name);
+        let fetch = source.on_demand();
+        let writer =
+            StoreWriter::new(base.with_fetch(fetch.clone().map(|fetch| fetch as Arc<dyn FetchObject>)));
+        let (sender, updates) = mpsc::channel(BATCH);
+        let _source = Aborting(tokio::spawn(source.run(sender)));
+        let pump = Pump { job: self, claim, writer, fetch, failure: None, told_synced: false };
+        pump.run(updates).await;
+    }
+
+    /// A configuration that cannot work is said once and then left alone until it changes.
+    async fn refuse(&self, error: &SpecError) {
+        self.events.tell(Event::WatchFailed { resource: self.spec.name.clone(), message: error.to_string() });
+        std::future::pending().await
+    }
+}
+
+struct Pump {
+    job: WatchJob,
+    claim: Claim,
+    writer: StoreWriter,
+    fetch: Option<Arc<OnDemand>>,
+    failure: Option<(String, Instant)>,
+    told_synced: bool,
+}
+
+impl Pump {
+    /// Until the source ends or a newer pump has taken over.
+    async fn run(mut self, mut updates: mpsc::Receiver<Update>) {
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut first_seen = None;
+        while updates.recv_many(&mut batch, BATCH).await > 0 {
+            let seen = *first_seen.get_or_insert_with(Instant::now);
+            for update in batch.drain(..) {
+                self.take(update);
+            }
+            if !self.writer.is_complete() {
+                continue;
+            }
+            if !self.publish(seen) {
+                return;
+            }
+            first_seen = None;
+        }
+    }
+
+    fn take(&mut self, update: Update) {
+        match &update {
+            Update::Malformed(object, message) => return self.malformed(object.clone(), message.clone()),
+            Update::Failed(message) => return self.failed(message.clone()),
+            Update::Put(_, object) => self.outdate(&object.object.reference),
+            Update::Gone(_, reference) => self.outdate(reference),
+            Update::Listed(_, object) => self.outdate(&object.object.reference),
+            Update::ListEnded(_) => self.failure = None,
+            Update::Scopes(_) | Update::ListBegun(_) | Update::Kept(..) => {}
+        }
+        self.writer.apply(update);
+    }
+
+    /// Puts what changed on the board and tells; `false` when another pump owns the store now.
+    fn publish(&mut self, seen: Instant) -> bool {
+        let changes = self.writer.take_changes();
+        let initial = !self.told_synced;
+        if changes.is_none() && !initial {
+            return true;
+        }
+        if !self.claim.publish(self.writer.snapshot()) {
+            return false;
+        }
+        let (resource, objects) = (self.job.spec.name.clone(), self.writer.snapshot().len());
+        self.told_synced = true;
+        self.job.events.tell(if initial {
+            Event::StoreSynced { resource: resource.clone(), objects }
+        } else {
+            Event::StoreSize { resource: resource.clone(), objects }
+        });
+        (self.job.on_change)(Changed { resource, cause: changes.unwrap_or_default(), initial, seen });
+        true
+    }
+
+    fn outdate(&self, reference: &Arc<ObjectRef>) {
+        if let Some(fetch) = &self.fetch {
+            fetch.outdate(reference);
+        }
+    }
+
+    fn malformed(&self, object: Arc<ObjectRef>, message: String) {
+        self.job.events.tell(Event::ObjectMalformed { object, message });
+    }
+
+    fn failed(&mut self, message: String) {
+        let fresh =
+            self.failure.as_ref().is_none_or(|(told, when)| *told != message || when.elapsed() >= REMIND);
+        if fresh {
+            self.failure = Some((message.clone(), Instant::now()));
+            self.job.events.tell(Event::WatchFailed { resource: self.job.spec.name.clone(), message });
+        }
+    }
+}
+
+impl Running {
+    /// Resolves when the pump has ended by itself, with the reason.
+    pub async fn ended(&mut self) -> String {
+        match (&mut self.0).await {
+            Ok(()) => "its source ended".to_owned(),
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl<T> Drop for Aborting<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl fmt::Debug for WatchJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WatchJob")
+            .field("spec", &self.spec)
+            .field("origin", &self.origin)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,410 @@
+//! The thread that reads the directory: file events in, updates of every watch out.
+//!
+//! A file that was closed after writing, or moved into place, is read at once. Anything less certain (a file that
+//! appears, shrinks or vanishes) is looked at a moment later: editors move the old file away before they write the
+//! new one, and an object must not vanish for that moment.
+
+use super::{
+    catalog::{Catalog, Effects},
+    manifest::{Broken, Contents, Identity, Manifest, parse},
+    scan::{Stamp, is_manifest, scan},
+    subscriber::{NamespaceLabels, Subscriber},
+};
+use crate::{ingest::Ingest, spec::WatchSpec};
+use haptic_model::{Event, Object, ObjectRef};
+use haptic_runtime::Events;
+use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender},
+    },
+    time::{Duration, Instant},
+};
+
+/// How long uncertain signs are left to settle.
+const SETTLE: Duration = Duration::from_millis(50);
+/// Watches that start together are served in one pass over the files.
+const GATHER: Duration = Duration::from_millis(5);
+/// Kinds that nobody watches are told when no watch has started for this long.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// What the thread is told.
+pub(super) enum Message {
+    Files(notify::Result<notify::Event>),
+    Subscribe(Subscriber),
+    Fetch(Fetch),
+    Close,
+}
+
+/// A request for one object's content.
+pub(super) struct Fetch {
+    pub(super) spec: Arc<WatchSpec>,
+    pub(super) ingest: Arc<Ingest>,
+    pub(super) reference: Arc<ObjectRef>,
+    pub(super) answer: SyncSender<Result<Option<Object>, String>>,
+}
+
+pub(super) struct Hub {
+    root: PathBuf,
+    events: Events,
+    subscribers: Vec<Subscriber>,
+    /// Waiting for their first list.
+    arriving: Vec<Subscriber>,
+    catalog: Catalog,
+    namespaces: NamespaceLabels,
+    stamps: BTreeMap<PathBuf, Stamp>,
+    /// What has been said of each file, so that it is said once.
+    told: BTreeMap<PathBuf, BTreeSet<String>>,
+    /// Kinds and a file that holds one, not yet told about.
+    kinds: BTreeMap<(Arc<str>, Arc<str>), PathBuf>,
+    kinds_told: BTreeSet<(Arc<str>, Arc<str>)>,
+    due: Due,
+}
+
+/// What is to be done, and when.
+#[derive(Default)]
+struct Due {
+    list: Option<Instant>,
+    rescan: Option<Instant>,
+    kinds: Option<Instant>,
+}
+
+impl Hub {
+    pub(super) fn new(root: PathBuf, events: Events) -> Self {
+        Self {
+            root,
+            events,
+            subscribers: Vec::new(),
+            arriving: Vec::new(),
+            catalog: Catalog::default(),
+            namespaces: NamespaceLabels::new(),
+            stamps: BTreeMap::new(),
+            told: BTreeMap::new(),
+            kinds: BTreeMap::new(),
+            kinds_told: BTreeSet::new(),
+            due: Due::default(),
+        }
+    }
+
+    /// Until told to close.
+    pub(super) fn run(&mut self, messages: &Receiver<Message>) {
+        loop {
+            let message = match self.due.next() {
+                None => messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(at) => messages.recv_timeout(at.saturating_duration_since(Instant::now())),
+            };
+            match message {
+                Ok(Message::Files(event)) => self.file_event(event),
+                Ok(Message::Subscribe(subscriber)) => self.arrive(subscriber),
+                Ok(Message::Fetch(fetch)) => self.answer(fetch),
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.do_what_is_due();
+        }
+    }
+
+    fn arrive(&mut self, subscriber: Subscriber) {
+        self.arriving.push(subscriber);
+        let now = Instant::now();
+        self.due.list.get_or_insert(now + GATHER);
+        self.due.kinds = Some(now + QUIET);
+    }
+
+    fn do_what_is_due(&mut self) {
+        let now = Instant::now();
+        if take_if_due(&mut self.due.list, now) {
+            self.list_for_arriving();
+        }
+        if take_if_due(&mut self.due.rescan, now) {
+            self.rescan();
+        }
+        if take_if_due(&mut self.due.kinds, now) {
+            self.tell_unwatched_kinds();
+        }
+    }
+
+    fn file_event(&mut self, event: notify::Result<notify::Event>) {
+        let certain = match &event {
+            Ok(event) if event.need_rescan() => return self.soon(),
+            Ok(event) => match event.kind {
+                EventKind::Access(AccessKind::Close(AccessMode::Write))
+                | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => &event.paths,
+                EventKind::Access(_) => return,
+                _ => return self.soon(),
+            },
+            Err(_) => return self.soon(),
+        };
+        for path in certain {
+            match Stamp::of(path).filter(|_| is_manifest(path)) {
+                Some(stamp) if self.stamps.get(path) != Some(&stamp) => {
+                    self.stamps.insert(path.clone(), stamp);
+                    self.reread(&path.clone());
+                }
+                Some(_) => {}
+                // A directory moved in, or the swapped link of a mount.
+                None if !is_temporary(path) => self.soon(),
+                None => {}
+            }
+        }
+    }
+
+    fn soon(&mut self) {
+        self.due.rescan.get_or_insert(Instant::now() + SETTLE);
+    }
+
+    /// Reads every file that looks different; forgets those that are gone.
+    fn rescan(&mut self) {
+        let Some(found) = self.scan() else { return };
+        let changed: Vec<PathBuf> = found
+            .iter()
+            .filter(|(path, stamp)| self.stamps.get(*path) != Some(stamp))
+            .map(|(path, _)| path.clone())
+            .collect();
+        self.forget_missing(&found);
+        self.stamps = found;
+        for path in changed {
+            self.reread(&path);
+        }
+    }
+
+    /// One pass over all files: existing watches get what changed, arriving ones everything.
+    fn list_for_arriving(&mut self) {
+        let Some(found) = self.scan() else {
+            self.due.list = Some(Instant::now() + QUIET);
+            return;
+        };
+        self.forget_missing(&found);
+        let arriving = std::mem::take(&mut self.arriving);
+        arriving.iter().for_each(Subscriber::begin);
+        // Labels of namespaces first: they decide about objects of files read earlier.
+        let selecting = arriving.iter().any(Subscriber::selects_namespaces);
+        if selecting && self.namespaces.is_empty() {
+            self.read_namespaces(found.keys());
+        }
+        for (path, stamp) in found {
+            self.stamps.insert(path.clone(), stamp);
+            match read(&path) {
+                Err(broken) => {
+                    self.tell(&path, [broken.sentence(&path)].into());
+                    for identity in self.catalog.objects_of(&path) {
+                        arriving.iter().for_each(|subscriber| subscriber.keep(identity));
+                    }
+                }
+                Ok(contents) => {
+                    self.admit(&path, &contents);
+                    let given = contents.manifests.iter().filter(|m| self.catalog.gives(&path, &m.identity));
+                    let mut seen = BTreeSet::new();
+                    for manifest in given.filter(|manifest| seen.insert(&manifest.identity)) {
+                        arriving.iter().for_each(|subscriber| subscriber.list(manifest, &self.namespaces));
+                    }
+                }
+            }
+        }
+        arriving.iter().for_each(Subscriber::end);
+        self.subscribers.retain(Subscriber::listens);
+        self.subscribers.extend(arriving);
+    }
+
+    fn reread(&mut self, path: &Path) {
+        match read(path) {
+            Ok(contents) => self.admit(path, &contents),
+            Err(broken) => self.tell(path, [broken.sentence(path)].into()),
+        }
+    }
+
+    /// Takes a file's new content and sends what follows from it.
+    fn admit(&mut self, path: &Path, contents: &Contents) {
+        let effects = self.catalog.admit(path, &contents.manifests);
+        self.tell(
+            path,
+            contents
+                .problems
+                .iter()
+                .map(|p| format!("{}: {p}", path.display()))
+                .chain(effects.problems.iter().cloned())
+                .collect(),
+        );
+        let changed: Vec<&Manifest> =
+            effects.put.iter().filter_map(|place| contents.manifests.get(*place)).collect();
+        let namespaces_changed = self.note_namespaces(&changed, &effects.gone);
+        for manifest in changed {
+            self.note_kind(path, &manifest.identity);
+            self.subscribers.iter().for_each(|subscriber| subscriber.put(manifest, &self.namespaces));
+        }
+        self.send_gone_and_moved(effects);
+        if namespaces_changed {
+            self.reselect();
+        }
+    }
+
+    fn send_gone_and_moved(&mut self, effects: Effects) {
+        for identity in &effects.gone {
+            self.subscribers.iter().for_each(|subscriber| subscriber.gone(identity));
+        }
+        for (path, identities) in effects.moved {
+            let Ok(contents) = read(&path) else { continue };
+            for manifest in contents.manifests.iter().filter(|m| identities.contains(&m.identity)) {
+                self.subscribers.iter().for_each(|subscriber| subscriber.put(manifest, &self.namespaces));
+            }
+        }
+    }
+
+    fn forget_missing(&mut self, found: &BTreeMap<PathBuf, Stamp>) {
+        let missing: Vec<PathBuf> =
+            self.stamps.keys().filter(|path| !found.contains_key(*path)).cloned().collect();
+        for path in missing {
+            self.stamps.remove(&path);
+            self.admit(&path, &Contents::default());
+            self.told.remove(&path);
+        }
+    }
+
+    /// Labels of namespaces changed: watches that select by them are listed anew.
+    fn reselect(&mut self) {
+        let (selecting, others) =
+            std::mem::take(&mut self.subscribers).into_iter().partition(Subscriber::selects_namespaces);
+        self.subscribers = others;
+        let selecting: Vec<Subscriber> = selecting;
+        if !selecting.is_empty() {
+            self.arriving.extend(selecting);
+            self.due.list.get_or_insert(Instant::now() + GATHER);
+        }
+    }
+
+    fn note_namespaces(&mut self, changed: &[&Manifest], gone: &[Identity]) -> bool {
+        let mut any = false;
+        for manifest in changed.iter().filter(|manifest| is_namespace(&manifest.identity)) {
+            let labels = manifest.value.pointer("/metadata/labels").and_then(Value::as_object).cloned();
+            self.namespaces.insert(manifest.identity.name.clone(), labels.unwrap_or_default());
+            any = true;
+        }
+        for identity in gone.iter().filter(|identity| is_namespace(identity)) {
+            any |= self.namespaces.remove(&identity.name).is_some();
+        }
+        any
+    }
+
+    fn read_namespaces<'p>(&mut self, paths: impl Iterator<Item = &'p PathBuf>) {
+        for path in paths {
+            if let Ok(contents) = read(path) {
+                let all: Vec<&Manifest> = contents.manifests.iter().collect();
+                self.note_namespaces(&all, &[]);
+            }
+        }
+    }
+
+    fn note_kind(&mut self, path: &Path, identity: &Identity) {
+        let kind = (identity.api_version.clone(), identity.kind.clone());
+        let ours = identity.api_version.starts_with("haproxy-haptic.org/");
+        if !ours && !is_namespace(identity) && !self.kinds_told.contains(&kind) {
+            self.kinds.entry(kind).or_insert_with(|| path.to_owned());
+            self.due.kinds.get_or_insert(Instant::now() + QUIET);
+        }
+    }
+
+    fn tell_unwatched_kinds(&mut self) {
+        for ((api_version, kind), path) in std::mem::take(&mut self.kinds) {
+            let example = Identity {
+                api_version: api_version.clone(),
+                kind: kind.clone(),
+                namespace: "".into(),
+                name: "".into(),
+            };
+            if self.subscribers.iter().any(|subscriber| subscriber.watches(&example)) {
+                continue;
+            }
+            let message = format!(
+                "{} holds objects of kind {kind} ({api_version}), which no entry of watchedResources watches; they are ignored",
+                path.display()
+            );
+            self.kinds_told.insert((api_version, kind));
+            self.event(&path, message);
+        }
+    }
+
+    /// Says what is new about a file; what was said before and still holds is not said again.
+    fn tell(&mut self, path: &Path, problems: BTreeSet<String>) {
+        let before = self.told.remove(path).unwrap_or_default();
+        for problem in problems.difference(&before) {
+            self.event(path, problem.clone());
+        }
+        if !problems.is_empty() {
+            self.told.insert(path.to_owned(), problems);
+        }
+    }
+
+    fn scan(&mut self) -> Option<BTreeMap<PathBuf, Stamp>> {
+        let root = self.root.clone();
+        match scan(&root) {
+            Ok(found) => Some(found),
+            Err(error) => {
+                let sentence = Broken::unreadable(&error).sentence(&root);
+                self.tell(&root, [sentence].into());
+                None
+            }
+        }
+    }
+
+    fn event(&self, path: &Path, message: String) {
+        let file = path.display().to_string().into();
+        self.events.tell(Event::ManifestRefused { file, message });
+    }
+
+    fn answer(&self, fetch: Fetch) {
+        let found = self.look_up(&fetch);
+        // Nobody waits any more: fine.
+        drop(fetch.answer.try_send(found));
+    }
+
+    fn look_up(&self, fetch: &Fetch) -> Result<Option<Object>, String> {
+        let resource = &fetch.spec.resource;
+        let wanted = |identity: &&Identity| {
+            identity.name == fetch.reference.name
+                && identity.namespace == fetch.reference.namespace
+                && identity.is_of(&resource.api_version, &resource.resources)
+        };
+        let Some(identity) = self.catalog.objects().find(wanted) else { return Ok(None) };
+        let Some(path) = self.catalog.giver(identity) else { return Ok(None) };
+        let contents = read(path).map_err(|broken| {
+            format!("{} cannot be read again: {}", fetch.reference, broken.sentence(path))
+        })?;
+        let Some(manifest) = contents.manifests.into_iter().find(|m| m.identity == *identity) else {
+            return Ok(None);
+        };
+        fetch.ingest.take_whole(manifest.value).map(Some).map_err(|malformed| malformed.message)
+    }
+}
+
+impl Due {
+    fn next(&self) -> Option<Instant> {
+        [self.list, self.rescan, self.kinds].into_iter().flatten().min()
+    }
+}
+
+fn take_if_due(at: &mut Option<Instant>, now: Instant) -> bool {
+    at.take_if(|at| *at <= now).is_some()
+}
+
+/// A file that has just gone is one that holds nothing.
+fn read(path: &Path) -> Result<Contents, Broken> {
+    match std::fs::read(path) {
+        Ok(bytes) => parse(path, &bytes),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
+        Err(error) => Err(Broken::unreadable(&error)),
+    }
+}
+
+fn is_namespace(identity: &Identity) -> bool {
+    &*identity.kind == "Namespace" && &*identity.api_version == "v1"
+}
+
+/// Regular files that are no manifests: an editor's backup or temporary file.
+fn is_temporary(path: &Path) -> bool {
+    path.is_file() && !is_manifest(path) && !path.is_symlink()
+}

@@ -1,0 +1,129 @@
+//! A directory of manifests in place of a cluster: `*.yaml`, `*.yml`, `*.json`, live through file events.
+//!
+//! One thread reads the files for all watches: each file once, however many watches there are. It keeps names and
+//! digests only; contents go straight to the stores.
+
+mod catalog;
+mod hub;
+mod manifest;
+mod scan;
+mod subscriber;
+
+use crate::{ingest::Ingest, spec::WatchSpec, update::Update};
+use haptic_model::{Object, ObjectRef};
+use haptic_runtime::Events;
+use hub::{Fetch, Hub, Message};
+use notify::{RecursiveMode, Watcher};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+use subscriber::Subscriber;
+use tokio::sync::mpsc::Sender;
+
+/// A watched directory; clones share it. Reading ends with the last of them.
+#[derive(Clone)]
+pub struct Directory(Arc<Shared>);
+
+struct Shared {
+    root: PathBuf,
+    hub: mpsc::Sender<Message>,
+    /// Sends file events for as long as it lives.
+    _watcher: notify::RecommendedWatcher,
+}
+
+/// A directory that cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It is not there, is no directory, or may not be read.
+    #[error("{path} cannot be read: {error}; name a directory of manifests (*.yaml, *.yml, *.json)")]
+    Unreadable {
+        /// The path as given.
+        path: PathBuf,
+        /// What the operating system said.
+        error: std::io::Error,
+    },
+    /// File events cannot be had.
+    #[error(
+        "changes of {path} cannot be watched: {error}; raise fs.inotify.max_user_watches if it names a limit"
+    )]
+    Unwatchable {
+        /// The path as given.
+        path: PathBuf,
+        /// What the operating system said.
+        error: notify::Error,
+    },
+}
+
+impl Directory {
+    /// Watches `root` with everything below it.
+    ///
+    /// # Errors
+    /// When it cannot be read or watched now; what goes wrong later is an event.
+    pub fn open(root: &Path, events: Events) -> Result<Self, DirectoryError> {
+        let unreadable = |error| DirectoryError::Unreadable { path: root.to_owned(), error };
+        let unwatchable = |error| DirectoryError::Unwatchable { path: root.to_owned(), error };
+        std::fs::read_dir(root).map_err(unreadable)?;
+        let (hub, messages) = mpsc::channel();
+        let told = hub.clone();
+        let mut watcher = notify::recommended_watcher(move |event| {
+            // The receiver is gone only when the process ends.
+            drop(told.send(Message::Files(event)));
+        })
+        .map_err(unwatchable)?;
+        watcher.watch(root, RecursiveMode::Recursive).map_err(unwatchable)?;
+        let mut worker = Hub::new(root.to_owned(), events);
+        std::thread::Builder::new()
+            .name("manifests".into())
+            .spawn(move || worker.run(&messages))
+            .map_err(unreadable)?;
+        Ok(Self(Arc::new(Shared { root: root.to_owned(), hub, _watcher: watcher })))
+    }
+
+    /// Sends the objects of `spec`, and then their changes, to `out` until it is closed.
+    pub(crate) async fn subscribe(self, spec: Arc<WatchSpec>, ingest: Arc<Ingest>, out: Sender<Update>) {
+        match Subscriber::new(&spec, ingest, out.clone()) {
+            Ok(subscriber) => {
+                if self.0.hub.send(Message::Subscribe(subscriber)).is_err() {
+                    tracing::error!(directory = %self.0.root.display(), "the manifests thread has ended");
+                    return;
+                }
+            }
+            Err(error) => {
+                let message = format!("watchedResources.{}: {error}", spec.name);
+                drop(out.send(Update::Failed(message)).await);
+            }
+        }
+        out.closed().await;
+    }
+
+    /// Reads one object from its file again.
+    pub(crate) fn fetch(
+        &self,
+        spec: &Arc<WatchSpec>,
+        ingest: &Arc<Ingest>,
+        reference: &Arc<ObjectRef>,
+        patience: Duration,
+    ) -> Result<Option<Object>, String> {
+        let (answer, answered) = mpsc::sync_channel(1);
+        let fetch =
+            Fetch { spec: spec.clone(), ingest: ingest.clone(), reference: reference.clone(), answer };
+        let lost = || format!("{reference} cannot be read again: its directory is not read any more");
+        self.0.hub.send(Message::Fetch(fetch)).map_err(|_| lost())?;
+        answered.recv_timeout(patience).unwrap_or_else(|_| Err(lost()))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        drop(self.hub.send(Message::Close));
+    }
+}
+
+impl fmt::Debug for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Directory").field(&self.0.root).finish()
+    }
+}

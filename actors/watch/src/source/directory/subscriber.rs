@@ -1,0 +1,145 @@
+//! One watch of a directory: which objects it takes, and the way to its pump.
+
+use super::manifest::{Identity, Manifest};
+use crate::{
+    ingest::Ingest,
+    selector::{FieldSelector, LabelSelector, SelectorError},
+    spec::WatchSpec,
+    update::{Scope, Update},
+};
+use haptic_model::ObjectRef;
+use serde_json::{Map, Value};
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::sync::mpsc::Sender;
+
+/// Labels of the namespaces for which there is a manifest.
+pub(super) type NamespaceLabels = BTreeMap<Arc<str>, Map<String, Value>>;
+
+/// A watch that listens. Its selectors do what the API server does in a cluster.
+pub(super) struct Subscriber {
+    spec: Arc<WatchSpec>,
+    ingest: Arc<Ingest>,
+    labels: LabelSelector,
+    fields: FieldSelector,
+    namespaces: Option<LabelSelector>,
+    out: Sender<Update>,
+}
+
+impl Subscriber {
+    pub(super) fn new(
+        spec: &Arc<WatchSpec>,
+        ingest: Arc<Ingest>,
+        out: Sender<Update>,
+    ) -> Result<Self, SelectorError> {
+        let resource = &spec.resource;
+        Ok(Self {
+            labels: LabelSelector::parse(resource.label_selector.as_deref().unwrap_or_default())?,
+            fields: FieldSelector::parse(resource.field_selector.as_deref().unwrap_or_default())?,
+            namespaces: resource.namespace_selector.as_deref().map(LabelSelector::parse).transpose()?,
+            spec: spec.clone(),
+            ingest,
+            out,
+        })
+    }
+
+    /// Whether the pump still listens.
+    pub(super) fn listens(&self) -> bool {
+        !self.out.is_closed()
+    }
+
+    /// Whether it watches this kind at all.
+    pub(super) fn watches(&self, identity: &Identity) -> bool {
+        identity.is_of(&self.spec.resource.api_version, &self.spec.resource.resources)
+    }
+
+    /// Whether the labels of namespaces matter to it.
+    pub(super) fn selects_namespaces(&self) -> bool {
+        self.namespaces.is_some()
+    }
+
+    pub(super) fn begin(&self) {
+        self.send(Update::Scopes([everything()].into()));
+        self.send(Update::ListBegun(everything()));
+    }
+
+    pub(super) fn end(&self) {
+        self.send(Update::ListEnded(everything()));
+    }
+
+    /// A manifest during a list.
+    pub(super) fn list(&self, manifest: &Manifest, namespaces: &NamespaceLabels) {
+        if self.watches(&manifest.identity) && self.selects(manifest, namespaces) {
+            self.give(manifest, |object| Update::Listed(everything(), object));
+        }
+    }
+
+    /// An object whose file cannot be read at present.
+    pub(super) fn keep(&self, identity: &Identity) {
+        if self.watches(identity) {
+            self.send(Update::Kept(everything(), self.reference(identity)));
+        }
+    }
+
+    /// A manifest that is new or changed.
+    pub(super) fn put(&self, manifest: &Manifest, namespaces: &NamespaceLabels) {
+        if !self.watches(&manifest.identity) {
+            return;
+        }
+        if self.selects(manifest, namespaces) {
+            self.give(manifest, |object| Update::Put(everything(), object));
+        } else {
+            self.gone(&manifest.identity);
+        }
+    }
+
+    /// An object that is not there any more.
+    pub(super) fn gone(&self, identity: &Identity) {
+        if self.watches(identity) {
+            self.send(Update::Gone(everything(), self.reference(identity)));
+        }
+    }
+
+    fn give(&self, manifest: &Manifest, update: impl FnOnce(crate::ingest::Ingested) -> Update) {
+        self.send(match self.ingest.take(manifest.value.clone()) {
+            Ok(object) => update(object),
+            Err(malformed) => Update::Malformed(malformed.object, malformed.message),
+        });
+    }
+
+    fn selects(&self, manifest: &Manifest, namespaces: &NamespaceLabels) -> bool {
+        let namespace = &manifest.identity.namespace;
+        let named = &self.spec.resource.namespaces;
+        let labels = manifest.value.pointer("/metadata/labels").and_then(Value::as_object);
+        (named.is_empty() || named.iter().any(|name| **name == **namespace))
+            && self
+                .namespaces
+                .as_ref()
+                .is_none_or(|selector| selects_namespace(selector, namespace, namespaces))
+            && self.labels.matches(labels)
+            && self.fields.matches(&manifest.value)
+    }
+
+    fn reference(&self, identity: &Identity) -> Arc<ObjectRef> {
+        Arc::new(ObjectRef {
+            resource: self.spec.name.clone(),
+            namespace: identity.namespace.clone(),
+            name: identity.name.clone(),
+        })
+    }
+
+    /// Waits for the pump when it is behind; what is sent to one that has ended is lost.
+    fn send(&self, update: Update) {
+        drop(self.out.blocking_send(update));
+    }
+}
+
+/// Every namespace carries its own name as a label, with or without a manifest.
+fn selects_namespace(selector: &LabelSelector, namespace: &Arc<str>, known: &NamespaceLabels) -> bool {
+    let mut labels = known.get(namespace).cloned().unwrap_or_default();
+    labels.insert("kubernetes.io/metadata.name".into(), Value::String(namespace.to_string()));
+    selector.matches(Some(&labels))
+}
+
+fn everything() -> Scope {
+    Scope::from("")
+}

@@ -1,0 +1,334 @@
+//! List and watch through the API server, one watch for each namespace that is asked for.
+//!
+//! Everything is tried again for ever, with back-off; what a person must do something about is said as a sentence.
+
+use super::{
+    backoff::Backoff,
+    discovery::{Served, discover},
+    on_demand::OnDemand,
+    raw::Raw,
+    sentences::{self, Remedy},
+};
+use crate::{
+    ingest::Ingest,
+    spec::WatchSpec,
+    update::{Scope, Update},
+};
+use futures::StreamExt;
+use haptic_model::crd::WatchedResource;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{
+    Api, Client, ResourceExt,
+    core::PartialObjectMeta,
+    runtime::watcher::{self, Event, watcher},
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    pin::pin,
+    sync::Arc,
+};
+use tokio::{
+    sync::mpsc::Sender,
+    task::{AbortHandle, JoinSet},
+};
+
+/// Watches one resource in a cluster.
+#[derive(Clone)]
+pub(crate) struct KubernetesSource {
+    client: Client,
+    spec: Arc<WatchSpec>,
+    ingest: Arc<Ingest>,
+    on_demand: Option<Arc<OnDemand>>,
+}
+
+/// Why a watch came to an end.
+enum End {
+    /// Nobody listens any more.
+    Closed,
+    /// It must be looked up again: why.
+    Rediscover(String),
+}
+
+type Watching = Result<std::convert::Infallible, End>;
+
+impl KubernetesSource {
+    pub(crate) fn new(client: Client, spec: Arc<WatchSpec>, ingest: Arc<Ingest>) -> Self {
+        let on_demand = spec.is_on_demand().then(|| OnDemand::from_cluster(client.clone(), &spec, &ingest));
+        Self { client, spec, ingest, on_demand }
+    }
+
+    pub(crate) fn on_demand(&self) -> Option<Arc<OnDemand>> {
+        self.on_demand.clone()
+    }
+
+    /// Watches until `out` is closed.
+    pub(crate) async fn run(self, out: Sender<Update>) {
+        let mut backoff = Backoff::new();
+        loop {
+            let failure = match discover(&self.client, &self.spec).await {
+                Ok(served) => {
+                    backoff.reset();
+                    match self.watch(served, &out).await {
+                        End::Closed => return,
+                        End::Rediscover(message) => message,
+                    }
+                }
+                Err(message) => message,
+            };
+            if out.send(Update::Failed(failure)).await.is_err() {
+                return;
+            }
+            tokio::select! {
+                () = backoff.wait() => {}
+                () = out.closed() => return,
+            }
+        }
+    }
+
+    async fn watch(&self, served: Served, out: &Sender<Update>) -> End {
+        let resource = &self.spec.resource;
+        if !served.namespaced && !(resource.namespaces.is_empty() && resource.namespace_selector.is_none()) {
+            let name = &self.spec.name;
+            return End::Rediscover(format!(
+                "{} are not in any namespace: remove namespaces and namespaceSelector of watchedResources.{name}",
+                resource.resources
+            ));
+        }
+        if let Some(on_demand) = &self.on_demand {
+            on_demand.served(served.clone());
+        }
+        let served = Arc::new(served);
+        let ended = match &resource.namespace_selector {
+            None if resource.namespaces.is_empty() => {
+                self.fixed([Scope::from("")].into(), &served, out).await
+            }
+            None => {
+                let scopes = resource.namespaces.iter().map(|name| Scope::from(name.as_str())).collect();
+                self.fixed(scopes, &served, out).await
+            }
+            Some(selector) => self.selected(selector, &served, out).await,
+        };
+        match ended {
+            Err(end) => end,
+            Ok(never) => match never {},
+        }
+    }
+
+    async fn fixed(&self, scopes: BTreeSet<Scope>, served: &Arc<Served>, out: &Sender<Update>) -> Watching {
+        let mut watches = Watches::default();
+        watches.follow(self, scopes, served, out).await?;
+        watches.ended().await
+    }
+
+    /// Namespaces come and go with their labels.
+    async fn selected(&self, selector: &str, served: &Arc<Served>, out: &Sender<Update>) -> Watching {
+        let namespaces: Api<PartialObjectMeta<Namespace>> = Api::all(self.client.clone());
+        let config = watcher::Config::default().labels(selector);
+        let mut stream = pin!(watcher(namespaces, config));
+        let mut watches = Watches::default();
+        let mut backoff = Backoff::new();
+        let (mut selected, mut listing) = (BTreeSet::<Scope>::new(), BTreeSet::<Scope>::new());
+        loop {
+            let event = tokio::select! {
+                ended = watches.ended(), if !watches.tasks.is_empty() => return ended,
+                () = out.closed() => return Err(End::Closed),
+                event = stream.next() => event,
+            };
+            match event {
+                Some(Ok(Event::Init)) => listing.clear(),
+                Some(Ok(Event::InitApply(namespace))) => {
+                    listing.insert(namespace.name_any().into());
+                }
+                Some(Ok(event)) => {
+                    backoff.reset();
+                    match event {
+                        Event::Apply(namespace) => {
+                            selected.insert(namespace.name_any().into());
+                        }
+                        Event::Delete(namespace) => {
+                            selected.remove(namespace.name_any().as_str());
+                        }
+                        _ => selected = std::mem::take(&mut listing),
+                    }
+                    watches.follow(self, self.allowed(&selected), served, out).await?;
+                }
+                Some(Err(error)) => {
+                    self.recover(&error, &namespaces_spec(&self.spec), "", &mut backoff, out).await?;
+                }
+                None => return Err(End::Rediscover("the watch of namespaces ended".into())),
+            }
+        }
+    }
+
+    /// Of the selected namespaces those that `namespaces` names, if it names any.
+    fn allowed(&self, selected: &BTreeSet<Scope>) -> BTreeSet<Scope> {
+        let named = &self.spec.resource.namespaces;
+        selected
+            .iter()
+            .filter(|name| named.is_empty() || named.iter().any(|n| **n == ***name))
+            .cloned()
+            .collect()
+    }
+
+    /// Watches one scope for ever.
+    async fn scope(self, scope: Scope, served: Arc<Served>, out: Sender<Update>) -> Watching {
+        if self.spec.is_on_demand() {
+            self.scope_of::<true>(scope, served, out).await
+        } else {
+            self.scope_of::<false>(scope, served, out).await
+        }
+    }
+
+    async fn scope_of<const METADATA: bool>(
+        self,
+        scope: Scope,
+        served: Arc<Served>,
+        out: Sender<Update>,
+    ) -> Watching {
+        let mut backoff = Backoff::new();
+        loop {
+            let client = self.client.clone();
+            let api: Api<Raw<METADATA>> = if scope.is_empty() {
+                Api::all_with(client, &served.resource)
+            } else {
+                Api::namespaced_with(client, &scope, &served.resource)
+            };
+            let mut stream = pin!(watcher(api, self.watch_config()));
+            while let Some(event) = stream.next().await {
+                match event {
+                    Ok(event) => {
+                        // A list that begins is not yet a success.
+                        if !matches!(event, Event::Init) {
+                            backoff.reset();
+                        }
+                        let update = self.update(event, &scope, &served);
+                        out.send(update).await.map_err(|_| End::Closed)?;
+                    }
+                    Err(error) => {
+                        if self.recover(&error, &self.spec, &scope, &mut backoff, &out).await? {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells and waits; whether the list must begin anew.
+    async fn recover(
+        &self,
+        error: &watcher::Error,
+        spec: &WatchSpec,
+        namespace: &str,
+        backoff: &mut Backoff,
+        out: &Sender<Update>,
+    ) -> Result<bool, End> {
+        let remedy = sentences::remedy(error, backoff.failures());
+        let sentence = sentences::of_watch(error, spec, namespace);
+        match remedy {
+            Remedy::Rediscover => return Err(End::Rediscover(sentence)),
+            Remedy::Routine => tracing::debug!(resource = &*spec.name, %error, "watch interrupted"),
+            Remedy::Wait | Remedy::List => {
+                out.send(Update::Failed(sentence)).await.map_err(|_| End::Closed)?;
+            }
+        }
+        backoff.wait().await;
+        Ok(remedy == Remedy::List)
+    }
+
+    /// Pages of 500, so that a list never exists as one document; bookmarks, so that a quiet watch is resumed.
+    fn watch_config(&self) -> watcher::Config {
+        watcher::Config {
+            label_selector: self.spec.resource.label_selector.clone(),
+            field_selector: self.spec.resource.field_selector.clone(),
+            page_size: Some(500),
+            ..watcher::Config::default()
+        }
+    }
+
+    fn update<const METADATA: bool>(
+        &self,
+        event: Event<Raw<METADATA>>,
+        scope: &Scope,
+        served: &Served,
+    ) -> Update {
+        let taken = |raw: Raw<METADATA>| self.ingest.take(raw.typed(&served.resource));
+        let update = match event {
+            Event::Init => return Update::ListBegun(scope.clone()),
+            Event::InitDone => return Update::ListEnded(scope.clone()),
+            Event::InitApply(raw) => taken(raw).map(|object| Update::Listed(scope.clone(), object)),
+            Event::Apply(raw) => taken(raw).map(|object| Update::Put(scope.clone(), object)),
+            Event::Delete(raw) => {
+                self.ingest.reference(&raw.value).map(|reference| Update::Gone(scope.clone(), reference))
+            }
+        };
+        update.unwrap_or_else(|malformed| Update::Malformed(malformed.object, malformed.message))
+    }
+}
+
+/// The running watches, one for each scope.
+#[derive(Default)]
+struct Watches {
+    tasks: JoinSet<Watching>,
+    by_scope: BTreeMap<Scope, AbortHandle>,
+    told: bool,
+}
+
+impl Watches {
+    /// Makes the running watches those of `scopes`.
+    async fn follow(
+        &mut self,
+        source: &KubernetesSource,
+        scopes: BTreeSet<Scope>,
+        served: &Arc<Served>,
+        out: &Sender<Update>,
+    ) -> Result<(), End> {
+        if self.told && self.by_scope.keys().eq(&scopes) {
+            return Ok(());
+        }
+        self.told = true;
+        self.by_scope.retain(|scope, watch| {
+            let stays = scopes.contains(scope);
+            if !stays {
+                watch.abort();
+            }
+            stays
+        });
+        out.send(Update::Scopes(scopes.clone())).await.map_err(|_| End::Closed)?;
+        for scope in scopes {
+            if !self.by_scope.contains_key(&scope) {
+                let watch = source.clone().scope(scope.clone(), served.clone(), out.clone());
+                self.by_scope.insert(scope, self.tasks.spawn(watch));
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves when one of the watches has ended for a reason; aborted ones have none.
+    async fn ended(&mut self) -> Watching {
+        while let Some(ended) = self.tasks.join_next().await {
+            match ended {
+                Ok(ended) => return ended,
+                Err(error) if error.is_cancelled() => {}
+                Err(error) => return Err(End::Rediscover(format!("the watch failed in itself: {error}"))),
+            }
+        }
+        std::future::pending().await
+    }
+}
+
+/// How errors name the watch of namespaces behind a `namespaceSelector`.
+fn namespaces_spec(spec: &WatchSpec) -> WatchSpec {
+    let resource = WatchedResource {
+        api_version: "v1".into(),
+        resources: "namespaces".into(),
+        ..WatchedResource::default()
+    };
+    WatchSpec::new(&spec.name, &resource, &[])
+}
+
+impl std::fmt::Debug for KubernetesSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("KubernetesSource").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}

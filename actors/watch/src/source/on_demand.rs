@@ -1,0 +1,161 @@
+//! Objects of on-demand stores: fetched when a render reads them, kept for half a minute at most.
+//!
+//! The cache is bounded in bytes, and an object is dropped from it as soon as the watch sees a change. Called from
+//! render threads, which wait here; never from the runtime's own workers.
+
+use super::{directory::Directory, discovery::Served, raw::Raw, sentences};
+use crate::{ingest::Ingest, spec::WatchSpec};
+use haptic_model::{Object, ObjectRef, store::FetchObject};
+use kube::{Api, Client};
+use moka::sync::Cache;
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError, RwLock, mpsc},
+    time::Duration,
+};
+use tokio::runtime::Handle;
+
+/// How long an object that nothing changed is believed.
+const TIME_TO_LIVE: Duration = Duration::from_secs(30);
+/// The longest a render waits for one object.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of JSON kept.
+const CAPACITY: u64 = 16 << 20;
+
+/// Fetches the objects of one store.
+pub struct OnDemand {
+    spec: Arc<WatchSpec>,
+    ingest: Arc<Ingest>,
+    origin: Origin,
+    cache: Cache<Arc<ObjectRef>, Arc<Object>>,
+    /// Counts changes seen, so that an answer which a change overtook is not kept.
+    changes: Mutex<u64>,
+}
+
+enum Origin {
+    /// The resource is known once it has been discovered.
+    Cluster {
+        client: Client,
+        runtime: Handle,
+        served: RwLock<Option<Served>>,
+    },
+    Files(Directory),
+}
+
+impl OnDemand {
+    pub(crate) fn from_cluster(client: Client, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
+        Self::new(
+            Origin::Cluster { client, runtime: Handle::current(), served: RwLock::default() },
+            spec,
+            ingest,
+        )
+    }
+
+    pub(crate) fn from_files(directory: Directory, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
+        Self::new(Origin::Files(directory), spec, ingest)
+    }
+
+    fn new(origin: Origin, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
+        let weigh =
+            |_: &Arc<ObjectRef>, object: &Arc<Object>| u32::try_from(object.json.len()).unwrap_or(u32::MAX);
+        let cache = Cache::builder().max_capacity(CAPACITY).weigher(weigh).time_to_live(TIME_TO_LIVE).build();
+        Arc::new(Self { spec: spec.clone(), ingest: ingest.clone(), origin, cache, changes: Mutex::new(0) })
+    }
+
+    /// Tells how the API server calls the resource.
+    pub(crate) fn served(&self, resource: Served) {
+        if let Origin::Cluster { served, .. } = &self.origin {
+            *served.write().unwrap_or_else(PoisonError::into_inner) = Some(resource);
+        }
+    }
+
+    /// The object changed: the next read fetches it.
+    pub(crate) fn outdate(&self, reference: &Arc<ObjectRef>) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        *changes += 1;
+        self.cache.invalidate(reference);
+    }
+
+    /// Bytes of JSON held at present.
+    #[must_use]
+    pub fn cached_bytes(&self) -> u64 {
+        self.cache.run_pending_tasks();
+        self.cache.weighted_size()
+    }
+
+    fn changes(&self) -> u64 {
+        *self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, reference: &Arc<ObjectRef>, object: &Arc<Object>, asked_at: u64) {
+        let changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if *changes == asked_at {
+            self.cache.insert(reference.clone(), object.clone());
+        }
+    }
+
+    fn load(&self, reference: &Arc<ObjectRef>) -> Result<Option<Object>, String> {
+        match &self.origin {
+            Origin::Files(directory) => directory.fetch(&self.spec, &self.ingest, reference, PATIENCE),
+            Origin::Cluster { client, runtime, served } => {
+                let served = served.read().unwrap_or_else(PoisonError::into_inner).clone();
+                let served = served
+                    .ok_or_else(|| format!("{reference} cannot be fetched: its resource is not known yet"))?;
+                let (answer, answered) = mpsc::sync_channel(1);
+                let call =
+                    fetch(client.clone(), served, self.spec.clone(), self.ingest.clone(), reference.clone());
+                // Waiting on a channel, unlike `Handle::block_on`, cannot panic whatever thread this is.
+                let task = runtime.spawn(async move { answer.send(call.await) });
+                answered.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+                    task.abort();
+                    Err(format!(
+                        "{reference} cannot be fetched: the API server did not answer within {PATIENCE:?}"
+                    ))
+                })
+            }
+        }
+    }
+}
+
+impl FetchObject for OnDemand {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+        if let Some(known) = self.cache.get(reference) {
+            return Ok(Some(known));
+        }
+        let asked_at = self.changes();
+        let Some(object) = self.load(reference)?.map(Arc::new) else { return Ok(None) };
+        self.keep(reference, &object, asked_at);
+        Ok(Some(object))
+    }
+}
+
+async fn fetch(
+    client: Client,
+    served: Served,
+    spec: Arc<WatchSpec>,
+    ingest: Arc<Ingest>,
+    reference: Arc<ObjectRef>,
+) -> Result<Option<Object>, String> {
+    let api: Api<Raw<false>> = if served.namespaced {
+        Api::namespaced_with(client, &reference.namespace, &served.resource)
+    } else {
+        Api::all_with(client, &served.resource)
+    };
+    match api.get_opt(&reference.name).await {
+        Ok(None) => Ok(None),
+        Ok(Some(raw)) => ingest
+            .take_whole(raw.typed(&served.resource))
+            .map(Some)
+            .map_err(|malformed| format!("{reference} cannot be used: {}", malformed.message)),
+        Err(error) => {
+            let sentence = sentences::of_call(&error, "get", &spec, &reference.namespace);
+            Err(format!("{reference} cannot be fetched: {sentence}"))
+        }
+    }
+}
+
+impl fmt::Debug for OnDemand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnDemand").field("spec", &self.spec.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+//! What one watch is to do, and what a new configuration changes about the running ones. Pure.
+
+use haptic_model::crd::{HAProxyTemplateConfigSpec, StoreKind, WatchedResource};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// All that decides what a store holds. Two equal specs are the same watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WatchSpec {
+    /// The name under `watchedResources`.
+    pub name: Arc<str>,
+    /// What to watch; the webhook's switch is always off here, because it changes nothing about a watch.
+    pub resource: WatchedResource,
+    /// Paths of fields that are not kept.
+    pub ignore: Vec<String>,
+}
+
+/// What to do with the running watches when the configuration changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Unchanged: actor and store go on.
+    pub keep: Vec<Arc<str>>,
+    /// New.
+    pub start: Vec<Arc<WatchSpec>>,
+    /// The same name, but another spec: its store counts as not synced until the new list has ended.
+    pub replace: Vec<Arc<WatchSpec>>,
+    /// No longer named.
+    pub stop: Vec<Arc<str>>,
+}
+
+impl WatchSpec {
+    /// The watch of one entry.
+    #[must_use]
+    pub fn new(name: &str, resource: &WatchedResource, ignore: &[String]) -> Self {
+        let resource = WatchedResource { enable_validation_webhook: false, ..resource.clone() };
+        Self { name: name.into(), resource, ignore: ignore.to_vec() }
+    }
+
+    /// All watches of a configuration, by name.
+    #[must_use]
+    pub fn all(config: &HAProxyTemplateConfigSpec) -> BTreeMap<Arc<str>, Arc<Self>> {
+        config
+            .watched_resources
+            .iter()
+            .map(|(name, resource)| {
+                let spec = Self::new(name, resource, &config.watched_resources_ignore_fields);
+                (spec.name.clone(), Arc::new(spec))
+            })
+            .collect()
+    }
+
+    /// Whether only references are kept.
+    #[must_use]
+    pub fn is_on_demand(&self) -> bool {
+        self.resource.store == StoreKind::OnDemand
+    }
+}
+
+/// From the watches that run to the watches that shall run.
+#[must_use]
+pub fn diff(
+    running: &BTreeMap<Arc<str>, Arc<WatchSpec>>,
+    wanted: &BTreeMap<Arc<str>, Arc<WatchSpec>>,
+) -> Plan {
+    let mut plan = Plan::default();
+    for (name, spec) in wanted {
+        match running.get(name) {
+            Some(old) if old == spec => plan.keep.push(name.clone()),
+            Some(_) => plan.replace.push(spec.clone()),
+            None => plan.start.push(spec.clone()),
+        }
+    }
+    plan.stop = running.keys().filter(|name| !wanted.contains_key(*name)).cloned().collect();
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn specs(entries: &[(&str, &str, bool)]) -> BTreeMap<Arc<str>, Arc<WatchSpec>> {
+        let spec = |(name, selector, webhook): &(&str, &str, bool)| {
+            let resource = WatchedResource {
+                api_version: "v1".into(),
+                resources: "services".into(),
+                label_selector: Some((*selector).to_owned()),
+                enable_validation_webhook: *webhook,
+                ..WatchedResource::default()
+            };
+            (Arc::from(*name), Arc::new(WatchSpec::new(name, &resource, &[])))
+        };
+        entries.iter().map(spec).collect()
+    }
+
+    #[test]
+    fn unchanged_watches_are_kept_whatever_happens_to_the_others() {
+        let running = specs(&[("a", "x=1", false), ("b", "x=1", false), ("c", "x=1", false)]);
+        let wanted = specs(&[("a", "x=1", false), ("b", "x=2", false), ("d", "x=1", false)]);
+        let plan = diff(&running, &wanted);
+        let names = |specs: &[Arc<WatchSpec>]| specs.iter().map(|s| s.name.to_string()).collect::<Vec<_>>();
+        assert_eq!(plan.keep, [Arc::from("a")]);
+        assert_eq!((names(&plan.replace), names(&plan.start)), (vec!["b".into()], vec!["d".into()]));
+        assert_eq!(plan.stop, [Arc::from("c")]);
+    }
+
+    #[test]
+    fn the_webhooks_switch_changes_no_watch() {
+        let plan = diff(&specs(&[("a", "x=1", false)]), &specs(&[("a", "x=1", true)]));
+        assert_eq!(plan, Plan { keep: vec!["a".into()], ..Plan::default() });
+    }
+}

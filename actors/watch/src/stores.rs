@@ -1,0 +1,175 @@
+//! All stores on one cell of the board, each with exactly one writer.
+//!
+//! A writer holds a claim. A new claim on a name voids the one before, so a pump that is being stopped can publish
+//! nothing any more. Version numbers of a name never start again, so no read recorded before can be mistaken.
+
+use haptic_model::{Snapshot, Snapshots};
+use haptic_runtime::{CellReader, CellWriter, cell};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The combined cell; clones write to the same.
+#[derive(Clone, Debug)]
+pub struct Stores(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    cell: CellWriter<Snapshots>,
+    tenants: Mutex<BTreeMap<Arc<str>, Tenant>>,
+}
+
+#[derive(Debug, Default)]
+struct Tenant {
+    /// Of the latest claim.
+    claim: u64,
+    /// What was published last.
+    last: Arc<Snapshot>,
+    on_board: bool,
+}
+
+/// The right to publish one store.
+#[derive(Debug)]
+pub struct Claim {
+    stores: Stores,
+    name: Arc<str>,
+    number: u64,
+}
+
+impl Stores {
+    /// No stores yet, with a reader of the combined cell.
+    #[must_use]
+    pub fn new() -> (Self, CellReader<Snapshots>) {
+        let (cell, reader) = cell(Snapshots::default());
+        (Self(Arc::new(Shared { cell, tenants: Mutex::default() })), reader)
+    }
+
+    /// Claims a store and gives what it last held, to go on from.
+    #[must_use]
+    pub fn claim(&self, name: &Arc<str>) -> (Claim, Snapshot) {
+        let mut tenants = self.tenants();
+        let tenant = tenants.entry(name.clone()).or_default();
+        tenant.claim += 1;
+        let claim = Claim { stores: self.clone(), name: name.clone(), number: tenant.claim };
+        (claim, (*tenant.last).clone())
+    }
+
+    /// Takes a store off the board because its meaning changes; the next claim goes on from it.
+    pub fn hide(&self, name: &str) {
+        let mut tenants = self.tenants();
+        if let Some(tenant) = tenants.get_mut(name) {
+            tenant.claim += 1;
+            tenant.on_board = false;
+        }
+        self.publish(&tenants);
+    }
+
+    /// Takes a store off the board and frees its objects.
+    pub fn forget(&self, name: &str) {
+        if let Some(tenant) = self.tenants().get_mut(name) {
+            let mut emptied = (*tenant.last).clone();
+            let references: Vec<_> = emptied.iter().map(|object| object.reference.clone()).collect();
+            for reference in references {
+                emptied.remove(&reference);
+            }
+            tenant.last = Arc::new(emptied);
+        }
+        self.hide(name);
+    }
+
+    /// Every store at this moment.
+    #[must_use]
+    pub fn read(&self) -> Arc<Snapshots> {
+        self.0.cell.read()
+    }
+
+    /// Another reader of the combined cell.
+    #[must_use]
+    pub fn reader(&self) -> CellReader<Snapshots> {
+        self.0.cell.reader()
+    }
+
+    fn publish(&self, tenants: &BTreeMap<Arc<str>, Tenant>) {
+        let shown = tenants.iter().filter(|(_, tenant)| tenant.on_board);
+        self.0.cell.publish(Snapshots::new(
+            shown.map(|(name, tenant)| (name.clone(), tenant.last.clone())).collect(),
+        ));
+    }
+
+    fn tenants(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Tenant>> {
+        self.0.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Claim {
+    /// Puts `snapshot` on the board; whether this claim is still the latest.
+    pub fn publish(&self, snapshot: &Snapshot) -> bool {
+        let mut tenants = self.stores.tenants();
+        let Some(tenant) = tenants.get_mut(&self.name).filter(|tenant| tenant.claim == self.number) else {
+            return false;
+        };
+        tenant.last = Arc::new(snapshot.clone());
+        tenant.on_board = true;
+        self.stores.publish(&tenants);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{Object, ObjectRef};
+
+    fn filled(mut snapshot: Snapshot, name: &str) -> Snapshot {
+        let reference = Arc::new(ObjectRef::new("a", "n", name));
+        snapshot.apply(Object { reference, version: 0, json: name.as_bytes().into() }, Arc::from([]));
+        snapshot.set_synced();
+        snapshot
+    }
+
+    #[test]
+    fn an_older_claim_can_publish_nothing() {
+        let (stores, board) = Stores::new();
+        let (old, base) = stores.claim(&"a".into());
+        let (new, _) = stores.claim(&"a".into());
+        assert!(!old.publish(&filled(base.clone(), "x")));
+        assert!(board.read().get("a").is_none());
+        assert!(new.publish(&filled(base, "y")));
+        assert_eq!(board.read().get("a").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn many_writers_lose_no_update() {
+        let (stores, board) = Stores::new();
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let stores = stores.clone();
+                scope.spawn(move || {
+                    let name: Arc<str> = format!("store{writer}").into();
+                    let (claim, mut snapshot) = stores.claim(&name);
+                    for object in 0..50 {
+                        snapshot = filled(snapshot, &format!("o{object}"));
+                        assert!(claim.publish(&snapshot));
+                    }
+                });
+            }
+        });
+        let all = board.read();
+        assert_eq!(all.iter().map(|(_, store)| store.len()).collect::<Vec<_>>(), [50; 8]);
+    }
+
+    #[test]
+    fn a_hidden_store_counts_as_not_synced_and_versions_go_on() {
+        let (stores, board) = Stores::new();
+        let (claim, base) = stores.claim(&"a".into());
+        claim.publish(&filled(base, "x"));
+        stores.hide("a");
+        assert!(!board.read().synced(["a"]));
+        let (_, base) = stores.claim(&"a".into());
+        assert_eq!((base.len(), base.version()), (1, 1));
+        stores.forget("a");
+        let (_, base) = stores.claim(&"a".into());
+        assert!(base.is_empty() && base.version() > 1);
+    }
+}

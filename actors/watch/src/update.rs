@@ -1,0 +1,31 @@
+//! What a source tells the pump. Objects arrive ingested: compact, without ignored fields, with their key.
+
+use crate::ingest::Ingested;
+use haptic_model::ObjectRef;
+use std::{collections::BTreeSet, sync::Arc};
+
+/// The part of a resource that one list covers: a namespace, or `""` for all of it.
+pub type Scope = Arc<str>;
+
+/// One message of a source.
+#[derive(Clone, Debug)]
+pub enum Update {
+    /// Exactly these scopes make up the store from now on. Always the first message.
+    Scopes(BTreeSet<Scope>),
+    /// A complete list of the scope follows.
+    ListBegun(Scope),
+    /// An object of the list.
+    Listed(Scope, Ingested),
+    /// An object that is still there, but cannot be read at present: what the store has of it stays.
+    Kept(Scope, Arc<ObjectRef>),
+    /// The list is complete: what it did not name is gone.
+    ListEnded(Scope),
+    /// An object was created or changed.
+    Put(Scope, Ingested),
+    /// An object is gone, or no longer selected.
+    Gone(Scope, Arc<ObjectRef>),
+    /// An object cannot be used and is left out.
+    Malformed(Arc<ObjectRef>, String),
+    /// The watch does not work at present and is tried again: what is wrong, and what to do.
+    Failed(String),
+}
