@@ -1,1 +1,24 @@
-//! haproxy
+//! HAProxy's configuration language: reading it without loss, checking it, and telling two configurations apart.
+//!
+//! * [`Document`] reads any text, borrows from it and gives it back byte for byte. It never fails: what HAProxy
+//!   would refuse to read is listed in [`Document::problems`].
+//! * [`views`] gives the lines that a planner works with a type: servers with `default-server` folded in, binds,
+//!   `use_backend`, files.
+//! * [`keywords`] knows the words of each HAProxy version, [`check`] uses them to find mistakes before HAProxy is run.
+//! * [`diff::compare`] says what changed between two configurations, server lines apart from everything else.
+//!
+//! This crate is pure. It must not read files, start processes, or know Kubernetes, actors or sockets.
+
+pub mod check;
+pub mod diff;
+mod document;
+pub mod keywords;
+mod lexer;
+mod problem;
+mod version;
+pub mod views;
+
+pub use check::{CheckOptions, check};
+pub use document::{Directive, Document, Line, Section, SectionKind, Word};
+pub use problem::{Code, Problem};
+pub use version::{Version, VersionError};

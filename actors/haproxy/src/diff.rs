@@ -1,0 +1,91 @@
+//! What changed between two configurations, as HAProxy would see it: comments, blank lines, indentation and quoting
+//! are no changes.
+//!
+//! Server lines are told apart from everything else, because servers can be changed in a running HAProxy. This
+//! module says what differs; whether that needs a reload is for a planner to decide.
+
+mod lines;
+mod sections;
+
+use std::fmt;
+
+use crate::document::{Document, SectionKind, title};
+use crate::views::Server;
+
+/// One difference between two configurations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A section is only in the new configuration.
+    SectionAdded {
+        /// Its kind.
+        kind: SectionKind,
+        /// Its name, empty when it has none.
+        name: String,
+        /// Its position in the new document's `sections`.
+        position: usize,
+    },
+    /// A section is only in the old configuration.
+    SectionRemoved {
+        /// Its kind.
+        kind: SectionKind,
+        /// Its name, empty when it has none.
+        name: String,
+    },
+    /// Frontends and listens stand in another order. It matters little: only which of two equal binds comes first.
+    Reordered {
+        /// `frontends and listens stand in another order`.
+        what: String,
+    },
+    /// Something other than server lines changed in a section.
+    Section {
+        /// Its kind.
+        kind: SectionKind,
+        /// Its name, empty when it has none.
+        name: String,
+        /// A sentence for people: `backend shop: option httpchk changed`.
+        what: String,
+    },
+    /// Only server lines of a backend or listen changed. A different order of the same servers is no change.
+    Servers {
+        /// Its name.
+        backend: String,
+        /// In the order of the new configuration.
+        added: Vec<Server>,
+        /// Names, in the order of the old configuration.
+        removed: Vec<String>,
+        /// The same name with another address or other parameters: old and new.
+        modified: Vec<(Server, Server)>,
+    },
+}
+
+/// Everything that changed, in the order of the new configuration, removed sections last.
+///
+/// Sections are matched by kind and name; of several with the same kind and name, the first with the first. Where
+/// backends stand does not matter, except that a section without `from` starts from the last defaults before it:
+/// when that becomes another one, it is a change of the section.
+pub fn compare(old: &Document<'_>, new: &Document<'_>) -> Vec<Change> {
+    if old.text == new.text {
+        return Vec::new();
+    }
+    sections::Comparison::new(old, new).changes()
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SectionAdded { kind, name, .. } => write!(f, "{} added", title(kind, name)),
+            Self::SectionRemoved { kind, name } => write!(f, "{} removed", title(kind, name)),
+            Self::Reordered { what } | Self::Section { what, .. } => f.write_str(what),
+            Self::Servers { backend, added, removed, modified } => {
+                let counts =
+                    [(added.len(), "added"), (removed.len(), "removed"), (modified.len(), "changed")];
+                let counts: Vec<_> = counts
+                    .iter()
+                    .filter(|(count, _)| *count > 0)
+                    .map(|(count, verb)| format!("{count} {verb}"))
+                    .collect();
+                write!(f, "backend {backend}: servers {}", counts.join(", "))
+            }
+        }
+    }
+}

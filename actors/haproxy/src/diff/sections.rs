@@ -1,0 +1,160 @@
+//! Matches the sections of two documents and compares those whose text differs.
+
+use std::collections::HashMap;
+
+use super::Change;
+use super::lines::what_changed;
+use crate::document::{Document, Line, Section, SectionKind};
+use crate::views::{Server, servers};
+
+/// Kind, name, and how many sections of that kind and name came before.
+type Key<'s> = (&'s SectionKind, &'s str, usize);
+
+/// One of the two documents with what is needed to find its sections.
+struct Side<'s, 'd> {
+    document: &'s Document<'d>,
+    keys: Vec<Key<'s>>,
+    positions: HashMap<Key<'s>, usize>,
+    inheritance: Vec<Option<usize>>,
+}
+
+pub(super) struct Comparison<'s, 'o, 'n> {
+    old: Side<'s, 'o>,
+    new: Side<'s, 'n>,
+}
+
+impl<'s, 'd> Side<'s, 'd> {
+    fn new(document: &'s Document<'d>) -> Self {
+        let mut seen: HashMap<(&SectionKind, &str), usize> = HashMap::with_capacity(document.sections.len());
+        let mut keys = Vec::with_capacity(document.sections.len());
+        for section in &document.sections {
+            let count = seen.entry((&section.kind, section.name.as_ref())).or_default();
+            keys.push((&section.kind, section.name.as_ref(), *count));
+            *count += 1;
+        }
+        let positions = keys.iter().enumerate().map(|(position, key)| (*key, position)).collect();
+        Self { document, keys, positions, inheritance: document.inheritance() }
+    }
+
+    fn section(&self, position: usize) -> Option<&'s Section<'d>> {
+        self.document.sections.get(position)
+    }
+
+    /// The key of the defaults section that a section starts from.
+    fn parent(&self, position: usize) -> Option<Key<'s>> {
+        self.inheritance.get(position).copied().flatten().and_then(|parent| self.keys.get(parent).copied())
+    }
+
+    fn servers(&self, position: usize) -> Vec<Server> {
+        servers(self.document, &self.inheritance, position)
+    }
+}
+
+impl<'s, 'o, 'n> Comparison<'s, 'o, 'n> {
+    pub(super) fn new(old: &'s Document<'o>, new: &'s Document<'n>) -> Self {
+        Self { old: Side::new(old), new: Side::new(new) }
+    }
+
+    pub(super) fn changes(&self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for (position, key) in self.new.keys.iter().enumerate() {
+            match self.old.positions.get(key) {
+                Some(before) => changes.extend(self.section(*before, position)),
+                None if self.new.section(position).is_some_and(is_blank) => {}
+                None => changes.push(Change::SectionAdded {
+                    kind: key.0.clone(),
+                    name: key.1.to_owned(),
+                    position,
+                }),
+            }
+        }
+        let gone = self.old.keys.iter().enumerate().filter(|(_, key)| !self.new.positions.contains_key(*key));
+        for (position, key) in gone {
+            if !self.old.section(position).is_some_and(is_blank) {
+                changes.push(Change::SectionRemoved { kind: key.0.clone(), name: key.1.to_owned() });
+            }
+        }
+        changes.extend(self.reordered());
+        changes
+    }
+
+    fn section(&self, before: usize, after: usize) -> Option<Change> {
+        let (old, new) = (self.old.section(before)?, self.new.section(after)?);
+        let change = |what: String| {
+            let what = format!("{}: {what}", new.title());
+            Some(Change::Section { kind: new.kind.clone(), name: new.name.to_string(), what })
+        };
+        if self.old.parent(before) != self.new.parent(after) {
+            return change("it starts from another defaults section".to_owned());
+        }
+        if old.raw == new.raw {
+            return None;
+        }
+        let treat_servers_apart = new.kind.has_backend() && !has_conditions(old) && !has_conditions(new);
+        let rest = |line: &&Line<'_>| !(treat_servers_apart && line.keyword() == "server");
+        let (rest_old, rest_new): (Vec<_>, Vec<_>) =
+            (old.all_lines().filter(rest).collect(), new.all_lines().filter(rest).collect());
+        if let Some(what) = what_changed(&rest_old, &rest_new) {
+            return change(what);
+        }
+        if !treat_servers_apart {
+            return None;
+        }
+        let (old_servers, new_servers) = (self.old.servers(before), self.new.servers(after));
+        if has_two_of_a_name(&old_servers) || has_two_of_a_name(&new_servers) {
+            return change("two servers have the same name".to_owned());
+        }
+        if count_server_lines(old) != old_servers.len() || count_server_lines(new) != new_servers.len() {
+            return change("a server line has no address".to_owned());
+        }
+        servers_changed(&new.name, old_servers, new_servers)
+    }
+
+    /// Frontends and listens that are in both documents, in different orders.
+    fn reordered(&self) -> Option<Change> {
+        let shared = |side: &[Key<'s>], other: &HashMap<Key<'s>, usize>| -> Vec<Key<'s>> {
+            side.iter().filter(|key| key.0.has_frontend() && other.contains_key(*key)).copied().collect()
+        };
+        let same = shared(&self.old.keys, &self.new.positions) == shared(&self.new.keys, &self.old.positions);
+        (!same).then(|| Change::Reordered { what: "frontends and listens stand in another order".to_owned() })
+    }
+}
+
+/// Lines before the first header that HAProxy ignores.
+fn is_blank(section: &Section<'_>) -> bool {
+    section.header.is_none() && section.lines.iter().all(|line| line.words.is_empty())
+}
+
+/// `.if` blocks: which lines count is not known here, so their place in the section matters.
+fn has_conditions(section: &Section<'_>) -> bool {
+    section.all_lines().any(|line| line.conditional || line.directive().is_some())
+}
+
+fn has_two_of_a_name(servers: &[Server]) -> bool {
+    let mut names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
+}
+
+fn count_server_lines(section: &Section<'_>) -> usize {
+    section.lines.iter().filter(|line| line.keyword() == "server").count()
+}
+
+fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>) -> Option<Change> {
+    let mut before: HashMap<String, Server> =
+        old.iter().map(|server| (server.name.clone(), server.clone())).collect();
+    let (mut added, mut modified) = (Vec::new(), Vec::new());
+    for server in new {
+        match before.remove(&server.name) {
+            Some(known) if known.same_as(&server) => {}
+            Some(known) => modified.push((known, server)),
+            None => added.push(server),
+        }
+    }
+    let removed: Vec<String> =
+        old.into_iter().map(|server| server.name).filter(|name| before.contains_key(name)).collect();
+    if added.is_empty() && removed.is_empty() && modified.is_empty() {
+        return None;
+    }
+    Some(Change::Servers { backend: backend.to_owned(), added, removed, modified })
+}

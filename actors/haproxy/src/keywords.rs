@@ -1,0 +1,175 @@
+//! The words HAProxy knows, for each version, section and place on a line.
+//!
+//! The tables are data, written by `keywords/generate.py` from the binaries of Debian's packages:
+//!
+//! ```text
+//! for v in 3.0 3.2 3.4; do python3 keywords/generate.py \
+//!     haproxy-$v/usr/sbin/haproxy haproxy-$v/usr/share/doc/haproxy/configuration.txt.gz > keywords/$v.txt; done
+//! ```
+//!
+//! It starts from `haproxy -dKall -q -c -f /dev/null` and asks the binary about each further candidate, because the
+//! dump has only what is registered by name. A word that is missing in a table is one that HAProxy itself refuses.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use crate::version::Version;
+
+/// What one version of HAProxy knows.
+#[derive(Debug)]
+pub struct Keywords {
+    /// The version the tables were taken from.
+    pub version: Version,
+    tables: HashMap<&'static str, Table>,
+}
+
+/// The words that may stand at one place.
+#[derive(Debug, Default)]
+pub struct Table {
+    exact: HashSet<&'static str>,
+    /// Words that take any continuation, such as `set-var` of `set-var(txn.x)`.
+    prefixes: Vec<&'static str>,
+}
+
+const SOURCES: [(Version, &str); 3] = [
+    (Version::new(3, 0), include_str!("../keywords/3.0.txt")),
+    (Version::new(3, 2), include_str!("../keywords/3.2.txt")),
+    (Version::new(3, 4), include_str!("../keywords/3.4.txt")),
+];
+
+/// All tables, oldest version first.
+pub fn all() -> &'static [Keywords] {
+    static TABLES: OnceLock<Vec<Keywords>> = OnceLock::new();
+    TABLES.get_or_init(|| SOURCES.iter().map(|(version, text)| Keywords::read(*version, text)).collect())
+}
+
+/// The table of the version, or of the nearest one: the newest that is not newer, else the oldest. `None` never
+/// happens while there is a table at all.
+pub fn nearest(version: Version) -> Option<&'static Keywords> {
+    all().iter().rev().find(|table| table.version <= version).or_else(|| all().first())
+}
+
+impl Keywords {
+    fn read(version: Version, text: &'static str) -> Self {
+        let mut tables: HashMap<&'static str, Table> = HashMap::new();
+        let mut name = "";
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            if let Some(heading) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                name = heading;
+                continue;
+            }
+            let table = tables.entry(name).or_default();
+            for word in line.split_whitespace() {
+                match word.strip_suffix('*') {
+                    Some(prefix) => table.prefixes.push(prefix),
+                    None => _ = table.exact.insert(word),
+                }
+            }
+        }
+        Self { version, tables }
+    }
+
+    /// The words of a place: `sections`, a section (`backend`), or a place on its lines (`listen option`,
+    /// `listen http-request`). `None` when this version has no such section or the place is open to any word.
+    pub fn table(&self, place: &str) -> Option<&Table> {
+        self.tables.get(place)
+    }
+}
+
+impl Table {
+    /// Whether HAProxy knows the word at this place. Arguments in parentheses belong to the word: `random(2)`.
+    pub fn contains(&self, word: &str) -> bool {
+        let stem = word.split_once('(').map_or(word, |(stem, _)| stem);
+        self.exact.contains(stem) || self.prefixes.iter().any(|prefix| word.starts_with(prefix))
+    }
+
+    /// The known word that is nearest to a misspelled one, when one is near enough to be meant.
+    pub fn nearest(&self, word: &str) -> Option<&'static str> {
+        let word = word.split('(').next().unwrap_or(word);
+        let limit = 1 + word.len() / 4;
+        let candidates = self.exact.iter().chain(&self.prefixes);
+        candidates
+            .filter_map(|known| Some((distance(word, known, limit)?, *known)))
+            .min()
+            .map(|(_, known)| known)
+    }
+}
+
+/// Edit distance with swapped neighbours counted as one edit; `None` when it is more than `limit`.
+fn distance(a: &str, b: &str, limit: usize) -> Option<usize> {
+    if a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let mut before: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    let mut previous_a = None;
+    for (row, byte_a) in a.bytes().enumerate() {
+        let mut current = vec![row + 1];
+        let mut previous_b = None;
+        for (column, byte_b) in b.bytes().enumerate() {
+            let cell = |row: &[usize], at: usize| row.get(at).copied().unwrap_or(usize::MAX / 2);
+            let mut best = (cell(&last, column + 1) + 1)
+                .min(cell(&current, column) + 1)
+                .min(cell(&last, column) + usize::from(byte_a != byte_b));
+            if column > 0 && previous_a == Some(byte_b) && previous_b == Some(byte_a) {
+                best = best.min(cell(&before, column - 1) + 1);
+            }
+            current.push(best);
+            previous_b = Some(byte_b);
+        }
+        previous_a = Some(byte_a);
+        before = std::mem::replace(&mut last, current);
+    }
+    last.last().copied().filter(|&found| found <= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_table_is_the_newest_that_is_not_newer() {
+        for (asked, expected) in
+            [("2.8", "3.0"), ("3.0", "3.0"), ("3.1", "3.0"), ("3.3.1", "3.2"), ("3.4", "3.4"), ("4.0", "3.4")]
+        {
+            let version = asked.parse().unwrap();
+            assert_eq!(nearest(version).unwrap().version.to_string(), expected, "{asked}");
+        }
+    }
+
+    #[test]
+    fn misspelled_words_find_their_neighbour() {
+        let table = nearest(Version::new(3, 4)).unwrap().table("listen").unwrap();
+        for (word, expected) in [
+            ("blance", Some("balance")),
+            ("http-reqeust", Some("http-request")),
+            ("use-backend", Some("use_backend")),
+            ("servre", Some("server")),
+            ("completely-different", None),
+        ] {
+            assert_eq!(table.nearest(word), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn every_version_has_the_tables_that_the_check_relies_on() {
+        for keywords in all() {
+            for place in [
+                "sections",
+                "global",
+                "listen",
+                "resolvers",
+                "listen option",
+                "listen http-request",
+                "listen server",
+                "server values",
+            ] {
+                assert!(
+                    keywords.table(place).is_some_and(|t| !t.exact.is_empty()),
+                    "{} {place}",
+                    keywords.version
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Every file a configuration names, wherever on a line its name stands.
+
+use std::borrow::Cow;
+
+use crate::document::{Document, Line, Section, SectionKind, Word};
+
+/// A file that a configuration names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileReference {
+    /// What HAProxy reads from it.
+    pub kind: FileKind,
+    /// As HAProxy will look for it: with `crt-base` or `ca-base` before a relative name, without `file@`.
+    pub path: String,
+    /// Line number, from 1.
+    pub line: usize,
+    /// Column of the word in bytes, from 1.
+    pub column: usize,
+    /// Whether HAProxy starts without it (`opt@`).
+    pub optional: bool,
+}
+
+/// What a file is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FileKind {
+    /// A map: `map(…)` and its relatives, `-M -f`, `set-map(…)`.
+    Map,
+    /// Patterns of an ACL: `-f`, `add-acl(…)`.
+    Acl,
+    /// A whole HTTP response: `errorfile`.
+    ErrorFile,
+    /// The body of a response: `return … file`, `lf-file`.
+    Body,
+    /// A certificate with its key, or a directory of them: `crt`, `load crt`.
+    Certificate,
+    /// A key apart from its certificate: `load … key`.
+    Key,
+    /// `crt-list`.
+    CrtList,
+    /// Certificates of authorities: `ca-file`, `ca-verify-file`.
+    Ca,
+    /// A revocation list: `crl-file`.
+    Crl,
+    /// Another file of `global` or `bind`: Lua scripts, Diffie-Hellman parameters, ticket keys.
+    Other,
+}
+
+/// All files a document names, in the order of the text. Paths with an environment variable, names of a
+/// `crt-store` (`@store/name`) and virtual maps (`virt@`) are left out: they cannot be looked up.
+pub fn file_references(document: &Document<'_>) -> Vec<FileReference> {
+    let mut global = Bases::default();
+    for section in document.sections.iter().filter(|section| section.kind == SectionKind::Global) {
+        global.read(section);
+    }
+    let mut collector = Collector { bases: global, found: Vec::new() };
+    for section in &document.sections {
+        collector.bases = global;
+        if section.kind == SectionKind::CrtStore {
+            collector.bases.read(section);
+        }
+        for line in &section.lines {
+            collector.line(&section.kind, line);
+        }
+    }
+    collector.found.sort_by_key(|file| (file.line, file.column));
+    collector.found
+}
+
+/// The directories that `global` and `crt-store` set for relative names.
+#[derive(Default, Clone, Copy)]
+struct Bases<'d> {
+    crt: Option<&'d str>,
+    key: Option<&'d str>,
+    ca: Option<&'d str>,
+}
+
+impl<'d> Bases<'d> {
+    fn read(&mut self, section: &'d Section<'_>) {
+        for line in &section.lines {
+            let value = line.words.get(1).filter(|word| !word.has_variable).map(|word| word.value.as_ref());
+            match line.keyword() {
+                "crt-base" => self.crt = value,
+                "key-base" => self.key = value,
+                "ca-base" => self.ca = value,
+                _ => {}
+            }
+        }
+    }
+}
+
+struct Collector<'d> {
+    bases: Bases<'d>,
+    found: Vec<FileReference>,
+}
+
+impl Collector<'_> {
+    fn line(&mut self, section: &SectionKind, line: &Line<'_>) {
+        match line.keyword() {
+            "" => {}
+            "server" | "default-server" => self.parameters(line, 3.min(line.words.len())),
+            "bind" | "default-bind" => self.parameters(line, 1),
+            "errorfile" => self.word(FileKind::ErrorFile, line, 2),
+            "load" if *section == SectionKind::CrtStore => self.store_entry(line),
+            "lua-load" | "lua-load-per-thread" | "ssl-dh-param-file" | "h1-case-adjust-file" => {
+                self.word(FileKind::Other, line, 1);
+            }
+            _ => {
+                self.patterns(line);
+                self.bodies(line);
+                self.names_in_parentheses(line);
+            }
+        }
+        if matches!(line.keyword(), "server" | "default-server" | "bind") {
+            self.names_in_parentheses(line);
+        }
+    }
+
+    /// `crt`, `ca-file` and the like of `bind` and `server` lines.
+    fn parameters(&mut self, line: &Line<'_>, from: usize) {
+        for at in from..line.words.len() {
+            let kind = match line.value(at) {
+                "crt" | "default-crt" => FileKind::Certificate,
+                "crt-list" => FileKind::CrtList,
+                "ca-file" | "ca-verify-file" | "ca-sign-file" => FileKind::Ca,
+                "crl-file" => FileKind::Crl,
+                "tls-ticket-keys" => FileKind::Other,
+                _ => continue,
+            };
+            self.word(kind, line, at + 1);
+        }
+    }
+
+    /// `load crt a.pem key a.key ocsp … issuer …` of a `crt-store`.
+    fn store_entry(&mut self, line: &Line<'_>) {
+        for at in 1..line.words.len() {
+            match line.value(at) {
+                "crt" | "ocsp" | "issuer" | "sctl" => self.word(FileKind::Certificate, line, at + 1),
+                "key" => self.word(FileKind::Key, line, at + 1),
+                _ => {}
+            }
+        }
+    }
+
+    /// `-f file` of ACLs and conditions; with `-M` the file is a map.
+    fn patterns(&mut self, line: &Line<'_>) {
+        let mut is_map = false;
+        for at in 1..line.words.len() {
+            match line.value(at) {
+                "-M" => is_map = true,
+                "-f" => self.word(if is_map { FileKind::Map } else { FileKind::Acl }, line, at + 1),
+                "}" | "--" => is_map = false,
+                _ => {}
+            }
+        }
+    }
+
+    /// `http-request return … file f`, `http-error … errorfile f`.
+    fn bodies(&mut self, line: &Line<'_>) {
+        let answers = match line.keyword() {
+            "http-error" => true,
+            "http-request" | "http-response" => matches!(line.value(1), "return" | "deny" | "tarpit"),
+            _ => false,
+        };
+        if !answers {
+            return;
+        }
+        for at in 1..line.words.len() {
+            match line.value(at) {
+                "file" | "lf-file" => self.word(FileKind::Body, line, at + 1),
+                "errorfile" => self.word(FileKind::ErrorFile, line, at + 1),
+                "if" | "unless" => break,
+                _ => {}
+            }
+        }
+    }
+
+    /// `map(f)`, `map_beg(f,default)`, `set-map(f)`, `add-acl(f)` in any word.
+    fn names_in_parentheses(&mut self, line: &Line<'_>) {
+        for word in line.from(1) {
+            let mut rest = word.value.as_ref();
+            while let Some((before, after)) = rest.split_once('(') {
+                let start =
+                    before.rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')));
+                let function = before.get(start.map_or(0, |at| at + 1)..).unwrap_or_default();
+                if let Some(kind) = names_file(function) {
+                    self.push(kind, argument(after), line, word);
+                }
+                rest = after;
+            }
+        }
+    }
+
+    fn word(&mut self, kind: FileKind, line: &Line<'_>, at: usize) {
+        if let Some(word) = line.words.get(at) {
+            self.push(kind, Cow::Borrowed(&word.value), line, word);
+        }
+    }
+
+    fn push(&mut self, kind: FileKind, path: Cow<'_, str>, line: &Line<'_>, word: &Word<'_>) {
+        let (path, optional) = match path.split_once('@') {
+            Some(("file", rest)) => (rest, false),
+            Some(("opt", rest)) => (rest, true),
+            Some(("" | "virt", _)) => return,
+            _ => (path.as_ref(), false),
+        };
+        if path.is_empty() || word.has_variable {
+            return;
+        }
+        let base = match kind {
+            FileKind::Key => self.bases.key,
+            FileKind::Certificate => self.bases.crt,
+            FileKind::Ca | FileKind::Crl => self.bases.ca,
+            _ => None,
+        };
+        let path = match base {
+            Some(base) if !path.starts_with('/') => format!("{}/{path}", base.trim_end_matches('/')),
+            _ => path.to_owned(),
+        };
+        self.found.push(FileReference { kind, path, line: line.number, column: word.column, optional });
+    }
+}
+
+/// The functions whose first argument is a file (configuration manual 4.2 and 7.3.1).
+fn names_file(function: &str) -> Option<FileKind> {
+    match function {
+        "map" | "set-map" | "del-map" => Some(FileKind::Map),
+        "add-acl" | "del-acl" => Some(FileKind::Acl),
+        _ if function.starts_with("map_") => Some(FileKind::Map),
+        _ => None,
+    }
+}
+
+/// The first argument after an opening parenthesis, without its own quotes.
+fn argument(after: &str) -> Cow<'_, str> {
+    let mut quote = None;
+    let end = after.find(|c: char| match (quote, c) {
+        (None, ',' | ')') => true,
+        (None, '"' | '\'') => {
+            quote = Some(c);
+            false
+        }
+        (Some(open), c) if open == c => {
+            quote = None;
+            false
+        }
+        _ => false,
+    });
+    let argument = after.get(..end.unwrap_or(after.len())).unwrap_or_default();
+    if argument.contains(['"', '\'']) {
+        Cow::Owned(argument.replace(['"', '\''], ""))
+    } else {
+        Cow::Borrowed(argument)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> Vec<(FileKind, String, usize)> {
+        let document = Document::parse(text);
+        file_references(&document).into_iter().map(|f| (f.kind, f.path, f.line)).collect()
+    }
+
+    #[test]
+    fn files_are_found_wherever_they_stand() {
+        use FileKind::{Acl, Body, Ca, Certificate, Crl, CrtList, ErrorFile, Map, Other};
+        for (line, expected) in [
+            ("use_backend %[req.hdr(host),lower,map(maps/hosts.map,none)]", vec![(Map, "maps/hosts.map")]),
+            (
+                "http-request set-var(txn.b) path,map_beg(p.map) if { src -f lan.lst }",
+                vec![(Map, "p.map"), (Acl, "lan.lst")],
+            ),
+            ("http-request set-header X '%[path,map_str_int(\"a b.map\",1)]'", vec![(Map, "a b.map")]),
+            ("acl x hdr(host) -i -M -f hosts.map", vec![(Map, "hosts.map")]),
+            ("acl x src -f a.lst -f b.lst", vec![(Acl, "a.lst"), (Acl, "b.lst")]),
+            ("http-request set-map(m.map) %[src] 1", vec![(Map, "m.map")]),
+            ("http-request add-acl(\"a.acl\") %[src]", vec![(Acl, "a.acl")]),
+            (
+                "bind :443 ssl crt a.pem crt-list b.txt ca-file c.pem crl-file d.pem",
+                vec![(Certificate, "a.pem"), (CrtList, "b.txt"), (Ca, "c.pem"), (Crl, "d.pem")],
+            ),
+            (
+                "server s 1.1.1.1:443 ssl ca-file /etc/ca.pem crt client.pem",
+                vec![(Ca, "/etc/ca.pem"), (Certificate, "client.pem")],
+            ),
+            ("server s 1.1.1.1:443 ssl ca-file @system-ca crt @store/x", vec![]),
+            ("errorfile 503 errors/503.http", vec![(ErrorFile, "errors/503.http")]),
+            (
+                "http-request return status 200 content-type text/plain file a.txt if { path file }",
+                vec![(Body, "a.txt")],
+            ),
+            ("http-error status 404 errorfile e.http", vec![(ErrorFile, "e.http")]),
+            ("http-request set-var(txn.x) path,map(virt@x)", vec![]),
+            ("http-request set-var(txn.x) path,map(opt@x.map)", vec![(Map, "x.map")]),
+            ("acl x src -f \"${DIR}/x\"", vec![]),
+            ("lua-load a.lua", vec![(Other, "a.lua")]),
+            ("description nomap(x) -f", vec![]),
+        ] {
+            let expected: Vec<_> =
+                expected.into_iter().map(|(kind, path)| (kind, path.to_owned(), 2)).collect();
+            assert_eq!(found(&format!("listen l\n {line}\n")), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn relative_certificates_are_looked_up_in_their_base() {
+        let text = "global\n crt-base /ssl/\n ca-base /ca\nlisten l\n bind :1 ssl crt a.pem ca-file b.pem crt /c.pem\n";
+        let paths: Vec<_> = found(text).into_iter().map(|(_, path, _)| path).collect();
+        assert_eq!(paths, ["/ssl/a.pem", "/ca/b.pem", "/c.pem"]);
+    }
+}

@@ -1,0 +1,100 @@
+//! What `compare` says about two configurations.
+
+use haptic_haproxy::Document;
+use haptic_haproxy::diff::{Change, compare};
+
+fn changes(old: &str, new: &str) -> Vec<String> {
+    let (old, new) = (Document::parse(old), Document::parse(new));
+    compare(&old, &new).iter().map(ToString::to_string).collect()
+}
+
+const OLD: &str = "global\n maxconn 10\ndefaults base\n timeout client 1s\nfrontend f from base\n bind :80\n default_backend a\n\
+    backend a from base\n option httpchk\n server s1 1.1.1.1:80 check\n server s2 1.1.1.2:80\n\
+    backend b from base\n server t 1.1.1.3:80\n";
+
+#[test]
+fn changes_are_told_by_what_they_are() {
+    for (find, replace, expected) in [
+        ("", "", vec![]),
+        (" maxconn 10\n", " maxconn   10 # more\n\n", vec![]),
+        (" maxconn 10\n", " maxconn \"10\"\n", vec![]),
+        (" maxconn 10\n", " maxconn 20\n", vec!["global section: maxconn changed"]),
+        (" option httpchk\n", " option httpchk GET /\n", vec!["backend a: option httpchk changed"]),
+        (" option httpchk\n", "", vec!["backend a: option httpchk removed"]),
+        (" timeout client 1s\n", " timeout client 2s\n", vec!["defaults base: timeout client changed"]),
+        (
+            " bind :80\n default_backend a\n",
+            " default_backend a\n bind :80\n",
+            vec!["frontend f: lines stand in another order"],
+        ),
+        ("server s2 1.1.1.2:80", "server s2 1.1.1.9:80", vec!["backend a: servers 1 changed"]),
+        ("server s2 1.1.1.2:80", "server s3 1.1.1.2:80", vec!["backend a: servers 1 added, 1 removed"]),
+        (
+            " server s1 1.1.1.1:80 check\n server s2 1.1.1.2:80\n",
+            " server s2 1.1.1.2:80\n server s1 1.1.1.1:80 check\n",
+            vec![],
+        ),
+        ("backend b from base\n server t 1.1.1.3:80\n", "", vec!["backend b removed"]),
+        ("backend b from base", "backend c from base", vec!["backend c added", "backend b removed"]),
+        ("backend b from base", "backend b", vec!["backend b: backend changed"]),
+        (
+            " server t 1.1.1.3:80\n",
+            " server t 1.1.1.3:80\n server t 1.1.1.4:80\n",
+            vec!["backend b: two servers have the same name"],
+        ),
+    ] {
+        let new = if find.is_empty() { format!("{OLD}# comment\n") } else { OLD.replace(find, replace) };
+        let expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
+        let found: Vec<String> = changes(OLD, &new).into_iter().collect();
+        assert_eq!(found, expected, "{find:?} -> {replace:?}");
+    }
+}
+
+#[test]
+fn the_order_of_backends_is_no_change_and_that_of_frontends_is() {
+    let one = "frontend a\nfrontend b\nbackend x\nbackend y\n";
+    assert!(changes(one, "frontend a\nbackend y\nbackend x\nfrontend b\n").is_empty());
+    let swapped = changes(one, "frontend b\nfrontend a\nbackend x\nbackend y\n");
+    assert_eq!(swapped, ["frontends and listens stand in another order"]);
+}
+
+#[test]
+fn a_section_that_starts_from_other_defaults_has_changed() {
+    let old = "defaults a\n mode http\ndefaults b\n mode tcp\nbackend x\n";
+    let new = "defaults a\n mode http\nbackend x\ndefaults b\n mode tcp\n";
+    assert_eq!(changes(old, new), ["backend x: it starts from another defaults section"]);
+}
+
+#[test]
+fn servers_are_compared_with_what_they_inherit() {
+    let text = |place: &str, server: &str| format!("backend x\n{place}server s 1.1.1.1:80{server}\n");
+    let first = " default-server weight 5\n ";
+    assert!(changes(&text(first, ""), &text(first, " weight 5")).is_empty());
+    let after = "backend x\n server s 1.1.1.1:80\n default-server weight 5\n";
+    assert_eq!(changes(&text(first, ""), after), ["backend x: servers 1 changed"]);
+}
+
+#[test]
+fn added_and_changed_servers_come_with_all_their_parameters() {
+    let old = Document::parse("defaults\n default-server check\nbackend x\n server s 1.1.1.1:80\n");
+    let new = Document::parse(
+        "defaults\n default-server check\nbackend x\n server s 1.1.1.2:81 weight 3\n server t 1.1.1.3:80\n",
+    );
+    let changes = compare(&old, &new);
+    let [Change::Servers { backend, added, removed, modified }] = changes.as_slice() else {
+        panic!("{changes:?}")
+    };
+    assert_eq!((backend.as_str(), removed.len()), ("x", 0));
+    assert_eq!(added[0].effective_params()[0].name, "check");
+    let (before, after) = &modified[0];
+    assert_eq!((before.address.as_str(), before.port), ("1.1.1.1", Some(80)));
+    assert_eq!((after.address.as_str(), after.port), ("1.1.1.2", Some(81)));
+    assert_eq!(after.param("weight"), Some(vec!["3".to_owned()]));
+}
+
+#[test]
+fn lines_inside_if_are_never_taken_for_plain_servers() {
+    let old = "backend x\n.if 1\n server s 1.1.1.1:80\n.endif\n";
+    let new = "backend x\n.if 1\n server s 1.1.1.2:80\n.endif\n";
+    assert_eq!(changes(old, new), ["backend x: server changed"]);
+}
