@@ -92,22 +92,22 @@ fn knows_kubernetes(edges: &[Edge]) -> Vec<String> {
 
 #[test]
 fn crates_depend_only_downwards() {
-    assert_none(&wrong_direction(&edges(&metadata())));
+    assert_none(&wrong_direction(&edges(metadata())));
 }
 
 #[test]
 fn model_and_haproxy_are_pure() {
-    assert_none(&impure(&edges(&metadata())));
+    assert_none(&impure(&edges(metadata())));
 }
 
 #[test]
 fn few_crates_know_kubernetes_types() {
-    assert_none(&knows_kubernetes(&edges(&metadata())));
+    assert_none(&knows_kubernetes(&edges(metadata())));
 }
 
 #[test]
 fn the_rules_see_this_workspace() {
-    let edges = edges(&metadata());
+    let edges = edges(metadata());
     assert!(edges.iter().any(|edge| edge.from == "haptic" && edge.to == "haptic-deploy"), "{edges:?}");
     assert!(
         STAGES.iter().all(|stage| edges.iter().any(|edge| edge.from == *stage)),

@@ -24,7 +24,8 @@ fn deny_toml(name: &str) -> Vec<String> {
 type Package = (String, String, Option<String>);
 
 fn packages() -> Vec<Package> {
-    metadata().packages.into_iter().map(|p| (p.name.to_string(), p.version.to_string(), p.license)).collect()
+    let packages = metadata().packages.iter();
+    packages.map(|p| (p.name.to_string(), p.version.to_string(), p.license.clone())).collect()
 }
 
 fn with_unwelcome_licence(packages: &[Package], allowed: &[String]) -> Vec<String> {

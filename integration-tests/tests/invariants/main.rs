@@ -9,10 +9,16 @@ mod licence;
 mod sources;
 
 use cargo_metadata::{Metadata, MetadataCommand};
-use std::path::Path;
+use std::{path::Path, sync::LazyLock};
 
-/// The workspace and all its dependencies, for this platform, without asking a registry.
-fn metadata() -> Metadata {
+/// The workspace and all its dependencies.
+fn metadata() -> &'static Metadata {
+    static METADATA: LazyLock<Metadata> = LazyLock::new(read_metadata);
+    &METADATA
+}
+
+/// For this platform only, and without asking a registry.
+fn read_metadata() -> Metadata {
     let cargo = std::process::Command::new("cargo").arg("-vV").output().expect("cargo runs");
     let version = String::from_utf8(cargo.stdout).expect("cargo prints text");
     let host = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo names its host");
