@@ -107,7 +107,10 @@ mod tests {
         assert!(haproxy_pod(&pod("a", "Failed", Some("10.0.0.1")), 5555).is_none());
         assert!(haproxy_pod(&pod("a", "Succeeded", Some("10.0.0.1")), 5555).is_none());
         let mut going = pod("a", "Running", Some("10.0.0.1"));
-        going.metadata = serde_json::from_value(json!({"namespace": "n", "name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"})).unwrap();
+        going.metadata = serde_json::from_value(
+            json!({"namespace": "n", "name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        )
+        .unwrap();
         assert!(haproxy_pod(&going, 5555).is_none());
     }
 

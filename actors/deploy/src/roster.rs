@@ -29,7 +29,9 @@ impl Roster {
 
     /// Takes exactly `pods` as the discovered ones; those that stay keep their state.
     pub fn set_pods(&self, pods: &[HaproxyPod]) {
-        self.change(|states| pods.iter().map(|pod| (pod.clone(), states.get(pod).cloned().unwrap_or_default())).collect());
+        self.change(|states| {
+            pods.iter().map(|pod| (pod.clone(), states.get(pod).cloned().unwrap_or_default())).collect()
+        });
     }
 
     /// Changes the state of one pod; nothing happens when it has gone meanwhile.

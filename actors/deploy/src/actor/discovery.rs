@@ -71,7 +71,9 @@ impl DiscoveryArguments {
             let Some(target) = config.as_ref().as_ref().map(|config| Target::of(config)) else { continue };
             let mut config = self.config.clone();
             let other = async {
-                config.wait_for(|config| config.as_ref().is_some_and(|config| Target::of(config) != target)).await;
+                config
+                    .wait_for(|config| config.as_ref().is_some_and(|config| Target::of(config) != target))
+                    .await;
             };
             tokio::select! {
                 () = self.watch(&target) => {}
@@ -113,7 +115,8 @@ impl DiscoveryArguments {
 impl Target {
     fn of(config: &ActiveConfig) -> Self {
         let labels = &config.spec.pod_selector.match_labels;
-        let labels = labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",");
+        let labels =
+            labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",");
         Self { namespace: Arc::clone(&config.namespace), labels, port: config.spec.dataplane.port }
     }
 }

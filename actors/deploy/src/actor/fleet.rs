@@ -2,7 +2,9 @@
 
 use super::deploy::DeployActor;
 use crate::{deployment::Board, planner::PlanCache, roster::Roster, transport::Connect};
-use actix::{Actor, ActorFutureExt, ArbiterHandle, AsyncContext, Context, Handler, Supervised, fut::wrap_future};
+use actix::{
+    Actor, ActorFutureExt, ArbiterHandle, AsyncContext, Context, Handler, Supervised, fut::wrap_future,
+};
 use haptic_model::{Event, HaproxyPod};
 use haptic_runtime::{ActorSpec, CellReader, Events, Keeper, Kept, Look, Seat, Supervision};
 use std::{collections::BTreeMap, sync::Arc};

@@ -197,16 +197,18 @@ impl Deployment {
         let target = plan.target;
         memory.reload_instead.take_if(|(refused, _)| *refused != target);
         let instead = match (&memory.reload_instead, need, known.alive) {
-            (Some((_, why)), _, _) => {
-                Some(Reason { kind: ReasonKind::Refused, sentence: format!("HAProxy's socket refused: {why}") })
-            }
+            (Some((_, why)), _, _) => Some(Reason {
+                kind: ReasonKind::Refused,
+                sentence: format!("HAProxy's socket refused: {why}"),
+            }),
             (None, Need::FilesAndReload, _) => Some(Reason {
                 kind: ReasonKind::Drift,
                 sentence: "somebody else changed files and restarted or reloaded HAProxy".to_owned(),
             }),
-            (None, _, false) => {
-                Some(Reason { kind: ReasonKind::Drift, sentence: "HAProxy does not answer its socket".to_owned() })
-            }
+            (None, _, false) => Some(Reason {
+                kind: ReasonKind::Drift,
+                sentence: "HAProxy does not answer its socket".to_owned(),
+            }),
             _ => None,
         };
         Ok(Some(match instead {
@@ -230,7 +232,9 @@ impl Deployment {
         }
         let read = transport.running_bundle().await?;
         let layout = config.layout.clone();
-        let view = cpu("deploy", move || RunningView::read_back(read, &layout)).await?.map_err(Failure::Unreadable)?;
+        let view = cpu("deploy", move || RunningView::read_back(read, &layout))
+            .await?
+            .map_err(Failure::Unreadable)?;
         if view.digest() != Some(digest) {
             memory.known = None;
             return Ok(None);
@@ -274,7 +278,13 @@ impl Deployment {
         Ok(outcome)
     }
 
-    fn conclude(&self, memory: &mut Memory, aim: &Aim, plan: &Plan, outcome: Outcome) -> Result<Step, Failure> {
+    fn conclude(
+        &self,
+        memory: &mut Memory,
+        aim: &Aim,
+        plan: &Plan,
+        outcome: Outcome,
+    ) -> Result<Step, Failure> {
         let (generation, bundle) = (aim.validated.generation(), aim.validated.bundle());
         match outcome {
             Outcome::Applied { reloaded, worker_pid, log } => {
@@ -287,7 +297,8 @@ impl Deployment {
                 memory.missing.clear();
                 memory.reload_instead = None;
                 // What is counted and told is what HAProxy did, not what was meant.
-                let reload = reloaded.then(|| plan.verdict.reload_reason().unwrap_or_else(|| "the agent had to".into()));
+                let reload = reloaded
+                    .then(|| plan.verdict.reload_reason().unwrap_or_else(|| "the agent had to".into()));
                 self.acknowledge(memory, aim, reload, (plan.verdict.operations().len(), plan.write.len()));
                 Ok(Step::Settled(State::Converged { generation }))
             }
@@ -319,7 +330,13 @@ impl Deployment {
     }
 
     /// The pod is where it should be: remembered, published and, once a generation, told.
-    fn acknowledge(&self, memory: &mut Memory, aim: &Aim, reload: Option<String>, (operations, files): (usize, usize)) {
+    fn acknowledge(
+        &self,
+        memory: &mut Memory,
+        aim: &Aim,
+        reload: Option<String>,
+        (operations, files): (usize, usize),
+    ) {
         memory.settled = memory.known.clone();
         // Held, so that the next plan need not read it back from the pod.
         memory.view = Some(self.plans.view(aim.validated.bundle()));
@@ -336,7 +353,15 @@ impl Deployment {
             return;
         }
         let (took, lag) = (aim.began.elapsed(), aim.validated.rendered.reconcile.triggered.elapsed());
-        self.events.tell(Event::Deployed { generation, pod: self.name(), reload, operations, files, took, lag });
+        self.events.tell(Event::Deployed {
+            generation,
+            pod: self.name(),
+            reload,
+            operations,
+            files,
+            took,
+            lag,
+        });
     }
 
     /// Waits after a failure. A newer bundle or configuration ends the wait early, but not below the first pause.
@@ -394,7 +419,11 @@ impl Deployment {
     }
 
     /// The transport, made anew when credentials or the ways to reach pods have changed.
-    fn transport(&self, memory: &mut Memory, config: &Arc<ActiveConfig>) -> Result<Rc<dyn Transport>, Failure> {
+    fn transport(
+        &self,
+        memory: &mut Memory,
+        config: &Arc<ActiveConfig>,
+    ) -> Result<Rc<dyn Transport>, Failure> {
         if let Some((made_for, transport)) = &memory.transport
             && reaches_alike(made_for, config)
         {

@@ -79,10 +79,18 @@ impl Knowledge {
     }
 
     /// The order that carries out `plan`. Only contents that the pod does not have are sent, and those of `missing`.
-    pub fn order(&self, plan: &Plan, bundle: &Bundle, epoch: Epoch, generation: Generation, missing: &[String]) -> Apply {
+    pub fn order(
+        &self,
+        plan: &Plan,
+        bundle: &Bundle,
+        epoch: Epoch,
+        generation: Generation,
+        missing: &[String],
+    ) -> Apply {
         let present: BTreeSet<Digest> =
             self.running.iter().flat_map(|running| running.files.values().copied()).collect();
-        let lacks = |path: &str, digest: &Digest| !present.contains(digest) || missing.iter().any(|m| m == path);
+        let lacks =
+            |path: &str, digest: &Digest| !present.contains(digest) || missing.iter().any(|m| m == path);
         let contents = bundle
             .all()
             .filter(|file| lacks(&file.path, &file.digest))

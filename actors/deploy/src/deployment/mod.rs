@@ -6,6 +6,8 @@
 mod driver;
 mod knowledge;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use driver::{Board, Deployment};
 pub use state::State;

@@ -33,8 +33,10 @@ impl Backend {
             // A section starts only from one before it, so this ends.
             next = next.and_then(|at| inheritance.get(at).copied().flatten().filter(|&parent| parent < at));
         }
-        let mut backend =
-            Self { title: chain.first().map(|section| section.title()).unwrap_or_default(), ..Self::default() };
+        let mut backend = Self {
+            title: chain.first().map(|section| section.title()).unwrap_or_default(),
+            ..Self::default()
+        };
         chain.iter().rev().flat_map(|section| &section.lines).for_each(|line| backend.take(line));
         backend
     }
@@ -69,7 +71,9 @@ impl Backend {
             "first" => Some(format!("{title}: balance first uses servers in the order of their lines")),
             "static-rr" => Some(format!("{title}: balance static-rr allows no server changes at run time")),
             _ if self.hash_type.as_deref() == Some("consistent") => None,
-            _ => Some(format!("{title}: balance {balance} needs hash-type consistent for server changes at run time")),
+            _ => Some(format!(
+                "{title}: balance {balance} needs hash-type consistent for server changes at run time"
+            )),
         }
     }
 }
@@ -99,7 +103,9 @@ impl References {
             }
             // Fetches such as `srv_is_up(b/s)` and `srv_conn(s)` name servers too.
             for fetch in value.split("srv_").skip(1) {
-                if let Some((argument, _)) = fetch.split_once('(').and_then(|(_, rest)| rest.split_once([')', ','])) {
+                if let Some((argument, _)) =
+                    fetch.split_once('(').and_then(|(_, rest)| rest.split_once([')', ',']))
+                {
                     self.refer(section, argument);
                 }
             }

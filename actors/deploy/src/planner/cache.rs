@@ -59,7 +59,12 @@ impl PlanCache {
 
     /// The plan, computed now if nobody asked for it before. Takes a while: not for an arbiter's thread.
     #[must_use]
-    pub fn plan(&self, running: &RunningView, desired: &RunningView, capabilities: Capabilities) -> Arc<Plan> {
+    pub fn plan(
+        &self,
+        running: &RunningView,
+        desired: &RunningView,
+        capabilities: Capabilities,
+    ) -> Arc<Plan> {
         let Some(target) = desired.digest() else {
             return Arc::new(plan_between(running, desired, capabilities));
         };

@@ -10,7 +10,11 @@ use haptic_haproxy::diff::{Change, compare};
 use haptic_model::Capabilities;
 
 /// What each change asks of the running HAProxy. Backends that come and go at run time will need `_capabilities`.
-pub(super) fn effects(running: &RunningView, desired: &RunningView, _capabilities: Capabilities) -> Vec<Effect> {
+pub(super) fn effects(
+    running: &RunningView,
+    desired: &RunningView,
+    _capabilities: Capabilities,
+) -> Vec<Effect> {
     let config = |view: &RunningView| view.bundle().map(|bundle| bundle.config.digest);
     if config(running) == config(desired) {
         return Vec::new();
@@ -34,6 +38,7 @@ pub(super) fn effects(running: &RunningView, desired: &RunningView, _capabilitie
 
 fn backend_named(configuration: &Configuration, name: &str) -> Backend {
     let document = configuration.document();
-    let found = document.sections.iter().position(|section| section.kind.has_backend() && section.name == name);
+    let found =
+        document.sections.iter().position(|section| section.kind.has_backend() && section.name == name);
     found.map(|at| Backend::read(document, &configuration.inheritance, at)).unwrap_or_default()
 }

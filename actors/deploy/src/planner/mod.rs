@@ -11,6 +11,8 @@ mod cache;
 mod configuration;
 mod files;
 mod server;
+#[cfg(test)]
+mod tests;
 mod view;
 
 pub use cache::PlanCache;
@@ -103,7 +105,10 @@ pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabil
             merge(effects)
         }
         _ => Verdict::Reload {
-            reasons: vec![Reason::new(ReasonKind::FirstBundle, "the pod does not run a bundle of this controller yet")],
+            reasons: vec![Reason::new(
+                ReasonKind::FirstBundle,
+                "the pod does not run a bundle of this controller yet",
+            )],
         },
     };
     Plan {

@@ -43,7 +43,10 @@ impl Place<'_> {
         if let Some(why) = self.backend.why_fixed() {
             return Effect::Reload(Reason::new(ReasonKind::Server, why));
         }
-        Effect::Operations(vec![Operation::DeleteServer { backend: backend.to_owned(), server: name.to_owned() }])
+        Effect::Operations(vec![Operation::DeleteServer {
+            backend: backend.to_owned(),
+            server: name.to_owned(),
+        }])
     }
 
     /// A server that stays under its name and is another one now.
@@ -63,7 +66,9 @@ impl Place<'_> {
             format!("{at}: only an IP address can be added at run time, and {} is none", server.endpoint)
         })?;
         if server.param("backup").is_some() {
-            return Err(format!("{at}: backup servers are used in the order of their lines, and it would be the last"));
+            return Err(format!(
+                "{at}: backup servers are used in the order of their lines, and it would be the last"
+            ));
         }
         let (mut params, mut enabled) = (Vec::new(), true);
         for parameter in server.effective_params() {
@@ -92,7 +97,9 @@ impl Place<'_> {
             return Err(format!("{at}: HAProxy takes {name} only when it starts"));
         }
         if accepted::has_variable(parameter) {
-            return Err(format!("{at}: {name} needs an environment variable, known only when HAProxy starts"));
+            return Err(format!(
+                "{at}: {name} needs an environment variable, known only when HAProxy starts"
+            ));
         }
         match parameter.values.first() {
             Some(file) if accepted::names_a_file(parameter) && !self.references.has_loaded(file) => {
@@ -113,9 +120,16 @@ impl Place<'_> {
             let (address, port) = plain_address(new)
                 .and_then(|(address, port)| Some((address, port?)))
                 .filter(|_| plain_address(old).is_some())
-                .ok_or_else(|| format!("{at}: from {} to {} HAProxy must start anew", old.endpoint, new.endpoint))?;
+                .ok_or_else(|| {
+                    format!("{at}: from {} to {} HAProxy must start anew", old.endpoint, new.endpoint)
+                })?;
             let (backend, server) = (backend.clone(), server.clone());
-            operations.push(Operation::SetServerAddress { backend, server, address: address.to_string(), port });
+            operations.push(Operation::SetServerAddress {
+                backend,
+                server,
+                address: address.to_string(),
+                port,
+            });
         }
         let (before, weight) = (number(old, "weight", 1, &at)?, number(new, "weight", 1, &at)?);
         if before != weight {
@@ -137,7 +151,8 @@ impl Place<'_> {
         // Out of service before anything else changes; into service when everything has.
         match (is_disabled(old), is_disabled(new)) {
             (false, true) => {
-                operations.insert(0, Operation::SetServerState { backend, server, state: ServerState::Maint });
+                operations
+                    .insert(0, Operation::SetServerState { backend, server, state: ServerState::Maint });
             }
             (true, false) => {
                 operations.push(Operation::SetServerState { backend, server, state: ServerState::Ready });

@@ -2,9 +2,7 @@
 
 use super::backend::References;
 use haptic_haproxy::Document;
-use haptic_model::{
-    Bundle, BundleFile, Digest, FileKey, FileKind, Layout, Text, agent_api::RunningBundle,
-};
+use haptic_model::{Bundle, BundleFile, Digest, FileKey, FileKind, Layout, Text, agent_api::RunningBundle};
 use self_cell::self_cell;
 use std::sync::OnceLock;
 

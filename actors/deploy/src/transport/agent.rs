@@ -109,7 +109,9 @@ impl AgentTransport {
         let exchange = async {
             let request = self.request(authorization, method, path);
             let sent = match body {
-                Some(body) => request.insert_header((header::CONTENT_TYPE, "application/json")).send_body(body),
+                Some(body) => {
+                    request.insert_header((header::CONTENT_TYPE, "application/json")).send_body(body)
+                }
                 None => request.send(),
             };
             let mut response = sent.await.map_err(|error| self.explain(path, &error))?.timeout(limit);
@@ -141,7 +143,9 @@ impl AgentTransport {
             SendRequestError::Connect(ConnectError::Io(cause)) => {
                 TransportError::Unreachable { address, cause: cause.to_string() }
             }
-            SendRequestError::Connect(cause) => TransportError::Unreachable { address, cause: cause.to_string() },
+            SendRequestError::Connect(cause) => {
+                TransportError::Unreachable { address, cause: cause.to_string() }
+            }
             SendRequestError::Response(cause) => {
                 TransportError::NotAnAgent { address, call, answer: format!("what is not HTTP ({cause})") }
             }
@@ -164,7 +168,11 @@ impl AgentTransport {
         let address = self.address.clone();
         // What an agent says when it fails is a sentence; a success that is not JSON is not an agent's.
         Err(if reply.status.is_success() {
-            TransportError::NotAnAgent { address, call, answer: format!("{} {excerpt:?} ({error})", reply.status) }
+            TransportError::NotAnAgent {
+                address,
+                call,
+                answer: format!("{} {excerpt:?} ({error})", reply.status),
+            }
         } else if reply.status == StatusCode::NOT_FOUND {
             TransportError::NotAnAgent { address, call, answer: format!("{} {excerpt:?}", reply.status) }
         } else {
@@ -195,7 +203,9 @@ impl Transport for AgentTransport {
             let body = cpu("deploy", move || serde_json::to_vec(&*order))
                 .await
                 .map_err(|error| TransportError::Setup(error.to_string()))?
-                .map_err(|error| TransportError::Setup(format!("the order cannot be written as JSON: {error}")))?;
+                .map_err(|error| {
+                    TransportError::Setup(format!("the order cannot be written as JSON: {error}"))
+                })?;
             let reply = self.call(Method::POST, "/v1/apply", Some(body.into()), self.apply_limit).await?;
             self.read("/v1/apply", &reply)
         }

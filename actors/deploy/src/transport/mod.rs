@@ -31,7 +31,8 @@ pub trait Transport {
 }
 
 /// Makes the transport to a pod under a configuration: [`connect`], or a test's own.
-pub type Connect = Arc<dyn Fn(&HaproxyPod, &ActiveConfig) -> Result<Rc<dyn Transport>, TransportError> + Send + Sync>;
+pub type Connect =
+    Arc<dyn Fn(&HaproxyPod, &ActiveConfig) -> Result<Rc<dyn Transport>, TransportError> + Send + Sync>;
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,7 +55,9 @@ pub enum TransportError {
         cause: String,
     },
     /// The connection was made, but not a TLS one.
-    #[error("no TLS with {address} ({cause}): compare dataplane.scheme and dataplane.caBundle with the agent's certificate")]
+    #[error(
+        "no TLS with {address} ({cause}): compare dataplane.scheme and dataplane.caBundle with the agent's certificate"
+    )]
     Tls {
         /// `IP:port`.
         address: String,
@@ -62,7 +65,9 @@ pub enum TransportError {
         cause: String,
     },
     /// No answer in time.
-    #[error("{address} gave no answer to {call} within {limit:?}: is HAProxy's pod overloaded, or dataplane.deploymentTimeout too short?")]
+    #[error(
+        "{address} gave no answer to {call} within {limit:?}: is HAProxy's pod overloaded, or dataplane.deploymentTimeout too short?"
+    )]
     Timeout {
         /// `IP:port`.
         address: String,
@@ -82,7 +87,9 @@ pub enum TransportError {
         cause: String,
     },
     /// Something else listens there.
-    #[error("what listens on {address} is not a HAPTIC agent: {call} was answered by {answer}; check dataplane.port and podSelector")]
+    #[error(
+        "what listens on {address} is not a HAPTIC agent: {call} was answered by {answer}; check dataplane.port and podSelector"
+    )]
     NotAnAgent {
         /// `IP:port`.
         address: String,

@@ -23,9 +23,10 @@ struct SignedByBundle(Arc<WebPkiServerVerifier>);
 /// A sentence on what is wrong with the bundle.
 pub(super) fn client(bundle: &str) -> Result<ClientConfig, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots(bundle)?), Arc::clone(&provider))
-        .build()
-        .map_err(|error| format!("dataplane.caBundle cannot be used: {error}"))?;
+    let verifier =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots(bundle)?), Arc::clone(&provider))
+            .build()
+            .map_err(|error| format!("dataplane.caBundle cannot be used: {error}"))?;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS cannot be set up: {error}"))?;
@@ -39,11 +40,11 @@ fn roots(bundle: &str) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     for (index, certificate) in CertificateDer::pem_slice_iter(bundle.as_bytes()).enumerate() {
         let number = index + 1;
-        let certificate =
-            certificate.map_err(|error| format!("dataplane.caBundle, certificate {number} is not PEM: {error}"))?;
-        roots
-            .add(certificate)
-            .map_err(|error| format!("dataplane.caBundle, certificate {number} cannot be trusted: {error}"))?;
+        let certificate = certificate
+            .map_err(|error| format!("dataplane.caBundle, certificate {number} is not PEM: {error}"))?;
+        roots.add(certificate).map_err(|error| {
+            format!("dataplane.caBundle, certificate {number} cannot be trusted: {error}")
+        })?;
     }
     if roots.is_empty() {
         return Err("dataplane.caBundle holds no PEM certificate".to_owned());

@@ -1,0 +1,490 @@
+//! One deployment against a pod whose answers are scripted, in paused time.
+
+use super::*;
+use crate::{
+    planner::PlanCache,
+    roster::{PodStates, Roster},
+    transport::{Answer, Connect, Transport},
+};
+use futures::FutureExt;
+use haptic_model::{
+    ActiveConfig, Bundle, BundleFile, Event, FileKey, FileKind, Fleet, Generation, HaproxyPod,
+    HaproxyVersion, Text,
+    agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, Status},
+    pipeline::{Cause, Leadership, Reconcile, Rendered, Validated},
+};
+use haptic_runtime::{CellReader, CellWriter, Envelope, Events, cell};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{sync::mpsc, task::LocalSet, time::Instant};
+
+/// The pod's side: applies what it is told, unless an answer is scripted.
+struct Pod {
+    status: Status,
+    contents: BTreeMap<String, String>,
+    scripted: VecDeque<Result<Outcome, TransportError>>,
+    delay: Duration,
+    calls: Vec<String>,
+    orders: Vec<(Instant, Arc<Apply>)>,
+}
+
+#[derive(Clone)]
+struct Scripted(Arc<Mutex<Pod>>);
+
+struct Scene {
+    pod: Scripted,
+    leadership: CellWriter<Leadership>,
+    validated: CellWriter<Option<Arc<Validated>>>,
+    config: Arc<ActiveConfig>,
+    _config: CellWriter<Option<Arc<ActiveConfig>>>,
+    events: mpsc::Receiver<Envelope<Event>>,
+    states: CellReader<PodStates>,
+    generation: u64,
+    local: LocalSet,
+}
+
+impl Transport for Scripted {
+    fn status(&self) -> Answer<'_, Status> {
+        async {
+            let mut pod = self.0.lock().unwrap();
+            pod.calls.push("status".into());
+            Ok(pod.status.clone())
+        }
+        .boxed_local()
+    }
+
+    fn running_bundle(&self) -> Answer<'_, RunningBundle> {
+        async {
+            let mut pod = self.0.lock().unwrap();
+            pod.calls.push("bundle".into());
+            Ok(RunningBundle { config: "haproxy.cfg".into(), files: pod.contents.clone() })
+        }
+        .boxed_local()
+    }
+
+    fn apply(&self, order: Arc<Apply>) -> Answer<'_, Outcome> {
+        async move {
+            let delay = self.0.lock().unwrap().delay;
+            tokio::time::sleep(delay).await;
+            let mut pod = self.0.lock().unwrap();
+            pod.calls.push(format!("apply {}", order.generation));
+            pod.orders.push((Instant::now(), Arc::clone(&order)));
+            match pod.scripted.pop_front() {
+                Some(answer) => answer,
+                None => Ok(pod.apply(&order)),
+            }
+        }
+        .boxed_local()
+    }
+}
+
+impl Pod {
+    fn apply(&mut self, order: &Apply) -> Outcome {
+        let running = self.status.running.as_ref().map(|running| running.digest);
+        if running != order.base {
+            return Outcome::Conflict { running };
+        }
+        self.contents.retain(|path, _| order.files.contains_key(path));
+        self.contents.extend(order.contents.clone());
+        self.status.running =
+            Some(Running { digest: order.target, generation: order.generation, files: order.files.clone() });
+        self.status.intact = true;
+        let reloaded = matches!(order.method, Method::Reload { .. });
+        self.status.worker_pid += u32::from(reloaded);
+        Outcome::Applied { reloaded, worker_pid: self.status.worker_pid, log: String::new() }
+    }
+}
+
+impl Scene {
+    /// A pod that runs its bootstrap file, and a controller that leads and has validated nothing.
+    fn new() -> Self {
+        Self::with(true)
+    }
+
+    fn with(leads: bool) -> Self {
+        let pod = Scripted(Arc::new(Mutex::new(Pod {
+            status: Status {
+                version: HaproxyVersion::new(3, 4),
+                version_text: "3.4.7".into(),
+                running: None,
+                epoch: Epoch::default(),
+                worker_pid: 1,
+                old_workers: 0,
+                reloads: 0,
+                alive: true,
+                intact: true,
+            },
+            contents: BTreeMap::new(),
+            scripted: VecDeque::new(),
+            delay: Duration::from_millis(5),
+            calls: Vec::new(),
+            orders: Vec::new(),
+        })));
+        let config = Arc::new(active_config());
+        let (leadership, led) = cell(Leadership { leads, epoch: Epoch::default() });
+        let (validated, newest) = cell(None);
+        let (config_writer, config_reader) = cell(Some(Arc::clone(&config)));
+        let ((states, states_read), (fleet, _)) = (cell(PodStates::new()), cell(Fleet::default()));
+        let roster = Roster::new(states, fleet);
+        roster.set_pods(&[target()]);
+        let (events, received) = Events::channel(100);
+        let double = pod.clone();
+        let connect: Connect = Arc::new(move |_, _| Ok(Rc::new(double.clone()) as Rc<dyn Transport>));
+        let deployment = Deployment {
+            pod: target(),
+            board: Board { leadership: led, validated: newest, config: config_reader },
+            plans: PlanCache::new(),
+            roster,
+            events,
+            connect,
+            wake: Arc::default(),
+            show: Box::new(|_| {}),
+        };
+        let local = LocalSet::new();
+        local.spawn_local(deployment.run());
+        Self {
+            pod,
+            leadership,
+            validated,
+            config,
+            _config: config_writer,
+            events: received,
+            states: states_read,
+            generation: 0,
+            local,
+        }
+    }
+
+    /// A new bundle passes all checks.
+    fn validate(&mut self, bundle: Bundle) {
+        self.generation += 1;
+        let reconcile = Reconcile {
+            generation: Generation(self.generation),
+            cause: Cause::default(),
+            triggered: std::time::Instant::now(),
+        };
+        let config = Arc::clone(&self.config);
+        let rendered = Rendered { reconcile, config, bundle, took: Duration::ZERO, warnings: Vec::new() };
+        let validated =
+            Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() };
+        self.validated.publish(Some(Arc::new(validated)));
+    }
+
+    async fn next(&mut self) -> Event {
+        let (events, local) = (&mut self.events, &self.local);
+        let event = local.run_until(tokio::time::timeout(Duration::from_secs(600), events.recv())).await;
+        event.expect("an event within ten minutes").unwrap().payload.as_ref().clone()
+    }
+
+    /// Until a generation is deployed: its number and reload reason.
+    async fn deployed(&mut self) -> (u64, Option<String>) {
+        loop {
+            if let Event::Deployed { generation, reload, .. } = self.next().await {
+                return (generation.0, reload);
+            }
+        }
+    }
+
+    async fn failed(&mut self) -> String {
+        loop {
+            if let Event::DeployFailed { message, .. } = self.next().await {
+                return message;
+            }
+        }
+    }
+
+    async fn pass(&self, time: Duration) {
+        self.local.run_until(tokio::time::sleep(time)).await;
+    }
+
+    fn script(&self, answers: impl IntoIterator<Item = Result<Outcome, TransportError>>) {
+        self.pod.0.lock().unwrap().scripted.extend(answers);
+    }
+
+    fn calls(&self) -> Vec<String> {
+        std::mem::take(&mut self.pod.0.lock().unwrap().calls)
+    }
+
+    fn order(&self, index: usize) -> (Instant, Arc<Apply>) {
+        self.pod.0.lock().unwrap().orders[index].clone()
+    }
+
+    fn deployed_so_far(&self) -> Option<Generation> {
+        self.states.read()[&target()].deployed
+    }
+}
+
+fn target() -> HaproxyPod {
+    HaproxyPod {
+        namespace: "n".into(),
+        name: "p".into(),
+        uid: "1".into(),
+        address: [10, 0, 0, 1].into(),
+        port: 5555,
+    }
+}
+
+fn active_config() -> ActiveConfig {
+    let spec = serde_json::json!({"credentialsSecretRef": {"name": "s"}, "podSelector": {"matchLabels": {"a": "b"}}});
+    ActiveConfig {
+        name: "c".into(),
+        namespace: "n".into(),
+        resource_generation: 1,
+        revision: 1,
+        spec: Arc::new(serde_json::from_value(spec).unwrap()),
+        layout: haptic_model::Layout::default(),
+        credentials: Vec::new(),
+    }
+}
+
+/// A bundle that differs from another one in `maxconn` by a reload and in `server` by the socket.
+fn bundle(maxconn: u32, server: u8) -> Bundle {
+    let text = format!("global\n maxconn {maxconn}\nbackend b\n server a 10.0.0.{server}:80\n");
+    let map = BundleFile::new(FileKey::new(FileKind::Map, "h.map"), "maps/h.map", Text::plain("a b\n"));
+    Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&text)), [map])
+}
+
+fn refused(reload_may_help: bool) -> Result<Outcome, TransportError> {
+    Ok(Outcome::Refused { message: "No such server.".into(), reload_may_help })
+}
+
+fn timeout() -> Result<Outcome, TransportError> {
+    let limit = Duration::from_secs(30);
+    Err(TransportError::Timeout { address: "10.0.0.1:5555".into(), call: "/v1/apply", limit })
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_bundle_is_one_reload_and_a_server_change_is_one_call_without() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    let (generation, reload) = scene.deployed().await;
+    assert_eq!(generation, 1);
+    assert!(reload.unwrap().contains("does not run a bundle"));
+    assert_eq!(scene.calls(), ["status", "apply 1"]);
+    scene.validate(bundle(1, 2));
+    assert_eq!(scene.deployed().await, (2, None));
+    assert_eq!(scene.calls(), ["apply 2"]);
+    let (_, order) = scene.order(1);
+    assert_eq!(order.base, Some(bundle(1, 1).digest));
+    assert_eq!(order.contents.keys().collect::<Vec<_>>(), ["haproxy.cfg"], "the map is there already");
+    assert_eq!(scene.deployed_so_far(), Some(Generation(2)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_runs_the_bundle_already_is_only_asked() {
+    let mut scene = Scene::new();
+    let files = bundle(1, 1).all().map(|file| (file.path.to_string(), file.digest)).collect();
+    scene.pod.0.lock().unwrap().status.running =
+        Some(Running { digest: bundle(1, 1).digest, generation: Generation(77), files });
+    scene.validate(bundle(1, 1));
+    assert_eq!(scene.deployed().await, (1, None));
+    assert_eq!(scene.calls(), ["status"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restarted_controller_reads_what_the_pod_runs_and_changes_only_the_difference() {
+    let mut scene = Scene::new();
+    let old = bundle(1, 1);
+    {
+        let mut pod = scene.pod.0.lock().unwrap();
+        let files = old.all().map(|file| (file.path.to_string(), file.digest)).collect();
+        pod.contents = old.all().map(|file| (file.path.to_string(), file.text.to_string())).collect();
+        pod.status.running = Some(Running { digest: old.digest, generation: Generation(77), files });
+    }
+    scene.validate(bundle(1, 2));
+    assert_eq!(scene.deployed().await, (1, None));
+    assert_eq!(scene.calls(), ["status", "bundle", "apply 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn reloads_keep_their_interval_and_the_newest_bundle_wins_the_wait() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    scene.validate(bundle(2, 1));
+    scene.pass(Duration::from_millis(500)).await;
+    scene.validate(bundle(3, 1));
+    let (generation, reload) = scene.deployed().await;
+    assert_eq!((generation, reload.as_deref()), (3, Some("global section: maxconn changed")));
+    let gap = scene.order(1).0 - scene.order(0).0;
+    assert!(gap >= Duration::from_secs(2) && gap < Duration::from_millis(2100), "{gap:?}");
+    scene.validate(bundle(3, 2));
+    scene.deployed().await;
+    let gap = scene.order(2).0 - scene.order(1).0;
+    assert!(gap < Duration::from_millis(100), "a change without a reload waits for nothing: {gap:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_slow_deployment_runs_only_the_newest_bundle_waits() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    scene.pod.0.lock().unwrap().delay = Duration::from_secs(5);
+    for server in 2..6 {
+        scene.validate(bundle(1, server));
+        scene.pass(Duration::from_millis(10)).await;
+    }
+    assert_eq!(scene.deployed().await.0, 2);
+    assert_eq!(scene.deployed().await.0, 5);
+    assert_eq!(scene.calls(), ["status", "apply 1", "apply 2", "apply 5"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_read_and_planned_again_at_once() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    let files = bundle(1, 9).all().map(|file| (file.path.to_string(), file.digest)).collect();
+    {
+        let mut pod = scene.pod.0.lock().unwrap();
+        pod.contents = bundle(1, 9).all().map(|f| (f.path.to_string(), f.text.to_string())).collect();
+        pod.status.running = Some(Running { digest: bundle(1, 9).digest, generation: Generation(5), files });
+    }
+    scene.calls();
+    scene.validate(bundle(1, 2));
+    assert_eq!(scene.deployed().await, (2, None));
+    assert_eq!(scene.calls(), ["apply 2", "status", "bundle", "apply 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_always_conflicts_is_retried_with_pauses() {
+    let mut scene = Scene::new();
+    scene.script((0..8).map(|_| Ok(Outcome::Conflict { running: None })));
+    scene.validate(bundle(1, 1));
+    assert!(scene.failed().await.contains("does another controller deploy to it"));
+    assert!(scene.calls().len() <= 8);
+    assert_eq!(scene.deployed().await.0, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn operations_that_the_socket_refuses_become_one_reload() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    scene.script([refused(true)]);
+    scene.validate(bundle(1, 2));
+    let (generation, reload) = scene.deployed().await;
+    assert_eq!((generation, reload.as_deref()), (2, Some("HAProxy's socket refused: No such server.")));
+    scene.validate(bundle(1, 3));
+    assert_eq!(scene.deployed().await, (3, None), "the next change goes through the socket again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_reload_is_told_in_haproxys_words_and_tried_again() {
+    let mut scene = Scene::new();
+    scene.script([refused(false), refused(false)]);
+    scene.validate(bundle(1, 1));
+    assert!(scene.failed().await.contains("No such server."));
+    assert!(scene.states.read()[&target()].last_error.is_some());
+    assert_eq!(scene.deployed().await.0, 1);
+    assert!(scene.states.read()[&target()].last_error.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_timeout_the_pod_is_asked_before_anything_is_sent_again() {
+    let mut scene = Scene::new();
+    scene.script([timeout()]);
+    scene.validate(bundle(1, 1));
+    assert!(scene.failed().await.contains("gave no answer to /v1/apply within 30s"));
+    assert_eq!(scene.deployed().await.0, 1);
+    assert_eq!(scene.calls(), ["status", "apply 1", "status", "apply 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_between_failures_grow_to_their_cap() {
+    let mut scene = Scene::new();
+    scene.script((0..10).map(|_| timeout()));
+    scene.validate(bundle(1, 1));
+    assert_eq!(scene.deployed().await.0, 1);
+    let gaps: Vec<Duration> = (1..10).map(|n| scene.order(n).0 - scene.order(n - 1).0).collect();
+    assert!(gaps[8] >= Duration::from_secs(9), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| *gap <= Duration::from_secs(21)), "{gaps:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_newer_bundle_ends_a_pause_early() {
+    let mut scene = Scene::new();
+    scene.script((0..6).map(|_| timeout()));
+    scene.validate(bundle(1, 1));
+    for _ in 0..6 {
+        scene.failed().await;
+    }
+    let before = Instant::now();
+    scene.validate(bundle(1, 2));
+    assert_eq!(scene.deployed().await.0, 2);
+    assert!(before.elapsed() < Duration::from_secs(3), "{:?}", before.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn contents_that_the_pod_lost_are_sent() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    scene.script([Ok(Outcome::Missing { paths: vec!["maps/h.map".into()] })]);
+    scene.validate(bundle(1, 2));
+    assert_eq!(scene.deployed().await.0, 2);
+    assert_eq!(scene.order(2).1.contents.keys().collect::<Vec<_>>(), ["haproxy.cfg", "maps/h.map"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_leader_deploys_and_a_new_one_does_so_at_once() {
+    let mut scene = Scene::with(false);
+    scene.validate(bundle(1, 1));
+    scene.pass(Duration::from_secs(30)).await;
+    assert_eq!(scene.calls(), ["status"], "versions are known on every replica");
+    assert!(scene.states.read()[&target()].capabilities.is_some());
+    let epoch = Epoch { lease_created: 1, transitions: 4 };
+    scene.leadership.publish(Leadership { leads: true, epoch });
+    assert_eq!(scene.deployed().await.0, 1);
+    assert_eq!(scene.order(0).1.epoch, epoch);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_leader_says_so_and_does_not_insist() {
+    let mut scene = Scene::new();
+    scene.script([Ok(Outcome::Stale { epoch: Epoch::default() })]);
+    scene.validate(bundle(1, 1));
+    assert!(scene.failed().await.contains("newer leadership"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn drift_is_found_told_and_taken_back() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    let start = Instant::now();
+    scene.pod.0.lock().unwrap().status.running = None;
+    let Event::DriftFound { what, .. } = scene.next().await else { panic!("drift expected") };
+    assert!(what.contains("bootstrap"), "{what}");
+    assert!(start.elapsed() <= Duration::from_secs(61));
+    assert_eq!(scene.deployed().await.0, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_that_somebody_changed_are_written_again_without_a_reload() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    scene.pod.0.lock().unwrap().status.intact = false;
+    let Event::DriftFound { what, .. } = scene.next().await else { panic!("drift expected") };
+    assert!(what.contains("files on its disk"), "{what}");
+    scene.pass(Duration::from_secs(1)).await;
+    assert!(scene.pod.0.lock().unwrap().status.intact);
+    assert_eq!(scene.order(1).1.method, Method::Runtime { operations: vec![] });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_haproxy_that_is_down_is_waited_for() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    scene.pod.0.lock().unwrap().status.alive = false;
+    assert!(scene.failed().await.contains("does not answer its socket"));
+    scene.pod.0.lock().unwrap().status.alive = true;
+    scene.pass(Duration::from_secs(20)).await;
+    assert!(scene.states.read()[&target()].last_error.is_none());
+}

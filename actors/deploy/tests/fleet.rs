@@ -1,0 +1,232 @@
+//! The fleet's actors under their Keeper: pods come, go and hang, each without the others noticing.
+
+use futures::FutureExt;
+use haptic_deploy::{
+    Board, Connect, FleetActor, FleetArguments, PodStates, Roster, Transport, TransportError,
+};
+use haptic_model::{
+    ActiveConfig, Bundle, BundleFile, Event, FileKey, Fleet, Generation, HaproxyPod, HaproxyVersion, Layout,
+    Text,
+    agent_api::{Apply, Epoch, Outcome, RunningBundle, Status},
+    pipeline::{Cause, Leadership, Reconcile, Rendered, Validated},
+};
+use haptic_runtime::{
+    ActorSpec, CellWriter, Envelope, Events, Exit, Health, Keeper, Kept, Supervision, cell,
+};
+use std::{
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+use tokio::sync::mpsc;
+
+/// Answers at once; on pods named `hangs` never; on pods named `panics` by a panic, once.
+struct Double {
+    pod: HaproxyPod,
+    panicked: Arc<AtomicBool>,
+}
+
+impl Transport for Double {
+    fn status(&self) -> haptic_deploy::transport::Answer<'_, Status> {
+        let panics = &*self.pod.name == "panics" && !self.panicked.swap(true, SeqCst);
+        async move {
+            assert!(!panics, "as the test wants it");
+            Ok(Status {
+                version: HaproxyVersion::new(3, 4),
+                version_text: String::new(),
+                running: None,
+                epoch: Epoch::default(),
+                worker_pid: 1,
+                old_workers: 0,
+                reloads: 0,
+                alive: true,
+                intact: true,
+            })
+        }
+        .boxed_local()
+    }
+
+    fn running_bundle(&self) -> haptic_deploy::transport::Answer<'_, RunningBundle> {
+        async { Ok(RunningBundle::default()) }.boxed_local()
+    }
+
+    fn apply(&self, _: Arc<Apply>) -> haptic_deploy::transport::Answer<'_, Outcome> {
+        let hangs = &*self.pod.name == "hangs";
+        async move {
+            if hangs {
+                futures::future::pending::<()>().await;
+            }
+            Ok::<_, TransportError>(Outcome::Applied { reloaded: true, worker_pid: 2, log: String::new() })
+        }
+        .boxed_local()
+    }
+}
+
+struct Scene {
+    discovered: CellWriter<Vec<HaproxyPod>>,
+    events: mpsc::Receiver<Envelope<Event>>,
+    fleet: haptic_runtime::CellReader<Fleet>,
+    health: Health,
+    _actor: Kept<FleetActor>,
+    _cells:
+        (CellWriter<Leadership>, CellWriter<Option<Arc<Validated>>>, CellWriter<Option<Arc<ActiveConfig>>>),
+}
+
+fn scene() -> Scene {
+    let config = Arc::new(active_config());
+    let (leadership, led) = cell(Leadership { leads: true, epoch: Epoch::default() });
+    let (validated, newest) = cell(Some(Arc::new(validated(&config))));
+    let (config, config_read) = cell(Some(config));
+    let ((states, _), (fleet, fleet_read)) = (cell(PodStates::new()), cell(Fleet::default()));
+    let (discovered, pods) = cell(Vec::new());
+    let (events, received) = Events::channel(100);
+    let health = Health::new();
+    let supervision = Supervision::new(health.clone());
+    let arbiter = actix_rt::Arbiter::current();
+    let board = Board { leadership: led, validated: newest, config: config_read };
+    let mut arguments = FleetArguments::new(
+        pods,
+        board,
+        Roster::new(states, fleet),
+        events,
+        arbiter.clone(),
+        supervision.clone(),
+    );
+    let panicked = Arc::new(AtomicBool::new(false));
+    let connect: Connect = Arc::new(move |pod, _| {
+        Ok(Rc::new(Double { pod: pod.clone(), panicked: Arc::clone(&panicked) }) as Rc<dyn Transport>)
+    });
+    arguments.connect = connect;
+    let actor = Keeper::start(&arbiter, ActorSpec::named("fleet"), &supervision, move |seat| {
+        FleetActor::new(seat, arguments.clone())
+    });
+    Scene {
+        discovered,
+        events: received,
+        fleet: fleet_read,
+        health,
+        _actor: actor,
+        _cells: (leadership, validated, config),
+    }
+}
+
+impl Scene {
+    /// The next event that `wanted` recognises.
+    async fn until<T>(&mut self, mut wanted: impl FnMut(&Event) -> Option<T>) -> T {
+        let found = async {
+            loop {
+                let event = self.events.recv().await.expect("events go on");
+                if let Some(found) = wanted(&event.payload) {
+                    return found;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(20), found).await.expect("the event within 20 s")
+    }
+
+    async fn deployed_to(&mut self, pod: &str) {
+        let pod = format!("n/{pod}");
+        self.until(|event| matches!(event, Event::Deployed { pod: to, .. } if **to == *pod).then_some(()))
+            .await;
+    }
+
+    fn publish(&self, names: &[(&str, &str)]) {
+        let pod = |(name, uid): &(&str, &str)| HaproxyPod {
+            namespace: "n".into(),
+            name: (*name).into(),
+            uid: (*uid).into(),
+            address: [10, 0, 0, 1].into(),
+            port: 5555,
+        };
+        self.discovered.publish(names.iter().map(pod).collect::<Vec<_>>());
+    }
+}
+
+fn active_config() -> ActiveConfig {
+    let spec = serde_json::json!({"credentialsSecretRef": {"name": "s"}, "podSelector": {"matchLabels": {"a": "b"}}});
+    ActiveConfig {
+        name: "c".into(),
+        namespace: "n".into(),
+        resource_generation: 1,
+        revision: 1,
+        spec: Arc::new(serde_json::from_value(spec).unwrap()),
+        layout: Layout::default(),
+        credentials: Vec::new(),
+    }
+}
+
+fn validated(config: &Arc<ActiveConfig>) -> Validated {
+    let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n")), []);
+    let reconcile = Reconcile {
+        generation: Generation(1),
+        cause: Cause::default(),
+        triggered: std::time::Instant::now(),
+    };
+    let rendered = Rendered {
+        reconcile,
+        config: Arc::clone(config),
+        bundle,
+        took: Duration::ZERO,
+        warnings: Vec::new(),
+    };
+    Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
+}
+
+#[actix_rt::test]
+async fn a_pod_that_hangs_delays_no_other_and_goes_when_it_is_deleted() {
+    let mut scene = scene();
+    scene.publish(&[("hangs", "1"), ("quick", "2")]);
+    scene.deployed_to("quick").await;
+    scene.publish(&[("late", "3"), ("quick", "2")]);
+    let gone = scene.until(|event| match event {
+        Event::PodGone { pod } => Some(pod.to_string()),
+        _ => None,
+    });
+    assert_eq!(gone.await, "n/hangs");
+    scene.deployed_to("late").await;
+    let fleet = scene.fleet.read();
+    assert_eq!(fleet.pods.iter().map(|pod| &*pod.name).collect::<Vec<_>>(), ["late", "quick"]);
+    assert_eq!(fleet.versions, [HaproxyVersion::new(3, 4)]);
+    let hung = scene.health.actors().into_iter().find(|actor| actor.name == "deploy n/hangs").unwrap();
+    assert_eq!(hung.state, haptic_runtime::Life::Done);
+    assert!(scene.health.is_live(), "{:?}", scene.health.why_not_live());
+}
+
+#[actix_rt::test]
+async fn a_pod_that_comes_back_under_its_name_is_deployed_to_again() {
+    let mut scene = scene();
+    scene.publish(&[("a", "1")]);
+    scene.deployed_to("a").await;
+    scene.publish(&[("a", "2")]);
+    scene.until(|event| matches!(event, Event::PodGone { .. }).then_some(())).await;
+    scene.deployed_to("a").await;
+}
+
+#[actix_rt::test]
+async fn a_deployment_that_panics_is_rebuilt_and_converges() {
+    let mut scene = scene();
+    scene.publish(&[("panics", "1"), ("quick", "2")]);
+    scene.deployed_to("quick").await;
+    scene.deployed_to("panics").await;
+    let restarted = scene.health.actors().into_iter().find(|actor| actor.name == "deploy n/panics").unwrap();
+    assert_eq!(restarted.restarts, 1);
+}
+
+#[actix_rt::test]
+async fn the_deployments_end_with_the_fleet() {
+    let mut scene = scene();
+    scene.publish(&[("a", "1")]);
+    scene.deployed_to("a").await;
+    let actor = scene._actor.clone();
+    actor.dismiss();
+    assert_eq!(actor.exited().await, Exit::Done);
+    let ended = async {
+        while scene.health.actors().iter().any(|actor| actor.state != haptic_runtime::Life::Done) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), ended).await.expect("all actors end");
+}
