@@ -310,10 +310,22 @@ impl<'a> Parser<'a> {
     }
 
     fn run(mut self) -> Document<'a> {
+        // One pass over the whole text is cheaper than one over each line.
+        let has_control =
+            self.text.bytes().any(|b| lexer::is_control(b) && !matches!(b, b'\t' | b'\n' | b'\r'))
+                || self.text.contains('\r');
+        // Neighbours are alike: the words of one line tell how much room the next will need.
+        let mut room = 4;
         let mut at = 0;
         for (index, raw) in self.text.split_inclusive('\n').enumerate() {
-            let number = index + 1;
-            let words = lexer::words(without_end(raw), number, &mut self.problems);
+            let (number, text) = (index + 1, without_end(raw));
+            let words = lexer::words(text, number, room, &mut self.problems);
+            if has_control {
+                lexer::control_character(text, number, &mut self.problems);
+            }
+            if !words.is_empty() {
+                room = words.len();
+            }
             let mut line = Line { number, words, raw, conditional: false };
             match line.directive() {
                 Some(Directive::If) => self.depth += 1,

@@ -11,6 +11,7 @@
 //! dump has only what is registered by name. A word that is missing in a table is one that HAProxy itself refuses.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
 use crate::version::Version;
@@ -26,9 +27,30 @@ pub struct Keywords {
 /// The words that may stand at one place.
 #[derive(Debug, Default)]
 pub struct Table {
-    exact: HashSet<&'static str>,
+    exact: HashSet<&'static str, BuildHasherDefault<Fnv>>,
     /// Words that take any continuation, such as `set-var` of `set-var(txn.x)`.
     prefixes: Vec<&'static str>,
+}
+
+/// FNV-1a. The words are our own and short, so a hash that withstands an adversary would be wasted on them.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 const SOURCES: [(Version, &str); 3] = [
@@ -79,8 +101,12 @@ impl Keywords {
 impl Table {
     /// Whether HAProxy knows the word at this place. Arguments in parentheses belong to the word: `random(2)`.
     pub fn contains(&self, word: &str) -> bool {
-        let stem = word.split_once('(').map_or(word, |(stem, _)| stem);
-        self.exact.contains(stem) || self.prefixes.iter().any(|prefix| word.starts_with(prefix))
+        if self.exact.contains(word) {
+            return true;
+        }
+        let stem = word.split_once('(').map(|(stem, _)| stem);
+        stem.is_some_and(|stem| self.exact.contains(stem))
+            || self.prefixes.iter().any(|prefix| word.starts_with(prefix))
     }
 
     /// The known word that is nearest to a misspelled one, when one is near enough to be meant.

@@ -27,8 +27,14 @@ fn class(byte: u8) -> Class {
     }
 }
 
-/// The words of `text`, a line without its end. What HAProxy would refuse is added to `problems`.
-pub(crate) fn words<'a>(text: &'a str, number: usize, problems: &mut Vec<Problem>) -> Vec<Word<'a>> {
+/// The words of `text`, a line without its end; what HAProxy would refuse is added to `problems`. `room` is how many
+/// words there will probably be.
+pub(crate) fn words<'a>(
+    text: &'a str,
+    number: usize,
+    room: usize,
+    problems: &mut Vec<Problem>,
+) -> Vec<Word<'a>> {
     let bytes = text.as_bytes();
     let mut words = Vec::new();
     let mut at = 0;
@@ -40,14 +46,14 @@ pub(crate) fn words<'a>(text: &'a str, number: usize, problems: &mut Vec<Problem
             None | Some(b'#' | b'\r' | 0) => break,
             Some(_) => {}
         }
+        if words.is_empty() {
+            words.reserve_exact(room);
+        }
         let start = at;
         while bytes.get(at).is_some_and(|&byte| class(byte) == Class::Plain) {
             at += 1;
         }
         if bytes.get(at).is_none_or(|&byte| class(byte) == Class::Blank) {
-            if words.is_empty() {
-                words.reserve(6);
-            }
             let raw = text.get(start..at).unwrap_or_default();
             words.push(Word { raw, value: Cow::Borrowed(raw), column: start + 1, has_variable: false });
             continue;
@@ -72,7 +78,6 @@ pub(crate) fn words<'a>(text: &'a str, number: usize, problems: &mut Vec<Problem
             break;
         }
     }
-    control_characters(bytes, number, problems);
     words
 }
 
@@ -219,12 +224,18 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | 0x0b | 0x0c)
 }
 
+pub(crate) fn is_control(byte: u8) -> bool {
+    byte < 32 || byte == 127
+}
+
 fn hex(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
-fn control_characters(bytes: &[u8], number: usize, problems: &mut Vec<Problem>) {
-    let Some(at) = bytes.iter().position(|&byte| (byte < 32 && byte != b'\t') || byte == 127) else { return };
+/// Reports the first control character of a line; the text without its end.
+pub(crate) fn control_character(text: &str, number: usize, problems: &mut Vec<Problem>) {
+    let bytes = text.as_bytes();
+    let Some(at) = bytes.iter().position(|&byte| is_control(byte) && byte != b'\t') else { return };
     let message = match bytes.get(at) {
         Some(0) => "A NUL character stands here; HAProxy refuses the file.".to_owned(),
         Some(b'\r') => "A carriage return stands here; HAProxy ignores the rest of the line.".to_owned(),
@@ -239,7 +250,8 @@ mod tests {
 
     fn values(text: &str) -> (Vec<String>, Vec<Code>) {
         let mut problems = Vec::new();
-        let words = words(text, 1, &mut problems);
+        let words = words(text, 1, 4, &mut problems);
+        control_character(text, 1, &mut problems);
         (words.iter().map(|w| w.value.to_string()).collect(), problems.iter().map(|p| p.code).collect())
     }
 
@@ -294,7 +306,7 @@ mod tests {
     #[test]
     fn a_word_knows_its_column_and_whether_a_variable_is_in_it() {
         let mut problems = Vec::new();
-        let words = words("  bind \"fd@${FD}\" '$x'", 1, &mut problems);
+        let words = words("  bind \"fd@${FD}\" '$x'", 1, 4, &mut problems);
         let seen: Vec<_> = words.iter().map(|w| (w.column, w.raw, w.has_variable)).collect();
         assert_eq!(seen, [(3, "bind", false), (8, "\"fd@${FD}\"", true), (19, "'$x'", false)]);
     }

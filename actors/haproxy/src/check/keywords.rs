@@ -29,8 +29,12 @@ pub(super) fn check(
     problems: &mut Vec<Problem>,
 ) {
     let sections = known.table("sections");
+    let parameters =
+        |table, values| Some(Parameters { table: known.table(table)?, values: known.table(values)? });
+    let server = parameters("listen server", "server values");
+    let bind = parameters("listen bind", "bind values");
     for section in &document.sections {
-        let checker = Checker { section, known, version, sections };
+        let checker = Checker { section, known, version, sections, server, bind };
         if checker.unknown_section(problems) {
             continue;
         }
@@ -48,6 +52,15 @@ struct Checker<'c, 'd> {
     known: &'c Keywords,
     version: Version,
     sections: Option<&'c Table>,
+    server: Option<Parameters<'c>>,
+    bind: Option<Parameters<'c>>,
+}
+
+/// The parameters of `server` or `bind`, and those of them that take a value.
+#[derive(Clone, Copy)]
+struct Parameters<'c> {
+    table: &'c Table,
+    values: &'c Table,
 }
 
 impl Checker<'_, '_> {
@@ -78,10 +91,10 @@ impl Checker<'_, '_> {
             return problems.push(self.outside(line));
         }
         let Some(words) = words else { return };
-        if OTHER_BUILDS.iter().any(|start| keyword.value.starts_with(start)) {
-            return;
-        }
         if !words.contains(&keyword.value) {
+            if OTHER_BUILDS.iter().any(|start| keyword.value.starts_with(start)) {
+                return;
+            }
             return problems.push(self.unknown(line, first, words));
         }
         if negated && !NEGATABLE.contains(&keyword.value.as_ref()) {
@@ -131,11 +144,11 @@ impl Checker<'_, '_> {
 
     /// The parameters of `server` and `bind` from position `from` on.
     fn parameters(&self, line: &Line<'_>, from: usize, keyword: &str, problems: &mut Vec<Problem>) {
-        let (place, values) = match keyword {
-            "server" => ("listen server", "server values"),
-            _ => ("listen bind", "bind values"),
+        let (place, tables) = match keyword {
+            "server" => ("listen server", self.server),
+            _ => ("listen bind", self.bind),
         };
-        let (Some(table), Some(values)) = (self.known.table(place), self.known.table(values)) else { return };
+        let Some(Parameters { table, values }) = tables else { return };
         let mut at = from;
         while let Some(word) = line.words.get(at) {
             let name = word.value.split('(').next().unwrap_or_default();

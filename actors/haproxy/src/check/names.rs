@@ -16,6 +16,7 @@ const ONE_NAME_FOR_PROXIES: Version = Version::new(3, 3);
 pub(super) fn check(document: &Document<'_>, version: Version, problems: &mut Vec<Problem>) {
     let mut names = Names { version, ..Names::default() };
     let mut defaults: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut taken = HashMap::new();
     for section in &document.sections {
         missing_name(section, problems);
         names.add(section, problems);
@@ -25,7 +26,7 @@ pub(super) fn check(document: &Document<'_>, version: Version, problems: &mut Ve
         } else if section.kind == SectionKind::Defaults {
             defaults.entry(&section.name).or_default();
         }
-        servers(section, problems);
+        servers(section, &mut taken, problems);
     }
 }
 
@@ -164,11 +165,12 @@ fn inherited(
     problems.push(Problem::at(Code::UndefinedDefaults, header, at, message).help("rename one of them"));
 }
 
-fn servers(section: &Section<'_>, problems: &mut Vec<Problem>) {
+/// `seen` is only kept from section to section to spare its allocation.
+fn servers<'d>(section: &'d Section<'_>, seen: &mut HashMap<&'d str, usize>, problems: &mut Vec<Problem>) {
     if !section.kind.has_backend() {
         return;
     }
-    let mut seen: HashMap<&str, usize> = HashMap::new();
+    seen.clear();
     for line in section.lines.iter().filter(|line| line.keyword() == "server" && !line.conditional) {
         let Some(name) = line.words.get(1).filter(|name| !name.has_variable) else { continue };
         if let Some(first) = seen.insert(&name.value, line.number) {
