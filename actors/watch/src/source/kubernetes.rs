@@ -68,7 +68,7 @@ impl KubernetesSource {
             let failure = match discover(&self.client, &self.spec).await {
                 Ok(served) => {
                     backoff.reset();
-                    match self.watch(served, &out).await {
+                    match self.watch(Arc::new(served), &out).await {
                         End::Closed => return,
                         End::Rediscover(message) => message,
                     }
@@ -85,9 +85,10 @@ impl KubernetesSource {
         }
     }
 
-    async fn watch(&self, served: Served, out: &Sender<Update>) -> End {
+    async fn watch(&self, served: Arc<Served>, out: &Sender<Update>) -> End {
         let resource = &self.spec.resource;
-        if !served.namespaced && !(resource.namespaces.is_empty() && resource.namespace_selector.is_none()) {
+        let by_namespace = !resource.namespaces.is_empty() || resource.namespace_selector.is_some();
+        if by_namespace && !served.namespaced {
             let name = &self.spec.name;
             return End::Rediscover(format!(
                 "{} are not in any namespace: remove namespaces and namespaceSelector of watchedResources.{name}",
@@ -97,7 +98,6 @@ impl KubernetesSource {
         if let Some(on_demand) = &self.on_demand {
             on_demand.served(served.clone());
         }
-        let served = Arc::new(served);
         let ended = match &resource.namespace_selector {
             None if resource.namespaces.is_empty() => {
                 self.fixed([Scope::from("")].into(), &served, out).await

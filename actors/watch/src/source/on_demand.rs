@@ -37,7 +37,7 @@ enum Origin {
     Cluster {
         client: Client,
         runtime: Handle,
-        served: RwLock<Option<Served>>,
+        served: RwLock<Option<Arc<Served>>>,
     },
     Files(Directory),
 }
@@ -63,7 +63,7 @@ impl OnDemand {
     }
 
     /// Tells how the API server calls the resource.
-    pub(crate) fn served(&self, resource: Served) {
+    pub(crate) fn served(&self, resource: Arc<Served>) {
         if let Origin::Cluster { served, .. } = &self.origin {
             *served.write().unwrap_or_else(PoisonError::into_inner) = Some(resource);
         }
@@ -131,7 +131,7 @@ impl FetchObject for OnDemand {
 
 async fn fetch(
     client: Client,
-    served: Served,
+    served: Arc<Served>,
     spec: Arc<WatchSpec>,
     ingest: Arc<Ingest>,
     reference: Arc<ObjectRef>,

@@ -1,0 +1,119 @@
+//! One watch under test: its store, its events and its changes, awaited with a limit.
+
+use haptic_model::{Event, Snapshot, Snapshots, crd::WatchedResource};
+use haptic_runtime::{CellReader, Envelope, Events};
+use haptic_watch::{Changed, Origin, Stores, WatchJob, WatchSpec, pump::Running};
+use std::{sync::Arc, time::Duration};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, unbounded_channel};
+
+const LIMIT: Duration = Duration::from_secs(90);
+
+pub struct Watching {
+    name: String,
+    job: WatchJob,
+    running: Option<Running>,
+    board: CellReader<Snapshots>,
+    events: Receiver<Envelope<Event>>,
+    changes: UnboundedReceiver<Changed>,
+}
+
+/// Events are made first: a directory needs them too.
+pub type Told = (Events, Receiver<Envelope<Event>>);
+
+pub fn events() -> Told {
+    Events::channel(10_000)
+}
+
+#[allow(dead_code)]
+pub fn resource(api_version: &str, plural: &str) -> WatchedResource {
+    WatchedResource {
+        api_version: api_version.into(),
+        resources: plural.into(),
+        index_by: vec!["metadata.namespace".into(), "metadata.name".into()],
+        ..WatchedResource::default()
+    }
+}
+
+impl Watching {
+    pub fn start(origin: Origin, resource: WatchedResource, told: Told) -> Self {
+        let (stores, board) = Stores::new();
+        let (changed, changes) = unbounded_channel();
+        let ignore = vec!["metadata.managedFields".to_owned()];
+        let spec = Arc::new(WatchSpec::new(&resource.resources, &resource, &ignore));
+        let on_change = Arc::new(move |change| drop(changed.send(change)));
+        let job = WatchJob { spec, origin, stores, events: told.0, on_change };
+        let running = Some(job.start());
+        Self { name: resource.resources, job, running, board, events: told.1, changes }
+    }
+
+    /// As the Keeper does it after a panic.
+    #[allow(dead_code)]
+    pub fn restart(&mut self) {
+        self.running = None;
+        self.running = Some(self.job.start());
+    }
+
+    /// The store, once it is as `wanted`.
+    pub async fn until(&self, what: &str, wanted: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let mut board = self.board.clone();
+        let there = board.wait_for(|all| all.get(&self.name).is_some_and(|store| wanted(store)));
+        match tokio::time::timeout(LIMIT, there).await {
+            Ok(all) => all.get(&self.name).unwrap().clone(),
+            Err(_) => panic!("waited {LIMIT:?} in vain until {what}; the store holds {:?}", self.names()),
+        }
+    }
+
+    /// The store, once its objects have these names.
+    #[allow(dead_code)]
+    pub async fn until_named(&self, names: &[&str]) -> Arc<Snapshot> {
+        self.until(&format!("the objects are {names:?}"), |store| names_of(store) == names).await
+    }
+
+    /// The text of the first event that `wanted` gives one for.
+    #[allow(dead_code)]
+    pub async fn event(&mut self, what: &str, wanted: impl Fn(&Event) -> Option<String>) -> String {
+        let found = async {
+            loop {
+                let envelope = self.events.recv().await.unwrap();
+                if let Some(text) = wanted(&envelope.payload) {
+                    return text;
+                }
+            }
+        };
+        match tokio::time::timeout(LIMIT, found).await {
+            Ok(text) => text,
+            Err(_) => panic!("waited {LIMIT:?} in vain for {what}"),
+        }
+    }
+
+    #[allow(dead_code)]
+    pub async fn failure(&mut self) -> String {
+        let failed = |event: &Event| match event {
+            Event::WatchFailed { message, .. } => Some(message.clone()),
+            _ => None,
+        };
+        self.event("a failure of the watch", failed).await
+    }
+
+    #[allow(dead_code)]
+    pub async fn refusal(&mut self) -> String {
+        let refused = |event: &Event| match event {
+            Event::ManifestRefused { message, .. } => Some(message.clone()),
+            _ => None,
+        };
+        self.event("a refused manifest", refused).await
+    }
+
+    #[allow(dead_code)]
+    pub async fn change(&mut self) -> Changed {
+        tokio::time::timeout(LIMIT, self.changes.recv()).await.unwrap().unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.board.read().get(&self.name).map(|store| names_of(store)).unwrap_or_default()
+    }
+}
+
+pub fn names_of(store: &Snapshot) -> Vec<String> {
+    store.iter().map(|object| format!("{}/{}", object.reference.namespace, object.reference.name)).collect()
+}
