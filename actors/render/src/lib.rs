@@ -1,3 +1,22 @@
-//! render
+//! From a configuration's templates and watched objects to haproxy.cfg and its files.
+//!
+//! An engine prints marked text, the settling pass makes files of it in which every value is only a value.
+//! Rendering is pure: nothing here waits or does I/O except an on-demand store's own fetch; only [`actor`] knows
+//! actors.
+
+mod added;
+pub mod engine;
+pub mod functions;
+pub mod handlebars;
+mod keypath;
 pub mod marks;
+mod output;
+pub mod render;
+pub mod session;
 pub mod settle;
+mod suggest;
+pub mod value;
+pub mod watched;
+
+pub use engine::{Compiled, Engine, Limits, RenderInput, Templates, engine};
+pub use render::{Renderer, Rendering, render};

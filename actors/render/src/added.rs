@@ -1,0 +1,125 @@
+//! Files that templates added: merged over all templates, settled like any other, none of them twice.
+
+use crate::{
+    engine::AddedFile,
+    functions::path_of,
+    marks::{self, Marked},
+    settle::settle,
+};
+use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Text};
+use std::collections::{BTreeMap, btree_map::Entry};
+
+/// The files of `added`, given the files that have templates of their own.
+///
+/// # Errors
+/// Two different contents for one path, or a content that its kind of file cannot hold; each names the object.
+pub(crate) fn added_files(
+    added: Vec<AddedFile>,
+    own: &[BundleFile],
+    config: &ActiveConfig,
+) -> Result<Vec<BundleFile>, Vec<Diagnostic>> {
+    let mut by_key: BTreeMap<FileKey, AddedFile> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for file in added {
+        match by_key.entry(file.key.clone()) {
+            Entry::Vacant(free) => {
+                free.insert(file);
+            }
+            Entry::Occupied(first) if first.get().content == file.content => {}
+            Entry::Occupied(first) => problems.push(two_contents(first.get(), file)),
+        }
+    }
+    let mut files = Vec::with_capacity(by_key.len());
+    for file in by_key.into_values() {
+        match bundle_file(&file, config) {
+            Ok(made) if own.iter().any(|o| o.path == made.path) => problems.push(
+                Diagnostic::error("render", format!("{} has a template and is added by another", file.key))
+                    .of_object(file.object)
+                    .help("Give one of them another name"),
+            ),
+            Ok(made) => files.push(made),
+            Err(mut refused) => problems.append(&mut refused),
+        }
+    }
+    if problems.is_empty() { Ok(files) } else { Err(problems) }
+}
+
+fn bundle_file(file: &AddedFile, config: &ActiveConfig) -> Result<BundleFile, Vec<Diagnostic>> {
+    let path = path_of(config, &file.key).map_err(|e| vec![Diagnostic::error("render", e)])?;
+    Ok(BundleFile::new(file.key.clone(), &path, text_of(file)?))
+}
+
+/// The content as one printed value, so that it is settled, and refused, like any other.
+fn text_of(file: &AddedFile) -> Result<Text, Vec<Diagnostic>> {
+    let mut marked = Marked { templates: vec![file.key.name.clone()], ..Marked::default() };
+    let mut piece = format!("{}0:1;", marks::LINE);
+    if let Some(object) = &file.object {
+        marked.objects.push(object.clone());
+        piece.push_str(&format!("{}0;", marks::OWNER));
+    }
+    piece.push(marks::VALUE);
+    piece.push_str(&file.content);
+    piece.push(marks::END);
+    if file.object.is_some() {
+        piece.push(marks::UNOWN);
+    }
+    marked.pieces.push(piece.into());
+    settle(file.key.kind, &marked)
+}
+
+fn two_contents(first: &AddedFile, second: AddedFile) -> Diagnostic {
+    let by = first.object.as_ref().map_or_else(|| "another template".to_owned(), ToString::to_string);
+    Diagnostic::error("render", format!("{} was added with another content by {by}", second.key))
+        .of_object(second.object)
+        .help("Give one of them another name, for example with the namespace in it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{FileKind, ObjectRef};
+    use std::sync::Arc;
+
+    fn added(name: &str, content: &str, object: &str) -> AddedFile {
+        AddedFile {
+            key: FileKey::new(FileKind::Certificate, name),
+            content: content.into(),
+            object: Some(Arc::new(ObjectRef::new("ingresses", "default", object))),
+        }
+    }
+
+    fn config() -> ActiveConfig {
+        let spec = r#"{"credentialsSecretRef":{"name":"c"},"podSelector":{"matchLabels":{"a":"b"}}}"#;
+        ActiveConfig {
+            name: "c".into(),
+            namespace: "n".into(),
+            resource_generation: 1,
+            revision: 1,
+            spec: Arc::new(serde_json::from_str(spec).unwrap()),
+            layout: haptic_model::Layout::default(),
+            credentials: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_file_added_twice_alike_is_one_file_that_knows_its_object() {
+        let files = added_files(vec![added("a.pem", "x\n", "one"), added("a.pem", "x\n", "two")], &[], &config()).unwrap();
+        assert_eq!(files.len(), 1);
+        assert_eq!((&*files[0].path, files[0].text.to_string().as_str()), ("ssl/a.pem", "x\n"));
+        let origin = files[0].text.origin(1).unwrap();
+        assert_eq!(origin.object.unwrap().to_string(), "ingresses default/one");
+    }
+
+    #[test]
+    fn two_contents_for_one_file_are_refused_with_both_objects() {
+        let said = added_files(vec![added("a.pem", "x\n", "one"), added("a.pem", "y\n", "two")], &[], &config());
+        let said = said.unwrap_err()[0].to_string();
+        assert!(said.contains("default/one") && said.contains("default/two"), "{said}");
+    }
+
+    #[test]
+    fn what_a_certificate_cannot_hold_is_refused() {
+        let said = added_files(vec![added("a.pem", "x\u{7}\n", "one")], &[], &config()).unwrap_err();
+        assert!(said[0].to_string().contains("default/one"), "{}", said[0]);
+    }
+}

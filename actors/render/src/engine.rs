@@ -1,0 +1,204 @@
+//! What a template engine is to the rest of HAPTIC, so that another language can stand beside Handlebars.
+//!
+//! An engine prints *marked* text (see [`crate::marks`]); it never quotes anything for HAProxy, which is the
+//! settling pass's work.
+
+use crate::{marks::Marked, value::Value};
+use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, ObjectRef, Snapshots, store::Key};
+use std::{sync::Arc, time::Duration};
+
+/// Makes a configuration's templates ready to render.
+pub trait Engine: Send + Sync {
+    /// Compiles all templates.
+    ///
+    /// # Errors
+    /// Everything that is wrong in any of them, each with template, line and column.
+    fn compile(&self, templates: &Templates) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>>;
+}
+
+/// A configuration's templates, compiled.
+pub trait Compiled: Send + Sync + std::fmt::Debug {
+    /// The files there are templates for.
+    fn files(&self) -> Vec<FileKey>;
+
+    /// Renders one file.
+    ///
+    /// # Errors
+    /// The first failure, with template, line, column, and the object it happened for.
+    fn render(&self, file: &FileKey, input: &RenderInput<'_>, limits: &Limits) -> Result<RenderedFile, Diagnostic>;
+}
+
+/// What a template is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Printed into a file.
+    File(FileKey),
+    /// Included by others.
+    Snippet,
+}
+
+/// One template's text.
+#[derive(Clone, Debug)]
+pub struct Template {
+    /// `haproxyConfig`, or the name it has in the configuration.
+    pub name: Arc<str>,
+    /// The field of the configuration that holds it: `templateSnippets.backend.template`.
+    pub field: String,
+    /// What it is for.
+    pub role: Role,
+    /// Its text.
+    pub source: Arc<str>,
+}
+
+/// All templates of a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Templates {
+    /// In a fixed order: haproxyConfig, snippets, maps, files, certificates, crt-lists, each by name.
+    pub all: Vec<Template>,
+    /// Whether `{{{raw}}}` may print watched values.
+    pub allow_raw_values: bool,
+}
+
+/// What a render reads. The same input gives the same bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct RenderInput<'a> {
+    /// The configuration in force.
+    pub config: &'a ActiveConfig,
+    /// All stores.
+    pub snapshots: &'a Snapshots,
+    /// The top of every template: extraContext's keys, `extraContext`, `config`, `fleet`.
+    pub context: &'a Value,
+}
+
+/// What a render may use up.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Longest time for one file.
+    pub time: Duration,
+    /// Most bytes of one file, marks included.
+    pub output: usize,
+    /// Deepest nesting of partials.
+    pub depth: usize,
+}
+
+/// One rendered file, before settling.
+#[derive(Clone, Debug, Default)]
+pub struct RenderedFile {
+    /// Its marked text.
+    pub marked: Marked,
+    /// What it read.
+    pub reads: Reads,
+    /// What `warn` said.
+    pub warnings: Vec<Diagnostic>,
+    /// Objects that `register_error` refused.
+    pub refused: Vec<Diagnostic>,
+    /// Files that `add_file` added.
+    pub added: Vec<AddedFile>,
+}
+
+/// A file that a template made of what it read, beside those that have a template of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedFile {
+    /// Its kind and name.
+    pub key: FileKey,
+    /// Its content, all of it a value.
+    pub content: Arc<str>,
+    /// The object whose block added it.
+    pub object: Option<Arc<ObjectRef>>,
+}
+
+/// What a file's text depends on, beside the configuration and the fleet.
+#[derive(Clone, Debug, Default)]
+pub struct Reads {
+    /// Reads outside of all objects' blocks.
+    pub outside: Vec<Read>,
+    /// One entry for each piece that is an object's block.
+    pub blocks: Vec<BlockReads>,
+}
+
+/// What one object's block depends on.
+#[derive(Clone, Debug)]
+pub struct BlockReads {
+    /// The piece of the marked text it printed, if it printed anything.
+    pub piece: Option<usize>,
+    /// Whose block it is.
+    pub object: Arc<ObjectRef>,
+    /// That object's version.
+    pub version: u64,
+    /// What else it read.
+    pub reads: Vec<Read>,
+}
+
+/// One look into a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// Which store.
+    pub resource: Arc<str>,
+    /// Key or key prefix; empty for the whole store.
+    pub key: Key,
+    /// [`haptic_model::Snapshot::version_of`] that key.
+    pub version: u64,
+}
+
+impl Default for Limits {
+    /// 10 s, 64 MB, 32 partials deep.
+    fn default() -> Self {
+        Self { time: Duration::from_secs(10), output: 64 << 20, depth: 32 }
+    }
+}
+
+impl Templates {
+    /// The templates of `spec`.
+    #[must_use]
+    pub fn of(spec: &HAProxyTemplateConfigSpec) -> Self {
+        let mut all = Vec::new();
+        if let Some(config) = &spec.haproxy_config {
+            all.push(file("haproxyConfig", "haproxyConfig", FileKey::config(), &config.template));
+        }
+        for (name, snippet) in &spec.template_snippets {
+            all.push(Template {
+                name: name.as_str().into(),
+                field: format!("templateSnippets.{name}.template"),
+                role: Role::Snippet,
+                source: snippet.template.as_str().into(),
+            });
+        }
+        let maps = spec.maps.iter().map(|(n, t)| ("maps", FileKind::Map, n, &t.template));
+        let files = spec.files.iter().map(|(n, t)| ("files", FileKind::General, n, &t.template));
+        let certificates =
+            spec.ssl_certificates.iter().map(|(n, t)| ("sslCertificates", FileKind::Certificate, n, &t.template));
+        let crt_lists = spec.crt_lists.iter().map(|(n, t)| ("crtLists", FileKind::CrtList, n, &t.template));
+        all.extend(
+            maps.chain(files)
+                .chain(certificates)
+                .chain(crt_lists)
+                .map(|(field, kind, name, source)| file(name, &format!("{field}.{name}"), FileKey::new(kind, name), source)),
+        );
+        Self { all, allow_raw_values: spec.templating_settings.allow_raw_values }
+    }
+
+    /// The files that these templates print.
+    pub fn files(&self) -> impl Iterator<Item = &FileKey> {
+        self.all.iter().filter_map(|t| match &t.role {
+            Role::File(key) => Some(key),
+            Role::Snippet => None,
+        })
+    }
+}
+
+fn file(name: &str, field: &str, key: FileKey, source: &str) -> Template {
+    Template { name: name.into(), field: format!("{field}.template"), role: Role::File(key), source: source.into() }
+}
+
+/// The engine of that name in `templatingSettings.engine`.
+///
+/// # Errors
+/// When there is none.
+pub fn engine(name: &str) -> Result<Arc<dyn Engine>, Diagnostic> {
+    match name {
+        "handlebars" => Ok(Arc::new(crate::handlebars::HandlebarsEngine)),
+        other => Err(Diagnostic::error("template", format!("there is no template engine {other:?}"))
+            .at_field("templatingSettings.engine")
+            .help("The engine is \"handlebars\"")),
+    }
+}

@@ -1,0 +1,157 @@
+//! HAProxy's own language: arguments, log-formats, names, paths of files.
+
+use super::{Call, Function, Group, Kind::*, arg, function, many};
+use crate::{suggest::did_you_mean, value::Value};
+use haptic_model::{ActiveConfig, Digest, FileKey, FileKind, Transport};
+use std::path::Path;
+
+pub(super) static FUNCTIONS: &[Function] = &[
+    function(
+        "arg",
+        Group::Haproxy,
+        &[arg("text", Text)],
+        "An argument of a sample fetch or converter, quoted so that ( ) , in it are plain characters. Only where it is printed.",
+        (r#"{{arg "a,b"}} {{arg "it's"}}"#, r"'a,b' 'it'\''s'"),
+        // Inside '…' only ' is special (configuration manual, 2.2 "Quoting and escaping").
+        |call| Ok(format!("'{}'", call.text(0).replace('\'', r"'\''")).into()),
+    ),
+    function(
+        "lf",
+        Group::Haproxy,
+        &[arg("text", Text)],
+        "A plain text inside a log-format (set-header, lf-string, log-format …): % is doubled. Only where it is printed.",
+        (r#"{{lf "100%"}}"#, "100%%"),
+        |call| Ok(call.text(0).replace('%', "%%").into()),
+    ),
+    function(
+        "regex_quote",
+        Group::Haproxy,
+        &[arg("text", Text)],
+        "A text as a part of a regular expression that matches exactly it.",
+        (r#"{{regex_quote "/a.b(c)"}}"#, r"/a\.b\(c\)"),
+        |call| {
+            let special = |c| r"\.+*?()|[]{}^$".contains(c);
+            let quoted = |c: char| if special(c) { vec!['\\', c] } else { vec![c] };
+            Ok(call.text(0).chars().flat_map(quoted).collect::<String>().into())
+        },
+    ),
+    function(
+        "proxy_name",
+        Group::Haproxy,
+        &[many("part", Text)],
+        "A name for a backend or frontend made of parts. Parts that could be confused or hold other characters than HAProxy allows get a short digest, so different parts never give the same name.",
+        (r#"{{proxy_name "default" "shop" 80}} {{proxy_name "a_b" "c"}}"#, "default_shop_80 a_b_c-09b591e1"),
+        proxy_name,
+    ),
+    function(
+        "file_path",
+        Group::Haproxy,
+        &[arg("name", Text), arg("kind", Text)],
+        "The path of a file of this configuration as haproxy.cfg must name it; the kind is map, file, certificate or crt-list.",
+        (r#"{{file_path "host.map" "map"}}"#, "maps/host.map"),
+        file_path,
+    ),
+    function(
+        "add_file",
+        Group::Haproxy,
+        &[arg("kind", Text), arg("name", Text), many("content", Text)],
+        "Adds a file to the bundle and gives its path as haproxy.cfg must name it; the kind is certificate or file. Contents follow one another, each on lines of its own. For files whose number is not known beforehand, such as certificates from Secrets.",
+        (r#"{{add_file "certificate" "shop.pem" "CERTIFICATE" "KEY"}}"#, "ssl/shop.pem"),
+        add_file,
+    ),
+];
+
+/// The longest name that stays readable; HAProxy itself sets no limit below its line length.
+const LONGEST_NAME: usize = 200;
+
+fn proxy_name(call: &Call<'_>) -> Result<Value, String> {
+    let parts: Vec<_> = (0..call.rest(0).len()).map(|i| call.text(i)).collect();
+    let name = parts.join("_");
+    if name.is_empty() {
+        return Err("a name needs at least one character".into());
+    }
+    // Configuration manual, 4 "Proxies": letters, digits, '-', '_', '.' and ':'.
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+    let confusable = parts.len() > 1 && parts.iter().any(|p| p.contains('_') || p.is_empty());
+    if name.chars().all(allowed) && !confusable && name.len() <= LONGEST_NAME {
+        return Ok(name.into());
+    }
+    let digest = Digest::of(parts.join("\0").as_bytes()).to_string();
+    let safe: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).take(LONGEST_NAME).collect();
+    Ok(format!("{safe}-{}", digest.get(..8).unwrap_or_default()).into())
+}
+
+fn file_path(call: &Call<'_>) -> Result<Value, String> {
+    let config = call.session.input().config;
+    let (name, kind) = (call.text(0), call.text(1));
+    let spec = &config.spec;
+    let (kind, field, known): (_, _, Vec<&str>) = match &*kind {
+        "map" => (FileKind::Map, "maps", spec.maps.keys().map(String::as_str).collect()),
+        "file" => (FileKind::General, "files", spec.files.keys().map(String::as_str).collect()),
+        "certificate" => {
+            (FileKind::Certificate, "sslCertificates", spec.ssl_certificates.keys().map(String::as_str).collect())
+        }
+        "crt-list" => (FileKind::CrtList, "crtLists", spec.crt_lists.keys().map(String::as_str).collect()),
+        other => return Err(format!("{other:?} is no kind of file; there are map, file, certificate and crt-list")),
+    };
+    if !known.contains(&&*name) {
+        return Err(format!("{field} has no {name:?}{}", did_you_mean(&name, known.iter().copied())));
+    }
+    path_of(config, &FileKey::new(kind, &name)).map(Value::from)
+}
+
+fn add_file(call: &Call<'_>) -> Result<Value, String> {
+    let (kind, name) = (call.text(0), call.text(1));
+    let kind = match &*kind {
+        "certificate" => FileKind::Certificate,
+        "file" => FileKind::General,
+        other => return Err(format!("files of kind {other:?} cannot be added; certificate and file can")),
+    };
+    let key = FileKey::new(kind, &name);
+    check_name(&key)?;
+    let path = path_of(call.session.input().config, &key)?;
+    let mut content = String::new();
+    for index in 0..call.rest(2).len() {
+        content.push_str(&call.text(index + 2));
+        if !content.is_empty() && !content.ends_with('\n') {
+            content.push('\n');
+        }
+    }
+    call.session.add_file(key, content.into())?;
+    Ok(path.into())
+}
+
+/// What a file may be called: its name never leads out of its folder.
+///
+/// # Errors
+/// What is wrong with the name.
+pub fn check_name(key: &FileKey) -> Result<(), String> {
+    let name = &*key.name;
+    if key.kind == FileKind::Config {
+        return Ok(());
+    }
+    if name.is_empty() || name == "." || name.contains("..") || name.contains('/') || name.contains(char::is_control) {
+        return Err(format!("{name:?} cannot be the name of a file: it must have no '/', no \"..\" and no control characters"));
+    }
+    Ok(())
+}
+
+/// Where a file of `config` lies, as haproxy.cfg names it.
+///
+/// # Errors
+/// With the agent's transport, when `files.<name>.path` is not below the folder of `dataplane.configFile`.
+pub fn path_of(config: &ActiveConfig, key: &FileKey) -> Result<String, String> {
+    let own = match key.kind {
+        FileKind::General => config.spec.files.get(&*key.name).and_then(|f| f.path.as_deref()),
+        _ => None,
+    };
+    let Some(path) = own else { return Ok(config.layout.path(key.kind, &key.name)) };
+    if config.spec.dataplane.transport != Transport::Agent || !path.starts_with('/') {
+        return Ok(path.to_owned());
+    }
+    let root = Path::new(&config.spec.dataplane.config_file).parent().unwrap_or(Path::new("/"));
+    match Path::new(path).strip_prefix(root) {
+        Ok(relative) => Ok(relative.to_string_lossy().into_owned()),
+        Err(_) => Err(format!("files.{}.path {path:?} must be below {}", key.name, root.display())),
+    }
+}

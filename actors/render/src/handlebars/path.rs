@@ -1,0 +1,99 @@
+//! Paths to values: `ing.spec.rules`, `this`, `../name`, `@root.config`, `@index`, `labels.[app.kubernetes.io/name]`.
+
+use crate::keypath;
+use std::sync::Arc;
+
+/// Where a path begins and which keys it follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Path {
+    pub raw: Arc<str>,
+    pub start: Start,
+    pub keys: Vec<Arc<str>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// The first key is a block parameter, a variable, or a field of `this`.
+    Name,
+    /// `this`, or with `../` the `this` of a block further out.
+    This { up: usize },
+    /// `@root`: the top of the context.
+    Root,
+    /// `@index`, `@first`, `@last`, `@key`; with `@../` of a block further out. The first key is the name.
+    Local { up: usize },
+}
+
+impl Path {
+    pub fn parse(raw: &str) -> Self {
+        let mut rest = raw.trim();
+        let mut start = Start::Name;
+        if let Some(after) = rest.strip_prefix("./") {
+            (rest, start) = (after, Start::This { up: 0 });
+        }
+        if let Some(after) = strip_word(rest, "@root") {
+            (rest, start) = (after, Start::Root);
+        } else {
+            if let Some(after) = rest.strip_prefix('@') {
+                (rest, start) = (after, Start::Local { up: 0 });
+            }
+            while let Some(after) = rest.strip_prefix("../").or_else(|| rest.strip_prefix("...")) {
+                rest = after;
+                start = match start {
+                    Start::Local { up } => Start::Local { up: up + 1 },
+                    Start::This { up } => Start::This { up: up + 1 },
+                    _ => Start::This { up: 1 },
+                };
+            }
+            if start != Start::Root
+                && let Some(after) = strip_word(rest, "this")
+            {
+                rest = after;
+                if start == Start::Name {
+                    start = Start::This { up: 0 };
+                }
+            }
+        }
+        Self { raw: raw.trim().into(), start, keys: keypath::keys(rest) }
+    }
+}
+
+/// `rest` behind `word` and the separator that follows it, if it begins with that whole word.
+fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let after = text.strip_prefix(word)?;
+    match after.chars().next() {
+        None => Some(after),
+        Some('.' | '/') => after.get(1..),
+        Some(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(raw: &str) -> (Start, Vec<String>) {
+        let path = Path::parse(raw);
+        (path.start, path.keys.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn each_form_of_a_path_is_understood() {
+        let cases: [(&str, Start, &[&str]); 12] = [
+            ("a.b", Start::Name, &["a", "b"]),
+            ("a/b", Start::Name, &["a", "b"]),
+            ("this", Start::This { up: 0 }, &[]),
+            ("this.a", Start::This { up: 0 }, &["a"]),
+            ("./a", Start::This { up: 0 }, &["a"]),
+            ("thisish.a", Start::Name, &["thisish", "a"]),
+            ("../../a", Start::This { up: 2 }, &["a"]),
+            ("../this", Start::This { up: 1 }, &[]),
+            ("@root.config.x", Start::Root, &["config", "x"]),
+            ("@index", Start::Local { up: 0 }, &["index"]),
+            ("@../index", Start::Local { up: 1 }, &["index"]),
+            ("m.[a.b/c].['d.e'].0", Start::Name, &["m", "a.b/c", "d.e", "0"]),
+        ];
+        for (raw, start, keys) in cases {
+            assert_eq!(parsed(raw), (start, keys.iter().map(ToString::to_string).collect()), "{raw}");
+        }
+    }
+}

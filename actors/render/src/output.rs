@@ -1,0 +1,226 @@
+//! The marked text as it grows: pieces, marks, indentation, and the limits of one render.
+
+use crate::{
+    engine::Limits,
+    marks::{self, Marked},
+};
+use haptic_model::ObjectRef;
+use std::{
+    fmt::Write as _,
+    sync::Arc,
+    time::Instant,
+};
+
+/// One line, or part of one, of a template's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// The characters, at most one newline, at the end.
+    pub text: Box<str>,
+    pub place: Place,
+}
+
+/// A template, by number, and a line of it, from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub template: u16,
+    pub line: u32,
+}
+
+/// Collects one file.
+pub(crate) struct Output<'l> {
+    pieces: Vec<Arc<str>>,
+    piece: String,
+    /// Bytes in `pieces`.
+    finished: usize,
+    limits: &'l Limits,
+    started: Instant,
+    ticks: u32,
+    at_line_start: bool,
+    /// The LINE mark in force in this piece.
+    announced: Option<Place>,
+    indent: String,
+    objects: Vec<Arc<ObjectRef>>,
+    owners: usize,
+}
+
+impl<'l> Output<'l> {
+    pub fn new(limits: &'l Limits) -> Self {
+        Self {
+            pieces: Vec::new(),
+            piece: String::with_capacity(16 << 10),
+            finished: 0,
+            limits,
+            started: Instant::now(),
+            ticks: 0,
+            at_line_start: true,
+            announced: None,
+            indent: String::new(),
+            objects: Vec::new(),
+            owners: 0,
+        }
+    }
+
+    /// Template text.
+    pub fn text(&mut self, segment: &Segment) {
+        if self.at_line_start {
+            if &*segment.text != "\n" && !self.indent.is_empty() {
+                self.announce(segment.place);
+                self.piece.push_str(&self.indent);
+            } else {
+                self.announce(segment.place);
+            }
+        }
+        self.piece.push_str(&segment.text);
+        self.at_line_start = segment.text.ends_with('\n');
+        if self.at_line_start && let Some(place) = &mut self.announced {
+            // Whoever reads marks counts lines of template text.
+            place.line += 1;
+        }
+    }
+
+    /// Trusted text that counts as template text of one line.
+    pub fn raw(&mut self, text: &str, place: Place) {
+        for line in text.split_inclusive('\n') {
+            self.text(&Segment { text: line.into(), place });
+        }
+    }
+
+    /// A printed value.
+    ///
+    /// # Errors
+    /// When it holds a mark.
+    pub fn value(&mut self, text: &str, frame: char, place: Place) -> Result<(), String> {
+        if let Some(c) = text.chars().find(|c| marks::is_mark(*c)) {
+            return Err(format!(
+                "the value holds U+{:04X}, a private-use character that no configuration needs; it is refused",
+                u32::from(c)
+            ));
+        }
+        self.announce(place);
+        if self.at_line_start {
+            self.piece.push_str(&self.indent);
+        }
+        self.piece.push(frame);
+        self.piece.push_str(text);
+        self.piece.push(marks::END);
+        self.at_line_start = text.ends_with('\n') || (text.is_empty() && self.at_line_start);
+        Ok(())
+    }
+
+    /// What follows is printed for `object`. An outermost object starts a piece of its own.
+    pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
+        if self.owners == 0 {
+            self.finish_piece();
+        }
+        self.owners += 1;
+        let index = match self.objects.last() {
+            Some(last) if Arc::ptr_eq(last, object) => self.objects.len() - 1,
+            _ => {
+                self.objects.push(object.clone());
+                self.objects.len() - 1
+            }
+        };
+        // Writing to a String cannot fail.
+        _ = write!(self.piece, "{}{index};", marks::OWNER);
+    }
+
+    /// The object's block is over; the number of its piece, if it was an outermost one and printed anything.
+    pub fn end_object(&mut self) -> Option<usize> {
+        self.piece.push(marks::UNOWN);
+        self.owners = self.owners.saturating_sub(1);
+        if self.owners > 0 {
+            return None;
+        }
+        if is_only_marks(&self.piece) {
+            self.piece.clear();
+            self.announced = None;
+            return None;
+        }
+        self.finish_piece();
+        self.pieces.len().checked_sub(1)
+    }
+
+    /// Lines from now on are indented by `more`; what to give back to [`Self::dedent`].
+    pub fn indent(&mut self, more: &str) -> usize {
+        let before = self.indent.len();
+        self.indent.push_str(more);
+        before
+    }
+
+    /// Ends an indentation. What was indented ends at a line's end.
+    pub fn dedent(&mut self, before: usize, ends_line: bool) {
+        self.indent.truncate(before);
+        if ends_line && !self.at_line_start {
+            self.piece.push('\n');
+            self.at_line_start = true;
+        }
+    }
+
+
+    /// Checks the limits; cheap enough for every step.
+    ///
+    /// # Errors
+    /// Which limit was passed, and what to do.
+    pub fn tick(&mut self) -> Result<(), (String, &'static str)> {
+        let bytes = self.finished + self.piece.len();
+        if bytes > self.limits.output {
+            return Err((
+                format!("the output is longer than {} bytes", self.limits.output),
+                "Look for a loop that prints too much",
+            ));
+        }
+        self.ticks = self.ticks.wrapping_add(1);
+        if self.ticks.is_multiple_of(64) && self.started.elapsed() > self.limits.time {
+            return Err((
+                format!("the render takes longer than {:?}", self.limits.time),
+                "Look for a loop in a loop over all objects; `fetch` finds objects by key at once",
+            ));
+        }
+        Ok(())
+    }
+
+    pub fn finish(mut self, templates: Vec<Arc<str>>) -> Marked {
+        self.finish_piece();
+        Marked { pieces: self.pieces, templates, objects: self.objects }
+    }
+
+    fn finish_piece(&mut self) {
+        if !self.piece.is_empty() {
+            self.finished += self.piece.len();
+            self.pieces.push(self.piece.as_str().into());
+            self.piece.clear();
+        }
+        self.announced = None;
+    }
+
+    fn announce(&mut self, place: Place) {
+        if self.announced != Some(place) {
+            self.announced = Some(place);
+            self.piece.push(marks::LINE);
+            push_number(&mut self.piece, u32::from(place.template));
+            self.piece.push(':');
+            push_number(&mut self.piece, place.line);
+            self.piece.push(';');
+        }
+    }
+}
+
+/// `write!` costs a third of a render here.
+fn push_number(to: &mut String, number: u32) {
+    if number >= 10 {
+        push_number(to, number / 10);
+    }
+    to.push(char::from(b'0' + u8::try_from(number % 10).unwrap_or(0)));
+}
+
+fn is_only_marks(piece: &str) -> bool {
+    let mut in_mark = false;
+    piece.chars().all(|c| {
+        if in_mark {
+            in_mark = c != ';';
+            return true;
+        }
+        in_mark = c == marks::OWNER || c == marks::LINE;
+        in_mark || c == marks::UNOWN
+    })
+}

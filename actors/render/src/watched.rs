@@ -1,0 +1,64 @@
+//! A watched object in a template: a handle that is parsed from its bytes when something reads it.
+
+use crate::value::Value;
+use haptic_model::{Object, ObjectRef, Snapshot};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+/// A watched object, parsed at most once in the life of this handle.
+pub struct Watched {
+    object: Arc<Object>,
+    store: Arc<Snapshot>,
+    read: OnceLock<Value>,
+}
+
+impl Watched {
+    /// A handle to `object` of `store`, not read yet.
+    #[must_use]
+    pub fn new(object: Arc<Object>, store: Arc<Snapshot>) -> Self {
+        Self { object, store, read: OnceLock::new() }
+    }
+
+    /// Another handle, not read yet: whoever walks many objects takes these, so that a list never holds them all
+    /// parsed.
+    #[must_use]
+    pub fn fresh(&self) -> Arc<Self> {
+        Arc::new(Self::new(self.object.clone(), self.store.clone()))
+    }
+
+    /// Who it is.
+    #[must_use]
+    pub fn reference(&self) -> &Arc<ObjectRef> {
+        &self.object.reference
+    }
+
+    /// Its version in its store.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.object.version
+    }
+
+    /// Its fields.
+    ///
+    /// # Errors
+    /// When an on-demand store cannot fetch it, or it is gone meanwhile: a sentence that names it.
+    pub fn read(&self) -> Result<&Value, String> {
+        if let Some(value) = self.read.get() {
+            return Ok(value);
+        }
+        let object = self.store.load(&self.object)?.ok_or_else(|| {
+            format!("{} was deleted while it was being read; the next render leaves it out", self.reference())
+        })?;
+        let value = serde_json::from_slice(&object.json)
+            .map_err(|e| format!("{} is not JSON: {e}", self.reference()))?;
+        Ok(self.read.get_or_init(|| value))
+    }
+}
+
+impl fmt::Debug for Watched {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Watched").field(&self.object.reference).finish()
+    }
+}

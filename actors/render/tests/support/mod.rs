@@ -1,0 +1,154 @@
+//! Configurations and stores for tests, in a few words.
+#![allow(dead_code)]
+
+use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Layout, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_render::{Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, render};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, sync::Arc};
+
+pub struct Setup {
+    pub spec: Value,
+    pub stores: BTreeMap<Arc<str>, Snapshot>,
+    pub limits: Limits,
+}
+
+impl Setup {
+    /// A configuration whose haproxy.cfg is `template`.
+    pub fn new(template: &str) -> Self {
+        let spec = json!({
+            "credentialsSecretRef": {"name": "credentials"},
+            "podSelector": {"matchLabels": {"app": "haproxy"}},
+            "haproxyConfig": {"template": template},
+            "watchedResources": {
+                "ingresses": {"apiVersion": "networking.k8s.io/v1", "resources": "ingresses"},
+                "endpoints": {
+                    "apiVersion": "discovery.k8s.io/v1", "resources": "endpointslices",
+                    "indexBy": ["metadata.namespace", "metadata.labels['kubernetes.io/service-name']"],
+                },
+                "secrets": {"apiVersion": "v1", "resources": "secrets"},
+            },
+        });
+        let stores = ["ingresses", "endpoints", "secrets"].map(|name| (name.into(), Snapshot::full()));
+        Self { spec, stores: stores.into(), limits: Limits::default() }
+    }
+
+    pub fn with(mut self, pointer: &str, value: Value) -> Self {
+        let mut here = &mut self.spec;
+        for key in pointer.split('/') {
+            here = &mut here[key];
+        }
+        *here = value;
+        self
+    }
+
+    pub fn snippet(self, name: &str, template: &str) -> Self {
+        self.with(&format!("templateSnippets/{name}/template"), json!(template))
+    }
+
+    pub fn map(self, name: &str, template: &str) -> Self {
+        self.with(&format!("maps/{name}/template"), json!(template))
+    }
+
+    pub fn extra(self, extra: Value) -> Self {
+        self.with("templatingSettings/extraContext", extra)
+    }
+
+    pub fn object(mut self, resource: &str, namespace: &str, name: &str, key: &[&str], object: Value) -> Self {
+        let object = Object {
+            reference: Arc::new(ObjectRef::new(resource, namespace, name)),
+            version: 0,
+            json: serde_json::to_vec(&object).unwrap().into(),
+        };
+        let key = key.iter().map(|k| Arc::from(*k)).collect();
+        self.stores.get_mut(resource).expect("a store of that name").apply(object, key);
+        self
+    }
+
+    /// An Ingress of one host; each path leads to a service of its name.
+    pub fn ingress(self, namespace: &str, name: &str, host: &str, paths: &[(&str, &str)]) -> Self {
+        let paths: Vec<Value> = paths
+            .iter()
+            .map(|(path, service)| json!({"path": path, "pathType": "Prefix", "backend": {"service": {"name": service, "port": {"number": 80}}}}))
+            .collect();
+        let object = json!({
+            "metadata": {"namespace": namespace, "name": name, "annotations": {"haproxy.org/note": "x"}},
+            "spec": {"rules": [{"host": host, "http": {"paths": paths}}]},
+        });
+        self.object("ingresses", namespace, name, &[namespace, name], object)
+    }
+
+    pub fn endpoints(self, namespace: &str, service: &str, number: u32, addresses: &[&str]) -> Self {
+        let endpoints: Vec<Value> = addresses.iter().map(|a| json!({"addresses": [a]})).collect();
+        let name = format!("{service}-{number}");
+        let object = json!({"metadata": {"namespace": namespace, "name": name}, "endpoints": endpoints, "ports": [{"port": 8080}]});
+        self.object("endpoints", namespace, &name, &[namespace, service], object)
+    }
+
+    pub fn config(&self) -> ActiveConfig {
+        ActiveConfig {
+            name: "test".into(),
+            namespace: "default".into(),
+            resource_generation: 1,
+            revision: 1,
+            spec: Arc::new(serde_json::from_value(self.spec.clone()).expect("a valid spec")),
+            layout: Layout::default(),
+            credentials: vec![],
+        }
+    }
+
+    pub fn snapshots(&self) -> Snapshots {
+        Snapshots::new(self.stores.iter().map(|(n, s)| (n.clone(), Arc::new(s.clone()))).collect())
+    }
+
+    pub fn compile(&self) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
+        HandlebarsEngine.compile(&Templates::of(&self.config().spec))
+    }
+
+    pub fn bundle(&self) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
+        render(&*self.compile()?, &self.config(), &self.snapshots(), &Fleet::default(), &self.limits)
+    }
+
+    /// haproxy.cfg.
+    pub fn cfg(&self) -> String {
+        self.bundle().map(|(b, _)| b.config.text.to_string()).unwrap_or_else(|e| panic!("{}", all(&e)))
+    }
+
+    /// Every error of compiling or rendering, one a line.
+    pub fn errors(&self) -> String {
+        self.bundle().map(|(b, _)| panic!("it rendered: {}", b.config.text)).unwrap_or_else(|e| all(&e))
+    }
+
+    /// What the engine printed for haproxy.cfg, before settling.
+    pub fn rendered(&self) -> haptic_render::engine::RenderedFile {
+        let compiled = self.compile().unwrap_or_else(|e| panic!("{}", all(&e)));
+        let (config, snapshots) = (self.config(), self.snapshots());
+        let context = haptic_render::render::context(&config, &Fleet::default()).unwrap();
+        let input = RenderInput { config: &config, snapshots: &snapshots, context: &context };
+        compiled.render(&FileKey::config(), &input, &self.limits).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// The same without marks: what it would be without the settling pass.
+    pub fn unmarked(&self) -> String {
+        let pieces: String = self.rendered().marked.pieces.iter().map(|p| &**p).collect();
+        without_marks(&pieces)
+    }
+}
+
+pub fn all(diagnostics: &[Diagnostic]) -> String {
+    diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+pub fn without_marks(text: &str) -> String {
+    let mut out = String::new();
+    let mut in_mark = false;
+    for c in text.chars() {
+        match c {
+            ';' if in_mark => in_mark = false,
+            _ if in_mark => {}
+            marks::LINE | marks::OWNER => in_mark = true,
+            c if marks::is_mark(c) => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
