@@ -94,8 +94,7 @@ impl Compiled for Program {
         let mut evaluator = Evaluator::new(self, Session::new(*input), Output::new(limits), limits);
         evaluator.run(block).map_err(|failure| failure.into_diagnostic(&self.names))?;
         let (session, output) = evaluator.into_parts();
-        let (reads, warnings, refused) = session.finish();
-        Ok(RenderedFile { marked: output.finish(self.names.clone()), reads, warnings, refused })
+        Ok(session.finish(output.finish(self.names.clone())))
     }
 }
 
