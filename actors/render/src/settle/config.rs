@@ -104,10 +104,21 @@ impl Words {
     }
 
     fn template(&mut self, text: &str, line: &[Span<'_>], refusals: &mut Refusals<'_>) {
-        for byte in text.bytes() {
+        let mut rest = text.as_bytes();
+        while let Some((&byte, after)) = rest.split_first() {
             if self.quote == Quote::Comment {
                 return;
             }
+            if self.escape == Escape::None && self.environment == Environment::None {
+                let ordinary = rest.iter().take_while(|b| is_ordinary(**b)).count();
+                if let Some((run, after)) = rest.split_at_checked(ordinary).filter(|(run, _)| !run.is_empty())
+                {
+                    self.content.extend_from_slice(run);
+                    (self.word.begun, rest) = (true, after);
+                    continue;
+                }
+            }
+            rest = after;
             if matches!(byte, b'\n' | b'\r') {
                 // Nothing after a carriage return is read.
                 self.end_word(line, refusals);
@@ -298,6 +309,10 @@ impl Words {
 
     /// Writes a value so that HAProxy reads exactly its bytes.
     fn write(&self, text: &str, out: &mut String) {
+        if text.bytes().all(is_ordinary) {
+            out.push_str(text);
+            return;
+        }
         let special: fn(u8) -> bool = match self.quote {
             Quote::Bare => |b| matches!(b, b' ' | b'"' | b'\'' | b'#' | b'\\'),
             Quote::Weak => |b| matches!(b, b'"' | b'\\' | b'$'),
@@ -316,6 +331,11 @@ impl Words {
         }
         out.push_str(text.get(written..).unwrap_or_default());
     }
+}
+
+/// Whether a byte is only itself, whatever quotes it stands in. As in HAProxy, most are known by one comparison.
+fn is_ordinary(byte: u8) -> bool {
+    byte > b'\'' && byte != b'\\'
 }
 
 fn fits_argument(value: &Value<'_>, quoted: bool) -> Result<(), Refusal> {

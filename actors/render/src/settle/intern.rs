@@ -4,7 +4,7 @@ use crate::marks::Marked;
 use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
 use std::{
     collections::HashSet,
-    hash::{Hash, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
 };
 
 /// Settles the generations of one file and remembers the last one's fragments, so that unchanged ones are the
@@ -28,9 +28,9 @@ impl Settler {
     }
 
     fn known(&self, fragment: &Fragment, now: &mut HashSet<Known>) -> Fragment {
-        let key = Known(fragment.clone());
+        let key = Known::new(fragment.clone());
         let kept = now.get(&key).or_else(|| self.last.get(&key)).cloned().unwrap_or(key);
-        let fragment = kept.0.clone();
+        let fragment = kept.fragment.clone();
         now.insert(kept);
         fragment
     }
@@ -38,11 +38,27 @@ impl Settler {
 
 /// A fragment that equals another by text and provenance.
 #[derive(Clone, Debug)]
-struct Known(Fragment);
+struct Known {
+    fragment: Fragment,
+    /// Computed once: texts are long, and looked up in several sets.
+    hash: u64,
+}
+
+impl Known {
+    fn new(fragment: Fragment) -> Self {
+        let mut state = DefaultHasher::new();
+        let blame = fragment.blame();
+        fragment.as_str().hash(&mut state);
+        blame.objects.hash(&mut state);
+        blame.lines.first().map(|l| (l.template, l.object, l.line)).hash(&mut state);
+        Self { hash: state.finish(), fragment }
+    }
+}
 
 impl PartialEq for Known {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_str() == other.0.as_str() && self.0.blame() == other.0.blame()
+        let (a, b) = (&self.fragment, &other.fragment);
+        self.hash == other.hash && a.as_str() == b.as_str() && a.blame() == b.blame()
     }
 }
 
@@ -50,9 +66,6 @@ impl Eq for Known {}
 
 impl Hash for Known {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.as_str().hash(state);
-        let blame = self.0.blame();
-        blame.objects.hash(state);
-        blame.lines.first().map(|l| (l.template, l.object, l.line)).hash(state);
+        state.write_u64(self.hash);
     }
 }

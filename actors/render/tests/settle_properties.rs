@@ -1,0 +1,263 @@
+//! Whatever a value is and wherever it stands: it is refused, or HAProxy reads exactly its bytes there and the same
+//! lines and words around it as with a harmless value. Judged by a tokenizer that shares nothing with the pass.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use haptic_model::FileKind;
+use haptic_render::{
+    marks::{self, Marked},
+    settle::settle,
+};
+use proptest::prelude::*;
+
+/// A line as HAProxy's `parse_line` splits it, or how it refuses it.
+fn words(line: &str) -> Result<Vec<String>, &'static str> {
+    let input: Vec<char> = line.chars().collect();
+    let (mut words, mut word, mut at) = (Vec::new(), None::<String>, 0);
+    let (mut weak, mut strong) = (false, false);
+    let peek = |at: usize| input.get(at).copied().unwrap_or('\n');
+    loop {
+        let c = peek(at);
+        at += 1;
+        match c {
+            '\n' | '\r' if weak || strong => return Err("unmatched quote"),
+            '\n' | '\r' => break,
+            '#' if !weak && !strong => break,
+            '"' if !strong => (weak, word) = (!weak, Some(word.unwrap_or_default())),
+            '\'' if !weak => (strong, word) = (!strong, Some(word.unwrap_or_default())),
+            '\\' if !strong => {
+                let escaped = peek(at);
+                let out = match escaped {
+                    ' ' | '\\' | '#' | '\'' | '"' => escaped,
+                    '$' if weak => '$',
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    'x' => {
+                        let hex = |c: char| c.to_digit(16).ok_or("bad hex");
+                        let code = hex(peek(at + 1))? * 16 + hex(peek(at + 2))?;
+                        at += 2;
+                        char::from_u32(code).unwrap_or('?')
+                    }
+                    _ => {
+                        word.get_or_insert_default().push('\\');
+                        continue;
+                    }
+                };
+                at += 1;
+                word.get_or_insert_default().push(out);
+            }
+            ' ' | '\t' | '\u{B}' | '\u{C}' if !weak && !strong => words.extend(word.take()),
+            '$' if weak => {
+                let braces = peek(at) == '{';
+                at += usize::from(braces);
+                let mut name = String::new();
+                while peek(at).is_ascii_alphanumeric() || matches!(peek(at), '_' | '.') {
+                    name.push(peek(at));
+                    at += 1;
+                }
+                if name.is_empty() {
+                    return Err("bad variable");
+                }
+                while braces && peek(at) != '}' {
+                    if at >= input.len() {
+                        return Err("unmatched brace");
+                    }
+                    name.push(peek(at));
+                    at += 1;
+                }
+                at += usize::from(braces);
+                word.get_or_insert_default().push_str(&format!("<{name}>"));
+            }
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+/// Text between values, and how values are printed: `T` plain, `A` by `arg`, `L` by `lf`.
+fn marked(pieces: &[String], printed: &[char], values: &[String]) -> Marked {
+    let mut text = String::new();
+    for (index, piece) in pieces.iter().enumerate() {
+        text.push_str(piece);
+        if let (Some(kind), Some(value)) = (printed.get(index), values.get(index)) {
+            let mark =
+                [('A', marks::ARGUMENT), ('L', marks::LOG_FORMAT)].into_iter().find(|(k, _)| k == kind);
+            text.push(mark.map_or(marks::VALUE, |(_, mark)| mark));
+            text.push_str(value);
+            text.push(marks::END);
+        }
+    }
+    text.push('\n');
+    Marked { pieces: vec![text.into()], ..Marked::default() }
+}
+
+fn placeholders(count: usize) -> Vec<String> {
+    (0..count).map(|i| format!("z{i}z")).collect()
+}
+
+/// Values that meet HAProxy's special characters often.
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => proptest::collection::vec(
+            prop_oneof![
+                4 => proptest::sample::select(vec![
+                    " ", "\"", "'", "\\", "#", "$", "{", "}", "!", "|", "%", "[", "]", "(", ")", ",", "-", "x", "n",
+                    "0", "or", "if", "unless", "${A}", "\\\"", "\n", "\t", "\r", "\0", "é", "\u{a0}", "\u{85}",
+                ]).prop_map(str::to_owned),
+                1 => ".{0,3}".prop_map(|s| s),
+            ],
+            0..5,
+        ).prop_map(|parts| parts.concat()),
+        1 => "[a-z0-9.-]{0,8}",
+    ]
+    .prop_map(|text| text.chars().filter(|c| !marks::is_mark(*c)).collect())
+}
+
+/// Template text that puts values into every state of the lexer.
+fn structure() -> impl Strategy<Value = String> {
+    proptest::collection::vec(
+        proptest::sample::select(vec![
+            " ",
+            " ",
+            " ",
+            "\"",
+            "'",
+            "\\",
+            "#",
+            "$",
+            "${",
+            "}",
+            "{ ",
+            " }",
+            "!",
+            "a",
+            "x",
+            "4",
+            "hdr(",
+            ")",
+            ",",
+            "%",
+            "%[",
+            "]",
+            " if ",
+            " or ",
+            " -- ",
+            "\t",
+            "\r",
+            "str",
+            " lf-string ",
+            " string ",
+        ]),
+        0..5,
+    )
+    .prop_map(|parts| parts.concat())
+}
+
+fn start() -> impl Strategy<Value = String> {
+    proptest::sample::select(vec![
+        "  description ",
+        "  server s ",
+        "  acl a path ",
+        "  http-request deny if { path ",
+        "  http-request set-header X ",
+        "  http-request return status 200 content-type text/plain string ",
+        "  http-request set-var(txn.x) ",
+        "  use_backend ",
+        "  unknown ",
+        "backend ",
+        ".if ",
+        "",
+        "  # ",
+    ])
+    .prop_map(str::to_owned)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2048, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_value_changes_the_words_around_it(
+        start in start(),
+        parts in proptest::collection::vec((structure(), proptest::sample::select(vec!['T', 'T', 'A', 'L']), value()), 1..4),
+        last in structure(),
+    ) {
+        let mut pieces: Vec<String> = parts.iter().map(|(piece, ..)| piece.clone()).collect();
+        pieces[0].insert_str(0, &start);
+        pieces.push(last);
+        let printed: Vec<char> = parts.iter().map(|(_, kind, _)| *kind).collect();
+        let values: Vec<String> = parts.into_iter().map(|(.., value)| value).collect();
+        let harmless = placeholders(values.len());
+        let Ok(hostile) = settle(FileKind::Config, &marked(&pieces, &printed, &values)) else { return Ok(()) };
+        let plain: String = pieces.iter().zip(harmless.iter().map(String::as_str).chain([""])).flat_map(|(p, v)| [p.as_str(), v]).collect();
+        let hostile = hostile.to_string();
+        prop_assert_eq!(hostile.matches('\n').count(), 1);
+        let expected = words(&plain).map(|words| {
+            let fill = |word: String| harmless.iter().zip(&values).fold(word, |w, (h, v)| w.replace(h, v));
+            words.into_iter().map(fill).collect::<Vec<_>>()
+        });
+        prop_assert_eq!(words(&hostile), expected, "{} -> {}", plain, hostile);
+    }
+
+    #[test]
+    fn a_map_line_keeps_its_key_and_value(key in value(), text in value(), lead in "[ \t]{0,2}", gap in "[ \t]{1,3}") {
+        let pieces = [lead, gap, String::new()];
+        if let Ok(line) = settle(FileKind::Map, &marked(&pieces, &['T', 'T'], &[key.clone(), text.clone()])) {
+            let line = line.to_string();
+            prop_assert!(!line.starts_with('#'));
+            let line = line.strip_suffix('\n').unwrap_or(&line).trim_start_matches([' ', '\t']);
+            let end = line.find([' ', '\t', '\r', '\n']).unwrap_or(line.len());
+            prop_assert_eq!(&line[..end], key);
+            prop_assert_eq!(line[end..].trim_matches([' ', '\t']), text);
+        } else {
+            let control = |s: &str| s.chars().any(|c| c.is_ascii_control());
+            prop_assert!(control(&key) || control(&text) || key.is_empty() || key.contains(' ') || key.starts_with('#') || text.trim_matches(' ') != text);
+        }
+    }
+
+    #[test]
+    fn a_crt_list_line_keeps_its_words(file in value(), filter in value()) {
+        let pieces = [String::new(), " [alpn h2] ".to_owned(), " *.x".to_owned()];
+        if let Ok(line) = settle(FileKind::CrtList, &marked(&pieces, &['T', 'T'], &[file.clone(), filter.clone()])) {
+            let line = line.to_string();
+            let words: Vec<&str> = line.split([' ', '\t', '\n', '\r', '\u{B}', '\u{C}', '[', ']']).filter(|w| !w.is_empty()).collect();
+            prop_assert_eq!(words, vec![file.as_str(), "alpn", "h2", filter.as_str(), "*.x"]);
+            prop_assert!(!line.starts_with('#') && !filter.starts_with('!'));
+        }
+    }
+
+    #[test]
+    fn any_text_with_any_marks_ends_without_a_panic(
+        pieces in proptest::collection::vec(
+            proptest::collection::vec(
+                prop_oneof![
+                    (0xE000u32..0xE010).prop_map(|c| char::from_u32(c).unwrap().to_string()),
+                    Just("0:1;".to_owned()), Just("0;".to_owned()), Just("\n".to_owned()), structure(), ".{0,2}",
+                ],
+                0..12,
+            ).prop_map(|parts| parts.concat()),
+            0..4,
+        ),
+    ) {
+        let marked = Marked {
+            pieces: pieces.into_iter().map(Into::into).collect(),
+            templates: vec!["t".into()],
+            objects: vec![std::sync::Arc::new(haptic_model::ObjectRef::new("r", "", "o"))],
+        };
+        for kind in [FileKind::Config, FileKind::Map, FileKind::CrtList, FileKind::Certificate, FileKind::General] {
+            if let Ok(text) = settle(kind, &marked) {
+                prop_assert!(!text.to_string().contains(marks::is_mark));
+                for fragment in text.fragments() {
+                    prop_assert_eq!(fragment.as_str().split_inclusive('\n').count(), fragment.blame().lines.len());
+                }
+            }
+        }
+    }
+}
