@@ -27,7 +27,7 @@ pub struct Snapshot {
     /// Objects with the key they are indexed under.
     objects: OrdMap<Name, Entry>,
     /// Members of each full key.
-    buckets: OrdMap<Key, OrdMap<Name, ()>>,
+    buckets: OrdMap<Key, Members>,
     /// Version of every key and key prefix that has members; what a recorded read compares.
     versions: OrdMap<Key, u64>,
     /// Grows with each change.
@@ -42,6 +42,14 @@ pub struct Snapshot {
 struct Entry {
     object: Arc<Object>,
     key: Key,
+}
+
+/// The objects of one full key. A key of its own is the usual case, and a whole map's node for each would be the
+/// larger part of a store's memory.
+#[derive(Clone, Debug)]
+enum Members {
+    One(Name),
+    Many(OrdMap<Name, ()>),
 }
 
 /// What one change did to a store.
@@ -88,7 +96,9 @@ impl Snapshot {
     pub fn apply(&mut self, mut object: Object, key: Key) -> Change {
         let name = name_of(&object.reference);
         let change = match self.objects.get(&name) {
-            Some(old) if old.key == key && self.same_content(&old.object, &object) => return Change::Unchanged,
+            Some(old) if old.key == key && self.same_content(&old.object, &object) => {
+                return Change::Unchanged;
+            }
             Some(old) => {
                 let old = old.key.clone();
                 self.leave(&name, &old);
@@ -98,7 +108,12 @@ impl Snapshot {
         };
         self.version += 1;
         object.version = self.version;
-        self.buckets.entry(key.clone()).or_default().insert(name.clone(), ());
+        match self.buckets.get_mut(&key) {
+            Some(members) => members.join(name.clone()),
+            None => {
+                self.buckets.insert(key.clone(), Members::One(name.clone()));
+            }
+        }
         self.touch(&key);
         self.objects.insert(name, Entry { object: Arc::new(object), key });
         change
@@ -165,7 +180,7 @@ impl Snapshot {
         self.buckets
             .range(start..)
             .take_while(move |(key, _)| key.starts_with(prefix))
-            .flat_map(|(_, members)| members.keys())
+            .flat_map(|(_, members)| members.names())
             .filter_map(|name| self.objects.get(name))
             .map(|e| &e.object)
     }
@@ -195,11 +210,8 @@ impl Snapshot {
     }
 
     fn leave(&mut self, name: &Name, key: &Key) {
-        if let Some(members) = self.buckets.get_mut(key) {
-            members.remove(name);
-            if members.is_empty() {
-                self.buckets.remove(key);
-            }
+        if self.buckets.get_mut(key).is_some_and(|members| members.lose(name)) {
+            self.buckets.remove(key);
         }
         self.touch(key);
     }
@@ -209,7 +221,8 @@ impl Snapshot {
         for length in 1..=key.len() {
             let Some(prefix) = key.get(..length) else { return };
             let start: Key = prefix.into();
-            let inhabited = self.buckets.range(start.clone()..).next().is_some_and(|(k, _)| k.starts_with(prefix));
+            let inhabited =
+                self.buckets.range(start.clone()..).next().is_some_and(|(k, _)| k.starts_with(prefix));
             if inhabited {
                 self.versions.insert(start, self.version);
             } else {
@@ -221,6 +234,37 @@ impl Snapshot {
     /// On-demand entries hold no JSON: any event means a change there.
     fn same_content(&self, old: &Object, new: &Object) -> bool {
         self.fetch.is_none() && old.json == new.json
+    }
+}
+
+impl Members {
+    fn names(&self) -> impl Iterator<Item = &Name> {
+        let (one, many) = match self {
+            Self::One(name) => (Some(name), None),
+            Self::Many(names) => (None, Some(names)),
+        };
+        one.into_iter().chain(many.into_iter().flat_map(OrdMap::keys))
+    }
+
+    fn join(&mut self, name: Name) {
+        match self {
+            Self::One(only) if *only == name => {}
+            Self::One(only) => *self = Self::Many([(only.clone(), ()), (name, ())].into_iter().collect()),
+            Self::Many(names) => {
+                names.insert(name, ());
+            }
+        }
+    }
+
+    /// Whether nobody is left.
+    fn lose(&mut self, name: &Name) -> bool {
+        match self {
+            Self::One(only) => only == name,
+            Self::Many(names) => {
+                names.remove(name);
+                names.is_empty()
+            }
+        }
     }
 }
 
