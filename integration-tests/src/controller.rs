@@ -49,6 +49,12 @@ impl Controller {
         .await
     }
 
+    /// The number of its process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
     /// Waits until its log contains `words`.
     ///
     /// # Errors

@@ -33,6 +33,12 @@ impl Process {
         Ok(Self { child, pid, log: log.to_owned() })
     }
 
+    /// Its number, for what the kernel tells of it.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
     /// What it printed so far.
     #[must_use]
     pub fn printed(&self) -> String {

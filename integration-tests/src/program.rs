@@ -51,8 +51,10 @@ pub fn haptic() -> Outcome<PathBuf> {
     let path = match std::env::var_os("HAPTIC_BIN") {
         Some(path) => PathBuf::from(path),
         None => {
-            let tests = std::env::current_exe()?;
-            tests.ancestors().nth(2).unwrap_or(&tests).join("haptic")
+            // Tests are in `deps`, one folder below the programs; the benchmark is beside them.
+            let this = std::env::current_exe()?;
+            let mut beside = this.ancestors().skip(1).take(2).map(|folder| folder.join("haptic"));
+            beside.find(|file| file.is_file()).unwrap_or_else(|| this.with_file_name("haptic"))
         }
     };
     if path.is_file() {

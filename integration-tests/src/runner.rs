@@ -156,7 +156,7 @@ fn log_files(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Ends the program on Ctrl-C or SIGTERM: as the first process of its namespace it would ignore them otherwise.
-async fn end_when_asked() {
+pub async fn end_when_asked() {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {

@@ -1,0 +1,152 @@
+//! The objects of a measurement: Ingresses with a host each, a Service and three endpoints for each of them.
+
+use integration_tests::manifest;
+use serde_json::{Value, json};
+use std::net::Ipv4Addr;
+
+/// Where every endpoint listens. Not a port that a controller or HAProxy takes on an address of its own.
+pub const PORT: u16 = 7070;
+/// Endpoints of each Service.
+const ENDPOINTS: usize = 3;
+/// Of the first endpoint; those before are the clusters', controllers' and HAProxys'.
+const FIRST: Ipv4Addr = Ipv4Addr::new(10, 99, 16, 0);
+
+/// Which objects there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Dataset {
+    /// How many Ingresses, each with its Service, from 0.
+    pub ingresses: usize,
+    /// How many Services more, which no Ingress names yet.
+    pub spare: usize,
+}
+
+/// One Service with what belongs to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Member {
+    number: usize,
+}
+
+/// One endpoint that moves.
+#[derive(Clone, Debug)]
+pub struct Move {
+    /// Whose endpoint.
+    pub member: Member,
+    /// The EndpointSlice afterwards.
+    pub slice: Value,
+    /// The address that was not there before.
+    pub address: Ipv4Addr,
+}
+
+impl Dataset {
+    /// Every object that there is at the beginning.
+    pub fn manifests(self) -> impl Iterator<Item = Value> {
+        let everyone = (0..self.ingresses + self.spare).map(|number| Member { number });
+        everyone.flat_map(move |member| {
+            let ingress = (member.number < self.ingresses).then(|| member.ingress());
+            [Some(member.service()), Some(member.slice()), ingress].into_iter().flatten()
+        })
+    }
+
+    /// The last Service that has an Ingress.
+    pub fn last(self) -> Member {
+        Member { number: self.ingresses.saturating_sub(1) }
+    }
+
+    /// The Services that no Ingress names.
+    pub fn spares(self) -> impl Iterator<Item = Member> {
+        (self.ingresses..self.ingresses + self.spare).map(|number| Member { number })
+    }
+
+    /// The `count`th change: one of three endpoints goes, another comes. Neighbours in time are far apart in the files.
+    pub fn change(self, count: usize) -> Move {
+        const STRIDE: usize = 7919;
+        let member = Member { number: count * STRIDE % self.ingresses.max(1) };
+        let address = address(ENDPOINTS * (self.ingresses + self.spare) + count);
+        let mut addresses = member.addresses();
+        if let Some(first) = addresses.first_mut() {
+            *first = address;
+        }
+        Move { member, slice: slice(&member.name(), &addresses), address }
+    }
+}
+
+impl Member {
+    /// The host of its Ingress.
+    pub fn host(self) -> String {
+        format!("host-{}.example", self.number)
+    }
+
+    /// Where its endpoints are at the beginning.
+    pub fn addresses(self) -> Vec<Ipv4Addr> {
+        (0..ENDPOINTS).map(|number| address(self.number * ENDPOINTS + number)).collect()
+    }
+
+    /// Its Ingress.
+    pub fn ingress(self) -> Value {
+        manifest::ingress(&self.name(), &self.host(), &self.name())
+    }
+
+    fn service(self) -> Value {
+        let mut service = manifest::service(&self.name());
+        // Without an address of its own: the API server takes minutes to give away 10,000.
+        service["spec"]["clusterIP"] = json!("None");
+        service
+    }
+
+    fn slice(self) -> Value {
+        slice(&self.name(), &self.addresses())
+    }
+
+    fn name(self) -> String {
+        format!("service-{}", self.number)
+    }
+}
+
+fn slice(service: &str, addresses: &[Ipv4Addr]) -> Value {
+    let mut slice = manifest::endpoints(service, addresses);
+    slice["ports"] = json!([{ "name": "http", "port": PORT, "protocol": "TCP" }]);
+    slice
+}
+
+fn address(number: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(FIRST.to_bits() + u32::try_from(number).unwrap_or(u32::MAX >> 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn kinds(dataset: Dataset, kind: &str) -> usize {
+        dataset.manifests().filter(|manifest| manifest["kind"] == kind).count()
+    }
+
+    #[test]
+    fn every_ingress_has_a_service_with_three_endpoints_of_its_own() {
+        let dataset = Dataset { ingresses: 10_000, spare: 20 };
+        assert_eq!(kinds(dataset, "Ingress"), 10_000);
+        assert_eq!((kinds(dataset, "Service"), kinds(dataset, "EndpointSlice")), (10_020, 10_020));
+        let slices = dataset.manifests().filter(|manifest| manifest["kind"] == "EndpointSlice");
+        let addresses: Vec<String> = slices
+            .flat_map(|slice| slice["endpoints"].as_array().cloned().unwrap())
+            .map(|endpoint| endpoint["addresses"][0].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(addresses.len(), 30_060);
+        assert_eq!(addresses.iter().collect::<HashSet<_>>().len(), addresses.len());
+        assert!(addresses.iter().all(|address| address.starts_with("10.99.")));
+    }
+
+    #[test]
+    fn a_change_brings_an_address_that_was_never_there() {
+        let dataset = Dataset { ingresses: 100, spare: 2 };
+        let mut known: HashSet<Ipv4Addr> =
+            (0..102).flat_map(|number| Member { number }.addresses()).collect();
+        for count in 0..200 {
+            let change = dataset.change(count);
+            assert!(known.insert(change.address), "{change:?}");
+            assert_eq!(change.slice["endpoints"].as_array().unwrap().len(), 3);
+            assert_eq!(change.slice["endpoints"][0]["addresses"][0], change.address.to_string());
+        }
+        assert!(known.iter().all(|address| address.octets()[..2] == [10, 99]));
+    }
+}

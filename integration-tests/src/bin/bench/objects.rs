@@ -1,0 +1,138 @@
+//! Where the watched objects are written: a folder of manifests, or an API server.
+
+use integration_tests::{Failure, Outcome};
+use kube::Client;
+use serde_json::Value;
+use std::{fs, path::PathBuf};
+use tokio::task::JoinSet;
+
+/// Requests to the API server at once, while the objects of the beginning are made.
+const AT_ONCE: usize = 16;
+
+/// A place for objects.
+#[derive(Clone)]
+pub enum Objects {
+    /// One file an object.
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// The namespace of all objects.
+        namespace: String,
+    },
+    /// An API server.
+    Cluster {
+        /// Its administrator.
+        client: Client,
+        /// The namespace of all objects.
+        namespace: String,
+    },
+}
+
+impl Objects {
+    /// Writes objects that are not there yet.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn create_all(&self, manifests: impl Iterator<Item = Value>) -> Outcome {
+        let mut writing = JoinSet::new();
+        for manifest in manifests {
+            if writing.len() >= AT_ONCE
+                && let Some(done) = writing.join_next().await
+            {
+                done??;
+            }
+            let objects = self.clone();
+            writing.spawn(async move { objects.create(&manifest).await });
+        }
+        while let Some(done) = writing.join_next().await {
+            done??;
+        }
+        Ok(())
+    }
+
+    /// Writes an object that is not there yet.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub async fn create(&self, manifest: &Value) -> Outcome {
+        match self {
+            Self::Folder { .. } => self.put_file(manifest),
+            Self::Cluster { client, namespace } => {
+                let request = http::Request::post(collection(manifest, namespace)?);
+                let request = request.header("content-type", "application/json");
+                client.request_text(request.body(manifest.to_string().into_bytes())?).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Changes an object: a file is replaced by renaming, an object of the API server is patched.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub async fn change(&self, manifest: &Value) -> Outcome {
+        match self {
+            Self::Folder { .. } => self.put_file(manifest),
+            Self::Cluster { client, namespace } => {
+                let path = format!("{}/{}", collection(manifest, namespace)?, name(manifest));
+                let request =
+                    http::Request::patch(path).header("content-type", "application/merge-patch+json");
+                client.request_text(request.body(manifest.to_string().into_bytes())?).await?;
+                Ok(())
+            }
+        }
+    }
+
+    fn put_file(&self, manifest: &Value) -> Outcome {
+        let Self::Folder { path, namespace } = self else { return Ok(()) };
+        let mut manifest = manifest.clone();
+        manifest["metadata"]["namespace"] = Value::from(namespace.as_str());
+        let file = format!("{}-{}.json", manifest["kind"].as_str().unwrap_or_default(), name(&manifest));
+        let unfinished = path.join(format!(".{file}"));
+        fs::write(&unfinished, manifest.to_string())?;
+        Ok(fs::rename(&unfinished, path.join(file))?)
+    }
+}
+
+fn name(manifest: &Value) -> &str {
+    manifest["metadata"]["name"].as_str().unwrap_or_default()
+}
+
+/// Where the API server has objects of this kind.
+fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
+    let (group, plural) = match manifest["kind"].as_str() {
+        Some("Service") => ("/api/v1", "services"),
+        Some("EndpointSlice") => ("/apis/discovery.k8s.io/v1", "endpointslices"),
+        Some("Ingress") => ("/apis/networking.k8s.io/v1", "ingresses"),
+        kind => return Err(Failure::new(format!("the measurement has no objects of kind {kind:?}"))),
+    };
+    Ok(format!("{group}/namespaces/{namespace}/{plural}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn a_changed_manifest_is_the_same_file_and_nothing_unfinished_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let objects = Objects::Folder { path: dir.path().into(), namespace: "here".into() };
+        let service = |port: u16| json!({ "kind": "Service", "metadata": { "name": "a" }, "port": port });
+        objects.create_all([service(1)].into_iter()).await.unwrap();
+        objects.change(&service(2)).await.unwrap();
+        let files: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(files, [dir.path().join("Service-a.json")]);
+        let read: Value = serde_json::from_str(&fs::read_to_string(&files[0]).unwrap()).unwrap();
+        assert_eq!((&read["port"], &read["metadata"]["namespace"]), (&json!(2), &json!("here")));
+    }
+
+    #[test]
+    fn objects_are_sent_where_the_api_server_has_their_kind() {
+        assert_eq!(
+            collection(&json!({ "kind": "EndpointSlice" }), "n").unwrap(),
+            "/apis/discovery.k8s.io/v1/namespaces/n/endpointslices"
+        );
+        assert!(collection(&json!({ "kind": "Secret" }), "n").is_err());
+    }
+}

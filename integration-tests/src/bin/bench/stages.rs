@@ -1,0 +1,224 @@
+//! Each stage alone, in this process, with the same objects and the same configuration.
+
+use crate::{dataset::Dataset, figures::Scope, progress::say, statistics::milliseconds};
+use haptic_deploy::planner::{RunningView, Verdict, plan};
+use haptic_haproxy::Document;
+use haptic_model::{
+    ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Snapshot, Snapshots,
+    secret::{Credentials, Sensitive},
+};
+use haptic_render::{
+    Compiled, Limits, RenderInput, Renderer, Templates, engine,
+    render::context,
+    settle::settle,
+};
+use haptic_validate::{folder, syntax};
+use haptic_watch::{ingest::Ingest, spec::WatchSpec};
+use integration_tests::{
+    Failure, Outcome,
+    configuration::Configuration,
+    ensure,
+    program::{self, HaproxySeries},
+};
+use serde_json::Value;
+use std::{
+    fs,
+    hint::black_box,
+    path::Path,
+    process::{Command, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Each stage is timed this often; the median counts.
+const ROUNDS: usize = 7;
+const VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
+const NAMESPACE: &str = "bench";
+
+/// Measures all stages with `dataset`.
+///
+/// # Errors
+/// The configuration is invalid, or a stage refuses what the one before made.
+pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
+    let config = active_config(dir)?;
+    let (taken, snapshots) = timed(|| stores(&config, dataset.manifests()));
+    into.add("store_ms", milliseconds(taken));
+    let snapshots = snapshots?;
+    let templates = Templates::of(&config.spec);
+    let engine = engine(&config.spec.templating_settings.engine).map_err(|problem| refused(&[problem]))?;
+    let compiled = engine.compile(&templates).map_err(|problems| refused(&problems))?;
+    let fleet = Fleet { versions: vec![VERSION], common: Some(Capabilities::of(VERSION)), ..Fleet::default() };
+
+    let bundle = render(&*compiled, &config, &snapshots, &fleet, into)?;
+    into.add("bundle_mb", megabytes(bundle.size()));
+    settle_alone(&*compiled, &config, &snapshots, &fleet, into)?;
+    check(&bundle, into)?;
+    let changed = Renderer::default()
+        .render(&*compiled, &config, &after_change(&config, &snapshots, dataset)?, &fleet, &Limits::default())
+        .map_err(|problems| refused(&problems))?
+        .bundle;
+    plan_change(&bundle, &changed, into)
+}
+
+fn render(
+    compiled: &dyn Compiled,
+    config: &ActiveConfig,
+    snapshots: &Snapshots,
+    fleet: &Fleet,
+    into: &mut Scope<'_>,
+) -> Outcome<Bundle> {
+    let mut renderer = Renderer::default();
+    let mut once = || renderer.render(compiled, config, snapshots, fleet, &Limits::default());
+    let (first, rendering) = timed(&mut once);
+    let rendering = rendering.map_err(|problems| refused(&problems))?;
+    into.add("first_render_ms", milliseconds(first));
+    into.add("render_ms", milliseconds(median(once)));
+    Ok(rendering.bundle)
+}
+
+/// The provenance pass, over all files one after another.
+fn settle_alone(
+    compiled: &dyn Compiled,
+    config: &ActiveConfig,
+    snapshots: &Snapshots,
+    fleet: &Fleet,
+    into: &mut Scope<'_>,
+) -> Outcome {
+    let context = context(config, fleet).map_err(Failure::new)?;
+    let input = RenderInput { config, snapshots, context: &context };
+    let render = |file| compiled.render(file, &input, &Limits::default()).map(|done| done.marked);
+    let files = compiled.files();
+    let (printing, marked) = timed(|| files.iter().map(render).collect::<Result<Vec<_>, _>>());
+    let marked = marked.map_err(|problem| refused(&[problem]))?;
+    into.add("print_ms", milliseconds(printing));
+    let all = || files.iter().zip(&marked).map(|(file, marked)| settle(file.kind, marked)).collect::<Vec<_>>();
+    into.add("settle_ms", milliseconds(median(all)));
+    Ok(())
+}
+
+fn check(bundle: &Bundle, into: &mut Scope<'_>) -> Outcome {
+    let text = bundle.config.text.to_string();
+    into.add("haproxy_cfg_mb", megabytes(text.len()));
+    into.add("parse_ms", milliseconds(median(|| Document::parse(&text))));
+    into.add("phase_1_ms", milliseconds(median(|| syntax::problems(bundle, &[VERSION]))));
+    let problems = syntax::problems(bundle, &[VERSION]);
+    ensure(problems.is_empty(), refused(&problems).sentence())?;
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let (taken, done) = timed(|| haproxy_check(bundle));
+        done?;
+        times.push(taken);
+    }
+    times.sort_unstable();
+    into.add("haproxy_check_ms", times.get(times.len() / 2).copied().map_or(0.0, milliseconds));
+    Ok(())
+}
+
+/// Phase 3 as the controller does it: the files in a folder of their own, then `haproxy -c`.
+fn haproxy_check(bundle: &Bundle) -> Outcome {
+    let folder = folder::lay_out(bundle)?;
+    let mut command = Command::new(program::haproxy(HaproxySeries::V3_4)?);
+    command.args(["-c", "-dr", "-f", folder::PREAMBLE, "-f", &bundle.config.path]).current_dir(folder.path());
+    let done = command.env_clear().stdin(Stdio::null()).output()?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    ensure(done.status.success(), said.lines().take(3).collect::<Vec<_>>().join("; "))
+}
+
+/// From a configuration that runs, parsed already, to the one with one endpoint moved.
+fn plan_change(before: &Bundle, after: &Bundle, into: &mut Scope<'_>) -> Outcome {
+    let capabilities = Capabilities::of(VERSION);
+    let running = RunningView::of(before.clone());
+    let planned = plan(&running, after, capabilities);
+    into.add("plan_ms", milliseconds(median(|| plan(&running, after, capabilities))));
+    let reloads = matches!(planned.verdict, Verdict::Reload { .. });
+    into.add("plan_reloads", if reloads { 1.0 } else { 0.0 });
+    let what = planned.verdict.reload_reason().unwrap_or_else(|| {
+        planned.verdict.operations().iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    });
+    say(&format!("the plan for one endpoint: {what}"));
+    Ok(())
+}
+
+fn active_config(dir: &Path) -> Outcome<ActiveConfig> {
+    fs::create_dir_all(dir)?;
+    let file = dir.join("config.yaml");
+    fs::write(&file, Configuration::demo(NAMESPACE)?.manifest.to_string())?;
+    let candidate = haptic_config::load_file(&file).map_err(|problems| refused(&problems))?;
+    Ok(ActiveConfig {
+        layout: Layout::of(&candidate.spec.dataplane).map_err(Failure::new)?,
+        name: candidate.name,
+        namespace: candidate.namespace,
+        resource_generation: 0,
+        revision: 1,
+        spec: candidate.spec,
+        credentials: vec![Credentials { username: String::new(), password: Sensitive::new(String::new()) }],
+    })
+}
+
+/// The stores that the watches would fill.
+fn stores(config: &ActiveConfig, manifests: impl Iterator<Item = Value>) -> Outcome<Snapshots> {
+    let mut stores = Vec::new();
+    for (name, spec) in WatchSpec::all(&config.spec) {
+        stores.push((name, Ingest::new(&spec)?, spec, Snapshot::full()));
+    }
+    for mut manifest in manifests {
+        manifest["metadata"]["namespace"] = Value::from(NAMESPACE);
+        let plural = plural(&manifest);
+        for (_, ingest, _, store) in stores.iter_mut().filter(|(_, _, spec, _)| spec.resource.resources == plural) {
+            take(store, ingest, manifest.clone())?;
+        }
+    }
+    let synced = stores.into_iter().map(|(name, _, _, mut store)| {
+        store.set_synced();
+        (name, Arc::new(store))
+    });
+    Ok(Snapshots::new(synced.collect()))
+}
+
+/// The stores after one endpoint moved.
+fn after_change(config: &ActiveConfig, before: &Snapshots, dataset: Dataset) -> Outcome<Snapshots> {
+    let mut slice = dataset.change(dataset.ingresses / 2).slice;
+    slice["metadata"]["namespace"] = Value::from(NAMESPACE);
+    let mut after = before.clone();
+    for (name, spec) in WatchSpec::all(&config.spec) {
+        if let Some(store) = before.get(&name).filter(|_| spec.resource.resources == plural(&slice)) {
+            let mut store = (**store).clone();
+            take(&mut store, &Ingest::new(&spec)?, slice.clone())?;
+            after = after.with(name, Arc::new(store));
+        }
+    }
+    Ok(after)
+}
+
+fn take(store: &mut Snapshot, ingest: &Ingest, manifest: Value) -> Outcome {
+    let taken = ingest.take(manifest).map_err(|malformed| Failure::new(malformed.message))?;
+    store.apply(taken.object, taken.key);
+    Ok(())
+}
+
+fn plural(manifest: &Value) -> String {
+    let kind = manifest["kind"].as_str().unwrap_or_default().to_lowercase();
+    if kind.ends_with('s') { kind + "es" } else { kind + "s" }
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let start = Instant::now();
+    let done = black_box(work());
+    (start.elapsed(), done)
+}
+
+fn median<T>(mut work: impl FnMut() -> T) -> Duration {
+    let mut times: Vec<Duration> = (0..ROUNDS).map(|_| timed(&mut work).0).collect();
+    times.sort_unstable();
+    times.get(ROUNDS / 2).copied().unwrap_or_default()
+}
+
+#[allow(clippy::cast_precision_loss, reason = "megabytes need no 53 bits")]
+fn megabytes(bytes: usize) -> f64 {
+    bytes as f64 / 1e6
+}
+
+fn refused(problems: &[Diagnostic]) -> Failure {
+    let first: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
+    Failure::new(first.join("\n"))
+}
