@@ -124,7 +124,9 @@ impl Scene {
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(20), found).await.expect("the event within 20 s")
+        tokio::time::timeout(Duration::from_secs(20), found)
+            .await
+            .unwrap_or_else(|_| panic!("no such event within 20 s: {:#?}", self.health.actors()))
     }
 
     async fn deployed_to(&mut self, pod: &str) {

@@ -128,7 +128,7 @@ impl Deployment {
             return Ok(Step::Settled(State::Standby));
         };
         let transport = self.transport(memory, &config)?;
-        if began >= self.next_check(memory) {
+        if memory.known.is_none() || began >= self.next_check(memory) {
             self.read_status(memory, &*transport).await?;
         }
         let leadership = *self.board.leadership.read();
@@ -400,18 +400,14 @@ impl Deployment {
         }
     }
 
-    /// When the pod must be asked how it is.
+    /// When a known pod must be asked again how it is.
     fn next_check(&self, memory: &Memory) -> Instant {
         let interval = match self.board.config.read().as_ref() {
             Some(config) => config.spec.dataplane.drift_prevention_interval.or(Duration::from_secs(60)),
             // Nothing can be asked without a configuration; its arrival ends the wait.
             None => Duration::from_secs(3600),
         };
-        match (&memory.known, self.board.config.read().is_some()) {
-            (Some(known), _) => known.at + interval,
-            (None, true) => Instant::now(),
-            (None, false) => Instant::now() + interval,
-        }
+        memory.known.as_ref().map_or_else(Instant::now, |known| known.at) + interval
     }
 
     fn reload_allowed_at(&self, memory: &Memory, config: &ActiveConfig) -> Option<Instant> {
