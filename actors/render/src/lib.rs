@@ -4,6 +4,7 @@
 //! Rendering is pure: nothing here waits or does I/O except an on-demand store's own fetch; only [`actor`] knows
 //! actors.
 
+pub mod actor;
 mod added;
 pub mod engine;
 pub mod functions;

@@ -1,4 +1,5 @@
 //! Whole bundles: the same input gives the same bytes, unchanged pieces stay the same memory.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! What is wrong with a template or its data, in words one can act on.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod support;
 

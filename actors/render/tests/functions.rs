@@ -1,4 +1,5 @@
 //! The function library: every example does what it says, and no name stands in a field's way.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod support;
 

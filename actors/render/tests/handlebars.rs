@@ -1,4 +1,5 @@
 //! The language: what prints, what is an error, how lines and white space come out.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod support;
 

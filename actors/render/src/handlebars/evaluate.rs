@@ -48,7 +48,7 @@ impl Failure {
         Box::new(Self { message, help: Some(help.into()), at: None, object: None })
     }
 
-    pub fn into_diagnostic(self: Box<Self>, names: &[Arc<str>]) -> Diagnostic {
+    pub fn into_diagnostic(self, names: &[Arc<str>]) -> Diagnostic {
         let mut diagnostic = Diagnostic::error("render", self.message).of_object(self.object);
         diagnostic.help = self.help;
         match self.at.and_then(|at| Some((at, names.get(usize::from(at.template))?))) {

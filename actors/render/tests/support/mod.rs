@@ -1,5 +1,6 @@
 //! Configurations and stores for tests, in a few words.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Layout, Object, ObjectRef, Snapshot, Snapshots};
 use haptic_render::{Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, render};

@@ -1,0 +1,127 @@
+//! The actor: what it puts on the board, whom it tells, and when it answers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use actix_rt::Arbiter;
+use haptic_model::{
+    ActiveConfig, Event, Fleet, Generation, Snapshots,
+    pipeline::{Cause, Reconcile, Rendered},
+};
+use haptic_render::{Limits, actor::{RenderActor, RenderOptions}};
+use haptic_runtime::{ActorSpec, CellReader, CellWriter, Envelope, Health, Keeper, Kept, Supervision, cell};
+use std::{sync::Arc, time::Instant};
+use support::Setup;
+use tokio::sync::mpsc::Receiver;
+
+struct Stage {
+    actor: Kept<RenderActor>,
+    config: CellWriter<Option<Arc<ActiveConfig>>>,
+    snapshots: CellWriter<Snapshots>,
+    rendered: CellReader<Option<Arc<Rendered>>>,
+    events: Receiver<Envelope<Event>>,
+    _fleet: CellWriter<Fleet>,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let (config, config_reader) = cell(None);
+        let (snapshots, snapshots_reader) = cell(Snapshots::default());
+        let (fleet, fleet_reader) = cell(Fleet::default());
+        let (rendered, rendered_reader) = cell(None);
+        let (outbox, events) = haptic_runtime::Events::channel(64);
+        let options = RenderOptions {
+            config: config_reader,
+            snapshots: snapshots_reader,
+            fleet: fleet_reader,
+            rendered: Arc::new(rendered),
+            events: outbox,
+            limits: Limits::default(),
+        };
+        let supervision = Supervision::new(Health::default());
+        let actor = Keeper::start(&Arbiter::current(), ActorSpec::named("render"), &supervision, move |seat| {
+            RenderActor::new(seat, options.clone())
+        });
+        Self { actor, config, snapshots, rendered: rendered_reader, events, _fleet: fleet }
+    }
+
+    /// Puts a world on the board under a revision of the configuration.
+    fn world(&self, setup: &Setup, revision: u64) {
+        self.config.publish(Some(Arc::new(ActiveConfig { revision, ..setup.config() })));
+        self.snapshots.publish(setup.snapshots());
+    }
+
+    async fn reconcile(&mut self, generation: u64) -> Vec<Event> {
+        let order = Reconcile { generation: Generation(generation), cause: Cause::default(), triggered: Instant::now() };
+        self.actor.post().send(Envelope::new(order, Generation(generation))).await.expect("the actor answers");
+        let mut told = Vec::new();
+        while let Ok(event) = self.events.try_recv() {
+            told.push((*event.payload).clone());
+        }
+        told
+    }
+
+    fn text(&self) -> Option<String> {
+        (*self.rendered.read()).as_ref().map(|r| r.bundle.config.text.to_string())
+    }
+}
+
+fn kinds(events: &[Event]) -> Vec<&str> {
+    events.iter().map(Event::kind).collect()
+}
+
+fn hosts(template: &str) -> Setup {
+    Setup::new(template).ingress("default", "shop", "shop.example", &[("/", "shop")])
+}
+
+#[actix::test]
+async fn a_reconcile_is_answered_when_its_bundle_is_on_the_board() {
+    let mut stage = Stage::new();
+    stage.world(&hosts("{{#each (list \"ingresses\") as |i|}}\n# {{i.metadata.name}}\n{{warn \"w\"}}\n{{/each}}\n"), 1);
+    let events = stage.reconcile(7).await;
+    assert_eq!(kinds(&events), ["Rendered", "Warned"]);
+    assert_eq!(stage.text().as_deref(), Some("# shop\n"));
+    let rendered = (*stage.rendered.read()).clone().unwrap();
+    assert_eq!(rendered.reconcile.generation, Generation(7));
+}
+
+#[actix::test]
+async fn a_failing_render_keeps_the_last_good_bundle_and_says_why() {
+    let mut stage = Stage::new();
+    stage.world(&hosts("good\n"), 1);
+    stage.reconcile(1).await;
+    stage.world(&hosts("{{nope}}\n"), 2);
+    let events = stage.reconcile(2).await;
+    assert_eq!(kinds(&events), ["RenderFailed"]);
+    let Event::RenderFailed { diagnostics, .. } = &events[0] else { panic!("{events:?}") };
+    assert!(support::all(diagnostics).contains("nope is missing"));
+    assert_eq!(stage.text().as_deref(), Some("good\n"));
+    stage.world(&hosts("{{#if}}\n"), 3);
+    assert_eq!(kinds(&stage.reconcile(3).await), ["RenderFailed"]);
+    stage.world(&hosts("better\n"), 4);
+    stage.reconcile(4).await;
+    assert_eq!(stage.text().as_deref(), Some("better\n"));
+}
+
+#[actix::test]
+async fn unchanged_fragments_are_the_same_memory_in_the_next_generation() {
+    let mut stage = Stage::new();
+    let setup = hosts("{{#each (list \"ingresses\") as |i|}}\n# {{i.metadata.name}}\n{{/each}}\n");
+    stage.world(&setup, 1);
+    stage.reconcile(1).await;
+    let first = (*stage.rendered.read()).clone().unwrap();
+    let grown = setup.ingress("default", "aaa", "a.example", &[]);
+    stage.world(&grown, 1);
+    stage.reconcile(2).await;
+    let second = (*stage.rendered.read()).clone().unwrap();
+    let shop = |r: &Rendered| r.bundle.config.text.fragments().iter().find(|f| f.as_str() == "# shop\n").cloned().unwrap();
+    assert_ne!(first.bundle.digest, second.bundle.digest);
+    assert!(shop(&first).same(&shop(&second)));
+}
+
+#[actix::test]
+async fn without_a_configuration_nothing_is_rendered_and_nobody_waits() {
+    let mut stage = Stage::new();
+    assert!(stage.reconcile(1).await.is_empty());
+    assert_eq!(stage.text(), None);
+}
