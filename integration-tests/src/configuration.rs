@@ -111,7 +111,15 @@ fn bound_to_own_address(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::bound_to_own_address;
+    use super::{Configuration, bound_to_own_address};
+
+    #[test]
+    fn the_demo_serves_on_addresses_of_the_pods_own() {
+        let demo = Configuration::demo("here").unwrap();
+        assert_eq!((demo.port(false).unwrap(), demo.port(true).unwrap()), (7080, 7443));
+        assert!(!demo.template().contains("bind *"), "{}", demo.template());
+        assert_eq!(demo.manifest["spec"]["watchedResources"]["ingresses"]["namespaces"][0], "here");
+    }
 
     #[test]
     fn a_bind_of_every_address_becomes_one_of_the_pods_own() {
