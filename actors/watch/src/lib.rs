@@ -14,7 +14,7 @@ pub mod stores;
 pub mod update;
 pub mod writer;
 
-pub use actor::{WatchActor, WatchSet, WatchSetActor};
+pub use actor::{RunningWatches, WatchActor, WatchSet, WatchSetActor};
 pub use pump::{Changed, OnChange, WatchJob};
 pub use source::{Origin, directory::Directory};
 pub use spec::WatchSpec;

@@ -41,8 +41,8 @@ fn main() {
 async fn an_on_demand_store_holds_no_objects() {
     let cluster = Cluster::start().await;
     create_secrets(&cluster.client(ADMIN).await).await;
-    let [full, on_demand] = ["full", "on-demand"].map(|store| measure(store, &cluster.url()));
-    println!("full      {full}\non-demand {on_demand}");
+    let [empty, full, on_demand] = ["empty", "full", "on-demand"].map(|store| measure(store, &cluster.url()));
+    println!("empty     {empty}\nfull      {full}\non-demand {on_demand}");
     let number = |of: &Value, name: &str| of[name].as_u64().unwrap();
     let content = (SECRETS * BYTES_EACH) as u64;
     assert!(number(&full, "bytes") >= content);
@@ -65,10 +65,12 @@ async fn watch(store: &str) {
     let client = client_at(&std::env::var(URL).unwrap(), ADMIN).await;
     let kind = if store == "full" { StoreKind::Full } else { StoreKind::OnDemand };
     let began = Instant::now();
-    let secrets = WatchedResource { store: kind, ..resource("v1", "secrets") };
+    let (selector, expected) = if store == "empty" { ("none=selected", 0) } else { ("", SECRETS) };
+    let secrets =
+        WatchedResource { store: kind, label_selector: Some(selector.into()), ..resource("v1", "secrets") };
     let before = resident();
     let watching = Watching::start(Origin::Cluster(client), secrets, events());
-    let snapshot = watching.until("all Secrets are there", |store| store.len() == SECRETS).await;
+    let snapshot = watching.until("all Secrets are there", |store| store.len() == expected).await;
     let took = began.elapsed();
     println!(
         "{}",

@@ -3,5 +3,5 @@
 mod set;
 mod watch;
 
-pub use set::{WatchSet, WatchSetActor};
+pub use set::{RunningWatches, WatchSet, WatchSetActor};
 pub use watch::WatchActor;
