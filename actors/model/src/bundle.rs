@@ -111,10 +111,19 @@ impl Bundle {
     }
 }
 
-/// Paths and content digests, in order: names are part of a bundle's identity.
 fn digest_of(config: &BundleFile, files: &BTreeMap<Arc<str>, Arc<BundleFile>>) -> Digest {
-    let pieces = std::iter::once(config).chain(files.values().map(AsRef::as_ref));
-    Digest::of_pieces(pieces.flat_map(|f| [f.path.as_bytes(), b"\0".as_slice(), f.digest.as_bytes()]))
+    let files = files.values().map(|f| (f.path.as_ref(), &f.digest));
+    digest_of_files((config.path.as_ref(), &config.digest), files)
+}
+
+/// A bundle's digest from the paths and content digests of haproxy.cfg and of the other files, these sorted by path:
+/// names are part of a bundle's identity.
+pub fn digest_of_files<'a>(
+    config: (&'a str, &'a Digest),
+    files: impl IntoIterator<Item = (&'a str, &'a Digest)>,
+) -> Digest {
+    let pieces = std::iter::once(config).chain(files);
+    Digest::of_pieces(pieces.flat_map(|(path, digest)| [path.as_bytes(), b"\0".as_slice(), digest.as_bytes()]))
 }
 
 #[cfg(test)]

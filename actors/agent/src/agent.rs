@@ -1,0 +1,492 @@
+//! The running agent: what it holds, how it starts and ends, what it tells.
+
+use crate::{
+    answer::Processes,
+    bundles::{Bundles, Stored},
+    connection::{SocketError, Sockets},
+    credentials::Gate,
+    folder::{self, Folder},
+    http,
+    keep::Keeper,
+    options::{AgentError, AgentOptions, HaproxyMode},
+    process::Launch,
+    removals::Removals,
+    tls,
+};
+use haptic_model::{
+    Epoch, HaproxyVersion,
+    agent_api::{Apply, Outcome, RunningBundle, Status},
+};
+use std::{
+    fs::File,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+use tokio::task::JoinHandle;
+
+/// Starts agents.
+#[derive(Debug)]
+pub struct Agent;
+
+/// An agent at work. Dropped without [`Self::stop`], it leaves HAProxy running for the next agent of the folder, as if it had
+/// been killed.
+#[derive(Debug)]
+pub struct RunningAgent {
+    handle: AgentHandle,
+    tasks: Vec<JoinHandle<()>>,
+    server: Option<http::RunningServer>,
+    drain: Duration,
+}
+
+/// What can be asked of a running agent. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct AgentHandle(Arc<Inner>);
+
+/// Everything that the agent's functions share.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) folder: Folder,
+    pub(crate) sockets: Sockets,
+    /// `None` when attached.
+    pub(crate) keeper: Option<Keeper>,
+    pub(crate) removals: Removals,
+    /// Held while HAProxy is changed.
+    pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
+    bundles: Arc<Bundles>,
+    state: Mutex<State>,
+    applied: AtomicU64,
+    refused: AtomicU64,
+    _lock: File,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    epoch: Epoch,
+    stored: Option<Arc<Stored>>,
+    reloads: ReloadCount,
+    version: String,
+}
+
+/// Reloads since the agent's start that succeeded, from HAProxy's own count, which begins anew with each HAProxy.
+#[derive(Debug, Default)]
+struct ReloadCount {
+    seen: Option<Processes>,
+    total: u64,
+}
+
+impl ReloadCount {
+    fn observe(&mut self, now: &Processes) {
+        let Some(seen) = self.seen.replace(now.clone()) else { return };
+        let same = now.master == seen.master && now.reloads >= seen.reloads;
+        let known = if same { seen } else { Processes::default() };
+        // HAProxy forgets the failed ones with the next that succeeds.
+        let failed = now.failed.checked_sub(known.failed).unwrap_or(now.failed);
+        self.total += (now.reloads - known.reloads).saturating_sub(failed);
+    }
+}
+
+impl Agent {
+    /// Starts an agent: finds or starts HAProxy, then serves.
+    ///
+    /// # Errors
+    /// [`AgentError`]: no credentials, a folder or address that cannot be used, a HAProxy that cannot be run at all. One that
+    /// does not start with the files at hand is no error: the agent keeps trying and tells so.
+    pub async fn start(options: AgentOptions) -> Result<RunningAgent, AgentError> {
+        let gate = match (&options.listen, &options.credentials) {
+            (None, _) => None,
+            (Some(_), None) => return Err(AgentError::NoCredentials),
+            (Some(_), Some(source)) => Some(Gate::new(source)?),
+        };
+        let tls = options.tls.as_ref().map(tls::server_config).transpose()?;
+        let drain = options.drain;
+        let listen = options.listen;
+        let inner = Arc::new(Inner::open(options).await?);
+        let turn = inner.turn.clone().lock_owned().await;
+        let handle = AgentHandle(inner);
+        // Listening comes first: an address in use must not leave a HAProxy behind. Orders wait for their turn.
+        let server = match (listen, gate) {
+            (Some(address), Some(gate)) => Some(http::serve(handle.clone(), address, gate, tls)?),
+            _ => None,
+        };
+        handle.0.begin().await?;
+        drop(turn);
+        let tasks = handle.0.work();
+        Ok(RunningAgent { handle, tasks, server, drain })
+    }
+}
+
+impl RunningAgent {
+    /// What can be asked of it, to hand around.
+    #[must_use]
+    pub fn handle(&self) -> AgentHandle {
+        self.handle.clone()
+    }
+
+    /// See [`AgentHandle::apply`].
+    pub async fn apply(&self, apply: Apply) -> Outcome {
+        self.handle.apply(apply).await
+    }
+
+    /// See [`AgentHandle::status`].
+    pub async fn status(&self) -> Status {
+        self.handle.status().await
+    }
+
+    /// See [`AgentHandle::bundle`].
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub async fn bundle(&self) -> io::Result<RunningBundle> {
+        self.handle.bundle().await
+    }
+
+    /// Where it listens; the port is a real one also when port 0 was asked for.
+    #[must_use]
+    pub fn local_addr(&self) -> Option<SocketAddr> {
+        self.server.as_ref().map(http::RunningServer::address)
+    }
+
+    /// Ends it, and the HAProxy that it keeps: with `graceful`, its connections may finish within the drain time.
+    /// An attached HAProxy is left alone. An apply under way is finished first.
+    pub async fn stop(mut self, graceful: bool) {
+        if let Some(server) = self.server.take() {
+            server.stop(graceful).await;
+        }
+        let turn = self.handle.0.turn.clone();
+        let _turn = turn.lock().await;
+        self.abort();
+        if let Some(keeper) = &self.handle.0.keeper {
+            keeper.end(graceful.then_some(self.drain)).await;
+        }
+    }
+
+    fn abort(&mut self) {
+        self.tasks.drain(..).for_each(|task| task.abort());
+    }
+}
+
+impl Drop for RunningAgent {
+    fn drop(&mut self) {
+        self.abort();
+    }
+}
+
+impl AgentHandle {
+    /// Carries out an order. It is finished even when the caller stops waiting.
+    pub async fn apply(&self, apply: Apply) -> Outcome {
+        let inner = self.0.clone();
+        let outcome = tokio::spawn(async move { inner.apply(apply).await }).await.unwrap_or_else(|error| {
+            let message = format!("the agent failed while it applied this: {error}");
+            Outcome::Refused { message, reload_may_help: false }
+        });
+        let counter =
+            if matches!(outcome, Outcome::Applied { .. }) { &self.0.applied } else { &self.0.refused };
+        counter.fetch_add(1, Ordering::Relaxed);
+        outcome
+    }
+
+    /// How agent and HAProxy are, read from HAProxy and the disk now.
+    pub async fn status(&self) -> Status {
+        let inner = &self.0;
+        let processes = inner.look().await;
+        let worker = inner.sockets.worker().await;
+        if let Ok(worker) = &worker {
+            inner.now_version(&worker.version);
+        }
+        let intact = inner.intact().await;
+        let version_text = inner.state().version.clone();
+        Status {
+            version: version_text.parse().unwrap_or(HaproxyVersion::new(0, 0)),
+            version_text,
+            running: inner.stored().map(|stored| stored.running()),
+            epoch: inner.epoch(),
+            worker_pid: processes.as_ref().map_or(0, |p| p.worker),
+            old_workers: processes.as_ref().map_or(0, |p| p.old_workers),
+            reloads: inner.reloads(),
+            alive: processes.is_ok() && worker.is_ok(),
+            intact,
+        }
+    }
+
+    /// The running bundle's files; an empty one while HAProxy runs the bootstrap file.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub async fn bundle(&self) -> io::Result<RunningBundle> {
+        let Some(stored) = self.0.stored() else { return Ok(RunningBundle::default()) };
+        let bundles = self.0.bundles.clone();
+        let read = move || bundles.read(&stored);
+        tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+    }
+
+    /// Whether HAProxy runs a controller's bundle: only then it should get traffic.
+    pub async fn ready(&self) -> bool {
+        self.0.stored().is_some() && self.0.sockets.worker().await.is_ok()
+    }
+
+    /// Figures in Prometheus' text format.
+    pub async fn metrics(&self) -> String {
+        let processes = self.0.look().await.unwrap_or_default();
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let figures = [
+            ("haptic_agent_haproxy_up", "gauge", u64::from(processes.worker > 0)),
+            ("haptic_agent_haproxy_old_workers", "gauge", u64::from(processes.old_workers)),
+            ("haptic_agent_haproxy_reloads_total", "counter", self.0.reloads()),
+            ("haptic_agent_bundle_applied", "gauge", u64::from(self.0.stored().is_some())),
+            ("haptic_agent_applies_total", "counter", count(&self.0.applied)),
+            ("haptic_agent_applies_refused_total", "counter", count(&self.0.refused)),
+            ("haptic_agent_pending_deletions", "gauge", self.0.removals.count() as u64),
+        ];
+        figures.iter().map(|(name, kind, value)| format!("# TYPE {name} {kind}\n{name} {value}\n")).collect()
+    }
+
+    /// Deleted servers that still finish connections.
+    #[must_use]
+    pub fn pending_deletions(&self) -> usize {
+        self.0.removals.count()
+    }
+}
+
+impl Inner {
+    async fn open(options: AgentOptions) -> Result<Self, AgentError> {
+        let folder = Folder::prepare(&options.dir, options.socket_dir.as_deref())?;
+        let lock = folder.lock().await?;
+        folder.write_agent_config()?;
+        let problem =
+            |e: io::Error| AgentError::Folder { path: folder.root().to_owned(), problem: e.to_string() };
+        let (bundles, stored) = Bundles::open(folder.clone()).map_err(problem)?;
+        if let Some(stored) = &stored {
+            bundles.sweep(stored.number());
+        }
+        let epoch = std::fs::read(folder.epoch()).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let (sockets, keeper, version) = match options.haproxy {
+            HaproxyMode::Spawn { binary, args } => {
+                let binary = found(binary)?;
+                let version = version_of(&binary).await?;
+                let (master, worker) = (folder.master_socket(), folder.worker_socket());
+                let sockets = Sockets { master, worker, through_master: false };
+                let launch = Launch { binary, args, folder: folder.clone(), sockets: sockets.clone() };
+                (sockets, Some(Keeper::new(launch)), version)
+            }
+            HaproxyMode::Attach { master_socket } => {
+                let sockets =
+                    Sockets { master: master_socket, worker: folder.worker_socket(), through_master: true };
+                (sockets, None, String::new())
+            }
+        };
+        let stored = stored.map(Arc::new);
+        let state = State { epoch: epoch.unwrap_or_default(), stored, version, ..State::default() };
+        Ok(Self {
+            folder,
+            sockets,
+            keeper,
+            removals: Removals::default(),
+            turn: Arc::default(),
+            bundles: Arc::new(bundles),
+            state: Mutex::new(state),
+            applied: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            _lock: lock,
+        })
+    }
+
+    /// Brings HAProxy up with what is on disk; finishes what a killed agent left half-done.
+    async fn begin(&self) -> Result<(), AgentError> {
+        let lives = match &self.keeper {
+            Some(keeper) => keeper.find().await,
+            None => self.sockets.processes().await.is_ok(),
+        };
+        // What HAProxy counted before this agent is not this agent's.
+        let _before = self.look().await;
+        let outcome = match (&self.keeper, lives) {
+            (_, true) if !self.is_reload_due() => return Ok(()),
+            (_, true) => self.bring_up().await.map(drop),
+            (Some(keeper), false) => keeper.start().await,
+            (None, false) => return Ok(()),
+        };
+        match outcome {
+            Ok(()) => self.reload_is_done(),
+            Err(problem) => {
+                tracing::error!(problem, "HAProxy does not take the files on disk");
+                self.step_back().await?;
+            }
+        }
+        let _counted = self.look().await;
+        Ok(())
+    }
+
+    /// After a reload that a killed agent began and HAProxy does not take: the bundle before counts again.
+    async fn step_back(&self) -> Result<(), AgentError> {
+        let Some(before) = self.due_reload() else { return Ok(()) };
+        self.bundles
+            .activate(before)
+            .map_err(|e| AgentError::Folder { path: self.folder.current(), problem: e.to_string() })?;
+        self.state().stored = before.and_then(|number| self.bundles.load(number)).map(Arc::new);
+        self.reload_is_done();
+        Ok(())
+    }
+
+    /// Starts the work that goes on by itself.
+    fn work(self: &Arc<Self>) -> Vec<JoinHandle<()>> {
+        let removing = self.clone();
+        let mut tasks =
+            vec![tokio::spawn(
+                async move { removing.removals.work(&removing.sockets, &removing.turn).await },
+            )];
+        if self.keeper.is_some() {
+            let keeping = self.clone();
+            tasks.push(tokio::spawn(async move {
+                if let Some(keeper) = &keeping.keeper {
+                    keeper.keep().await;
+                }
+            }));
+        }
+        tasks
+    }
+
+    // --- state -------------------------------------------------------------------------------------
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.state().epoch
+    }
+
+    pub(crate) fn stored(&self) -> Option<Arc<Stored>> {
+        self.state().stored.clone()
+    }
+
+    pub(crate) fn reloads(&self) -> u64 {
+        self.state().reloads.total
+    }
+
+    pub(crate) fn now_version(&self, version: &str) {
+        let mut state = self.state();
+        if state.version != version {
+            version.clone_into(&mut state.version);
+        }
+    }
+
+    /// `stored` runs and counts; those before are removed.
+    pub(crate) fn now_stored(&self, stored: Stored) {
+        let (bundles, keep) = (self.bundles.clone(), stored.number());
+        self.state().stored = Some(Arc::new(stored));
+        drop(tokio::task::spawn_blocking(move || bundles.sweep(keep)));
+    }
+
+    /// Remembers the newest leadership, also on disk.
+    pub(crate) fn remember(&self, epoch: Epoch) -> io::Result<()> {
+        folder::replace(&self.folder.epoch(), &serde_json::to_vec(&epoch)?)?;
+        self.state().epoch = epoch;
+        Ok(())
+    }
+
+    /// Asks the master for its processes.
+    pub(crate) async fn look(&self) -> Result<Processes, SocketError> {
+        let processes = self.sockets.processes().await?;
+        self.state().reloads.observe(&processes);
+        Ok(processes)
+    }
+
+    pub(crate) async fn intact(&self) -> bool {
+        let Some(stored) = self.stored() else { return true };
+        self.on_disk(move |bundles| bundles.intact(&stored)).await.unwrap_or(false)
+    }
+
+    /// Runs disk work off the async threads.
+    pub(crate) async fn on_disk<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Bundles) -> T + Send + 'static,
+    ) -> Result<T, Outcome> {
+        let bundles = self.bundles.clone();
+        tokio::task::spawn_blocking(move || work(&bundles)).await.map_err(|error| Outcome::Refused {
+            message: format!("the agent failed while it worked on its files: {error}"),
+            reload_may_help: false,
+        })
+    }
+
+    // --- a reload under way ------------------------------------------------------------------------
+
+    /// Notes that `current` may not be what HAProxy runs, and what it ran before.
+    pub(crate) fn reload_is_due(&self, before: Option<u64>) -> io::Result<()> {
+        folder::replace(&self.folder.reload_pending(), &serde_json::to_vec(&before)?)
+    }
+
+    pub(crate) fn reload_is_done(&self) {
+        if let Err(error) = std::fs::remove_file(self.folder.reload_pending())
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "the note of a finished reload cannot be removed");
+        }
+    }
+
+    fn is_reload_due(&self) -> bool {
+        self.folder.reload_pending().exists()
+    }
+
+    fn due_reload(&self) -> Option<Option<u64>> {
+        serde_json::from_slice(&std::fs::read(self.folder.reload_pending()).ok()?).ok()
+    }
+
+    /// Has a HAProxy that is down started soon.
+    pub(crate) fn hurry(&self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.hurry();
+        }
+    }
+}
+
+/// The program's full path: HAProxy starts itself anew by its name on a reload.
+fn found(binary: std::path::PathBuf) -> Result<std::path::PathBuf, AgentError> {
+    let missing = || {
+        AgentError::Haproxy(format!(
+            "there is no program {}; install HAProxy 3.0 or later, or give its path with --haproxy",
+            binary.display()
+        ))
+    };
+    if binary.components().count() > 1 {
+        return binary.canonicalize().map_err(|_| missing());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|dir| dir.join(&binary)).find(|file| file.is_file()).ok_or_else(missing)
+}
+
+/// What `haproxy -v` says: `3.4.7-1`.
+async fn version_of(binary: &std::path::Path) -> Result<String, AgentError> {
+    let problem = |what: String| AgentError::Haproxy(format!("{} -v: {what}", binary.display()));
+    let output =
+        tokio::process::Command::new(binary).arg("-v").output().await.map_err(|e| problem(e.to_string()))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text.strip_prefix("HAProxy version ").and_then(|rest| rest.split_whitespace().next());
+    version.map(str::to_owned).ok_or_else(|| problem("this is not HAProxy".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reloads_are_counted_over_haproxys_restarts_but_not_from_before_the_agent() {
+        let mut count = ReloadCount::default();
+        let seen = [
+            (10, 5, 0, 0),
+            (10, 6, 0, 1),
+            (10, 7, 1, 1),
+            (10, 8, 0, 2),
+            (20, 0, 0, 2),
+            (20, 2, 0, 4),
+            (20, 1, 0, 5),
+        ];
+        for (master, reloads, failed, total) in seen {
+            count.observe(&Processes { master, reloads, failed, ..Processes::default() });
+            assert_eq!(count.total, total, "master {master}, {reloads} reloads, {failed} failed");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What HAProxy answers: `show proc`, `show info`, the log of a reload, and whether a command was accepted.
+
+use std::path::Path;
+
+/// Bytes of HAProxy's words that are passed on.
+const MOST_WORDS: usize = 2000;
+
+/// The processes of one HAProxy, from `show proc` on the master socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Processes {
+    pub(crate) master: u32,
+    /// 0 when there is none.
+    pub(crate) worker: u32,
+    pub(crate) old_workers: u32,
+    /// Reloads, also failed ones.
+    pub(crate) reloads: u64,
+    /// Reloads that failed since the last one that succeeded.
+    pub(crate) failed: u64,
+}
+
+impl Processes {
+    /// Reads `show proc`. `None` when this is not its answer.
+    ///
+    /// After a failed reload, HAProxy 3.2 and later list the worker that still runs among the old ones: the current one is
+    /// the one that saw the fewest reloads.
+    pub(crate) fn parse(answer: &str) -> Option<Self> {
+        let mut found = Self::default();
+        let mut workers: Vec<(u64, u32)> = Vec::new();
+        for line in answer.lines().filter(|l| !l.starts_with('#')) {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            match words.as_slice() {
+                [pid, "master", reloads, rest @ ..] => {
+                    found.master = pid.parse().ok()?;
+                    found.reloads = reloads.parse().ok()?;
+                    if let ["[failed:", count, ..] = rest {
+                        found.failed = count.trim_end_matches(']').parse().unwrap_or(0);
+                    }
+                }
+                [pid, "worker", reloads, ..] => workers.push((reloads.parse().ok()?, pid.parse().ok()?)),
+                _ => {}
+            }
+        }
+        workers.sort_unstable();
+        found.worker = workers.first().map_or(0, |(_, pid)| *pid);
+        found.old_workers = u32::try_from(workers.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        (found.master > 0).then_some(found)
+    }
+}
+
+/// A field of `show info`.
+pub(crate) fn info<'a>(answer: &'a str, field: &str) -> Option<&'a str> {
+    answer.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": ")).map(str::trim)
+}
+
+/// Whether a command that changes something was accepted. HAProxy has no common sign of it (an unknown command is answered
+/// at the level "info"), so the words of success are listed.
+pub(crate) fn accepted(answer: &str) -> bool {
+    const SUCCESS: [&str; 6] = [
+        "New server registered",
+        "Server deleted",
+        "IP changed from",
+        "port changed from",
+        "no need to change",
+        "nothing changed",
+    ];
+    let answer = answer.trim();
+    answer.is_empty() || SUCCESS.iter().any(|words| answer.starts_with(words))
+}
+
+/// The result of `reload` on the master socket: `Success=1`, a line `--`, then the log.
+/// `None` when the answer is none of it.
+pub(crate) fn reload(answer: &str) -> Option<(bool, &str)> {
+    let (head, log) = answer.split_once("\n--\n").unwrap_or((answer, ""));
+    let success = head.lines().find_map(|line| line.strip_prefix("Success="))?;
+    Some((success.trim() == "1", log))
+}
+
+/// Why HAProxy failed, from its log: its alerts without decoration, or all of it when there are none.
+pub(crate) fn failure(log: &str, current: &Path) -> String {
+    const SUMMARIES: [&str; 4] = [
+        "Error(s) found in configuration file",
+        "Fatal errors found in configuration",
+        "exit-on-failure",
+        "Current worker",
+    ];
+    let alerts: Vec<&str> = lines_of(log, &["[ALERT]"]);
+    let told: Vec<&str> =
+        alerts.iter().copied().filter(|l| !SUMMARIES.iter().any(|s| l.starts_with(s))).collect();
+    let lines = [told, alerts, lines_of(log, &["[WARNING]"]), log.lines().collect()];
+    let chosen = lines.into_iter().find(|l| !l.is_empty()).unwrap_or_default();
+    shown(&chosen, current)
+}
+
+/// What is worth passing on of a reload that succeeded: warnings and alerts, without those every reload has.
+pub(crate) fn remarks(log: &str, current: &Path) -> String {
+    let mut lines = lines_of(log, &["[WARNING]", "[ALERT]"]);
+    lines.retain(|line| !line.starts_with("Former worker") && !line.contains("HAProxy was started as"));
+    shown(&lines, current)
+}
+
+/// The messages at the given levels: `[ALERT]    (123) : config : parsing [...` becomes `parsing [...`.
+fn lines_of<'a>(log: &'a str, levels: &[&str]) -> Vec<&'a str> {
+    let message = |line: &'a str| {
+        let rest = levels.iter().find_map(|level| line.strip_prefix(level))?;
+        let (_, text) = rest.split_once(" : ")?;
+        Some(text.strip_prefix("config : ").unwrap_or(text).trim())
+    };
+    log.lines().filter_map(message).collect()
+}
+
+fn shown(lines: &[&str], current: &Path) -> String {
+    let mut text = lines.join("\n").replace(&format!("{}/", current.display()), "");
+    if text.len() > MOST_WORDS {
+        let end = (0..=MOST_WORDS).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(" …");
+    }
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILED_3_2: &str = "#<PID>          <type>          <reloads>       <uptime>        <version>      \n11774           master          3 [failed: 1]   0d00h00m13s     3.2.26-1       \n# workers\n# old workers\n13978           worker          1               0d00h00m06s     3.2.26-1       \n13900           worker          2               0d00h00m16s     3.2.26-1       \n\n";
+
+    #[test]
+    fn the_worker_that_runs_is_found_after_a_failed_reload() {
+        assert_eq!(
+            Processes::parse(FAILED_3_2),
+            Some(Processes { master: 11774, worker: 13978, old_workers: 1, reloads: 3, failed: 1 })
+        );
+    }
+
+    #[test]
+    fn the_programs_section_of_3_0_is_no_worker() {
+        let answer = "#<PID> <type> <reloads> <uptime> <version>\n1278 master 0 [failed: 0] 0d00h00m02s 3.0.11\n# workers\n1292 worker 0 0d 3.0.11\n# programs\n\n";
+        assert_eq!(
+            Processes::parse(answer),
+            Some(Processes { master: 1278, worker: 1292, ..Processes::default() })
+        );
+        assert_eq!(Processes::parse("Unknown command"), None);
+    }
+
+    #[test]
+    fn only_the_words_of_success_are_success() {
+        for good in
+            ["", "\n", "New server registered.", "nothing changed", "IP changed from '1.1.1.1' to '1.1.1.2'"]
+        {
+            assert!(accepted(good), "{good}");
+        }
+        for bad in ["No such server.", "Unknown command: 'x', but maybe", "Permission denied"] {
+            assert!(!accepted(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_failed_reload_is_told_in_haproxys_own_words_without_its_paths() {
+        let answer = "Success=0\n--\n[NOTICE]   (22917) : haproxy version is 3.4.7-1\n[ALERT]    (27050) : config : parsing [/d/current/haproxy.cfg:13] : unknown keyword 'nonsense' in 'backend' section\n[ALERT]    (27050) : config : Error(s) found in configuration file : /d/current/haproxy.cfg\n[ALERT]    (27050) : config : Fatal errors found in configuration.\n[WARNING]  (22917) : Failed to load worker (27050) exited with code 1 (Exit)\n\n";
+        let (success, log) = reload(answer).unwrap();
+        assert!(!success);
+        assert_eq!(
+            failure(log, Path::new("/d/current")),
+            "parsing [haproxy.cfg:13] : unknown keyword 'nonsense' in 'backend' section"
+        );
+    }
+
+    #[test]
+    fn a_reload_without_remarks_has_an_empty_log() {
+        let answer = "Success=1\n--\n[NOTICE]   (1) : New worker (2) forked\n[WARNING]  (1) : Former worker (3) exited with code 0 (Exit)\n\n";
+        let (success, log) = reload(answer).unwrap();
+        assert!(success);
+        assert_eq!(remarks(log, Path::new("/d/current")), "");
+    }
+
+    #[test]
+    fn an_answer_that_is_no_reloads_is_not_taken_for_one() {
+        assert_eq!(reload("garbage"), None);
+        assert_eq!(reload(""), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! Who may call the agent. Credentials from a mounted folder follow it live; after a change the ones before are accepted
+//! for a while, since controller and agent do not see it at the same moment.
+
+use crate::options::AgentError;
+use base64::{Engine, prelude::BASE64_STANDARD};
+use haptic_model::{
+    Digest,
+    secret::{Credentials, Sensitive},
+};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+use subtle::{Choice, ConstantTimeEq};
+
+/// How long the credentials before a change are accepted.
+const GRACE: Duration = Duration::from_secs(60);
+
+/// Where the agent's credentials come from.
+#[derive(Clone, Debug)]
+pub enum CredentialsSource {
+    /// Given once.
+    Fixed(Credentials),
+    /// A mounted Secret: a folder with the files `dataplane_username` and `dataplane_password`, read anew when it changes.
+    Dir(PathBuf),
+}
+
+impl CredentialsSource {
+    /// From `HAPTIC_USERNAME` and `HAPTIC_PASSWORD`.
+    ///
+    /// # Errors
+    /// [`AgentError::NoCredentials`] when one of them is unset or empty.
+    pub fn from_env() -> Result<Self, AgentError> {
+        let value = |name| {
+            std::env::var(name).ok().filter(|v: &String| !v.is_empty()).ok_or(AgentError::NoCredentials)
+        };
+        let password = Sensitive::new(value("HAPTIC_PASSWORD")?);
+        Ok(Self::Fixed(Credentials { username: value("HAPTIC_USERNAME")?, password }))
+    }
+}
+
+/// Checks callers.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    dir: Option<PathBuf>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    now: Credentials,
+    /// With the time until which they are accepted.
+    before: Option<(Credentials, SystemTime)>,
+}
+
+impl Gate {
+    pub(crate) fn new(source: &CredentialsSource) -> Result<Self, AgentError> {
+        let (dir, now) = match source {
+            CredentialsSource::Fixed(credentials) => (None, credentials.clone()),
+            CredentialsSource::Dir(dir) => (Some(dir.clone()), read(dir).map_err(AgentError::Credentials)?.0),
+        };
+        if now.username.is_empty() || now.password.reveal().is_empty() || now.username.contains(':') {
+            return Err(AgentError::Credentials(
+                "username and password must not be empty, and a username cannot contain a colon".to_owned(),
+            ));
+        }
+        Ok(Self { dir, known: Mutex::new(Known { now, before: None }) })
+    }
+
+    /// Whether a request with this `Authorization` header may pass.
+    pub(crate) fn admits(&self, header: Option<&str>) -> bool {
+        self.follow();
+        let Some((username, password)) = header.and_then(basic) else { return false };
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = same(&known.now, &username, &password);
+        let before = known.before.as_ref().filter(|(_, until)| SystemTime::now() < *until);
+        let before = before.map_or(Choice::from(0), |(c, _)| same(c, &username, &password));
+        bool::from(now | before)
+    }
+
+    /// Reads the folder anew. One that cannot be read changes nothing.
+    fn follow(&self) {
+        let Some(Ok((new, changed))) = self.dir.as_deref().map(read) else { return };
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if new != known.now && !new.password.reveal().is_empty() {
+            // Counted from the change, not from when it was noticed: it may be long ago.
+            let until = changed.min(SystemTime::now()) + GRACE;
+            let old = std::mem::replace(&mut known.now, new);
+            known.before = Some((old, until));
+            tracing::info!(
+                "the agent's credentials changed; the old ones are accepted until {} s after it",
+                GRACE.as_secs()
+            );
+        }
+    }
+}
+
+/// The credentials in a folder, and when they were put there.
+fn read(dir: &Path) -> Result<(Credentials, SystemTime), String> {
+    // Kubernetes swaps the link ..data: resolved once, both files are of the same Secret.
+    let dir = dir.join("..data").canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let file = |name: &str| {
+        let path = dir.join(name);
+        let problem = |e: std::io::Error| format!("{} cannot be read: {e}", path.display());
+        let text = std::fs::read_to_string(&path).map_err(problem)?;
+        let changed = std::fs::metadata(&path).and_then(|m| m.modified()).map_err(problem)?;
+        Ok::<_, String>((text.trim_end_matches(['\r', '\n']).to_owned(), changed))
+    };
+    let (username, changed) = file("dataplane_username")?;
+    let (password, later) = file("dataplane_password")?;
+    Ok((Credentials { username, password: Sensitive::new(password) }, changed.max(later)))
+}
+
+/// Name and password of a Basic header.
+fn basic(header: &str) -> Option<(String, Sensitive)> {
+    let (scheme, value) = header.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = String::from_utf8(BASE64_STANDARD.decode(value.trim()).ok()?).ok()?;
+    let (username, password) = decoded.split_once(':')?;
+    Some((username.to_owned(), Sensitive::new(password.to_owned())))
+}
+
+/// Compares in a time that tells nothing about either: digests have one length.
+fn same(known: &Credentials, username: &str, password: &Sensitive) -> Choice {
+    let equal =
+        |a: &str, b: &str| Digest::of(a.as_bytes()).as_bytes().ct_eq(Digest::of(b.as_bytes()).as_bytes());
+    equal(&known.username, username) & equal(known.password.reveal(), password.reveal())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(username: &str, password: &str) -> String {
+        format!("Basic {}", BASE64_STANDARD.encode(format!("{username}:{password}")))
+    }
+
+    fn put(dir: &Path, password: &str, age: Duration) {
+        for (name, value) in [("dataplane_username", "admin"), ("dataplane_password", password)] {
+            let path = dir.join(name);
+            std::fs::write(&path, format!("{value}\n")).unwrap();
+            std::fs::File::options()
+                .write(true)
+                .open(&path)
+                .unwrap()
+                .set_modified(SystemTime::now() - age)
+                .unwrap();
+        }
+    }
+
+    #[test]
+    fn only_the_right_name_and_password_pass() {
+        let credentials =
+            Credentials { username: "admin".to_owned(), password: Sensitive::new("s3:cret".to_owned()) };
+        let gate = Gate::new(&CredentialsSource::Fixed(credentials)).unwrap();
+        assert!(gate.admits(Some(&header("admin", "s3:cret"))));
+        assert!(!gate.admits(Some(&header("admin", "s3"))));
+        assert!(!gate.admits(Some(&header("root", "s3:cret"))));
+        assert!(!gate.admits(Some("Bearer x")));
+        assert!(!gate.admits(Some("Basic ???")));
+        assert!(!gate.admits(None));
+    }
+
+    #[test]
+    fn after_a_change_the_old_password_passes_for_a_while() {
+        let dir = tempfile::tempdir().unwrap();
+        put(dir.path(), "old", Duration::ZERO);
+        let gate = Gate::new(&CredentialsSource::Dir(dir.path().to_owned())).unwrap();
+        put(dir.path(), "new", Duration::ZERO);
+        assert!(gate.admits(Some(&header("admin", "new"))));
+        assert!(gate.admits(Some(&header("admin", "old"))));
+        put(dir.path(), "newer", Duration::from_secs(61));
+        assert!(gate.admits(Some(&header("admin", "newer"))));
+        assert!(!gate.admits(Some(&header("admin", "new"))), "changed more than a minute ago");
+        assert!(!gate.admits(Some(&header("admin", "old"))));
+    }
+
+    #[test]
+    fn a_folder_without_the_files_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = Gate::new(&CredentialsSource::Dir(dir.path().to_owned())).unwrap_err().to_string();
+        assert!(error.contains("dataplane_username cannot be read"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_password_is_refused() {
+        let credentials =
+            Credentials { username: "admin".to_owned(), password: Sensitive::new(String::new()) };
+        assert!(Gate::new(&CredentialsSource::Fixed(credentials)).is_err());
+    }
+}

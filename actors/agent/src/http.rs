@@ -1,0 +1,148 @@
+//! The agent over HTTP: a thin layer on [`AgentHandle`].
+//!
+//! `GET /v1/status`, `GET /v1/bundle` and `POST /v1/apply` need Basic credentials; `/healthz`, `/readyz` and `/metrics` do
+//! not and tell nothing that is secret.
+
+use crate::{agent::AgentHandle, credentials::Gate, options::AgentError};
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    body::MessageBody,
+    dev::{ServerHandle, ServiceRequest, ServiceResponse},
+    http::header,
+    middleware::{Next, from_fn},
+    web::{self, Bytes, Data},
+};
+use haptic_model::agent_api::Apply;
+use std::{net::SocketAddr, sync::Arc};
+use tokio::task::JoinHandle;
+
+/// The largest order.
+const LARGEST_BODY: usize = 32 << 20;
+
+/// The HTTP server of an agent. Dropped, it stops at once.
+#[derive(Debug)]
+pub(crate) struct RunningServer {
+    address: SocketAddr,
+    handle: ServerHandle,
+    task: Option<JoinHandle<()>>,
+}
+
+impl RunningServer {
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends it; with `graceful`, requests under way are answered first.
+    pub(crate) async fn stop(mut self, graceful: bool) {
+        self.handle.stop(graceful).await;
+        if let Some(task) = self.task.take() {
+            drop(task.await);
+        }
+    }
+}
+
+impl Drop for RunningServer {
+    fn drop(&mut self) {
+        // The order to stop is given by the call; what it returns only waits.
+        drop(self.handle.stop(false));
+    }
+}
+
+/// Serves `agent` at `address`.
+pub(crate) fn serve(
+    agent: AgentHandle,
+    address: SocketAddr,
+    gate: Gate,
+    tls: Option<rustls::ServerConfig>,
+) -> Result<RunningServer, AgentError> {
+    let refused = |problem| AgentError::Listen { address, problem };
+    let (agent, gate) = (Data::new(agent), Data::from(Arc::new(gate)));
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(agent.clone())
+            .app_data(gate.clone())
+            .app_data(web::PayloadConfig::new(LARGEST_BODY))
+            .service(web::resource("/healthz").get(healthz))
+            .service(web::resource("/readyz").get(readyz))
+            .service(web::resource("/metrics").get(metrics))
+            .service(
+                web::scope("/v1")
+                    .wrap(from_fn(admit))
+                    .service(web::resource("/status").get(status))
+                    .service(web::resource("/bundle").get(bundle))
+                    .service(web::resource("/apply").post(apply)),
+            )
+    })
+    .workers(1)
+    .disable_signals();
+    let bound = match tls {
+        Some(config) => server.bind_rustls_0_23(address, config),
+        None => server.bind(address),
+    };
+    let bound = bound.map_err(refused)?;
+    let address = bound.addrs().first().copied().unwrap_or(address);
+    let running = bound.run();
+    let handle = running.handle();
+    let task = tokio::spawn(async move {
+        if let Err(error) = running.await {
+            tracing::error!(%error, "the agent's HTTP server failed");
+        }
+    });
+    Ok(RunningServer { address, handle, task: Some(task) })
+}
+
+/// Lets only callers with the credentials pass, before their body is read.
+async fn admit(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let admitted = request.app_data::<Data<Gate>>().is_some_and(|gate| gate.admits(header));
+    if admitted {
+        return next.call(request).await.map(ServiceResponse::map_into_left_body);
+    }
+    let answer = HttpResponse::Unauthorized()
+        .insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"haptic-agent\""))
+        .json(told("wrong or no credentials"));
+    Ok(request.into_response(answer).map_into_right_body())
+}
+
+async fn healthz() -> &'static str {
+    "ok\n"
+}
+
+async fn readyz(agent: Data<AgentHandle>) -> HttpResponse {
+    if agent.ready().await {
+        return HttpResponse::Ok().body("ok\n");
+    }
+    HttpResponse::ServiceUnavailable().body("HAProxy does not run a controller's bundle\n")
+}
+
+async fn metrics(agent: Data<AgentHandle>) -> HttpResponse {
+    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(agent.metrics().await)
+}
+
+async fn status(agent: Data<AgentHandle>) -> HttpResponse {
+    HttpResponse::Ok().json(agent.status().await)
+}
+
+async fn bundle(agent: Data<AgentHandle>) -> HttpResponse {
+    match agent.bundle().await {
+        Ok(bundle) => HttpResponse::Ok().json(bundle),
+        Err(error) => HttpResponse::InternalServerError().json(told(&error.to_string())),
+    }
+}
+
+async fn apply(agent: Data<AgentHandle>, _: HttpRequest, body: Bytes) -> HttpResponse {
+    match serde_json::from_slice::<Apply>(&body) {
+        Ok(order) => {
+            drop(body);
+            HttpResponse::Ok().json(agent.apply(order).await)
+        }
+        Err(error) => HttpResponse::BadRequest().json(told(&format!("this is not an apply order: {error}"))),
+    }
+}
+
+fn told(error: &str) -> serde_json::Value {
+    serde_json::json!({ "error": error })
+}

@@ -1,0 +1,129 @@
+//! Keeps HAProxy running: notices its end at once and starts it again, with growing pauses while it does not stay up.
+
+use crate::process::{Launch, Master};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::{
+    sync::{Notify, watch},
+    time::Instant,
+};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+/// A HAProxy that lived so long was well: the pauses begin anew.
+const WELL: Duration = Duration::from_secs(60);
+
+/// The one HAProxy that an agent keeps.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    launch: Launch,
+    master: Mutex<Option<Arc<Master>>>,
+    /// The number of the latest attempt that ended, and why it failed.
+    ended: watch::Sender<(u64, Option<String>)>,
+    /// The number of the latest attempt that began.
+    begun: watch::Sender<u64>,
+    hurry: Notify,
+}
+
+impl Keeper {
+    pub(crate) fn new(launch: Launch) -> Self {
+        Self {
+            launch,
+            master: Mutex::new(None),
+            ended: watch::Sender::new((0, None)),
+            begun: watch::Sender::new(0),
+            hurry: Notify::new(),
+        }
+    }
+
+    /// Whether a HAProxy of an earlier agent still runs: then it is kept.
+    pub(crate) async fn find(&self) -> bool {
+        let found = self.launch.find().await;
+        let is_there = found.is_some();
+        self.set(found.map(Arc::new));
+        is_there
+    }
+
+    /// One attempt to start.
+    pub(crate) async fn start(&self) -> Result<(), String> {
+        let number = *self.begun.borrow() + 1;
+        self.begun.send_replace(number);
+        let outcome = self.launch.start().await;
+        let problem = outcome.as_ref().err().cloned();
+        self.set(outcome.ok().map(Arc::new));
+        self.ended.send_replace((number, problem.clone()));
+        problem.map_or(Ok(()), Err)
+    }
+
+    /// For ever: waits for HAProxy's end, starts it again.
+    pub(crate) async fn keep(&self) {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            if let Some(master) = self.master() {
+                let since = Instant::now();
+                master.ended().await;
+                self.set(None);
+                tracing::warn!(pid = master.pid, "HAProxy ended; it is started again");
+                if since.elapsed() > WELL {
+                    pause = FIRST_PAUSE;
+                }
+            }
+            if let Err(problem) = self.start().await {
+                tracing::error!(problem, "HAProxy does not start; tried again in {} ms", pause.as_millis());
+            }
+            if self.master().is_none() {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = self.hurry.notified() => {}
+                }
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+
+    /// Has HAProxy started now, with the files as they are now. For when it is down.
+    pub(crate) async fn start_now(&self) -> Result<(), String> {
+        let mut ended = self.ended.subscribe();
+        let now = *self.begun.borrow();
+        self.hurry.notify_one();
+        // An attempt that had begun before may have read the files before.
+        match ended.wait_for(|(number, _)| *number > now).await.map(|end| end.1.clone()) {
+            Ok(None) => Ok(()),
+            Ok(Some(problem)) => Err(problem),
+            Err(_) => Err("the agent ends".to_owned()),
+        }
+    }
+
+    /// No pause before the next attempt.
+    pub(crate) fn hurry(&self) {
+        self.hurry.notify_one();
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.master().is_some()
+    }
+
+    /// Ends HAProxy.
+    pub(crate) async fn end(&self, drain: Option<Duration>) {
+        match self.master() {
+            Some(master) => master.end(drain).await,
+            // It may just be starting.
+            None => {
+                if let Some(master) = self.launch.find().await {
+                    master.end(None).await;
+                }
+            }
+        }
+        self.set(None);
+    }
+
+    fn master(&self) -> Option<Arc<Master>> {
+        self.master.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, master: Option<Arc<Master>>) {
+        *self.master.lock().unwrap_or_else(PoisonError::into_inner) = master;
+    }
+}

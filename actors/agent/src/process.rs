@@ -1,0 +1,183 @@
+//! One HAProxy master process: started or found again, watched through its pidfd, ended.
+
+use crate::{
+    answer,
+    connection::Sockets,
+    folder::{self, Folder},
+};
+use rustix::{
+    fd::OwnedFd,
+    process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
+};
+use std::{
+    io::{self, Read, Seek, SeekFrom},
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+use tokio::io::unix::AsyncFd;
+
+/// How long HAProxy may take to start: it reads 20,000 backends in some seconds.
+const START_PATIENCE: Duration = Duration::from_secs(120);
+/// How long a process may take to end once told to.
+const END_PATIENCE: Duration = Duration::from_secs(3);
+/// HAProxy's standard error is kept up to this size.
+const LONGEST_LOG: u64 = 1 << 20;
+
+/// How HAProxy is started.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    pub(crate) binary: PathBuf,
+    pub(crate) args: Vec<String>,
+    pub(crate) folder: Folder,
+    pub(crate) sockets: Sockets,
+}
+
+/// A living HAProxy. Dropping it leaves HAProxy alone.
+#[derive(Debug)]
+pub(crate) struct Master {
+    pub(crate) pid: u32,
+    fd: AsyncFd<OwnedFd>,
+}
+
+impl Launch {
+    /// Starts HAProxy and waits until its worker answers.
+    ///
+    /// # Errors
+    /// HAProxy's own words.
+    pub(crate) async fn start(&self) -> Result<Master, String> {
+        let log_before = trim_log(&self.folder.log());
+        let master = self.spawn().map_err(|e| format!("{} cannot be started: {e}", self.binary.display()))?;
+        let ready = tokio::time::timeout(START_PATIENCE, self.ready(master.pid));
+        let outcome = tokio::select! {
+            () = master.ended() => Err(self.last_words(log_before)),
+            ready = ready => ready.map_err(|_| format!("it did not answer within {} s", START_PATIENCE.as_secs())),
+        };
+        match outcome {
+            Ok(()) => Ok(master),
+            Err(problem) => {
+                master.end(None).await;
+                Err(problem)
+            }
+        }
+    }
+
+    /// Finds the HAProxy that an earlier agent left running. One that does not answer is ended.
+    pub(crate) async fn find(&self) -> Option<Master> {
+        if let Ok(processes) = self.sockets.processes().await
+            && let Ok(master) = Master::watch(processes.master)
+        {
+            return Some(master);
+        }
+        let pid = std::fs::read_to_string(self.folder.pid()).ok()?.trim().parse().ok()?;
+        let name = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+        if name.contains(&*self.folder.agent_config().to_string_lossy()) {
+            let silent = Master::watch(pid).ok()?;
+            tracing::warn!(pid, "a HAProxy of an earlier agent does not answer and is ended");
+            silent.end(None).await;
+        }
+        None
+    }
+
+    fn spawn(&self) -> io::Result<Master> {
+        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.folder.log())?;
+        let child = tokio::process::Command::new(&self.binary)
+            .args(&self.args)
+            .arg("-W")
+            .arg("-S")
+            .arg(format!("{},mode,600,level,admin", self.sockets.master.display()))
+            .arg("-f")
+            .arg(self.folder.agent_config())
+            .arg("-f")
+            .arg(self.folder.current_config())
+            .current_dir(self.folder.root())
+            .stdin(Stdio::null())
+            .stderr(log)
+            .process_group(0)
+            .kill_on_drop(false)
+            .spawn()?;
+        let pid = child.id().ok_or_else(|| io::Error::other("it ended at once"))?;
+        folder::replace(&self.folder.pid(), pid.to_string().as_bytes())?;
+        // The child handle is dropped here: tokio collects its exit, the pidfd tells of it.
+        Master::watch(pid)
+    }
+
+    /// Until the worker that this master started answers.
+    async fn ready(&self, master: u32) {
+        loop {
+            if let Ok(processes) = self.sockets.processes().await
+                && processes.master == master
+                && let Ok(worker) = self.sockets.worker().await
+                && worker.pid == processes.worker
+            {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// What HAProxy wrote since `from`.
+    pub(crate) fn last_words(&self, from: u64) -> String {
+        let text = read_from(&self.folder.log(), from).unwrap_or_default();
+        let words = answer::failure(&text, &self.folder.current());
+        if words.is_empty() { "it ended without a word".to_owned() } else { words }
+    }
+}
+
+impl Master {
+    // `new` is deprecated for types that hand out another descriptor each time; an `OwnedFd` does not, and the
+    // replacement is an unsafe function.
+    #[expect(deprecated)]
+    fn watch(pid: u32) -> io::Result<Self> {
+        let id = i32::try_from(pid)
+            .ok()
+            .and_then(Pid::from_raw)
+            .ok_or_else(|| io::Error::other("not a process id"))?;
+        Ok(Self { pid, fd: AsyncFd::new(pidfd_open(id, PidfdFlags::NONBLOCK)?)? })
+    }
+
+    /// Until the process is gone. A pidfd becomes readable then.
+    pub(crate) async fn ended(&self) {
+        if let Err(error) = self.fd.readable().await {
+            tracing::error!(%error, "HAProxy's process cannot be watched");
+        }
+    }
+
+    /// Ends HAProxy: with `drain`, its connections may finish for so long.
+    pub(crate) async fn end(&self, drain: Option<Duration>) {
+        let steps = [
+            drain.map(|patience| (Signal::USR1, patience)),
+            Some((Signal::TERM, END_PATIENCE)),
+            Some((Signal::KILL, END_PATIENCE)),
+        ];
+        for (signal, patience) in steps.into_iter().flatten() {
+            if pidfd_send_signal(&self.fd, signal).is_err() {
+                return;
+            }
+            if tokio::time::timeout(patience, self.ended()).await.is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+/// Empties a log that has grown too long; gives its length.
+fn trim_log(path: &Path) -> u64 {
+    let length = std::fs::metadata(path).map_or(0, |m| m.len());
+    if length <= LONGEST_LOG {
+        return length;
+    }
+    // HAProxy appends, so it goes on at the new end.
+    match std::fs::File::options().write(true).open(path).and_then(|log| log.set_len(0)) {
+        Ok(()) => 0,
+        Err(_) => length,
+    }
+}
+
+fn read_from(path: &Path, from: u64) -> io::Result<String> {
+    let mut log = std::fs::File::open(path)?;
+    log.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    log.take(64 << 10).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

@@ -1,0 +1,187 @@
+//! Stories about agents and HAProxys that die.
+
+use crate::setting::{Backend, Setting, bring, digest, order, reload, runtime, until};
+use haptic_agent::{Agent, AgentOptions, HaproxyMode};
+use haptic_model::{Operation, agent_api::Outcome};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{process::Stdio, sync::Arc};
+
+crate::with_each_haproxy! {
+    a_new_agent_takes_over_the_living_haproxy
+    a_reload_that_a_killed_agent_began_is_finished
+    a_killed_haproxy_comes_back_with_its_bundle
+    a_bundle_that_haproxy_cannot_start_with_is_taken_back
+    a_graceful_stop_lets_requests_finish
+    an_attached_haproxy_is_served_too
+}
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
+}
+
+fn master(setting: &Setting) -> u32 {
+    std::fs::read_to_string(setting.dir.path().join("d/haproxy.pid")).unwrap().trim().parse().unwrap()
+}
+
+async fn a_new_agent_takes_over_the_living_haproxy(variable: &str) {
+    let setting = Arc::new(Setting::new(variable));
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    let worker = agent.status().await.worker_pid;
+    let slow = {
+        let setting = setting.clone();
+        tokio::spawn(async move { setting.get("/slow").await })
+    };
+    one.arrived.notified().await;
+
+    drop(agent);
+    assert_eq!(setting.get("/").await.unwrap(), "one", "HAProxy ended with its agent");
+    let next = setting.agent().await;
+    let status = next.status().await;
+    assert_eq!((status.worker_pid, status.reloads), (worker, 0));
+    assert_eq!(status.running.map(|r| r.digest), Some(digest(&files)));
+    assert!(next.handle().ready().await);
+    one.release.notify_one();
+    assert_eq!(slow.await.unwrap().unwrap(), "one");
+
+    let mut changed = files.clone();
+    changed.insert("maps/a.map".to_owned(), "/map two\n".to_owned());
+    bring(&next, Some(&files), &changed).await;
+    assert_eq!(setting.get("/map").await.unwrap(), "two");
+    next.stop(false).await;
+    assert!(setting.get("/").await.is_err());
+}
+
+async fn a_reload_that_a_killed_agent_began_is_finished(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    let worker = agent.status().await.worker_pid;
+    drop(agent);
+    std::fs::write(setting.dir.path().join("d/reload-pending"), "1").unwrap();
+    let next = setting.agent().await;
+    assert_ne!(next.status().await.worker_pid, worker);
+    assert!(!setting.dir.path().join("d/reload-pending").exists());
+    assert_eq!(setting.get("/").await.unwrap(), "one");
+    next.stop(false).await;
+}
+
+async fn a_killed_haproxy_comes_back_with_its_bundle(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (files, moved) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
+    bring(&agent, None, &files).await;
+    let operation = Operation::SetServerAddress {
+        backend: "web".to_owned(),
+        server: "s1".to_owned(),
+        address: two.address.ip().to_string(),
+        port: two.address.port(),
+    };
+    let outcome = agent.apply(order(Some(&files), &moved, runtime([operation]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    for which in ["worker", "master"] {
+        let old = agent.status().await.worker_pid;
+        kill(if which == "worker" { old } else { master(&setting) });
+        until("another worker runs", || async {
+            let status = agent.status().await;
+            status.alive && status.worker_pid != old
+        })
+        .await;
+        assert_eq!(setting.get("/").await.unwrap(), "two", "after the {which}'s death");
+        assert!(agent.handle().ready().await);
+    }
+    agent.stop(false).await;
+}
+
+async fn a_bundle_that_haproxy_cannot_start_with_is_taken_back(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    // A port that someone else has passes every check of the file, and fails at the start.
+    let mut taken = files.clone();
+    let config = taken["haproxy.cfg"].replace("frontend main\n", "frontend main\n    bind 203.0.113.1:80\n");
+    taken.insert("haproxy.cfg".to_owned(), config);
+    match agent.apply(order(Some(&files), &taken, reload())).await {
+        Outcome::Refused { message, .. } => assert!(message.contains("203.0.113.1:80"), "{message}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(setting.get("/").await.unwrap(), "one");
+    assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&files)));
+    agent.stop(false).await;
+}
+
+async fn a_graceful_stop_lets_requests_finish(variable: &str) {
+    let setting = Arc::new(Setting::new(variable));
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    bring(&agent, None, &setting.files(&[one.line("s1")])).await;
+    let slow = {
+        let setting = setting.clone();
+        tokio::spawn(async move { setting.get("/slow").await })
+    };
+    one.arrived.notified().await;
+    let stopping = tokio::spawn(agent.stop(true));
+    until("no new requests are taken", || async { setting.get("/").await.is_err() }).await;
+    one.release.notify_one();
+    assert_eq!(slow.await.unwrap().unwrap(), "one");
+    stopping.await.unwrap();
+}
+
+async fn an_attached_haproxy_is_served_too(variable: &str) {
+    for with_agents_file in [true, false] {
+        let setting = Setting::new(variable);
+        let dir = setting.dir.path().join("d");
+        let socket = setting.dir.path().join("m.sock");
+        let options = AgentOptions {
+            haproxy: HaproxyMode::Attach { master_socket: socket.clone() },
+            ..setting.options()
+        };
+        let agent = Agent::start(options).await.unwrap();
+        assert!(!agent.status().await.alive, "nothing runs yet");
+        let mut command = std::process::Command::new(&setting.binary);
+        command.args(["-W", "-S"]).arg(&socket);
+        if with_agents_file {
+            command.arg("-f").arg(dir.join("agent.cfg"));
+        } else {
+            let own = setting.dir.path().join("own.cfg");
+            std::fs::write(&own, "global\n    default-path config\n").unwrap();
+            command.arg("-f").arg(own);
+        }
+        let mut haproxy =
+            command.arg("-f").arg(dir.join("current/haproxy.cfg")).stderr(Stdio::null()).spawn().unwrap();
+        until("it is found", || async { agent.status().await.alive }).await;
+
+        let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+        let (first, second) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s2")]));
+        bring(&agent, None, &first).await;
+        assert_eq!(setting.get("/").await.unwrap(), "one");
+        let worker = agent.status().await.worker_pid;
+        let operations = [
+            Operation::AddServer {
+                backend: "web".to_owned(),
+                server: "s2".to_owned(),
+                address: two.address.to_string(),
+                params: vec!["weight".to_owned(), "3".to_owned()],
+                enabled: true,
+            },
+            Operation::DeleteServer { backend: "web".to_owned(), server: "s1".to_owned() },
+        ];
+        let outcome = agent.apply(order(Some(&first), &second, runtime(operations))).await;
+        assert_eq!(outcome, Outcome::Applied { reloaded: false, worker_pid: worker, log: String::new() });
+        assert_eq!(setting.get("/").await.unwrap(), "two");
+        let mut bad = second.clone();
+        bad.get_mut("haproxy.cfg").unwrap().push_str("    nonsense here\n");
+        assert!(matches!(agent.apply(order(Some(&second), &bad, reload())).await, Outcome::Refused { .. }));
+        agent.stop(true).await;
+        assert_eq!(setting.get("/").await.unwrap(), "two", "an attached HAProxy ended with the agent");
+        kill_process(Pid::from_raw(i32::try_from(haproxy.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
+        haproxy.wait().unwrap();
+    }
+}

@@ -1,0 +1,161 @@
+//! Stories about changes without a reload.
+
+use crate::setting::{Backend, Setting, bring, digest, order, runtime, until};
+use haptic_model::{Operation, agent_api::Outcome, operation::ServerState};
+use std::collections::BTreeSet;
+
+crate::with_each_haproxy! {
+    a_servers_address_changes_without_a_reload
+    servers_come_and_go_without_a_reload
+    a_deleted_server_finishes_its_requests_and_can_come_back
+    a_refused_operation_is_told_and_nothing_is_written
+    weight_state_and_maxconn_are_set_and_read_back
+}
+
+fn address(server: &str, to: &Backend) -> Operation {
+    Operation::SetServerAddress {
+        backend: "web".to_owned(),
+        server: server.to_owned(),
+        address: to.address.ip().to_string(),
+        port: to.address.port(),
+    }
+}
+
+fn add(server: &str, to: &Backend, params: &[&str]) -> Operation {
+    Operation::AddServer {
+        backend: "web".to_owned(),
+        server: server.to_owned(),
+        address: to.address.to_string(),
+        params: params.iter().map(|p| (*p).to_owned()).collect(),
+        enabled: true,
+    }
+}
+
+fn delete(server: &str) -> Operation {
+    Operation::DeleteServer { backend: "web".to_owned(), server: server.to_owned() }
+}
+
+async fn answers(setting: &Setting) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    for _ in 0..8 {
+        seen.insert(setting.get("/").await.unwrap());
+    }
+    seen
+}
+
+async fn a_servers_address_changes_without_a_reload(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (before, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
+    bring(&agent, None, &before).await;
+    let worker = agent.status().await.worker_pid;
+    let outcome = agent.apply(order(Some(&before), &after, runtime([address("s1", &two)]))).await;
+    assert_eq!(outcome, Outcome::Applied { reloaded: false, worker_pid: worker, log: String::new() });
+    assert_eq!(setting.get("/").await.unwrap(), "two");
+    let status = agent.status().await;
+    assert_eq!((status.worker_pid, status.reloads), (worker, 1));
+    assert_eq!(status.running.map(|r| r.digest), Some(digest(&after)));
+    assert!(status.intact);
+    agent.stop(false).await;
+}
+
+async fn servers_come_and_go_without_a_reload(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (first, both, second) = (
+        setting.files(&[one.line("s1")]),
+        setting.files(&[one.line("s1"), format!("{} check", two.line("s2"))]),
+        setting.files(&[format!("{} check", two.line("s2"))]),
+    );
+    bring(&agent, None, &first).await;
+    let worker = agent.status().await.worker_pid;
+    let outcome = agent.apply(order(Some(&first), &both, runtime([add("s2", &two, &["check"])]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(answers(&setting).await, BTreeSet::from(["one".to_owned(), "two".to_owned()]));
+
+    let outcome = agent.apply(order(Some(&both), &second, runtime([delete("s1")]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(answers(&setting).await, BTreeSet::from(["two".to_owned()]));
+    assert_eq!(agent.handle().pending_deletions(), 0);
+    assert_eq!(agent.status().await.worker_pid, worker);
+    agent.stop(false).await;
+}
+
+async fn a_deleted_server_finishes_its_requests_and_can_come_back(variable: &str) {
+    let setting = std::sync::Arc::new(Setting::new(variable));
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (both, second) = (setting.files(&[two.line("s2"), one.line("s1")]), setting.files(&[two.line("s2")]));
+    let only_one = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &only_one).await;
+    let slow = {
+        let setting = setting.clone();
+        tokio::spawn(async move { setting.get("/slow").await })
+    };
+    one.arrived.notified().await;
+
+    let outcome =
+        agent.apply(order(Some(&only_one), &second, runtime([add("s2", &two, &[]), delete("s1")]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(agent.handle().pending_deletions(), 1);
+    assert_eq!(answers(&setting).await, BTreeSet::from(["two".to_owned()]));
+
+    let outcome = agent.apply(order(Some(&second), &both, runtime([add("s1", &one, &[])]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(agent.handle().pending_deletions(), 0);
+    assert_eq!(answers(&setting).await, BTreeSet::from(["one".to_owned(), "two".to_owned()]));
+
+    let outcome = agent.apply(order(Some(&both), &second, runtime([delete("s1")]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(agent.handle().pending_deletions(), 1);
+    one.release.notify_one();
+    assert_eq!(slow.await.unwrap().unwrap(), "one", "the request under way was cut");
+    until("the server is removed", || async { agent.handle().pending_deletions() == 0 }).await;
+    assert_eq!(agent.status().await.reloads, 1);
+    agent.stop(false).await;
+}
+
+async fn a_refused_operation_is_told_and_nothing_is_written(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (before, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
+    bring(&agent, None, &before).await;
+    for (operation, words) in [
+        (address("gone", &two), "No such server"),
+        (add("s9", &two, &["nonsense"]), "unknown keyword 'nonsense'"),
+        (add("s9", &two, &["a;b"]), "cannot be given at run time"),
+    ] {
+        match agent.apply(order(Some(&before), &after, runtime([operation]))).await {
+            Outcome::Refused { message, reload_may_help: true } => {
+                assert!(message.contains(words), "{message}")
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&before)));
+    assert_eq!(agent.bundle().await.unwrap().files, before);
+    agent.stop(false).await;
+}
+
+async fn weight_state_and_maxconn_are_set_and_read_back(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let before = setting.files(&[one.line("s1"), two.line("s2")]);
+    let after = setting.files(&[format!("{} weight 5 maxconn 9", one.line("s1")), two.line("s2")]);
+    bring(&agent, None, &before).await;
+    let names = |server: &str| ("web".to_owned(), server.to_owned());
+    let (backend, server) = names("s1");
+    let weight = Operation::SetServerWeight { backend, server, weight: 5 };
+    let (backend, server) = names("s1");
+    let maxconn = Operation::SetServerMaxconn { backend, server, maxconn: 9 };
+    let (backend, server) = names("s2");
+    let drain = Operation::SetServerState { backend, server, state: ServerState::Drain };
+    let outcome = agent.apply(order(Some(&before), &after, runtime([weight, maxconn, drain]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(answers(&setting).await, BTreeSet::from(["one".to_owned()]));
+    agent.stop(false).await;
+}

@@ -1,0 +1,165 @@
+//! What the stories need: an agent with its HAProxy, servers behind it, orders, and requests through it.
+
+use haptic_agent::{Agent, AgentOptions, RunningAgent};
+use haptic_model::{
+    Digest, Epoch, Generation, Operation,
+    agent_api::{Apply, Method, Outcome},
+    bundle::digest_of_files,
+};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, UnixStream},
+};
+
+/// One story's folder and HAProxy.
+pub struct Setting {
+    pub dir: tempfile::TempDir,
+    pub binary: PathBuf,
+}
+
+/// Files by path.
+pub type Files = BTreeMap<String, String>;
+
+impl Setting {
+    pub fn new(variable: &str) -> Self {
+        let binary = std::env::var(variable).unwrap_or_else(|_| {
+            panic!("{variable} is not set: run the tests through `make test`, which sets it")
+        });
+        Self { dir: tempfile::tempdir().unwrap(), binary: binary.into() }
+    }
+
+    pub fn options(&self) -> AgentOptions {
+        AgentOptions::in_process(self.dir.path().join("d"), &self.binary)
+    }
+
+    pub async fn agent(&self) -> RunningAgent {
+        Agent::start(self.options()).await.unwrap()
+    }
+
+    /// A configuration with backend `web`, whose servers are given as lines.
+    pub fn files(&self, servers: &[String]) -> Files {
+        let config = format!(
+            "global\n    maxconn 200\ndefaults\n    mode http\n    timeout connect 2s\n    timeout client 30s\n    timeout server 30s\n    http-reuse never\n\
+             frontend main\n    bind unix@{}\n    http-request return status 200 content-type text/plain lf-string \"%[path,map(maps/a.map,none)]\" if {{ path_beg /map }}\n    default_backend web\n\
+             backend web\n    balance roundrobin\n{}",
+            self.front().display(),
+            servers.iter().map(|s| format!("    server {s}\n")).collect::<String>()
+        );
+        Files::from([
+            ("haproxy.cfg".to_owned(), config),
+            ("maps/a.map".to_owned(), "/map one\n".to_owned()),
+            ("ssl/other.txt".to_owned(), "unused\n".to_owned()),
+        ])
+    }
+
+    pub fn front(&self) -> PathBuf {
+        self.dir.path().join("front.sock")
+    }
+
+    /// The body that HAProxy answers for `path`; `Err` when it does not answer 200.
+    pub async fn get(&self, path: &str) -> Result<String, String> {
+        let mut stream = UnixStream::connect(self.front()).await.map_err(|e| e.to_string())?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.map_err(|e| e.to_string())?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.map_err(|e| e.to_string())?;
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(|| format!("no answer: {answer:?}"))?;
+        if head.starts_with("HTTP/1.1 200") { Ok(body.to_owned()) } else { Err(head.to_owned()) }
+    }
+}
+
+/// A server that answers its own name; on `/slow` only once told to through `release`.
+pub struct Backend {
+    pub address: SocketAddr,
+    pub release: std::sync::Arc<tokio::sync::Notify>,
+    pub arrived: std::sync::Arc<tokio::sync::Notify>,
+}
+
+impl Backend {
+    pub async fn start(name: &'static str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let backend = Self {
+            address: listener.local_addr().unwrap(),
+            release: Default::default(),
+            arrived: Default::default(),
+        };
+        let (release, arrived) = (backend.release.clone(), backend.arrived.clone());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let (release, arrived) = (release.clone(), arrived.clone());
+                tokio::spawn(async move {
+                    let mut request = vec![0; 4096];
+                    let length = stream.read(&mut request).await.unwrap_or(0);
+                    if String::from_utf8_lossy(&request[..length]).starts_with("GET /slow") {
+                        arrived.notify_one();
+                        release.notified().await;
+                    }
+                    let answer = format!(
+                        "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{name}",
+                        name.len()
+                    );
+                    let _sent = stream.write_all(answer.as_bytes()).await;
+                });
+            }
+        });
+        backend
+    }
+
+    pub fn line(&self, name: &str) -> String {
+        format!("{name} {}", self.address)
+    }
+}
+
+fn digests(files: &Files) -> BTreeMap<String, Digest> {
+    files.iter().map(|(path, content)| (path.clone(), Digest::of(content.as_bytes()))).collect()
+}
+
+/// The digest of a bundle of `files`.
+pub fn digest(files: &Files) -> Digest {
+    let digests = digests(files);
+    let config = ("haproxy.cfg", &digests["haproxy.cfg"]);
+    digest_of_files(config, digests.iter().filter(|(p, _)| *p != "haproxy.cfg").map(|(p, d)| (p.as_str(), d)))
+}
+
+/// An order from `base` to `files` with the contents that differ.
+pub fn order(base: Option<&Files>, files: &Files, method: Method) -> Apply {
+    let changed = files.iter().filter(|(path, content)| base.and_then(|b| b.get(*path)) != Some(content));
+    Apply {
+        epoch: Epoch { lease_created: 1, transitions: 1 },
+        generation: Generation(7),
+        base: base.map(digest),
+        target: digest(files),
+        config: "haproxy.cfg".to_owned(),
+        files: digests(files),
+        contents: changed.map(|(p, c)| (p.clone(), c.clone())).collect(),
+        method,
+    }
+}
+
+pub fn reload() -> Method {
+    Method::Reload { reason: "test".to_owned() }
+}
+
+pub fn runtime(operations: impl IntoIterator<Item = Operation>) -> Method {
+    Method::Runtime { operations: operations.into_iter().collect() }
+}
+
+/// Applies `files` with a reload, which must work.
+pub async fn bring(agent: &RunningAgent, base: Option<&Files>, files: &Files) {
+    let outcome = agent.apply(order(base, files, reload())).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: true, .. }), "{outcome:?}");
+}
+
+/// Waits until `condition` holds; a story that waits longer has failed.
+pub async fn until<F: Future<Output = bool>>(what: &str, condition: impl Fn() -> F) {
+    let waiting = async {
+        while !condition().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    assert!(
+        tokio::time::timeout(Duration::from_secs(30), waiting).await.is_ok(),
+        "waited in vain until {what}"
+    );
+}
