@@ -1,5 +1,13 @@
 //! The agent transport against a real HTTP server that answers as an agent does, or as something else does.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
+
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::ServerHandle, http::header, web};
 use haptic_deploy::{AgentTransport, Transport, TransportError};
 use haptic_model::{

@@ -1,5 +1,13 @@
 //! The fleet's actors under their Keeper: pods come, go and hang, each without the others noticing.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
+
 use futures::FutureExt;
 use haptic_deploy::{
     Board, Connect, FleetActor, FleetArguments, PodStates, Roster, Transport, TransportError,
@@ -71,8 +79,9 @@ struct Scene {
     fleet: haptic_runtime::CellReader<Fleet>,
     health: Health,
     _actor: Kept<FleetActor>,
-    _cells:
-        (CellWriter<Leadership>, CellWriter<Option<Arc<Validated>>>, CellWriter<Option<Arc<ActiveConfig>>>),
+    _leadership: CellWriter<Leadership>,
+    _validated: CellWriter<Option<Arc<Validated>>>,
+    _config: CellWriter<Option<Arc<ActiveConfig>>>,
 }
 
 fn scene() -> Scene {
@@ -109,7 +118,9 @@ fn scene() -> Scene {
         fleet: fleet_read,
         health,
         _actor: actor,
-        _cells: (leadership, validated, config),
+        _leadership: leadership,
+        _validated: validated,
+        _config: config,
     }
 }
 

@@ -1,6 +1,14 @@
 //! For random backends A and B: what the planned operations make of a HAProxy that runs A is what a HAProxy that
 //! starts with B has, server by server.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
+
 use haptic_deploy::{RunningView, Verdict, plan};
 use haptic_model::{
     Bundle, BundleFile, Capabilities, FileKey, HaproxyVersion, Operation, Text, operation::ServerState,
