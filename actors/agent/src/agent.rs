@@ -23,7 +23,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -61,6 +61,7 @@ pub(crate) struct Inner {
     state: Mutex<State>,
     applied: AtomicU64,
     refused: AtomicU64,
+    ending: AtomicBool,
     _lock: File,
 }
 
@@ -159,6 +160,7 @@ impl RunningAgent {
         }
         let turn = self.handle.0.turn.clone();
         let _turn = turn.lock().await;
+        self.handle.0.ending.store(true, Ordering::Relaxed);
         self.abort();
         if let Some(keeper) = &self.handle.0.keeper {
             keeper.end(graceful.then_some(self.drain)).await;
@@ -205,10 +207,11 @@ impl AgentHandle {
             version_text,
             running: inner.stored().map(|stored| stored.running()),
             epoch: inner.epoch(),
-            worker_pid: processes.as_ref().map_or(0, |p| p.worker),
+            worker_pid: worker.as_ref().map_or(0, |w| w.pid),
             old_workers: processes.as_ref().map_or(0, |p| p.old_workers),
             reloads: inner.reloads(),
-            alive: processes.is_ok() && worker.is_ok(),
+            // A master that just reloads is silent for a while.
+            alive: worker.is_ok(),
             intact,
         }
     }
@@ -291,6 +294,7 @@ impl Inner {
             state: Mutex::new(state),
             applied: AtomicU64::new(0),
             refused: AtomicU64::new(0),
+            ending: AtomicBool::new(false),
             _lock: lock,
         })
     }
@@ -311,6 +315,9 @@ impl Inner {
         };
         match outcome {
             Ok(()) => self.reload_is_done(),
+            Err(problem) if self.stored().is_none() && self.due_reload().is_none() => {
+                return Err(AgentError::Haproxy(problem));
+            }
             Err(problem) => {
                 tracing::error!(problem, "HAProxy does not take the files on disk");
                 self.step_back().await?;
@@ -347,6 +354,11 @@ impl Inner {
             }));
         }
         tasks
+    }
+
+    /// Whether HAProxy is no longer to be changed.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     // --- state -------------------------------------------------------------------------------------

@@ -19,11 +19,16 @@ use tokio::time::Instant;
 
 /// How long a new worker may take to be the one that accepts connections.
 const TAKEOVER: Duration = Duration::from_secs(10);
+/// How long HAProxy may take to do what it said it did.
+const SETTLED: Duration = Duration::from_secs(1);
 
 impl Inner {
     /// Carries out `apply`.
     pub(crate) async fn apply(self: &Arc<Self>, apply: Apply) -> Outcome {
         let _turn = self.turn.lock().await;
+        if self.is_ending() {
+            return refused("the agent ends".to_owned());
+        }
         let begun = Instant::now();
         let method = match &apply.method {
             Method::Runtime { operations } => format!("{} runtime operations", operations.len()),
@@ -176,20 +181,22 @@ impl Inner {
         send_all(worker, enable).await
     }
 
-    /// Compares what HAProxy runs with what was asked for.
+    /// Compares what HAProxy runs with what was asked for, until it is the same: HAProxy answers `set server … addr` before
+    /// a task of it has changed the address.
     async fn verify(&self, worker: &mut Worker, operations: &[Operation]) -> Result<(), String> {
         let expectation = Expectation::of(operations);
-        let mut problems = Vec::new();
-        for (backend, with_maxconn) in expectation.backends() {
-            let mut shown = readback::servers(&ask(worker, &format!("show servers state {backend}")).await?);
-            if with_maxconn {
-                readback::add_maxconn(&ask(worker, &format!("show stat {backend} 4 -1")).await?, &mut shown);
+        let until = Instant::now() + SETTLED;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let differences = differences(worker, &expectation).await?;
+            if differences.is_empty() {
+                return Ok(());
             }
-            problems.extend(expectation.differences(backend, &shown));
-        }
-        match problems.is_empty() {
-            true => Ok(()),
-            false => Err(format!("HAProxy took the commands, but {}", problems.join(", "))),
+            if Instant::now() > until {
+                return Err(format!("HAProxy took the commands, but {}", differences.join(", ")));
+            }
+            tokio::time::sleep(pause).await;
+            pause *= 2;
         }
     }
 
@@ -235,8 +242,8 @@ impl Inner {
     pub(crate) async fn bring_up(&self) -> Result<(u32, String), String> {
         if let Some(keeper) = &self.keeper
             && !keeper.is_up()
+            && keeper.start_now().await?
         {
-            keeper.start_now().await?;
             let worker = self.current_worker().await.map_err(|e| e.to_string())?;
             return Ok((worker.pid, String::new()));
         }
@@ -272,6 +279,19 @@ impl Inner {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// How what HAProxy runs differs from what was asked for.
+async fn differences(worker: &mut Worker, expectation: &Expectation) -> Result<Vec<String>, String> {
+    let mut differences = Vec::new();
+    for (backend, with_maxconn) in expectation.backends() {
+        let mut shown = readback::servers(&ask(worker, &format!("show servers state {backend}")).await?);
+        if with_maxconn {
+            readback::add_maxconn(&ask(worker, &format!("show stat {backend} 4 -1")).await?, &mut shown);
+        }
+        differences.extend(expectation.differences(backend, &shown));
+    }
+    Ok(differences)
 }
 
 /// Commands that make a server that is there already like the one to be added.

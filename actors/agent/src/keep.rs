@@ -83,17 +83,23 @@ impl Keeper {
         }
     }
 
-    /// Has HAProxy started now, with the files as they are now. For when it is down.
-    pub(crate) async fn start_now(&self) -> Result<(), String> {
-        let mut ended = self.ended.subscribe();
-        let now = *self.begun.borrow();
-        self.hurry.notify_one();
-        // An attempt that had begun before may have read the files before.
-        match ended.wait_for(|(number, _)| *number > now).await.map(|end| end.1.clone()) {
-            Ok(None) => Ok(()),
-            Ok(Some(problem)) => Err(problem),
-            Err(_) => Err("the agent ends".to_owned()),
+    /// Has a HAProxy that is down started now, with the files as they are now. `false` when one came up meanwhile, perhaps
+    /// with the files as they were: that one has to be reloaded.
+    pub(crate) async fn start_now(&self) -> Result<bool, String> {
+        let begun = *self.begun.borrow();
+        self.end_of(begun).await?;
+        if self.is_up() {
+            return Ok(false);
         }
+        self.hurry.notify_one();
+        self.end_of(begun + 1).await?.map_or(Ok(true), Err)
+    }
+
+    /// Waits until an attempt ended; gives why it failed.
+    async fn end_of(&self, attempt: u64) -> Result<Option<String>, String> {
+        let mut ended = self.ended.subscribe();
+        let end = ended.wait_for(|(number, _)| *number >= attempt).await;
+        end.map(|end| end.1.clone()).map_err(|_| "the agent ends".to_owned())
     }
 
     /// No pause before the next attempt.

@@ -91,6 +91,9 @@ impl Launch {
             .arg("-f")
             .arg(self.folder.current_config())
             .current_dir(self.folder.root())
+            // A configuration can print its environment.
+            .env_remove("HAPTIC_USERNAME")
+            .env_remove("HAPTIC_PASSWORD")
             .stdin(Stdio::null())
             .stderr(log)
             .process_group(0)

@@ -10,6 +10,7 @@ crate::with_each_haproxy! {
     a_new_agent_takes_over_the_living_haproxy
     a_reload_that_a_killed_agent_began_is_finished
     a_killed_haproxy_comes_back_with_its_bundle
+    an_order_that_meets_a_dead_haproxy_is_carried_out
     a_bundle_that_haproxy_cannot_start_with_is_taken_back
     a_graceful_stop_lets_requests_finish
     an_attached_haproxy_is_served_too
@@ -94,6 +95,23 @@ async fn a_killed_haproxy_comes_back_with_its_bundle(variable: &str) {
         .await;
         assert_eq!(setting.get("/").await.unwrap(), "two", "after the {which}'s death");
         assert!(agent.handle().ready().await);
+    }
+    agent.stop(false).await;
+}
+
+async fn an_order_that_meets_a_dead_haproxy_is_carried_out(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let mut files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    for word in ["two", "three", "four"] {
+        kill(master(&setting));
+        let mut next = files.clone();
+        next.insert("maps/a.map".to_owned(), format!("/map {word}\n"));
+        bring(&agent, Some(&files), &next).await;
+        assert_eq!(setting.get("/map").await.unwrap(), word);
+        files = next;
     }
     agent.stop(false).await;
 }

@@ -1,9 +1,14 @@
 //! The agent against the real HAProxys 3.0, 3.2 and 3.4: each story with each of them.
 
+#[cfg(test)]
 mod files;
+#[cfg(test)]
 mod http;
+#[cfg(test)]
 mod lives;
+#[cfg(test)]
 mod runtime;
+#[cfg(test)]
 mod setting;
 
 /// Runs an async story once with each HAProxy.
