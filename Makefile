@@ -22,10 +22,10 @@ build: ## the release binary, target/release/haptic
 	@$(cargo) build --release -p haptic --bin haptic
 
 demo: build ## a short tour on this terminal, without a cluster; ends by itself
-	@$(with) haproxy-3.4 -- fixtures/demo/tour
+	@$(with) haproxy-3.4 -- $(cargo) run -q --release -p integration-tests --bin demo
 
 local: build ## the demo's configuration, left running: edit its manifests and watch
-	@$(with) haproxy-3.4 -- fixtures/demo/tour --stay
+	@$(with) haproxy-3.4 -- $(cargo) run -q --release -p integration-tests --bin demo -- --stay
 
 test: lint unit journeys ## lint, unit tests, journeys
 

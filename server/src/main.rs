@@ -1,1 +1,15 @@
-fn main() {}
+//! The binary: the allocator, the TLS provider, and the command line.
+
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    // Before anything may use TLS: with two providers linked, rustls would panic at first use.
+    if rustls::crypto::ring::default_provider().install_default().is_err() {
+        haptic::output::complain("another TLS provider is already installed; this is a bug in HAPTIC");
+        return ExitCode::FAILURE;
+    }
+    haptic::cli::run()
+}

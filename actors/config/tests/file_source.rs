@@ -1,4 +1,5 @@
 //! The ConfigActor on a real file that is edited, broken, removed and restored.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use haptic_config::{
     Validator,
@@ -49,9 +50,9 @@ async fn in_time<T>(wait: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(10), wait).await.expect("it did not happen within 10 s")
 }
 
-fn on_scene<F: Future<Output = ()>>(text: Option<&str>, play: impl FnOnce(Scene) -> F + 'static)
+fn on_scene<F>(text: Option<&str>, play: impl FnOnce(Scene) -> F + 'static)
 where
-    F: 'static,
+    F: Future<Output = ()> + 'static,
 {
     let runtime =
         Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap());

@@ -223,9 +223,9 @@ impl Parser {
         }
         match self.query_from {
             None => Ok(Route::Plain(self.steps)),
-            Some(column) => JsonPath::parse(&self.query)
-                .map(Route::Query)
-                .map_err(|error| (column, format!("this filter or wildcard is not valid JSONPath: {}", error.message()))),
+            Some(column) => JsonPath::parse(&self.query).map(Route::Query).map_err(|error| {
+                (column, format!("this filter or wildcard is not valid JSONPath: {}", error.message()))
+            }),
         }
     }
 
@@ -279,7 +279,9 @@ impl Parser {
                 '\\' => {
                     self.at += 1;
                     let Some(escaped) = self.peek() else {
-                        return Err(self.refuse("`\\` must be followed by the character it stands for".into()));
+                        return Err(
+                            self.refuse("`\\` must be followed by the character it stands for".into())
+                        );
                     };
                     name.push(escaped);
                 }
@@ -306,7 +308,10 @@ impl Parser {
         let content = inside.trim();
         self.at = close + 1;
         if content.is_empty() {
-            return Err((open + 2, "an index, a quoted name or a filter is missing between `[` and `]`".into()));
+            return Err((
+                open + 2,
+                "an index, a quoted name or a filter is missing between `[` and `]`".into(),
+            ));
         }
         if let Ok(index) = content.parse::<i64>() {
             self.query.push_str(&format!("[{index}]"));
@@ -317,7 +322,10 @@ impl Parser {
             self.needs_query(open);
             self.query.push_str(&format!("[{content}]"));
         } else {
-            return Err((open + 2, format!("`{content}` is neither an index nor quoted; write `['{content}']`")));
+            return Err((
+                open + 2,
+                format!("`{content}` is neither an index nor quoted; write `['{content}']`"),
+            ));
         }
         Ok(())
     }
@@ -399,7 +407,9 @@ mod tests {
 
     #[test]
     fn every_spelling_of_a_plain_path_leads_to_the_field() {
-        for path in ["metadata.name", ".metadata.name", "$.metadata.name", "{.metadata.name}", "metadata['name']"] {
+        for path in
+            ["metadata.name", ".metadata.name", "$.metadata.name", "{.metadata.name}", "metadata['name']"]
+        {
             assert_eq!(text(path), "shop-1", "{path}");
         }
         for path in [
@@ -441,7 +451,9 @@ mod tests {
     #[test]
     fn removing_leaves_everything_else() {
         let mut object = slice();
-        assert!(FieldPath::parse("metadata.labels['kubernetes.io/service-name']").unwrap().remove(&mut object));
+        assert!(
+            FieldPath::parse("metadata.labels['kubernetes.io/service-name']").unwrap().remove(&mut object)
+        );
         assert_eq!(object["metadata"]["labels"], json!({"it's": "quoted"}));
         assert!(!FieldPath::parse("spec.nothing[3]").unwrap().remove(&mut object));
         assert!(FieldPath::parse("ports[*]").unwrap().remove(&mut object));

@@ -70,7 +70,12 @@ impl Layout {
 impl Default for Layout {
     /// What a configuration gets that says nothing: the agent's, `maps/`, `ssl/`, `general/`.
     fn default() -> Self {
-        Self { maps: "maps".into(), certificates: "ssl".into(), general: "general".into(), config_file: "haproxy.cfg".into() }
+        Self {
+            maps: "maps".into(),
+            certificates: "ssl".into(),
+            general: "general".into(),
+            config_file: "haproxy.cfg".into(),
+        }
     }
 }
 

@@ -77,6 +77,15 @@ impl Health {
         lock(&self.0).actors.iter().all(|vitals| matches!(vitals.life(), Life::Running | Life::Done))
     }
 
+    /// Makes the actor of that name panic at its next turn, for tests of whole processes; whether there is one.
+    #[cfg(debug_assertions)]
+    #[must_use]
+    pub fn make_panic(&self, actor: &str) -> bool {
+        let registry = lock(&self.0);
+        let found = registry.actors.iter().find(|vitals| *vitals.name == *actor && vitals.life() == Life::Running);
+        found.map(|vitals| vitals.ask_to_panic()).is_some()
+    }
+
     /// Makes an actor known. A later actor of the same name takes an ended one's place.
     pub(crate) fn enrol(&self, name: Arc<str>, busy_bound: Duration) -> Arc<Vitals> {
         let vitals = Arc::new(Vitals::new(name, busy_bound));

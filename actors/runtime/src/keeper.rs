@@ -196,6 +196,7 @@ impl<A: Stage> Keeper<A> {
         let _busy = seat.vitals.busy();
         panics::catch(&seat.vitals.name, || {
             life.make_alive(seat);
+            seat.vitals.panic_if_asked();
             match life {
                 Incarnation::Alive(context) => Pin::new(context).poll(task),
                 _ => Poll::Ready(()),

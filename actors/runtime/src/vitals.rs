@@ -73,6 +73,8 @@ pub(crate) struct Vitals {
     last_panic: Mutex<Option<String>>,
     detail: Mutex<Option<serde_json::Value>>,
     dismissed: AtomicBool,
+    #[cfg(debug_assertions)]
+    panic_asked: AtomicBool,
     pub(crate) keeper: AtomicWaker,
 }
 
@@ -98,6 +100,8 @@ impl Vitals {
             last_panic: Mutex::new(None),
             detail: Mutex::new(None),
             dismissed: AtomicBool::new(false),
+            #[cfg(debug_assertions)]
+            panic_asked: AtomicBool::new(false),
             keeper: AtomicWaker::new(),
         }
     }
@@ -131,6 +135,21 @@ impl Vitals {
 
     pub(crate) fn set_detail(&self, detail: serde_json::Value) {
         *lock(&self.detail) = Some(detail);
+    }
+
+    #[cfg(debug_assertions)]
+    pub(crate) fn ask_to_panic(&self) {
+        self.panic_asked.store(true, Relaxed);
+        self.keeper.wake();
+    }
+
+    /// Panics when it was asked to; the Keeper calls it where an actor's own panics happen.
+    pub(crate) fn panic_if_asked(&self) {
+        #[cfg(debug_assertions)]
+        #[expect(clippy::panic, reason = "this is what was asked for")]
+        if self.panic_asked.swap(false, Relaxed) {
+            panic!("asked to panic, by a test");
+        }
     }
 
     /// Asks the Keeper to end this actor for good at its next quiet point.

@@ -1,0 +1,273 @@
+//! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 70 (an actor died).
+
+use crate::{command, output};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::{
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+/// Brings HAProxy pods to the configuration that your own templates make of Kubernetes resources.
+#[derive(Debug, Parser)]
+#[command(name = "haptic", version, propagate_version = false, disable_version_flag = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the controller in or against a cluster
+    Run(RunArgs),
+    /// Run beside one HAProxy and take orders from the controller
+    Agent(AgentArgs),
+    /// Run everything on this machine: manifests from a folder, one HAProxy
+    Local(LocalArgs),
+    /// Check a configuration: fields, templates, and haproxy -c on what it renders
+    Validate(ValidateArgs),
+    /// Render a configuration from a folder of manifests into another folder
+    Render(RenderArgs),
+    /// Print the CustomResourceDefinition, for kubectl apply -f -
+    Crd(CrdArgs),
+    /// Print the functions that templates can call
+    Functions(FunctionsArgs),
+    /// Print the version
+    Version(VersionArgs),
+}
+
+/// `haptic run`
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Name of the HAProxyTemplateConfig
+    #[arg(long, env = "HAPTIC_CONFIG_NAME")]
+    pub name: String,
+    /// Its namespace, which is also that of the HAProxy pods [default: the kubeconfig's or the pod's own]
+    #[arg(long, env = "POD_NAMESPACE")]
+    pub namespace: Option<String>,
+    /// How to reach the API server [default: $KUBECONFIG, else the pod's service account]
+    #[arg(long, env = "KUBECONFIG")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Address of the health and metrics servers
+    #[arg(long, default_value = "0.0.0.0")]
+    pub bind_address: IpAddr,
+    /// Address of /debug [default: 127.0.0.1, or --bind-address when that is not 0.0.0.0]
+    #[arg(long)]
+    pub debug_address: Option<IpAddr>,
+    /// How HAProxy is found
+    #[command(flatten)]
+    pub haproxy: HaproxyArgs,
+}
+
+/// The HAProxy that checks, and for `local` serves.
+#[derive(Clone, Debug, Args)]
+pub struct HaproxyArgs {
+    /// HAProxy binary; give several, one a version, for a mixed fleet [default: HAPTIC_HAPROXY_* and haproxy on PATH]
+    #[arg(long = "haproxy", value_name = "PATH")]
+    pub binaries: Vec<PathBuf>,
+}
+
+/// `haptic agent`
+#[derive(Debug, Args)]
+pub struct AgentArgs {
+    /// Address and port to take orders on
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:5555")]
+    pub listen: SocketAddr,
+    /// Folder for HAProxy's files; nothing else is written to
+    #[arg(long, value_name = "DIR")]
+    pub dir: PathBuf,
+    /// Folder for sockets, when --dir is too long for them
+    #[arg(long, value_name = "DIR")]
+    pub socket_dir: Option<PathBuf>,
+    /// Start this HAProxy and keep it running
+    #[arg(long, value_name = "PATH", required_unless_present = "master_socket", conflicts_with = "master_socket")]
+    pub haproxy: Option<PathBuf>,
+    /// Attach to a HAProxy that something else keeps running, by its master socket
+    #[arg(long, value_name = "PATH")]
+    pub master_socket: Option<PathBuf>,
+    /// Folder with the files dataplane_username and dataplane_password [default: HAPTIC_USERNAME and HAPTIC_PASSWORD]
+    #[arg(long, value_name = "DIR")]
+    pub credentials_dir: Option<PathBuf>,
+    /// PEM certificate chain: serve HTTPS
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// PEM key of --tls-cert
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// An argument passed on to HAProxy, may be repeated
+    #[arg(long = "haproxy-arg", value_name = "ARG", allow_hyphen_values = true)]
+    pub haproxy_args: Vec<String>,
+}
+
+/// `haptic local`
+#[derive(Debug, Args)]
+pub struct LocalArgs {
+    /// The configuration; its changes are taken at once
+    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
+    pub file: PathBuf,
+    /// Folder of manifests; their changes are taken at once
+    #[arg(long, value_name = "DIR")]
+    pub resources: PathBuf,
+    /// Folder for HAProxy's files [default: a temporary one]
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+    /// Address of the health, metrics and debug servers
+    #[arg(long, default_value = "127.0.0.1")]
+    pub bind_address: IpAddr,
+    /// How HAProxy is found
+    #[command(flatten)]
+    pub haproxy: HaproxyArgs,
+}
+
+/// `haptic validate`
+#[derive(Debug, Args)]
+pub struct ValidateArgs {
+    /// The configuration
+    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
+    pub file: PathBuf,
+    /// Render with these manifests instead of none
+    #[arg(long, value_name = "DIR")]
+    pub resources: Option<PathBuf>,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: SummaryOrJson,
+    /// How HAProxy is found
+    #[command(flatten)]
+    pub haproxy: HaproxyArgs,
+}
+
+/// `haptic render`
+#[derive(Debug, Args)]
+pub struct RenderArgs {
+    /// The configuration
+    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
+    pub file: PathBuf,
+    /// Folder of manifests
+    #[arg(long, value_name = "DIR")]
+    pub resources: PathBuf,
+    /// Folder the files are written to
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// HAProxy version that templates see as the fleet's
+    #[arg(long, value_name = "VERSION", default_value = "3.4")]
+    pub haproxy_version: haptic_model::HaproxyVersion,
+}
+
+/// `haptic crd`
+#[derive(Debug, Args)]
+pub struct CrdArgs {
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: YamlOrJson,
+}
+
+/// `haptic functions`
+#[derive(Debug, Args)]
+pub struct FunctionsArgs {
+    /// How they are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: FunctionsOutput,
+}
+
+/// `haptic version`
+#[derive(Debug, Args)]
+pub struct VersionArgs {
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: SummaryOrJson,
+}
+
+/// For people or programs.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum SummaryOrJson {
+    /// For people.
+    #[default]
+    Summary,
+    /// For programs.
+    Json,
+}
+
+/// A resource's format.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum YamlOrJson {
+    /// As kubectl users write it.
+    #[default]
+    Yaml,
+    /// For programs.
+    Json,
+}
+
+/// How the function table is printed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum FunctionsOutput {
+    /// For a terminal.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// For documentation.
+    Markdown,
+}
+
+/// What a command ends with.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Something is wrong, in a sentence.
+    #[error("{0}")]
+    Because(String),
+    /// Told already; only the exit code is left.
+    #[error("exit code {0}")]
+    Exit(u8),
+}
+
+impl Failure {
+    /// A failure for any error.
+    pub fn because(error: impl std::fmt::Display) -> Self {
+        Self::Because(error.to_string())
+    }
+}
+
+/// Runs the command line and gives the process's exit code.
+#[must_use]
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Run(args) => command::run::run(&args),
+        Command::Agent(args) => command::agent::run(args),
+        Command::Local(args) => command::local::run(&args),
+        Command::Validate(args) => command::validate::run(&args),
+        Command::Render(args) => command::render::run(&args),
+        Command::Crd(args) => command::print::crd(args.output),
+        Command::Functions(args) => command::print::functions(args.output),
+        Command::Version(args) => command::print::version(args.output),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Exit(code)) => ExitCode::from(code),
+        Err(failure) => {
+            output::complain(&failure.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_agent_needs_exactly_one_way_to_haproxy() {
+        let parse = |words: &[&str]| Cli::try_parse_from([&["haptic", "agent", "--dir", "d"], words].concat());
+        assert!(parse(&[]).is_err());
+        assert!(parse(&["--haproxy", "a", "--master-socket", "b"]).is_err());
+        assert!(parse(&["--haproxy", "a"]).is_ok());
+    }
+}

@@ -1,0 +1,64 @@
+//! `haptic agent`: beside one HAProxy, until a signal ends it.
+
+use crate::{
+    cli::{AgentArgs, Failure},
+    logging,
+};
+use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, TlsSource};
+use haptic_runtime::Signals;
+use std::time::Duration;
+
+/// Half of Kubernetes' default grace period: the other half is for what is under way.
+const DRAIN: Duration = Duration::from_secs(15);
+
+/// Runs the agent.
+///
+/// # Errors
+/// When it cannot start: no credentials, no HAProxy, the folder or port cannot be used.
+pub fn run(args: AgentArgs) -> Result<(), Failure> {
+    let _level = logging::start();
+    let options = options(args)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(Failure::because)?;
+    // The agent's HTTP server needs an actix system; everything else in it is plain tokio.
+    let system = actix_rt::System::with_tokio_rt(move || runtime);
+    system.block_on(serve(options))
+}
+
+async fn serve(options: AgentOptions) -> Result<(), Failure> {
+    let mut signals = Signals::listen().map_err(Failure::because)?;
+    let agent = Agent::start(options).await.map_err(Failure::because)?;
+    tracing::info!(address = ?agent.local_addr(), "agent is listening");
+    let signal = signals.next().await;
+    tracing::info!(signal, "stopping; HAProxy finishes its connections");
+    tokio::select! {
+        () = agent.stop(true) => {}
+        signal = signals.next() => tracing::warn!(signal, "second signal: not waiting any longer"),
+    }
+    Ok(())
+}
+
+fn options(args: AgentArgs) -> Result<AgentOptions, Failure> {
+    let credentials = match args.credentials_dir {
+        Some(dir) => CredentialsSource::Dir(dir),
+        None => CredentialsSource::from_env().map_err(Failure::because)?,
+    };
+    let haproxy = match (args.haproxy, args.master_socket) {
+        (Some(binary), _) => HaproxyMode::Spawn { binary, args: args.haproxy_args },
+        (None, Some(master_socket)) => HaproxyMode::Attach { master_socket },
+        (None, None) => return Err(Failure::Because("give --haproxy or --master-socket".into())),
+    };
+    let tls = match (args.tls_cert, args.tls_key) {
+        (Some(certificate), Some(key)) => Some(TlsSource::Files { certificate, key }),
+        _ => None,
+    };
+    Ok(AgentOptions {
+        listen: Some(args.listen),
+        dir: args.dir,
+        socket_dir: args.socket_dir,
+        haproxy,
+        credentials: Some(credentials),
+        tls,
+        drain: DRAIN,
+    })
+}

@@ -1,0 +1,38 @@
+//! One file a subcommand: what it needs, then what it does.
+
+pub mod agent;
+pub mod local;
+pub mod print;
+pub mod render;
+pub mod run;
+pub mod validate;
+
+use crate::{cli::Failure, output};
+use haptic_config::Candidate;
+use haptic_model::{
+    ActiveConfig, Layout,
+    secret::{Credentials, Sensitive},
+};
+use std::{path::Path, sync::Arc};
+
+/// Reads the configuration in `file`, or tells everything that is wrong with it.
+fn read_config(file: &Path) -> Result<Candidate, Failure> {
+    haptic_config::load_file(file).map_err(|problems| {
+        output::complain_about(&problems);
+        Failure::Exit(1)
+    })
+}
+
+/// A configuration read from a file, as if it were in force, with credentials that nobody accepts.
+fn as_if_active(candidate: Candidate) -> Result<Arc<ActiveConfig>, Failure> {
+    let layout = Layout::of(&candidate.spec.dataplane).map_err(Failure::Because)?;
+    Ok(Arc::new(ActiveConfig {
+        name: candidate.name,
+        namespace: candidate.namespace,
+        resource_generation: candidate.resource_generation,
+        revision: 1,
+        spec: candidate.spec,
+        layout,
+        credentials: vec![Credentials { username: String::new(), password: Sensitive::new(String::new()) }],
+    }))
+}

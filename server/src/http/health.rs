@@ -1,0 +1,82 @@
+//! `/livez`: may the process go on? `/readyz`: may it be relied on? `/healthz`: both. Reasons under `?verbose`.
+
+use actix_web::{HttpRequest, HttpResponse, web};
+use haptic_config::ConfigState;
+use haptic_debounce::gate::Gate;
+use haptic_model::{ActiveConfig, Snapshots};
+use haptic_runtime::{CellReader, Health};
+use std::sync::Arc;
+
+/// What health is judged by.
+#[derive(Clone, Debug)]
+pub struct Vitality {
+    /// Actors and arbiters.
+    pub actors: Health,
+    /// Why there is or is no configuration.
+    pub config_state: CellReader<ConfigState>,
+    /// The configuration in force.
+    pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// All stores.
+    pub snapshots: CellReader<Snapshots>,
+    /// Whether the process is ending.
+    pub draining: CellReader<bool>,
+}
+
+impl Vitality {
+    /// Why not to rely on this process; empty when ready.
+    #[must_use]
+    pub fn why_not_ready(&self) -> Vec<String> {
+        let mut reasons = self.actors.why_not_live();
+        if !self.actors.all_running() {
+            reasons.push("an actor is starting or being restarted".into());
+        }
+        if *self.draining.read() {
+            reasons.push("the process is shutting down".into());
+        }
+        match Gate::look(self.config.read().as_ref().as_ref(), &self.snapshots.read()) {
+            Gate::Open => {}
+            Gate::NoConfig => reasons.push(self.why_no_config()),
+            Gate::Unsynced(names) => reasons.push(format!("not yet read to the end: {}", names.join(", "))),
+        }
+        reasons
+    }
+
+    fn why_no_config(&self) -> String {
+        match &*self.config_state.read() {
+            ConfigState::Waiting(why) => why.clone(),
+            ConfigState::Invalid(problems) => {
+                let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+                format!("the configuration is invalid: {}", said.join("\n"))
+            }
+            ConfigState::Valid | ConfigState::Deleted => "there is no valid configuration yet".into(),
+        }
+    }
+}
+
+/// The three paths.
+pub fn routes(vitality: Vitality) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
+    move |service| {
+        service
+            .app_data(web::Data::new(vitality.clone()))
+            .route("/livez", web::get().to(livez))
+            .route("/readyz", web::get().to(readyz))
+            .route("/healthz", web::get().to(readyz));
+    }
+}
+
+async fn livez(request: HttpRequest, vitality: web::Data<Vitality>) -> HttpResponse {
+    answer(&request, &vitality.actors.why_not_live())
+}
+
+async fn readyz(request: HttpRequest, vitality: web::Data<Vitality>) -> HttpResponse {
+    answer(&request, &vitality.why_not_ready())
+}
+
+fn answer(request: &HttpRequest, reasons: &[String]) -> HttpResponse {
+    if reasons.is_empty() {
+        return HttpResponse::Ok().body("ok\n");
+    }
+    let verbose = request.query_string().split('&').any(|q| q == "verbose" || q.starts_with("verbose="));
+    let body = if verbose { reasons.join("\n") } else { format!("{} reason(s); add ?verbose", reasons.len()) };
+    HttpResponse::ServiceUnavailable().body(format!("{body}\n"))
+}

@@ -1,0 +1,110 @@
+//! Keeps the three servers on the ports that the configuration asks for, also when it changes.
+
+use super::{debug, health, metrics, serve::ServeError, serve::serve};
+use actix_web::dev::ServerHandle;
+use haptic_model::{ActiveConfig, crd::ControllerSpec};
+use haptic_runtime::CellReader;
+use metrics_exporter_prometheus::PrometheusHandle;
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+/// How long the configuration's ports are waited for before the default ones are used: probes must find somebody.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is served, and on which addresses.
+#[derive(Clone, Debug)]
+pub struct Front {
+    /// Of health and metrics.
+    pub address: IpAddr,
+    /// Of `/debug`.
+    pub debug_address: IpAddr,
+    /// Behind the health server.
+    pub vitality: health::Vitality,
+    /// Behind the metrics server.
+    pub metrics: PrometheusHandle,
+    /// Behind the debug server.
+    pub inside: debug::Inside,
+}
+
+/// The running servers.
+#[derive(Debug, Default)]
+pub struct Servers {
+    health: Option<Listening>,
+    metrics: Option<Listening>,
+    debug: Option<Listening>,
+}
+
+#[derive(Debug)]
+struct Listening {
+    address: SocketAddr,
+    handle: ServerHandle,
+}
+
+impl Front {
+    /// Serves for as long as it is polled.
+    ///
+    /// # Errors
+    /// When a port cannot be listened on at the start. Later, with a changed configuration, that is logged and the
+    /// server stays where it is.
+    pub async fn serve(self, mut config: CellReader<Option<Arc<ActiveConfig>>>) -> Result<(), ServeError> {
+        let first = tokio::time::timeout(PATIENCE, config.wait_for(Option::is_some)).await;
+        let mut servers = Servers::default();
+        servers.follow(&self, &ports(first.ok().as_deref())).await?;
+        loop {
+            let changed = config.changed().await;
+            if let Err(error) = servers.follow(&self, &ports(Some(&changed))).await {
+                tracing::error!("{error}");
+            }
+        }
+    }
+}
+
+impl Servers {
+    /// Starts, moves and stops servers; port 0 is none.
+    async fn follow(&mut self, front: &Front, ports: &ControllerSpec) -> Result<(), ServeError> {
+        let at = |ip: IpAddr, port: u16| (port != 0).then(|| SocketAddr::new(ip, port));
+        let (health, metrics, debug) = (
+            at(front.address, ports.healthz_port),
+            at(front.address, ports.metrics_port),
+            at(front.debug_address, ports.debug_port),
+        );
+        relocate(&mut self.health, health, |address| {
+            serve("health", "controller.healthzPort", address, health::routes(front.vitality.clone()))
+        })
+        .await?;
+        relocate(&mut self.metrics, metrics, |address| {
+            serve("metrics", "controller.metricsPort", address, metrics::routes(front.metrics.clone()))
+        })
+        .await?;
+        relocate(&mut self.debug, debug, |address| {
+            serve("debug", "controller.debugPort", address, debug::routes(front.inside.clone()))
+        })
+        .await
+    }
+}
+
+/// Moves one server to `wanted`: the new one listens before the old one stops.
+async fn relocate(
+    server: &mut Option<Listening>,
+    wanted: Option<SocketAddr>,
+    start: impl FnOnce(SocketAddr) -> Result<ServerHandle, ServeError>,
+) -> Result<(), ServeError> {
+    if server.as_ref().map(|s| s.address) == wanted {
+        return Ok(());
+    }
+    let next = match wanted {
+        Some(address) => Some(Listening { address, handle: start(address)? }),
+        None => None,
+    };
+    if let Some(old) = std::mem::replace(server, next) {
+        old.handle.stop(true).await;
+    }
+    Ok(())
+}
+
+fn ports(config: Option<&Option<Arc<ActiveConfig>>>) -> ControllerSpec {
+    config.and_then(Option::as_ref).map(|c| c.spec.controller.clone()).unwrap_or_default()
+}

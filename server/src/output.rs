@@ -1,0 +1,44 @@
+//! What the command line prints: results on standard output, complaints on standard error.
+
+use haptic_model::{Diagnostic, Severity};
+use owo_colors::OwoColorize;
+use serde::Serialize;
+use std::io::{self, ErrorKind, Write};
+
+/// Prints `text` as a result. A reader that went away (`haptic functions | head`) is no error.
+///
+/// # Errors
+/// When standard output cannot be written for another reason.
+pub fn print(text: &str) -> io::Result<()> {
+    let mut out = anstream::stdout();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Prints `value` as indented JSON.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn print_json(value: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
+    print(&format!("{text}\n"))
+}
+
+/// Prints a complaint; there is nowhere to report its own failure to.
+pub fn complain(text: &str) {
+    drop(writeln!(anstream::stderr(), "{} {text}", "haptic:".bold()));
+}
+
+/// Prints each diagnostic as a paragraph on standard error.
+pub fn complain_about(diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        let mark = match diagnostic.severity {
+            Severity::Error => "error:".red().bold().to_string(),
+            Severity::Warning => "warning:".yellow().bold().to_string(),
+        };
+        drop(writeln!(anstream::stderr(), "{mark} {diagnostic}"));
+    }
+}

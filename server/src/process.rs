@@ -1,0 +1,140 @@
+//! The life of a controller process: start the pipeline, serve, and end in order when told to.
+
+use crate::{
+    cli::Failure,
+    http::{debug::Inside, health::Vitality, metrics, servers::Front},
+    logging::LogLevel,
+    wiring::{self, Outside, Pipeline},
+};
+use haptic_model::ActiveConfig;
+use haptic_runtime::{Arbiters, CellReader, Drain, Health, Signals, cell};
+use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
+use tokio::runtime::Runtime;
+
+/// An arbiter that does not answer a ping for this long is stuck.
+const ARBITER_BOUND: Duration = Duration::from_secs(4);
+
+/// Addresses the process listens on.
+#[derive(Clone, Copy, Debug)]
+pub struct Addresses {
+    /// Health and metrics.
+    pub bind: IpAddr,
+    /// `/debug`.
+    pub debug: IpAddr,
+}
+
+/// The one tokio runtime of the process.
+///
+/// # Errors
+/// When the operating system gives no threads.
+pub fn runtime() -> Result<Arc<Runtime>, Failure> {
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).max(2);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+    runtime.map(Arc::new).map_err(Failure::because)
+}
+
+/// Runs `main` on an actix system; its failure, or an actor that died for good, is the process's.
+///
+/// # Errors
+/// What `main` fails with, or [`Failure::Exit`] with the code the system was stopped with.
+pub fn run(
+    runtime: Arc<Runtime>,
+    main: impl Future<Output = Result<(), Failure>> + 'static,
+) -> Result<(), Failure> {
+    haptic_runtime::install_panic_hook();
+    let failure = std::rc::Rc::new(std::cell::RefCell::new(None));
+    let failed = failure.clone();
+    let code = haptic_runtime::run(runtime, async move {
+        match main.await {
+            Ok(()) => 0,
+            Err(why) => {
+                *failed.borrow_mut() = Some(why);
+                1
+            }
+        }
+    });
+    match (failure.take(), code.map_err(Failure::because)?) {
+        (Some(failure), _) => Err(failure),
+        (None, 0) => Ok(()),
+        (None, code) => Err(Failure::Exit(u8::try_from(code).unwrap_or(1))),
+    }
+}
+
+/// Runs the whole controller until a signal ends it.
+///
+/// # Errors
+/// When the pipeline or a server cannot start.
+pub async fn control(
+    outside: Outside,
+    runtime: Arc<Runtime>,
+    addresses: Addresses,
+    log_level: LogLevel,
+) -> Result<(), Failure> {
+    let mut signals = Signals::listen().map_err(Failure::because)?;
+    let metrics = metrics::install().map_err(Failure::because)?;
+    haptic_commentator::metrics::describe();
+    let health = Health::new();
+    let arbiters = Arbiters::new(runtime, health.clone(), ARBITER_BOUND);
+    let pipeline = wiring::start(outside, &arbiters, health).map_err(Failure::because)?;
+    let (draining_writer, draining) = cell(false);
+    follow_log_level(pipeline.config.clone(), log_level);
+    let front = Front {
+        address: addresses.bind,
+        debug_address: addresses.debug,
+        vitality: vitality(&pipeline, draining),
+        metrics,
+        inside: inside(&pipeline),
+    };
+    tokio::select! {
+        served = front.serve(pipeline.config.clone()) => served.map_err(Failure::because)?,
+        signal = signals.next() => tracing::info!(signal, "shutting down; a second signal ends at once"),
+    }
+    let pipeline = std::rc::Rc::new(pipeline);
+    let (deployments, observers) = (pipeline.clone(), pipeline.clone());
+    Drain::new()
+        .phase("intake", Duration::from_secs(5), async move { pipeline.stop_intake().await })
+        .phase("deployments", Duration::from_secs(10), async move { deployments.stop_deploying().await })
+        .phase("observers", Duration::from_secs(5), async move { observers.flush_observers().await })
+        .run(&draining_writer, signals.next())
+        .await;
+    Ok(())
+}
+
+fn vitality(pipeline: &Pipeline, draining: CellReader<bool>) -> Vitality {
+    Vitality {
+        actors: pipeline.health.clone(),
+        config_state: pipeline.config_state.clone(),
+        config: pipeline.config.clone(),
+        snapshots: pipeline.snapshots.clone(),
+        draining,
+    }
+}
+
+fn inside(pipeline: &Pipeline) -> Inside {
+    Inside {
+        actors: pipeline.health.clone(),
+        config_state: pipeline.config_state.clone(),
+        config: pipeline.config.clone(),
+        snapshots: pipeline.snapshots.clone(),
+        rendered: pipeline.rendered.clone(),
+        validated: pipeline.validated.clone(),
+        pods: pipeline.pods.clone(),
+        history: pipeline.history.clone(),
+    }
+}
+
+fn follow_log_level(mut config: CellReader<Option<Arc<ActiveConfig>>>, log_level: LogLevel) {
+    tokio::spawn(async move {
+        let mut current = String::from("INFO");
+        loop {
+            let changed = config.changed().await;
+            if let Some(level) = changed.as_ref().as_ref().map(|c| c.spec.logging.level.clone())
+                && level != current
+            {
+                log_level.set(&level);
+                tracing::info!(level, "log level changed");
+                current = level;
+            }
+        }
+    });
+}

@@ -1,0 +1,372 @@
+//! The pipeline, wired: which actor reads which cell of the board, and whom it tells.
+//!
+//! ```text
+//!  source ──> ConfigActor ──active config──┐                                    ┌─> DeployActor(pod a) ─> HAProxy
+//!  origin ──> WatchActor(ingresses) ─┐     v                                    ├─> DeployActor(pod b) ─> HAProxy
+//!         ──> WatchActor(services)  ─┼─> DebounceActor ─> RenderActor ─> ValidateActor
+//!         ──> WatchActor(...)       ─┘      Reconcile       rendered       validated
+//!  pods   ──> DiscoveryActor ──discovered pods─────────────────────────────────┤
+//!                                leadership ────────────────────────────────────┘
+//!                     every stage ──Event──> CommentatorActor, MetricsActor
+//! ```
+//!
+//! Messages say only "look" (or order a reconcile); state is on the board. Addresses and cells are constructor
+//! arguments; there is no registry.
+
+use actix::ArbiterHandle;
+use haptic_commentator::{CommentatorActor, History, MetricsActor};
+use haptic_config::{ConfigActor, ConfigState, Validator, actor::ConfigOptions, source::Source};
+use haptic_debounce::{Changes, DebounceActor, Generations, Inputs};
+use haptic_deploy::{Board, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments, PodStates, Roster};
+use haptic_model::{
+    ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Snapshots,
+    pipeline::{Rendered, Validated},
+};
+use haptic_render::{
+    Limits, Templates,
+    actor::{RenderActor, RenderOptions},
+    engine,
+};
+use haptic_runtime::{
+    ActorSpec, Arbiters, CellReader, CellWriter, Events, Health, Keeper, Kept, Look, Post, Supervision, cell,
+};
+use haptic_validate::{Checker, ValidateActor, ValidateOptions};
+use haptic_watch::{Origin, RunningWatches, Stores, WatchSet, WatchSetActor};
+use std::{io, sync::Arc, time::Duration};
+
+/// Events each observer may lag behind before it loses some.
+const OBSERVED_BACKLOG: usize = 4096;
+
+/// Pause before watches that were just restarted are asked again.
+const RETRY_WATCHES: Duration = Duration::from_millis(50);
+
+/// What differs between a cluster and one machine.
+#[derive(Clone)]
+pub struct Outside {
+    /// Where the configuration comes from.
+    pub source: Source,
+    /// Where the watched objects come from; made with the events it tells of.
+    pub origin: OriginOf,
+    /// Which pods there are.
+    pub pods: Pods,
+    /// Runs `haproxy -c`.
+    pub checker: Checker,
+}
+
+/// Where watched objects come from.
+#[derive(Clone)]
+pub enum OriginOf {
+    /// The API server.
+    Cluster(kube::Client),
+    /// A folder of manifests.
+    Folder(std::path::PathBuf),
+}
+
+/// Which HAProxy pods there are.
+#[derive(Clone)]
+pub enum Pods {
+    /// Those that the configuration selects.
+    Selected(kube::Client),
+    /// Always this one.
+    Fixed(HaproxyPod),
+}
+
+/// The running pipeline: what its servers show, and how it is ended.
+pub struct Pipeline {
+    /// Actors and arbiters.
+    pub health: Health,
+    /// The configuration in force.
+    pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// How the configuration is.
+    pub config_state: CellReader<ConfigState>,
+    /// All stores.
+    pub snapshots: CellReader<Snapshots>,
+    /// What was rendered last.
+    pub rendered: CellReader<Option<Arc<Rendered>>>,
+    /// What passed all checks last.
+    pub validated: CellReader<Option<Arc<Validated>>>,
+    /// What is known of each pod.
+    pub pods: CellReader<PodStates>,
+    /// What happened.
+    pub history: History,
+    /// Who is told.
+    pub events: Events,
+    watches: RunningWatches,
+    intake: Intake,
+    fleet: Kept<FleetActor>,
+}
+
+/// The actors that take in changes.
+struct Intake {
+    config: Kept<ConfigActor>,
+    watch_set: Kept<WatchSetActor>,
+    discovery: Option<Kept<DiscoveryActor>>,
+}
+
+/// A pipeline that cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum WiringError {
+    /// The operating system gives no thread.
+    #[error("no thread for an arbiter: {0}")]
+    Thread(#[from] io::Error),
+    /// The folder of manifests cannot be read.
+    #[error(transparent)]
+    Folder(#[from] haptic_watch::source::directory::DirectoryError),
+}
+
+/// Starts every actor. Call it within [`haptic_runtime::run`].
+///
+/// # Errors
+/// When there is no thread for an arbiter, or the folder of manifests cannot be read.
+pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pipeline, WiringError> {
+    let observe = arbiters.start("observe")?;
+    let intake = arbiters.start("intake")?;
+    let render = arbiters.start("render")?;
+    let deploy = arbiters.start("deploy")?;
+
+    // The board. Each writer goes to the one actor that may write.
+    let (accepted_writer, accepted) = cell(None);
+    let (config_writer, config) = cell(None);
+    let (state_writer, config_state) = cell(ConfigState::Waiting("starting".into()));
+    let (stores, snapshots) = Stores::new();
+    let (rendered_writer, rendered) = cell(None);
+    let (validated_writer, validated) = cell(None);
+    let (states_writer, pods) = cell(PodStates::new());
+    let (fleet_writer, fleet_view) = cell(Fleet::default());
+    let (discovered_writer, discovered) = cell(Vec::new());
+    // One replica leads for good, until leader election takes over this cell's writer.
+    let (_, leadership) = cell(haptic_leader::sole_replica());
+
+    let history = History::new();
+    let events = observers(&observe, &health, &config, &history);
+    let supervision = supervise(health.clone(), &events);
+    let changes = Changes::new();
+
+    let config_actor = {
+        let options = ConfigOptions {
+            source: outside.source,
+            validators: validators(),
+            active: Arc::new(accepted_writer),
+            state: Arc::new(state_writer),
+            events: events.clone(),
+        };
+        keep(&intake, "config", &supervision, move |seat| ConfigActor::new(seat, options.clone()))
+    };
+
+    let watches = RunningWatches::default();
+    let watch_set = {
+        let changes = changes.clone();
+        let set = WatchSet {
+            config: accepted.clone(),
+            origin: origin(outside.origin, &events)?,
+            stores,
+            events: events.clone(),
+            on_change: Arc::new(move |changed| changes.note(changed.cause)),
+            arbiter: intake.clone(),
+            supervision: supervision.clone(),
+            running: watches.clone(),
+        };
+        keep(&intake, "watches", &supervision, move |seat| WatchSetActor::new(seat, set.clone()))
+    };
+    put_in_force(accepted, watch_set.post(), config_writer);
+    note_on_change(fleet_view.clone(), changes.clone(), "fleet");
+
+    let render_actor = {
+        let options = RenderOptions {
+            config: config.clone(),
+            snapshots: snapshots.clone(),
+            fleet: fleet_view.clone(),
+            rendered: Arc::new(rendered_writer),
+            events: events.clone(),
+            limits: Limits::default(),
+        };
+        keep(&render, "render", &supervision, move |seat| RenderActor::new(seat, options.clone()))
+    };
+
+    {
+        let inputs = Inputs {
+            changes,
+            config: config.clone(),
+            snapshots: snapshots.clone(),
+            generations: Generations::default(),
+            render: render_actor.post(),
+            events: events.clone(),
+        };
+        keep(&intake, "debounce", &supervision, move |seat| DebounceActor::new(seat, inputs.clone()));
+    }
+
+    {
+        let options = ValidateOptions {
+            checker: outside.checker,
+            rendered: rendered.clone(),
+            fleet: fleet_view,
+            validated: Arc::new(validated_writer),
+            events: events.clone(),
+        };
+        keep(&render, "validate", &supervision, move |seat| ValidateActor::new(seat, options.clone()));
+    }
+
+    let discovery = discover(outside.pods, discovered_writer, &config, &events, &intake, &supervision);
+    let fleet = {
+        let arguments = FleetArguments::new(
+            discovered,
+            Board { leadership, validated: validated.clone(), config: config.clone() },
+            Roster::new(states_writer, fleet_writer),
+            events.clone(),
+            deploy.clone(),
+            supervision.clone(),
+        );
+        keep(&deploy, "fleet", &supervision, move |seat| FleetActor::new(seat, arguments.clone()))
+    };
+
+    Ok(Pipeline {
+        health,
+        config,
+        config_state,
+        snapshots,
+        rendered,
+        validated,
+        pods,
+        history,
+        events,
+        watches,
+        intake: Intake { config: config_actor, watch_set, discovery },
+        fleet,
+    })
+}
+
+impl Pipeline {
+    /// Takes in no more changes; what is under way goes on.
+    pub async fn stop_intake(&self) {
+        self.intake.config.dismiss();
+        self.intake.watch_set.dismiss();
+        self.watches.dismiss();
+        self.intake.config.exited().await;
+        self.intake.watch_set.exited().await;
+        if let Some(discovery) = &self.intake.discovery {
+            discovery.dismiss();
+            discovery.exited().await;
+        }
+    }
+
+    /// Ends all deployments. An agent finishes by itself what it was told whole, so a pod is never left half-way.
+    pub async fn stop_deploying(&self) {
+        self.fleet.dismiss();
+        self.fleet.exited().await;
+    }
+
+    /// Waits until observers have heard everything.
+    pub async fn flush_observers(&self) {
+        self.events.flushed().await;
+    }
+}
+
+/// Who is asked before a configuration comes into force.
+#[must_use]
+pub fn validators() -> Vec<Validator> {
+    let mut all = Validator::built_in();
+    all.push(Validator::pure("template", template_problems));
+    all
+}
+
+/// What is wrong with the templates themselves.
+fn template_problems(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
+    let engine = match engine(&spec.templating_settings.engine) {
+        Ok(engine) => engine,
+        Err(problem) => return vec![problem],
+    };
+    engine.compile(&Templates::of(spec)).err().unwrap_or_default()
+}
+
+fn observers(
+    arbiter: &ArbiterHandle,
+    health: &Health,
+    config: &CellReader<Option<Arc<ActiveConfig>>>,
+    history: &History,
+) -> Events {
+    // Restarts of observers are logged by the Keeper and told to nobody: the events would go to themselves.
+    let supervision = Supervision::new(health.clone());
+    let (config, history) = (config.clone(), history.clone());
+    let commentator = keep(arbiter, "commentator", &supervision, move |seat| {
+        CommentatorActor::new(seat, config.clone(), history.clone())
+    });
+    let metrics = keep(arbiter, "metrics", &supervision, MetricsActor::new);
+    Events::new(OBSERVED_BACKLOG, vec![commentator.post(), metrics.post()])
+}
+
+fn supervise(health: Health, events: &Events) -> Supervision {
+    let events = events.clone();
+    Supervision::new(health).on_restart(move |restart| {
+        events.tell(Event::ActorRestarted {
+            actor: restart.actor.clone(),
+            reason: restart.reason.clone(),
+            restarts: restart.restarts,
+        });
+    })
+}
+
+fn discover(
+    pods: Pods,
+    discovered: CellWriter<Vec<HaproxyPod>>,
+    config: &CellReader<Option<Arc<ActiveConfig>>>,
+    events: &Events,
+    arbiter: &ArbiterHandle,
+    supervision: &Supervision,
+) -> Option<Kept<DiscoveryActor>> {
+    match pods {
+        Pods::Fixed(pod) => {
+            discovered.publish(vec![pod]);
+            None
+        }
+        Pods::Selected(client) => {
+            let arguments = DiscoveryArguments {
+                client,
+                config: config.clone(),
+                discovered: Arc::new(discovered),
+                events: events.clone(),
+            };
+            Some(keep(arbiter, "discovery", supervision, move |seat| DiscoveryActor::new(seat, arguments.clone())))
+        }
+    }
+}
+
+fn origin(origin: OriginOf, events: &Events) -> Result<Origin, WiringError> {
+    Ok(match origin {
+        OriginOf::Cluster(client) => Origin::Cluster(client),
+        OriginOf::Folder(folder) => Origin::Directory(haptic_watch::Directory::open(&folder, events.clone())?),
+    })
+}
+
+fn keep<A: haptic_runtime::Stage>(
+    arbiter: &ArbiterHandle,
+    name: &'static str,
+    supervision: &Supervision,
+    factory: impl Fn(haptic_runtime::Seat<A>) -> A + Send + Sync + 'static,
+) -> Kept<A> {
+    let spec = ActorSpec::named(name).busy_bound(Duration::from_secs(4));
+    Keeper::start(arbiter, spec, supervision, factory)
+}
+
+/// A configuration is in force once the watches follow it: until then a store could still stand on the board under
+/// keys of the configuration before, and would be rendered as if it were empty.
+fn put_in_force<T: Send + Sync + 'static>(mut accepted: CellReader<T>, watches: Post<Look>, in_force: CellWriter<T>) {
+    tokio::spawn(async move {
+        loop {
+            let config = accepted.changed().await;
+            while let Err(lost) = watches.send(Look).await {
+                tracing::warn!(%lost, "the watches did not take the new configuration; asking again");
+                tokio::time::sleep(RETRY_WATCHES).await;
+            }
+            in_force.publish(config);
+        }
+    });
+}
+
+fn note_on_change<T: Send + Sync + 'static>(mut seen: CellReader<T>, changes: Changes, what: &'static str) {
+    tokio::spawn(async move {
+        loop {
+            seen.changed().await;
+            changes.note_other(what);
+        }
+    });
+}
