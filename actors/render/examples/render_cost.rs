@@ -5,7 +5,8 @@ use haptic_model::{
     ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
-    Engine, Limits, RenderInput, Renderer, Templates, handlebars::HandlebarsEngine, render::context, settle::settle,
+    Engine, Limits, RenderInput, Renderer, Templates, handlebars::HandlebarsEngine, render::context,
+    settle::settle,
 };
 use serde_json::{Value, json};
 use std::{
@@ -13,6 +14,10 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+
+/// As the `haptic` binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const CONFIG: &str = r#"global
     maxconn {{limits.maxconn}}
@@ -65,7 +70,10 @@ const PATHS: &str = r#"{{#each (list "ingresses") as |ing|}}
 {{/each}}
 "#;
 
-fn store(objects: impl Iterator<Item = (String, String, Vec<String>, Value)>, resource: &str) -> Arc<Snapshot> {
+fn store(
+    objects: impl Iterator<Item = (String, String, Vec<String>, Value)>,
+    resource: &str,
+) -> Arc<Snapshot> {
     let mut store = Snapshot::full();
     for (namespace, name, key, value) in objects {
         let object = Object {
@@ -121,8 +129,13 @@ fn config() -> ActiveConfig {
     }))
     .unwrap();
     ActiveConfig {
-        name: "cost".into(), namespace: "default".into(), resource_generation: 0, revision: 1,
-        spec: Arc::new(spec), layout: Layout::default(), credentials: vec![],
+        name: "cost".into(),
+        namespace: "default".into(),
+        resource_generation: 0,
+        revision: 1,
+        spec: Arc::new(spec),
+        layout: Layout::default(),
+        credentials: vec![],
     }
 }
 
@@ -153,12 +166,21 @@ fn main() {
         let (print, rendered) = best(|| compiled.render(&key, &input, &limits).unwrap());
         let marked: usize = rendered.marked.pieces.iter().map(|p| p.len()).sum();
         let (settling, text) = best(|| settle(key.kind, &rendered.marked).unwrap());
-        println!("{:<16} print {print:>10.1?}  settle {settling:>10.1?}  marked {marked:>9} B  text {:>9} B  fragments {}", key.to_string(), text.len(), text.fragments().len());
+        println!(
+            "{:<16} print {print:>10.1?}  settle {settling:>10.1?}  marked {marked:>9} B  text {:>9} B  fragments {}",
+            key.to_string(),
+            text.len(),
+            text.fragments().len()
+        );
     }
     let mut renderer = Renderer::default();
-    let (full, rendering) = best(|| renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits).unwrap());
+    let (full, rendering) =
+        best(|| renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits).unwrap());
     println!("full render with settling, all files in parallel: {full:.1?}, {} B", rendering.bundle.size());
     if std::env::args().nth(2).is_some() {
-        println!("{}", rendering.bundle.config.text.to_string().lines().take(40).collect::<Vec<_>>().join("\n"));
+        println!(
+            "{}",
+            rendering.bundle.config.text.to_string().lines().take(40).collect::<Vec<_>>().join("\n")
+        );
     }
 }

@@ -4,7 +4,9 @@
 //! settling pass's work.
 
 use crate::{marks::Marked, value::Value};
-use haptic_model::{ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, ObjectRef, Snapshots, store::Key};
+use haptic_model::{
+    ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, ObjectRef, Snapshots, store::Key,
+};
 use std::{sync::Arc, time::Duration};
 
 /// Makes a configuration's templates ready to render.
@@ -25,7 +27,12 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// The first failure, with template, line, column, and the object it happened for.
-    fn render(&self, file: &FileKey, input: &RenderInput<'_>, limits: &Limits) -> Result<RenderedFile, Diagnostic>;
+    fn render(
+        &self,
+        file: &FileKey,
+        input: &RenderInput<'_>,
+        limits: &Limits,
+    ) -> Result<RenderedFile, Diagnostic>;
 }
 
 /// What a template is for.
@@ -165,15 +172,16 @@ impl Templates {
         }
         let maps = spec.maps.iter().map(|(n, t)| ("maps", FileKind::Map, n, &t.template));
         let files = spec.files.iter().map(|(n, t)| ("files", FileKind::General, n, &t.template));
-        let certificates =
-            spec.ssl_certificates.iter().map(|(n, t)| ("sslCertificates", FileKind::Certificate, n, &t.template));
+        let certificates = spec
+            .ssl_certificates
+            .iter()
+            .map(|(n, t)| ("sslCertificates", FileKind::Certificate, n, &t.template));
         let crt_lists = spec.crt_lists.iter().map(|(n, t)| ("crtLists", FileKind::CrtList, n, &t.template));
-        all.extend(
-            maps.chain(files)
-                .chain(certificates)
-                .chain(crt_lists)
-                .map(|(field, kind, name, source)| file(name, &format!("{field}.{name}"), FileKey::new(kind, name), source)),
-        );
+        all.extend(maps.chain(files).chain(certificates).chain(crt_lists).map(
+            |(field, kind, name, source)| {
+                file(name, &format!("{field}.{name}"), FileKey::new(kind, name), source)
+            },
+        ));
         Self { all, allow_raw_values: spec.templating_settings.allow_raw_values }
     }
 
@@ -187,7 +195,12 @@ impl Templates {
 }
 
 fn file(name: &str, field: &str, key: FileKey, source: &str) -> Template {
-    Template { name: name.into(), field: format!("{field}.template"), role: Role::File(key), source: source.into() }
+    Template {
+        name: name.into(),
+        field: format!("{field}.template"),
+        role: Role::File(key),
+        source: source.into(),
+    }
 }
 
 /// The engine of that name in `templatingSettings.engine`.

@@ -4,23 +4,29 @@ use std::sync::Arc;
 
 /// The keys of `path`, separated by `.` or `/`; what stands in `[…]` is one key.
 pub(crate) fn keys(path: &str) -> Vec<Arc<str>> {
+    walk(path).map(Arc::from).collect()
+}
+
+/// As [`keys`], without a list.
+pub(crate) fn walk(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = path;
-    let mut keys = Vec::new();
-    while !rest.is_empty() {
-        if let Some(inside) = rest.strip_prefix('[') {
-            let (key, after) = inside.split_once(']').unwrap_or((inside, ""));
-            keys.push(unquoted(key).into());
+    std::iter::from_fn(move || {
+        while !rest.is_empty() {
+            let (key, after) = match rest.strip_prefix('[') {
+                Some(inside) => {
+                    let (key, after) = inside.split_once(']').unwrap_or((inside, ""));
+                    (unquoted(key), after)
+                }
+                None => rest.split_at(rest.find(['.', '/', '[']).unwrap_or(rest.len())),
+            };
+            let bracketed = rest.starts_with('[');
             rest = after.strip_prefix(['.', '/']).unwrap_or(after);
-        } else {
-            let end = rest.find(['.', '/', '[']).unwrap_or(rest.len());
-            let (key, after) = rest.split_at(end);
-            if !key.is_empty() && key != "this" {
-                keys.push(key.into());
+            if bracketed || (!key.is_empty() && key != "this") {
+                return Some(key);
             }
-            rest = after.strip_prefix(['.', '/']).unwrap_or(after);
         }
-    }
-    keys
+        None
+    })
 }
 
 fn unquoted(key: &str) -> &str {

@@ -5,11 +5,7 @@ use crate::{
     marks::{self, Marked},
 };
 use haptic_model::ObjectRef;
-use std::{
-    fmt::Write as _,
-    sync::Arc,
-    time::Instant,
-};
+use std::{fmt::Write as _, sync::Arc, time::Instant};
 
 /// One line, or part of one, of a template's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,7 +68,9 @@ impl<'l> Output<'l> {
         }
         self.piece.push_str(&segment.text);
         self.at_line_start = segment.text.ends_with('\n');
-        if self.at_line_start && let Some(place) = &mut self.announced {
+        if self.at_line_start
+            && let Some(place) = &mut self.announced
+        {
             // Whoever reads marks counts lines of template text.
             place.line += 1;
         }
@@ -90,7 +88,9 @@ impl<'l> Output<'l> {
     /// # Errors
     /// When it holds a mark.
     pub fn value(&mut self, text: &str, frame: char, place: Place) -> Result<(), String> {
-        if let Some(c) = text.chars().find(|c| marks::is_mark(*c)) {
+        if !text.is_ascii()
+            && let Some(c) = text.chars().find(|c| marks::is_mark(*c))
+        {
             return Err(format!(
                 "the value holds U+{:04X}, a private-use character that no configuration needs; it is refused",
                 u32::from(c)
@@ -105,6 +105,22 @@ impl<'l> Output<'l> {
         self.piece.push(marks::END);
         self.at_line_start = text.ends_with('\n') || (text.is_empty() && self.at_line_start);
         Ok(())
+    }
+
+    /// A printed number.
+    pub fn number(&mut self, number: &serde_json::Number, frame: char, place: Place) {
+        self.announce(place);
+        if self.at_line_start {
+            self.piece.push_str(&self.indent);
+        }
+        self.piece.push(frame);
+        match number.as_u64().and_then(|n| u32::try_from(n).ok()) {
+            Some(small) => push_number(&mut self.piece, small),
+            // Writing to a String cannot fail.
+            None => _ = write!(self.piece, "{number}"),
+        }
+        self.piece.push(marks::END);
+        self.at_line_start = false;
     }
 
     /// What follows is printed for `object`. An outermost object starts a piece of its own.
@@ -155,7 +171,6 @@ impl<'l> Output<'l> {
             self.at_line_start = true;
         }
     }
-
 
     /// Checks the limits; cheap enough for every step.
     ///

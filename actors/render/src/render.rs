@@ -84,7 +84,8 @@ impl Renderer {
         for key in paths.keys() {
             self.settlers.entry(key.clone()).or_default();
         }
-        let work = self.settlers.iter_mut().filter_map(|(key, settler)| Some((key, paths.get(key)?, settler)));
+        let work =
+            self.settlers.iter_mut().filter_map(|(key, settler)| Some((key, paths.get(key)?, settler)));
         let results = in_parallel(work.collect(), |(key, path, settler)| {
             one_file(compiled, key, path, settler, &input, limits)
         });
@@ -95,7 +96,8 @@ impl Renderer {
 /// Runs `work` on each item, on as many threads as there are cores; results in the order of the items.
 fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<Option<R>> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let slots: Vec<Mutex<(Option<T>, Option<R>)>> = items.into_iter().map(|i| Mutex::new((Some(i), None))).collect();
+    let slots: Vec<Mutex<(Option<T>, Option<R>)>> =
+        items.into_iter().map(|i| Mutex::new((Some(i), None))).collect();
     let next = AtomicUsize::new(0);
     let worker = || {
         while let Some(slot) = slots.get(next.fetch_add(1, Relaxed)) {
@@ -124,9 +126,9 @@ fn one_file(
     limits: &Limits,
 ) -> Result<Done, Vec<Diagnostic>> {
     let rendered = compiled.render(key, input, limits).map_err(|d| vec![in_file(d, key)])?;
-    let mut text = settler.settle(key.kind, &rendered.marked).map_err(|all| {
-        all.into_iter().map(|d| in_file(d, key)).collect::<Vec<_>>()
-    })?;
+    let mut text = settler
+        .settle(key.kind, &rendered.marked)
+        .map_err(|all| all.into_iter().map(|d| in_file(d, key)).collect::<Vec<_>>())?;
     if key.kind == FileKind::Config {
         text = with_final_newline(text);
     }
@@ -180,7 +182,9 @@ fn assemble(
                 }
             }
             Some(Err(mut errors)) => problems.append(&mut errors),
-            None => problems.push(Diagnostic::error("render", "a file was not rendered; this is a bug in HAPTIC")),
+            None => {
+                problems.push(Diagnostic::error("render", "a file was not rendered; this is a bug in HAPTIC"))
+            }
         }
     }
     match added_files(added, &files, config_in_force) {
@@ -233,7 +237,9 @@ fn paths(config: &ActiveConfig, files: Vec<FileKey>) -> Result<BTreeMap<FileKey,
 /// A path the user gave is relative or absolute, and leads nowhere else.
 fn checked_path(path: String) -> Result<String, String> {
     if path.is_empty() || path.contains(char::is_control) || path.split('/').any(|part| part == "..") {
-        return Err(format!("{path:?} cannot be the path of a file: it must have no \"..\" and no control characters"));
+        return Err(format!(
+            "{path:?} cannot be the path of a file: it must have no \"..\" and no control characters"
+        ));
     }
     Ok(path)
 }
@@ -254,7 +260,9 @@ fn field(key: &FileKey) -> String {
 /// Never in practice: the configuration came from JSON.
 pub fn context(config: &ActiveConfig, fleet: &Fleet) -> Result<Value, String> {
     let extra = &config.spec.templating_settings.extra_context;
-    let json = |value: serde_json::Result<serde_json::Value>| value.map(|v| Value::from(&v)).map_err(|e| e.to_string());
+    let json = |value: serde_json::Result<serde_json::Value>| {
+        value.map(|v| Value::from(&v)).map_err(|e| e.to_string())
+    };
     let own = [
         ("extraContext", Value::dict(extra.iter().map(|(k, v)| (k.as_str().into(), v.into())))),
         ("config", json(serde_json::to_value(&*config.spec))?),

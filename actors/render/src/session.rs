@@ -11,9 +11,12 @@ use crate::{
 use haptic_model::{Diagnostic, FileKey, ObjectRef, Snapshot, store::Key};
 use std::{
     cell::RefCell,
-    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque, btree_map::Entry},
     sync::Arc,
 };
+
+/// How many parsed objects are kept for the blocks to come.
+const RECENT: usize = 16;
 
 /// The state of one file's render.
 pub struct Session<'a> {
@@ -31,6 +34,8 @@ struct State {
     added: BTreeMap<FileKey, AddedFile>,
     once: BTreeSet<Arc<str>>,
     patterns: HashMap<Arc<str>, regex::Regex>,
+    /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
+    recent: VecDeque<Arc<Watched>>,
 }
 
 impl<'a> Session<'a> {
@@ -65,7 +70,12 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// When there is no such resource: says which there are.
-    pub fn object(&self, resource: &Arc<str>, namespace: &Arc<str>, name: &Arc<str>) -> Result<Value, String> {
+    pub fn object(
+        &self,
+        resource: &Arc<str>,
+        namespace: &Arc<str>,
+        name: &Arc<str>,
+    ) -> Result<Value, String> {
         let store = self.store(resource)?;
         let by_name = self.input.config.spec.watched_resources.get(&**resource).is_some_and(|w| {
             let paths: Vec<&str> = w.index_by.iter().map(String::as_str).collect();
@@ -92,6 +102,20 @@ impl<'a> Session<'a> {
             Some(block) => block.reads.push(read),
             None => state.reads.outside.push(read),
         }
+    }
+
+    /// A handle for an object's block: the one of a block before, if that was not long ago.
+    pub(crate) fn recent(&self, object: &Watched) -> Arc<Watched> {
+        let recent = &mut self.state.borrow_mut().recent;
+        if let Some(known) = recent.iter().find(|known| known.is(object)) {
+            return known.clone();
+        }
+        let fresh = object.fresh();
+        if recent.len() >= RECENT {
+            recent.pop_front();
+        }
+        recent.push_back(fresh.clone());
+        fresh
     }
 
     /// Reads from now on belong to this object's block.
@@ -143,8 +167,15 @@ impl<'a> Session<'a> {
             }
             Entry::Occupied(other) if other.get().content == content => Ok(()),
             Entry::Occupied(other) => {
-                let by = other.get().object.as_ref().map_or_else(|| "this template".to_owned(), ToString::to_string);
-                Err(format!("{} was added with another content by {by}; give one of them another name", other.key()))
+                let by = other
+                    .get()
+                    .object
+                    .as_ref()
+                    .map_or_else(|| "this template".to_owned(), ToString::to_string);
+                Err(format!(
+                    "{} was added with another content by {by}; give one of them another name",
+                    other.key()
+                ))
             }
         }
     }
@@ -180,7 +211,10 @@ impl<'a> Session<'a> {
         }
         let compiled = regex::Regex::new(pattern).map_err(|e| {
             let why = e.to_string();
-            format!("{pattern:?} is not a regular expression: {}", why.lines().last().unwrap_or_default().trim())
+            format!(
+                "{pattern:?} is not a regular expression: {}",
+                why.lines().last().unwrap_or_default().trim()
+            )
         })?;
         self.state.borrow_mut().patterns.insert(pattern.clone(), compiled.clone());
         Ok(compiled)

@@ -172,7 +172,10 @@ impl Value {
             Self::Dict(d) => {
                 let keys: Vec<&str> = d.iter().map(|(k, _)| &**k).take(5).collect();
                 let more = if d.len() > 5 { ", …" } else { "" };
-                format!("a dict with {}{more}", if keys.is_empty() { "no keys".into() } else { keys.join(", ") })
+                format!(
+                    "a dict with {}{more}",
+                    if keys.is_empty() { "no keys".into() } else { keys.join(", ") }
+                )
             }
             Self::Object(o) => format!("the object {}", o.reference()),
         }

@@ -28,6 +28,12 @@ impl Watched {
         Arc::new(Self::new(self.object.clone(), self.store.clone()))
     }
 
+    /// Whether both are the same version of the same object.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.object, &other.object)
+    }
+
     /// Who it is.
     #[must_use]
     pub fn reference(&self) -> &Arc<ObjectRef> {

@@ -8,7 +8,10 @@ use haptic_model::{
     ActiveConfig, Event, Fleet, Generation, Snapshots,
     pipeline::{Cause, Reconcile, Rendered},
 };
-use haptic_render::{Limits, actor::{RenderActor, RenderOptions}};
+use haptic_render::{
+    Limits,
+    actor::{RenderActor, RenderOptions},
+};
 use haptic_runtime::{ActorSpec, CellReader, CellWriter, Envelope, Health, Keeper, Kept, Supervision, cell};
 use std::{sync::Arc, time::Instant};
 use support::Setup;
@@ -39,9 +42,10 @@ impl Stage {
             limits: Limits::default(),
         };
         let supervision = Supervision::new(Health::default());
-        let actor = Keeper::start(&Arbiter::current(), ActorSpec::named("render"), &supervision, move |seat| {
-            RenderActor::new(seat, options.clone())
-        });
+        let actor =
+            Keeper::start(&Arbiter::current(), ActorSpec::named("render"), &supervision, move |seat| {
+                RenderActor::new(seat, options.clone())
+            });
         Self { actor, config, snapshots, rendered: rendered_reader, events, _fleet: fleet }
     }
 
@@ -52,8 +56,16 @@ impl Stage {
     }
 
     async fn reconcile(&mut self, generation: u64) -> Vec<Event> {
-        let order = Reconcile { generation: Generation(generation), cause: Cause::default(), triggered: Instant::now() };
-        self.actor.post().send(Envelope::new(order, Generation(generation))).await.expect("the actor answers");
+        let order = Reconcile {
+            generation: Generation(generation),
+            cause: Cause::default(),
+            triggered: Instant::now(),
+        };
+        self.actor
+            .post()
+            .send(Envelope::new(order, Generation(generation)))
+            .await
+            .expect("the actor answers");
         let mut told = Vec::new();
         while let Ok(event) = self.events.try_recv() {
             told.push((*event.payload).clone());
@@ -77,7 +89,10 @@ fn hosts(template: &str) -> Setup {
 #[actix::test]
 async fn a_reconcile_is_answered_when_its_bundle_is_on_the_board() {
     let mut stage = Stage::new();
-    stage.world(&hosts("{{#each (list \"ingresses\") as |i|}}\n# {{i.metadata.name}}\n{{warn \"w\"}}\n{{/each}}\n"), 1);
+    stage.world(
+        &hosts("{{#each (list \"ingresses\") as |i|}}\n# {{i.metadata.name}}\n{{warn \"w\"}}\n{{/each}}\n"),
+        1,
+    );
     let events = stage.reconcile(7).await;
     assert_eq!(kinds(&events), ["Rendered", "Warned"]);
     assert_eq!(stage.text().as_deref(), Some("# shop\n"));
@@ -114,7 +129,9 @@ async fn unchanged_fragments_are_the_same_memory_in_the_next_generation() {
     stage.world(&grown, 1);
     stage.reconcile(2).await;
     let second = (*stage.rendered.read()).clone().unwrap();
-    let shop = |r: &Rendered| r.bundle.config.text.fragments().iter().find(|f| f.as_str() == "# shop\n").cloned().unwrap();
+    let shop = |r: &Rendered| {
+        r.bundle.config.text.fragments().iter().find(|f| f.as_str() == "# shop\n").cloned().unwrap()
+    };
     assert_ne!(first.bundle.digest, second.bundle.digest);
     assert!(shop(&first).same(&shop(&second)));
 }

@@ -41,9 +41,12 @@ fn world(order: &[&str]) -> Setup {
         .snippet("servers", &servers)
         .map("host.map", "{{#each (list \"ingresses\") as |ing|}}\n{{ing.spec.rules.0.host}} {{proxy_name ing.metadata.namespace ing.metadata.name}}\n{{/each}}\n");
     for name in order {
-        setup = setup
-            .ingress("default", name, &format!("{name}.example"), &[("/", name)])
-            .endpoints("default", name, 1, &["10.0.0.1", "10.0.0.2"]);
+        setup = setup.ingress("default", name, &format!("{name}.example"), &[("/", name)]).endpoints(
+            "default",
+            name,
+            1,
+            &["10.0.0.1", "10.0.0.2"],
+        );
     }
     setup
 }

@@ -36,7 +36,10 @@ fn what_has_no_text_is_never_printed_as_nothing() {
         ("{{none}}", &["none is null", "default none"]),
         ("{{list}}", &["list is a list of 3, which cannot be printed as text", "{{json"]),
         ("{{dict}}", &["dict is a dict with port, which cannot be printed"]),
-        ("{{dict.prot}}", &["dict.prot is missing: dict is a dict with port, without \"prot\" (did you mean \"port\"?)"]),
+        (
+            "{{dict.prot}}",
+            &["dict.prot is missing: dict is a dict with port, without \"prot\" (did you mean \"port\"?)"],
+        ),
         ("{{dict.port.deep}}", &["dict.port.deep is missing: dict.port is the number 1"]),
         ("{{#each nope}}a{{/each}}", &["nope is missing", "(default … (array))"]),
         ("{{#each text}}a{{/each}}", &["text is the text \"x\", which has no items"]),
@@ -44,7 +47,10 @@ fn what_has_no_text_is_never_printed_as_nothing() {
         ("{{#each list}}{{top}}{{/each}}", &["top is missing", "@root.top"]),
         ("{{#if (eq nope 1)}}a{{/if}}", &["eq: nope is missing", "default"]),
         ("{{first (array)}}", &["(first …) gives nothing"]),
-        ("{{#each (list \"ingresses\") as |ing|}}\n{{ing.spec.hots}}\n{{/each}}", &["ing.spec.hots is missing", "object ingresses default/shop", "haproxyConfig:2:1"]),
+        (
+            "{{#each (list \"ingresses\") as |ing|}}\n{{ing.spec.hots}}\n{{/each}}",
+            &["ing.spec.hots is missing", "object ingresses default/shop", "haproxyConfig:2:1"],
+        ),
         ("{{@index}}", &["@index is missing"]),
         ("{{#each list}}{{@indxe}}{{/each}}", &["@indxe is missing"]),
         ("{{set n=1}}", &["there is no variable \"n\"", "{{let n=…}}"]),
@@ -59,7 +65,10 @@ fn what_has_no_text_is_never_printed_as_nothing() {
 #[test]
 fn mistakes_are_found_when_a_template_is_compiled_whether_it_runs_or_not() {
     check(&[
-        ("a\n{{#if text}}\n{{#each list}}\nb\n{{/if}}\n", &["{{/if}} closes {{#each}}, which was opened at line 3", "haproxyConfig:5:1"]),
+        (
+            "a\n{{#if text}}\n{{#each list}}\nb\n{{/if}}\n",
+            &["{{/if}} closes {{#each}}, which was opened at line 3", "haproxyConfig:5:1"],
+        ),
         ("a\n  {{#each list}}\nb\n", &["{{#each list}} is never closed", "haproxyConfig:2:3", "{{/each}}"]),
         ("a\n{{/each}}", &["{{/each}} closes nothing", "haproxyConfig:2:1"]),
         ("a {{else}}", &["{{else}} stands outside", "haproxyConfig:1:3"]),
@@ -67,13 +76,22 @@ fn mistakes_are_found_when_a_template_is_compiled_whether_it_runs_or_not() {
         ("a\n {{}}", &["this tag cannot be read: {{}}", "haproxyConfig:2:2"]),
         ("a\n {{lower \"x}}", &["haproxyConfig:2:2"]),
         ("{{a b c=}}", &["this tag cannot be read: {{a b c=}}"]),
-        ("{{#if text}}{{lowr text}}{{/if}}", &["there is no function \"lowr\" (did you mean \"lower\"?)", "haproxyConfig:1:13"]),
-        ("{{#if false}}{{> backedn}}{{/if}}", &["there is no snippet \"backedn\" (did you mean \"backend\"?)"]),
+        (
+            "{{#if text}}{{lowr text}}{{/if}}",
+            &["there is no function \"lowr\" (did you mean \"lower\"?)", "haproxyConfig:1:13"],
+        ),
+        (
+            "{{#if false}}{{> backedn}}{{/if}}",
+            &["there is no snippet \"backedn\" (did you mean \"backend\"?)"],
+        ),
         ("{{#ech list}}{{/ech}}", &["there is no block \"ech\" (did you mean \"each\"?)"]),
         ("{{#eq 1 1}}{{/eq}}", &["there is no block \"eq\"", "{{#if (eq …)}}"]),
         ("{{each list}}", &["there is no function \"each\"", "{{#each …}}"]),
         ("{{#if eq text 1}}{{/if}}", &["{{#if}} takes one value, here are 3", "parentheses"]),
-        ("{{replace \"a\"}}", &["replace needs 3 argument(s), here are 1: old is missing", "(replace text old new)"]),
+        (
+            "{{replace \"a\"}}",
+            &["replace needs 3 argument(s), here are 1: old is missing", "(replace text old new)"],
+        ),
         ("{{lower \"a\" \"b\"}}", &["lower takes at most 1"]),
         ("{{lower \"a\" b=1}}", &["lower takes no argument by name"]),
         ("{{lower (warn \"x\")}}", &["warn gives no value"]),
@@ -87,29 +105,51 @@ fn mistakes_are_found_when_a_template_is_compiled_whether_it_runs_or_not() {
 #[test]
 fn all_mistakes_of_all_templates_are_told_at_once() {
     let errors = setup("{{lowr 1}}\n{{uper 1}}").snippet("s", "\n{{#if}}").map("m", "{{> nope}}").errors();
-    for expected in ["\"lowr\"", "\"uper\"", "template haproxyConfig:2:1", "template s:2:1", "template m:1:1", "templateSnippets.s.template"] {
+    for expected in [
+        "\"lowr\"",
+        "\"uper\"",
+        "template haproxyConfig:2:1",
+        "template s:2:1",
+        "template m:1:1",
+        "templateSnippets.s.template",
+    ] {
         assert!(errors.contains(expected), "{errors}\nlacks {expected}");
     }
 }
 
 #[test]
 fn watched_values_are_never_printed_raw() {
-    let evil = |template: &str| setup(template).extra(json!({"o": {"config": {"x": "evil"}}, "banner": "a\nb"}));
-    for template in ["{{{text}}}", "{{&text}}", "{{#each (list \"ingresses\") as |ing|}}{{{ing.metadata.name}}}{{/each}}", "{{{lower \"x\"}}}", "{{{fleet.x}}}", "{{{this.config.x}}}"] {
+    let evil =
+        |template: &str| setup(template).extra(json!({"o": {"config": {"x": "evil"}}, "banner": "a\nb"}));
+    for template in [
+        "{{{text}}}",
+        "{{&text}}",
+        "{{#each (list \"ingresses\") as |ing|}}{{{ing.metadata.name}}}{{/each}}",
+        "{{{lower \"x\"}}}",
+        "{{{fleet.x}}}",
+        "{{{this.config.x}}}",
+    ] {
         let errors = evil(template).errors();
-        assert!(errors.contains("would print a value as structure") && errors.contains("allowRawValues"), "{template}: {errors}");
+        assert!(
+            errors.contains("would print a value as structure") && errors.contains("allowRawValues"),
+            "{template}: {errors}"
+        );
     }
     assert_eq!(evil("{{{extraContext.banner}}}\n").unmarked(), "a\nb\n");
     // Whatever `this` is, config means the configuration.
     assert!(evil("{{#with o}}{{{config.x}}}{{/with}}").errors().contains("config.x is missing"));
-    assert_eq!(evil("{{{o.config.x}}}\n").with("templatingSettings/allowRawValues", json!(true)).unmarked(), "evil\n");
+    assert_eq!(
+        evil("{{{o.config.x}}}\n").with("templatingSettings/allowRawValues", json!(true)).unmarked(),
+        "evil\n"
+    );
 }
 
 #[test]
 fn marks_in_values_are_refused_where_they_are_printed() {
-    let errors = Setup::new("a\n{{#each (list \"ingresses\") as |ing|}}\nx {{ing.spec.rules.0.host}}\n{{/each}}")
-        .ingress("default", "evil", "a\u{e003}\u{e004}0:1;b", &[])
-        .errors();
+    let errors =
+        Setup::new("a\n{{#each (list \"ingresses\") as |ing|}}\nx {{ing.spec.rules.0.host}}\n{{/each}}")
+            .ingress("default", "evil", "a\u{e003}\u{e004}0:1;b", &[])
+            .errors();
     for expected in ["U+E003", "ingresses default/evil", "haproxyConfig:3:3"] {
         assert!(errors.contains(expected), "{errors}");
     }
@@ -133,7 +173,9 @@ fn a_refused_object_stops_the_render_and_is_named() {
 
 #[test]
 fn warnings_are_handed_on_with_object_and_line() {
-    let (_, warnings) = setup("a\n{{#each (list \"ingresses\") as |ing|}}\n{{warn \"careful\"}}\n{{/each}}").bundle().unwrap();
+    let (_, warnings) = setup("a\n{{#each (list \"ingresses\") as |ing|}}\n{{warn \"careful\"}}\n{{/each}}")
+        .bundle()
+        .unwrap();
     assert_eq!(support::all(&warnings), "careful; object ingresses default/shop; template haproxyConfig:3:1");
 }
 

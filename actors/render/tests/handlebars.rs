@@ -26,13 +26,22 @@ fn templates_print_what_handlebars_prints() {
         ("a\n{{!-- a }} b --}}\n{{! c }}\nd", "a\nd"),
         ("{{#if empty}}a{{else if none}}b{{else}}c{{/if}}", "c"),
         ("{{#if zero}}a{{/if}}{{#if zero includeZero=true}}b{{/if}}{{#unless zero}}c{{/unless}}", "bc"),
-        ("{{#each list as |v i|}}{{i}}:{{v}} {{@index}} {{@first}} {{@last}};{{/each}}", "0:1 0 true false;1:2 1 false false;2:3 2 false true;"),
+        (
+            "{{#each list as |v i|}}{{i}}:{{v}} {{@index}} {{@first}} {{@last}};{{/each}}",
+            "0:1 0 true false;1:2 1 false false;2:3 2 false true;",
+        ),
         ("{{#each dict as |v k|}}{{k}}={{v}}{{@key}};{{/each}}", "a=1a;b=2b;"),
         ("{{#each empty}}a{{else}}none{{/each}}", "none"),
         ("{{#each none}}a{{else}}none{{/each}}", "none"),
-        ("{{#each nested.items}}{{#each inner}}{{../n}}-{{this}}-{{@../index}};{{/each}}{{/each}}", "p-1-0;p-2-0;"),
+        (
+            "{{#each nested.items}}{{#each inner}}{{../n}}-{{this}}-{{@../index}};{{/each}}{{/each}}",
+            "p-1-0;p-2-0;",
+        ),
         ("{{#each list}}{{@root.text}}{{/each}}", "xxx"),
-        ("{{labels.[app.kubernetes.io/name]}} {{lookup labels \"app.kubernetes.io/name\"}} {{list.[1]}} {{list.1}}", "web web 2 2"),
+        (
+            "{{labels.[app.kubernetes.io/name]}} {{lookup labels \"app.kubernetes.io/name\"}} {{list.[1]}} {{list.1}}",
+            "web web 2 2",
+        ),
         ("{{#each [1,2]}}{{this}}{{/each}} {{#with {\"a\":1}}}{{a}}{{/with}}", "12 1"),
         ("{{#with nested.items.0 as |z|}}{{z.n}}{{n}}{{/with}}", "pp"),
         ("{{#with none}}a{{else}}b{{/with}}", "b"),
@@ -41,7 +50,10 @@ fn templates_print_what_handlebars_prints() {
         ("{{#*inline \"w\"}}<{{> @partial-block}}>{{/inline}}{{#> w}}in {{text}}{{/w}}", "<in x>"),
         ("{{#> nowhere}}fallback{{/nowhere}}", "fallback"),
         ("{{{{raw}}}}%[req.hdr(host)] {{no}}{{{{/raw}}}}", "%[req.hdr(host)] {{no}}"),
-        ("http-request deny if { path_beg /a } !{ ssl_fc } %[src,lower] ^a{2}$", "http-request deny if { path_beg /a } !{ ssl_fc } %[src,lower] ^a{2}$"),
+        (
+            "http-request deny if { path_beg /a } !{ ssl_fc } %[src,lower] ^a{2}$",
+            "http-request deny if { path_beg /a } !{ ssl_fc } %[src,lower] ^a{2}$",
+        ),
         ("\\{{x}} \\\\{{text}}", "{{x}} \\x"),
         ("{{#if (and yes (not zero))}}y{{/if}}{{#each (range 2)}}{{add this 1}}{{/each}}", "y12"),
         ("{{config.podSelector.matchLabels.app}} {{extraContext.text}} {{len fleet.pods}}", "haproxy x 0"),
@@ -49,7 +61,13 @@ fn templates_print_what_handlebars_prints() {
     ];
     let wrong: Vec<String> = cases
         .iter()
-        .map(|(template, expected)| (template, expected, std::panic::catch_unwind(|| printed(template)).unwrap_or_else(|_| "(error)".into())))
+        .map(|(template, expected)| {
+            (
+                template,
+                expected,
+                std::panic::catch_unwind(|| printed(template)).unwrap_or_else(|_| "(error)".into()),
+            )
+        })
         .filter(|(_, expected, got)| got != *expected)
         .map(|(template, expected, got)| format!("{template:?}\n  gives {got:?}\n  not   {expected:?}"))
         .collect();
@@ -63,9 +81,15 @@ fn variables_live_in_their_block_and_are_changed_from_inner_ones() {
         ("{{let n=0}}{{#each list}}{{set n=(add n this)}}{{/each}}{{n}}", "6"),
         ("{{let n=7}}{{#each list}}{{n}}{{/each}}", "777"),
         ("{{let n=7}}{{#each list as |x|}}{{let n=x}}{{n}}{{/each}}{{n}}", "1237"),
-        ("{{let \"a b\" 1}}{{let all=(array)}}{{#each list}}{{push all this}}{{/each}}{{join all \"+\"}}", "1+2+3"),
+        (
+            "{{let \"a b\" 1}}{{let all=(array)}}{{#each list}}{{push all this}}{{/each}}{{join all \"+\"}}",
+            "1+2+3",
+        ),
         ("{{#*inline \"p\"}}{{set n=(add n 1)}}{{/inline}}{{let n=1}}{{> p}}{{> p}}{{n}}", "3"),
-        ("{{let d=(dict)}}{{#each list as |x|}}{{set d=(put d (string x) x)}}{{/each}}{{json d}}", r#"{"1":1,"2":2,"3":3}"#),
+        (
+            "{{let d=(dict)}}{{#each list as |x|}}{{set d=(put d (string x) x)}}{{/each}}{{json d}}",
+            r#"{"1":1,"2":2,"3":3}"#,
+        ),
     ];
     for (template, expected) in cases {
         assert_eq!(printed(template), expected, "{template}");
@@ -99,7 +123,10 @@ fn a_snippet_without_a_final_line_end_does_not_swallow_the_next_line() {
 
 #[test]
 fn render_glob_prints_snippets_by_name_with_its_indentation() {
-    let setup = Setup::new("a\n  {{render_glob \"x-*\"}}\nb\n").snippet("x-2", "two\n").snippet("x-1", "one\n").snippet("y", "no\n");
+    let setup = Setup::new("a\n  {{render_glob \"x-*\"}}\nb\n")
+        .snippet("x-2", "two\n")
+        .snippet("x-1", "one\n")
+        .snippet("y", "no\n");
     assert_eq!(setup.unmarked(), "a\n  one\n  two\nb\n");
 }
 
@@ -112,7 +139,10 @@ fn every_line_knows_its_template_line_and_object() {
         .ingress("default", "shop", "shop.example", &[]);
     let (bundle, _) = setup.bundle().unwrap();
     let text = &bundle.config.text;
-    assert_eq!(text.to_string(), "global\n\n  maxconn 5\nserver shop x\n  # snippet\n  use shop.example y\nend x\n");
+    assert_eq!(
+        text.to_string(),
+        "global\n\n  maxconn 5\nserver shop x\n  # snippet\n  use shop.example y\nend x\n"
+    );
     let origins: Vec<String> = (1..=7)
         .map(|n| {
             let o = text.origin(n).expect("an origin");
@@ -121,7 +151,15 @@ fn every_line_knows_its_template_line_and_object() {
         .collect();
     assert_eq!(
         origins,
-        ["haproxyConfig:1 ", "haproxyConfig:2 ", "haproxyConfig:3 ", "haproxyConfig:5 ingresses default/shop", "p:1 ingresses default/shop", "p:2 ingresses default/shop", "haproxyConfig:8 "]
+        [
+            "haproxyConfig:1 ",
+            "haproxyConfig:2 ",
+            "haproxyConfig:3 ",
+            "haproxyConfig:5 ingresses default/shop",
+            "p:1 ingresses default/shop",
+            "p:2 ingresses default/shop",
+            "haproxyConfig:8 "
+        ]
     );
 }
 
@@ -139,12 +177,22 @@ fn each_object_is_a_piece_of_its_own_with_what_it_read() {
         .reads
         .blocks
         .iter()
-        .map(|b| format!("{} {:?} {:?}", b.object, b.piece, b.reads.iter().map(|r| r.key.join("/")).collect::<Vec<_>>()))
+        .map(|b| {
+            format!(
+                "{} {:?} {:?}",
+                b.object,
+                b.piece,
+                b.reads.iter().map(|r| r.key.join("/")).collect::<Vec<_>>()
+            )
+        })
         .collect();
-    assert_eq!(blocks, [
-        "ingresses default/blog Some(1) [\"default/shop\"]",
-        "ingresses default/shop Some(2) [\"default/shop\"]",
-    ]);
+    assert_eq!(
+        blocks,
+        [
+            "ingresses default/blog Some(1) [\"default/shop\"]",
+            "ingresses default/shop Some(2) [\"default/shop\"]",
+        ]
+    );
 }
 
 #[test]

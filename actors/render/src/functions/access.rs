@@ -10,7 +10,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Group::Access,
         &[arg("of", Optional), arg("path", Text), maybe("default", Any)],
         "The value below a dotted path, or the default if it is missing or null. Keys with dots stand in [ ].",
-        (r#"{{get (dict a=(dict b=1)) "a.b" 0}} {{get (dict) "metadata.labels.[app.kubernetes.io/name]" "none"}}"#, "1 none"),
+        (
+            r#"{{get (dict a=(dict b=1)) "a.b" 0}} {{get (dict) "metadata.labels.[app.kubernetes.io/name]" "none"}}"#,
+            "1 none",
+        ),
         get,
     ),
     function(
@@ -89,10 +92,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 /// What is below a dotted path.
 pub(super) fn below(value: &Value, path: &str) -> Result<Value, String> {
-    if !path.contains(['.', '/', '[']) {
-        return Ok(value.field(path)?.cloned().unwrap_or_default());
+    let mut here = value;
+    for key in keypath::walk(path) {
+        match here.field(key)? {
+            Some(next) => here = next,
+            None => return Ok(Value::Missing),
+        }
     }
-    Ok(value.below(&keypath::keys(path))?.clone())
+    Ok(here.clone())
 }
 
 fn present(value: &Value) -> bool {

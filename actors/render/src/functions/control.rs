@@ -23,7 +23,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Group::Control,
             &[arg("object", Object), many("text", Text)],
             "Refuses a watched object, saying why.",
-            (r#"{{#each (list "ingresses") as |ing|}}{{#if (eq ing.spec.rules.0.host "evil")}}{{register_error ing "this host is not yours"}}{{/if}}{{/each}}ok"#, "ok"),
+            (
+                r#"{{#each (list "ingresses") as |ing|}}{{#if (eq ing.spec.rules.0.host "evil")}}{{register_error ing "this host is not yours"}}{{/if}}{{/each}}ok"#,
+                "ok",
+            ),
             register_error,
         ),
     ),
@@ -51,7 +54,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
             "Writes values to the log at level DEBUG.",
             (r#"{{debug "here" (array 1 2)}}ok"#, "ok"),
             |call| {
-                let values = call.rest(0).iter().map(|v| Ok(v.to_json()?.to_string())).collect::<Result<Vec<_>, String>>()?;
+                let values = call
+                    .rest(0)
+                    .iter()
+                    .map(|v| Ok(v.to_json()?.to_string()))
+                    .collect::<Result<Vec<_>, String>>()?;
                 tracing::debug!(values = values.join(" "), "template");
                 Ok(Value::Missing)
             },

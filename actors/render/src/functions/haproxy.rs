@@ -10,10 +10,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "arg",
         Group::Haproxy,
         &[arg("text", Text)],
-        "An argument of a sample fetch or converter, quoted so that ( ) , in it are plain characters. Only where it is printed.",
-        (r#"{{arg "a,b"}} {{arg "it's"}}"#, r"'a,b' 'it'\''s'"),
-        // Inside '…' only ' is special (configuration manual, 2.2 "Quoting and escaping").
-        |call| Ok(format!("'{}'", call.text(0).replace('\'', r"'\''")).into()),
+        "An argument of a sample fetch or converter, quoted so that every character in it is only itself. Only where it is printed, and not inside quotes.",
+        (r#"{{arg "a,b"}} {{arg "say \"x\""}}"#, r#""a,b" "say \"x\"""#),
+        // In the quotes of an argument \ and " are special (configuration manual, 2.2 "Quoting and escaping").
+        |call| Ok(format!("\"{}\"", call.text(0).replace('\\', r"\\").replace('"', "\\\"")).into()),
     ),
     function(
         "lf",
@@ -88,11 +88,17 @@ fn file_path(call: &Call<'_>) -> Result<Value, String> {
     let (kind, field, known): (_, _, Vec<&str>) = match &*kind {
         "map" => (FileKind::Map, "maps", spec.maps.keys().map(String::as_str).collect()),
         "file" => (FileKind::General, "files", spec.files.keys().map(String::as_str).collect()),
-        "certificate" => {
-            (FileKind::Certificate, "sslCertificates", spec.ssl_certificates.keys().map(String::as_str).collect())
-        }
+        "certificate" => (
+            FileKind::Certificate,
+            "sslCertificates",
+            spec.ssl_certificates.keys().map(String::as_str).collect(),
+        ),
         "crt-list" => (FileKind::CrtList, "crtLists", spec.crt_lists.keys().map(String::as_str).collect()),
-        other => return Err(format!("{other:?} is no kind of file; there are map, file, certificate and crt-list")),
+        other => {
+            return Err(format!(
+                "{other:?} is no kind of file; there are map, file, certificate and crt-list"
+            ));
+        }
     };
     if !known.contains(&&*name) {
         return Err(format!("{field} has no {name:?}{}", did_you_mean(&name, known.iter().copied())));
@@ -130,8 +136,15 @@ pub fn check_name(key: &FileKey) -> Result<(), String> {
     if key.kind == FileKind::Config {
         return Ok(());
     }
-    if name.is_empty() || name == "." || name.contains("..") || name.contains('/') || name.contains(char::is_control) {
-        return Err(format!("{name:?} cannot be the name of a file: it must have no '/', no \"..\" and no control characters"));
+    if name.is_empty()
+        || name == "."
+        || name.contains("..")
+        || name.contains('/')
+        || name.contains(char::is_control)
+    {
+        return Err(format!(
+            "{name:?} cannot be the name of a file: it must have no '/', no \"..\" and no control characters"
+        ));
     }
     Ok(())
 }

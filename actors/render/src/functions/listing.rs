@@ -11,7 +11,13 @@ pub fn as_text() -> String {
         _ = writeln!(out, "{}", title(group));
         for f in functions {
             let (example, result) = f.example;
-            _ = writeln!(out, "  {}\n      {}\n      {example} -> {}", f.usage(), f.doc, result.escape_debug());
+            _ = writeln!(
+                out,
+                "  {}\n      {}\n      {example} -> {}",
+                f.usage(),
+                f.doc,
+                result.escape_debug()
+            );
         }
         out.push('\n');
     })

@@ -1,6 +1,9 @@
 //! Building, ordering and sifting lists and dicts.
 
-use super::{Call, Function, Group, Kind::*, LONGEST_LIST, access::below, arg, call::fresh, comparison, function, many, maybe, named};
+use super::{
+    Call, Function, Group, Kind::*, LONGEST_LIST, access::below, arg, call::fresh, comparison, function,
+    many, maybe, named,
+};
 use crate::value::{Dict as Entries, Value};
 use std::{cmp::Ordering, sync::Arc};
 
@@ -46,7 +49,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Group::Lists,
         &[arg("list", List), many("path", Text)],
         "The list ordered by the values below the paths; a path with - before it orders downwards. Without a path, by the items themselves. Numbers by value, texts by character; equal items keep their order.",
-        (r#"{{json (sort_by (array 3 1 2))}} {{join (pluck (sort_by (array (dict n="a" w=1) (dict n="b" w=2)) "-w") "n") " "}}"#, "[1,2,3] b a"),
+        (
+            r#"{{json (sort_by (array 3 1 2))}} {{join (pluck (sort_by (array (dict n="a" w=1) (dict n="b" w=2)) "-w") "n") " "}}"#,
+            "[1,2,3] b a",
+        ),
         sort_by,
     ),
     function(
@@ -54,7 +60,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Group::Lists,
         &[arg("list", List), arg("path", Text)],
         "A dict from each value below the path to the list of items that have it. Items without it are left out.",
-        (r#"{{#each (group_by (array (dict h="x" n=1) (dict h="y" n=2) (dict h="x" n=3)) "h") as |items h|}}{{h}}:{{join (pluck items "n") ","}} {{/each}}"#, "x:1,3 y:2 "),
+        (
+            r#"{{#each (group_by (array (dict h="x" n=1) (dict h="y" n=2) (dict h="x" n=3)) "h") as |items h|}}{{h}}:{{join (pluck items "n") ","}} {{/each}}"#,
+            "x:1,3 y:2 ",
+        ),
         group_by,
     ),
     function(
@@ -62,7 +71,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Group::Lists,
         &[arg("list", List), arg("path", Text), maybe("operator or value", Any), maybe("value", Any)],
         "The items whose value below the path is true, equals the value, or compares to it: eq ne lt lte gt gte contains in starts_with ends_with matches.",
-        (r#"{{json (pluck (where (array (dict n=1 ok=true) (dict n=2 ok=false)) "ok") "n")}} {{json (pluck (where (array (dict n=1) (dict n=2)) "n" "gt" 1) "n")}}"#, "[1] [2]"),
+        (
+            r#"{{json (pluck (where (array (dict n=1 ok=true) (dict n=2 ok=false)) "ok") "n")}} {{json (pluck (where (array (dict n=1) (dict n=2)) "n" "gt" 1) "n")}}"#,
+            "[1] [2]",
+        ),
         |call| sift(call, true),
     ),
     function(
@@ -81,8 +93,11 @@ pub(super) static FUNCTIONS: &[Function] = &[
         (r#"{{json (pluck (array (dict n=1) (dict m=2) (dict n=3)) "n")}}"#, "[1,3]"),
         |call| {
             let path = call.text(1);
-            let found = call.list(0).iter().map(|i| below(&fresh(i), &path)).collect::<Result<Vec<_>, _>>()?;
-            Ok(Value::list(found.into_iter().filter(|v| !matches!(v, Value::Missing | Value::Null)).collect()))
+            let found =
+                call.list(0).iter().map(|i| below(&fresh(i), &path)).collect::<Result<Vec<_>, _>>()?;
+            Ok(Value::list(
+                found.into_iter().filter(|v| !matches!(v, Value::Missing | Value::Null)).collect(),
+            ))
         },
     ),
     function(
@@ -203,7 +218,9 @@ fn concat(call: &Call<'_>) -> Result<Value, String> {
             match part {
                 Value::List(list) => all.extend_from_slice(list),
                 Value::Null => {}
-                other => return Err(format!("lists and {} do not go together; use append", other.describe())),
+                other => {
+                    return Err(format!("lists and {} do not go together; use append", other.describe()));
+                }
             }
         }
         return Ok(Value::list(all));
@@ -229,9 +246,11 @@ fn sort_by(call: &Call<'_>) -> Result<Value, String> {
         if paths.is_empty() {
             return item_a.order(item_b);
         }
-        let orders = a.iter().zip(b).zip(&paths).map(|((a, b), (_, down))| {
-            if *down { b.order(a) } else { a.order(b) }
-        });
+        let orders = a.iter().zip(b).zip(&paths).map(
+            |((a, b), (_, down))| {
+                if *down { b.order(a) } else { a.order(b) }
+            },
+        );
         orders.into_iter().find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
     });
     Ok(Value::list(keyed.into_iter().map(|(_, item)| item).collect()))
@@ -291,7 +310,8 @@ fn join(call: &Call<'_>) -> Result<Value, String> {
 }
 
 fn range(call: &Call<'_>) -> Result<Value, String> {
-    let (start, end) = if call.has(1) { (call.integer(0, 0), call.integer(1, 0)) } else { (0, call.integer(0, 0)) };
+    let (start, end) =
+        if call.has(1) { (call.integer(0, 0), call.integer(1, 0)) } else { (0, call.integer(0, 0)) };
     let step = call.integer(2, 1);
     if step == 0 {
         return Err("the step must not be 0".into());

@@ -9,8 +9,8 @@ mod comparison;
 mod control;
 mod encoding;
 mod haproxy;
-mod lists;
 mod listing;
+mod lists;
 mod printf;
 mod resources;
 mod strings;
@@ -241,7 +241,10 @@ impl Function {
         let most = least + counted(Count::Maybe);
         if given < least && counted(Count::Named) == 0 {
             let absent = self.arguments.get(given).map_or("", |a| a.name);
-            return Err(format!("{} needs {least} argument(s), here are {given}: {absent} is missing", self.name));
+            return Err(format!(
+                "{} needs {least} argument(s), here are {given}: {absent} is missing",
+                self.name
+            ));
         }
         if given > most && !open {
             return Err(format!("{} takes at most {most} argument(s), here are {given}", self.name));

@@ -113,7 +113,13 @@ mod tests {
     #[test]
     fn each_conversion_prints_as_in_c() {
         let (text, number) = (Value::text("ab"), Value::integer(-7));
-        let cases = [("%5s|", &text, "   ab|"), ("%-5s|", &text, "ab   |"), ("%.1s", &text, "a"), ("%05d", &number, "-0007"), ("%q", &text, "\"ab\"")];
+        let cases = [
+            ("%5s|", &text, "   ab|"),
+            ("%-5s|", &text, "ab   |"),
+            ("%.1s", &text, "a"),
+            ("%05d", &number, "-0007"),
+            ("%q", &text, "\"ab\""),
+        ];
         for (format, value, expected) in cases {
             assert_eq!(printf(format, std::slice::from_ref(value)), Ok(expected.into()), "{format}");
         }

@@ -7,39 +7,130 @@ use crate::value::Value;
 const LONGEST: usize = 16 << 20;
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    function("lower", Group::Strings, &[arg("text", Text)], "In small letters.", (r#"{{lower "Shop.Example"}}"#, "shop.example"), |call| Ok(call.text(0).to_lowercase().into())),
-    function("upper", Group::Strings, &[arg("text", Text)], "In capital letters.", (r#"{{upper "get"}}"#, "GET"), |call| Ok(call.text(0).to_uppercase().into())),
-    function("trim", Group::Strings, &[arg("text", Text), maybe("characters", Text)], "Without white space (or the given characters) at both ends.", (r#"{{trim "  a "}} {{trim "/a/" "/"}}"#, "a a"), |call| {
-        let (text, characters) = (call.text(0), call.text(1));
-        Ok(Value::text(if call.has(1) { text.trim_matches(|c| characters.contains(c)) } else { text.trim() }))
-    }),
-    function("trim_prefix", Group::Strings, &[arg("text", Text), arg("prefix", Text)], "Without a prefix, if it has it.", (r#"{{trim_prefix "*.example.com" "*"}}"#, ".example.com"), |call| {
-        let text = call.text(0);
-        Ok(Value::text(text.strip_prefix(&*call.text(1)).unwrap_or(&text)))
-    }),
-    function("trim_suffix", Group::Strings, &[arg("text", Text), arg("suffix", Text)], "Without a suffix, if it has it.", (r#"{{trim_suffix "/api/" "/"}}"#, "/api"), |call| {
-        let text = call.text(0);
-        Ok(Value::text(text.strip_suffix(&*call.text(1)).unwrap_or(&text)))
-    }),
-    function("replace", Group::Strings, &[arg("text", Text), arg("old", Text), arg("new", Text)], "With every old part replaced by a new one.", (r#"{{replace "a.b.c" "." "_"}}"#, "a_b_c"), |call| {
-        Ok(call.text(0).replace(&*call.text(1), &call.text(2)).into())
-    }),
-    function("regex_replace", Group::Strings, &[arg("text", Text), arg("pattern", Text), arg("new", Text)], "With every match of a regular expression replaced; $1 is what the first group matched.", (r#"{{regex_replace "/a/12/b" "/([0-9]+)/" "/<$1>/"}}"#, "/a/<12>/b"), |call| {
-        Ok(call.session.pattern(&call.text(1))?.replace_all(&call.text(0), &*call.text(2)).into_owned().into())
-    }),
-    function("regex_find", Group::Strings, &[arg("text", Text), arg("pattern", Text), maybe("default", Any)], "What a regular expression (or its first group) matches first, or the default; missing if there is neither.", (r#"{{regex_find "v12.3" "([0-9]+)\\."}} {{regex_find "x" "[0-9]" 0}}"#, "12 0"), |call| {
-        let text = call.text(0);
-        let found = call.session.pattern(&call.text(1))?.captures(&text).and_then(|c| {
-            c.get(1).or_else(|| c.get(0)).map(|m| Value::text(m.as_str()))
-        });
-        Ok(found.unwrap_or_else(|| call.value(2).clone()))
-    }),
-    function("repeat", Group::Strings, &[arg("text", Text), arg("times", Integer)], "The text several times over.", (r#"{{repeat "ab" 3}}"#, "ababab"), repeat),
-    function("indent", Group::Strings, &[arg("text", Text), arg("spaces", Integer)], "With every line that is not empty moved to the right.", (r#"{{json (indent "a\nb" 2)}}"#, r#""  a\n  b""#), indent),
-    function("string", Group::Strings, &[arg("value", Text)], "A number or boolean as text.", (r#"{{json (string 80)}}"#, r#""80""#), |call| Ok(Value::Text(call.text(0)))),
-    function("printf", Group::Strings, &[arg("format", Text), many("value", Any)], "Values in a text: %s text, %d whole number, %f number, %x hexadecimal, %q quoted, %% percent; with width, 0, - and .precision as in C.", (r#"{{printf "srv%03d %s %.1f%%" 7 "up" 99.5}}"#, "srv007 up 99.5%"), |call| {
-        printf(&call.text(0), call.rest(1)).map(Value::from)
-    }),
+    function(
+        "lower",
+        Group::Strings,
+        &[arg("text", Text)],
+        "In small letters.",
+        (r#"{{lower "Shop.Example"}}"#, "shop.example"),
+        |call| Ok(call.text(0).to_lowercase().into()),
+    ),
+    function(
+        "upper",
+        Group::Strings,
+        &[arg("text", Text)],
+        "In capital letters.",
+        (r#"{{upper "get"}}"#, "GET"),
+        |call| Ok(call.text(0).to_uppercase().into()),
+    ),
+    function(
+        "trim",
+        Group::Strings,
+        &[arg("text", Text), maybe("characters", Text)],
+        "Without white space (or the given characters) at both ends.",
+        (r#"{{trim "  a "}} {{trim "/a/" "/"}}"#, "a a"),
+        |call| {
+            let (text, characters) = (call.text(0), call.text(1));
+            Ok(Value::text(if call.has(1) {
+                text.trim_matches(|c| characters.contains(c))
+            } else {
+                text.trim()
+            }))
+        },
+    ),
+    function(
+        "trim_prefix",
+        Group::Strings,
+        &[arg("text", Text), arg("prefix", Text)],
+        "Without a prefix, if it has it.",
+        (r#"{{trim_prefix "*.example.com" "*"}}"#, ".example.com"),
+        |call| {
+            let text = call.text(0);
+            Ok(Value::text(text.strip_prefix(&*call.text(1)).unwrap_or(&text)))
+        },
+    ),
+    function(
+        "trim_suffix",
+        Group::Strings,
+        &[arg("text", Text), arg("suffix", Text)],
+        "Without a suffix, if it has it.",
+        (r#"{{trim_suffix "/api/" "/"}}"#, "/api"),
+        |call| {
+            let text = call.text(0);
+            Ok(Value::text(text.strip_suffix(&*call.text(1)).unwrap_or(&text)))
+        },
+    ),
+    function(
+        "replace",
+        Group::Strings,
+        &[arg("text", Text), arg("old", Text), arg("new", Text)],
+        "With every old part replaced by a new one.",
+        (r#"{{replace "a.b.c" "." "_"}}"#, "a_b_c"),
+        |call| Ok(call.text(0).replace(&*call.text(1), &call.text(2)).into()),
+    ),
+    function(
+        "regex_replace",
+        Group::Strings,
+        &[arg("text", Text), arg("pattern", Text), arg("new", Text)],
+        "With every match of a regular expression replaced; $1 is what the first group matched.",
+        (r#"{{regex_replace "/a/12/b" "/([0-9]+)/" "/<$1>/"}}"#, "/a/<12>/b"),
+        |call| {
+            Ok(call
+                .session
+                .pattern(&call.text(1))?
+                .replace_all(&call.text(0), &*call.text(2))
+                .into_owned()
+                .into())
+        },
+    ),
+    function(
+        "regex_find",
+        Group::Strings,
+        &[arg("text", Text), arg("pattern", Text), maybe("default", Any)],
+        "What a regular expression (or its first group) matches first, or the default; missing if there is neither.",
+        (r#"{{regex_find "v12.3" "([0-9]+)\\."}} {{regex_find "x" "[0-9]" 0}}"#, "12 0"),
+        |call| {
+            let text = call.text(0);
+            let found = call
+                .session
+                .pattern(&call.text(1))?
+                .captures(&text)
+                .and_then(|c| c.get(1).or_else(|| c.get(0)).map(|m| Value::text(m.as_str())));
+            Ok(found.unwrap_or_else(|| call.value(2).clone()))
+        },
+    ),
+    function(
+        "repeat",
+        Group::Strings,
+        &[arg("text", Text), arg("times", Integer)],
+        "The text several times over.",
+        (r#"{{repeat "ab" 3}}"#, "ababab"),
+        repeat,
+    ),
+    function(
+        "indent",
+        Group::Strings,
+        &[arg("text", Text), arg("spaces", Integer)],
+        "With every line that is not empty moved to the right.",
+        (r#"{{json (indent "a\nb" 2)}}"#, r#""  a\n  b""#),
+        indent,
+    ),
+    function(
+        "string",
+        Group::Strings,
+        &[arg("value", Text)],
+        "A number or boolean as text.",
+        (r#"{{json (string 80)}}"#, r#""80""#),
+        |call| Ok(Value::Text(call.text(0))),
+    ),
+    function(
+        "printf",
+        Group::Strings,
+        &[arg("format", Text), many("value", Any)],
+        "Values in a text: %s text, %d whole number, %f number, %x hexadecimal, %q quoted, %% percent; with width, 0, - and .precision as in C.",
+        (r#"{{printf "srv%03d %s %.1f%%" 7 "up" 99.5}}"#, "srv007 up 99.5%"),
+        |call| printf(&call.text(0), call.rest(1)).map(Value::from),
+    ),
 ];
 
 impl From<String> for Value {
@@ -63,8 +154,8 @@ fn indent(call: &Call<'_>) -> Result<Value, String> {
     }
     let space = " ".repeat(spaces);
     let text = call.text(0);
-    let lines = text.split_inclusive('\n').map(|line| {
-        if line.trim().is_empty() { line.to_owned() } else { format!("{space}{line}") }
-    });
+    let lines = text
+        .split_inclusive('\n')
+        .map(|line| if line.trim().is_empty() { line.to_owned() } else { format!("{space}{line}") });
     Ok(lines.collect::<String>().into())
 }

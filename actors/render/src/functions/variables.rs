@@ -32,7 +32,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
             Group::Variables,
             &[arg("name", Variable), many("item", Any)],
             "Adds items to the end of the list in a variable.",
-            (r#"{{let hosts=(array)}}{{#each (array "a" "b") as |h|}}{{push hosts h}}{{/each}}{{join hosts ","}}"#, "a,b"),
+            (
+                r#"{{let hosts=(array)}}{{#each (array "a" "b") as |h|}}{{push hosts h}}{{/each}}{{join hosts ","}}"#,
+                "a,b",
+            ),
             |_| Ok(super::Value::Missing),
         ),
     ),

@@ -51,7 +51,12 @@ pub(super) fn template(template: &Template, number: u16, allow_raw: bool) -> Con
         alone: BTreeMap::new(),
         prepared: Prepared::default(),
         line: 1,
-        converted: Converted { block: Block::default(), problems: vec![], inline: BTreeSet::new(), included: vec![] },
+        converted: Converted {
+            block: Block::default(),
+            problems: vec![],
+            inline: BTreeSet::new(),
+            included: vec![],
+        },
     };
     converter.run(&template.source);
     converter.converted
@@ -73,12 +78,19 @@ struct Converter {
 impl Converter {
     fn run(&mut self, source: &str) {
         if let Some((line, column)) = find_mark(source) {
-            self.problem(line, column, "the template holds a private-use character between U+E000 and U+E00F", None);
+            self.problem(
+                line,
+                column,
+                "the template holds a private-use character between U+E000 and U+E00F",
+                None,
+            );
             return;
         }
         let tags = match scan::tags(source) {
             Ok(tags) => tags,
-            Err(trouble) => return self.problem(trouble.line, trouble.column, &trouble.message, trouble.help),
+            Err(trouble) => {
+                return self.problem(trouble.line, trouble.column, &trouble.message, trouble.help);
+            }
         };
         let troubles = scan::unbalanced(&tags);
         if !troubles.is_empty() {
@@ -112,7 +124,11 @@ impl Converter {
             Some(tag) => {
                 let (line, column) = (tag.line, tag.column);
                 let message = format!("this tag cannot be read: {{{{{}}}}}", sigil(tag.kind, tag.inner));
-                let help = if tag.inner.trim().is_empty() { "It is empty" } else { "A tag is a path such as {{a.b}}, a function with arguments such as {{lower a.b}}, or a block such as {{#if a}}; arguments that are calls need parentheses, texts need quotes" };
+                let help = if tag.inner.trim().is_empty() {
+                    "It is empty"
+                } else {
+                    "A tag is a path such as {{a.b}}, a function with arguments such as {{lower a.b}}, or a block such as {{#if a}}; arguments that are calls need parentheses, texts need quotes"
+                };
                 self.problem(line, column, &message, Some(help.into()));
             }
             None => self.problem(line, column, "the template cannot be read", None),
@@ -169,10 +185,16 @@ impl Converter {
                 self.print_raw(tag, at)
             }
             TemplateElement::HelperBlock(tag) => self.helper_block(tag, at),
-            TemplateElement::PartialExpression(tag) | TemplateElement::PartialBlock(tag) => self.partial(tag, at),
+            TemplateElement::PartialExpression(tag) | TemplateElement::PartialBlock(tag) => {
+                self.partial(tag, at)
+            }
             TemplateElement::DecoratorBlock(tag) => self.inline_partial(tag, at),
             TemplateElement::DecoratorExpression(_) => {
-                self.problem_at(at, "decorators ({{* …}}) are not supported", "Use {{let name=value}} for a variable");
+                self.problem_at(
+                    at,
+                    "decorators ({{* …}}) are not supported",
+                    "Use {{let name=value}} for a variable",
+                );
                 None
             }
             _ => None,
@@ -350,7 +372,11 @@ impl Converter {
                 let mut values = values.into_iter();
                 while let Some(variable) = values.next() {
                     let (Some(variable), Some(value)) = (variable_name(&variable), values.next()) else {
-                        self.problem_at(at, &format!("{name} takes names and values"), &format!("Usage: {}", function.usage()));
+                        self.problem_at(
+                            at,
+                            &format!("{name} takes names and values"),
+                            &format!("Usage: {}", function.usage()),
+                        );
                         return None;
                     };
                     assigned.push((variable, value));
@@ -360,7 +386,11 @@ impl Converter {
             Role::Push => {
                 let mut values = values.into_iter();
                 let Some(variable) = values.next().as_ref().and_then(variable_name) else {
-                    self.problem_at(at, "push needs the name of a variable first", &format!("Usage: {}", function.usage()));
+                    self.problem_at(
+                        at,
+                        "push needs the name of a variable first",
+                        &format!("Usage: {}", function.usage()),
+                    );
                     return None;
                 };
                 Some(Kind::Push { variable, values: values.collect() })
@@ -400,7 +430,9 @@ impl Converter {
         let subject = self.parameter(subject, at, false);
         let (first, second) = match &tag.block_param {
             Some(BlockParam::Single(one)) => (one.as_name().map(Arc::from), None),
-            Some(BlockParam::Pair((one, two))) => (one.as_name().map(Arc::from), two.as_name().map(Arc::from)),
+            Some(BlockParam::Pair((one, two))) => {
+                (one.as_name().map(Arc::from), two.as_name().map(Arc::from))
+            }
             _ => (None, None),
         };
         let body = self.optional_block(tag.template.as_ref(), at);
@@ -418,7 +450,10 @@ impl Converter {
             _ => Kind::If {
                 test: subject,
                 wanted: name == "if",
-                zero_counts: matches!(tag.hash.get("includeZero"), Some(Parameter::Literal(serde_json::Value::Bool(true)))),
+                zero_counts: matches!(
+                    tag.hash.get("includeZero"),
+                    Some(Parameter::Literal(serde_json::Value::Bool(true)))
+                ),
                 body,
                 otherwise: otherwise.unwrap_or_default(),
             },

@@ -144,9 +144,13 @@ impl<'p> Evaluator<'p> {
     ) -> Outcome {
         let place = Place { template: at.template, line: at.line };
         let printed;
-        let text = match value {
-            Value::Text(text) => &**text,
-            other => match other.printed() {
+        let text = match (value, frame) {
+            (Value::Text(text), _) => &**text,
+            (Value::Number(number), Frame::Marked(mark)) => {
+                self.output.number(number, mark, place);
+                return Ok(());
+            }
+            (other, _) => match other.printed() {
                 Some(text) => {
                     printed = text;
                     &*printed
@@ -188,7 +192,7 @@ impl<'p> Evaluator<'p> {
             inner.loop_state = Some(state);
             match &value {
                 Value::Object(object) => {
-                    let fresh = object.fresh();
+                    let fresh = this.session.recent(object);
                     inner.this = Value::Object(fresh.clone());
                     if let Some(parameter) = inner.parameters.first_mut() {
                         parameter.1 = inner.this.clone();
@@ -216,7 +220,9 @@ impl<'p> Evaluator<'p> {
                 Ok(())
             }
             Value::List(_) | Value::Dict(_) | Value::Null => self.block(otherwise, scope),
-            Value::Missing => Err(missing(over, scope, "Write (default … (array)) around it if it may be absent")),
+            Value::Missing => {
+                Err(missing(over, scope, "Write (default … (array)) around it if it may be absent"))
+            }
             other => Err(Failure::with_help(
                 format!("{} is {}, which has no items", over.source(), other.describe()),
                 "{{#each}} takes a list or a dict",
@@ -340,7 +346,9 @@ impl<'p> Evaluator<'p> {
 
     fn glob(&mut self, pattern: &'p Expression, indent: &str, alone: bool, scope: &Scope<'_, 'p>) -> Outcome {
         let Value::Text(pattern) = self.argument(pattern, scope)? else {
-            return Err("render_glob takes a pattern of snippet names, such as \"backend-*\"".to_owned().into());
+            return Err("render_glob takes a pattern of snippet names, such as \"backend-*\""
+                .to_owned()
+                .into());
         };
         let program = self.program;
         for (name, number) in &program.snippets {
@@ -426,11 +434,15 @@ impl<'p> Evaluator<'p> {
         let value = call.function.call(arguments, &named, &self.session)?;
         match &value {
             Value::Text(text) if text.len() > self.limits.output => {
-                Err(format!("{}: the result is longer than {} bytes", call.function.name, self.limits.output).into())
+                Err(format!("{}: the result is longer than {} bytes", call.function.name, self.limits.output)
+                    .into())
             }
-            Value::List(list) if list.len() > functions::LONGEST_LIST => {
-                Err(format!("{}: the result has more than {} items", call.function.name, functions::LONGEST_LIST).into())
-            }
+            Value::List(list) if list.len() > functions::LONGEST_LIST => Err(format!(
+                "{}: the result has more than {} items",
+                call.function.name,
+                functions::LONGEST_LIST
+            )
+            .into()),
             _ => Ok(value),
         }
     }

@@ -39,8 +39,12 @@ pub(crate) struct Program {
 
 impl Engine for HandlebarsEngine {
     fn compile(&self, templates: &Templates) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
-        let mut program =
-            Program { names: Vec::new(), blocks: Vec::new(), files: BTreeMap::new(), snippets: BTreeMap::new() };
+        let mut program = Program {
+            names: Vec::new(),
+            blocks: Vec::new(),
+            files: BTreeMap::new(),
+            snippets: BTreeMap::new(),
+        };
         let mut problems = Vec::new();
         let mut inline = BTreeSet::new();
         let mut included = Vec::new();
@@ -88,9 +92,9 @@ impl Compiled for Program {
         limits: &Limits,
     ) -> Result<RenderedFile, Diagnostic> {
         let number = self.files.get(file).copied();
-        let block = number.and_then(|n| self.blocks.get(usize::from(n))).ok_or_else(|| {
-            Diagnostic::error("render", format!("there is no template for {file}"))
-        })?;
+        let block = number
+            .and_then(|n| self.blocks.get(usize::from(n)))
+            .ok_or_else(|| Diagnostic::error("render", format!("there is no template for {file}")))?;
         let mut evaluator = Evaluator::new(self, Session::new(*input), Output::new(limits), limits);
         evaluator.run(block).map_err(|failure| failure.into_diagnostic(&self.names))?;
         let (session, output) = evaluator.into_parts();

@@ -310,8 +310,11 @@ fn end_of_expression(rest: &str, from: usize, triple: bool) -> Option<(usize, us
                         // A dict literal may end right before the tag does: `{{f {"a":1}}}`.
                         let braces = tail.bytes().take_while(|b| *b == b'}').count();
                         let inside = rest.get(from..i)?;
-                        let unclosed = inside.matches('{').count().saturating_sub(inside.matches('}').count());
-                        let mine = unclosed.saturating_sub(usize::from(triple && from == 2)).min(braces - closing.len());
+                        let unclosed =
+                            inside.matches('{').count().saturating_sub(inside.matches('}').count());
+                        let mine = unclosed
+                            .saturating_sub(usize::from(triple && from == 2))
+                            .min(braces - closing.len());
                         return Some((i + mine, i + mine + closing.len()));
                     }
                     if triple && tail.starts_with("}~}}") {

@@ -1,6 +1,9 @@
 //! What names mean at one point of a render: block parameters, variables, `this`, `@index`.
 
-use super::{node::Block, path::{Path, Start}};
+use super::{
+    node::Block,
+    path::{Path, Start},
+};
 use crate::value::Value;
 use std::{cell::RefCell, sync::Arc};
 
@@ -165,7 +168,8 @@ impl<'s, 't> Scope<'s, 't> {
     }
 
     pub fn inline(&self, name: &str) -> Option<&'t Block> {
-        self.outwards().find_map(|s| s.inline.borrow().iter().rev().find(|(n, _)| *n == name).map(|(_, b)| *b))
+        self.outwards()
+            .find_map(|s| s.inline.borrow().iter().rev().find(|(n, _)| *n == name).map(|(_, b)| *b))
     }
 
     /// The block given to the innermost partial.

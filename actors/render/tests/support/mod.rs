@@ -2,8 +2,12 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Layout, Object, ObjectRef, Snapshot, Snapshots};
-use haptic_render::{Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, render};
+use haptic_model::{
+    ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Layout, Object, ObjectRef, Snapshot, Snapshots,
+};
+use haptic_render::{
+    Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, render,
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -54,7 +58,14 @@ impl Setup {
         self.with("templatingSettings/extraContext", extra)
     }
 
-    pub fn object(mut self, resource: &str, namespace: &str, name: &str, key: &[&str], object: Value) -> Self {
+    pub fn object(
+        mut self,
+        resource: &str,
+        namespace: &str,
+        name: &str,
+        key: &[&str],
+        object: Value,
+    ) -> Self {
         let object = Object {
             reference: Arc::new(ObjectRef::new(resource, namespace, name)),
             version: 0,
