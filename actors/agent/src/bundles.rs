@@ -157,6 +157,10 @@ impl Bundles {
 
     /// Removes all bundles before `keep` and what only they used.
     pub(crate) fn sweep(&self, keep: u64) {
+        if let Err(error) = folder::sync_folder(self.folder.root()) {
+            tracing::warn!(%error, "which bundle counts cannot be made durable; older ones are kept");
+            return;
+        }
         let used: Vec<PathBuf> = names(&self.home(keep))
             .iter()
             .filter_map(|name| std::fs::read_link(self.home(keep).join(name)).ok())
@@ -220,8 +224,8 @@ impl Bundles {
         let new = self.folder.root().join("current.new");
         removed(&new);
         symlink(Path::new("bundles").join(name), &new)?;
-        std::fs::rename(&new, self.folder.current())?;
-        folder::sync_folder(self.folder.root())
+        // Made durable before anything is removed: until then the bundle before is still there.
+        std::fs::rename(&new, self.folder.current())
     }
 
     fn home(&self, number: u64) -> PathBuf {
@@ -260,6 +264,8 @@ struct Writing<'a> {
     number: u64,
     home: PathBuf,
     files: BTreeMap<String, StoredFile>,
+    /// Folders that are not shared.
+    trees: Vec<PathBuf>,
     bytes: u64,
 }
 
@@ -280,6 +286,7 @@ impl<'a> Writing<'a> {
             number,
             home,
             files: BTreeMap::new(),
+            trees: Vec::new(),
             bytes: 0,
         })
     }
@@ -293,7 +300,9 @@ impl<'a> Writing<'a> {
         for (index, (top, files)) in by_folder.into_iter().enumerate() {
             if !top.is_empty() && !self.share(top, &files)? {
                 let tree = format!("{}.{index}", self.number);
-                make_folder(&self.bundles.folder.trees().join(&tree))?;
+                let fresh = self.bundles.folder.trees().join(&tree);
+                make_folder(&fresh)?;
+                self.trees.push(fresh);
                 symlink(Path::new("../../trees").join(tree), self.home.join(top))?;
             }
             for (path, digest) in files {
@@ -380,11 +389,8 @@ impl<'a> Writing<'a> {
         if self.apply.contents.len() > SYNCED_SINGLY {
             rustix::fs::syncfs(File::open(&self.home)?)?;
         } else {
-            for name in names(&self.home) {
-                let path = self.home.join(name);
-                if path.is_dir() {
-                    folder::sync_folder(&path)?;
-                }
+            for tree in &self.trees {
+                folder::sync_folder(tree)?;
             }
             folder::sync_folder(&self.home)?;
         }

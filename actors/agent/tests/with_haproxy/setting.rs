@@ -69,6 +69,18 @@ impl Setting {
     }
 }
 
+/// A story that failed leaves no HAProxy behind.
+impl Drop for Setting {
+    fn drop(&mut self) {
+        let Ok(pid) = std::fs::read_to_string(self.dir.path().join("d/haproxy.pid")) else { return };
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        if command.contains(&*self.dir.path().to_string_lossy()) {
+            let pid = pid.parse().ok().and_then(rustix::process::Pid::from_raw);
+            let _gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+        }
+    }
+}
+
 /// A server that answers its own name; on `/slow` only once told to through `release`.
 pub struct Backend {
     pub address: SocketAddr,
