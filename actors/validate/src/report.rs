@@ -72,7 +72,8 @@ fn place<'a>(text: &'a str, bundle: &Bundle) -> Option<Place<'a>> {
         else {
             continue;
         };
-        let message = after.trim_start_matches([' ', ':']);
+        // `parsing [FILE:LINE] : WORDS`, or a sentence with the place somewhere in it.
+        let message = if open <= "parsing ".len() { after.trim_start_matches([' ', ':']) } else { text };
         return Some(Place { file: file.clone(), line, message });
     }
     None
@@ -118,6 +119,14 @@ mod tests {
     fn a_message_without_a_place_is_kept_and_a_warning_is_no_error() {
         let found = diagnostics("[WARNING]  (1) : config : missing timeouts for proxy 'x'.\n", &bundle());
         assert_eq!((found[0].severity, found[0].output.is_none()), (Severity::Warning, true));
+    }
+
+    #[test]
+    fn a_sentence_with_its_place_in_the_middle_is_kept_whole() {
+        let said = "[WARNING] (1) : config : Proxy 'f': no certificate for bind ':443' at [haproxy.cfg:2], it will fail.\n";
+        let found = diagnostics(said, &bundle());
+        assert!(found[0].message.starts_with("HAProxy: Proxy 'f': no certificate for bind"), "{}", found[0]);
+        assert_eq!(found[0].output.as_ref().map(|o| o.line), Some(2));
     }
 
     #[test]
