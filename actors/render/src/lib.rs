@@ -12,6 +12,7 @@ pub mod handlebars;
 mod keypath;
 pub mod marks;
 mod output;
+mod read_json;
 pub mod render;
 pub mod session;
 pub mod settle;

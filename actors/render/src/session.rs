@@ -36,6 +36,8 @@ struct State {
     patterns: HashMap<Arc<str>, regex::Regex>,
     /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
     recent: VecDeque<Arc<Watched>>,
+    /// The last search: paths of one object often lead to one service.
+    last_search: Option<(Read, Value)>,
 }
 
 impl<'a> Session<'a> {
@@ -56,14 +58,25 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource: says which there are.
     pub fn objects(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
+        let last = self.state.borrow().last_search.clone();
+        if let Some((read, found)) = last
+            && read.resource == *resource
+            && read.key == key
+        {
+            self.record(read);
+            return Ok(found);
+        }
         let store = self.store(resource)?;
         let found: Vec<Value> = if key.is_empty() {
             store.iter().map(|o| handle(o, store)).collect()
         } else {
             store.matching(&key).map(|o| handle(o, store)).collect()
         };
-        self.record(Read { resource: resource.clone(), version: store.version_of(&key), key });
-        Ok(Value::list(found))
+        let found = Value::list(found);
+        let read = Read { resource: resource.clone(), version: store.version_of(&key), key };
+        self.state.borrow_mut().last_search = Some((read.clone(), found.clone()));
+        self.record(read);
+        Ok(found)
     }
 
     /// The object of that name, `Missing` if there is none. The read is recorded.

@@ -4,9 +4,8 @@
 //! object: handles are a variant of their own, not a shape of JSON.
 
 use crate::watched::Watched;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Number, Value as Json};
-use std::{cmp::Ordering, fmt, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
 /// One value.
 #[derive(Clone, Debug, Default)]
@@ -36,10 +35,17 @@ pub struct Dict {
     entries: Vec<(Arc<str>, Value)>,
 }
 
+/// Up to so many keys a dict is searched from its start.
+const FEW: usize = 12;
+
 impl Dict {
     /// The value of `key`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
+        if self.entries.len() <= FEW {
+            // Most keys differ in length already, so this is faster than looking for the place in the order.
+            return self.entries.iter().find(|(k, _)| **k == *key).map(|(_, v)| v);
+        }
         self.find(key).ok().and_then(|i| self.entries.get(i)).map(|(_, v)| v)
     }
 
@@ -85,16 +91,6 @@ impl Dict {
     }
 
     fn find(&self, key: &str) -> Result<usize, usize> {
-        if self.entries.len() <= 8 {
-            for (i, (k, _)) in self.entries.iter().enumerate() {
-                match (**k).cmp(key) {
-                    Ordering::Less => {}
-                    Ordering::Equal => return Ok(i),
-                    Ordering::Greater => return Err(i),
-                }
-            }
-            return Err(self.entries.len());
-        }
         self.entries.binary_search_by(|(k, _)| (**k).cmp(key))
     }
 }
@@ -347,89 +343,12 @@ impl From<&Json> for Value {
     }
 }
 
-/// Reads JSON straight into shared values, without a tree of `serde_json` between.
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ReadValue)
-    }
-}
-
-struct ReadValue;
-struct Key(Arc<str>);
-struct ReadKey;
-
-impl<'de> Visitor<'de> for ReadValue {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, b: bool) -> Result<Value, E> {
-        Ok(Value::Bool(b))
-    }
-
-    fn visit_i64<E>(self, n: i64) -> Result<Value, E> {
-        Ok(Value::Number(n.into()))
-    }
-
-    fn visit_u64<E>(self, n: u64) -> Result<Value, E> {
-        Ok(Value::Number(n.into()))
-    }
-
-    fn visit_f64<E>(self, n: f64) -> Result<Value, E> {
-        Ok(Number::from_f64(n).map_or(Value::Null, Value::Number))
-    }
-
-    fn visit_str<E: de::Error>(self, s: &str) -> Result<Value, E> {
-        Ok(Value::text(s))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let mut items = Vec::with_capacity(seq.size_hint().unwrap_or(0));
-        while let Some(item) = seq.next_element()? {
-            items.push(item);
-        }
-        Ok(Value::list(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut entries = Vec::with_capacity(map.size_hint().unwrap_or(4));
-        while let Some(Key(key)) = map.next_key()? {
-            entries.push((key, map.next_value()?));
-        }
-        Ok(Value::dict(entries))
-    }
-}
-
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(ReadKey)
-    }
-}
-
-impl Visitor<'_> for ReadKey {
-    type Value = Key;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a key")
-    }
-
-    fn visit_str<E: de::Error>(self, s: &str) -> Result<Key, E> {
-        Ok(Key(s.into()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn value(json: &str) -> Value {
-        serde_json::from_str(json).unwrap()
+        crate::read_json::read(json, &crate::read_json::Keys::default()).unwrap()
     }
 
     #[test]

@@ -1,11 +1,19 @@
 //! A watched object in a template: a handle that is parsed from its bytes when something reads it.
 
-use crate::value::Value;
+use crate::{
+    read_json::{self, Keys},
+    value::Value,
+};
 use haptic_model::{Object, ObjectRef, Snapshot};
 use std::{
     fmt,
     sync::{Arc, OnceLock},
 };
+
+thread_local! {
+    /// Keys met by this thread: a cache, nothing depends on it.
+    static KEYS: Keys = Keys::default();
+}
 
 /// A watched object, parsed at most once in the life of this handle.
 pub struct Watched {
@@ -57,8 +65,12 @@ impl Watched {
         let object = self.store.load(&self.object)?.ok_or_else(|| {
             format!("{} was deleted while it was being read; the next render leaves it out", self.reference())
         })?;
-        let value = serde_json::from_slice(&object.json)
-            .map_err(|e| format!("{} is not JSON: {e}", self.reference()))?;
+        // Checked once as a whole, not string by string.
+        let text = std::str::from_utf8(&object.json)
+            .map_err(|e| format!("{} is not text: {e}", self.reference()))?;
+        let value = KEYS
+            .with(|keys| read_json::read(text, keys))
+            .map_err(|e| format!("{} is not JSON at byte {}", self.reference(), e.position))?;
         Ok(self.read.get_or_init(|| value))
     }
 }

@@ -1,7 +1,10 @@
 //! Texts in other forms.
 
 use super::{Function, Group, Kind::*, arg, function};
-use crate::value::Value;
+use crate::{
+    read_json::{self, Keys},
+    value::Value,
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
@@ -44,7 +47,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[arg("text", Text)],
         "The value that JSON stands for.",
         (r#"{{get (from_json "{\"a\": 5}") "a"}}"#, "5"),
-        |call| serde_json::from_str(&call.text(0)).map_err(|e| format!("this is not JSON: {e}")),
+        |call| {
+            read_json::read(&call.text(0), &Keys::default())
+                .map_err(|e| format!("this is not JSON at byte {}", e.position))
+        },
     ),
     function(
         "yaml",

@@ -1,0 +1,304 @@
+//! Reads the JSON of watched objects into values: half of a full render's time, so it does nothing else.
+//!
+//! Keys repeat from object to object; a reader keeps the ones it met and shares them.
+
+use crate::value::Value;
+use std::{cell::RefCell, sync::Arc};
+
+/// Deepest nesting, as `serde_json` has it: the reader recurses.
+const DEEPEST: usize = 128;
+
+/// Slots for keys met before.
+const KEYS: usize = 256;
+
+/// Longer keys are rarely met twice.
+const LONGEST_KEY: usize = 32;
+
+/// Shares keys between the objects read with it.
+pub(crate) struct Keys(RefCell<Vec<Option<Arc<str>>>>);
+
+/// Where the text is no JSON.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NotJson {
+    /// In bytes from the start.
+    pub position: usize,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self(RefCell::new(vec![None; KEYS]))
+    }
+}
+
+impl Keys {
+    fn share(&self, key: &str) -> Arc<str> {
+        let bytes = key.as_bytes();
+        let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return "".into() };
+        if bytes.len() > LONGEST_KEY {
+            return key.into();
+        }
+        let middle = bytes.get(bytes.len() / 2).copied().unwrap_or(0);
+        let slot = bytes.len() * 31 + usize::from(*first) * 7 + usize::from(*last) * 13 + usize::from(middle);
+        match self.0.borrow_mut().get_mut(slot % KEYS) {
+            Some(Some(known)) if **known == *key => known.clone(),
+            Some(place) => place.insert(key.into()).clone(),
+            None => key.into(),
+        }
+    }
+}
+
+/// The value that `text` stands for.
+///
+/// # Errors
+/// Where it stops being JSON.
+pub(crate) fn read(text: &str, keys: &Keys) -> Result<Value, NotJson> {
+    let mut reader = Reader { text, position: 0, keys, depth: 0 };
+    let value = reader.value().and_then(|value| {
+        reader.skip_space();
+        (reader.position == text.len()).then_some(value)
+    });
+    value.ok_or(NotJson { position: reader.position })
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    position: usize,
+    keys: &'t Keys,
+    depth: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.position).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\n' | b'\t' | b'\r')) {
+            self.position += 1;
+        }
+    }
+
+    /// The next byte that is not white space, passed.
+    fn next(&mut self) -> Option<u8> {
+        self.skip_space();
+        let byte = self.peek()?;
+        self.position += 1;
+        Some(byte)
+    }
+
+    fn value(&mut self) -> Option<Value> {
+        self.skip_space();
+        match self.peek()? {
+            b'"' => self.string().map(|s| match s {
+                Part::Plain(text) => Value::text(text),
+                Part::Unescaped(text) => Value::from(text),
+            }),
+            b'{' => self.nested(Self::dict),
+            b'[' => self.nested(Self::list),
+            b't' => self.word("true", Value::Bool(true)),
+            b'f' => self.word("false", Value::Bool(false)),
+            b'n' => self.word("null", Value::Null),
+            _ => self.number(),
+        }
+    }
+
+    fn nested(&mut self, read: fn(&mut Self) -> Option<Value>) -> Option<Value> {
+        self.position += 1;
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return None;
+        }
+        let value = read(self);
+        self.depth -= 1;
+        value
+    }
+
+    fn dict(&mut self) -> Option<Value> {
+        let mut entries = Vec::with_capacity(4);
+        self.skip_space();
+        if self.peek()? == b'}' {
+            self.position += 1;
+            return Some(Value::dict(entries));
+        }
+        loop {
+            self.skip_space();
+            let key = match self.string()? {
+                Part::Plain(key) => self.keys.share(key),
+                Part::Unescaped(key) => key.into(),
+            };
+            if self.next()? != b':' {
+                return None;
+            }
+            entries.push((key, self.value()?));
+            match self.next()? {
+                b',' => {}
+                b'}' => return Some(Value::dict(entries)),
+                _ => return None,
+            }
+        }
+    }
+
+    fn list(&mut self) -> Option<Value> {
+        let mut items = Vec::new();
+        self.skip_space();
+        if self.peek()? == b']' {
+            self.position += 1;
+            return Some(Value::list(items));
+        }
+        loop {
+            items.push(self.value()?);
+            match self.next()? {
+                b',' => {}
+                b']' => return Some(Value::list(items)),
+                _ => return None,
+            }
+        }
+    }
+
+    fn string(&mut self) -> Option<Part<'t>> {
+        if self.peek()? != b'"' {
+            return None;
+        }
+        let start = self.position + 1;
+        let rest = self.text.get(start..)?;
+        let end = rest.bytes().position(|b| b == b'"' || b == b'\\' || b < 0x20)?;
+        if rest.as_bytes().get(end) == Some(&b'"') {
+            self.position = start + end + 1;
+            return rest.get(..end).map(Part::Plain);
+        }
+        self.escaped_string(rest, end)
+    }
+
+    /// Escapes are rare; `serde_json` knows them all.
+    fn escaped_string(&mut self, rest: &'t str, mut end: usize) -> Option<Part<'t>> {
+        loop {
+            match rest.as_bytes().get(end)? {
+                b'"' => break,
+                b'\\' => end += 2,
+                _ => end += 1,
+            }
+        }
+        let start = self.position;
+        let text = serde_json::from_str(self.text.get(start..start + end + 2)?).ok()?;
+        self.position = start + end + 2;
+        Some(Part::Unescaped(text))
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Option<Value> {
+        self.text.get(self.position..)?.starts_with(word).then(|| {
+            self.position += word.len();
+            value
+        })
+    }
+
+    fn number(&mut self) -> Option<Value> {
+        let rest = self.text.get(self.position..)?;
+        let is_part = |b: u8| b.is_ascii_digit() || matches!(b, b'-' | b'+' | b'.' | b'e' | b'E');
+        let end = rest.bytes().position(|b| !is_part(b)).unwrap_or(rest.len());
+        let digits = rest.get(..end)?;
+        let number: serde_json::Number = serde_json::from_str(digits).ok()?;
+        self.position += end;
+        Some(Value::Number(number))
+    }
+}
+
+/// A string's characters.
+enum Part<'t> {
+    Plain(&'t str),
+    Unescaped(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn both(text: &str) -> (Option<String>, Option<String>) {
+        let ours = read(text, &Keys::default()).ok().map(|v| v.to_json().unwrap().to_string());
+        let theirs = serde_json::from_str::<serde_json::Value>(text).ok().map(|v| v.to_string());
+        (ours, theirs)
+    }
+
+    #[test]
+    fn it_reads_what_serde_json_reads_and_refuses_what_it_refuses() {
+        let deep = format!("{}{}", "[".repeat(120), "]".repeat(120));
+        let too_deep = "[".repeat(100_000);
+        let cases = [
+            r#"{"a":1,"b":[true,false,null],"c":{"d":"e"}}"#,
+            r#" { "a" : [ ] , "b" : { } } "#,
+            "-12.5e3",
+            "\"\\u00e9\\n\\\"x\"",
+            "\"a\\\\\"",
+            "18446744073709551615",
+            "{}",
+            "[]",
+            "\"über\"",
+            r#"{"a\"b":1}"#,
+            "",
+            "{",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":}",
+            "01",
+            "nul",
+            "truex",
+            "\"a",
+            "\"a\nb\"",
+            "\"\\x\"",
+            "1 2",
+            "{\"a\":1,}",
+            "+1",
+            "- 1",
+            "\u{feff}{}",
+            "{a:1}",
+            "[1 2]",
+            &deep,
+            &too_deep,
+        ];
+        for text in cases {
+            let (ours, theirs) = both(text);
+            assert_eq!(ours, theirs, "{text:.60}");
+        }
+    }
+
+    #[test]
+    fn keys_are_shared_between_objects() {
+        let keys = Keys::default();
+        let [a, b] = [r#"{"metadata":1}"#, r#"{"metadata":2}"#].map(|text| match read(text, &keys) {
+            Ok(Value::Dict(dict)) => dict.iter().next().unwrap().0.clone(),
+            other => panic!("{other:?}"),
+        });
+        assert!(Arc::ptr_eq(&a, &b));
+    }
+
+    fn json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<f64>().prop_map(Into::into),
+            any::<String>().prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 40, 5, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..5).prop_map(Into::into),
+                proptest::collection::btree_map(any::<String>(), inner, 0..5)
+                    .prop_map(|m| m.into_iter().collect::<serde_json::Map<_, _>>().into()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_json_comes_back(value in json()) {
+            let (ours, theirs) = both(&value.to_string());
+            prop_assert_eq!(ours, theirs);
+        }
+
+        #[test]
+        fn no_text_panics(text in "[\\[\\]{}\",:\\\\0-9a-z.eE+ \\-]{0,40}") {
+            let (ours, theirs) = both(&text);
+            prop_assert_eq!(ours, theirs);
+        }
+    }
+}
