@@ -103,7 +103,9 @@ mod tests {
 
     #[test]
     fn a_file_added_twice_alike_is_one_file_that_knows_its_object() {
-        let files = added_files(vec![added("a.pem", "x\n", "one"), added("a.pem", "x\n", "two")], &[], &config()).unwrap();
+        let files =
+            added_files(vec![added("a.pem", "x\n", "one"), added("a.pem", "x\n", "two")], &[], &config())
+                .unwrap();
         assert_eq!(files.len(), 1);
         assert_eq!((&*files[0].path, files[0].text.to_string().as_str()), ("ssl/a.pem", "x\n"));
         let origin = files[0].text.origin(1).unwrap();
@@ -112,7 +114,8 @@ mod tests {
 
     #[test]
     fn two_contents_for_one_file_are_refused_with_both_objects() {
-        let said = added_files(vec![added("a.pem", "x\n", "one"), added("a.pem", "y\n", "two")], &[], &config());
+        let said =
+            added_files(vec![added("a.pem", "x\n", "one"), added("a.pem", "y\n", "two")], &[], &config());
         let said = said.unwrap_err()[0].to_string();
         assert!(said.contains("default/one") && said.contains("default/two"), "{said}");
     }
