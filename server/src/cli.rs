@@ -82,7 +82,12 @@ pub struct AgentArgs {
     #[arg(long, value_name = "DIR")]
     pub socket_dir: Option<PathBuf>,
     /// Start this HAProxy and keep it running
-    #[arg(long, value_name = "PATH", required_unless_present = "master_socket", conflicts_with = "master_socket")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        required_unless_present = "master_socket",
+        conflicts_with = "master_socket"
+    )]
     pub haproxy: Option<PathBuf>,
     /// Attach to a HAProxy that something else keeps running, by its master socket
     #[arg(long, value_name = "PATH")]
@@ -265,7 +270,8 @@ mod tests {
 
     #[test]
     fn the_agent_needs_exactly_one_way_to_haproxy() {
-        let parse = |words: &[&str]| Cli::try_parse_from([&["haptic", "agent", "--dir", "d"], words].concat());
+        let parse =
+            |words: &[&str]| Cli::try_parse_from([&["haptic", "agent", "--dir", "d"], words].concat());
         assert!(parse(&[]).is_err());
         assert!(parse(&["--haproxy", "a", "--master-socket", "b"]).is_err());
         assert!(parse(&["--haproxy", "a"]).is_ok());

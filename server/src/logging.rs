@@ -1,7 +1,13 @@
 //! Logs: text on a terminal, JSON elsewhere, the level changeable while running.
 
 use std::io::IsTerminal;
-use tracing_subscriber::{EnvFilter, Registry, layer::SubscriberExt, reload, util::SubscriberInitExt};
+use tracing_subscriber::{
+    EnvFilter, Registry,
+    fmt::format::{Format, Json, JsonFields},
+    layer::SubscriberExt,
+    reload,
+    util::SubscriberInitExt,
+};
 
 /// Changes the level of a running process.
 #[derive(Clone, Debug)]
@@ -13,12 +19,19 @@ pub fn start() -> LogLevel {
     let (filter, handle) = reload::Layer::new(filter("info"));
     let registry = tracing_subscriber::registry().with(filter);
     let started = if std::io::stderr().is_terminal() {
-        registry.with(tracing_subscriber::fmt::layer().with_target(false).with_writer(std::io::stderr)).try_init()
+        registry
+            .with(tracing_subscriber::fmt::layer().with_target(false).with_writer(std::io::stderr))
+            .try_init()
     } else {
-        registry.with(tracing_subscriber::fmt::layer().json().flatten_event(true).with_writer(std::io::stderr)).try_init()
+        registry.with(json().with_writer(std::io::stderr)).try_init()
     };
     drop(started);
     LogLevel(handle)
+}
+
+/// Events carry what matters themselves; the spans around them would only repeat actors' names.
+fn json<S>() -> tracing_subscriber::fmt::Layer<S, JsonFields, Format<Json>> {
+    tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(false).with_span_list(false)
 }
 
 impl LogLevel {

@@ -16,7 +16,10 @@ const PROBLEMS: usize = 1000;
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub async fn read(spec: &HAProxyTemplateConfigSpec, folder: &Path) -> Result<(Snapshots, Vec<String>), Failure> {
+pub async fn read(
+    spec: &HAProxyTemplateConfigSpec,
+    folder: &Path,
+) -> Result<(Snapshots, Vec<String>), Failure> {
     let (events, mut told) = Events::channel(PROBLEMS);
     let directory = Directory::open(folder, events.clone()).map_err(Failure::because)?;
     let (stores, mut snapshots) = Stores::new();
@@ -33,7 +36,8 @@ pub async fn read(spec: &HAProxyTemplateConfigSpec, folder: &Path) -> Result<(Sn
     let _running: Vec<_> = WatchSpec::all(spec).into_values().map(start).collect();
     let all_read = snapshots.wait_for(|s| s.synced(spec.watched_resources.keys().map(String::as_str)));
     let read = tokio::time::timeout(PATIENCE, all_read).await;
-    let read = read.map_err(|_| Failure::Because(format!("{} was not read within a minute", folder.display())))?;
+    let read =
+        read.map_err(|_| Failure::Because(format!("{} was not read within a minute", folder.display())))?;
     let mut problems = Vec::new();
     while let Ok(event) = told.try_recv() {
         problems.extend(problem(&event));

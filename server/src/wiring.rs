@@ -17,7 +17,9 @@ use actix::ArbiterHandle;
 use haptic_commentator::{CommentatorActor, History, MetricsActor};
 use haptic_config::{ConfigActor, ConfigState, Validator, actor::ConfigOptions, source::Source};
 use haptic_debounce::{Changes, DebounceActor, Generations, Inputs};
-use haptic_deploy::{Board, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments, PodStates, Roster};
+use haptic_deploy::{
+    Board, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments, PodStates, Roster,
+};
 use haptic_model::{
     ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Snapshots,
     pipeline::{Rendered, Validated},
@@ -325,7 +327,9 @@ fn discover(
                 discovered: Arc::new(discovered),
                 events: events.clone(),
             };
-            Some(keep(arbiter, "discovery", supervision, move |seat| DiscoveryActor::new(seat, arguments.clone())))
+            Some(keep(arbiter, "discovery", supervision, move |seat| {
+                DiscoveryActor::new(seat, arguments.clone())
+            }))
         }
     }
 }
@@ -333,7 +337,9 @@ fn discover(
 fn origin(origin: OriginOf, events: &Events) -> Result<Origin, WiringError> {
     Ok(match origin {
         OriginOf::Cluster(client) => Origin::Cluster(client),
-        OriginOf::Folder(folder) => Origin::Directory(haptic_watch::Directory::open(&folder, events.clone())?),
+        OriginOf::Folder(folder) => {
+            Origin::Directory(haptic_watch::Directory::open(&folder, events.clone())?)
+        }
     })
 }
 
@@ -349,7 +355,11 @@ fn keep<A: haptic_runtime::Stage>(
 
 /// A configuration is in force once the watches follow it: until then a store could still stand on the board under
 /// keys of the configuration before, and would be rendered as if it were empty.
-fn put_in_force<T: Send + Sync + 'static>(mut accepted: CellReader<T>, watches: Post<Look>, in_force: CellWriter<T>) {
+fn put_in_force<T: Send + Sync + 'static>(
+    mut accepted: CellReader<T>,
+    watches: Post<Look>,
+    in_force: CellWriter<T>,
+) {
     tokio::spawn(async move {
         loop {
             let config = accepted.changed().await;

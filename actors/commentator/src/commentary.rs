@@ -3,13 +3,20 @@
 //! Pure: events in, lines out. It remembers what triggered the latest generations, so that a line about a pod can
 //! name the object that changed.
 
-use std::{collections::VecDeque, fmt::Write, time::Duration};
+use std::{
+    collections::{HashMap, VecDeque},
+    fmt::Write,
+    time::Duration,
+};
 
 use haptic_model::{Diagnostic, Event, Generation, pipeline::Cause};
 use serde::Serialize;
 
 /// Generations whose trigger is remembered.
 const REMEMBERED: usize = 64;
+
+/// A warning that was not given for so many generations is news again; some are superseded before they are checked.
+const STANDING: u64 = 16;
 
 /// A line's importance; a higher one is more important.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -42,6 +49,8 @@ pub struct Line {
 #[derive(Clone, Debug, Default)]
 pub struct Commentary {
     triggers: VecDeque<(Generation, Trigger)>,
+    /// Warnings of the latest generations, with the last one that had them.
+    warnings: HashMap<Diagnostic, Generation>,
 }
 
 #[derive(Clone, Debug)]
@@ -77,8 +86,20 @@ impl Commentary {
         if let Event::ReconcileStarted { generation, cause } = event {
             self.remember(*generation, cause);
         }
-        let (level, text) = self.sentence(event);
+        let (mut level, text) = self.sentence(event);
+        if let Event::Warned { generation, diagnostic } = event
+            && self.warned_before(*generation, diagnostic)
+        {
+            level = Level::Debug;
+        }
         Line { level, text, object: self.object_of(event) }
+    }
+
+    /// A warning that stands is news once, not with each generation.
+    fn warned_before(&mut self, generation: Generation, warning: &Diagnostic) -> bool {
+        let oldest = Generation(generation.0.saturating_sub(STANDING));
+        self.warnings.retain(|_, last| *last >= oldest);
+        self.warnings.insert(warning.clone(), generation).is_some()
     }
 
     fn remember(&mut self, generation: Generation, cause: &Cause) {

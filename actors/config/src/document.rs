@@ -39,18 +39,39 @@ pub fn parse(text: &str, origin: &str) -> Result<Candidate, Vec<Diagnostic>> {
     Candidate::from_resource(&resource).map_err(|d| vec![d])
 }
 
-/// The CustomResourceDefinition as YAML, for `kubectl apply -f -`.
+/// The CustomResourceDefinition, for `kubectl apply -f -`.
+#[must_use]
+pub fn crd() -> Value {
+    let mut crd = serde_json::to_value(HAProxyTemplateConfig::crd()).unwrap_or_default();
+    drop_foreign_formats(&mut crd);
+    crd
+}
+
+/// [`crd`] as YAML.
 ///
 /// # Errors
-/// Never in practice: the types are serialisable.
+/// Never in practice: it is plain data.
 pub fn crd_yaml() -> Result<String, String> {
-    let crd = serde_json::to_value(HAProxyTemplateConfig::crd()).map_err(|e| e.to_string())?;
-    serde_saphyr::to_string(&crd).map_err(|e| e.to_string())
+    serde_saphyr::to_string(&crd()).map_err(|e| e.to_string())
+}
+
+/// Rust's integer formats mean nothing to the API server, which warns of each; their bounds stay.
+fn drop_foreign_formats(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            if fields.get("format").and_then(Value::as_str).is_some_and(|f| f.starts_with("uint")) {
+                fields.remove("format");
+            }
+            fields.values_mut().for_each(drop_foreign_formats);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_foreign_formats),
+        _ => {}
+    }
 }
 
 /// The schema of `spec`, as the API server has it.
 fn spec_schema() -> Value {
-    let crd = serde_json::to_value(HAProxyTemplateConfig::crd()).unwrap_or_default();
+    let crd = crd();
     crd.pointer("/spec/versions/0/schema/openAPIV3Schema/properties/spec").cloned().unwrap_or_default()
 }
 

@@ -72,7 +72,11 @@ impl Folder {
     fn new(given: Option<PathBuf>) -> Result<Self, Failure> {
         match given {
             Some(dir) => Ok(Self::Given(dir)),
-            None => tempfile::Builder::new().prefix("haptic-").tempdir().map(Self::Temporary).map_err(Failure::because),
+            None => tempfile::Builder::new()
+                .prefix("haptic-")
+                .tempdir()
+                .map(Self::Temporary)
+                .map_err(Failure::because),
         }
     }
 
@@ -87,7 +91,13 @@ impl Folder {
 fn this_machine(address: Option<SocketAddr>) -> Result<HaproxyPod, Failure> {
     let address = address.ok_or_else(|| Failure::Because("the agent does not listen".into()))?;
     let (ip, port): (IpAddr, u16) = (address.ip(), address.port());
-    Ok(HaproxyPod { namespace: "local".into(), name: "haproxy".into(), uid: "local".into(), address: ip, port })
+    Ok(HaproxyPod {
+        namespace: "local".into(),
+        name: "haproxy".into(),
+        uid: "local".into(),
+        address: ip,
+        port,
+    })
 }
 
 /// Only this process knows them, and only as long as it runs.

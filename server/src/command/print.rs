@@ -4,9 +4,7 @@ use crate::{
     cli::{Failure, FunctionsOutput, SummaryOrJson, YamlOrJson},
     output,
 };
-use haptic_model::HAProxyTemplateConfig;
 use haptic_render::functions;
-use kube::CustomResourceExt;
 use serde_json::json;
 
 /// Prints the CustomResourceDefinition.
@@ -16,7 +14,7 @@ use serde_json::json;
 pub fn crd(format: YamlOrJson) -> Result<(), Failure> {
     match format {
         YamlOrJson::Yaml => output::print(&haptic_config::crd_yaml().map_err(Failure::Because)?),
-        YamlOrJson::Json => output::print_json(&HAProxyTemplateConfig::crd()),
+        YamlOrJson::Json => output::print_json(&haptic_config::crd()),
     }
     .map_err(Failure::because)
 }

@@ -17,7 +17,8 @@ use std::{
 /// When the configuration or a template is wrong, or a file cannot be written.
 pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     let config = command::as_if_active(command::read_config(&args.file)?)?;
-    let (snapshots, problems) = process::runtime()?.block_on(manifests::read(&config.spec, &args.resources))?;
+    let (snapshots, problems) =
+        process::runtime()?.block_on(manifests::read(&config.spec, &args.resources))?;
     for problem in problems {
         output::complain(&problem);
     }
@@ -25,7 +26,8 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     for file in bundle.all() {
         write(&args.out, &file.path, &file.text.to_string())?;
     }
-    let summary = format!("{} files, {} bytes in {}\n", bundle.files.len() + 1, bundle.size(), args.out.display());
+    let summary =
+        format!("{} files, {} bytes in {}\n", bundle.files.len() + 1, bundle.size(), args.out.display());
     output::print(&summary).map_err(Failure::because)
 }
 
@@ -40,8 +42,7 @@ pub fn render(
 ) -> Result<Bundle, Vec<Diagnostic>> {
     let engine = engine(&config.spec.templating_settings.engine).map_err(|d| vec![d])?;
     let compiled = engine.compile(&Templates::of(&config.spec))?;
-    let fleet =
-        Fleet { pods: Vec::new(), versions: vec![version], common: Some(Capabilities::of(version)) };
+    let fleet = Fleet { pods: Vec::new(), versions: vec![version], common: Some(Capabilities::of(version)) };
     let (bundle, warnings) =
         haptic_render::render(&*compiled, config, snapshots, &fleet, &Limits::default())?;
     output::complain_about(&warnings);

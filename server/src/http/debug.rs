@@ -51,7 +51,9 @@ pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send
 }
 
 async fn index() -> HttpResponse {
-    json_of(&json!(["actors", "config", "stores", "events", "generations", "pods"].map(|p| format!("/debug/{p}"))))
+    json_of(&json!(
+        ["actors", "config", "stores", "events", "generations", "pods"].map(|p| format!("/debug/{p}"))
+    ))
 }
 
 async fn actors(inside: web::Data<Inside>) -> HttpResponse {
@@ -97,9 +99,9 @@ async fn generations(inside: web::Data<Inside>) -> HttpResponse {
         json!({"generation": r.reconcile.generation, "digest": r.bundle.digest, "bytes": r.bundle.size(),
             "files": r.bundle.files.len() + 1, "renderMs": r.took.as_millis()})
     });
-    let validated = (*inside.validated.read())
-        .as_ref()
-        .map(|v| json!({"generation": v.generation(), "digest": v.bundle().digest, "checkMs": v.took.as_millis()}));
+    let validated = (*inside.validated.read()).as_ref().map(
+        |v| json!({"generation": v.generation(), "digest": v.bundle().digest, "checkMs": v.took.as_millis()}),
+    );
     json_of(&json!({"rendered": rendered, "validated": validated}))
 }
 

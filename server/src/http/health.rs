@@ -77,6 +77,7 @@ fn answer(request: &HttpRequest, reasons: &[String]) -> HttpResponse {
         return HttpResponse::Ok().body("ok\n");
     }
     let verbose = request.query_string().split('&').any(|q| q == "verbose" || q.starts_with("verbose="));
-    let body = if verbose { reasons.join("\n") } else { format!("{} reason(s); add ?verbose", reasons.len()) };
+    let body =
+        if verbose { reasons.join("\n") } else { format!("{} reason(s); add ?verbose", reasons.len()) };
     HttpResponse::ServiceUnavailable().body(format!("{body}\n"))
 }

@@ -3,7 +3,7 @@
 pub mod debug;
 pub mod health;
 pub mod metrics;
-pub mod servers;
 mod serve;
+pub mod servers;
 
 pub use serve::{ServeError, serve};

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 
 /// A server that cannot listen.
 #[derive(Debug, thiserror::Error)]
-#[error("the {what} server cannot listen on {address}: {cause}; change {field} in the configuration, or end what uses that port")]
+#[error(
+    "the {what} server cannot listen on {address}: {cause}; change {field} in the configuration, or end what uses that port"
+)]
 pub struct ServeError {
     what: &'static str,
     address: SocketAddr,
@@ -25,7 +27,9 @@ pub fn serve(
     routes: impl Fn(&mut ServiceConfig) + Clone + Send + 'static,
 ) -> Result<ServerHandle, ServeError> {
     let server = HttpServer::new(move || {
-        App::new().wrap(DefaultHeaders::new().add(("X-Content-Type-Options", "nosniff"))).configure(routes.clone())
+        App::new()
+            .wrap(DefaultHeaders::new().add(("X-Content-Type-Options", "nosniff")))
+            .configure(routes.clone())
     });
     let server = server.workers(1).disable_signals().shutdown_timeout(2).bind(address);
     let server = server.map_err(|cause| ServeError { what, address, field, cause })?.run();

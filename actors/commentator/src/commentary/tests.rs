@@ -103,3 +103,17 @@ fn times_are_short() {
     let texts = [0.0004, 0.0012, 0.041, 1.25, 90.0].map(|seconds| ms(Duration::from_secs_f64(seconds)));
     assert_eq!(texts, ["0.4 ms", "1.2 ms", "41 ms", "1.2 s", "90 s"]);
 }
+
+#[test]
+fn a_warning_that_stands_is_news_once() {
+    let mut commentary = Commentary::new();
+    let mut warned = |generation, what| {
+        let diagnostic = Diagnostic::warning("haproxy", what);
+        commentary.tell(&Event::Warned { generation: Generation(generation), diagnostic }).level
+    };
+    assert_eq!(
+        (warned(1, "old"), warned(2, "old"), warned(3, "other")),
+        (Level::Warn, Level::Debug, Level::Warn)
+    );
+    assert_eq!(warned(40, "old"), Level::Warn, "it had gone meanwhile");
+}
