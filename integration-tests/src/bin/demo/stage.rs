@@ -116,7 +116,11 @@ impl Stage {
     ) -> Outcome<Duration> {
         let what = format!("the answer of {host}{path}");
         eventually_within(PATIENCE, what, async || {
-            let answer = if https { http::get_tls(HTTPS, host, path).await } else { http::get(HTTP, host, path).await };
+            let answer = if https {
+                http::get_tls(HTTPS, host, path).await
+            } else {
+                http::get(HTTP, host, path).await
+            };
             wanted(&answer?)
         })
         .await?;
@@ -131,7 +135,8 @@ impl Stage {
         let what = format!("commentary with {words:?}");
         eventually_within(PATIENCE, what, async || {
             let said = events().await?;
-            let found = said.into_iter().filter(|(number, text)| *number > after && text.contains(words)).max();
+            let found =
+                said.into_iter().filter(|(number, text)| *number > after && text.contains(words)).max();
             found.ok_or_else(|| Failure::new(format!("HAPTIC said nothing about {words:?}")))
         })
         .await

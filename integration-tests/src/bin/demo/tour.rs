@@ -61,7 +61,10 @@ pub async fn run(stay: bool) -> Outcome {
         return leave_running(stage).await;
     }
     stage.strike().await?;
-    say(&format!("\nAll steps shown in {:.1} s. `make local` leaves it running for your own edits.", begun.elapsed().as_secs_f64()));
+    say(&format!(
+        "\nAll steps shown in {:.1} s. `make local` leaves it running for your own edits.",
+        begun.elapsed().as_secs_f64()
+    ));
     Ok(())
 }
 
@@ -145,7 +148,10 @@ async fn broken_object(stage: &Stage) -> Outcome {
     shown(&format!("refused: {said}"));
     for (host, from) in [("shop.localhost", "shop-moved"), ("blog.localhost", "blog")] {
         stage.until(Instant::now(), false, (host, "/"), |a| a.is_from(from)).await?;
-        request(&format!("http://{host}/"), &format!("still answered by {from}: the last good configuration stays"));
+        request(
+            &format!("http://{host}/"),
+            &format!("still answered by {from}: the last good configuration stays"),
+        );
     }
     fs::remove_file(stage.manifests.join("broken.yaml"))?;
     let edited = stage.read("shop.yaml")?.replace("127.0.0.13", "127.0.0.11");
