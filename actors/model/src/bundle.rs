@@ -123,7 +123,9 @@ pub fn digest_of_files<'a>(
     files: impl IntoIterator<Item = (&'a str, &'a Digest)>,
 ) -> Digest {
     let pieces = std::iter::once(config).chain(files);
-    Digest::of_pieces(pieces.flat_map(|(path, digest)| [path.as_bytes(), b"\0".as_slice(), digest.as_bytes()]))
+    Digest::of_pieces(
+        pieces.flat_map(|(path, digest)| [path.as_bytes(), b"\0".as_slice(), digest.as_bytes()]),
+    )
 }
 
 #[cfg(test)]

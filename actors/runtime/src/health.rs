@@ -82,7 +82,8 @@ impl Health {
     #[must_use]
     pub fn make_panic(&self, actor: &str) -> bool {
         let registry = lock(&self.0);
-        let found = registry.actors.iter().find(|vitals| *vitals.name == *actor && vitals.life() == Life::Running);
+        let found =
+            registry.actors.iter().find(|vitals| *vitals.name == *actor && vitals.life() == Life::Running);
         found.map(|vitals| vitals.ask_to_panic()).is_some()
     }
 

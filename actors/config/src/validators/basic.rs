@@ -1,6 +1,6 @@
 //! Structure, ports, durations, required fields: what can be known without compiling a template.
 
-use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, crd::Interval};
+use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, Transport, crd::Interval};
 use std::{collections::BTreeMap, time::Duration};
 
 /// Everything that is wrong with the fields themselves.
@@ -47,6 +47,13 @@ fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
             Diagnostic::error("basic", format!("there is no library {library:?}"))
                 .at_field("spec.libraries")
                 .help("This version has no built-in libraries"),
+        );
+    }
+    if spec.dataplane.transport == Transport::DataPlaneApi {
+        problems.push(
+            Diagnostic::error("basic", "pods cannot be reached through the Data Plane API yet")
+                .at_field("spec.dataplane.transport")
+                .help("Use agent, which is the default, and run `haptic agent` beside HAProxy"),
         );
     }
     if spec.templating_settings.engine != "handlebars" {
@@ -259,6 +266,7 @@ mod tests {
         check("/maps", json!({"../host.map": {"template": ""}}), "cannot be a file name");
         check("/dataplane/mapsDir", json!("/var/lib/maps"), "must be a folder below");
         check("/libraries", json!(["nonesuch"]), "no library \"nonesuch\"");
+        check("/dataplane/transport", json!("dataplaneapi"), "Use agent");
         check("/templatingSettings/engine", json!("jinja"), "no template engine");
     }
 
