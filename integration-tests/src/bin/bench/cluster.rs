@@ -24,8 +24,7 @@ pub async fn measure(
 ) -> Outcome {
     let name = format!("bench-{}", dataset.ingresses);
     let scene = Scene::new(Arc::clone(cluster), &name, block, dir).await?;
-    let objects =
-        Objects::Cluster { client: cluster.client.clone(), namespace: scene.namespace.clone() };
+    let objects = Objects::Cluster { client: cluster.client.clone(), namespace: scene.namespace.clone() };
     let writing = Instant::now();
     objects.create_all(dataset.manifests()).await?;
     say(&format!("the API server has all objects after {:.0} s", writing.elapsed().as_secs_f32()));

@@ -26,8 +26,10 @@ pub async fn start(port: u16) -> Outcome<JoinHandle<()>> {
 async fn converse(connection: TcpStream) -> std::io::Result<()> {
     connection.set_nodelay(true)?;
     let body = connection.local_addr()?.ip().to_string();
-    let answer =
-        format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let answer = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
     let mut stream = BufReader::new(connection);
     let mut line = String::new();
     loop {

@@ -150,7 +150,10 @@ mod tests {
         let table = figures().table();
         let line = |start: &str| table.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
         assert!(line("ingresses").contains("100") && line("ingresses").contains("10,000"), "{table}");
-        assert!(line("render_ms").contains("3.14") && line("render_ms").ends_with("<= 250  MISSED"), "{table}");
+        assert!(
+            line("render_ms").contains("3.14") && line("render_ms").ends_with("<= 250  MISSED"),
+            "{table}"
+        );
         let change = line("haproxy_3.4/endpoint_change/p99_ms");
         assert!(change.contains(" - ") && change.ends_with("<= 1500"), "{table}");
     }

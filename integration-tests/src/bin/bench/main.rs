@@ -9,6 +9,7 @@ mod dataset;
 mod echo;
 mod figures;
 mod local;
+mod metering;
 mod objects;
 mod probe;
 mod progress;
@@ -20,7 +21,9 @@ use arguments::{Arguments, Way};
 use clap::Parser as _;
 use dataset::Dataset;
 use figures::Figures;
-use integration_tests::{Outcome, network, network::Block, process::last_lines, runner, scene::ready_cluster};
+use integration_tests::{
+    Outcome, network, network::Block, process::last_lines, runner, scene::ready_cluster,
+};
 use progress::say;
 use std::{
     path::{Path, PathBuf},
@@ -28,6 +31,10 @@ use std::{
     sync::Arc,
     time::Instant,
 };
+
+/// As the `haptic` binary, or its stages would not cost here what they cost there.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The blocks of addresses: the cluster's own, then one for each size and way.
 const CLUSTER: u8 = 0;
@@ -65,19 +72,18 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
     let _endpoints = echo::start(dataset::PORT).await?;
     let counts = (arguments.changes, arguments.routes);
     let sizes = || (1_u8..).zip(arguments.sizes());
-    let dataset = |ingresses| Dataset { ingresses, spare: arguments.routes };
+    let dataset = |ingresses| Dataset { ingresses, later: arguments.routes };
     for (_, size) in sizes().filter(|_| arguments.includes(Way::Stages)) {
         begin("stages", size);
         let mut scope = figures.of_size(size);
-        tokio::task::block_in_place(|| {
-            stages::measure(dataset(size), &dir.join("stages"), &mut scope)
-        })?;
+        tokio::task::block_in_place(|| stages::measure(dataset(size), &dir.join("stages"), &mut scope))?;
     }
     for (number, size) in sizes().filter(|_| arguments.includes(Way::Local)) {
         begin("haptic local", size);
         let mut scope = figures.of_size(size);
         let dir = dir.join(format!("local-{size}"));
-        local::measure(dataset(size), counts, Block(LOCAL + number), &dir, &mut scope.within("local")).await?;
+        local::measure(dataset(size), counts, Block(LOCAL + number), &dir, &mut scope.within("local"))
+            .await?;
     }
     if arguments.includes(Way::Cluster) {
         let started = Instant::now();
@@ -102,6 +108,8 @@ fn ends_of_logs(dir: &Path) -> String {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
     let logs = folders.flat_map(|folder| ["local.log", "controller-0.log"].map(|log| folder.join(log)));
-    let shown = logs.filter(|log| log.is_file()).map(|log| format!("\n--- {}\n{}", log.display(), last_lines(&log, 10)));
+    let shown = logs
+        .filter(|log| log.is_file())
+        .map(|log| format!("\n--- {}\n{}", log.display(), last_lines(&log, 10)));
     shown.collect()
 }

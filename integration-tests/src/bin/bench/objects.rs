@@ -3,7 +3,10 @@
 use integration_tests::{Failure, Outcome};
 use kube::Client;
 use serde_json::Value;
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 use tokio::task::JoinSet;
 
 /// Requests to the API server at once, while the objects of the beginning are made.
@@ -50,13 +53,27 @@ impl Objects {
         Ok(())
     }
 
+    /// Writes what belongs together: one file, or one object of the API server after the other.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn create_together(&self, manifests: [Value; 3]) -> Outcome {
+        if let Self::Folder { path, namespace } = self {
+            return put_file(path, namespace, manifests.to_vec());
+        }
+        for manifest in &manifests {
+            self.create(manifest).await?;
+        }
+        Ok(())
+    }
+
     /// Writes an object that is not there yet.
     ///
     /// # Errors
     /// It is refused.
     pub async fn create(&self, manifest: &Value) -> Outcome {
         match self {
-            Self::Folder { .. } => self.put_file(manifest),
+            Self::Folder { path, namespace } => put_file(path, namespace, vec![manifest.clone()]),
             Self::Cluster { client, namespace } => {
                 let request = http::Request::post(collection(manifest, namespace)?);
                 let request = request.header("content-type", "application/json");
@@ -72,7 +89,7 @@ impl Objects {
     /// It is refused.
     pub async fn change(&self, manifest: &Value) -> Outcome {
         match self {
-            Self::Folder { .. } => self.put_file(manifest),
+            Self::Folder { path, namespace } => put_file(path, namespace, vec![manifest.clone()]),
             Self::Cluster { client, namespace } => {
                 let path = format!("{}/{}", collection(manifest, namespace)?, name(manifest));
                 let request =
@@ -82,16 +99,20 @@ impl Objects {
             }
         }
     }
+}
 
-    fn put_file(&self, manifest: &Value) -> Outcome {
-        let Self::Folder { path, namespace } = self else { return Ok(()) };
-        let mut manifest = manifest.clone();
-        manifest["metadata"]["namespace"] = Value::from(namespace.as_str());
-        let file = format!("{}-{}.json", manifest["kind"].as_str().unwrap_or_default(), name(&manifest));
-        let unfinished = path.join(format!(".{file}"));
-        fs::write(&unfinished, manifest.to_string())?;
-        Ok(fs::rename(&unfinished, path.join(file))?)
+/// Writes one file with `manifests`, named after the first, whole or not at all.
+fn put_file(folder: &Path, namespace: &str, mut manifests: Vec<Value>) -> Outcome {
+    for manifest in &mut manifests {
+        manifest["metadata"]["namespace"] = Value::from(namespace);
     }
+    let file = manifests
+        .first()
+        .map(|first| format!("{}-{}.json", first["kind"].as_str().unwrap_or_default(), name(first)));
+    let file = file.ok_or_else(|| Failure::new("no manifests to write"))?;
+    let unfinished = folder.join(format!(".{file}"));
+    fs::write(&unfinished, manifests.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    Ok(fs::rename(&unfinished, folder.join(file))?)
 }
 
 fn name(manifest: &Value) -> &str {

@@ -3,6 +3,7 @@
 use crate::{
     dataset::Dataset,
     figures::Scope,
+    metering::{self, Stages},
     objects::Objects,
     probe::Probe,
     progress::say,
@@ -19,6 +20,8 @@ use tokio::time::sleep;
 
 /// Where every controller serves `/debug`, by default.
 pub const DEBUG_PORT: u16 = 6060;
+/// And its metrics.
+const METRICS_PORT: u16 = 9090;
 /// For the first configuration to be live: with 10,000 Ingresses that is many seconds of work.
 const FIRST_WITHIN: Duration = Duration::from_secs(300);
 /// A controller that has nothing new for this long is at rest.
@@ -49,7 +52,13 @@ impl Site {
     ///
     /// # Errors
     /// A change never becomes live.
-    pub async fn measure(&self, changes: usize, routes: usize, started: Instant, into: &mut Scope<'_>) -> Outcome {
+    pub async fn measure(
+        &self,
+        changes: usize,
+        routes: usize,
+        started: Instant,
+        into: &mut Scope<'_>,
+    ) -> Outcome {
         self.first_answer().await?;
         into.add("first_route_s", started.elapsed().as_secs_f64());
         let agent = self.at_rest().await?;
@@ -58,9 +67,9 @@ impl Site {
         into.add("resident_peak_mb", memory.peak);
         say(&format!("at rest: {:.0} MB resident, {:.0} MB at the peak", memory.resident, memory.peak));
         let mut series = into.within(SERIES);
-        let live = self.reloads_during(agent, self.endpoint_changes(changes)).await?;
+        let live = self.watched(agent, self.endpoint_changes(changes)).await?;
         live.add_to("endpoint_change", &mut series);
-        let live = self.reloads_during(agent, self.new_routes(routes)).await?;
+        let live = self.watched(agent, self.new_routes(routes)).await?;
         live.add_to("new_route", &mut series);
         Ok(())
     }
@@ -110,12 +119,12 @@ impl Site {
 
     async fn new_routes(&self, count: usize) -> Outcome<Vec<Duration>> {
         let mut live = Vec::with_capacity(count);
-        for (number, member) in self.dataset.spares().take(count).enumerate() {
+        for (number, member) in self.dataset.newcomers().take(count).enumerate() {
             sleep(BETWEEN_ROUTES).await;
             let wanted = member.addresses().iter().map(ToString::to_string).collect();
             let probe = self.probe(&member.host(), wanted);
             let start = Instant::now();
-            self.objects.create(&member.ingress()).await?;
+            self.objects.create_together(member.manifests()).await?;
             live.push(probe.answered().await?.duration_since(start));
             self.tell("new routes", number, count, &live);
         }
@@ -135,15 +144,19 @@ impl Site {
         }
     }
 
-    async fn reloads_during(
+    async fn watched(
         &self,
         agent: SocketAddr,
         work: impl Future<Output = Outcome<Vec<Duration>>>,
     ) -> Outcome<Live> {
-        let before = reloads(agent).await?;
+        let controller = SocketAddr::new(self.debug.ip(), METRICS_PORT);
+        let (reloads, stages) = (metering::reloads(agent).await?, Stages::read(controller).await?);
         let durations = work.await?;
-        let after = reloads(agent).await?;
-        Ok(Live { durations, reloads: after.saturating_sub(before) })
+        Ok(Live {
+            durations,
+            reloads: metering::reloads(agent).await? - reloads,
+            stages: Stages::read(controller).await?.means_since(&stages),
+        })
     }
 
     async fn look(&self, path: &str) -> Outcome<Value> {
@@ -156,7 +169,8 @@ impl Site {
 /// How long changes took to become live, and what they cost HAProxy.
 struct Live {
     durations: Vec<Duration>,
-    reloads: u64,
+    reloads: f64,
+    stages: Vec<(&'static str, f64)>,
 }
 
 impl Live {
@@ -167,18 +181,11 @@ impl Live {
                 scope.add(&format!("p{percent}_ms"), milliseconds(found));
             }
         }
-        #[allow(clippy::cast_precision_loss, reason = "a few hundred")]
-        scope.add("reloads", self.reloads as f64);
+        scope.add("reloads", self.reloads);
+        for (stage, mean) in &self.stages {
+            scope.add(&format!("mean_{stage}_ms"), *mean);
+        }
     }
-}
-
-/// Reloads since the agent started, as its metrics say: a local agent's credentials are nobody's but its controller's.
-async fn reloads(agent: SocketAddr) -> Outcome<u64> {
-    let metrics = http::get(agent, "agent", "/metrics").await?;
-    metrics.has_status(200)?;
-    let found = metrics.body.lines().find_map(|line| line.strip_prefix("haptic_agent_haproxy_reloads_total "));
-    let found = found.and_then(|count| count.trim().parse().ok());
-    found.ok_or_else(|| Failure::new("the agent's metrics do not count reloads"))
 }
 
 /// Megabytes of a process.
@@ -193,7 +200,9 @@ fn memory(process: u32) -> Outcome<Memory> {
         let line = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
         let kilobytes: Option<f64> =
             line.and_then(|line| line.split_whitespace().next()).and_then(|number| number.parse().ok());
-        kilobytes.map(|kb| kb / 1024.0).ok_or_else(|| Failure::new(format!("/proc has no {field} of {process}")))
+        kilobytes
+            .map(|kb| kb / 1024.0)
+            .ok_or_else(|| Failure::new(format!("/proc has no {field} of {process}")))
     };
     Ok(Memory { resident: of("VmRSS")?, peak: of("VmHWM")? })
 }

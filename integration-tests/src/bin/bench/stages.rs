@@ -8,9 +8,7 @@ use haptic_model::{
     secret::{Credentials, Sensitive},
 };
 use haptic_render::{
-    Compiled, Limits, RenderInput, Renderer, Templates, engine,
-    render::context,
-    settle::settle,
+    Compiled, Limits, RenderInput, Renderer, Templates, engine, render::context, settle::settle,
 };
 use haptic_validate::{folder, syntax};
 use haptic_watch::{ingest::Ingest, spec::WatchSpec};
@@ -47,7 +45,8 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let templates = Templates::of(&config.spec);
     let engine = engine(&config.spec.templating_settings.engine).map_err(|problem| refused(&[problem]))?;
     let compiled = engine.compile(&templates).map_err(|problems| refused(&problems))?;
-    let fleet = Fleet { versions: vec![VERSION], common: Some(Capabilities::of(VERSION)), ..Fleet::default() };
+    let fleet =
+        Fleet { versions: vec![VERSION], common: Some(Capabilities::of(VERSION)), ..Fleet::default() };
 
     let bundle = render(&*compiled, &config, &snapshots, &fleet, into)?;
     into.add("bundle_mb", megabytes(bundle.size()));
@@ -91,7 +90,8 @@ fn settle_alone(
     let (printing, marked) = timed(|| files.iter().map(render).collect::<Result<Vec<_>, _>>());
     let marked = marked.map_err(|problem| refused(&[problem]))?;
     into.add("print_ms", milliseconds(printing));
-    let all = || files.iter().zip(&marked).map(|(file, marked)| settle(file.kind, marked)).collect::<Vec<_>>();
+    let all =
+        || files.iter().zip(&marked).map(|(file, marked)| settle(file.kind, marked)).collect::<Vec<_>>();
     into.add("settle_ms", milliseconds(median(all)));
     Ok(())
 }
@@ -164,7 +164,9 @@ fn stores(config: &ActiveConfig, manifests: impl Iterator<Item = Value>) -> Outc
     for mut manifest in manifests {
         manifest["metadata"]["namespace"] = Value::from(NAMESPACE);
         let plural = plural(&manifest);
-        for (_, ingest, _, store) in stores.iter_mut().filter(|(_, _, spec, _)| spec.resource.resources == plural) {
+        for (_, ingest, _, store) in
+            stores.iter_mut().filter(|(_, _, spec, _)| spec.resource.resources == plural)
+        {
             take(store, ingest, manifest.clone())?;
         }
     }
