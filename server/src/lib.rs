@@ -7,6 +7,7 @@ pub mod binaries;
 pub mod cli;
 pub mod command;
 pub mod http;
+pub mod in_force;
 pub mod logging;
 pub mod manifests;
 pub mod output;

@@ -2,10 +2,16 @@
 
 use crate::{
     cli::Failure,
-    http::{debug::Inside, health::Vitality, metrics, servers::Front},
+    http::{
+        debug::Inside,
+        health::Vitality,
+        metrics::{self, Scraped},
+        servers::Front,
+    },
     logging::LogLevel,
     wiring::{self, Outside, Pipeline},
 };
+use haptic_config::ConfigState;
 use haptic_model::ActiveConfig;
 use haptic_runtime::{Arbiters, CellReader, Drain, Health, Signals, cell};
 use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
@@ -71,18 +77,19 @@ pub async fn control(
     log_level: LogLevel,
 ) -> Result<(), Failure> {
     let mut signals = Signals::listen().map_err(Failure::because)?;
-    let metrics = metrics::install().map_err(Failure::because)?;
+    let recorded = metrics::install().map_err(Failure::because)?;
     haptic_commentator::metrics::describe();
     let health = Health::new();
     let arbiters = Arbiters::new(runtime, health.clone(), ARBITER_BOUND);
     let pipeline = wiring::start(outside, &arbiters, health).map_err(Failure::because)?;
     let (draining_writer, draining) = cell(false);
     follow_log_level(pipeline.config.clone(), log_level);
+    tell_what_is_waited_for(pipeline.config_state.clone());
     let front = Front {
         address: addresses.bind,
         debug_address: addresses.debug,
         vitality: vitality(&pipeline, draining),
-        metrics,
+        metrics: Scraped { recorded, events: pipeline.events.clone() },
         inside: inside(&pipeline),
     };
     tokio::select! {
@@ -106,6 +113,7 @@ fn vitality(pipeline: &Pipeline, draining: CellReader<bool>) -> Vitality {
         config_state: pipeline.config_state.clone(),
         config: pipeline.config.clone(),
         snapshots: pipeline.snapshots.clone(),
+        troubles: pipeline.troubles.clone(),
         draining,
     }
 }
@@ -121,6 +129,17 @@ fn inside(pipeline: &Pipeline) -> Inside {
         pods: pipeline.pods.clone(),
         history: pipeline.history.clone(),
     }
+}
+
+/// A controller that waits says for what: nothing else would be in its log. (A refused configuration is an event.)
+fn tell_what_is_waited_for(mut state: CellReader<ConfigState>) {
+    tokio::spawn(async move {
+        loop {
+            if let ConfigState::Waiting(why) = &*state.changed().await {
+                tracing::warn!("{why}; the controller goes on by itself when that is there");
+            }
+        }
+    });
 }
 
 fn follow_log_level(mut config: CellReader<Option<Arc<ActiveConfig>>>, log_level: LogLevel) {

@@ -13,6 +13,7 @@
 //! Messages say only "look" (or order a reconcile); state is on the board. Addresses and cells are constructor
 //! arguments; there is no registry.
 
+use crate::in_force;
 use actix::ArbiterHandle;
 use haptic_commentator::{CommentatorActor, History, MetricsActor};
 use haptic_config::{ConfigActor, ConfigState, Validator, actor::ConfigOptions, source::Source};
@@ -30,17 +31,14 @@ use haptic_render::{
     engine,
 };
 use haptic_runtime::{
-    ActorSpec, Arbiters, CellReader, CellWriter, Events, Health, Keeper, Kept, Look, Post, Supervision, cell,
+    ActorSpec, Arbiters, CellReader, CellWriter, Events, Health, Keeper, Kept, Supervision, cell,
 };
 use haptic_validate::{Checker, ValidateActor, ValidateOptions};
-use haptic_watch::{Origin, RunningWatches, Stores, WatchSet, WatchSetActor};
+use haptic_watch::{Origin, RunningWatches, Stores, Troubles, WatchSet, WatchSetActor};
 use std::{io, sync::Arc, time::Duration};
 
 /// Events each observer may lag behind before it loses some.
 const OBSERVED_BACKLOG: usize = 4096;
-
-/// Pause before watches that were just restarted are asked again.
-const RETRY_WATCHES: Duration = Duration::from_millis(50);
 
 /// What differs between a cluster and one machine.
 #[derive(Clone)]
@@ -83,6 +81,8 @@ pub struct Pipeline {
     pub config_state: CellReader<ConfigState>,
     /// All stores.
     pub snapshots: CellReader<Snapshots>,
+    /// Why watched resources cannot be read at the moment.
+    pub troubles: CellReader<Troubles>,
     /// What was rendered last.
     pub rendered: CellReader<Option<Arc<Rendered>>>,
     /// What passed all checks last.
@@ -131,6 +131,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (config_writer, config) = cell(None);
     let (state_writer, config_state) = cell(ConfigState::Waiting("starting".into()));
     let (stores, snapshots) = Stores::new();
+    let troubles = stores.troubles();
     let (rendered_writer, rendered) = cell(None);
     let (validated_writer, validated) = cell(None);
     let (states_writer, pods) = cell(PodStates::new());
@@ -159,7 +160,8 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let watch_set = {
         let changes = changes.clone();
         let set = WatchSet {
-            config: accepted.clone(),
+            accepted: accepted.clone(),
+            in_force: config.clone(),
             origin: origin(outside.origin, &events)?,
             stores,
             events: events.clone(),
@@ -170,7 +172,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         };
         keep(&intake, "watches", &supervision, move |seat| WatchSetActor::new(seat, set.clone()))
     };
-    put_in_force(accepted, watch_set.post(), config_writer);
+    tokio::spawn(in_force::follow(accepted, snapshots.clone(), config_writer, watch_set.post()));
     note_on_change(fleet_view.clone(), changes.clone(), "fleet");
 
     let render_actor = {
@@ -226,6 +228,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         config,
         config_state,
         snapshots,
+        troubles,
         rendered,
         validated,
         pods,
@@ -351,25 +354,6 @@ fn keep<A: haptic_runtime::Stage>(
 ) -> Kept<A> {
     let spec = ActorSpec::named(name).busy_bound(Duration::from_secs(4));
     Keeper::start(arbiter, spec, supervision, factory)
-}
-
-/// A configuration is in force once the watches follow it: until then a store could still stand on the board under
-/// keys of the configuration before, and would be rendered as if it were empty.
-fn put_in_force<T: Send + Sync + 'static>(
-    mut accepted: CellReader<T>,
-    watches: Post<Look>,
-    in_force: CellWriter<T>,
-) {
-    tokio::spawn(async move {
-        loop {
-            let config = accepted.changed().await;
-            while let Err(lost) = watches.send(Look).await {
-                tracing::warn!(%lost, "the watches did not take the new configuration; asking again");
-                tokio::time::sleep(RETRY_WATCHES).await;
-            }
-            in_force.publish(config);
-        }
-    });
 }
 
 fn note_on_change<T: Send + Sync + 'static>(mut seen: CellReader<T>, changes: Changes, what: &'static str) {

@@ -53,7 +53,7 @@ impl Recorder {
                 gauge!("haptic_resource_count", "type" => resource.to_string()).set(as_number(*objects));
             }
             Event::ActorRestarted { actor, .. } => {
-                counter!("haptic_actor_restarts_total", "actor" => actor.to_string()).increment(1);
+                counter!("haptic_actor_restarts_total", "actor" => stage_of(actor)).increment(1);
             }
             Event::LeadershipChanged { leads } => gauge!("haptic_leader").set(f64::from(u8::from(*leads))),
             _ => {}
@@ -93,6 +93,11 @@ impl Recorder {
         }
         if self.reasons.contains(reason) { reason.to_owned() } else { "other".to_owned() }
     }
+}
+
+/// An actor's name without the pod or resource it works for: pods come and go, series would only come.
+fn stage_of(actor: &str) -> String {
+    actor.split([' ', '/']).next().unwrap_or(actor).to_owned()
 }
 
 /// Records the state of the outbox itself; call it at each scrape.
@@ -200,6 +205,7 @@ mod tests {
         ]);
         has(&text, "haptic_reconciliation_total 1");
         has(&text, "haptic_reconciliation_duration_seconds_sum 0.75");
+        has(&text, r#"haptic_actor_restarts_total{actor="deploy"} 1"#);
         has(&text, "haptic_validation_total 1");
         has(&text, "haptic_deployment_total 2");
         has(&text, "haptic_deployment_duration_seconds_count 2");
@@ -219,6 +225,11 @@ mod tests {
                 pod: "default/haproxy-0".into(),
                 message: "refused".into(),
                 retry_in: Duration::from_secs(1),
+            },
+            Event::ActorRestarted {
+                actor: "deploy default/haproxy-0".into(),
+                reason: "boom".into(),
+                restarts: 1,
             },
             Event::ActorRestarted { actor: "render".into(), reason: "boom".into(), restarts: 1 },
         ]);

@@ -107,7 +107,8 @@ fn on_scene<F: Future<Output = ()> + 'static>(failures: u32, play: impl FnOnce(S
         });
         let supervision = Supervision::new(health.clone());
         let set = WatchSet {
-            config: in_force,
+            accepted: in_force.clone(),
+            in_force,
             origin: Origin::Directory(Directory::open(root.path(), Events::silent()).unwrap()),
             stores,
             events: Events::silent(),

@@ -1,6 +1,7 @@
 //! `/metrics` in Prometheus' text format.
 
 use actix_web::{HttpResponse, web};
+use haptic_runtime::Events;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::time::Duration;
 
@@ -31,13 +32,23 @@ pub fn install() -> Result<PrometheusHandle, String> {
     Ok(handle)
 }
 
+/// What is scraped.
+#[derive(Clone, Debug)]
+pub struct Scraped {
+    /// All metrics recorded.
+    pub recorded: PrometheusHandle,
+    /// The outbox, whose counters are read at each scrape.
+    pub events: Events,
+}
+
 /// The one path.
-pub fn routes(handle: PrometheusHandle) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
+pub fn routes(scraped: Scraped) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
     move |service| {
-        service.app_data(web::Data::new(handle.clone())).route("/metrics", web::get().to(metrics));
+        service.app_data(web::Data::new(scraped.clone())).route("/metrics", web::get().to(metrics));
     }
 }
 
-async fn metrics(handle: web::Data<PrometheusHandle>) -> HttpResponse {
-    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(handle.render())
+async fn metrics(scraped: web::Data<Scraped>) -> HttpResponse {
+    haptic_commentator::metrics::record_outbox(&scraped.events);
+    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(scraped.recorded.render())
 }

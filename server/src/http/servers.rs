@@ -4,7 +4,6 @@ use super::{debug, health, metrics, serve::ServeError, serve::serve};
 use actix_web::dev::ServerHandle;
 use haptic_model::{ActiveConfig, crd::ControllerSpec};
 use haptic_runtime::CellReader;
-use metrics_exporter_prometheus::PrometheusHandle;
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -24,7 +23,7 @@ pub struct Front {
     /// Behind the health server.
     pub vitality: health::Vitality,
     /// Behind the metrics server.
-    pub metrics: PrometheusHandle,
+    pub metrics: metrics::Scraped,
     /// Behind the debug server.
     pub inside: debug::Inside,
 }

@@ -20,8 +20,10 @@ use std::{
 /// What the set of watches needs; the factory of its actor keeps one and clones it for each life.
 #[derive(Clone)]
 pub struct WatchSet {
-    /// The configuration in force.
-    pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// The configuration that was accepted last: what it watches is watched.
+    pub accepted: CellReader<Option<Arc<ActiveConfig>>>,
+    /// The configuration in force: what it watches stays watched until the accepted one has taken its place.
+    pub in_force: CellReader<Option<Arc<ActiveConfig>>>,
     /// Where all watches look.
     pub origin: Origin,
     /// Where all snapshots go.
@@ -63,8 +65,14 @@ impl WatchSetActor {
     }
 
     fn look(&self) {
-        if let Some(config) = self.set.config.read().as_ref() {
-            self.set.bring_to(&WatchSpec::all(&config.spec));
+        if let Some(accepted) = self.set.accepted.read().as_ref() {
+            let mut wanted = WatchSpec::all(&accepted.spec);
+            if let Some(in_force) = self.set.in_force.read().as_ref() {
+                for (name, spec) in WatchSpec::all(&in_force.spec) {
+                    wanted.entry(name).or_insert(spec);
+                }
+            }
+            self.set.bring_to(&wanted);
             self.seat.set_detail(&json!({"watches": self.set.running.names()}));
         }
     }
