@@ -15,7 +15,7 @@ const REMINDER: Duration = Duration::from_secs(10);
 
 type Config = Option<Arc<ActiveConfig>>;
 
-/// Follows `accepted` for as long as it is polled. `watches` is told to look before and after each change, so that
+/// Follows `accepted`, which must be empty when this is called, for as long as it is polled. `watches` is told to look before and after each change, so that
 /// it watches what either configuration needs in between.
 pub async fn follow(
     mut accepted: CellReader<Config>,
@@ -23,7 +23,7 @@ pub async fn follow(
     in_force: CellWriter<Config>,
     watches: Post<Look>,
 ) {
-    let mut newest = accepted.read();
+    let mut newest = Arc::new(None);
     loop {
         let next = match newest.as_ref() {
             None => accepted.changed().await,
