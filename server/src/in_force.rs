@@ -23,7 +23,7 @@ pub async fn follow(
     in_force: CellWriter<Config>,
     watches: Post<Look>,
 ) {
-    let mut newest = Arc::new(None);
+    let mut newest: Arc<Config> = Arc::new(None);
     loop {
         let next = match newest.as_ref() {
             None => accepted.changed().await,
