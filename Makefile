@@ -39,6 +39,7 @@ lint: ## formatting, clippy, the invariants of the code and its dependencies
 
 unit: ## the tests of each crate, with real HAProxys
 	@echo "== unit tests"
+	$(cargo) build --workspace --bins --tests
 	$(with) haproxy cluster -- $(cargo) test --workspace --no-fail-fast
 
 journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs those whose name contains it
