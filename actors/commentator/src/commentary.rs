@@ -250,6 +250,7 @@ fn input_sentence(event: &Event) -> (Level, String) {
         Event::ObjectMalformed { object, message } => {
             (Level::Warn, format!("{object} cannot be read and is left out: {message}"))
         }
+        Event::ManifestRefused { message, .. } => (Level::Warn, message.clone()),
         other => (Level::Debug, other.kind().to_owned()),
     }
 }

@@ -1,12 +1,13 @@
 //! Configuration files: a whole `HAProxyTemplateConfig`, or only its spec.
 
-use crate::{candidate::Candidate, schema};
+use crate::{candidate::Candidate, places, schema};
 use haptic_model::{Diagnostic, HAProxyTemplateConfig};
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
 use std::path::Path;
 
 const KIND: &str = "HAProxyTemplateConfig";
+const API_VERSION: &str = "haproxy-haptic.org/v1alpha1";
 
 /// Reads the configuration in the file at `path`.
 ///
@@ -33,10 +34,12 @@ pub fn parse(text: &str, origin: &str) -> Result<Candidate, Vec<Diagnostic>> {
         Some(spec) => schema::fit(spec, &spec_schema(), "spec"),
         None => vec![Diagnostic::error("basic", format!("{origin} has no spec"))],
     };
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    Candidate::from_resource(&resource).map_err(|d| vec![d])
+    let read = if problems.is_empty() {
+        Candidate::from_resource(&resource).map_err(|d| vec![d])
+    } else {
+        Err(problems)
+    };
+    read.map_err(|problems| places::add_places(problems, text, origin))
 }
 
 /// The CustomResourceDefinition, for `kubectl apply -f -`.
@@ -94,15 +97,29 @@ fn choose(documents: Vec<Value>, origin: &str) -> Result<Value, Diagnostic> {
         let spec = documents.pop().unwrap_or_default();
         return Ok(json!({"metadata": {"name": name, "namespace": "default"}, "spec": spec}));
     }
+    let kinds: Vec<String> =
+        documents.iter().filter_map(|d| d.get("kind")?.as_str().map(str::to_owned)).take(5).collect();
     let found = documents.into_iter().find(|d| d.get("kind").and_then(Value::as_str) == Some(KIND));
-    let mut found = found.ok_or_else(|| {
-        Diagnostic::error("basic", format!("{origin} holds no object of kind {KIND}"))
-            .help("A configuration starts with `apiVersion: haproxy-haptic.org/v1alpha1` and `kind: HAProxyTemplateConfig`, or is the spec alone")
-    })?;
+    let mut found =
+        found.ok_or_else(|| starts_with(format!("{origin} holds no object of kind {KIND}{}", instead(&kinds))))?;
+    let version = found.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    if version != API_VERSION {
+        return Err(starts_with(format!("{origin}: apiVersion of a {KIND} is {API_VERSION}, not {version:?}")));
+    }
     if let Some(metadata) = found.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.entry("namespace").or_insert_with(|| "default".into());
     }
     Ok(found)
+}
+
+fn starts_with(problem: String) -> Diagnostic {
+    let help = format!("A configuration starts with `apiVersion: {API_VERSION}` and `kind: {KIND}`, or is the spec alone");
+    Diagnostic::error("basic", problem).help(help)
+}
+
+/// What a file holds that has no configuration in it.
+fn instead(kinds: &[String]) -> String {
+    if kinds.is_empty() { String::new() } else { format!(", but {}", kinds.join(", ")) }
 }
 
 fn not_yaml(error: &serde_saphyr::Error, origin: &str) -> Diagnostic {
@@ -110,6 +127,9 @@ fn not_yaml(error: &serde_saphyr::Error, origin: &str) -> Diagnostic {
         error.location().map_or(origin.to_owned(), |l| format!("{origin}:{}:{}", l.line(), l.column()));
     let what = error.without_snippet().to_string();
     let what = what.lines().next().unwrap_or_default().trim();
+    // The place stands before it; the parser's advice is for programmers.
+    let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
+    let what = what.split_once(", set ").map_or(what, |(what, _)| what);
     Diagnostic::error("basic", format!("{place}: this is not YAML: {what}"))
 }
 

@@ -120,7 +120,7 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     /// One paragraph: what, where, and what to do.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
+        f.write_str(self.message.trim_end_matches('.'))?;
         if let Some(object) = &self.object {
             write!(f, "; object {object}")?;
         }
@@ -139,9 +139,9 @@ impl fmt::Display for Diagnostic {
                 write!(f, " `{}`", o.text.trim())?;
             }
         }
-        match &self.help {
+        match self.help.as_deref() {
+            Some("") | None => Ok(()),
             Some(help) => write!(f, ". {help}"),
-            None => Ok(()),
         }
     }
 }

@@ -9,12 +9,27 @@ const SHOWN: usize = 50;
 /// The diagnostics in HAProxy's output about `bundle`.
 #[must_use]
 pub fn diagnostics(output: &str, bundle: &Bundle) -> Vec<Diagnostic> {
-    output
-        .lines()
-        .filter_map(message)
-        .filter_map(|(severity, text)| diagnose(severity, text, bundle))
-        .take(SHOWN)
-        .collect()
+    let messages = messages(output);
+    messages.iter().filter_map(|(severity, text)| diagnose(*severity, text, bundle)).take(SHOWN).collect()
+}
+
+/// Every alert and warning as one line: HAProxy goes on in indented lines, and the cause often stands in the last.
+fn messages(output: &str) -> Vec<(Severity, String)> {
+    let mut messages = Vec::new();
+    let mut current = None;
+    for line in output.lines() {
+        if line.starts_with('[') {
+            messages.extend(current.take());
+            current = message(line).map(|(severity, text)| (severity, text.trim().to_owned()));
+        } else if let Some((_, text)) = &mut current
+            && !line.trim().is_empty()
+        {
+            text.push(' ');
+            text.push_str(line.trim());
+        }
+    }
+    messages.extend(current);
+    messages
 }
 
 /// `[ALERT]    (123) : config : TEXT` -> its severity and text.
@@ -36,13 +51,27 @@ fn diagnose(severity: Severity, text: &str, bundle: &Bundle) -> Option<Diagnosti
         return None;
     }
     let place = place(text, bundle);
-    let words = place.as_ref().map_or(text, |p| p.message);
-    let diagnostic =
-        Diagnostic { severity, ..Diagnostic::error("haproxy", format!("HAProxy: {}", words.trim())) };
+    let words = place.as_ref().map_or(text, |p| p.message).trim().trim_end_matches('.');
+    let diagnostic = Diagnostic { severity, ..Diagnostic::error("haproxy", format!("HAProxy: {words}")) };
+    let place = place_within(text, bundle).or_else(|| place.map(|place| (place.file, place.line)));
     Some(match place {
-        Some(place) => at_line(diagnostic, &place.file, place.line),
+        Some((file, line)) => at_line(diagnostic, &file, line),
         None => diagnostic,
     })
+}
+
+/// The line of a list that a line of haproxy.cfg names: `error processing line 3 in file 'ssl/certificates.txt'`. It
+/// leads to the object; the line of haproxy.cfg is the same for all of them.
+fn place_within(text: &str, bundle: &Bundle) -> Option<(Arc<BundleFile>, u32)> {
+    let (_, rest) = text.split_once("line ")?;
+    let (line, rest) = rest.split_once(" in file '")?;
+    let file = named(rest.split_once('\'')?.0, bundle)?;
+    Some((file, line.parse().ok()?))
+}
+
+/// The bundle's file that HAProxy calls `path`, by its own path or with that of a private folder before it.
+fn named(path: &str, bundle: &Bundle) -> Option<Arc<BundleFile>> {
+    bundle.all().find(|f| *f.path == *path || path.ends_with(&format!("/{}", f.path))).cloned()
 }
 
 /// Points `diagnostic` at a line of a bundle's file, and through it at template and object.
@@ -68,13 +97,10 @@ fn place<'a>(text: &'a str, bundle: &Bundle) -> Option<Place<'a>> {
         let Some((inside, after)) = rest.split_once(']') else { continue };
         let Some((path, line)) = inside.rsplit_once(':') else { continue };
         let Ok(line) = line.parse() else { continue };
-        let Some(file) = bundle.all().find(|f| *f.path == *path || path.ends_with(&format!("/{}", f.path)))
-        else {
-            continue;
-        };
+        let Some(file) = named(path, bundle) else { continue };
         // `parsing [FILE:LINE] : WORDS`, or a sentence with the place somewhere in it.
         let message = if open <= "parsing ".len() { after.trim_start_matches([' ', ':']) } else { text };
-        return Some(Place { file: file.clone(), line, message });
+        return Some(Place { file, line, message });
     }
     None
 }
@@ -127,6 +153,18 @@ mod tests {
         let found = diagnostics(said, &bundle());
         assert!(found[0].message.starts_with("HAProxy: Proxy 'f': no certificate for bind"), "{}", found[0]);
         assert_eq!(found[0].output.as_ref().map(|o| o.line), Some(2));
+    }
+
+    #[test]
+    fn a_cause_in_the_lines_below_is_told_and_leads_to_the_line_of_the_list() {
+        let said = "[ALERT]    (1) : config : parsing [haproxy.cfg:1] : 'bind :443' in section 'frontend' : \n  \
+            'crt-list' : error processing line 1 in file 'maps/a.map' : unable to load certificate from file 'x.pem': no start line.\n  \
+            unable to load SSL private key.\n\
+            [ALERT]    (1) : config : Error(s) found in configuration file : haproxy.cfg\n";
+        let found = diagnostics(said, &bundle());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].message.contains("x.pem': no start line. unable to load SSL private key"), "{}", found[0]);
+        assert_eq!(found[0].output.as_ref().map(|o| o.file.to_string()).as_deref(), Some("map a.map"));
     }
 
     #[test]

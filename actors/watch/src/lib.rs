@@ -18,4 +18,4 @@ pub use actor::{RunningWatches, WatchActor, WatchSet, WatchSetActor};
 pub use pump::{Changed, OnChange, WatchJob};
 pub use source::{Origin, directory::Directory};
 pub use spec::WatchSpec;
-pub use stores::Stores;
+pub use stores::{Stores, Troubles};

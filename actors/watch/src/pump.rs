@@ -130,7 +130,10 @@ impl Pump {
             Update::Put(_, object) => self.outdate(&object.object.reference),
             Update::Gone(_, reference) => self.outdate(reference),
             Update::Listed(_, object) => self.outdate(&object.object.reference),
-            Update::ListEnded(_) => self.failure = None,
+            Update::ListEnded(_) => {
+                self.failure = None;
+                self.claim.note_trouble(None);
+            }
             Update::Scopes(_) | Update::ListBegun(_) | Update::Kept(..) => {}
         }
         self.writer.apply(update);
@@ -168,6 +171,7 @@ impl Pump {
     }
 
     fn failed(&mut self, message: String) {
+        self.claim.note_trouble(Some(&message));
         let fresh =
             self.failure.as_ref().is_none_or(|(told, when)| *told != message || when.elapsed() >= REMIND);
         if fresh {

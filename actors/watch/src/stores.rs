@@ -17,8 +17,12 @@ pub struct Stores(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     cell: CellWriter<Snapshots>,
+    troubles: CellWriter<Troubles>,
     tenants: Mutex<BTreeMap<Arc<str>, Tenant>>,
 }
+
+/// Why resources cannot be read at the moment, by their names: sentences for readiness and `/debug`.
+pub type Troubles = BTreeMap<Arc<str>, String>;
 
 #[derive(Debug, Default)]
 struct Tenant {
@@ -41,8 +45,14 @@ impl Stores {
     /// No stores yet, with a reader of the combined cell.
     #[must_use]
     pub fn new() -> (Self, CellReader<Snapshots>) {
-        let (cell, reader) = cell(Snapshots::default());
-        (Self(Arc::new(Shared { cell, tenants: Mutex::default() })), reader)
+        let ((cell, reader), (troubles, _)) = (cell(Snapshots::default()), cell(Troubles::new()));
+        (Self(Arc::new(Shared { cell, troubles, tenants: Mutex::default() })), reader)
+    }
+
+    /// Why resources cannot be read at the moment; one that is read has no entry.
+    #[must_use]
+    pub fn troubles(&self) -> CellReader<Troubles> {
+        self.0.troubles.reader()
     }
 
     /// Claims a store and gives what it last held, to go on from.
@@ -62,6 +72,7 @@ impl Stores {
             tenant.claim += 1;
             tenant.on_board = false;
         }
+        self.set_trouble(name, None);
         self.publish(&tenants);
     }
 
@@ -90,6 +101,19 @@ impl Stores {
         self.0.cell.reader()
     }
 
+    fn set_trouble(&self, name: &str, why: Option<&str>) {
+        let before = self.0.troubles.read();
+        if before.get(name).map(String::as_str) == why {
+            return;
+        }
+        let mut troubles = (*before).clone();
+        match why {
+            Some(why) => drop(troubles.insert(name.into(), why.to_owned())),
+            None => drop(troubles.remove(name)),
+        }
+        self.0.troubles.publish(troubles);
+    }
+
     fn publish(&self, tenants: &BTreeMap<Arc<str>, Tenant>) {
         let shown = tenants.iter().filter(|(_, tenant)| tenant.on_board);
         self.0.cell.publish(Snapshots::new(
@@ -103,6 +127,14 @@ impl Stores {
 }
 
 impl Claim {
+    /// Says why this store cannot be read, or that it can again; a claim that was taken over says nothing.
+    pub fn note_trouble(&self, why: Option<&str>) {
+        let tenants = self.stores.tenants();
+        if tenants.get(&self.name).is_some_and(|tenant| tenant.claim == self.number) {
+            self.stores.set_trouble(&self.name, why);
+        }
+    }
+
     /// Puts `snapshot` on the board; whether this claim is still the latest.
     pub fn publish(&self, snapshot: &Snapshot) -> bool {
         let mut tenants = self.stores.tenants();
@@ -137,6 +169,23 @@ mod tests {
         assert!(board.read().get("a").is_none());
         assert!(new.publish(&filled(base, "y")));
         assert_eq!(board.read().get("a").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn trouble_stays_until_it_is_over_and_only_the_latest_claim_may_tell() {
+        let (stores, _) = Stores::new();
+        let troubles = stores.troubles();
+        let (old, _) = stores.claim(&"a".into());
+        let (new, _) = stores.claim(&"a".into());
+        old.note_trouble(Some("old"));
+        assert!(troubles.read().is_empty());
+        new.note_trouble(Some("no permission"));
+        assert_eq!(troubles.read().get("a").map(String::as_str), Some("no permission"));
+        new.note_trouble(None);
+        assert!(troubles.read().is_empty());
+        new.note_trouble(Some("gone"));
+        stores.forget("a");
+        assert!(troubles.read().is_empty());
     }
 
     #[test]

@@ -28,7 +28,9 @@ pub fn run(args: AgentArgs) -> Result<(), Failure> {
 async fn serve(options: AgentOptions) -> Result<(), Failure> {
     let mut signals = Signals::listen().map_err(Failure::because)?;
     let agent = Agent::start(options).await.map_err(Failure::because)?;
-    tracing::info!(address = ?agent.local_addr(), "agent is listening");
+    if let Some(address) = agent.local_addr() {
+        tracing::info!(%address, "agent is listening");
+    }
     let signal = signals.next().await;
     tracing::info!(signal, "stopping; HAProxy finishes its connections");
     tokio::select! {

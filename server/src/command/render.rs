@@ -60,7 +60,12 @@ fn write(out: &Path, path: &str, content: &str) -> Result<(), Failure> {
     let below: std::path::PathBuf =
         Path::new(path).components().filter(|c| matches!(c, Component::Normal(_))).collect();
     let target = out.join(below);
-    let failed = |e: std::io::Error| Failure::Because(format!("cannot write {}: {e}", target.display()));
+    let failed = |e: std::io::Error| {
+        Failure::Because(format!(
+            "cannot write {}: {e}; give --out a folder that can be written to",
+            target.display()
+        ))
+    };
     if let Some(parent) = target.parent() {
         fs::create_dir_all(parent).map_err(failed)?;
     }

@@ -6,7 +6,10 @@ use crate::{
     cli::{Failure, SummaryOrJson, ValidateArgs},
     command, manifests, output, process, wiring,
 };
-use haptic_config::validators::{TIME_LIMIT, refused, scatter_gather};
+use haptic_config::{
+    Candidate,
+    validators::{TIME_LIMIT, refused, scatter_gather},
+};
 use haptic_model::{ActiveConfig, Diagnostic, HaproxyVersion, Severity, Snapshots};
 use haptic_validate::{Binaries, CheckLimits, Checker};
 use haptic_watch::Stores;
@@ -20,13 +23,18 @@ use std::sync::Arc;
 pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let diagnostics = match haptic_config::load_file(&args.file) {
         Err(problems) => problems,
-        Ok(candidate) => {
-            let binaries = binaries::find(&args.haproxy)?;
-            let config = command::as_if_active(candidate)?;
-            process::runtime()?.block_on(check(args, &config, binaries))?
-        }
+        Ok(candidate) => match checked(args, candidate) {
+            Err(Failure::Because(why)) => vec![Diagnostic::error("validate", why)],
+            done => done?,
+        },
     };
     report(args, &diagnostics)
+}
+
+fn checked(args: &ValidateArgs, candidate: Candidate) -> Result<Vec<Diagnostic>, Failure> {
+    let binaries = binaries::find(&args.haproxy)?;
+    let config = command::as_if_active(candidate)?;
+    process::runtime()?.block_on(check(args, &config, binaries))
 }
 
 async fn check(

@@ -5,6 +5,7 @@ use haptic_config::ConfigState;
 use haptic_debounce::gate::Gate;
 use haptic_model::{ActiveConfig, Snapshots};
 use haptic_runtime::{CellReader, Health};
+use haptic_watch::Troubles;
 use std::sync::Arc;
 
 /// What health is judged by.
@@ -18,6 +19,8 @@ pub struct Vitality {
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
     /// All stores.
     pub snapshots: CellReader<Snapshots>,
+    /// Why watched resources cannot be read at the moment.
+    pub troubles: CellReader<Troubles>,
     /// Whether the process is ending.
     pub draining: CellReader<bool>,
 }
@@ -36,7 +39,21 @@ impl Vitality {
         match Gate::look(self.config.read().as_ref().as_ref(), &self.snapshots.read()) {
             Gate::Open => {}
             Gate::NoConfig => reasons.push(self.why_no_config()),
-            Gate::Unsynced(names) => reasons.push(format!("not yet read to the end: {}", names.join(", "))),
+            Gate::Unsynced(names) => reasons.extend(self.why_not_read(&names)),
+        }
+        reasons
+    }
+
+    /// What keeps watched resources from being read: a sentence for each that fails, one for all that only take time.
+    fn why_not_read(&self, names: &[String]) -> Vec<String> {
+        let troubles = self.troubles.read();
+        let (failing, reading): (Vec<&String>, Vec<&String>) =
+            names.iter().partition(|name| troubles.contains_key(name.as_str()));
+        let why = |name: &String| Some(format!("{name}: {}", troubles.get(name.as_str())?));
+        let mut reasons: Vec<String> = failing.into_iter().filter_map(why).collect();
+        if !reading.is_empty() {
+            let names: Vec<&str> = reading.into_iter().map(String::as_str).collect();
+            reasons.push(format!("not yet read to the end: {}", names.join(", ")));
         }
         reasons
     }

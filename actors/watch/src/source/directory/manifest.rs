@@ -72,7 +72,8 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Contents, Broken> {
 
 fn json_documents(bytes: &[u8]) -> Result<Vec<Value>, Broken> {
     serde_json::Deserializer::from_slice(bytes).into_iter().collect::<Result<_, _>>().map_err(|error| {
-        Broken { place: Some((error.line() as u64, error.column() as u64)), why: error.to_string() }
+        let why = format!("this is not JSON: {}", without_place(&error.to_string()));
+        Broken { place: Some((error.line() as u64, error.column().max(1) as u64)), why }
     })
 }
 
@@ -97,8 +98,20 @@ fn yaml_documents(bytes: &[u8]) -> Result<Vec<Value>, Broken> {
     };
     serde_saphyr::from_multiple_with_options(text, options).map_err(|error| Broken {
         place: error.location().map(|at| (at.line(), at.column())),
-        why: error.without_snippet().to_string(),
+        why: not_yaml(&error),
     })
+}
+
+/// The parser's own words, without its advice to programmers.
+fn not_yaml(error: &serde_saphyr::Error) -> String {
+    let said = error.without_snippet().to_string();
+    let said = without_place(said.lines().next().unwrap_or_default());
+    format!("this is not YAML: {}", said.split_once(", set ").map_or(said, |(what, _)| what))
+}
+
+/// Without ` at line 3, column 5`, which is told before it.
+fn without_place(said: &str) -> &str {
+    said.rsplit_once(" at line ").map_or(said, |(what, _)| what)
 }
 
 impl Contents {
