@@ -2,18 +2,18 @@
 
 use crate::{
     configuration,
-    eventually::eventually,
-    failure::{Outcome, ensure},
+    eventually::{PATIENCE, eventually},
+    failure::{Failure, Outcome, ensure},
     http::{self, Connection},
     process::Process,
     program,
 };
 use serde_json::Value;
-use std::{net::Ipv4Addr, path::Path, time::Duration};
+use std::{collections::BTreeMap, net::Ipv4Addr, path::Path, time::Duration};
 use tokio::process::Command;
 
-/// Its ports are the defaults: it has an address of its own.
-const HEALTH_PORT: u16 = 8080;
+/// Where it tells how it is. Its ports are the defaults: it has an address of its own.
+pub const HEALTH_PORT: u16 = 8080;
 const DEBUG_PORT: u16 = 6060;
 /// How long a controller may take to end when asked to.
 const DRAIN: Duration = Duration::from_secs(25);
@@ -44,7 +44,8 @@ impl Controller {
     pub async fn ready(&mut self) -> Outcome {
         eventually("the controller is ready", async || {
             self.process.ensure_running()?;
-            http::get((self.address, HEALTH_PORT).into(), "controller", "/readyz").await?.has_status(200)
+            let answer = http::get(self.health(), "controller", "/readyz?verbose").await?;
+            ensure(answer.status == 200, format!("{} {}", answer.status, answer.body))
         })
         .await
     }
@@ -66,18 +67,51 @@ impl Controller {
         .await
     }
 
-    /// The names of its actors.
+    /// Its actors by name, each with how often it was restarted.
     ///
     /// # Errors
     /// It does not answer.
-    pub async fn actors(&self) -> Outcome<Vec<String>> {
+    pub async fn actors(&self) -> Outcome<BTreeMap<String, u64>> {
         let answer = http::get(self.debug(), "controller", "/debug/actors").await?;
         answer.has_status(200)?;
-        let actors: Value = serde_json::from_str(&answer.body)?;
-        let list = actors.as_array().or_else(|| actors["actors"].as_array());
-        let named = list.into_iter().flatten().filter_map(|actor| actor["name"].as_str()).map(str::to_owned);
-        let keys = actors.as_object().into_iter().flat_map(serde_json::Map::keys).cloned();
-        Ok(if list.is_some() { named.collect() } else { keys.collect() })
+        let answer: Value = serde_json::from_str(&answer.body)?;
+        let actors = answer["actors"].as_array().into_iter().flatten();
+        let restarts = actors.map(|a| Some((a["name"].as_str()?.to_owned(), a["restarts"].as_u64()?)));
+        restarts.collect::<Option<_>>().ok_or_else(|| Failure::new(format!("no actors in {answer}")))
+    }
+
+    /// Why it is not ready, in its own words.
+    ///
+    /// # Errors
+    /// It does not answer, or is ready.
+    pub async fn why_not_ready(&self) -> Outcome<String> {
+        let answer = http::get(self.health(), "controller", "/readyz?verbose").await?;
+        answer.has_status(503)?;
+        Ok(answer.body)
+    }
+
+    /// Waits until it says that it is not ready, with all of `words` in its reason; gives the whole reason.
+    ///
+    /// # Errors
+    /// It ended, or never says them: what it says instead.
+    pub async fn waits_because(&mut self, words: &[&str]) -> Outcome<String> {
+        eventually(format!("/readyz says why: {words:?}"), async || {
+            self.process.ensure_running()?;
+            let why = self.why_not_ready().await?;
+            let missing = words.iter().find(|word| !why.contains(**word));
+            missing.map_or(Ok(()), |word| Err(Failure::new(format!("no {word:?} in: {why}"))))?;
+            Ok(why)
+        })
+        .await
+    }
+
+    /// Waits for its end by itself: its exit code and all it printed.
+    ///
+    /// # Errors
+    /// It goes on.
+    pub async fn ended(&mut self) -> Outcome<(i32, String)> {
+        let code = self.process.ended(PATIENCE).await?;
+        Ok((code, self.process.printed()))
     }
 
     /// Makes `actor` panic; a debug build can.
@@ -86,7 +120,8 @@ impl Controller {
     /// There is no such actor.
     pub async fn panic(&self, actor: &str) -> Outcome {
         let mut connection = Connection::open(self.debug(), None).await?;
-        let response = connection.request("POST", "controller", &format!("/debug/panic/{actor}")).await?;
+        let path = format!("/debug/panic/{}", percent_encoded(actor));
+        let response = connection.request("POST", "controller", &path).await?;
         ensure(response.status < 300, format!("no panic of {actor}: {} {}", response.status, response.body))
     }
 
@@ -107,7 +142,17 @@ impl Controller {
         ensure(code == 0, format!("the controller ended with exit code {code}"))
     }
 
+    fn health(&self) -> std::net::SocketAddr {
+        (self.address, HEALTH_PORT).into()
+    }
+
     fn debug(&self) -> std::net::SocketAddr {
         (self.address, DEBUG_PORT).into()
     }
+}
+
+/// A name as part of a path: what a URL does not take as it is becomes `%XX`.
+fn percent_encoded(name: &str) -> String {
+    let as_it_is = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    name.bytes().map(|b| if as_it_is(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }

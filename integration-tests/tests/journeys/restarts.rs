@@ -1,6 +1,6 @@
 //! The controller, or a part of it, dies; a new one takes over what runs.
 
-use integration_tests::{Outcome, Scene, ensure, manifest};
+use integration_tests::{Outcome, Scene, ensure, eventually, manifest};
 
 const HOST: &str = "shop.example";
 
@@ -50,8 +50,13 @@ pub async fn any_actor_may_panic(scene: Scene) -> Outcome {
     let traffic = pod.traffic(HOST);
     let actors = controller.actors().await?;
     ensure(actors.len() >= 7, format!("only {actors:?} can panic"))?;
-    for (number, actor) in actors.iter().enumerate() {
+    for (number, (actor, restarts)) in actors.iter().enumerate() {
         controller.panic(actor).await?;
+        eventually(format!("{actor} is counted as restarted"), async || {
+            let now = controller.actors().await?.get(actor).copied();
+            ensure(now == Some(restarts + 1), format!("its restarts were {restarts} and are {now:?}"))
+        })
+        .await?;
         let next = &backends[(number + 1) % 2];
         scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
         pod.serves(HOST, &next.name)

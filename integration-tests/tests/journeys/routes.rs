@@ -1,7 +1,8 @@
 //! Objects come, change and go; HAProxy follows.
 
 use integration_tests::{
-    Outcome, Scene, certificate, ensure, haproxy_pod::AGENT_PORT, http, manifest, program::HaproxySeries,
+    Outcome, Scene, certificate, ensure, eventually, haproxy_pod::AGENT_PORT, http, manifest,
+    program::HaproxySeries,
 };
 
 const HOST: &str = "shop.example";
@@ -20,7 +21,11 @@ pub async fn first_deployment(scene: Scene, series: HaproxySeries) -> Outcome {
     pod.serves(HOST, "a").await?;
     pod.answers("unknown.example", 404).await?;
     controller.ready().await?;
-    http::get((pod.address, AGENT_PORT).into(), "agent", "/readyz").await?.has_status(200)
+    // HAProxy answers a moment before the agent has verified that it runs what it was given.
+    eventually("the pod is ready", async || {
+        http::get((pod.address, AGENT_PORT).into(), "agent", "/readyz").await?.has_status(200)
+    })
+    .await
 }
 
 pub async fn endpoint_change(scene: Scene) -> Outcome {
