@@ -26,12 +26,24 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ("make bench", "the benchmark"),
     ("export PATH=\"$PWD/target/release:$PATH\"", "the shell; `program::haptic` stands for it here"),
     ("haptic local -f config.yaml --resources manifests", "`the_first_configuration_serves`, on free ports"),
-    ("curl -i -H 'Host: hello.localhost' http://127.0.0.1:7080/", "`the_first_configuration_serves`, the same request"),
-    ("haptic crd | kubectl apply -f -", "every journey; the first half also here, by `definitions_are_printed`"),
+    (
+        "curl -i -H 'Host: hello.localhost' http://127.0.0.1:7080/",
+        "`the_first_configuration_serves`, the same request",
+    ),
+    (
+        "haptic crd | kubectl apply -f -",
+        "every journey; the first half also here, by `definitions_are_printed`",
+    ),
     ("kubectl create namespace edge", "every journey makes its namespace"),
-    ("kubectl create secret generic haproxy-credentials -n edge --from-literal=dataplane_username=haptic --from-literal=dataplane_password=\"$(openssl rand -hex 16)\"", "every journey makes this Secret"),
+    (
+        "kubectl create secret generic haproxy-credentials -n edge --from-literal=dataplane_username=haptic --from-literal=dataplane_password=\"$(openssl rand -hex 16)\"",
+        "every journey makes this Secret",
+    ),
     ("kubectl apply -n edge -f config.yaml", "every journey applies a configuration"),
-    ("haptic run --name first --namespace edge --kubeconfig ~/.kube/config", "every journey, by `Controller::start`"),
+    (
+        "haptic run --name first --namespace edge --kubeconfig ~/.kube/config",
+        "every journey, by `Controller::start`",
+    ),
 ];
 
 /// A fenced block: its language, and what the comment in the line before it says.
@@ -74,7 +86,11 @@ fn blocks(markdown: &str) -> Vec<Block> {
             (Some(_), Some(block)) => blocks.push(block),
             (Some(language), None) => {
                 let comment = before.strip_prefix("<!-- ").and_then(|c| c.strip_suffix(" -->"));
-                open = Some(Block { language: language.into(), comment: comment.map(str::to_owned), text: String::new() });
+                open = Some(Block {
+                    language: language.into(),
+                    comment: comment.map(str::to_owned),
+                    text: String::new(),
+                });
             }
             (None, Some(mut block)) => {
                 block.text.push_str(line);
@@ -123,7 +139,10 @@ fn anchors(markdown: &str) -> Vec<String> {
     let headings = markdown.lines().filter(|line| line.starts_with('#'));
     let anchor = |heading: &str| {
         let kept = heading.trim_start_matches('#').trim().to_lowercase();
-        kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>().replace(' ', "-")
+        kept.chars()
+            .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+            .collect::<String>()
+            .replace(' ', "-")
     };
     headings.map(anchor).collect()
 }
@@ -156,15 +175,23 @@ async fn every_command_is_run_here_or_elsewhere() {
             let words = command.strip_prefix("haptic ").unwrap_or_else(|| {
                 panic!("{document}: nothing is known to run {command:?}: add it to RUN_ELSEWHERE, with what runs it")
             });
-            let printed = process::output(&mut haptic(words, folder.path())).await.unwrap_or_else(|e| panic!("{e}"));
-            assert!(shown.is_empty() || printed == shown, "{document}: {command} printed\n{printed}\nand not\n{shown}");
+            let printed =
+                process::output(&mut haptic(words, folder.path())).await.unwrap_or_else(|e| panic!("{e}"));
+            assert!(
+                shown.is_empty() || printed == shown,
+                "{document}: {command} printed\n{printed}\nand not\n{shown}"
+            );
             ran += 1;
         }
     }
     assert!(ran >= 3, "validate, render and functions are in the README");
-    let known: Vec<String> = ["README.md", "ARCHITECTURE.md"].iter().flat_map(|d| commands(&read(d))).map(|c| c.0).collect();
+    let known: Vec<String> =
+        ["README.md", "ARCHITECTURE.md"].iter().flat_map(|d| commands(&read(d))).map(|c| c.0).collect();
     for (command, _) in RUN_ELSEWHERE {
-        assert!(known.iter().any(|k| k == command), "RUN_ELSEWHERE has {command:?}, which is documented nowhere");
+        assert!(
+            known.iter().any(|k| k == command),
+            "RUN_ELSEWHERE has {command:?}, which is documented nowhere"
+        );
     }
 }
 
@@ -237,7 +264,9 @@ async fn serve(server: TcpListener) {
 
 async fn head_of(address: SocketAddr, host: &str) -> Outcome<String> {
     let mut connection = tokio::net::TcpStream::connect(address).await?;
-    connection.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes()).await?;
+    connection
+        .write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").as_bytes())
+        .await?;
     let mut answer = String::new();
     connection.read_to_string(&mut answer).await?;
     Ok(answer)
@@ -279,7 +308,8 @@ fn the_demo_shown_is_the_demo() {
     let tour = read("integration-tests/src/bin/demo/tour.rs");
     let readme = read("README.md");
     let block = blocks(&readme).into_iter().find(|b| b.text.starts_with("HAPTIC demo")).unwrap();
-    let steps: Vec<&str> = block.text.lines().filter_map(|l| l.strip_prefix("* ")?.rsplit_once(": ")).map(|s| s.0).collect();
+    let steps: Vec<&str> =
+        block.text.lines().filter_map(|l| l.strip_prefix("* ")?.rsplit_once(": ")).map(|s| s.0).collect();
     assert!(steps.len() >= 3, "{steps:?}");
     for step in steps {
         assert!(tour.contains(&format!("\"{step}\"")), "the demo has no step {step:?}");
@@ -290,7 +320,9 @@ fn the_demo_shown_is_the_demo() {
 fn every_make_target_exists() {
     let makefile = read("Makefile");
     for document in ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"] {
-        for word in read(document).split("make ").skip(1).filter_map(|rest| rest.split(['`', '\n', ' ']).next()) {
+        for word in
+            read(document).split("make ").skip(1).filter_map(|rest| rest.split(['`', '\n', ' ']).next())
+        {
             let names = word.bytes().all(|b| b.is_ascii_lowercase());
             // Prose says "make" too; only code spans and commands are looked at, and they end with ` or a line.
             if names && !word.is_empty() && read(document).contains(&format!("`make {word}`")) {
@@ -309,7 +341,8 @@ fn every_relative_link_leads_somewhere() {
                 continue;
             }
             let (path, anchor) = link.split_once('#').map_or((link.as_str(), None), |(p, a)| (p, Some(a)));
-            let target = if path.is_empty() { document.clone() } else { document.parent().unwrap().join(path) };
+            let target =
+                if path.is_empty() { document.clone() } else { document.parent().unwrap().join(path) };
             assert!(target.exists(), "{}: {link} does not exist", document.display());
             let there = fs::read_to_string(&target).unwrap_or_default();
             let known = anchor.is_none_or(|a| anchors(&there).iter().any(|known| known == a));
