@@ -29,6 +29,9 @@ use tokio::process::Command;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
+/// A user with no rights but those that a journey gives.
+pub const GUEST: &str = "guest";
+
 /// A running cluster.
 pub struct Cluster {
     /// Talks to it as its administrator.
@@ -47,12 +50,18 @@ impl Cluster {
     pub async fn start(address: Ipv4Addr, dir: &Path) -> Outcome<Self> {
         fs::create_dir_all(dir)?;
         let authority = write_keys(address, dir)?;
-        fs::write(dir.join("tokens.csv"), "admin-token,admin,admin,system:masters\n")?;
-        fs::write(dir.join("kubeconfig"), kubeconfig(address, &authority).to_string())?;
+        let tokens = format!("admin-token,admin,admin,system:masters\n{GUEST}-token,{GUEST},{GUEST}\n");
+        fs::write(dir.join("tokens.csv"), tokens)?;
+        for user in ["admin", GUEST] {
+            fs::write(
+                dir.join(format!("{user}.kubeconfig")),
+                kubeconfig(address, &authority, user).to_string(),
+            )?;
+        }
         let etcd = start_etcd(address, dir)?;
         let api_server = start_api_server(address, dir)?;
         let cluster = Self {
-            client: client(&dir.join("kubeconfig")).await?,
+            client: client(&dir.join("admin.kubeconfig")).await?,
             dir: dir.to_owned(),
             address,
             _etcd: etcd,
@@ -65,7 +74,13 @@ impl Cluster {
     /// The administrator's kubeconfig file.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
-        self.dir.join("kubeconfig")
+        self.kubeconfig_of("admin")
+    }
+
+    /// The kubeconfig file of `user`: `admin` or [`GUEST`].
+    #[must_use]
+    pub fn kubeconfig_of(&self, user: &str) -> PathBuf {
+        self.dir.join(format!("{user}.kubeconfig"))
     }
 
     /// Ends the API server without asking; everything it knew stays in etcd.
@@ -191,7 +206,7 @@ fn write_keys(address: Ipv4Addr, dir: &Path) -> Outcome<String> {
 }
 
 /// A kubeconfig is YAML, and JSON is YAML.
-fn kubeconfig(address: Ipv4Addr, authority: &str) -> Value {
+fn kubeconfig(address: Ipv4Addr, authority: &str, user: &str) -> Value {
     let cluster = json!({
         "server": format!("https://{address}:6443"),
         "certificate-authority-data": base64::engine::general_purpose::STANDARD.encode(authority),
@@ -199,8 +214,8 @@ fn kubeconfig(address: Ipv4Addr, authority: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Config", "current-context": "journeys",
         "clusters": [{ "name": "journeys", "cluster": cluster }],
-        "users": [{ "name": "admin", "user": { "token": "admin-token" } }],
-        "contexts": [{ "name": "journeys", "context": { "cluster": "journeys", "user": "admin" } }],
+        "users": [{ "name": user, "user": { "token": format!("{user}-token") } }],
+        "contexts": [{ "name": "journeys", "context": { "cluster": "journeys", "user": user } }],
     })
 }
 

@@ -62,6 +62,23 @@ impl Scene {
         Self::new(Arc::new(cluster), &self.namespace, self.block, self.dir.clone()).await
     }
 
+    /// The same on a cluster that does not know HAPTIC's resources.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn on_bare_cluster(&self) -> Outcome<Self> {
+        let cluster = Cluster::start(self.block.api_server(), &self.dir.join("cluster")).await?;
+        Self::new(Arc::new(cluster), &self.namespace, self.block, self.dir.clone()).await
+    }
+
+    /// Makes HAPTIC's resources known to the cluster.
+    ///
+    /// # Errors
+    /// `haptic crd` prints what the API server refuses.
+    pub async fn install_definitions(&self) -> Outcome {
+        install_definitions(&self.cluster).await
+    }
+
     /// The configuration, its Secret, one pod and one controller, started and ready.
     ///
     /// # Errors
@@ -98,9 +115,22 @@ impl Scene {
     /// # Errors
     /// There is no `haptic`.
     pub fn controller(&self) -> Outcome<Controller> {
+        self.controller_as("admin")
+    }
+
+    /// Starts the next controller, with the rights of `user`.
+    ///
+    /// # Errors
+    /// There is no `haptic`.
+    pub fn controller_as(&self, user: &str) -> Outcome<Controller> {
         let number = next(&self.controllers);
         let log = self.dir.join(format!("controller-{number}.log"));
-        Controller::start(&self.namespace, &self.cluster.kubeconfig(), self.block.controller(number), &log)
+        Controller::start(
+            &self.namespace,
+            &self.cluster.kubeconfig_of(user),
+            self.block.controller(number),
+            &log,
+        )
     }
 
     /// Starts the next pod, with HAProxy 3.4.
@@ -170,9 +200,13 @@ impl Scene {
 /// It does not start, or `haptic crd` prints what it refuses.
 pub async fn ready_cluster(address: std::net::Ipv4Addr, dir: &Path) -> Outcome<Cluster> {
     let cluster = Cluster::start(address, dir).await?;
-    let definitions = process::output(Command::new(program::haptic()?).arg("crd")).await?;
-    cluster.install_definitions(&definitions).await?;
+    install_definitions(&cluster).await?;
     Ok(cluster)
+}
+
+async fn install_definitions(cluster: &Cluster) -> Outcome {
+    let definitions = process::output(Command::new(program::haptic()?).arg("crd")).await?;
+    cluster.install_definitions(&definitions).await
 }
 
 fn next(counter: &Cell<u8>) -> u8 {

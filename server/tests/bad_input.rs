@@ -11,7 +11,7 @@ use std::{
 };
 use tempfile::TempDir;
 
-const GOOD: &str = r#"apiVersion: haproxy-haptic.org/v1alpha1
+const GOOD: &str = r##"apiVersion: haproxy-haptic.org/v1alpha1
 kind: HAProxyTemplateConfig
 metadata:
   name: shop
@@ -34,7 +34,7 @@ spec:
       frontend web
         bind 127.0.0.1:7999
         {{> greeting}}
-"#;
+"##;
 
 const SERVICE: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: shop, namespace: default}\n";
 
@@ -68,7 +68,9 @@ impl Place {
     fn haptic_with(&self, arguments: &[&str], change: impl Fn(&mut Command)) -> Done {
         let mut command = Command::new(env!("CARGO_BIN_EXE_haptic"));
         command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        for variable in ["KUBECONFIG", "POD_NAMESPACE", "HAPTIC_CONFIG_NAME", "HAPTIC_USERNAME", "HAPTIC_PASSWORD"] {
+        for variable in
+            ["KUBECONFIG", "POD_NAMESPACE", "HAPTIC_CONFIG_NAME", "HAPTIC_USERNAME", "HAPTIC_PASSWORD"]
+        {
             command.env_remove(variable);
         }
         command.env("HAPTIC_HAPROXY_3_4", haproxy());
@@ -90,7 +92,8 @@ impl Done {
 }
 
 fn haproxy() -> OsString {
-    std::env::var_os("HAPTIC_HAPROXY_3_4").expect("HAPTIC_HAPROXY_3_4 is not set: run this test through `make test`")
+    std::env::var_os("HAPTIC_HAPROXY_3_4")
+        .expect("HAPTIC_HAPROXY_3_4 is not set: run this test through `make test`")
 }
 
 /// What is wrong, the text that is replaced in the good configuration and by what, and what must be said.
@@ -99,25 +102,83 @@ type Wrong = (&'static str, &'static str, &'static str, &'static [&'static str])
 const WRONG_CONFIGURATIONS: &[Wrong] = &[
     ("not YAML", "metadata:", "metadata: [", &["error: config.yaml:", "this is not YAML"]),
     ("a duplicate field", "  maps:", "  templateSnippets: {}\n  maps:", &["config.yaml:12:3", "duplicate"]),
-    ("a mistyped field", "podSelector", "podSelecter", &["config.yaml:7:3", "podSelecter", "Did you mean \"podSelector\"?"]),
-    ("a missing field", "  credentialsSecretRef: {name: credentials}\n", "", &["config.yaml:5:1", "credentialsSecretRef is missing"]),
-    ("a wrong type", "matchLabels: {app: haproxy}", "matchLabels: 5", &["config.yaml:7:17", "a mapping", "the number 5"]),
-    ("another kind", "kind: HAProxyTemplateConfig", "kind: HAProxyTemplateConfg", &["no object of kind HAProxyTemplateConfig", "but HAProxyTemplateConfg"]),
+    (
+        "a mistyped field",
+        "podSelector",
+        "podSelecter",
+        &["config.yaml:7:3", "podSelecter", "Did you mean \"podSelector\"?"],
+    ),
+    (
+        "a missing field",
+        "  credentialsSecretRef: {name: credentials}\n",
+        "",
+        &["config.yaml:5:1", "credentialsSecretRef is missing"],
+    ),
+    (
+        "a wrong type",
+        "matchLabels: {app: haproxy}",
+        "matchLabels: 5",
+        &["config.yaml:7:17", "a mapping", "the number 5"],
+    ),
+    (
+        "another kind",
+        "kind: HAProxyTemplateConfig",
+        "kind: HAProxyTemplateConfg",
+        &["no object of kind HAProxyTemplateConfig", "but HAProxyTemplateConfg"],
+    ),
     ("another version", "v1alpha1", "v9", &["haproxy-haptic.org/v1alpha1", "v9"]),
     ("a bad index", "metadata.name\"]", "metadata.name[\"]", &["spec.watchedResources.services.indexBy"]),
-    ("a missing partial", "{{> greeting}}", "{{> greting}}", &["\"greting\"", "did you mean \"greeting\"?", "template haproxyConfig:8:3"]),
-    ("an unknown function", "{{> greeting}}", "{{regex_replce 1}}", &["regex_replce", "did you mean \"regex_replace\"?", "template haproxyConfig:8:3", "haptic functions"]),
-    ("an open block", "{{> greeting}}", "{{#each foo}}", &["never closed", "template haproxyConfig:8:3", "{{/each}}"]),
+    (
+        "a missing partial",
+        "{{> greeting}}",
+        "{{> greting}}",
+        &["\"greting\"", "did you mean \"greeting\"?", "template haproxyConfig:8:3"],
+    ),
+    (
+        "an unknown function",
+        "{{> greeting}}",
+        "{{regex_replce 1}}",
+        &[
+            "regex_replce",
+            "did you mean \"regex_replace\"?",
+            "template haproxyConfig:8:3",
+            "haptic functions",
+        ],
+    ),
+    (
+        "an open block",
+        "{{> greeting}}",
+        "{{#each foo}}",
+        &["never closed", "template haproxyConfig:8:3", "{{/each}}"],
+    ),
     ("an unknown value", "{{> greeting}}", "# {{foo.bar}}", &["foo", "template haproxyConfig:8:"]),
-    ("an unknown keyword", "{{> greeting}}", "timout client 1s", &["timout", "did you mean 'timeout'", "haproxy.cfg:8"]),
+    (
+        "an unknown keyword",
+        "{{> greeting}}",
+        "timout client 1s",
+        &["timout", "did you mean 'timeout'", "haproxy.cfg:8"],
+    ),
     ("what only HAProxy knows", "{{> greeting}}", "use_backend nowhere", &["nowhere", "haproxy.cfg:8"]),
-    ("a file name that leaves its folder", "host.map:", "../host.map:", &["\"../host.map\" cannot be a file name"]),
-    ("two files of one name", "  maps:", "  files:\n    host.map: {template: x, path: maps/host.map}\n  maps:", &["host.map"]),
+    (
+        "a file name that leaves its folder",
+        "host.map:",
+        "../host.map:",
+        &["\"../host.map\" cannot be a file name"],
+    ),
+    (
+        "two files of one name",
+        "  maps:",
+        "  files:\n    host.map: {template: x, path: maps/host.map}\n  maps:",
+        &["host.map"],
+    ),
 ];
 
 #[test]
 fn wrong_configurations_are_told_with_their_place_and_exit_code_1() {
-    assert!(Place::new(GOOD).haptic(&["validate", "-f", "config.yaml"]).code == Some(0), "the good one is valid");
+    assert!(
+        Place::new(GOOD).haptic(&["validate", "-f", "config.yaml"]).code == Some(0),
+        "the good one is valid"
+    );
     for (what, good, wrong, words) in WRONG_CONFIGURATIONS {
         let text = GOOD.replacen(good, wrong, 1);
         assert_ne!(text, GOOD, "{what}: nothing is replaced");
@@ -138,7 +199,8 @@ fn no_message_ends_in_empty_advice_or_speaks_to_programmers() {
 
 #[test]
 fn everything_wrong_with_the_fields_is_told_at_once() {
-    let text = GOOD.replace("podSelector", "podSelecter").replace("resources: services", "resurces: services");
+    let text =
+        GOOD.replace("podSelector", "podSelecter").replace("resources: services", "resurces: services");
     let done = Place::new(&text).haptic(&["validate", "-f", "config.yaml"]);
     done.must_be("two mistakes", 1, &["podSelecter", "resurces", "Did you mean \"resources\"?"]);
 }
@@ -151,20 +213,38 @@ fn wrong_paths_are_told_with_what_to_do() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["validate", "-f", "nothing.yaml"], &["cannot read nothing.yaml", "-f"]),
         (&["validate", "-f", "manifests"], &["cannot read manifests"]),
-        (&["validate", "-f", "manifests/service.yaml"], &["no object of kind HAProxyTemplateConfig", "but Service"]),
+        (
+            &["validate", "-f", "manifests/service.yaml"],
+            &["no object of kind HAProxyTemplateConfig", "but Service"],
+        ),
         (&["validate", "-f", "text.yaml"], &["text.yaml"]),
-        (&["validate", "-f", "config.yaml", "--resources", "nowhere"], &["nowhere cannot be read", "directory of manifests"]),
+        (
+            &["validate", "-f", "config.yaml", "--resources", "nowhere"],
+            &["nowhere cannot be read", "directory of manifests"],
+        ),
         (&["validate", "-f", "config.yaml", "--haproxy", "/nowhere"], &["/nowhere", "--haproxy"]),
-        (&["validate", "-f", "config.yaml", "--haproxy", "/bin/true"], &["/bin/true is not HAProxy", "--haproxy"]),
+        (
+            &["validate", "-f", "config.yaml", "--haproxy", "/bin/true"],
+            &["/bin/true is not HAProxy", "--haproxy"],
+        ),
         (&[&render[..], &["nowhere", "--out", "out"]].concat(), &["nowhere cannot be read"]),
-        (&[&render[..], &["config.yaml", "--out", "out"]].concat(), &["config.yaml cannot be read", "directory"]),
+        (
+            &[&render[..], &["config.yaml", "--out", "out"]].concat(),
+            &["config.yaml cannot be read", "directory"],
+        ),
         (&[&render[..], &["manifests", "--out", "config.yaml"]].concat(), &["cannot write", "--out"]),
-        (&[&render[..], &["manifests", "--out", "/proc/nowhere"]].concat(), &["cannot write /proc/nowhere", "--out"]),
+        (
+            &[&render[..], &["manifests", "--out", "/proc/nowhere"]].concat(),
+            &["cannot write /proc/nowhere", "--out"],
+        ),
         (&["local", "-f", "nothing.yaml", "--resources", "manifests"], &["cannot read nothing.yaml"]),
         (&["local", "-f", "config.yaml", "--resources", "nowhere"], &["nowhere cannot be read"]),
         (&["run", "--name", "shop"], &["no API server is known", "--kubeconfig"]),
         (&["run", "--name", "shop", "--kubeconfig", "nowhere"], &["kubeconfig nowhere cannot be used"]),
-        (&["run", "--name", "shop", "--kubeconfig", "config.yaml"], &["kubeconfig config.yaml cannot be used"]),
+        (
+            &["run", "--name", "shop", "--kubeconfig", "config.yaml"],
+            &["kubeconfig config.yaml cannot be used"],
+        ),
     ];
     for (arguments, words) in cases {
         place.haptic(arguments).must_be(&arguments.join(" "), 1, words);
@@ -181,7 +261,20 @@ fn wrong_usage_has_exit_code_2() {
         (&["validate", "-f", "config.yaml", "--output", "xml"], &["possible values: summary, json"]),
         (&["run"], &["--name"]),
         (&["agent", "--dir", "d"], &["--haproxy"]),
-        (&["render", "-f", "config.yaml", "--resources", "manifests", "--out", "o", "--haproxy-version", "new"], &["new"]),
+        (
+            &[
+                "render",
+                "-f",
+                "config.yaml",
+                "--resources",
+                "manifests",
+                "--out",
+                "o",
+                "--haproxy-version",
+                "new",
+            ],
+            &["new"],
+        ),
         (&["run", "--name", "a", "--bind-address", "here"], &["here"]),
     ];
     for (arguments, words) in cases {
@@ -198,7 +291,9 @@ fn without_any_haproxy_it_is_said_how_to_get_one() {
         }
         command.env("PATH", "/nowhere");
     };
-    for arguments in [&["validate", "-f", "config.yaml"][..], &["local", "-f", "config.yaml", "--resources", "manifests"]] {
+    for arguments in
+        [&["validate", "-f", "config.yaml"][..], &["local", "-f", "config.yaml", "--resources", "manifests"]]
+    {
         let done = place.haptic_with(arguments, nowhere);
         // A machine may have one in /usr/sbin, which is searched as well.
         if !Path::new("/usr/sbin/haproxy").exists() && !Path::new("/usr/local/sbin/haproxy").exists() {
@@ -222,7 +317,12 @@ fn json_stays_json_whatever_is_wrong() {
         let done = place.haptic(arguments);
         done.must_be(&arguments.join(" "), 1, &[]);
         let result: Value = serde_json::from_str(&done.out).expect(&done.out);
-        assert_eq!((&result["valid"], result["errors"].as_u64()), (&Value::Bool(false), Some(1)), "{}", done.out);
+        assert_eq!(
+            (&result["valid"], result["errors"].as_u64()),
+            (&Value::Bool(false), Some(1)),
+            "{}",
+            done.out
+        );
         assert!(result["problems"][0]["message"].as_str().is_some_and(|m| !m.is_empty()), "{}", done.out);
     }
 }
@@ -265,7 +365,9 @@ fn manifests_that_cannot_be_read_are_named_and_the_rest_is_rendered() {
     done.must_be("render", 0, &words);
     let rendered = fs::read_to_string(place.0.path().join("out/haproxy.cfg")).unwrap();
     assert!(rendered.contains("# shop"), "{rendered}");
-    place.haptic(&["validate", "-f", "config.yaml", "--resources", "manifests"]).must_be("validate", 0, &words);
+    place
+        .haptic(&["validate", "-f", "config.yaml", "--resources", "manifests"])
+        .must_be("validate", 0, &words);
 }
 
 #[test]
@@ -273,7 +375,8 @@ fn a_port_in_use_is_told_with_the_field_that_changes_it() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port();
     let controller = format!("spec:\n  controller: {{healthzPort: {port}, metricsPort: 0, debugPort: 0}}\n");
-    let place = Place::new(&GOOD.replace("spec:\n", &controller).replace("bind 127.0.0.1:7999", "bind 127.0.0.1:0"));
+    let place =
+        Place::new(&GOOD.replace("spec:\n", &controller).replace("bind 127.0.0.1:7999", "bind 127.0.0.1:0"));
     let done = place.haptic(&["local", "-f", "config.yaml", "--resources", "manifests"]);
     let words = [&format!("cannot listen on 127.0.0.1:{port}"), "in use", "controller.healthzPort"];
     done.must_be("local", 1, &words);
@@ -287,12 +390,32 @@ fn an_agent_that_cannot_start_says_why_and_what_to_do() {
     let address = taken.local_addr().unwrap().to_string();
     let start = ["agent", "--dir", "d", "--haproxy"];
     let cases: &[(&[&str], bool, &[&str])] = &[
-        (&[&start[..], &[&*haproxy]].concat(), false, &["no credentials", "HAPTIC_USERNAME", "--credentials-dir"]),
-        (&[&start[..], &[&*haproxy, "--credentials-dir", "nowhere"]].concat(), false, &["nowhere/dataplane_username"]),
+        (
+            &[&start[..], &[&*haproxy]].concat(),
+            false,
+            &["no credentials", "HAPTIC_USERNAME", "--credentials-dir"],
+        ),
+        (
+            &[&start[..], &[&*haproxy, "--credentials-dir", "nowhere"]].concat(),
+            false,
+            &["nowhere/dataplane_username"],
+        ),
         (&[&start[..], &["/nowhere"]].concat(), true, &["there is no program /nowhere", "--haproxy"]),
-        (&[&start[..], &[&*haproxy, "--listen", &address]].concat(), true, &["cannot listen on", &address, "--listen"]),
-        (&["agent", "--dir", "/proc/nowhere", "--haproxy", &haproxy], true, &["/proc/nowhere cannot be used", "--dir"]),
-        (&[&start[..], &[&*haproxy, "--tls-cert", "config.yaml", "--tls-key", "config.yaml"]].concat(), true, &["config.yaml", "no certificate"]),
+        (
+            &[&start[..], &[&*haproxy, "--listen", &address]].concat(),
+            true,
+            &["cannot listen on", &address, "--listen"],
+        ),
+        (
+            &["agent", "--dir", "/proc/nowhere", "--haproxy", &haproxy],
+            true,
+            &["/proc/nowhere cannot be used", "--dir"],
+        ),
+        (
+            &[&start[..], &[&*haproxy, "--tls-cert", "config.yaml", "--tls-key", "config.yaml"]].concat(),
+            true,
+            &["config.yaml", "no certificate"],
+        ),
     ];
     for (arguments, credentials, words) in cases {
         let with = |command: &mut Command| {

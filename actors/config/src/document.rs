@@ -100,11 +100,13 @@ fn choose(documents: Vec<Value>, origin: &str) -> Result<Value, Diagnostic> {
     let kinds: Vec<String> =
         documents.iter().filter_map(|d| d.get("kind")?.as_str().map(str::to_owned)).take(5).collect();
     let found = documents.into_iter().find(|d| d.get("kind").and_then(Value::as_str) == Some(KIND));
-    let mut found =
-        found.ok_or_else(|| starts_with(format!("{origin} holds no object of kind {KIND}{}", instead(&kinds))))?;
+    let mut found = found
+        .ok_or_else(|| starts_with(format!("{origin} holds no object of kind {KIND}{}", instead(&kinds))))?;
     let version = found.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
     if version != API_VERSION {
-        return Err(starts_with(format!("{origin}: apiVersion of a {KIND} is {API_VERSION}, not {version:?}")));
+        return Err(starts_with(format!(
+            "{origin}: apiVersion of a {KIND} is {API_VERSION}, not {version:?}"
+        )));
     }
     if let Some(metadata) = found.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.entry("namespace").or_insert_with(|| "default".into());
@@ -113,7 +115,9 @@ fn choose(documents: Vec<Value>, origin: &str) -> Result<Value, Diagnostic> {
 }
 
 fn starts_with(problem: String) -> Diagnostic {
-    let help = format!("A configuration starts with `apiVersion: {API_VERSION}` and `kind: {KIND}`, or is the spec alone");
+    let help = format!(
+        "A configuration starts with `apiVersion: {API_VERSION}` and `kind: {KIND}`, or is the spec alone"
+    );
     Diagnostic::error("basic", problem).help(help)
 }
 

@@ -163,7 +163,11 @@ mod tests {
             [ALERT]    (1) : config : Error(s) found in configuration file : haproxy.cfg\n";
         let found = diagnostics(said, &bundle());
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].message.contains("x.pem': no start line. unable to load SSL private key"), "{}", found[0]);
+        assert!(
+            found[0].message.contains("x.pem': no start line. unable to load SSL private key"),
+            "{}",
+            found[0]
+        );
         assert_eq!(found[0].output.as_ref().map(|o| o.file.to_string()).as_deref(), Some("map a.map"));
     }
 

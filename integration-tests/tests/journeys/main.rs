@@ -1,6 +1,8 @@
 //! The journeys: what happens to a user, from a change in Kubernetes to HAProxy's answers. Run them with `make journeys`.
 #![allow(clippy::indexing_slicing, reason = "a missing field of a JSON value reads as null")]
 
+mod bad_input;
+mod classic;
 mod configuration;
 mod failures;
 mod harness;
@@ -15,6 +17,9 @@ fn journeys() -> Vec<Journey> {
     vec![
         journey("api_server_away_for_30_seconds", failures::api_server_away_for_30_seconds),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
+        journey("no_definition_of_the_configuration", bad_input::no_definition_of_the_configuration),
+        journey("classic", classic::classic),
+        journey("no_permission", bad_input::no_permission),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
         journey("harness", harness::parts_work_without_a_controller),
         journey("first_deployment", |scene| routes::first_deployment(scene, HaproxySeries::V3_4)),
@@ -33,6 +38,10 @@ fn journeys() -> Vec<Journey> {
         journey("config_with_invalid_template", configuration::invalid_template),
         journey("config_that_haproxy_refuses", configuration::refused_by_haproxy),
         journey("malformed_object", configuration::malformed_object),
+        journey("unknown_resource", bad_input::unknown_resource),
+        journey("no_configuration_and_no_secret", bad_input::no_configuration_and_no_secret),
+        journey("no_definition_of_a_watched_resource", bad_input::no_definition_of_a_watched_resource),
+        journey("port_in_use", bad_input::port_in_use),
         journey("haproxy_killed", failures::haproxy_killed),
         journey("agent_killed", failures::agent_killed),
         journey("pod_replaced", failures::pod_replaced),

@@ -1,0 +1,156 @@
+//! What is missing or not allowed in a cluster is told at `/readyz?verbose` and in the log, and waited for.
+
+use integration_tests::{
+    Outcome, Scene, cluster::GUEST, configuration::CREDENTIALS, controller::HEALTH_PORT, ensure, manifest,
+};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+const HOST: &str = "shop.example";
+
+pub async fn unknown_resource(scene: Scene) -> Outcome {
+    let good = scene.configure().await?;
+    let mut mistyped = good.manifest.clone();
+    mistyped["spec"]["watchedResources"]["ingresses"]["resources"] = json!("ingreses");
+    scene.apply(&mistyped).await?;
+    let mut controller = scene.controller()?;
+    let words = ["serves no ingreses in networking.k8s.io/v1", "watchedResources.ingresses.apiVersion"];
+    controller.waits_because(&words).await?;
+    controller.says("serves no ingreses in networking.k8s.io/v1").await?;
+    scene.apply(&good.manifest).await?;
+    controller.ready().await
+}
+
+pub async fn no_definition_of_the_configuration(scene: Scene) -> Outcome {
+    let scene = scene.on_bare_cluster().await?;
+    let mut controller = scene.controller()?;
+    let words = ["Install the CRD with: haptic crd | kubectl apply -f -", "demo"];
+    controller.waits_because(&words).await?;
+    controller.says("haptic crd | kubectl apply -f -").await?;
+    scene.install_definitions().await?;
+    serves(&scene).await?;
+    controller.ready().await
+}
+
+pub async fn no_configuration_and_no_secret(scene: Scene) -> Outcome {
+    let mut controller = scene.controller()?;
+    let namespace = scene.namespace.as_str();
+    controller.waits_because(&["there is no HAProxyTemplateConfig demo", namespace]).await?;
+    controller.says("there is no HAProxyTemplateConfig demo").await?;
+    scene.apply(&scene.configuration()?.manifest).await?;
+    let secret = format!("Secret {namespace}/{CREDENTIALS}");
+    let words = [&secret, "it does not exist", "spec.credentialsSecretRef", "kubectl create secret"];
+    controller.waits_because(&words).await?;
+    controller.says(&format!("{secret}: it does not exist")).await?;
+    let half = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": CREDENTIALS },
+        "stringData": { "dataplane_username": scene.credentials.0 },
+    });
+    scene.apply(&half).await?;
+    controller.waits_because(&[&secret, "key dataplane_password is missing"]).await?;
+    serves(&scene).await?;
+    controller.ready().await
+}
+
+pub async fn no_definition_of_a_watched_resource(scene: Scene) -> Outcome {
+    let good = scene.configure().await?;
+    let mut asking = good.manifest.clone();
+    asking["spec"]["watchedResources"]["widgets"] = json!({
+        "apiVersion": "journey.example/v1", "resources": "widgets", "namespaces": [scene.namespace],
+        "indexBy": ["metadata.namespace", "metadata.name"],
+    });
+    scene.apply(&asking).await?;
+    let mut controller = scene.controller()?;
+    controller
+        .waits_because(&[
+            "widgets: the API server serves no widgets in journey.example/v1",
+            "install the CRD",
+        ])
+        .await?;
+    scene.cluster.install_definitions(&widgets().to_string()).await?;
+    serves(&scene).await?;
+    controller.ready().await
+}
+
+pub async fn no_permission(scene: Scene) -> Outcome {
+    scene.configure().await?;
+    let mut controller = scene.controller_as(GUEST)?;
+    controller.waits_because(&["haproxytemplateconfigs", "forbidden", "Allow get, list and watch"]).await?;
+    controller.says("forbidden").await?;
+
+    let all = json!(["get", "list", "watch", "create", "update", "patch"]);
+    let own = json!([
+        { "apiGroups": ["haproxy-haptic.org"], "resources": ["*"], "verbs": all },
+        { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": all },
+        { "apiGroups": [""], "resources": ["secrets"], "verbs": all },
+    ]);
+    allow(&scene, "own", &own).await?;
+    let words = [
+        "no permission to watch ingresses.networking.k8s.io",
+        &scene.namespace,
+        "a Role with verbs get, list, watch on resources \"ingresses\" in apiGroups \"networking.k8s.io\"",
+    ];
+    controller.waits_because(&words).await?;
+    controller.says("no permission to watch ingresses.networking.k8s.io").await?;
+    controller.says("get, list and watch pods there").await?;
+
+    let rest = json!([{ "apiGroups": ["", "networking.k8s.io", "discovery.k8s.io"], "resources": ["*"], "verbs": all }]);
+    allow(&scene, "rest", &rest).await?;
+    serves(&scene).await?;
+    controller.ready().await
+}
+
+pub async fn port_in_use(scene: Scene) -> Outcome {
+    scene.configure().await?;
+    let address = scene.block.controller(0);
+    let taken = TcpListener::bind((address, HEALTH_PORT)).await?;
+    let (code, said) = scene.controller()?.ended().await?;
+    drop(taken);
+    ensure(code == 1, format!("the controller ended with exit code {code}"))?;
+    for words in [
+        format!("the health server cannot listen on {address}:{HEALTH_PORT}"),
+        "controller.healthzPort".into(),
+    ] {
+        ensure(said.contains(&words), format!("{words:?} is not in: {said}"))?;
+    }
+    Ok(())
+}
+
+/// Everything is applied anew, a pod is started, and a route is answered.
+async fn serves(scene: &Scene) -> Outcome {
+    scene.apply(&manifest::credentials(CREDENTIALS, &scene.credentials.0, &scene.credentials.1)).await?;
+    if scene.cluster.get(&scene.namespace, &scene.configuration()?.manifest).await.is_err() {
+        scene.configure().await?;
+    }
+    let pod = scene.pod().await?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await
+}
+
+/// A Role `name` with `rules` in the journey's namespace, for [`GUEST`].
+async fn allow(scene: &Scene, name: &str, rules: &Value) -> Outcome {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": { "name": name }, "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": name },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": GUEST }],
+    });
+    scene.apply(&role).await?;
+    scene.apply(&binding).await
+}
+
+/// The definition of a resource of somebody else's.
+fn widgets() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "widgets.journey.example" },
+        "spec": {
+            "group": "journey.example", "scope": "Namespaced",
+            "names": { "kind": "Widget", "plural": "widgets", "singular": "widget" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": { "type": "object" } } }],
+        },
+    })
+}
