@@ -22,7 +22,7 @@ pub async fn start(port: u16) -> Outcome<JoinHandle<()>> {
     }))
 }
 
-/// Answers every request on one connection until the client closes it. Requests have no bodies.
+/// Answers every request on one connection until the client closes it or asks for that. Requests have no bodies.
 async fn converse(connection: TcpStream) -> std::io::Result<()> {
     connection.set_nodelay(true)?;
     let body = connection.local_addr()?.ip().to_string();
@@ -32,11 +32,18 @@ async fn converse(connection: TcpStream) -> std::io::Result<()> {
     );
     let mut stream = BufReader::new(connection);
     let mut line = String::new();
+    let mut last = false;
     loop {
         line.clear();
         match stream.read_line(&mut line).await? {
             0 => return Ok(()),
-            _ if line.trim_end().is_empty() => stream.write_all(answer.as_bytes()).await?,
+            _ if line.trim_end().eq_ignore_ascii_case("connection: close") => last = true,
+            _ if line.trim_end().is_empty() => {
+                stream.write_all(answer.as_bytes()).await?;
+                if last {
+                    return stream.shutdown().await;
+                }
+            }
             _ => {}
         }
     }
