@@ -100,7 +100,9 @@ async fn an_ingress_without_host_is_refused(site: &Site, shop: &Backend) -> Outc
     let before = site.newest_event().await?;
     site.write(
         "no-host.yaml",
-        &BLOG.replace("host: shop.localhost\n      ", "").replace("name: blog,", "name: no-host,"),
+        &BLOG
+            .replace("host: shop.localhost\n      ", "")
+            .replace("metadata: {name: blog", "metadata: {name: no-host"),
     )?;
     eventually("the Ingress is refused by name", async || {
         let said = site.events_after(before).await?;
@@ -113,7 +115,9 @@ async fn an_ingress_without_host_is_refused(site: &Site, shop: &Backend) -> Outc
     site.answers_from("/blog", "blog").await?;
     site.write(
         "no-host.yaml",
-        &BLOG.replace("shop.localhost", "late.localhost").replace("name: blog,", "name: no-host,"),
+        &BLOG
+            .replace("shop.localhost", "late.localhost")
+            .replace("metadata: {name: blog", "metadata: {name: no-host"),
     )?;
     site.write("shop-endpoints.yaml", &endpoints("shop", &[shop]))?;
     eventually("the corrected Ingress is served", async || {
