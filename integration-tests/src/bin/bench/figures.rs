@@ -128,7 +128,7 @@ mod tests {
 
     fn figures() -> Figures {
         let mut figures = Figures::default();
-        figures.of_size(100).add("render_ms", 3.14159);
+        figures.of_size(100).add("render_ms", 4.56789);
         figures.of_size(10_000).add("render_ms", 300.4);
         figures.of_size(10_000).within("haproxy_3.4").within("endpoint_change").add("p99_ms", 900.0);
         figures
@@ -140,7 +140,7 @@ mod tests {
         let file = dir.path().join("bench/latest.json");
         figures().write(&file).unwrap();
         let read: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
-        assert_eq!(read["ingresses_100/render_ms"], 3.142);
+        assert_eq!(read["ingresses_100/render_ms"], 4.568);
         assert_eq!(read["ingresses_10000/haproxy_3.4/endpoint_change/p99_ms"], 900.0);
         assert_eq!(read.as_object().unwrap().len(), 3);
     }
@@ -151,7 +151,7 @@ mod tests {
         let line = |start: &str| table.lines().find(|line| line.starts_with(start)).unwrap().to_owned();
         assert!(line("ingresses").contains("100") && line("ingresses").contains("10,000"), "{table}");
         assert!(
-            line("render_ms").contains("3.14") && line("render_ms").ends_with("<= 250  MISSED"),
+            line("render_ms").contains("4.57") && line("render_ms").ends_with("<= 250  MISSED"),
             "{table}"
         );
         let change = line("haproxy_3.4/endpoint_change/p99_ms");
