@@ -85,7 +85,9 @@ pub enum AgentError {
     #[error("the agent's credentials cannot be used: {0}")]
     Credentials(String),
     /// The folder cannot be used.
-    #[error("the agent's folder {path} cannot be used: {problem}; give --dir a folder that can be written to")]
+    #[error(
+        "the agent's folder {path} cannot be used: {problem}; give --dir a folder that can be written to"
+    )]
     Folder {
         /// Which one.
         path: PathBuf,
@@ -99,7 +101,9 @@ pub enum AgentError {
     #[error("HAProxy does not start: {0}")]
     Haproxy(String),
     /// The address cannot be listened on.
-    #[error("the agent cannot listen on {address}: {problem}; give another --listen, or end what uses that port")]
+    #[error(
+        "the agent cannot listen on {address}: {problem}; give another --listen, or end what uses that port"
+    )]
     Listen {
         /// Which one.
         address: SocketAddr,
