@@ -11,13 +11,16 @@ use tempfile::TempDir;
 /// pod with the agent.
 pub const PREAMBLE: &str = "haptic-preamble.cfg";
 
+/// HAProxy's own HTTP client would read all of the system's CAs, half the time of a small check; nobody calls it here.
+const PREAMBLE_TEXT: &str = "global\n    default-path config\n    httpclient.ssl.verify none\n";
+
 /// Writes `bundle` into a new private folder (mode 0700), which is removed when the returned value is dropped.
 ///
 /// # Errors
 /// When a path would leave the folder, or the disk refuses.
 pub fn lay_out(bundle: &Bundle) -> io::Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("haptic-check-").tempdir()?;
-    fs::write(folder.path().join(PREAMBLE), "global\n    default-path config\n")?;
+    fs::write(folder.path().join(PREAMBLE), PREAMBLE_TEXT)?;
     for file in bundle.all() {
         let path = Path::new(&*file.path);
         if !path.components().all(|c| matches!(c, Component::Normal(_))) {

@@ -6,7 +6,10 @@ use crate::{
 };
 use haptic_model::secret::Credentials;
 use haptic_runtime::CellWriter;
-use notify::{RecursiveMode, Watcher};
+use notify::{
+    EventKind, RecursiveMode, Watcher,
+    event::{AccessKind, AccessMode},
+};
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -33,10 +36,19 @@ fn watch_folder(path: &Path, changed: Arc<Notify>) -> Result<notify::Recommended
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let told = move |_: notify::Result<notify::Event>| changed.notify_one();
+    let told = move |event: notify::Result<notify::Event>| {
+        if event.map_or(true, |event| may_have_changed(event.kind)) {
+            changed.notify_one();
+        }
+    };
     let mut watcher = notify::recommended_watcher(told).map_err(|e| e.to_string())?;
     watcher.watch(folder, RecursiveMode::NonRecursive).map_err(|e| e.to_string())?;
     Ok(watcher)
+}
+
+/// Reading the file is an event, too: answering it by reading would never end.
+fn may_have_changed(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
 async fn read(path: &Path) -> ObservedConfig {
@@ -52,5 +64,27 @@ async fn read(path: &Path) -> ObservedConfig {
         Ok(Some(Err(problems))) => ObservedConfig::Unreadable(problems),
         Ok(None) => ObservedConfig::Absent,
         Err(_) => ObservedConfig::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use notify::event::{CreateKind, ModifyKind, RenameMode};
+
+    #[test]
+    fn reading_is_no_change_and_writing_renaming_and_creating_are() {
+        for read in [AccessKind::Open(AccessMode::Any), AccessKind::Read, AccessKind::Close(AccessMode::Read)]
+        {
+            assert!(!may_have_changed(EventKind::Access(read)), "{read:?}");
+        }
+        for write in [
+            EventKind::Access(AccessKind::Close(AccessMode::Write)),
+            EventKind::Modify(ModifyKind::Name(RenameMode::To)),
+            EventKind::Create(CreateKind::File),
+            EventKind::Any,
+        ] {
+            assert!(may_have_changed(write), "{write:?}");
+        }
     }
 }

@@ -132,6 +132,8 @@ impl Hub {
     fn file_event(&mut self, event: notify::Result<notify::Event>) {
         let certain = match &event {
             Ok(event) if event.need_rescan() => return self.soon(),
+            // What is about to be renamed into place; only its last step says anything.
+            Ok(event) if !event.paths.is_empty() && event.paths.iter().all(|p| is_in_passing(p)) => return,
             Ok(event) => match event.kind {
                 EventKind::Access(AccessKind::Close(AccessMode::Write))
                 | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => &event.paths,
@@ -402,6 +404,13 @@ fn read(path: &Path) -> Result<Contents, Broken> {
 
 fn is_namespace(identity: &Identity) -> bool {
     &*identity.kind == "Namespace" && &*identity.api_version == "v1"
+}
+
+/// A hidden name, but not one of Kubernetes' mounts (`..data`), whose change is a change of everything.
+fn is_in_passing(path: &Path) -> bool {
+    path.file_name()
+        .map(|name| name.as_encoded_bytes())
+        .is_some_and(|n| n.starts_with(b".") && !n.starts_with(b".."))
 }
 
 /// Regular files that are no manifests: an editor's backup or temporary file.
