@@ -44,7 +44,7 @@ impl LogLevel {
 }
 
 /// Our own words at `level`; libraries only when something is wrong, unless everything is asked for. A server that is
-/// being stopped complains that it has no workers: that is no news.
+/// being stopped complains that it has no workers: that is no news; what the API server refuses, we say ourselves.
 fn filter(level: &str) -> EnvFilter {
     if let Ok(filter) = EnvFilter::try_from_default_env()
         && std::env::var_os("RUST_LOG").is_some()
@@ -53,7 +53,7 @@ fn filter(level: &str) -> EnvFilter {
     }
     let others = if level == "trace" { "debug" } else { "warn" };
     EnvFilter::new(format!(
-        "{others},actix_server::accept=off,haptic={level},haptic_agent={level},haptic_commentator={level},haptic_config={level},\
+        "{others},actix_server::accept=off,kube_client=error,kube_runtime=error,haptic={level},haptic_agent={level},haptic_commentator={level},haptic_config={level},\
          haptic_debounce={level},haptic_deploy={level},haptic_leader={level},haptic_render={level},\
          haptic_runtime={level},haptic_validate={level},haptic_watch={level}"
     ))

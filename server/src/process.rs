@@ -135,8 +135,10 @@ fn inside(pipeline: &Pipeline) -> Inside {
 fn tell_what_is_waited_for(mut state: CellReader<ConfigState>) {
     tokio::spawn(async move {
         loop {
-            if let ConfigState::Waiting(why) = &*state.changed().await {
-                tracing::warn!("{why}; the controller goes on by itself when that is there");
+            match &*state.changed().await {
+                ConfigState::Waiting(why) if why.starts_with("waiting for") => tracing::info!("{why}"),
+                ConfigState::Waiting(why) => tracing::warn!("{why}; looked for again until it is there"),
+                _ => {}
             }
         }
     });

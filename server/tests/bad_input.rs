@@ -1,4 +1,5 @@
 //! Wrong input, as users give it: the exit code and the words that must be in what is printed.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 
 use serde_json::Value;
 use std::{

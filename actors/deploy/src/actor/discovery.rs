@@ -103,8 +103,13 @@ impl DiscoveryArguments {
     }
 
     fn tell(&self, error: &watcher::Error, target: &Target) {
+        // kube's watcher wraps the API server's words; only these help a person.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
         let message = format!(
-            "pods with labels {} in namespace {} cannot be watched ({error}): may this controller's ServiceAccount \
+            "pods with labels {} in namespace {} cannot be watched ({cause}): may this controller's ServiceAccount \
              get, list and watch pods there? It is tried again; the pods known so far stay.",
             target.labels, target.namespace
         );
