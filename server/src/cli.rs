@@ -10,7 +10,7 @@ use std::{
 
 /// Brings HAProxy pods to the configuration that your own templates make of Kubernetes resources.
 #[derive(Debug, Parser)]
-#[command(name = "haptic", version, propagate_version = false, disable_version_flag = true)]
+#[command(name = "haptic", version)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

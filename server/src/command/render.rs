@@ -2,8 +2,9 @@
 
 use crate::{
     cli::{Failure, RenderArgs},
-    command, manifests, output, process,
+    command, manifests, output, process, wiring,
 };
+use haptic_config::validators::{TIME_LIMIT, refused, scatter_gather};
 use haptic_model::{ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Snapshots};
 use haptic_render::{Limits, Templates, engine};
 use std::{
@@ -17,8 +18,12 @@ use std::{
 /// When the configuration or a template is wrong, or a file cannot be written.
 pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     let config = command::as_if_active(command::read_config(&args.file)?)?;
-    let (snapshots, problems) =
-        process::runtime()?.block_on(manifests::read(&config.spec, &args.resources))?;
+    let runtime = process::runtime()?;
+    let wrong = runtime.block_on(scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT));
+    if refused(&wrong) {
+        return Err(told(&wrong));
+    }
+    let (snapshots, problems) = runtime.block_on(manifests::read(&config.spec, &args.resources))?;
     for problem in problems {
         output::complain(&problem);
     }
