@@ -151,7 +151,8 @@ fn why(error: &watcher::Error) -> String {
 
 fn advise(why: &str, namespace: &str) -> String {
     if why.contains("404") || why.contains("not found") {
-        "the API server does not know this kind (404). Install the CRD with: haptic crd | kubectl apply -f -".to_owned()
+        "the API server does not know this kind (404). Install the CRD with: haptic crd | kubectl apply -f -"
+            .to_owned()
     } else if why.to_lowercase().contains("forbidden") {
         format!("{why}. Allow get, list and watch on haproxytemplateconfigs in namespace {namespace}")
     } else {
