@@ -1,3 +1,5 @@
+//! The settling pass, case by case: what each place makes of a value, and what it refuses.
+
 use super::*;
 use crate::marks;
 use haptic_model::ObjectRef;
