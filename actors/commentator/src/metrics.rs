@@ -205,7 +205,6 @@ mod tests {
         ]);
         has(&text, "haptic_reconciliation_total 1");
         has(&text, "haptic_reconciliation_duration_seconds_sum 0.75");
-        has(&text, r#"haptic_actor_restarts_total{actor="deploy"} 1"#);
         has(&text, "haptic_validation_total 1");
         has(&text, "haptic_deployment_total 2");
         has(&text, "haptic_deployment_duration_seconds_count 2");
@@ -238,6 +237,7 @@ mod tests {
         has(&text, "haptic_validation_errors_total 1");
         has(&text, "haptic_deployment_total 1");
         has(&text, "haptic_deployment_errors_total 1");
+        has(&text, r#"haptic_actor_restarts_total{actor="deploy"} 1"#);
         has(&text, r#"haptic_actor_restarts_total{actor="render"} 1"#);
     }
 
