@@ -5,15 +5,19 @@ use super::{
     backend::Backend,
     server::Place,
     view::{Configuration, RunningView},
+    whole_backend,
 };
-use haptic_haproxy::diff::{Change, compare};
+use haptic_haproxy::{
+    SectionKind,
+    diff::{Change, compare},
+};
 use haptic_model::Capabilities;
 
-/// What each change asks of the running HAProxy. Backends that come and go at run time will need `_capabilities`.
+/// What each change asks of the running HAProxy.
 pub(super) fn effects(
     running: &RunningView,
     desired: &RunningView,
-    _capabilities: Capabilities,
+    capabilities: Capabilities,
 ) -> Vec<Effect> {
     let config = |view: &RunningView| view.bundle().map(|bundle| bundle.config.digest);
     if config(running) == config(desired) {
@@ -29,6 +33,12 @@ pub(super) fn effects(
                 effects.extend(modified.iter().map(|(before, after)| place.changed(before, after)));
                 effects.extend(added.iter().map(|server| place.added(server)));
                 effects.extend(removed.iter().map(|server| place.removed(server)));
+            }
+            Change::SectionAdded { kind: SectionKind::Backend, position, .. } => {
+                effects.extend(whole_backend::added(old, new, position, capabilities));
+            }
+            Change::SectionRemoved { kind: SectionKind::Backend, name } => {
+                effects.extend(whole_backend::removed(old, &name, capabilities));
             }
             other => effects.push(Effect::Reload(Reason::new(ReasonKind::Configuration, other.to_string()))),
         }
