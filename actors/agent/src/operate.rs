@@ -260,7 +260,9 @@ async fn delete_crt_list_line(
 ) -> Result<(), String> {
     let Some(show) = commands.first() else { return Ok(()) };
     let shown = ask(worker, show).await?;
-    for (certificate, number) in readback_files::numbers_of(&shown, line) {
+    let found = readback_files::numbers_of(&shown, line)
+        .ok_or_else(|| format!("crt-list {list}: HAProxy shows several lines that may be {line}"))?;
+    for (certificate, number) in found {
         send_all(worker, &[command::delete_crt_list_line(list, certificate, number)?]).await?;
     }
     Ok(())

@@ -169,19 +169,20 @@ impl Check {
     }
 }
 
-/// The numbers that HAProxy gives a crt-list's `line`, with the line's certificate.
-pub(crate) fn numbers_of<'l>(answer: &str, line: &'l str) -> Vec<(&'l str, u64)> {
+/// The numbers that HAProxy gives a crt-list's `line`, with the line's certificate; none when the line is gone already,
+/// `None` when it cannot be told from another one.
+pub(crate) fn numbers_of<'l>(answer: &str, line: &'l str) -> Option<Vec<(&'l str, u64)>> {
     let certificate = line.split(' ').next().unwrap_or_default();
     let same = |shown: &str, of: fn(&str) -> String| of(shown) == of(line);
-    let exact: Vec<_> = shown_lines(answer).filter(|(shown, _)| same(shown, compact)).collect();
-    let found = if exact.is_empty() {
+    let mut found: Vec<_> = shown_lines(answer).filter(|(shown, _)| same(shown, compact)).collect();
+    if found.is_empty() {
         // HAProxy may write options in another way than the file.
-        let alike: Vec<_> = shown_lines(answer).filter(|(shown, _)| same(shown, without_options)).collect();
-        if alike.len() == 1 { alike } else { Vec::new() }
-    } else {
-        exact
-    };
-    found.into_iter().map(|(_, number)| (certificate, number)).collect()
+        found = shown_lines(answer).filter(|(shown, _)| same(shown, without_options)).collect();
+        if found.len() > 1 {
+            return None;
+        }
+    }
+    Some(found.into_iter().map(|(_, number)| (certificate, number)).collect())
 }
 
 /// `0x7fc2e78218a0 key value with blanks`.
@@ -206,9 +207,10 @@ fn shown_lines(answer: &str) -> impl Iterator<Item = (String, u64)> {
     })
 }
 
-/// Without blanks before a closing bracket.
+/// Options as they are written: HAProxy shows a blank before the closing bracket, and before each protocol of `alpn` its
+/// length as one byte.
 fn compact(line: &str) -> String {
-    line.replace(" ]", "]")
+    line.replace(" ]", "]").replace(char::is_control, ",").replace(" ,", " ")
 }
 
 fn without_options(line: &str) -> String {
@@ -229,14 +231,17 @@ fn first_wrong(wanted: &BTreeMap<String, bool>, is_there: impl Fn(&str) -> bool)
 mod tests {
     use super::*;
 
-    const LIST: &str = "# ssl/full.txt\nssl/a.pem:2 a.example www.a.example\nssl/b.pem:4 b.example\nssl/b.pem:5 [alpn http/1.1 ] bb.example !x.bb.example\nssl/c.pem:6\n";
+    const LIST: &str = "# ssl/full.txt\nssl/a.pem:2 a.example www.a.example\nssl/b.pem:4 b.example\nssl/b.pem:5 [alpn \u{2}h2\u{8}http/1.1 ] bb.example !x.bb.example\nssl/c.pem:6\nssl/b.pem:7 [alpn \u{2}h2 ] bb.example !x.bb.example\n";
 
     #[test]
     fn a_line_is_found_among_several_of_its_certificate() {
-        assert_eq!(numbers_of(LIST, "ssl/b.pem b.example"), [("ssl/b.pem", 4)]);
-        assert_eq!(numbers_of(LIST, "ssl/b.pem [alpn http/1.1] bb.example !x.bb.example"), [("ssl/b.pem", 5)]);
-        assert_eq!(numbers_of(LIST, "ssl/c.pem"), [("ssl/c.pem", 6)]);
-        assert!(numbers_of(LIST, "ssl/b.pem x.example").is_empty());
+        let numbers = |line: &str| numbers_of(LIST, line).map(|all| all.iter().map(|(_, n)| *n).collect::<Vec<_>>());
+        assert_eq!(numbers("ssl/b.pem b.example"), Some(vec![4]));
+        assert_eq!(numbers("ssl/b.pem [alpn h2,http/1.1] bb.example !x.bb.example"), Some(vec![5]));
+        assert_eq!(numbers("ssl/b.pem [alpn h2] bb.example !x.bb.example"), Some(vec![7]));
+        assert_eq!(numbers("ssl/b.pem [verify none] bb.example !x.bb.example"), None);
+        assert_eq!(numbers("ssl/c.pem"), Some(vec![6]));
+        assert_eq!(numbers("ssl/b.pem x.example"), Some(vec![]));
     }
 
     #[test]
