@@ -231,7 +231,9 @@ fn text(value: &str) -> Result<String, String> {
         return Err("an empty word cannot be given at run time".to_owned());
     }
     if value.len() > 8000 || value.chars().any(|c| c.is_control() && c != '\t') || value.starts_with("<<") {
-        return Err("it cannot be given at run time: too long, a control character, or << at its start".to_owned());
+        return Err(
+            "it cannot be given at run time: too long, a control character, or << at its start".to_owned()
+        );
     }
     let mut word = String::with_capacity(value.len());
     for c in value.chars() {
@@ -401,7 +403,10 @@ mod tests {
         };
         assert!(commands(&address("10.0.0.1", 0), &Contents::new()).is_err());
         assert!(commands(&address("name.example", 80), &Contents::new()).is_err());
-        assert_eq!(commands(&address("fd00::1", 80), &Contents::new()).unwrap(), ["set server b/s addr fd00::1 port 80"]);
+        assert_eq!(
+            commands(&address("fd00::1", 80), &Contents::new()).unwrap(),
+            ["set server b/s addr fd00::1 port 80"]
+        );
         let weight =
             Operation::SetServerWeight { backend: "b".to_owned(), server: "s".to_owned(), weight: 257 };
         assert!(commands(&weight, &Contents::new()).is_err());

@@ -18,11 +18,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 
 impl Inner {
     /// Sends the operations and reads back; gives the worker's pid.
-    pub(crate) async fn operate(
-        &self,
-        operations: &[Operation],
-        contents: &Contents,
-    ) -> Result<u32, String> {
+    pub(crate) async fn operate(&self, operations: &[Operation], contents: &Contents) -> Result<u32, String> {
         // All are checked before the first is sent.
         let prepared: Vec<(&Operation, Vec<String>)> = operations
             .iter()

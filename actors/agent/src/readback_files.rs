@@ -152,7 +152,8 @@ impl Check {
             Self::Lines { list, wanted } => {
                 let shown: BTreeSet<String> =
                     shown_lines(answer).map(|(line, _)| without_options(&line)).collect();
-                first_wrong(wanted, |line| shown.contains(line)).map(|line| format!("crt-list {list}: {line}"))
+                first_wrong(wanted, |line| shown.contains(line))
+                    .map(|line| format!("crt-list {list}: {line}"))
             }
             Self::Certificates { wanted } => {
                 let shown: BTreeSet<&str> = answer.lines().map(str::trim).collect();
@@ -235,7 +236,8 @@ mod tests {
 
     #[test]
     fn a_line_is_found_among_several_of_its_certificate() {
-        let numbers = |line: &str| numbers_of(LIST, line).map(|all| all.iter().map(|(_, n)| *n).collect::<Vec<_>>());
+        let numbers =
+            |line: &str| numbers_of(LIST, line).map(|all| all.iter().map(|(_, n)| *n).collect::<Vec<_>>());
         assert_eq!(numbers("ssl/b.pem b.example"), Some(vec![4]));
         assert_eq!(numbers("ssl/b.pem [alpn h2,http/1.1] bb.example !x.bb.example"), Some(vec![5]));
         assert_eq!(numbers("ssl/b.pem [alpn h2] bb.example !x.bb.example"), Some(vec![7]));
@@ -266,9 +268,9 @@ mod tests {
     #[test]
     fn a_replaced_map_must_have_its_entries_in_order() {
         let contents = Contents::from([("m".to_owned(), "# c\na 1\nb 2\n".to_owned())]);
-        let expectation =
-            FileExpectation::of(&[Operation::ReplaceMap { map: "m".to_owned() }], &contents);
-        let differs = |shown: &str| expectation.questions().any(|(_, check)| check.difference(shown).is_some());
+        let expectation = FileExpectation::of(&[Operation::ReplaceMap { map: "m".to_owned() }], &contents);
+        let differs =
+            |shown: &str| expectation.questions().any(|(_, check)| check.difference(shown).is_some());
         assert!(!differs("0x1 a 1\n0x2 b 2\n"));
         assert!(differs("0x1 b 2\n0x2 a 1\n"));
     }

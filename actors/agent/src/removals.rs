@@ -88,8 +88,7 @@ impl Removals {
     }
 
     fn tell_of_old_ones(&self) {
-        for (removal, waiting) in
-            self.lock().iter_mut().filter(|(_, w)| !w.told && w.since.elapsed() > LONG)
+        for (removal, waiting) in self.lock().iter_mut().filter(|(_, w)| !w.told && w.since.elapsed() > LONG)
         {
             waiting.told = true;
             tracing::warn!(

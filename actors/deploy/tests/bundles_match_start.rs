@@ -13,9 +13,7 @@ mod running;
 mod tls;
 
 use haptic_deploy::{RunningView, Verdict, plan};
-use haptic_model::{
-    Bundle, BundleFile, Capabilities, FileKey, FileKind, HaproxyVersion, Operation, Text,
-};
+use haptic_model::{Bundle, BundleFile, Capabilities, FileKey, FileKind, HaproxyVersion, Operation, Text};
 use proptest::{
     prelude::*,
     strategy::ValueTree,
@@ -66,7 +64,13 @@ fn host() -> impl Strategy<Value = Host> {
     let servers = proptest::option::weighted(0.8, proptest::collection::btree_set(0..3_usize, 0..3));
     let certificate = proptest::option::weighted(0.7, (0..2_usize, 1..3_u8));
     (servers, prop::bool::weighted(0.8), certificate, any::<bool>(), prop::bool::weighted(0.2)).prop_map(
-        |(servers, routed, certificate, regex, blocked)| Host { servers, routed, certificate, regex, blocked },
+        |(servers, routed, certificate, regex, blocked)| Host {
+            servers,
+            routed,
+            certificate,
+            regex,
+            blocked,
+        },
     )
 }
 
@@ -140,7 +144,8 @@ fn serve(number: usize) -> SocketAddr {
 }
 
 fn bundle(hosts: &[Host]) -> Bundle {
-    let (mut hosts_map, mut regex, mut blocked, mut list, mut backends) = <(String, String, String, String, String)>::default();
+    let (mut hosts_map, mut regex, mut blocked, mut list, mut backends) =
+        <(String, String, String, String, String)>::default();
     let mut files = Vec::new();
     regex.push_str("# tried in this order\n");
     for (at, host) in hosts.iter().enumerate() {
@@ -176,7 +181,10 @@ fn bundle(hosts: &[Host]) -> Bundle {
     let file = |(kind, path, text): (FileKind, String, String)| {
         BundleFile::new(FileKey::new(kind, path.rsplit('/').next().unwrap()), &path, Text::plain(&text))
     };
-    Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&config)), files.into_iter().map(file))
+    Bundle::new(
+        BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&config)),
+        files.into_iter().map(file),
+    )
 }
 
 const HEAD: &str = "global

@@ -59,7 +59,10 @@ fn check(variable: &str, version: HaproxyVersion) {
         let plan = plan(&RunningView::of(bundle(&old)), &bundle(&new), Capabilities::of(version));
         match &plan.verdict {
             Verdict::Nothing => {
-                assert_eq!(servers(&Haproxy::start(&binary, &bundle(&old))), servers(&Haproxy::start(&binary, &bundle(&new))));
+                assert_eq!(
+                    servers(&Haproxy::start(&binary, &bundle(&old))),
+                    servers(&Haproxy::start(&binary, &bundle(&new)))
+                );
             }
             Verdict::Runtime { operations } => {
                 at_run_time += 1;

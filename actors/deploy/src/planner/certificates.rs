@@ -94,7 +94,9 @@ impl Certificates<'_> {
             return Ok(Vec::new());
         }
         if self.usages.renames_certificates {
-            return Err("with crt-base or a crt-store its names are known only when HAProxy starts".to_owned());
+            return Err(
+                "with crt-base or a crt-store its names are known only when HAProxy starts".to_owned()
+            );
         }
         if !list.strict_sni && list.old.first().map(Entry::line) != list.new.first().map(Entry::line) {
             return Err("its first line is the default certificate, chosen when HAProxy starts".to_owned());
@@ -112,10 +114,9 @@ impl Certificates<'_> {
             }
             operations.push(Operation::AddCrtListLine { list: list.path.to_owned(), line: entry.line() });
         }
-        let gone = removed.iter().map(|entry| Operation::DeleteCrtListLine {
-            list: list.path.to_owned(),
-            line: entry.line(),
-        });
+        let gone = removed
+            .iter()
+            .map(|entry| Operation::DeleteCrtListLine { list: list.path.to_owned(), line: entry.line() });
         operations.extend(gone);
         Ok(operations)
     }
@@ -199,14 +200,18 @@ impl Certificates<'_> {
             return Err("has its key in another file, which is read only when HAProxy starts".to_owned());
         }
         let beside = |bundle: &Bundle| {
-            COMPANIONS.iter().find(|kind| bundle.files.contains_key(format!("{path}.{kind}").as_str())).copied()
+            COMPANIONS
+                .iter()
+                .find(|kind| bundle.files.contains_key(format!("{path}.{kind}").as_str()))
+                .copied()
         };
         if let Some(kind) = beside(self.old).or_else(|| beside(self.new)) {
-            return Err(format!("changed, and has a file {path}.{kind}, which is read only when HAProxy starts"));
+            return Err(format!(
+                "changed, and has a file {path}.{kind}, which is read only when HAProxy starts"
+            ));
         }
         let version = self.capabilities.version;
-        let largest =
-            if version >= HaproxyVersion::new(3, 4) { LARGEST_SINCE_3_4 } else { LARGEST };
+        let largest = if version >= HaproxyVersion::new(3, 4) { LARGEST_SINCE_3_4 } else { LARGEST };
         if text.len() > largest {
             return Err(format!(
                 "has {} bytes, and the socket of HAProxy {version} takes {largest}",

@@ -64,7 +64,8 @@ impl<'a> Entry<'a> {
 
     /// Whether both name the same host.
     pub fn shares_host(&self, other: &Self) -> bool {
-        let lower = |entry: &Self| entry.hosts.iter().map(|host| host.to_lowercase()).collect::<BTreeSet<_>>();
+        let lower =
+            |entry: &Self| entry.hosts.iter().map(|host| host.to_lowercase()).collect::<BTreeSet<_>>();
         !lower(self).is_disjoint(&lower(other))
     }
 }

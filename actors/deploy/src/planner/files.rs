@@ -56,7 +56,8 @@ pub(super) fn effects(
     (old, new): (&Bundle, &Bundle),
     capabilities: Capabilities,
 ) -> Vec<Effect> {
-    let is_config = |file: &Option<Arc<BundleFile>>| file.as_ref().is_some_and(|file| file.key == FileKey::config());
+    let is_config =
+        |file: &Option<Arc<BundleFile>>| file.as_ref().is_some_and(|file| file.key == FileKey::config());
     let mut files = changes.files.iter().filter(|(old, new)| !is_config(old) && !is_config(new)).peekable();
     if files.peek().is_none() {
         return Vec::new();
@@ -65,7 +66,8 @@ pub(super) fn effects(
     let tls = Certificates { old, new, usages, capabilities }.findings();
     let mut effects: Vec<Effect> = tls.reasons.into_iter().map(reload).collect();
     let mut entries = Vec::new();
-    for (before, after) in files.filter_map(|(before, after)| path_of(before, after).map(|path| (path, (before, after))))
+    for (before, after) in files
+        .filter_map(|(before, after)| path_of(before, after).map(|path| (path, (before, after))))
         .filter(|(path, _)| !tls.known.contains(&***path))
         .map(|(_, pair)| pair)
     {
@@ -79,7 +81,10 @@ pub(super) fn effects(
     effects
 }
 
-fn path_of<'a>(before: &'a Option<Arc<BundleFile>>, after: &'a Option<Arc<BundleFile>>) -> Option<&'a Arc<str>> {
+fn path_of<'a>(
+    before: &'a Option<Arc<BundleFile>>,
+    after: &'a Option<Arc<BundleFile>>,
+) -> Option<&'a Arc<str>> {
     before.as_ref().or(after.as_ref()).map(|file| &file.path)
 }
 
@@ -113,7 +118,11 @@ fn effect(
     let configuration = running.configuration();
     let usages = configuration.usages.of(path);
     if usages.is_empty() {
-        return if may_be_read(running, bundle, file) { Err(format!("{key} {what}")) } else { Ok((0, Vec::new())) };
+        return if may_be_read(running, bundle, file) {
+            Err(format!("{key} {what}"))
+        } else {
+            Ok((0, Vec::new()))
+        };
     }
     let is_lookup = |how: &How| matches!(how, How::Map(_) | How::Acl | How::Rewritten);
     match (old, new) {
@@ -130,7 +139,10 @@ fn effect(
 fn may_be_read(running: &RunningView, bundle: &Bundle, file: &BundleFile) -> bool {
     let configuration = running.configuration();
     let (usages, path) = (&configuration.usages, &*file.path);
-    if usages.names_folder_of(path) || usages.has_unknown || file.key.kind == FileKind::General && usages.runs_lua {
+    if usages.names_folder_of(path)
+        || usages.has_unknown
+        || file.key.kind == FileKind::General && usages.runs_lua
+    {
         return true;
     }
     // HAProxy reads `a.pem.ocsp` when it reads `a.pem`.

@@ -108,7 +108,8 @@ fn canonical(kind: Match, key: &str) -> Option<Cow<'_, str>> {
 
 /// `10.1.2.3/8` as `10.0.0.0/8`.
 fn network(key: &str) -> Option<String> {
-    let (address, length) = key.split_once('/').map_or((key, None), |(address, length)| (address, Some(length)));
+    let (address, length) =
+        key.split_once('/').map_or((key, None), |(address, length)| (address, Some(length)));
     let length: Option<u32> = length.map(str::parse).transpose().ok()?;
     match address.parse().ok()? {
         IpAddr::V4(address) => {
@@ -186,8 +187,14 @@ mod tests {
     fn maps_whose_first_match_wins_are_replaced() {
         assert_eq!(show(How::Map(Match::First), "a 1", "a 1; b 2"), "replace map m");
         assert_eq!(show(How::Map(Match::First), "a 1; b 2", "b 2; a 1"), "replace map m");
-        assert_eq!(show(How::Map(Match::Network), "10.0.0.0/8 1", "10.0.0.0/8 1; 10.1.0.0/16 2"), "add map m 10.1.0.0/16 2");
-        assert_eq!(show(How::Map(Match::Network), "10.0.0.0/8 1", "10.0.0.0/8 1; 10.1.0.0/8 2"), "replace map m");
+        assert_eq!(
+            show(How::Map(Match::Network), "10.0.0.0/8 1", "10.0.0.0/8 1; 10.1.0.0/16 2"),
+            "add map m 10.1.0.0/16 2"
+        );
+        assert_eq!(
+            show(How::Map(Match::Network), "10.0.0.0/8 1", "10.0.0.0/8 1; 10.1.0.0/8 2"),
+            "replace map m"
+        );
         assert_eq!(show(How::Map(Match::Number), "1 1", "1 1; 2 2"), "add map m 2 2");
         assert_eq!(show(How::Map(Match::Number), "1 1", "1 1; 2:5 2"), "replace map m");
     }

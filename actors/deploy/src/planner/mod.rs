@@ -17,6 +17,8 @@ mod order;
 mod server;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_routes;
 mod usages;
 mod view;
 mod whole_backend;

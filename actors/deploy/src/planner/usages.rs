@@ -201,7 +201,10 @@ mod tests {
             ("http-request set-var(txn.b) path,map_beg(\"f\")", vec![How::Map(Match::Prefix)]),
             ("http-request set-var(txn.b) path,map_str_int(f,1)", vec![How::Map(Match::Exact)]),
             ("http-request set-var(txn.b) src,map_ip(file@f)", vec![How::Map(Match::Network)]),
-            ("http-request set-var(txn.b) path,map_reg(f) if { src -f f }", vec![How::Acl, How::Map(Match::First)]),
+            (
+                "http-request set-var(txn.b) path,map_reg(f) if { src -f f }",
+                vec![How::Acl, How::Map(Match::First)],
+            ),
             ("http-request set-var(txn.b) path,map_dom(f)", vec![How::Map(Match::First)]),
             ("http-request set-map(f) %[src] 1", vec![How::Rewritten]),
             ("acl x hdr(host) -i -M -f f", vec![How::Acl]),

@@ -2,12 +2,7 @@
 //!
 //! Such a backend takes everything from a named defaults section. So the section may hold servers and nothing else.
 
-use super::{
-    Effect, Reason, ReasonKind,
-    backend::Backend,
-    server::Place,
-    view::Configuration,
-};
+use super::{Effect, Reason, ReasonKind, backend::Backend, server::Place, view::Configuration};
 use haptic_haproxy::{Section, SectionKind, views::servers};
 use haptic_model::{Capabilities, Operation};
 
@@ -30,7 +25,9 @@ pub(super) fn added(
                 Operation::AddBackend { backend: backend.clone(), defaults },
                 Operation::PublishBackend { backend: backend.clone() },
             ])];
-            effects.extend(servers(document, &new.inheritance, position).iter().map(|server| place.added(server)));
+            effects.extend(
+                servers(document, &new.inheritance, position).iter().map(|server| place.added(server)),
+            );
             effects
         }
     }
@@ -45,7 +42,9 @@ pub(super) fn removed(old: &Configuration, name: &str, capabilities: Capabilitie
     let facts = Backend::read(document, &old.inheritance, position);
     let defaults = match defaults_of(section, &facts, "remove", capabilities) {
         Ok(_) if old.references.names_backend(name) => {
-            return vec![reload(format!("backend {name} is gone, and the running configuration names it elsewhere"))];
+            return vec![reload(format!(
+                "backend {name} is gone, and the running configuration names it elsewhere"
+            ))];
         }
         Ok(defaults) => defaults.to_owned(),
         Err(why) => return vec![reload(why)],
@@ -56,7 +55,9 @@ pub(super) fn removed(old: &Configuration, name: &str, capabilities: Capabilitie
         Operation::UnpublishBackend { backend: backend.clone() },
         Operation::DeleteBackend { backend, defaults },
     ])];
-    effects.extend(servers(document, &old.inheritance, position).iter().map(|server| place.removed(&server.name)));
+    effects.extend(
+        servers(document, &old.inheritance, position).iter().map(|server| place.removed(&server.name)),
+    );
     effects
 }
 
@@ -89,7 +90,9 @@ fn defaults_of<'s>(
         ));
     };
     if !facts.has_dynamic_mode() {
-        return Err(format!("{title}: defaults {defaults} must say mode http or mode tcp for a backend at run time"));
+        return Err(format!(
+            "{title}: defaults {defaults} must say mode http or mode tcp for a backend at run time"
+        ));
     }
     Ok(defaults)
 }

@@ -29,8 +29,11 @@ impl Haproxy {
         for written in bundle.all() {
             let path = folder.path().join(&*written.path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, written.text.to_string().replace("FOLDER", &folder.path().to_string_lossy()))
-                .unwrap();
+            std::fs::write(
+                path,
+                written.text.to_string().replace("FOLDER", &folder.path().to_string_lossy()),
+            )
+            .unwrap();
         }
         let process = Command::new(binary)
             .args(["-db", "-f"])
@@ -125,7 +128,10 @@ impl Haproxy {
         let accept = |command: String, last: &str| {
             let answer = self.command(&command);
             let told = answer.lines().last().unwrap_or_default();
-            assert!(if last.is_empty() { answer.is_empty() } else { told.contains(last) }, "{command}: {answer}");
+            assert!(
+                if last.is_empty() { answer.is_empty() } else { told.contains(last) },
+                "{command}: {answer}"
+            );
         };
         let escaped = |text: &str| text.replace('\\', "\\\\").replace(' ', "\\ ").replace(';', "\\;");
         let content = |path: &str| target.files[path].text.to_string();
@@ -162,8 +168,12 @@ impl Haproxy {
                 }
                 accept(format!("commit map @{version} {map}"), "");
             }
-            Operation::AddAclEntry { acl, pattern } => accept(format!("add acl {acl} {}", escaped(pattern)), ""),
-            Operation::DelAclEntry { acl, pattern } => accept(format!("del acl {acl} {}", escaped(pattern)), ""),
+            Operation::AddAclEntry { acl, pattern } => {
+                accept(format!("add acl {acl} {}", escaped(pattern)), "")
+            }
+            Operation::DelAclEntry { acl, pattern } => {
+                accept(format!("del acl {acl} {}", escaped(pattern)), "")
+            }
             Operation::AddCertificate { certificate } => {
                 accept(format!("new ssl cert {certificate}"), "New empty certificate store");
                 set(certificate);
