@@ -126,7 +126,12 @@ async fn converse(stream: &mut UnixStream, command: &str) -> std::io::Result<Str
         refuse_flood(&answer)?;
     }
     answer.truncate(answer.len() - PROMPT.len());
-    Ok(text(answer))
+    let mut text = text(answer);
+    if command.contains('\n') {
+        // HAProxy 3.0 asks for each line of a payload.
+        text = text.trim_start_matches("+ ").to_owned();
+    }
+    Ok(text)
 }
 
 /// Asks one thing on a connection of its own.
