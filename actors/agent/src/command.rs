@@ -411,4 +411,62 @@ mod tests {
             Operation::SetServerWeight { backend: "b".to_owned(), server: "s".to_owned(), weight: 257 };
         assert!(commands(&weight, &Contents::new()).is_err());
     }
+
+    #[test]
+    fn names_keys_and_contents_cannot_begin_another_command() {
+        let entry = |map: &str, key: &str, value: &str| Operation::AddMapEntry {
+            map: map.to_owned(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+        };
+        let good = commands(&entry("maps/a b.map", "k", "v"), &Contents::new());
+        assert!(good.is_err(), "a file's name is one word");
+        let good = commands(&entry("maps/a.map", "k;x", "a b\\"), &Contents::new()).unwrap();
+        assert_eq!(good, [r"set map maps/a.map k\;x a\ b\\", r"add map maps/a.map k\;x a\ b\\"]);
+        for (map, key, value) in [
+            ("#1", "k", "v"),
+            ("@1", "k", "v"),
+            ("m;x", "k", "v"),
+            ("m", "#0x1", "v"),
+            ("m", "k\n", "v"),
+            ("m", "k", "v\nshutdown"),
+            ("m", "", "v"),
+            ("m", "k", ""),
+            ("m", "<<", "v"),
+        ] {
+            assert!(
+                commands(&entry(map, key, value), &Contents::new()).is_err(),
+                "{map:?} {key:?} {value:?}"
+            );
+        }
+        let line = |line: &str| Operation::AddCrtListLine { list: "l".to_owned(), line: line.to_owned() };
+        assert_eq!(
+            commands(&line("c [alpn h2] x"), &Contents::new()).unwrap(),
+            ["add ssl crt-list l <<\nc [alpn h2] x\n"]
+        );
+        for bad in ["c\n\nshow info", "", "#c", "a:1"] {
+            assert!(commands(&line(bad), &Contents::new()).is_err(), "{bad:?}");
+        }
+        let backend = Operation::AddBackend { backend: "b".to_owned(), defaults: "a b".to_owned() };
+        assert!(commands(&backend, &Contents::new()).is_err());
+    }
+
+    #[test]
+    fn an_empty_line_in_a_certificate_does_not_end_its_payload() {
+        let contents = Contents::from([("c.pem".to_owned(), "a\n\n  \r\nb\r\n".to_owned())]);
+        let set = Operation::SetCertificate { certificate: "c.pem".to_owned() };
+        let lines = commands(&set, &contents).unwrap();
+        assert_eq!(lines, ["set ssl cert c.pem <<\na\nb\n", "commit ssl cert c.pem"]);
+        assert!(commands(&set, &Contents::new()).is_err());
+    }
+
+    #[test]
+    fn a_map_is_replaced_in_pieces_that_fit_the_socket() {
+        let content: String = (0..2000).map(|n| format!("key{n} value\n")).collect();
+        let chunks = map_chunks("m", "7", &content).unwrap();
+        assert!(chunks.len() > 1 && chunks.iter().all(|chunk| chunk.len() < 9000));
+        assert_eq!(chunks.iter().map(|chunk| chunk.lines().count() - 1).sum::<usize>(), 2000);
+        assert!(map_chunks("m", "7;x", &content).is_err());
+        assert!(map_chunks("m", "7", "# nothing\n").unwrap().is_empty());
+    }
 }

@@ -10,8 +10,9 @@ use super::{
 use haptic_haproxy::{
     SectionKind,
     diff::{Change, compare},
+    views::maxconn,
 };
-use haptic_model::Capabilities;
+use haptic_model::{Capabilities, Operation};
 
 /// What each change asks of the running HAProxy.
 pub(super) fn effects(
@@ -40,10 +41,25 @@ pub(super) fn effects(
             Change::SectionRemoved { kind: SectionKind::Backend, name } => {
                 effects.extend(whole_backend::removed(old, &name, capabilities));
             }
+            Change::Section { kind: SectionKind::Frontend, name, what }
+                if what == format!("frontend {name}: maxconn changed") =>
+            {
+                effects.push(frontend_maxconn(new, name, what));
+            }
             other => effects.push(Effect::Reload(Reason::new(ReasonKind::Configuration, other.to_string()))),
         }
     }
     effects
+}
+
+/// Only the limit of a frontend changed, which the socket can set.
+fn frontend_maxconn(new: &Configuration, frontend: String, what: String) -> Effect {
+    let section = new.document().section(&SectionKind::Frontend, &frontend);
+    let maxconn = section.and_then(maxconn).and_then(|maxconn| u32::try_from(maxconn).ok());
+    match maxconn.filter(|maxconn| *maxconn > 0) {
+        Some(maxconn) => Effect::Operations(vec![Operation::SetFrontendMaxconn { frontend, maxconn }]),
+        None => Effect::Reload(Reason::new(ReasonKind::Configuration, what)),
+    }
 }
 
 fn backend_named(configuration: &Configuration, name: &str) -> Backend {

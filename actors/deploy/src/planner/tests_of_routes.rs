@@ -243,3 +243,20 @@ fn maps_and_lists_of_patterns_follow_their_use() {
         assert_eq!(on_3_4(&given("", &[(path, old)]), &given("", &[(path, new)])), expected);
     }
 }
+
+#[test]
+fn a_frontends_limit_changes_at_run_time() {
+    let with = |text: &str| {
+        let text = format!("defaults web\n mode http\nfrontend f from web\n bind :80\n{text}");
+        Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&text)), [])
+    };
+    let plan = |old: &str, new: &str| {
+        let capabilities = Capabilities::of(HaproxyVersion::new(3, 0));
+        plan(&RunningView::of(with(old)), &with(new), capabilities).verdict
+    };
+    let set = Operation::SetFrontendMaxconn { frontend: "f".to_owned(), maxconn: 20 };
+    assert_eq!(plan(" maxconn 10\n", " maxconn 20\n"), Verdict::Runtime { operations: vec![set] });
+    let more = plan(" maxconn 10\n", " maxconn 20\n option httplog\n");
+    assert_eq!(more.reload_reason().unwrap(), "frontend f: maxconn changed, option httplog added");
+    assert!(plan(" maxconn 10\n", "").reload_reason().is_some());
+}

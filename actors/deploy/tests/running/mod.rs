@@ -51,10 +51,10 @@ impl Haproxy {
 
     /// HAProxy tells nobody when it listens: connecting is the only way to know.
     fn await_socket(&self) {
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + Duration::from_secs(20);
         while UnixStream::connect(self.socket()).is_err() {
             assert!(Instant::now() < deadline, "HAProxy did not open its socket within 20 s: {}", self.log());
-            std::thread::sleep(Duration::from_millis(2));
+            std::thread::yield_now();
         }
     }
 
