@@ -7,7 +7,6 @@ use integration_tests::{
     manifest,
 };
 use serde_json::Value;
-use std::time::Instant;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -25,10 +24,8 @@ pub async fn everyday_changes(scene: Scene) -> Outcome {
     traffic.answers(20).await?;
     let before = worker(&scene, &pod).await?;
 
-    let begun = Instant::now();
     scene.publish("blog", "blog.example", &b).await?;
     pod.serves("blog.example", "b").await?;
-    println!("a new host answered {} ms after its first object was sent", begun.elapsed().as_millis());
 
     scene.delete(&manifest::ingress("blog", "blog.example", "blog")).await?;
     pod.answers("blog.example", 404).await?;
