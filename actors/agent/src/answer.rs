@@ -55,16 +55,40 @@ pub(crate) fn info<'a>(answer: &'a str, field: &str) -> Option<&'a str> {
 /// Whether a command that changes something was accepted. HAProxy has no common sign of it (an unknown command is answered
 /// at the level "info"), so the words of success are listed.
 pub(crate) fn accepted(answer: &str) -> bool {
-    const SUCCESS: [&str; 6] = [
+    const SUCCESS: [&str; 9] = [
         "New server registered",
         "Server deleted",
         "IP changed from",
         "port changed from",
         "no need to change",
         "nothing changed",
+        "New backend registered",
+        "Backend published",
+        "Backend unpublished",
     ];
     let answer = answer.trim();
-    answer.is_empty() || SUCCESS.iter().any(|words| answer.starts_with(words))
+    answer.is_empty() || SUCCESS.iter().any(|words| answer.starts_with(words)) || tls_success(answer)
+}
+
+/// Certificates and crt-lists: what they say last.
+fn tls_success(answer: &str) -> bool {
+    let last = answer.lines().last().unwrap_or_default().trim();
+    last == "Success!"
+        || answer.starts_with("New empty certificate store")
+        || last.starts_with("Transaction created for certificate")
+        || last.starts_with("Certificate '") && last.ends_with("deleted!")
+        || last.starts_with("Entry '") && last.contains("deleted in crtlist")
+}
+
+/// Whether `del backend` did so. News of its servers come before the answer.
+pub(crate) fn backend_is_gone(answer: &str) -> bool {
+    let last = answer.trim().lines().last().unwrap_or_default();
+    last.starts_with("Backend deleted") || last.starts_with("No such backend")
+}
+
+/// The version that `prepare map` made.
+pub(crate) fn prepared(answer: &str) -> Option<&str> {
+    answer.trim().strip_prefix("New version created: ")
 }
 
 /// The result of `reload` on the master socket: `Success=1`, a line `--`, then the log.

@@ -3,11 +3,9 @@
 use crate::{
     agent::Inner,
     answer,
-    bundles::Stored,
-    command::{self, commands},
+    bundles::{Bundles, Stored},
+    command::{self, Contents},
     connection::{SocketError, Worker},
-    readback::{self, Expectation},
-    removals::still_in_use,
     request,
 };
 use haptic_model::{
@@ -19,8 +17,6 @@ use tokio::time::Instant;
 
 /// How long a new worker may take to be the one that accepts connections.
 const TAKEOVER: Duration = Duration::from_secs(10);
-/// How long HAProxy may take to do what it said it did.
-const SETTLED: Duration = Duration::from_secs(1);
 
 impl Inner {
     /// Carries out `apply`.
@@ -67,13 +63,35 @@ impl Inner {
         }
         match &apply.method {
             Method::Runtime { operations } => {
-                let worker_pid = self.operate(operations).await.map_err(reload_may_help)?;
+                let contents = self.contents(before.clone(), &apply, operations).await?;
+                let worker_pid = self.operate(operations, &contents).await.map_err(reload_may_help)?;
                 let stored = self.write(before, apply.clone()).await?;
                 self.count(stored).await?;
                 Ok(Outcome::Applied { reloaded: false, worker_pid, log: String::new() })
             }
             Method::Reload { .. } => self.reload(before, apply.clone()).await,
         }
+    }
+
+    /// The contents of the target's files that `operations` bring.
+    async fn contents(
+        &self,
+        before: Option<Arc<Stored>>,
+        apply: &Arc<Apply>,
+        operations: &[Operation],
+    ) -> Result<Contents, Outcome> {
+        let paths: Vec<String> =
+            operations.iter().filter_map(command::content_of).map(str::to_owned).collect();
+        if paths.is_empty() {
+            return Ok(Contents::new());
+        }
+        let apply = apply.clone();
+        let read = move |bundles: &Bundles| {
+            let content = |path: String| bundles.content(before.as_deref(), &apply, &path).map(|c| (path, c));
+            paths.into_iter().map(content).collect::<std::io::Result<_>>()
+        };
+        let read = self.on_disk(read).await?;
+        read.map_err(|e| reload_may_help(format!("a file cannot be read: {e}")))
     }
 
     /// Refuses an older leadership, remembers a newer one.
@@ -104,100 +122,6 @@ impl Inner {
     async fn activate(&self, number: Option<u64>) -> Result<(), Outcome> {
         let active = self.on_disk(move |bundles| bundles.activate(number)).await?;
         active.map_err(|e| refused(format!("the files cannot be put in place: {e}")))
-    }
-
-    // --- runtime operations ------------------------------------------------------------------------
-
-    /// Sends the operations and reads back; gives the worker's pid.
-    async fn operate(&self, operations: &[Operation]) -> Result<u32, String> {
-        // All are checked before the first is sent.
-        let prepared: Vec<(&Operation, Vec<String>)> = operations
-            .iter()
-            .map(|operation| Ok((operation, commands(operation)?)))
-            .collect::<Result<_, command::CommandError>>()
-            .map_err(|e| e.to_string())?;
-        let mut worker = self.current_worker().await.map_err(|e| e.to_string())?;
-        for (operation, commands) in prepared {
-            self.operate_one(&mut worker, operation, &commands).await?;
-        }
-        self.verify(&mut worker, operations).await?;
-        Ok(worker.pid)
-    }
-
-    async fn operate_one(
-        &self,
-        worker: &mut Worker,
-        operation: &Operation,
-        commands: &[String],
-    ) -> Result<(), String> {
-        let (backend, server) = command::target(operation);
-        match operation {
-            Operation::DeleteServer { .. } => self.delete(worker, backend, server, commands).await,
-            Operation::AddServer { .. } => self.add(worker, operation, commands).await,
-            _ => send_all(worker, commands).await,
-        }
-    }
-
-    async fn delete(
-        &self,
-        worker: &mut Worker,
-        backend: &str,
-        server: &str,
-        commands: &[String],
-    ) -> Result<(), String> {
-        for command in commands {
-            let answer = ask(worker, command).await?;
-            if answer.starts_with("No such server") || answer.starts_with("No such backend") {
-                return Ok(());
-            }
-            if still_in_use(&answer) {
-                self.removals.add(backend, server);
-            } else if !answer::accepted(&answer) {
-                return Err(said(command, &answer));
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds a server. One of that name that is still being removed, or that an interrupted apply left, is brought back.
-    async fn add(
-        &self,
-        worker: &mut Worker,
-        operation: &Operation,
-        commands: &[String],
-    ) -> Result<(), String> {
-        let (backend, server) = command::target(operation);
-        let Some((add, enable)) = commands.split_first() else { return Ok(()) };
-        if self.removals.cancel(backend, server) {
-            // It may be gone by now, and then is added as it should be.
-            ask(worker, &format!("del server {backend}/{server}")).await?;
-        }
-        let answer = ask(worker, add).await?;
-        if answer.contains("Already exists") {
-            send_all(worker, &revival(operation)?).await?;
-        } else if !answer::accepted(&answer) {
-            return Err(said(add, &answer));
-        }
-        send_all(worker, enable).await
-    }
-
-    /// Compares what HAProxy runs with what was asked for, until it is the same: HAProxy answers `set server … addr` before
-    /// a task of it has changed the address.
-    async fn verify(&self, worker: &mut Worker, operations: &[Operation]) -> Result<(), String> {
-        let expectation = Expectation::of(operations);
-        let until = Instant::now() + SETTLED;
-        let mut pause = Duration::from_millis(1);
-        loop {
-            let differences = differences(worker, &expectation).await?;
-            if differences.is_empty() {
-                return Ok(());
-            }
-            if Instant::now() > until {
-                return Err(format!("HAProxy took the commands, but {}", differences.join(", ")));
-            }
-            tokio::time::sleep(pause).await;
-            pause *= 2;
-        }
     }
 
     // --- reload ------------------------------------------------------------------------------------
@@ -279,57 +203,6 @@ impl Inner {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
-}
-
-/// How what HAProxy runs differs from what was asked for.
-async fn differences(worker: &mut Worker, expectation: &Expectation) -> Result<Vec<String>, String> {
-    let mut differences = Vec::new();
-    for (backend, with_maxconn) in expectation.backends() {
-        let mut shown = readback::servers(&ask(worker, &format!("show servers state {backend}")).await?);
-        if with_maxconn {
-            readback::add_maxconn(&ask(worker, &format!("show stat {backend} 4 -1")).await?, &mut shown);
-        }
-        differences.extend(expectation.differences(backend, &shown));
-    }
-    Ok(differences)
-}
-
-/// Commands that make a server that is there already like the one to be added.
-fn revival(operation: &Operation) -> Result<Vec<String>, String> {
-    let Operation::AddServer { backend, server, address, params, .. } = operation else {
-        return Ok(Vec::new());
-    };
-    let names = || (backend.clone(), server.clone());
-    let mut operations = Vec::new();
-    if let Some((ip, port)) = command::socket_address(address) {
-        let (backend, server) = names();
-        operations.push(Operation::SetServerAddress { backend, server, address: ip.to_string(), port });
-    }
-    if let Some(weight) = readback::weight_of(params).and_then(|weight| u16::try_from(weight).ok()) {
-        let (backend, server) = names();
-        operations.push(Operation::SetServerWeight { backend, server, weight });
-    }
-    let each = operations.iter().map(|o| commands(o).map_err(|e| e.to_string()));
-    Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
-}
-
-async fn send_all(worker: &mut Worker, commands: &[String]) -> Result<(), String> {
-    for command in commands {
-        let answer = ask(worker, command).await?;
-        if !answer::accepted(&answer) {
-            return Err(said(command, &answer));
-        }
-    }
-    Ok(())
-}
-
-async fn ask(worker: &mut Worker, command: &str) -> Result<String, String> {
-    worker.ask(command).await.map_err(|e| e.to_string())
-}
-
-fn said(command: &str, answer: &str) -> String {
-    let answer: String = answer.trim().lines().next().unwrap_or_default().chars().take(300).collect();
-    format!("{command}: HAProxy answered: {answer}")
 }
 
 fn refused(message: String) -> Outcome {

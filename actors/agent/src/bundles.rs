@@ -127,6 +127,19 @@ impl Bundles {
         apply.files.iter().filter(lacks).map(|(path, _)| path.clone()).collect()
     }
 
+    /// The content of one file of the order's bundle.
+    pub(crate) fn content(&self, before: Option<&Stored>, apply: &Apply, path: &str) -> io::Result<String> {
+        if let Some(content) = apply.contents.get(path) {
+            return Ok(content.clone());
+        }
+        let lacking = || io::Error::other(format!("{path} is not a file of the order's bundle"));
+        let digest = apply.files.get(path).ok_or_else(lacking)?;
+        let had = self.had(before, apply);
+        let (known, _) = had.file(*digest).ok_or_else(lacking)?;
+        let content = std::fs::read_to_string(had.home.join(known))?;
+        if Digest::of(content.as_bytes()) == *digest { Ok(content) } else { Err(lacking()) }
+    }
+
     /// Writes the order's bundle beside the others. It counts only after [`Self::activate`].
     pub(crate) fn write(&self, before: Option<&Stored>, apply: &Apply) -> io::Result<Stored> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);

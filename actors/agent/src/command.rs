@@ -2,8 +2,11 @@
 //!
 //! Every word is checked: nothing that an order contains can end a command or begin another.
 
-use haptic_model::{Operation, operation::ServerState};
-use std::net::{IpAddr, SocketAddr};
+use haptic_model::{Operation, operation::ServerState, pattern_file::map_entries};
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, SocketAddr},
+};
 
 /// An operation that cannot be put into commands.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,15 +16,32 @@ pub(crate) struct CommandError {
     problem: String,
 }
 
-/// The commands of `operation`, in order, without line ends.
+/// The contents of the target's files that operations bring, by path.
+pub(crate) type Contents = BTreeMap<String, String>;
+
+/// The commands of `operation`, in order, without line ends at their ends. A payload follows its command's first line.
+///
+/// What depends on an answer comes later: the version of a map that is replaced ([`map_chunks`], [`commit_map`]), the
+/// number of a crt-list's line ([`delete_crt_list_line`]).
 ///
 /// # Errors
-/// A name, number or parameter that HAProxy would misread.
-pub(crate) fn commands(operation: &Operation) -> Result<Vec<String>, CommandError> {
-    lines(operation).map_err(|problem| CommandError { operation: plain(&operation.to_string()), problem })
+/// A name, number, parameter or content that HAProxy would misread.
+pub(crate) fn commands(operation: &Operation, contents: &Contents) -> Result<Vec<String>, CommandError> {
+    lines(operation, contents)
+        .map_err(|problem| CommandError { operation: plain(&operation.to_string()), problem })
 }
 
-fn lines(operation: &Operation) -> Result<Vec<String>, String> {
+/// The path of the file whose content `operation` brings.
+pub(crate) fn content_of(operation: &Operation) -> Option<&str> {
+    match operation {
+        Operation::ReplaceMap { map: path }
+        | Operation::AddCertificate { certificate: path }
+        | Operation::SetCertificate { certificate: path } => Some(path),
+        _ => None,
+    }
+}
+
+fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, String> {
     Ok(match operation {
         Operation::SetServerAddress { backend, server, address, port } => {
             let ip: IpAddr = address.parse().map_err(|_| format!("{address:?} is not an IP address"))?;
@@ -64,18 +84,187 @@ fn lines(operation: &Operation) -> Result<Vec<String>, String> {
             let name = full_name(backend, server)?;
             vec![format!("set server {name} state maint"), format!("del server {name}")]
         }
+        Operation::AddBackend { backend, defaults } => {
+            check_name(backend)?;
+            check_name(defaults)?;
+            vec![format!("add backend {backend} from {defaults}")]
+        }
+        Operation::PublishBackend { backend } => vec![format!("publish backend {}", name(backend)?)],
+        Operation::UnpublishBackend { backend } => vec![format!("unpublish backend {}", name(backend)?)],
+        Operation::DeleteBackend { backend, .. } => vec![format!("del backend {}", name(backend)?)],
+        Operation::SetMapEntry { map, key, value } => {
+            vec![format!("set map {} {} {}", file(map)?, key_word(key)?, text(value)?)]
+        }
+        // Setting comes first: an order that is carried out again must not make a second entry.
+        Operation::AddMapEntry { map, key, value } => {
+            let (map, key, value) = (file(map)?, key_word(key)?, text(value)?);
+            vec![format!("set map {map} {key} {value}"), format!("add map {map} {key} {value}")]
+        }
+        Operation::DelMapEntry { map, key } => vec![format!("del map {} {}", file(map)?, key_word(key)?)],
+        Operation::ReplaceMap { map } => {
+            let content = content(contents, map)?;
+            map_chunks(map, "1", content)?;
+            vec![format!("prepare map {}", file(map)?)]
+        }
+        Operation::AddAclEntry { acl, pattern } => {
+            let (acl, pattern) = (file(acl)?, key_word(pattern)?);
+            vec![format!("del acl {acl} {pattern}"), format!("add acl {acl} {pattern}")]
+        }
+        Operation::DelAclEntry { acl, pattern } => {
+            vec![format!("del acl {} {}", file(acl)?, key_word(pattern)?)]
+        }
+        Operation::AddCertificate { certificate } => {
+            let mut lines = vec![format!("new ssl cert {}", file(certificate)?)];
+            lines.extend(set_certificate(certificate, content(contents, certificate)?)?);
+            lines
+        }
+        Operation::SetCertificate { certificate } => {
+            set_certificate(certificate, content(contents, certificate)?)?
+        }
+        Operation::DeleteCertificate { certificate } => vec![format!("del ssl cert {}", file(certificate)?)],
+        Operation::AddCrtListLine { list, line } => {
+            vec![format!("add ssl crt-list {} <<\n{}\n", file(list)?, crt_list_line(line)?)]
+        }
+        Operation::DeleteCrtListLine { list, line } => {
+            crt_list_line(line)?;
+            vec![format!("show ssl crt-list -n {}", file(list)?)]
+        }
+        Operation::SetFrontendMaxconn { frontend, maxconn } => {
+            if *maxconn == 0 {
+                return Err("a frontend's maxconn is at least 1".to_owned());
+            }
+            vec![format!("set maxconn frontend {} {maxconn}", name(frontend)?)]
+        }
     })
 }
 
-/// Backend and server of `operation`.
-pub(crate) fn target(operation: &Operation) -> (&str, &str) {
+/// The entries of a map's `content` as commands that add them to its `version`, many at once.
+pub(crate) fn map_chunks(map: &str, version: &str, content: &str) -> Result<Vec<String>, String> {
+    const CHUNK: usize = 8000;
+    if version.is_empty() || !version.chars().all(|c| c.is_ascii_digit()) {
+        return Err(format!("{version:?} is not a version of {map}"));
+    }
+    let head = format!("add map @{version} {} <<\n", file(map)?);
+    let (mut chunks, mut chunk) = (Vec::new(), head.clone());
+    for (key, value) in map_entries(content) {
+        // A payload's words are taken as they are.
+        text(key)?;
+        text(value)?;
+        if chunk.len() + key.len() + value.len() > CHUNK && chunk.len() > head.len() {
+            chunks.push(std::mem::replace(&mut chunk, head.clone()));
+        }
+        chunk.push_str(key);
+        chunk.push(' ');
+        chunk.push_str(value);
+        chunk.push('\n');
+    }
+    if chunk.len() > head.len() {
+        chunks.push(chunk);
+    }
+    Ok(chunks)
+}
+
+/// Makes the prepared `version` of a map the one that counts.
+pub(crate) fn commit_map(map: &str, version: &str) -> Result<String, String> {
+    Ok(format!("commit map @{version} {}", file(map)?))
+}
+
+/// Removes the line of `certificate` that HAProxy numbers `number`.
+pub(crate) fn delete_crt_list_line(list: &str, certificate: &str, number: u64) -> Result<String, String> {
+    Ok(format!("del ssl crt-list {} {}:{number}", file(list)?, file(certificate)?))
+}
+
+/// Lets go of a certificate that was set and cannot be committed.
+pub(crate) fn abort_certificate(certificate: &str) -> Result<String, String> {
+    Ok(format!("abort ssl cert {}", file(certificate)?))
+}
+
+fn set_certificate(certificate: &str, content: &str) -> Result<Vec<String>, String> {
+    let path = file(certificate)?;
+    let control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if content.contains(control) {
+        return Err("the certificate has a control character".to_owned());
+    }
+    // An empty line would end the payload.
+    let pem: String = content
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty())
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    if pem.is_empty() {
+        return Err("the certificate is empty".to_owned());
+    }
+    Ok(vec![format!("set ssl cert {path} <<\n{pem}"), format!("commit ssl cert {path}")])
+}
+
+fn content<'c>(contents: &'c Contents, path: &str) -> Result<&'c str, String> {
+    contents
+        .get(path)
+        .map(String::as_str)
+        .ok_or_else(|| format!("{path:?} is not a file of the order's bundle"))
+}
+
+fn name(name: &str) -> Result<&str, String> {
+    check_name(name).map(|()| name)
+}
+
+/// A file's name as a word that cannot be taken for an entry's address (`#1`) or a version (`@1`).
+fn file(path: &str) -> Result<String, String> {
+    if path.starts_with(['#', '@', '*', '-']) || path.contains([' ', '\\', ':']) || path.len() > 512 {
+        return Err(format!("the file {path:?} cannot be named at run time"));
+    }
+    escaped(path)
+}
+
+/// A map's key or an ACL's pattern. With `#` HAProxy takes an address of memory.
+fn key_word(key: &str) -> Result<String, String> {
+    if key.starts_with(['#', '@']) {
+        return Err(format!("{key:?} cannot be named at run time: it begins like an address or a version"));
+    }
+    text(key)
+}
+
+/// Any text as one word.
+fn text(value: &str) -> Result<String, String> {
+    if value.is_empty() {
+        return Err("an empty word cannot be given at run time".to_owned());
+    }
+    if value.len() > 8000 || value.chars().any(|c| c.is_control() && c != '\t') || value.starts_with("<<") {
+        return Err(
+            "it cannot be given at run time: too long, a control character, or << at its start".to_owned()
+        );
+    }
+    let mut word = String::with_capacity(value.len());
+    for c in value.chars() {
+        if matches!(c, '\\' | ' ' | '\t' | ';') {
+            word.push('\\');
+        }
+        word.push(c);
+    }
+    Ok(word)
+}
+
+/// A line of a crt-list, sent as it is.
+fn crt_list_line(line: &str) -> Result<&str, String> {
+    let certificate = line.split(' ').next().unwrap_or_default();
+    file(certificate)?;
+    if line.len() > 8000 || line.chars().any(char::is_control) {
+        return Err("the line is too long or has a control character".to_owned());
+    }
+    Ok(line)
+}
+
+/// Backend and server of `operation`, when it is about a server.
+pub(crate) fn target(operation: &Operation) -> Option<(&str, &str)> {
     match operation {
         Operation::SetServerAddress { backend, server, .. }
         | Operation::SetServerWeight { backend, server, .. }
         | Operation::SetServerState { backend, server, .. }
         | Operation::SetServerMaxconn { backend, server, .. }
         | Operation::AddServer { backend, server, .. }
-        | Operation::DeleteServer { backend, server } => (backend, server),
+        | Operation::DeleteServer { backend, server } => Some((backend, server)),
+        _ => None,
     }
 }
 
@@ -160,7 +349,7 @@ mod tests {
     #[test]
     fn a_server_with_checks_gets_its_checks_enabled_too() {
         assert_eq!(
-            commands(&add("10.0.0.1:80", &["weight", "5", "check"])).unwrap(),
+            commands(&add("10.0.0.1:80", &["weight", "5", "check"]), &Contents::new()).unwrap(),
             [
                 "add server shop/web_1 10.0.0.1:80 weight 5 check",
                 "enable health shop/web_1",
@@ -171,18 +360,18 @@ mod tests {
 
     #[test]
     fn a_space_in_a_parameter_does_not_end_it() {
-        let lines = commands(&add("10.0.0.1:80", &["sni", r"str(a b\c)"])).unwrap();
+        let lines = commands(&add("10.0.0.1:80", &["sni", r"str(a b\c)"]), &Contents::new()).unwrap();
         assert_eq!(lines[0], r"add server shop/web_1 10.0.0.1:80 sni str(a\ b\\c)");
     }
 
     #[test]
     fn nothing_in_an_order_begins_another_command() {
         for bad in ["a;b", "a\nshutdown sessions", "a\tb", "<<", "", "#"] {
-            assert!(commands(&add("10.0.0.1:80", &[bad])).is_err(), "{bad:?}");
+            assert!(commands(&add("10.0.0.1:80", &[bad]), &Contents::new()).is_err(), "{bad:?}");
         }
         for bad in ["a b", "a/b", "a;b", "", "a\nb", "ä"] {
             let operation = Operation::DeleteServer { backend: bad.to_owned(), server: "s".to_owned() };
-            assert!(commands(&operation).is_err(), "{bad:?}");
+            assert!(commands(&operation, &Contents::new()).is_err(), "{bad:?}");
         }
     }
 
@@ -196,11 +385,11 @@ mod tests {
             "unix@/run/x.sock",
             "/run/x.sock",
         ] {
-            assert!(commands(&add(good, &[])).is_ok(), "{good}");
+            assert!(commands(&add(good, &[]), &Contents::new()).is_ok(), "{good}");
         }
         for bad in ["shop.example:80", "10.0.0.1", "10.0.0.1:0", "10.0.0.1:99999", "10.0.0.1:80;x", "unix@x"]
         {
-            assert!(commands(&add(bad, &[])).is_err(), "{bad}");
+            assert!(commands(&add(bad, &[]), &Contents::new()).is_err(), "{bad}");
         }
     }
 
@@ -212,11 +401,72 @@ mod tests {
             address: address.to_owned(),
             port,
         };
-        assert!(commands(&address("10.0.0.1", 0)).is_err());
-        assert!(commands(&address("name.example", 80)).is_err());
-        assert_eq!(commands(&address("fd00::1", 80)).unwrap(), ["set server b/s addr fd00::1 port 80"]);
+        assert!(commands(&address("10.0.0.1", 0), &Contents::new()).is_err());
+        assert!(commands(&address("name.example", 80), &Contents::new()).is_err());
+        assert_eq!(
+            commands(&address("fd00::1", 80), &Contents::new()).unwrap(),
+            ["set server b/s addr fd00::1 port 80"]
+        );
         let weight =
             Operation::SetServerWeight { backend: "b".to_owned(), server: "s".to_owned(), weight: 257 };
-        assert!(commands(&weight).is_err());
+        assert!(commands(&weight, &Contents::new()).is_err());
+    }
+
+    #[test]
+    fn names_keys_and_contents_cannot_begin_another_command() {
+        let entry = |map: &str, key: &str, value: &str| Operation::AddMapEntry {
+            map: map.to_owned(),
+            key: key.to_owned(),
+            value: value.to_owned(),
+        };
+        let good = commands(&entry("maps/a b.map", "k", "v"), &Contents::new());
+        assert!(good.is_err(), "a file's name is one word");
+        let good = commands(&entry("maps/a.map", "k;x", "a b\\"), &Contents::new()).unwrap();
+        assert_eq!(good, [r"set map maps/a.map k\;x a\ b\\", r"add map maps/a.map k\;x a\ b\\"]);
+        for (map, key, value) in [
+            ("#1", "k", "v"),
+            ("@1", "k", "v"),
+            ("m;x", "k", "v"),
+            ("m", "#0x1", "v"),
+            ("m", "k\n", "v"),
+            ("m", "k", "v\nshutdown"),
+            ("m", "", "v"),
+            ("m", "k", ""),
+            ("m", "<<", "v"),
+        ] {
+            assert!(
+                commands(&entry(map, key, value), &Contents::new()).is_err(),
+                "{map:?} {key:?} {value:?}"
+            );
+        }
+        let line = |line: &str| Operation::AddCrtListLine { list: "l".to_owned(), line: line.to_owned() };
+        assert_eq!(
+            commands(&line("c [alpn h2] x"), &Contents::new()).unwrap(),
+            ["add ssl crt-list l <<\nc [alpn h2] x\n"]
+        );
+        for bad in ["c\n\nshow info", "", "#c", "a:1"] {
+            assert!(commands(&line(bad), &Contents::new()).is_err(), "{bad:?}");
+        }
+        let backend = Operation::AddBackend { backend: "b".to_owned(), defaults: "a b".to_owned() };
+        assert!(commands(&backend, &Contents::new()).is_err());
+    }
+
+    #[test]
+    fn an_empty_line_in_a_certificate_does_not_end_its_payload() {
+        let contents = Contents::from([("c.pem".to_owned(), "a\n\n  \r\nb\r\n".to_owned())]);
+        let set = Operation::SetCertificate { certificate: "c.pem".to_owned() };
+        let lines = commands(&set, &contents).unwrap();
+        assert_eq!(lines, ["set ssl cert c.pem <<\na\nb\n", "commit ssl cert c.pem"]);
+        assert!(commands(&set, &Contents::new()).is_err());
+    }
+
+    #[test]
+    fn a_map_is_replaced_in_pieces_that_fit_the_socket() {
+        let content: String = (0..2000).map(|n| format!("key{n} value\n")).collect();
+        let chunks = map_chunks("m", "7", &content).unwrap();
+        assert!(chunks.len() > 1 && chunks.iter().all(|chunk| chunk.len() < 9000));
+        assert_eq!(chunks.iter().map(|chunk| chunk.lines().count() - 1).sum::<usize>(), 2000);
+        assert!(map_chunks("m", "7;x", &content).is_err());
+        assert!(map_chunks("m", "7", "# nothing\n").unwrap().is_empty());
     }
 }

@@ -91,7 +91,7 @@ impl Sockets {
 }
 
 impl Worker {
-    /// Sends one command; gives the answer without the empty line at its end.
+    /// Sends one command, with its payload on further lines; gives the answer without the empty line at its end.
     pub(crate) async fn ask(&mut self, command: &str) -> Result<String, SocketError> {
         self.way.ask(command).await
     }
@@ -126,7 +126,12 @@ async fn converse(stream: &mut UnixStream, command: &str) -> std::io::Result<Str
         refuse_flood(&answer)?;
     }
     answer.truncate(answer.len() - PROMPT.len());
-    Ok(text(answer))
+    let mut text = text(answer);
+    if command.contains('\n') {
+        // HAProxy 3.0 asks for each line of a payload.
+        text = text.trim_start_matches("+ ").to_owned();
+    }
+    Ok(text)
 }
 
 /// Asks one thing on a connection of its own.
@@ -165,7 +170,8 @@ async fn bounded(
     patience: Duration,
     exchange: impl Future<Output = std::io::Result<String>>,
 ) -> Result<String, SocketError> {
-    let (socket, command) = (socket.to_owned(), command.to_owned());
+    // A payload may be a private key: only the command's own line is ever told.
+    let (socket, command) = (socket.to_owned(), command.lines().next().unwrap_or_default().to_owned());
     match timeout(patience, exchange).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(problem)) => Err(SocketError::Broken { socket, command, problem }),

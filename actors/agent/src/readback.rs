@@ -36,7 +36,7 @@ impl Expectation {
     pub(crate) fn of(operations: &[Operation]) -> Self {
         let mut all = Self::default();
         for operation in operations {
-            let (backend, server) = command::target(operation);
+            let Some((backend, server)) = command::target(operation) else { continue };
             let wanted = all.0.entry(backend.to_owned()).or_default().entry(server.to_owned()).or_default();
             wanted.then(operation);
         }
@@ -81,6 +81,7 @@ impl Wanted {
                 };
             }
             Operation::DeleteServer { .. } => *self = Self { deleted: true, ..Self::default() },
+            _ => {}
         }
     }
 

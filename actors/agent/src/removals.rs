@@ -1,4 +1,5 @@
-//! Servers that are deleted but still finish connections: in maintenance, removed as soon as HAProxy lets them go.
+//! Servers and backends that are deleted but still finish requests: they take no new ones, and are removed as soon as
+//! HAProxy lets them go.
 
 use crate::connection::{SocketError, Sockets};
 use std::{
@@ -13,32 +14,39 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// After so long, someone is told.
 const LONG: Duration = Duration::from_secs(30);
 
-type Name = (String, String);
+/// What waits to be removed. Servers come first: a backend goes only without any.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Removal {
+    Server { backend: String, server: String },
+    Backend { backend: String },
+}
 
-/// The servers waiting to be removed, by backend and server.
+/// Everything that waits to be removed.
 #[derive(Debug, Default)]
 pub(crate) struct Removals {
-    waiting: Mutex<BTreeMap<Name, Waiting>>,
+    waiting: Mutex<BTreeMap<Removal, Waiting>>,
     more: Notify,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Waiting {
+    /// The defaults section of a backend.
+    defaults: String,
     since: Instant,
     told: bool,
 }
 
 impl Removals {
-    /// This server will be removed when it can be.
-    pub(crate) fn add(&self, backend: &str, server: &str) {
-        let waiting = Waiting { since: Instant::now(), told: false };
-        self.lock().insert((backend.to_owned(), server.to_owned()), waiting);
+    /// This will be removed when it can be.
+    pub(crate) fn add(&self, removal: Removal, defaults: &str) {
+        let waiting = Waiting { defaults: defaults.to_owned(), since: Instant::now(), told: false };
+        self.lock().insert(removal, waiting);
         self.more.notify_one();
     }
 
-    /// This server stays; says whether it was waiting.
-    pub(crate) fn cancel(&self, backend: &str, server: &str) -> bool {
-        self.lock().remove(&(backend.to_owned(), server.to_owned())).is_some()
+    /// This stays. Gives the defaults section that it came from, when it was waiting.
+    pub(crate) fn cancel(&self, removal: &Removal) -> Option<String> {
+        self.lock().remove(removal).map(|waiting| waiting.defaults)
     }
 
     /// A new worker has none of them.
@@ -68,35 +76,63 @@ impl Removals {
     }
 
     async fn try_all(&self, sockets: &Sockets) -> Result<(), SocketError> {
-        let names: Vec<Name> = self.lock().keys().cloned().collect();
+        let waiting: Vec<Removal> = self.lock().keys().cloned().collect();
         let mut worker = sockets.worker().await?;
-        for (backend, server) in names {
-            let answer = worker.ask(&format!("del server {backend}/{server}")).await?;
+        for removal in waiting {
+            let answer = worker.ask(&removal.command()).await?;
             if !still_in_use(&answer) {
-                self.cancel(&backend, &server);
+                self.cancel(&removal);
             }
         }
         Ok(())
     }
 
     fn tell_of_old_ones(&self) {
-        for ((backend, server), waiting) in
-            self.lock().iter_mut().filter(|(_, w)| !w.told && w.since.elapsed() > LONG)
+        for (removal, waiting) in self.lock().iter_mut().filter(|(_, w)| !w.told && w.since.elapsed() > LONG)
         {
             waiting.told = true;
             tracing::warn!(
-                "server {backend}/{server} was deleted {} s ago and still has connections; it takes no new ones and is removed when they end, at the latest with the next reload",
+                "{removal} was deleted {} s ago and still has connections; it takes no new ones and is removed when they end, at the latest with the next reload",
                 LONG.as_secs()
             );
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Name, Waiting>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<Removal, Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Whether a refused `del server` is worth trying again.
+impl Removal {
+    pub(crate) fn server(backend: &str, server: &str) -> Self {
+        Self::Server { backend: backend.to_owned(), server: server.to_owned() }
+    }
+
+    pub(crate) fn backend(backend: &str) -> Self {
+        Self::Backend { backend: backend.to_owned() }
+    }
+
+    pub(crate) fn command(&self) -> String {
+        format!("del {self}")
+    }
+}
+
+impl std::fmt::Display for Removal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Server { backend, server } => write!(f, "server {backend}/{server}"),
+            Self::Backend { backend } => write!(f, "backend {backend}"),
+        }
+    }
+}
+
+/// Whether a refused `del server` or `del backend` is worth trying again.
 pub(crate) fn still_in_use(answer: &str) -> bool {
-    answer.contains("still has connections") || answer.contains("still has sessions")
+    const REASONS: [&str; 4] = [
+        "still has connections",
+        "still has sessions",
+        "still has attached streams",
+        "Only a backend without server can be deleted",
+    ];
+    REASONS.iter().any(|reason| answer.contains(reason))
 }

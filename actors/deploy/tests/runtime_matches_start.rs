@@ -9,21 +9,18 @@
     reason = "a test"
 )]
 
+mod running;
+
 use haptic_deploy::{RunningView, Verdict, plan};
-use haptic_model::{
-    Bundle, BundleFile, Capabilities, FileKey, HaproxyVersion, Operation, Text, operation::ServerState,
-};
+use haptic_model::{Bundle, BundleFile, Capabilities, FileKey, HaproxyVersion, Text};
 use proptest::{
     prelude::*,
     strategy::ValueTree,
     test_runner::{Config, TestRunner},
 };
+use running::Haproxy;
 use std::{
     collections::BTreeMap,
-    io::{Read, Write},
-    os::unix::net::UnixStream,
-    path::Path,
-    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -62,14 +59,17 @@ fn check(variable: &str, version: HaproxyVersion) {
         let plan = plan(&RunningView::of(bundle(&old)), &bundle(&new), Capabilities::of(version));
         match &plan.verdict {
             Verdict::Nothing => {
-                assert_eq!(Haproxy::start(&binary, &old).servers(), Haproxy::start(&binary, &new).servers());
+                assert_eq!(
+                    servers(&Haproxy::start(&binary, &bundle(&old))),
+                    servers(&Haproxy::start(&binary, &bundle(&new)))
+                );
             }
             Verdict::Runtime { operations } => {
                 at_run_time += 1;
-                let running = Haproxy::start(&binary, &old);
-                operations.iter().for_each(|operation| running.carry_out(operation));
-                let fresh = Haproxy::start(&binary, &new).servers();
-                let after = running.servers_once(&fresh);
+                let running = Haproxy::start(&binary, &bundle(&old));
+                operations.iter().for_each(|operation| running.carry_out(operation, &bundle(&new)));
+                let fresh = servers(&Haproxy::start(&binary, &bundle(&new)));
+                let after = servers_once(&running, &fresh);
                 assert_eq!(after, fresh, "from\n{old}\nto\n{new}\nby {operations:#?}");
             }
             Verdict::Reload { .. } => {}
@@ -118,134 +118,37 @@ fn bundle(text: &str) -> Bundle {
 /// Address, port, weight, maintenance and maxconn by name.
 type Servers = BTreeMap<String, (String, String, String, bool, String)>;
 
-/// A running HAProxy; it ends with this value.
-struct Haproxy {
-    process: Child,
-    folder: tempfile::TempDir,
+/// The servers as soon as they are `expected`, or as they are after a while: `set server … addr` answers before
+/// the address is in force, which a thread of its own brings about.
+fn servers_once(haproxy: &Haproxy, expected: &Servers) -> Servers {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        let servers = servers(haproxy);
+        if servers == *expected || Instant::now() > deadline {
+            return servers;
+        }
+        std::thread::yield_now();
+    }
 }
 
-impl Haproxy {
-    fn start(binary: &str, configuration: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("s");
-        let file = folder.path().join("haproxy.cfg");
-        let text = format!("global\n  stats socket {} level admin\n{configuration}", socket.display());
-        std::fs::write(&file, text).unwrap();
-        let process = Command::new(binary)
-            .args(["-db", "-f"])
-            .arg(&file)
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let haproxy = Self { process, folder };
-        haproxy.await_socket();
-        haproxy
-    }
-
-    /// HAProxy tells nobody when it listens: connecting is the only way to know.
-    fn await_socket(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while UnixStream::connect(self.socket()).is_err() {
-            assert!(Instant::now() < deadline, "HAProxy did not open its socket within 20 s");
-            std::thread::yield_now();
-        }
-    }
-
-    fn socket(&self) -> std::path::PathBuf {
-        Path::new(self.folder.path()).join("s")
-    }
-
-    fn command(&self, command: &str) -> String {
-        let mut stream = UnixStream::connect(self.socket()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        writeln!(stream, "{command}").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer.trim().to_owned()
-    }
-
-    /// Sends what an agent sends for `operation`, and insists that HAProxy takes it.
-    fn carry_out(&self, operation: &Operation) {
-        let accept = |command: String, accepted: &[&str]| {
-            let answer = self.command(&command);
-            assert!(accepted.iter().any(|start| answer.starts_with(start)), "{command}: {answer}");
-        };
-        match operation {
-            Operation::SetServerAddress { backend, server, address, port } => accept(
-                format!("set server {backend}/{server} addr {address} port {port}"),
-                &["IP changed", "port changed", "no need"],
-            ),
-            Operation::SetServerWeight { backend, server, weight } => {
-                assert_eq!(self.command(&format!("set server {backend}/{server} weight {weight}")), "");
-            }
-            Operation::SetServerMaxconn { backend, server, maxconn } => {
-                assert_eq!(self.command(&format!("set maxconn server {backend}/{server} {maxconn}")), "");
-            }
-            Operation::SetServerState { backend, server, state } => {
-                let state = match state {
-                    ServerState::Ready => "ready",
-                    ServerState::Drain => "drain",
-                    ServerState::Maint => "maint",
-                };
-                assert_eq!(self.command(&format!("set server {backend}/{server} state {state}")), "");
-            }
-            Operation::AddServer { backend, server, address, params, enabled } => {
-                let params = params.join(" ");
-                accept(
-                    format!("add server {backend}/{server} {address} {params}"),
-                    &["New server registered"],
-                );
-                if *enabled {
-                    assert_eq!(self.command(&format!("enable server {backend}/{server}")), "");
-                }
-            }
-            Operation::DeleteServer { backend, server } => {
-                assert_eq!(self.command(&format!("set server {backend}/{server} state maint")), "");
-                accept(format!("del server {backend}/{server}"), &["Server deleted"]);
-            }
-        }
-    }
-
-    /// The servers as soon as they are `expected`, or as they are after a while: `set server … addr` answers before
-    /// the address is in force, which a thread of its own brings about.
-    fn servers_once(&self, expected: &Servers) -> Servers {
-        let deadline = Instant::now() + Duration::from_secs(5);
-        loop {
-            let servers = self.servers();
-            if servers == *expected || Instant::now() > deadline {
-                return servers;
-            }
-            std::thread::yield_now();
-        }
-    }
-
-    /// Each server with address, port, weight, whether it is in maintenance, and its maxconn.
-    fn servers(&self) -> Servers {
-        let state = self.command("show servers state b");
-        let stat = self.command("show stat b 4 -1");
-        let limits: BTreeMap<_, _> = stat
-            .lines()
-            .filter_map(|line| {
-                let fields: Vec<_> = line.split(',').collect();
-                Some((fields.get(1)?.to_string(), fields.get(6)?.to_string()))
-            })
-            .collect();
-        let rows = state.lines().filter(|line| line.split(' ').nth(1) == Some("b"));
-        rows.map(|row| {
-            let fields: Vec<_> = row.split(' ').collect();
-            let maintenance = fields[ADMIN_STATE].parse::<u32>().unwrap() & IN_MAINTENANCE != 0;
-            let (name, field) = (fields[3].to_owned(), |at: usize| fields[at].to_owned());
-            let limit = limits[&name].clone();
-            (name, (field(ADDRESS), field(PORT), field(USER_WEIGHT), maintenance, limit))
+/// Each server with address, port, weight, whether it is in maintenance, and its maxconn.
+fn servers(haproxy: &Haproxy) -> Servers {
+    let state = haproxy.command("show servers state b");
+    let stat = haproxy.command("show stat b 4 -1");
+    let limits: BTreeMap<_, _> = stat
+        .lines()
+        .filter_map(|line| {
+            let fields: Vec<_> = line.split(',').collect();
+            Some((fields.get(1)?.to_string(), fields.get(6)?.to_string()))
         })
-        .collect()
-    }
-}
-
-impl Drop for Haproxy {
-    fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
-    }
+        .collect();
+    let rows = state.lines().filter(|line| line.split(' ').nth(1) == Some("b"));
+    rows.map(|row| {
+        let fields: Vec<_> = row.split(' ').collect();
+        let maintenance = fields[ADMIN_STATE].parse::<u32>().unwrap() & IN_MAINTENANCE != 0;
+        let (name, field) = (fields[3].to_owned(), |at: usize| fields[at].to_owned());
+        let limit = limits[&name].clone();
+        (name, (field(ADDRESS), field(PORT), field(USER_WEIGHT), maintenance, limit))
+    })
+    .collect()
 }

@@ -15,6 +15,7 @@ pub mod generation;
 pub mod layout;
 pub mod object;
 pub mod operation;
+pub mod pattern_file;
 pub mod pipeline;
 pub mod secret;
 pub mod store;

@@ -76,6 +76,110 @@ pub enum Operation {
         /// The server.
         server: String,
     },
+    /// `add backend B from D`: HAProxy 3.4 and later. It takes no traffic until [`Self::PublishBackend`].
+    AddBackend {
+        /// The backend.
+        backend: String,
+        /// The named defaults section that it takes everything from.
+        defaults: String,
+    },
+    /// `publish backend B`: rules can choose it.
+    PublishBackend {
+        /// The backend.
+        backend: String,
+    },
+    /// `unpublish backend B`: rules cannot choose it any more; requests under way finish.
+    UnpublishBackend {
+        /// The backend.
+        backend: String,
+    },
+    /// `del backend B`, as soon as its servers and requests are gone.
+    DeleteBackend {
+        /// The backend.
+        backend: String,
+        /// Where it came from, in case it is wanted again before it is gone.
+        defaults: String,
+    },
+    /// `set map F K V`.
+    SetMapEntry {
+        /// The map's path, as haproxy.cfg names it.
+        map: String,
+        /// A key that the map has once.
+        key: String,
+        /// Its new value.
+        value: String,
+    },
+    /// `add map F K V`, at the end of the map.
+    AddMapEntry {
+        /// The map's path, as haproxy.cfg names it.
+        map: String,
+        /// A key that the map does not have.
+        key: String,
+        /// Its value.
+        value: String,
+    },
+    /// `del map F K`.
+    DelMapEntry {
+        /// The map's path, as haproxy.cfg names it.
+        map: String,
+        /// A key that the map has once.
+        key: String,
+    },
+    /// `prepare map F`, `add map @V F`, `commit map @V F`: at once, all entries of the target's file of that path.
+    ReplaceMap {
+        /// The map's path, as haproxy.cfg names it.
+        map: String,
+    },
+    /// `add acl F P`.
+    AddAclEntry {
+        /// The file's path, as haproxy.cfg names it.
+        acl: String,
+        /// A whole line of it.
+        pattern: String,
+    },
+    /// `del acl F P`.
+    DelAclEntry {
+        /// The file's path, as haproxy.cfg names it.
+        acl: String,
+        /// A whole line of it.
+        pattern: String,
+    },
+    /// `new ssl cert F`, then as [`Self::SetCertificate`].
+    AddCertificate {
+        /// The file's path, as crt-lists name it.
+        certificate: String,
+    },
+    /// `set ssl cert F` with the content of the target's file of that path, `commit ssl cert F`.
+    SetCertificate {
+        /// The file's path, as crt-lists or haproxy.cfg name it.
+        certificate: String,
+    },
+    /// `del ssl cert F`: nothing names it any more.
+    DeleteCertificate {
+        /// The file's path.
+        certificate: String,
+    },
+    /// `add ssl crt-list L` with one line.
+    AddCrtListLine {
+        /// The list's path, as haproxy.cfg names it.
+        list: String,
+        /// The line: a certificate, options in brackets, hosts.
+        line: String,
+    },
+    /// `del ssl crt-list L F:N`, where N is the number that HAProxy has for that line.
+    DeleteCrtListLine {
+        /// The list's path, as haproxy.cfg names it.
+        list: String,
+        /// The line, as it was added.
+        line: String,
+    },
+    /// `set maxconn frontend F N`.
+    SetFrontendMaxconn {
+        /// The frontend.
+        frontend: String,
+        /// At least 1.
+        maxconn: u32,
+    },
 }
 
 impl std::fmt::Display for Operation {
@@ -98,6 +202,24 @@ impl std::fmt::Display for Operation {
                 write!(f, "add server {backend}/{server} {address}")
             }
             Self::DeleteServer { backend, server } => write!(f, "del server {backend}/{server}"),
+            Self::AddBackend { backend, defaults } => write!(f, "add backend {backend} from {defaults}"),
+            Self::PublishBackend { backend } => write!(f, "publish backend {backend}"),
+            Self::UnpublishBackend { backend } => write!(f, "unpublish backend {backend}"),
+            Self::DeleteBackend { backend, .. } => write!(f, "del backend {backend}"),
+            Self::SetMapEntry { map, key, value } => write!(f, "set map {map} {key} {value}"),
+            Self::AddMapEntry { map, key, value } => write!(f, "add map {map} {key} {value}"),
+            Self::DelMapEntry { map, key } => write!(f, "del map {map} {key}"),
+            Self::ReplaceMap { map } => write!(f, "replace map {map}"),
+            Self::AddAclEntry { acl, pattern } => write!(f, "add acl {acl} {pattern}"),
+            Self::DelAclEntry { acl, pattern } => write!(f, "del acl {acl} {pattern}"),
+            Self::AddCertificate { certificate } => write!(f, "new ssl cert {certificate}"),
+            Self::SetCertificate { certificate } => write!(f, "set ssl cert {certificate}"),
+            Self::DeleteCertificate { certificate } => write!(f, "del ssl cert {certificate}"),
+            Self::AddCrtListLine { list, line } => write!(f, "add ssl crt-list {list} {line}"),
+            Self::DeleteCrtListLine { list, line } => write!(f, "del ssl crt-list {list} {line}"),
+            Self::SetFrontendMaxconn { frontend, maxconn } => {
+                write!(f, "set maxconn frontend {frontend} {maxconn}")
+            }
         }
     }
 }

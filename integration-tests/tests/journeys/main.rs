@@ -8,6 +8,7 @@ mod failures;
 mod harness;
 mod restarts;
 mod routes;
+mod zero_reload;
 
 use integration_tests::{Journey, journey, program::HaproxySeries, runner};
 use std::process::ExitCode;
@@ -31,6 +32,7 @@ fn journeys() -> Vec<Journey> {
         }),
         journey("endpoint_change", routes::endpoint_change),
         journey("new_host", routes::new_host),
+        journey("everyday_changes_without_a_reload", zero_reload::everyday_changes),
         journey("certificate_rotation", routes::certificate_rotation),
         journey("delete", routes::delete),
         journey("config_changed_live", configuration::changed_live),

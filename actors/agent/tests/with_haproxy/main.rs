@@ -7,6 +7,8 @@ mod http;
 #[cfg(test)]
 mod lives;
 #[cfg(test)]
+mod routes;
+#[cfg(test)]
 mod runtime;
 #[cfg(test)]
 mod setting;

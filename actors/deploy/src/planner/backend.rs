@@ -10,7 +10,7 @@ pub(super) struct Backend {
     pub title: String,
     balance: Option<String>,
     hash_type: Option<String>,
-    log_mode: bool,
+    mode: Option<String>,
     without_balancing: Option<&'static str>,
 }
 
@@ -21,6 +21,8 @@ pub(super) struct References {
     servers: HashSet<(String, String)>,
     /// Files that are loaded already, as they are written.
     files: HashSet<String>,
+    /// Every word and part of a word that may name a backend.
+    names: HashSet<String>,
 }
 
 impl Backend {
@@ -45,7 +47,7 @@ impl Backend {
         match (line.keyword(), line.value(1)) {
             ("balance", algorithm) => self.balance = Some(algorithm.to_owned()),
             ("hash-type", kind) => self.hash_type = Some(kind.to_owned()),
-            ("mode", mode) => self.log_mode = mode == "log",
+            ("mode", mode) => self.mode = Some(mode.to_owned()),
             ("dispatch", _) => self.without_balancing = Some("dispatch"),
             ("option", "transparent") => self.without_balancing = Some("option transparent"),
             ("no", "option") if line.value(2) == "transparent" => self.without_balancing = None,
@@ -53,12 +55,17 @@ impl Backend {
         }
     }
 
+    /// Whether its mode is one that backends added at run time can have, and is written down.
+    pub fn has_dynamic_mode(&self) -> bool {
+        matches!(self.mode.as_deref(), Some("http" | "tcp"))
+    }
+
     /// Why weights cannot change and servers cannot come; `None` when they can.
     ///
     /// Without a `balance` line HAProxy uses roundrobin (3.0, 3.2) or random (since 3.3): both are dynamic.
     pub fn why_fixed(&self) -> Option<String> {
         let title = &self.title;
-        if self.log_mode {
+        if self.mode.as_deref() == Some("log") {
             return Some(format!("{title}: servers of mode log are fixed"));
         }
         if let Some(line) = self.without_balancing {
@@ -85,6 +92,7 @@ impl References {
         for section in &document.sections {
             for line in &section.lines {
                 references.take(&section.name, line);
+                references.take_names(line);
             }
         }
         references
@@ -111,6 +119,25 @@ impl References {
             }
             before = value;
         }
+    }
+
+    /// Whatever looks like a name: one too many costs a reload, one too few a refusal. A server's own name, its address and
+    /// comments are none.
+    fn take_names(&mut self, line: &Line<'_>) {
+        let from = if line.keyword() == "server" { 3 } else { 1 };
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+        for word in line.from(from) {
+            for name in word.value.split(|c| !is_name(c)).filter(|name| !name.is_empty()) {
+                if !self.names.contains(name) {
+                    self.names.insert(name.to_owned());
+                }
+            }
+        }
+    }
+
+    /// Whether any line names the backend, which then cannot be removed.
+    pub fn names_backend(&self, name: &str) -> bool {
+        self.names.contains(name)
     }
 
     fn refer(&mut self, section: &str, name: &str) {

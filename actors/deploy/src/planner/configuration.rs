@@ -5,15 +5,20 @@ use super::{
     backend::Backend,
     server::Place,
     view::{Configuration, RunningView},
+    whole_backend,
 };
-use haptic_haproxy::diff::{Change, compare};
-use haptic_model::Capabilities;
+use haptic_haproxy::{
+    SectionKind,
+    diff::{Change, compare},
+    views::maxconn,
+};
+use haptic_model::{Capabilities, Operation};
 
-/// What each change asks of the running HAProxy. Backends that come and go at run time will need `_capabilities`.
+/// What each change asks of the running HAProxy.
 pub(super) fn effects(
     running: &RunningView,
     desired: &RunningView,
-    _capabilities: Capabilities,
+    capabilities: Capabilities,
 ) -> Vec<Effect> {
     let config = |view: &RunningView| view.bundle().map(|bundle| bundle.config.digest);
     if config(running) == config(desired) {
@@ -30,10 +35,31 @@ pub(super) fn effects(
                 effects.extend(added.iter().map(|server| place.added(server)));
                 effects.extend(removed.iter().map(|server| place.removed(server)));
             }
+            Change::SectionAdded { kind: SectionKind::Backend, position, .. } => {
+                effects.extend(whole_backend::added(old, new, position, capabilities));
+            }
+            Change::SectionRemoved { kind: SectionKind::Backend, name } => {
+                effects.extend(whole_backend::removed(old, &name, capabilities));
+            }
+            Change::Section { kind: SectionKind::Frontend, name, what }
+                if what == format!("frontend {name}: maxconn changed") =>
+            {
+                effects.push(frontend_maxconn(new, name, what));
+            }
             other => effects.push(Effect::Reload(Reason::new(ReasonKind::Configuration, other.to_string()))),
         }
     }
     effects
+}
+
+/// Only the limit of a frontend changed, which the socket can set.
+fn frontend_maxconn(new: &Configuration, frontend: String, what: String) -> Effect {
+    let section = new.document().section(&SectionKind::Frontend, &frontend);
+    let maxconn = section.and_then(maxconn).and_then(|maxconn| u32::try_from(maxconn).ok());
+    match maxconn.filter(|maxconn| *maxconn > 0) {
+        Some(maxconn) => Effect::Operations(vec![Operation::SetFrontendMaxconn { frontend, maxconn }]),
+        None => Effect::Reload(Reason::new(ReasonKind::Configuration, what)),
+    }
 }
 
 fn backend_named(configuration: &Configuration, name: &str) -> Backend {

@@ -8,12 +8,20 @@
 mod accepted;
 mod backend;
 mod cache;
+mod certificates;
 mod configuration;
+mod crt_list;
 mod files;
+mod map;
+mod order;
 mod server;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_routes;
+mod usages;
 mod view;
+mod whole_backend;
 
 pub use cache::PlanCache;
 pub use view::RunningView;
@@ -99,9 +107,9 @@ pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabil
     let changes = files::changes(running, desired);
     let verdict = match (running.bundle(), desired.bundle()) {
         (Some(old), Some(new)) if old.digest == new.digest => Verdict::Nothing,
-        (Some(_), Some(_)) => {
+        (Some(old), Some(new)) => {
             let mut effects = configuration::effects(running, desired, capabilities);
-            effects.extend(changes.effects);
+            effects.extend(files::effects(&changes, running, (old, new), capabilities));
             merge(effects)
         }
         _ => Verdict::Reload {
@@ -120,8 +128,7 @@ pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabil
     }
 }
 
-/// One reason makes it a reload; otherwise servers and entries come before others go, so that no backend is empty
-/// in between.
+/// One reason makes it a reload; otherwise the operations get their order.
 fn merge(effects: Vec<Effect>) -> Verdict {
     let (mut operations, mut reasons) = (Vec::new(), Vec::new());
     for effect in effects {
@@ -131,11 +138,7 @@ fn merge(effects: Vec<Effect>) -> Verdict {
             Effect::Reload(reason) => reasons.push(reason),
         }
     }
-    operations.sort_by_key(|operation| match operation {
-        Operation::AddServer { .. } => 0,
-        Operation::DeleteServer { .. } => 2,
-        _ => 1,
-    });
+    operations.sort_by_key(order::step);
     match (reasons.is_empty(), operations.is_empty()) {
         (false, _) => Verdict::Reload { reasons },
         (true, false) => Verdict::Runtime { operations },

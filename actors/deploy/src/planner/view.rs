@@ -1,6 +1,6 @@
 //! A bundle as the planner looks at it: its haproxy.cfg is parsed when first needed, and once.
 
-use super::backend::References;
+use super::{backend::References, usages::Usages};
 use haptic_haproxy::Document;
 use haptic_model::{Bundle, BundleFile, Digest, FileKey, FileKind, Layout, Text, agent_api::RunningBundle};
 use self_cell::self_cell;
@@ -29,6 +29,8 @@ pub(super) struct Configuration {
     pub inheritance: Vec<Option<usize>>,
     /// What lines refer to.
     pub references: References,
+    /// What files are used for.
+    pub usages: Usages,
 }
 
 impl RunningView {
@@ -77,7 +79,8 @@ impl RunningView {
             let document = OwnedDocument::new(text, |text| Document::parse(text));
             let inheritance = document.borrow_dependent().inheritance();
             let references = References::read(document.borrow_dependent());
-            Configuration { document, inheritance, references }
+            let usages = Usages::read(document.borrow_dependent());
+            Configuration { document, inheritance, references, usages }
         })
     }
 }

@@ -1,0 +1,223 @@
+//! Certificates and the crt-lists that name them.
+//!
+//! HAProxy serves the first line of a crt-list that fits a host, and what is added at run time comes last; so a line
+//! that must win over a later one needs a reload, and so does a default certificate.
+
+use super::{
+    crt_list::{Difference, Entry, difference, entries},
+    usages::{How, Usages},
+};
+use haptic_model::{Bundle, BundleFile, Capabilities, HaproxyVersion, Operation};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Bytes of a certificate that the socket takes: below `tune.bufsize` until 3.2, more since 3.4.
+const LARGEST: usize = 15_000;
+const LARGEST_SINCE_3_4: usize = 60_000;
+/// Files that HAProxy reads beside a certificate.
+const COMPANIONS: &[&str] = &["key", "ocsp", "issuer", "sctl", "rsa", "ecdsa", "dsa"];
+/// Bytes of a crt-list line that the socket takes.
+const LONGEST_LINE: usize = 8000;
+
+/// What the certificates and crt-lists of a running HAProxy are and shall be.
+pub(super) struct Certificates<'a> {
+    pub old: &'a Bundle,
+    pub new: &'a Bundle,
+    pub usages: &'a Usages,
+    pub capabilities: Capabilities,
+}
+
+/// What was found: operations, and reasons to reload.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    pub operations: Vec<Operation>,
+    pub reasons: Vec<String>,
+    /// Files that are dealt with.
+    pub known: BTreeSet<String>,
+}
+
+/// One crt-list before and after.
+struct List<'t> {
+    path: &'t str,
+    strict_sni: bool,
+    old: Vec<Entry<'t>>,
+    new: Vec<Entry<'t>>,
+}
+
+impl Certificates<'_> {
+    /// Compares everything.
+    pub fn findings(&self) -> Findings {
+        let texts = self.list_texts();
+        let mut findings = Findings::default();
+        let mut lists = Vec::new();
+        for (path, (old, new)) in &texts {
+            findings.known.insert((*path).to_owned());
+            match self.list(path, old, new) {
+                Ok(list) => lists.push(list),
+                Err(why) => findings.reasons.push(format!("crt-list {path}: {why}")),
+            }
+        }
+        for list in &lists {
+            match self.lines(list) {
+                Ok(operations) => findings.operations.extend(operations),
+                Err(why) => findings.reasons.push(format!("crt-list {}: {why}", list.path)),
+            }
+        }
+        self.files(&lists, &mut findings);
+        findings
+    }
+
+    /// Old and new text of each crt-list in use.
+    fn list_texts(&self) -> BTreeMap<&str, (String, String)> {
+        let is_list = |how: &How| matches!(how, How::CrtList { .. });
+        let lists = self.usages.all().filter(|(_, usages)| usages.iter().any(|usage| is_list(&usage.how)));
+        let text = |bundle: &Bundle, path: &str| bundle.files.get(path).map(|file| file.text.to_string());
+        lists.filter_map(|(path, _)| Some((path, (text(self.old, path)?, text(self.new, path)?)))).collect()
+    }
+
+    fn list<'t>(&self, path: &'t str, old: &'t str, new: &'t str) -> Result<List<'t>, String> {
+        let unreadable = || "a line has quotes or brackets that only HAProxy reads".to_owned();
+        let strict = |how: &How| matches!(how, How::CrtList { strict_sni: true });
+        Ok(List {
+            path,
+            strict_sni: self.usages.of(path).iter().all(|usage| strict(&usage.how)),
+            old: entries(old).ok_or_else(unreadable)?,
+            new: entries(new).ok_or_else(unreadable)?,
+        })
+    }
+
+    fn lines(&self, list: &List<'_>) -> Result<Vec<Operation>, String> {
+        let Difference { added, removed } = difference(&list.old, &list.new);
+        if added.is_empty() && removed.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.usages.renames_certificates {
+            return Err(
+                "with crt-base or a crt-store its names are known only when HAProxy starts".to_owned()
+            );
+        }
+        if !list.strict_sni && list.old.first().map(Entry::line) != list.new.first().map(Entry::line) {
+            return Err("its first line is the default certificate, chosen when HAProxy starts".to_owned());
+        }
+        let mut operations = Vec::new();
+        for (position, entry) in &added {
+            self.check_line(entry)?;
+            let later = list.new.iter().enumerate().skip(position + 1);
+            let mut kept = later.filter(|(at, _)| !added.iter().any(|(position, _)| position == at));
+            if let Some((_, winner)) = kept.find(|(_, later)| later.competes_with(entry)) {
+                return Err(format!(
+                    "{} must come before {}, and what is added at run time comes last",
+                    entry.certificate, winner.certificate
+                ));
+            }
+            operations.push(Operation::AddCrtListLine { list: list.path.to_owned(), line: entry.line() });
+        }
+        let gone = removed
+            .iter()
+            .map(|entry| Operation::DeleteCrtListLine { list: list.path.to_owned(), line: entry.line() });
+        operations.extend(gone);
+        Ok(operations)
+    }
+
+    fn check_line(&self, entry: &Entry<'_>) -> Result<(), String> {
+        let certificate = entry.certificate;
+        if entry.options.contains("file ") || entry.options.contains("ocsp-update") {
+            return Err(format!("{certificate} has options that are read only when HAProxy starts"));
+        }
+        if entry.line().len() > LONGEST_LINE || entry.line().chars().any(char::is_control) {
+            return Err(format!("the line of {certificate} is too long for the socket"));
+        }
+        Ok(())
+    }
+
+    /// The certificates that HAProxy has loaded, and shall have.
+    fn files(&self, lists: &[List<'_>], findings: &mut Findings) {
+        let named = |how: &How| *how == How::Certificate;
+        let by_lines = self.usages.all().filter(|(_, usages)| usages.iter().any(|usage| named(&usage.how)));
+        let by_lines: BTreeSet<&str> = by_lines.map(|(path, _)| path).collect();
+        let of = |side: fn(&List<'_>) -> Vec<String>| -> BTreeSet<String> {
+            lists.iter().flat_map(side).chain(by_lines.iter().map(|path| (*path).to_owned())).collect()
+        };
+        let loaded = of(|list| list.old.iter().map(|entry| entry.certificate.to_owned()).collect());
+        let wanted = of(|list| list.new.iter().map(|entry| entry.certificate.to_owned()).collect());
+        for certificate in loaded.union(&wanted) {
+            findings.known.insert(certificate.clone());
+            let (is, shall) = (loaded.contains(certificate), wanted.contains(certificate));
+            match self.file(certificate, is, shall, lists) {
+                Ok(operation) => findings.operations.extend(operation),
+                Err(why) => findings.reasons.push(format!("certificate {certificate} {why}")),
+            }
+        }
+    }
+
+    fn file(
+        &self,
+        path: &str,
+        is: bool,
+        shall: bool,
+        lists: &[List<'_>],
+    ) -> Result<Option<Operation>, String> {
+        let certificate = path.to_owned();
+        let file = |bundle: &Bundle| bundle.files.get(path).cloned();
+        match (is, shall, file(self.old), file(self.new)) {
+            (true, false, ..) => Ok(Some(Operation::DeleteCertificate { certificate })),
+            // One that is not of the bundle is the same before and after.
+            (true, true, None, None) => Ok(None),
+            (true, true, Some(old), Some(new)) if old.digest == new.digest => Ok(None),
+            (true, true, _, None) => Err("is gone, but still named".to_owned()),
+            (false, true, _, None) => Err("is new and no file of the bundle".to_owned()),
+            (false, true, _, Some(new)) => {
+                self.check_file(path, &new)?;
+                Ok(Some(Operation::AddCertificate { certificate }))
+            }
+            (true, true, _, Some(new)) => {
+                self.check_file(path, &new)?;
+                // Its hosts go behind those of all others.
+                for list in lists {
+                    let mut own = list.new.iter().enumerate().filter(|(_, entry)| entry.certificate == path);
+                    let wins = |(at, entry): (usize, &Entry<'_>)| {
+                        let mut later = list.new.iter().skip(at + 1);
+                        later.any(|later| later.certificate != path && later.shares_host(entry))
+                    };
+                    if own.any(wins) {
+                        return Err("changed, and must stay before another one for the same host".to_owned());
+                    }
+                }
+                Ok(Some(Operation::SetCertificate { certificate }))
+            }
+            (false, false, ..) => Ok(None),
+        }
+    }
+
+    fn check_file(&self, path: &str, file: &Arc<BundleFile>) -> Result<(), String> {
+        if self.usages.of(path).iter().any(|usage| usage.how != How::Certificate) {
+            return Err("changed, and is used for more than a certificate".to_owned());
+        }
+        let text = file.text.to_string();
+        if !text.contains("PRIVATE KEY-----") {
+            return Err("has its key in another file, which is read only when HAProxy starts".to_owned());
+        }
+        let beside = |bundle: &Bundle| {
+            COMPANIONS
+                .iter()
+                .find(|kind| bundle.files.contains_key(format!("{path}.{kind}").as_str()))
+                .copied()
+        };
+        if let Some(kind) = beside(self.old).or_else(|| beside(self.new)) {
+            return Err(format!(
+                "changed, and has a file {path}.{kind}, which is read only when HAProxy starts"
+            ));
+        }
+        let version = self.capabilities.version;
+        let largest = if version >= HaproxyVersion::new(3, 4) { LARGEST_SINCE_3_4 } else { LARGEST };
+        if text.len() > largest {
+            return Err(format!(
+                "has {} bytes, and the socket of HAProxy {version} takes {largest}",
+                text.len()
+            ));
+        }
+        Ok(())
+    }
+}
