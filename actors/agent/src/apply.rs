@@ -30,12 +30,12 @@ impl Inner {
             Method::Runtime { operations } => format!("{} runtime operations", operations.len()),
             Method::Reload { reason } => format!("reload: {reason}"),
         };
-        let (generation, target) = (apply.generation, apply.target.short());
+        let (generation, bundle) = (apply.generation, apply.target.short());
         let outcome = self.apply_now(apply).await.unwrap_or_else(|refused| refused);
         let took_ms = begun.elapsed().as_millis();
         match &outcome {
-            Outcome::Applied { .. } => tracing::info!(%generation, target, method, took_ms, "applied"),
-            other => tracing::warn!(%generation, target, method, took_ms, outcome = ?other, "not applied"),
+            Outcome::Applied { .. } => tracing::info!(%generation, bundle, method, took_ms, "applied"),
+            other => tracing::warn!(%generation, bundle, method, took_ms, outcome = ?other, "not applied"),
         }
         outcome
     }
