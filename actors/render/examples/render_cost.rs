@@ -2,10 +2,10 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
 
 use haptic_model::{
-    ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot, Snapshots,
+    ActiveConfig, Digest, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
-    Engine, Limits, RenderInput, Renderer, Templates, handlebars::HandlebarsEngine, render::context,
+    Checked, Engine, Limits, RenderInput, Renderer, Templates, handlebars::HandlebarsEngine, render::context,
     settle::settle,
 };
 use serde_json::{Value, json};
@@ -86,9 +86,9 @@ fn store(
     Arc::new(store)
 }
 
-fn snapshots(n: usize) -> Snapshots {
-    let names = move || (0..n).map(|i| (format!("ns{}", i % 50), format!("app{i}")));
-    let ingresses = names().enumerate().map(|(i, (ns, name))| {
+fn snapshots_from(first: usize, n: usize) -> Snapshots {
+    let names = move || (first..first + n).map(|i| (i, (format!("ns{}", i % 50), format!("app{i}"))));
+    let ingresses = names().map(|(i, (ns, name))| {
         let path = |path: &str, kind: &str, port: u32| json!({"path": path, "pathType": kind, "backend": {"service": {"name": name, "port": {"number": port}}}});
         let value = json!({
             "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
@@ -101,7 +101,7 @@ fn snapshots(n: usize) -> Snapshots {
         });
         (ns.clone(), name.clone(), vec![ns, name], value)
     });
-    let endpoints = names().enumerate().map(|(i, (ns, name))| {
+    let endpoints = names().map(|(i, (ns, name))| {
         let endpoint = |k: usize| json!({"addresses": [format!("10.{}.{}.{k}", i / 250, i % 250)], "conditions": {"ready": true, "serving": true, "terminating": false},
             "nodeName": format!("node-{k}"), "targetRef": {"kind": "Pod", "namespace": ns, "name": format!("{name}-{k}"), "uid": "0000-1111"}});
         let slice = format!("{name}-abcde");
@@ -117,6 +117,27 @@ fn snapshots(n: usize) -> Snapshots {
         ("ingresses".into(), store(ingresses, "ingresses")),
         ("endpoints".into(), store(endpoints, "endpoints")),
     ]))
+}
+
+/// The stores after one object was changed, or is new.
+fn changed(stores: &Snapshots, resource: &str, number: usize, round: usize) -> Snapshots {
+    let wanted = snapshots_from(number, 1);
+    let mut store = Snapshot::clone(stores.get(resource).unwrap());
+    let (template, key) = {
+        let one = wanted.get(resource).unwrap();
+        let object = one.iter().next().unwrap().clone();
+        let suffix = if resource == "endpoints" { "-abcde" } else { "" };
+        let name = object.reference.name.trim_end_matches(suffix).to_owned();
+        (object.clone(), [object.reference.namespace.clone(), name.as_str().into()])
+    };
+    let mut value = template.value().unwrap();
+    value["metadata"]["annotations"]["round"] = json!(round);
+    if resource == "endpoints" {
+        value["endpoints"][0]["addresses"][0] = json!(format!("10.200.{}.{}", round / 250, round % 250));
+    }
+    let json = serde_json::to_vec(&value).unwrap().into();
+    store.apply(Object { json, ..Object::clone(&template) }, key.into());
+    stores.with(resource.into(), Arc::new(store))
 }
 
 fn config() -> ActiveConfig {
@@ -157,14 +178,14 @@ fn best<T>(mut work: impl FnMut() -> T) -> (Duration, T) {
 
 fn main() {
     let n = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
-    let (config, snapshots, limits) = (config(), snapshots(n), Limits::default());
+    let (config, snapshots, limits) = (config(), snapshots_from(0, n), Limits::default());
     let (compile, compiled) = best(|| HandlebarsEngine.compile(&Templates::of(&config.spec)).unwrap());
     let top = context(&config, &Fleet::default()).unwrap();
     let input = RenderInput { config: &config, snapshots: &snapshots, context: &top };
     println!("{n} Ingresses; compile {compile:?}");
     for key in compiled.files() {
         let (print, rendered) = best(|| compiled.render(&key, &input, &limits).unwrap());
-        let marked: usize = rendered.marked.pieces.iter().map(|p| p.len()).sum();
+        let marked: usize = rendered.marked.pieces.iter().map(|p| p.as_str().len()).sum();
         let (settling, text) = best(|| settle(key.kind, &rendered.marked).unwrap());
         println!(
             "{:<16} print {print:>10.1?}  settle {settling:>10.1?}  marked {marked:>9} B  text {:>9} B  fragments {}",
@@ -173,10 +194,32 @@ fn main() {
             text.fragments().len()
         );
     }
-    let mut renderer = Renderer::default();
-    let (full, rendering) =
-        best(|| renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits).unwrap());
+    let fleet = Fleet::default();
+    let (full, rendering) = best(|| {
+        Renderer::checked(Checked::Never).render(&*compiled, &config, &snapshots, &fleet, &limits).unwrap()
+    });
     println!("full render with settling, all files in parallel: {full:.1?}, {} B", rendering.bundle.size());
+    let mut renderer = Renderer::checked(Checked::Never);
+    let mut stores = snapshots.clone();
+    renderer.render(&*compiled, &config, &stores, &fleet, &limits).unwrap();
+    let mut round = 0;
+    for (what, resource, modulus) in
+        [("one EndpointSlice changed", "endpoints", n), ("one Ingress changed", "ingresses", n), ("one new Ingress", "ingresses", 0)]
+    {
+        let (took, _) = best(|| {
+            round += 1;
+            let number = if modulus == 0 { n + round } else { (round * 997) % n };
+            stores = changed(&stores, resource, number, round);
+            renderer.render(&*compiled, &config, &stores, &fleet, &limits).unwrap()
+        });
+        println!("{what}: {took:.2?} (with the change of the store itself)");
+    }
+    let (took, _) = best(|| renderer.render(&*compiled, &config, &stores, &fleet, &limits).unwrap());
+    println!("nothing changed: {took:.2?}");
+    let bytes: Vec<u8> = rendering.bundle.all().flat_map(|f| f.text.to_string().into_bytes()).collect();
+    println!("BLAKE3 of {} B at once: {:.2?}, fragment by fragment: {:.2?}", bytes.len(),
+        best(|| Digest::of(&bytes)).0, best(|| rendering.bundle.all().map(|f| f.text.digest()).collect::<Vec<_>>()).0);
+    println!("kept: {:?}", renderer.cache());
     if std::env::args().nth(2).is_some() {
         println!(
             "{}",

@@ -6,13 +6,17 @@
 
 pub mod actor;
 mod added;
+mod around;
 pub mod engine;
+mod file;
 pub mod functions;
+mod ground;
 pub mod handlebars;
 mod keypath;
 pub mod marks;
 mod output;
 mod read_json;
+pub mod recall;
 pub mod render;
 pub mod session;
 pub mod settle;
@@ -21,4 +25,5 @@ pub mod value;
 pub mod watched;
 
 pub use engine::{Compiled, Engine, Limits, RenderInput, Templates, engine};
-pub use render::{Renderer, Rendering, render};
+pub use recall::CacheSize;
+pub use render::{Checked, Renderer, Rendering, render};
