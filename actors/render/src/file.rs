@@ -51,10 +51,12 @@ pub(crate) struct Render<'r> {
 
 impl FileMemory {
     /// The file as it was, if nothing that it was made of has changed.
-    pub fn unchanged(&self, render: &Render<'_>, path: &str) -> Option<Done> {
+    pub fn unchanged(&mut self, render: &Render<'_>, path: &str) -> Option<Done> {
         let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.ground, render.ground))?;
         let same = *last.done.file.path == *path && self.kept.is_current(render.snapshots);
-        same.then(|| last.done.clone())
+        let done = same.then(|| last.done.clone())?;
+        self.kept.rest();
+        Some(done)
     }
 
     /// Renders and settles the file at `path`.

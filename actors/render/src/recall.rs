@@ -26,6 +26,7 @@ pub struct Kept {
     /// The stores that were read, as they were.
     stores: BTreeMap<Arc<str>, Arc<Snapshot>>,
     untracked: BTreeMap<(Place, Untracked), usize>,
+    printed: usize,
 }
 
 /// A place in a template: its number, line and column.
@@ -99,6 +100,8 @@ pub struct CacheSize {
     pub blocks: usize,
     /// Blocks of the last render that could not be kept.
     pub untracked: usize,
+    /// Blocks that the last render printed anew.
+    pub printed: usize,
     /// Bytes of the blocks' text, origins and bookkeeping. Text and origins are shared with the last bundle.
     pub bytes: usize,
 }
@@ -110,6 +113,7 @@ impl CacheSize {
         Self {
             blocks: self.blocks + other.blocks,
             untracked: self.untracked + other.untracked,
+            printed: self.printed + other.printed,
             bytes: self.bytes + other.bytes,
         }
     }
@@ -253,6 +257,11 @@ impl Kept {
         })
     }
 
+    /// The file was the same again as a whole.
+    pub(crate) fn rest(&mut self) {
+        self.printed = 0;
+    }
+
     /// What is kept of a render that has been settled. `fragments`: what became of each of its pieces.
     pub(crate) fn update(
         &mut self,
@@ -263,6 +272,7 @@ impl Kept {
     ) {
         let before = std::mem::take(&mut self.blocks);
         self.untracked.clear();
+        self.printed = blocks.iter().filter(|b| matches!(b, PrintedBlock::Fresh(_))).count();
         let mut read: HashSet<Arc<str>> = outside.iter().map(|r| r.resource.clone()).collect();
         self.blocks.reserve_exact(blocks.len());
         for block in blocks {
@@ -342,6 +352,7 @@ impl Kept {
         CacheSize {
             blocks: self.blocks.len(),
             untracked: self.untracked.values().sum(),
+            printed: self.printed,
             bytes: table + self.blocks.iter().map(|block| block.size()).sum::<usize>(),
         }
     }
