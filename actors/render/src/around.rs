@@ -64,14 +64,14 @@ pub(crate) struct Border {
 
 impl Border {
     /// Notes what was seen beyond.
-    pub fn note(&self, look: impl FnOnce() -> Around, same: impl Fn(&Around) -> bool, found: Option<Found>) {
+    pub fn note(&self, look: impl FnOnce() -> Around, same: impl Fn(&Around) -> bool, found: Result<Found, Untracked>) {
         let mut looks = self.looks.borrow_mut();
         if looks.iter().any(|(known, _)| same(known)) {
             return;
         }
         match found {
-            Some(found) => looks.push((look(), found)),
-            None => self.refuse(Untracked::OuterObjects),
+            Ok(found) => looks.push((look(), found)),
+            Err(why) => self.refuse(why),
         }
     }
 
@@ -87,14 +87,17 @@ impl Border {
 }
 
 impl Found {
-    /// What is noted for a value; `None` if it cannot be compared later.
-    pub fn of(value: Option<&Value>) -> Option<Self> {
+    /// What is noted for a value.
+    ///
+    /// # Errors
+    /// Why it cannot be compared later.
+    pub fn of(value: Option<&Value>) -> Result<Self, Untracked> {
         match value {
-            None => Some(Self::Nothing),
-            Some(Value::Object(object)) if object.is_on_demand() => None,
-            Some(Value::Object(object)) => Some(Self::Object(object.object().clone())),
-            Some(value) if has_objects(value) => None,
-            Some(value) => Some(Self::Value(value.clone())),
+            None => Ok(Self::Nothing),
+            Some(Value::Object(object)) if object.is_on_demand() => Err(Untracked::OnDemand),
+            Some(Value::Object(object)) => Ok(Self::Object(object.object().clone())),
+            Some(value) if has_objects(value) => Err(Untracked::OuterObjects),
+            Some(value) => Ok(Self::Value(value.clone())),
         }
     }
 

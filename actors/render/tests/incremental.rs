@@ -27,8 +27,8 @@ const INNER: [&str; 36] = [
     "{{#each (list \"endpoints\") as |s|}}\n  l {{s.metadata.name}}\n{{/each}}\n",
     "{{#with (get_single \"secrets\" o.metadata.namespace o.spec.service) as |secret|}}\n  w {{get secret \"spec.value\" \"-\"}}\n{{else}}\n  no secret\n{{/with}}\n",
     "x {{len (fetch \"secrets\" o.spec.service)}} {{len (list \"ingresses\")}}\n",
-    "x {{@index}}\n",
-    "x {{@first}} {{@last}}\n",
+    "x {{default @index \"-\"}}\n",
+    "x {{default @first \"-\"}} {{default @last \"-\"}}\n",
     "x {{default i \"no index\"}}\n",
     "{{#if (once o.spec.service)}}\nfirst {{o.spec.service}}\n{{/if}}\n",
     "{{set total=(add total 1)}}\nx {{total}}\n",
@@ -36,8 +36,8 @@ const INNER: [&str; 36] = [
     "x {{len names}} {{total}}\n",
     "x {{outer}}\n",
     "x {{default flag \"off\"}}\n",
-    "x {{len @root.fleet.pods}} {{word}}\n",
-    "x {{len ../fleet.pods}}\n",
+    "x {{len @root.fleet.pods}} {{@root.word}}\n",
+    "x {{len (default ../fleet.pods (array))}}\n",
     "x {{get ../this \"a\" \"-\"}} {{get (default ../../this (dict)) \"a\" \"-\"}}\n",
     "  {{> part of=o}}\n",
     "{{> part of=o}}{{> part of=(default chief o)}}",
@@ -49,10 +49,10 @@ const INNER: [&str; 36] = [
     "{{#if (eq (get o \"spec.value\" \"-\") \"refused\")}}{{register_error o \"refused\"}}{{/if}}\n",
     "{{#if (eq (get o \"spec.value\" \"-\") \"failing\")}}{{fail \"failing\"}}{{/if}}\n",
     "x {{o.spec.value}}\n",
-    "{{o.metadata.name}} ",
+    "x {{o.metadata.name}} ",
     "{{let own=(get o \"spec.value\" \"-\")}}\nx {{own}}\n",
     "{{let outer=o.spec.service}}x {{outer}}\n",
-    "{{#each (where (list \"ingresses\") \"spec.service\" \"eq\" o.spec.service) as |p|}}\n  p {{p.metadata.name}} {{@../index}}\n{{/each}}\n",
+    "{{#each (where (list \"ingresses\") \"spec.service\" \"eq\" o.spec.service) as |p|}}\n  p {{p.metadata.name}} {{default @../index \"-\"}}\n{{/each}}\n",
     "{{#each everything as |e|}}\n  e {{e.metadata.name}}\n{{/each}}\n",
     "{{#if (contains words (get o \"spec.value\" \"-\"))}}known{{else}}unknown{{/if}} word\n",
     "x {{get (default chief (dict)) \"spec.value\" \"-\"}}\n",
@@ -313,6 +313,11 @@ fn follows(sketches: &[Sketch], steps: &[Step], renderer: &mut Renderer) -> Resu
         let kept = renderer.render(&**compiled, config, &snapshots, &world.fleet, &limits);
         let full =
             Renderer::checked(Checked::Never).render(&**compiled, config, &snapshots, &world.fleet, &limits);
+        let known = compiled.impure_blocks();
+        for found in renderer.untracked(&**compiled) {
+            let said = known.contains(&found.block) || found.block.why == Untracked::OnDemand;
+            prop_assert!(said || full.is_err(), "step {number}: {found:?} is not among {known:#?}");
+        }
         let (kept, full) = (told(&kept), told(&full));
         prop_assert!(kept == full, "step {number}, {step:?}\n--- kept\n{kept}\n--- full\n{full}");
     }
@@ -408,7 +413,7 @@ fn what_cannot_be_tracked_is_printed_each_time_with_its_reason() {
         ("{{#if (once \"k\")}}x\n{{/if}}y\n", Untracked::Once),
         ("{{set outer=(add outer 1)}}\n", Untracked::OuterVariable),
         ("x {{len all}}\n", Untracked::OuterObjects),
-        ("{{o.metadata.name}} ", Untracked::InsideLine),
+        ("x {{o.metadata.name}} ", Untracked::InsideLine),
     ];
     for (body, why) in cases {
         let mut history = History::new(&each(body));

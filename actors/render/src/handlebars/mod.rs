@@ -7,6 +7,7 @@ mod convert;
 mod evaluate;
 mod node;
 mod path;
+mod purity;
 mod scan;
 mod scope;
 
@@ -97,7 +98,7 @@ impl Compiled for Program {
     }
 
     fn impure_blocks(&self) -> Vec<ImpureBlock> {
-        Vec::new()
+        purity::impure_blocks(self)
     }
 
     fn render_again(

@@ -118,14 +118,14 @@ impl<'s, 't> Scope<'s, 't> {
             }
         }
         if let Some(border) = crossed {
-            note_this(border, 1 + up - inside, Some(Found::Nothing));
+            note_this(border, 1 + up - inside, Ok(Found::Nothing));
         }
         None
     }
 
     /// What a look at `this` finds. The top of the context never changes while blocks are kept.
-    fn found(&self) -> Option<Found> {
-        if self.outer.is_none() { Some(Found::Top) } else { Found::of(Some(&self.this)) }
+    fn found(&self) -> Result<Found, Untracked> {
+        if self.outer.is_none() { Ok(Found::Top) } else { Found::of(Some(&self.this)) }
     }
 
     /// A block parameter or variable.
@@ -145,7 +145,7 @@ impl<'s, 't> Scope<'s, 't> {
             }
         }
         if let Some(border) = crossed {
-            border.note(|| Around::Name(name.into()), |known| is_name(known, name), Some(Found::Nothing));
+            border.note(|| Around::Name(name.into()), |known| is_name(known, name), Ok(Found::Nothing));
         }
         None
     }
@@ -309,7 +309,7 @@ fn note_name(border: Option<&Border>, name: &str, value: Value) -> Value {
     value
 }
 
-fn note_this(border: &Border, number: usize, found: Option<Found>) {
+fn note_this(border: &Border, number: usize, found: Result<Found, Untracked>) {
     let look = Around::This(number);
     border.note(|| look.clone(), |known| *known == look, found);
 }
@@ -324,6 +324,6 @@ fn note_loop(border: Option<&Border>, number: usize, name: &Arc<str>, value: Opt
 fn note_inline(border: Option<&Border>, name: &str, found: Found) {
     if let Some(border) = border {
         let known = |known: &Around| matches!(known, Around::Inline(n) if **n == *name);
-        border.note(|| Around::Inline(name.into()), known, Some(found));
+        border.note(|| Around::Inline(name.into()), known, Ok(found));
     }
 }
