@@ -1,5 +1,5 @@
-//! What a full render of 10,000 Ingresses costs: `cargo run --release -p haptic-render --example render_cost [N]`.
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
+//! What a full render of 10,000 Ingresses costs, and one after a change: `cargo run --release -p haptic-render --example render_cost [N]`.
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use haptic_model::{
     ActiveConfig, Digest, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot, Snapshots,
@@ -10,6 +10,7 @@ use haptic_render::{
 };
 use serde_json::{Value, json};
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
@@ -121,23 +122,34 @@ fn snapshots_from(first: usize, n: usize) -> Snapshots {
 
 /// The stores after one object was changed, or is new.
 fn changed(stores: &Snapshots, resource: &str, number: usize, round: usize) -> Snapshots {
-    let wanted = snapshots_from(number, 1);
-    let mut store = Snapshot::clone(stores.get(resource).unwrap());
-    let (template, key) = {
-        let one = wanted.get(resource).unwrap();
-        let object = one.iter().next().unwrap().clone();
-        let suffix = if resource == "endpoints" { "-abcde" } else { "" };
-        let name = object.reference.name.trim_end_matches(suffix).to_owned();
-        (object.clone(), [object.reference.namespace.clone(), name.as_str().into()])
-    };
-    let mut value = template.value().unwrap();
-    value["metadata"]["annotations"]["round"] = json!(round);
+    let one = snapshots_from(number, 1);
+    let object = one.get(resource).unwrap().iter().next().unwrap();
+    let mut value = object.value().unwrap();
+    value["metadata"]["labels"]["round"] = json!(round.to_string());
     if resource == "endpoints" {
         value["endpoints"][0]["addresses"][0] = json!(format!("10.200.{}.{}", round / 250, round % 250));
     }
-    let json = serde_json::to_vec(&value).unwrap().into();
-    store.apply(Object { json, ..Object::clone(&template) }, key.into());
+    let key = [object.reference.namespace.clone(), format!("app{number}").into()];
+    let mut store = Snapshot::clone(stores.get(resource).unwrap());
+    store.apply(
+        Object { json: serde_json::to_vec(&value).unwrap().into(), ..Object::clone(object) },
+        key.into(),
+    );
     stores.with(resource.into(), Arc::new(store))
+}
+
+/// Median and worst of `rounds` renders, each after a change.
+fn after_changes(rounds: usize, mut change: impl FnMut(usize), mut render: impl FnMut()) -> String {
+    let mut times: Vec<Duration> = (0..rounds)
+        .map(|round| {
+            change(round);
+            let started = Instant::now();
+            render();
+            started.elapsed()
+        })
+        .collect();
+    times.sort();
+    format!("median {:.2?}, worst {:.2?} of {rounds}", times[rounds / 2], times[rounds - 1])
 }
 
 fn config() -> ActiveConfig {
@@ -199,26 +211,37 @@ fn main() {
         Renderer::checked(Checked::Never).render(&*compiled, &config, &snapshots, &fleet, &limits).unwrap()
     });
     println!("full render with settling, all files in parallel: {full:.1?}, {} B", rendering.bundle.size());
-    let mut renderer = Renderer::checked(Checked::Never);
-    let mut stores = snapshots.clone();
-    renderer.render(&*compiled, &config, &stores, &fleet, &limits).unwrap();
-    let mut round = 0;
-    for (what, resource, modulus) in
-        [("one EndpointSlice changed", "endpoints", n), ("one Ingress changed", "ingresses", n), ("one new Ingress", "ingresses", 0)]
-    {
-        let (took, _) = best(|| {
-            round += 1;
-            let number = if modulus == 0 { n + round } else { (round * 997) % n };
-            stores = changed(&stores, resource, number, round);
-            renderer.render(&*compiled, &config, &stores, &fleet, &limits).unwrap()
-        });
-        println!("{what}: {took:.2?} (with the change of the store itself)");
-    }
-    let (took, _) = best(|| renderer.render(&*compiled, &config, &stores, &fleet, &limits).unwrap());
-    println!("nothing changed: {took:.2?}");
+    let renderer = RefCell::new(Renderer::checked(Checked::Never));
+    let stores = RefCell::new(snapshots.clone());
+    let render = || {
+        renderer.borrow_mut().render(&*compiled, &config, &stores.borrow(), &fleet, &limits).unwrap();
+    };
+    render();
+    let alter = |resource: &str, number: usize, round: usize| {
+        let next = changed(&stores.borrow(), resource, number, round);
+        *stores.borrow_mut() = next;
+    };
+    let endpoint = after_changes(101, |round| alter("endpoints", round * 97 % n, round), render);
+    println!("one EndpointSlice changed: {endpoint}");
+    let fifty =
+        |round: usize| (0..50).for_each(|i| alter("endpoints", (round * 50 + i) * 97 % n, round + 200));
+    println!("50 EndpointSlices changed: {}", after_changes(11, fifty, render));
+    let ingress = after_changes(101, |round| alter("ingresses", round * 97 % n, round), render);
+    println!("one Ingress changed: {ingress}");
+    let route = |round: usize| {
+        alter("endpoints", n + round, round);
+        alter("ingresses", n + round, round);
+    };
+    println!("a new Ingress and its EndpointSlice: {}", after_changes(101, route, render));
+    println!("nothing changed: {}", after_changes(101, |_| {}, render));
+    let renderer = renderer.borrow();
     let bytes: Vec<u8> = rendering.bundle.all().flat_map(|f| f.text.to_string().into_bytes()).collect();
-    println!("BLAKE3 of {} B at once: {:.2?}, fragment by fragment: {:.2?}", bytes.len(),
-        best(|| Digest::of(&bytes)).0, best(|| rendering.bundle.all().map(|f| f.text.digest()).collect::<Vec<_>>()).0);
+    println!(
+        "BLAKE3 of {} B at once: {:.2?}, fragment by fragment: {:.2?}",
+        bytes.len(),
+        best(|| Digest::of(&bytes)).0,
+        best(|| rendering.bundle.all().map(|f| f.text.digest()).collect::<Vec<_>>()).0
+    );
     println!("kept: {:?}", renderer.cache());
     if std::env::args().nth(2).is_some() {
         println!(

@@ -41,9 +41,12 @@ impl AddedFiles {
         for (key, file) in by_key {
             match self.bundle_file(&file, config) {
                 Ok(made) if own.iter().any(|o| o.path == made.path) => problems.push(
-                    Diagnostic::error("render", format!("{} has a template and is added by another", file.key))
-                        .of_object(file.object)
-                        .help("Give one of them another name"),
+                    Diagnostic::error(
+                        "render",
+                        format!("{} has a template and is added by another", file.key),
+                    )
+                    .of_object(file.object)
+                    .help("Give one of them another name"),
                 ),
                 Ok(made) => files.push((key, (file, made))),
                 Err(mut refused) => problems.append(&mut refused),
@@ -124,8 +127,7 @@ mod tests {
 
     #[test]
     fn a_file_added_twice_alike_is_one_file_that_knows_its_object() {
-        let files =
-            make(vec![added("a.pem", "x\n", "one"), added("a.pem", "x\n", "two")]).unwrap();
+        let files = make(vec![added("a.pem", "x\n", "one"), added("a.pem", "x\n", "two")]).unwrap();
         assert_eq!(files.len(), 1);
         assert_eq!((&*files[0].path, files[0].text.to_string().as_str()), ("ssl/a.pem", "x\n"));
         let origin = files[0].text.origin(1).unwrap();
@@ -134,8 +136,7 @@ mod tests {
 
     #[test]
     fn two_contents_for_one_file_are_refused_with_both_objects() {
-        let said =
-            make(vec![added("a.pem", "x\n", "one"), added("a.pem", "y\n", "two")]);
+        let said = make(vec![added("a.pem", "x\n", "one"), added("a.pem", "y\n", "two")]);
         let said = said.unwrap_err()[0].to_string();
         assert!(said.contains("default/one") && said.contains("default/two"), "{said}");
     }

@@ -64,7 +64,12 @@ pub(crate) struct Border {
 
 impl Border {
     /// Notes what was seen beyond.
-    pub fn note(&self, look: impl FnOnce() -> Around, same: impl Fn(&Around) -> bool, found: Result<Found, Untracked>) {
+    pub fn note(
+        &self,
+        look: impl FnOnce() -> Around,
+        same: impl Fn(&Around) -> bool,
+        found: Result<Found, Untracked>,
+    ) {
         let mut looks = self.looks.borrow_mut();
         if looks.iter().any(|(known, _)| same(known)) {
             return;
@@ -159,7 +164,8 @@ impl Alike {
     }
 
     fn large(&self, a: &Value, b: &Value) -> bool {
-        let known = self.compared.borrow().iter().find(|(x, y, _)| is_same(x, a) && is_same(y, b)).map(|c| c.2);
+        let known =
+            self.compared.borrow().iter().find(|(x, y, _)| is_same(x, a) && is_same(y, b)).map(|c| c.2);
         known.unwrap_or_else(|| {
             let result = identical(a, b);
             let mut compared = self.compared.borrow_mut();
@@ -191,8 +197,8 @@ fn identical(a: &Value, b: &Value) -> bool {
             is_same(a, b) || (x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| identical(a, b)))
         }
         (Value::Dict(x), Value::Dict(y)) => {
-            let equal = |(a, b): (&(Arc<str>, Value), &(Arc<str>, Value))| a.0 == b.0 && identical(&a.1, &b.1);
-            is_same(a, b) || (x.len() == y.len() && x.iter().zip(y.iter()).all(equal))
+            let keys = x.iter().map(|(key, _)| key).eq(y.iter().map(|(key, _)| key));
+            is_same(a, b) || (keys && x.iter().zip(y.iter()).all(|(x, y)| identical(&x.1, &y.1)))
         }
         _ => false,
     }

@@ -158,11 +158,8 @@ impl<'l> Output<'l> {
     pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
         if self.owners == 0 {
             self.finish_piece();
-            self.object_start = Counted {
-                bytes: self.counted(),
-                numbers: self.numbers,
-                between_lines: self.between_lines,
-            };
+            self.object_start =
+                Counted { bytes: self.counted(), numbers: self.numbers, between_lines: self.between_lines };
         }
         self.owners += 1;
         if !self.objects.last().is_some_and(|last| Arc::ptr_eq(last, object)) {

@@ -27,6 +27,8 @@ pub struct Kept {
     stores: BTreeMap<Arc<str>, Arc<Snapshot>>,
     untracked: BTreeMap<(Place, Untracked), usize>,
     printed: usize,
+    /// Bytes of memory of all blocks.
+    bytes: usize,
 }
 
 /// A place in a template: its number, line and column.
@@ -43,6 +45,8 @@ pub(crate) struct KeptBlock {
     fragment: Option<Fragment>,
     bytes: usize,
     most: usize,
+    /// Bytes of memory.
+    size: usize,
 }
 
 /// Which block, for which object, and how deep.
@@ -153,7 +157,8 @@ impl<'k> Recall<'k> {
         let mut new = HashSet::new();
         for (name, before) in &kept.stores {
             let numbers = kept.reads.numbers.get(name);
-            let Some(now) = snapshots.get(name).filter(|s| !s.is_on_demand() && !before.is_on_demand()) else {
+            let Some(now) = snapshots.get(name).filter(|s| !s.is_on_demand() && !before.is_on_demand())
+            else {
                 numbers.into_iter().flat_map(HashMap::values).for_each(|n| mark(&mut changed, *n));
                 continue;
             };
@@ -178,7 +183,12 @@ impl<'k> Recall<'k> {
 
     /// The block that was printed at this place for this version of an object, with its number, if all it read is
     /// unchanged.
-    pub(crate) fn find(&self, block: usize, object: &Arc<Object>, depth: usize) -> Option<(usize, &KeptBlock)> {
+    pub(crate) fn find(
+        &self,
+        block: usize,
+        object: &Arc<Object>,
+        depth: usize,
+    ) -> Option<(usize, &KeptBlock)> {
         let object = address(object);
         let is_it = |kept: &KeptBlock| kept.site.block == block && address(&kept.site.object) == object;
         let ahead = self.kept.blocks.iter().enumerate().skip(self.next.get()).take(AHEAD);
@@ -233,17 +243,18 @@ impl KeptBlock {
         self.most
     }
 
-    fn size(&self) -> usize {
+    fn measured(self) -> Self {
         let fragment = self.fragment.as_ref().map_or(0, |f| {
             let blame = f.blame();
-            f.as_str().len() + size_of_val(&**blame) + size_of_val(&*blame.lines) + size_of_val(&*blame.objects)
+            f.as_str().len()
+                + size_of_val(&**blame)
+                + size_of_val(&*blame.lines)
+                + size_of_val(&*blame.objects)
         });
         let added = |e: &Effects| e.added.iter().map(|a| a.content.len()).sum::<usize>();
-        size_of::<Self>()
-            + fragment
-            + size_of_val(&*self.reads)
-            + size_of_val(&*self.around)
-            + self.effects.as_deref().map_or(0, |e| size_of::<Effects>() + added(e))
+        let own = size_of::<Self>() + size_of_val(&*self.reads) + size_of_val(&*self.around);
+        let effects = self.effects.as_deref().map_or(0, |e| size_of::<Effects>() + added(e));
+        Self { size: own + fragment + effects, ..self }
     }
 }
 
@@ -293,12 +304,14 @@ impl Kept {
         let now = |name: Arc<str>| snapshots.get(&name).map(|store| (name, store.clone()));
         self.stores = read.into_iter().filter_map(now).collect();
         self.sweep();
+        self.bytes = self.blocks.iter().map(|block| block.size).sum();
     }
 
     fn fresh(&mut self, fresh: FreshBlock, fragment: &impl Fn(usize) -> Option<Fragment>) {
         let FreshBlock { piece, site, reads, around, effects, untracked, bytes, most, .. } = fresh;
         let fragment = piece.and_then(fragment);
-        let untracked = untracked.or((fragment.is_none() && piece.is_some()).then_some(Untracked::InsideLine));
+        let untracked =
+            untracked.or((fragment.is_none() && piece.is_some()).then_some(Untracked::InsideLine));
         if let Some(why) = untracked {
             *self.untracked.entry((site.place, why)).or_default() += 1;
             return;
@@ -307,7 +320,7 @@ impl Kept {
         reads.sort_unstable();
         reads.dedup();
         let silent = effects.warnings.is_empty() && effects.refused.is_empty() && effects.added.is_empty();
-        self.blocks.push(Arc::new(KeptBlock {
+        let block = KeptBlock {
             site,
             around: around.into(),
             reads: reads.into(),
@@ -315,7 +328,9 @@ impl Kept {
             fragment,
             bytes,
             most,
-        }));
+            size: 0,
+        };
+        self.blocks.push(Arc::new(block.measured()));
     }
 
     /// Forgets keys that no block has read, once they could be half of all.
@@ -347,13 +362,13 @@ impl Kept {
     }
 
     pub(crate) fn size(&self) -> CacheSize {
-        let keys = self.reads.numbers.values().flat_map(HashMap::keys);
-        let table: usize = keys.map(|key| size_of::<(Key, u32)>() + size_of_val(&**key)).sum();
+        // A key of two values, which nearly all are, and its place in the table.
+        let table = self.reads.count as usize * (size_of::<(Key, u32)>() + size_of::<[Arc<str>; 2]>());
         CacheSize {
             blocks: self.blocks.len(),
             untracked: self.untracked.values().sum(),
             printed: self.printed,
-            bytes: table + self.blocks.iter().map(|block| block.size()).sum::<usize>(),
+            bytes: table + self.bytes,
         }
     }
 

@@ -11,9 +11,7 @@ use crate::{
     ground::Ground,
     recall::CacheSize,
 };
-use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Diagnostic, FileKey, FileKind, Fleet, Snapshots, text::Fragment,
-};
+use haptic_model::{ActiveConfig, Bundle, BundleFile, Diagnostic, FileKey, FileKind, Fleet, Snapshots};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::{
@@ -99,6 +97,12 @@ impl Renderer {
         Self { checked, ..Self::default() }
     }
 
+    /// The same, checking itself so often.
+    #[must_use]
+    pub fn and_checked(self, checked: Checked) -> Self {
+        Self { checked, ..self }
+    }
+
     /// A renderer with a fault, for the test that proves that tests find one: it forgets what blocks read.
     #[doc(hidden)]
     #[must_use]
@@ -128,7 +132,8 @@ impl Renderer {
         if !check {
             return result;
         }
-        let full = Self::checked(Checked::Never).changed(compiled, config, snapshots, fleet, limits);
+        let mut alone = Self::checked(Checked::Never);
+        let full = alone.changed(compiled, config, snapshots, fleet, limits);
         if same(&result, &full) {
             return result;
         }
@@ -149,7 +154,8 @@ impl Renderer {
         limits: &Limits,
     ) -> Result<Rendering, Vec<Diagnostic>> {
         let paths = paths(config, compiled.files())?;
-        let ground = self.ground(compiled, config, fleet, limits).map_err(|e| vec![Diagnostic::error("render", e)])?;
+        let ground =
+            self.ground(compiled, config, fleet, limits).map_err(|e| vec![Diagnostic::error("render", e)])?;
         let render = Render { compiled, config, snapshots, limits, ground: &ground };
         self.files.retain(|key, _| paths.contains_key(key));
         for key in paths.keys() {
@@ -210,20 +216,13 @@ impl Renderer {
 fn same(a: &Result<Rendering, Vec<Diagnostic>>, b: &Result<Rendering, Vec<Diagnostic>>) -> bool {
     match (a, b) {
         (Ok(a), Ok(b)) => {
-            let lines = |bundle: &Bundle| -> Vec<(Arc<str>, Fragment)> {
-                let fragments = |f: &Arc<BundleFile>| {
-                    let path = f.path.clone();
-                    f.text.fragments().iter().map(move |p| (path.clone(), p.clone())).collect::<Vec<_>>()
-                };
-                bundle.all().flat_map(fragments).collect()
-            };
-            let (x, y) = (lines(&a.bundle), lines(&b.bundle));
-            let equal = |(a, b): (&(Arc<str>, Fragment), &(Arc<str>, Fragment))| {
-                a.0 == b.0 && a.1.as_str() == b.1.as_str() && a.1.blame() == b.1.blame()
+            let pieces = |x: &BundleFile, y: &BundleFile| {
+                let (x, y) = (x.text.fragments(), y.text.fragments());
+                x.len() == y.len()
+                    && x.iter().zip(y).all(|(x, y)| x.blame() == y.blame() && x.as_str() == y.as_str())
             };
             a.bundle.digest == b.bundle.digest
-                && x.len() == y.len()
-                && x.iter().zip(&y).all(equal)
+                && a.bundle.all().zip(b.bundle.all()).all(|(x, y)| pieces(x, y))
                 && a.warnings == b.warnings
         }
         (Err(a), Err(b)) => a == b,
@@ -286,9 +285,7 @@ fn assemble(
         Err(mut refused) => problems.append(&mut refused),
     }
     match config {
-        Some(config) if problems.is_empty() => {
-            Ok(Rendering { bundle: Bundle::new(config, files), warnings })
-        }
+        Some(config) if problems.is_empty() => Ok(Rendering { bundle: Bundle::new(config, files), warnings }),
         None if problems.is_empty() => Err(vec![
             Diagnostic::error("render", "there is no template for haproxy.cfg")
                 .at_field("haproxyConfig.template")

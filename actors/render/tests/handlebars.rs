@@ -3,8 +3,8 @@
 
 mod support;
 
-use serde_json::json;
 use haptic_render::recall::{Kept, PrintedBlock, Recall};
+use serde_json::json;
 use support::Setup;
 
 fn extra() -> serde_json::Value {

@@ -96,8 +96,18 @@ struct Sketch {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Put { store: usize, namespace: usize, name: usize, service: usize, value: u8 },
-    Delete { store: usize, namespace: usize, name: usize },
+    Put {
+        store: usize,
+        namespace: usize,
+        name: usize,
+        service: usize,
+        value: u8,
+    },
+    Delete {
+        store: usize,
+        namespace: usize,
+        name: usize,
+    },
     /// What an on-demand store would fetch changes, and nobody says so.
     Remote(u8),
     Config(usize),
@@ -157,7 +167,9 @@ impl World {
             (name.into(), store)
         });
         let mut world = Self { stores: stores.into(), fleet: Fleet::default(), remote, config: 0 };
-        for (store, namespace, name, service) in [(0, 0, 0, 0), (0, 0, 1, 1), (0, 1, 2, 0), (1, 0, 0, 0), (2, 0, 0, 1), (3, 0, 0, 0)] {
+        for (store, namespace, name, service) in
+            [(0, 0, 0, 0), (0, 0, 1, 1), (0, 1, 2, 0), (1, 0, 0, 0), (2, 0, 0, 1), (3, 0, 0, 0)]
+        {
             world.put(store, namespace, name, service, Some("one"));
         }
         world
@@ -242,24 +254,34 @@ impl Sketch {
             .snippet("part", "part {{get of \"metadata.name\" \"-\"}} {{default outer \"-\"}}\n")
             .snippet("layout", "before\n  {{> @partial-block}}\nafter {{total}}\n")
             .snippet("given", "given {{default flag \"-\"}}")
-            .snippet("looping", &format!("{{{{#each (list \"ingresses\") as |o|}}}}\n{looping}{{{{/each}}}}\n"))
-            .snippet("looping_given", "{{#each (list \"ingresses\") as |o|}}\n{{> @partial-block}}\n{{/each}}\n")
+            .snippet(
+                "looping",
+                &format!("{{{{#each (list \"ingresses\") as |o|}}}}\n{looping}{{{{/each}}}}\n"),
+            )
+            .snippet(
+                "looping_given",
+                "{{#each (list \"ingresses\") as |o|}}\n{{> @partial-block}}\n{{/each}}\n",
+            )
     }
 }
 
 fn sketches() -> impl Strategy<Value = Sketch> {
     let inner = || prop::collection::vec(0..INNER.len(), 1..4);
     let file = || prop::collection::vec((0..OUTER.len(), inner()), 1..4);
-    ([file(), file(), file()], inner(), 0..3_u8).prop_map(|(files, looping, word)| Sketch { files, looping, word })
+    ([file(), file(), file()], inner(), 0..3_u8).prop_map(|(files, looping, word)| Sketch {
+        files,
+        looping,
+        word,
+    })
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let place = || (0..STORES.len(), 0..NAMESPACES.len(), 0..NAMES.len());
-    let put = (place(), 0..SERVICES.len(), 0..18_u8).prop_map(|((store, namespace, name), service, value)| {
-        Step::Put { store, namespace, name, service, value }
-    });
-    let delete =
-        place().prop_map(|(store, namespace, name)| Step::Delete { store, namespace, name });
+    let put =
+        (place(), 0..SERVICES.len(), 0..18_u8).prop_map(|((store, namespace, name), service, value)| {
+            Step::Put { store, namespace, name, service, value }
+        });
+    let delete = place().prop_map(|(store, namespace, name)| Step::Delete { store, namespace, name });
     let step = prop_oneof![
         8 => put,
         3 => delete,
@@ -343,8 +365,16 @@ proptest! {
 
 #[test]
 fn a_renderer_that_forgets_what_was_read_is_found_out() {
-    let config = ProptestConfig { cases: 2000, max_shrink_iters: 0, failure_persistence: None, ..ProptestConfig::default() };
-    let mut runner = TestRunner::new_with_rng(config, prop::test_runner::TestRng::deterministic_rng(prop::test_runner::RngAlgorithm::ChaCha));
+    let config = ProptestConfig {
+        cases: 2000,
+        max_shrink_iters: 0,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let mut runner = TestRunner::new_with_rng(
+        config,
+        prop::test_runner::TestRng::deterministic_rng(prop::test_runner::RngAlgorithm::ChaCha),
+    );
     let outcome = runner.run(&((sketches(), sketches()), steps()), |((first, second), steps)| {
         follows(&[first, second], &steps, &mut Renderer::forgetful())
     });
@@ -375,7 +405,13 @@ impl History {
         let setup = std::mem::replace(&mut self.setup, Setup::new(""));
         self.setup = change(setup);
         self.renderer
-            .render(&*self.compiled, &self.config, &self.setup.snapshots(), &Fleet::default(), &Limits::default())
+            .render(
+                &*self.compiled,
+                &self.config,
+                &self.setup.snapshots(),
+                &Fleet::default(),
+                &Limits::default(),
+            )
             .unwrap_or_else(|e| panic!("{}", all(&e)));
         let size = self.renderer.cache();
         (size.printed, size.untracked)
@@ -383,10 +419,13 @@ impl History {
 }
 
 fn each(body: &str) -> String {
-    format!("{{{{let outer=1}}}}{{{{let all=(list \"ingresses\")}}}}\n{{{{#each (list \"ingresses\") as |o|}}}}\n{body}{{{{/each}}}}\n")
+    format!(
+        "{{{{let outer=1}}}}{{{{let all=(list \"ingresses\")}}}}\n{{{{#each (list \"ingresses\") as |o|}}}}\n{body}{{{{/each}}}}\n"
+    )
 }
 
-const ENDPOINTS: &str = "x {{o.metadata.name}} {{len (fetch \"endpoints\" \"n\" o.metadata.name)}} {{outer}}\n";
+const ENDPOINTS: &str =
+    "x {{o.metadata.name}} {{len (fetch \"endpoints\" \"n\" o.metadata.name)}} {{outer}}\n";
 
 #[test]
 fn a_change_prints_only_the_blocks_that_saw_it() {
@@ -404,7 +443,11 @@ fn a_change_prints_only_the_blocks_that_saw_it() {
 fn a_block_that_sees_its_index_is_printed_again_when_that_changes() {
     let mut history = History::new(&each("x {{@index}}\n"));
     assert_eq!(history.printed(|s| s), (3, 0));
-    assert_eq!(history.printed(|s| s.ingress("n", "bb", "h", &[])), (2, 0), "the new one and the one behind it");
+    assert_eq!(
+        history.printed(|s| s.ingress("n", "bb", "h", &[])),
+        (2, 0),
+        "the new one and the one behind it"
+    );
 }
 
 #[test]
@@ -418,7 +461,8 @@ fn what_cannot_be_tracked_is_printed_each_time_with_its_reason() {
     for (body, why) in cases {
         let mut history = History::new(&each(body));
         history.printed(|s| s);
-        let (printed, untracked) = history.printed(|s| s.endpoints("n", "a", 1, &["10.0.0.2"]).ingress("n", "b", "h", &[]));
+        let (printed, untracked) =
+            history.printed(|s| s.endpoints("n", "a", 1, &["10.0.0.2"]).ingress("n", "b", "h", &[]));
         assert_eq!((printed, untracked), (3, 3), "{body}");
         let said = history.renderer.untracked(&*history.compiled);
         assert_eq!((said.len(), said[0].count, said[0].block.why), (1, 3, why), "{said:?}");
@@ -428,14 +472,70 @@ fn what_cannot_be_tracked_is_printed_each_time_with_its_reason() {
 }
 
 #[test]
+fn blocks_that_may_be_printed_each_time_are_told_from_the_templates() {
+    let setup = Setup::new(
+        "{{let all=(list \"ingresses\") n=0}}\n{{#each all as |o|}}\nx {{len all}}{{> part}}\n{{/each}}\n{{#each (list \"ingresses\") as |o|}}\nx {{o.metadata.name}} {{@index}} {{n}}\n{{/each}}\n",
+    )
+    .snippet("part", "{{#if (once \"k\")}}{{set n=1}}{{/if}}")
+    .map("m", "a {{#with (get_single \"ingresses\" \"n\" \"a\") as |o|}}{{o.metadata.name}}{{/with}}\n");
+    let told: Vec<String> = setup
+        .compile()
+        .unwrap()
+        .impure_blocks()
+        .iter()
+        .map(|b| format!("{}:{} {:?}", b.template, b.line, b.why))
+        .collect();
+    let expected = [
+        "haproxyConfig:2 Once",
+        "haproxyConfig:2 OuterVariable",
+        "haproxyConfig:2 OuterObjects",
+        "m:1 InsideLine",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn snippets_that_include_any_of_many_are_told_of_in_bounded_time() {
+    let mut setup = Setup::new("{{> (concat \"s\" \"1\")}}\n");
+    for number in 0..30 {
+        setup = setup.snippet(
+            &format!("s{number}"),
+            "{{> (concat \"s\" \"1\")}}{{#each (list \"ingresses\")}}{{> (concat \"s\" \"2\")}}{{/each}}",
+        );
+    }
+    assert!(!setup.compile().unwrap().impure_blocks().is_empty());
+}
+
+#[test]
+fn a_render_that_is_checked_is_the_full_one_even_if_tracking_is_broken() {
+    let setup = History::new(&each(ENDPOINTS)).setup;
+    let (config, compiled) = (setup.config(), setup.compile().unwrap());
+    let mut renderer = Renderer::forgetful().and_checked(Checked::Always);
+    let mut told_by = |setup: &Setup| {
+        told(&renderer.render(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &Limits::default()))
+    };
+    told_by(&setup);
+    let changed = setup.endpoints("n", "b", 1, &["10.0.0.2"]);
+    let full = Renderer::checked(Checked::Never);
+    let full =
+        { full }.render(&*compiled, &config, &changed.snapshots(), &Fleet::default(), &Limits::default());
+    assert_eq!(told_by(&changed), told(&full));
+}
+
+#[test]
 fn a_failed_render_leaves_what_was_kept_as_it_was() {
     let body = "{{#if (eq o.spec.rules.0.host \"evil\")}}{{fail \"evil\"}}{{/if}}\nx {{o.metadata.name}}\n";
     let mut history = History::new(&each(body));
     assert_eq!(history.printed(|s| s), (3, 0));
     let evil = Setup::new("").ingress("n", "b", "evil", &[]);
     let stores = evil.snapshots();
-    let failed =
-        history.renderer.render(&*history.compiled, &history.config, &stores, &Fleet::default(), &Limits::default());
+    let failed = history.renderer.render(
+        &*history.compiled,
+        &history.config,
+        &stores,
+        &Fleet::default(),
+        &Limits::default(),
+    );
     assert!(all(&failed.unwrap_err()).contains("evil"));
     assert_eq!(history.printed(|s| s.ingress("n", "c", "other", &[])), (1, 0));
 }
@@ -444,13 +544,20 @@ fn a_failed_render_leaves_what_was_kept_as_it_was() {
 fn limits_hold_as_in_a_full_render() {
     let setup = History::new(&each("x {{o.metadata.name}} {{o.spec.rules.0.host}}\n")).setup;
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
-    let longer = Setup { stores: setup.stores.clone(), ..Setup::new("") }.ingress("n", "a", &"h".repeat(300), &[]);
+    let longer =
+        Setup { stores: setup.stores.clone(), ..Setup::new("") }.ingress("n", "a", &"h".repeat(300), &[]);
     for output in 0..900 {
         let limits = Limits { output, ..Limits::default() };
         let mut renderer = Renderer::checked(Checked::Never);
         for snapshots in [setup.snapshots(), longer.snapshots(), setup.snapshots()] {
             let kept = renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits);
-            let full = Renderer::checked(Checked::Never).render(&*compiled, &config, &snapshots, &Fleet::default(), &limits);
+            let full = Renderer::checked(Checked::Never).render(
+                &*compiled,
+                &config,
+                &snapshots,
+                &Fleet::default(),
+                &limits,
+            );
             assert_eq!(told(&kept), told(&full), "limit {output}");
         }
     }

@@ -112,7 +112,8 @@ impl Compiled for Program {
         let block = number
             .and_then(|n| self.blocks.get(usize::from(n)))
             .ok_or_else(|| Diagnostic::error("render", format!("there is no template for {file}")))?;
-        let mut evaluator = Evaluator::new(self, Session::new(*input).recalling(recall), Output::new(limits), limits);
+        let mut evaluator =
+            Evaluator::new(self, Session::new(*input).recalling(recall), Output::new(limits), limits);
         evaluator.run(block).map_err(|failure| failure.into_diagnostic(&self.names))?;
         let (session, output) = evaluator.into_parts();
         Ok(session.finish(output.finish(self.names.clone())))

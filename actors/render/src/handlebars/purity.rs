@@ -18,6 +18,10 @@ use std::{cell::Cell, collections::BTreeSet, rc::Rc, sync::Arc};
 /// Snippets nested deeper than this are taken for recursive.
 const DEEPEST: usize = 12;
 
+/// So many nodes are looked at: snippets that include any of many others could take forever. What is found until then
+/// is told.
+const MOST_STEPS: usize = 200_000;
+
 /// Watched objects that a value may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Holds {
@@ -64,11 +68,12 @@ struct Border {
 struct Walk<'p> {
     program: &'p Program,
     found: BTreeSet<ImpureBlock>,
+    steps: usize,
 }
 
 /// The blocks of all files of `program`.
 pub(super) fn impure_blocks(program: &Program) -> Vec<ImpureBlock> {
-    let mut walk = Walk { program, found: BTreeSet::new() };
+    let mut walk = Walk { program, found: BTreeSet::new(), steps: 0 };
     for number in program.files.values() {
         if let Some(block) = program.blocks.get(usize::from(*number)) {
             walk.block(block, &mut Scope::top(), Line::Between);
@@ -79,6 +84,10 @@ pub(super) fn impure_blocks(program: &Program) -> Vec<ImpureBlock> {
 
 impl<'p> Walk<'p> {
     fn block(&mut self, block: &'p Block, scope: &mut Scope<'p>, line: Line) -> Line {
+        self.steps += block.nodes.len() + 1;
+        if self.steps > MOST_STEPS {
+            return Line::Inside;
+        }
         block.nodes.iter().fold(line, |line, node| self.node(node, scope, line))
     }
 
@@ -130,7 +139,8 @@ impl<'p> Walk<'p> {
                     Holds::List => Holds::Object,
                     other => other,
                 };
-                let named = [item.as_ref().map(|n| (n, item_holds)), index.as_ref().map(|n| (n, Holds::Nothing))];
+                let named =
+                    [item.as_ref().map(|n| (n, item_holds)), index.as_ref().map(|n| (n, Holds::Nothing))];
                 let mut end = line;
                 // Twice: what one step leaves behind is what the next one finds.
                 for _ in 0..2 {
@@ -142,7 +152,8 @@ impl<'p> Walk<'p> {
             }
             Kind::With { of, name, body, otherwise } => {
                 let holds = self.reads(of, scope);
-                let end = self.step(body, &[name.as_ref().map(|n| (n, holds)), None], holds, node.at, scope, line);
+                let end =
+                    self.step(body, &[name.as_ref().map(|n| (n, holds)), None], holds, node.at, scope, line);
                 let missing = otherwise.as_ref().map_or(line, |block| self.block(block, scope, line));
                 join([end, missing])
             }
@@ -171,11 +182,11 @@ impl<'p> Walk<'p> {
     ) -> Line {
         let bound = |object: bool| {
             let mut inner = scope.clone();
-            let mut names = named.iter().flatten().map(|(n, holds)| ((*n).clone(), Rc::new(Cell::new(*holds))));
+            let mut names =
+                named.iter().flatten().map(|(n, holds)| ((*n).clone(), Rc::new(Cell::new(*holds))));
             inner.names.extend(names.next());
             if object {
-                inner.border =
-                    Some(Border { at, names: scope.names.len(), these: scope.these.len() });
+                inner.border = Some(Border { at, names: scope.names.len(), these: scope.these.len() });
                 inner.given_inside = false;
             }
             inner.names.extend(names);
@@ -346,7 +357,11 @@ impl<'p> Walk<'p> {
             "len" | "has" | "dict_keys" | "json" | "split" | "range" => Holds::Nothing,
             "default" | "where" | "reject" | "sort_by" | "unique" | "reverse" | "slice" => most,
             "get" | "lookup" | "first" | "last" | "pluck" | "dict_values" => below(most, 1),
-            _ if matches!(function.group, Group::Comparison | Group::Strings | Group::Arithmetic | Group::Haproxy) => {
+            _ if matches!(
+                function.group,
+                Group::Comparison | Group::Strings | Group::Arithmetic | Group::Haproxy
+            ) =>
+            {
                 Holds::Nothing
             }
             _ if most == Holds::Nothing => Holds::Nothing,

@@ -6,7 +6,8 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Layout, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
-    Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, recall::Recall, render,
+    Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, recall::Recall,
+    render,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
@@ -141,7 +142,9 @@ impl Setup {
         let (config, snapshots) = (self.config(), self.snapshots());
         let context = haptic_render::render::context(&config, &Fleet::default()).unwrap();
         let input = RenderInput { config: &config, snapshots: &snapshots, context: &context };
-        compiled.render_again(&FileKey::config(), &input, &self.limits, recall).unwrap_or_else(|e| panic!("{e}"))
+        compiled
+            .render_again(&FileKey::config(), &input, &self.limits, recall)
+            .unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// The same without marks: what it would be without the settling pass.
