@@ -1,6 +1,7 @@
 //! From a configuration's templates and watched objects to haproxy.cfg and its files.
 //!
-//! An engine prints marked text, the settling pass makes files of it in which every value is only a value.
+//! An engine prints marked text, the settling pass makes files of it in which every value is only a value. What did not
+//! change since the last render is kept ([`recall`]); the result is always that of a full render.
 //! Rendering is pure: nothing here waits or does I/O except an on-demand store's own fetch; only [`actor`] knows
 //! actors.
 

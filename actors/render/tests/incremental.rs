@@ -60,7 +60,7 @@ const INNER: [&str; 36] = [
 ];
 
 /// What stands around blocks. BODY is the block.
-const OUTER: [&str; 16] = [
+const OUTER: [&str; 17] = [
     "{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n",
     "{{#each (list \"ingresses\") as |o i|}}\nBODY{{else}}\nnothing\n{{/each}}\n",
     "{{#each zones as |z|}}\nzone {{z.a}}\n{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n{{/each}}\n",
@@ -76,6 +76,7 @@ const OUTER: [&str; 16] = [
     "pre {{#each (list \"ingresses\") as |o|}}BODY{{/each}}post\n",
     "{{#each (list \"remote\") as |o|}}\nBODY{{/each}}\n",
     "{{#each (list \"ingresses\") as |a|}}\n{{#each (list \"secrets\") as |o|}}\nBODY{{/each}}\n{{/each}}\n",
+    "{{#each (concat (list \"ingresses\") (array (dict metadata=(dict namespace=\"a\" name=\"plain\") spec=(dict service=\"x\"))) (list \"secrets\")) as |o i|}}\nBODY{{/each}}\n",
     "plain {{len (list \"secrets\")}} {{outer}}\n",
 ];
 
@@ -351,7 +352,7 @@ fn cases() -> u32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_kept_is_what_a_full_render_prints(

@@ -207,7 +207,7 @@ impl<'p> Evaluator<'p> {
                     this.object_block(&fresh, body, at, &mut inner)
                 }
                 _ => {
-                    inner.this = value;
+                    (inner.this, inner.border) = (value, None);
                     this.block(body, &inner)
                 }
             }
