@@ -3,7 +3,7 @@
 //! The watch stage writes new snapshots; everything else reads. Iteration order is always namespace, name.
 
 use crate::object::{Object, ObjectRef};
-use imbl::OrdMap;
+use imbl::{OrdMap, ordmap::DiffItem};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 /// The values of an object's `indexBy` paths, in their order.
@@ -42,6 +42,15 @@ pub struct Snapshot {
 struct Entry {
     object: Arc<Object>,
     key: Key,
+}
+
+/// One object that two snapshots of a store do not share: added, removed, changed, or under another key.
+#[derive(Clone, Copy, Debug)]
+pub struct Difference<'a> {
+    /// What the earlier snapshot had, and under which key.
+    pub before: Option<(&'a Arc<Object>, &'a Key)>,
+    /// What the later one has.
+    pub after: Option<(&'a Arc<Object>, &'a Key)>,
 }
 
 /// The objects of one full key. A key of its own is the usual case, and a whole map's node for each would be the
@@ -198,6 +207,24 @@ impl Snapshot {
         if prefix.is_empty() { self.version } else { self.versions.get(prefix).copied().unwrap_or(0) }
     }
 
+    /// Whether both hold the very same objects under the same keys, told without looking at them. Two that were filled
+    /// apart never do.
+    #[must_use]
+    pub fn is_unchanged_since(&self, before: &Self) -> bool {
+        self.objects.ptr_eq(&before.objects)
+    }
+
+    /// What differs from an earlier snapshot. Told by the objects themselves, not by versions, so it holds for any two
+    /// snapshots; it costs as much as there are differences when one came of the other.
+    pub fn differences_from<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Difference<'a>> {
+        let side = |entry: &'a Entry| Some((&entry.object, &entry.key));
+        before.objects.diff(&self.objects).map(move |item| match item {
+            DiffItem::Add(_, new) => Difference { before: None, after: side(new) },
+            DiffItem::Update { old, new } => Difference { before: side(old.1), after: side(new.1) },
+            DiffItem::Remove(_, old) => Difference { before: side(old), after: None },
+        })
+    }
+
     /// The object with its JSON: itself in a full store, fetched in an on-demand one.
     ///
     /// # Errors
@@ -234,6 +261,13 @@ impl Snapshot {
     /// On-demand entries hold no JSON: any event means a change there.
     fn same_content(&self, old: &Object, new: &Object) -> bool {
         self.fetch.is_none() && old.json == new.json
+    }
+}
+
+impl PartialEq for Entry {
+    /// The same version of an object under the same key.
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.object, &other.object) && self.key == other.key
     }
 }
 
@@ -370,6 +404,44 @@ mod tests {
             store.apply(object(ns, n, "{}"), key(&[ns, n]));
         }
         assert_eq!(names(store.iter().collect()), ["b", "z", "a"]);
+    }
+
+    #[test]
+    fn two_snapshots_differ_in_exactly_what_was_done_between_them() {
+        let mut store = Snapshot::full();
+        for number in 0..500 {
+            let name = format!("{number:03}");
+            store.apply(object("a", &name, "{}"), key(&["a", &name]));
+        }
+        let before = store.clone();
+        assert!(store.is_unchanged_since(&before) && store.differences_from(&before).next().is_none());
+        store.apply(object("a", "007", "{\"x\":1}"), key(&["a", "007"]));
+        store.apply(object("a", "042", "{}"), key(&["a", "other"]));
+        store.remove(&ObjectRef::new("endpoints", "a", "300"));
+        store.apply(object("a", "new", "{}"), key(&["a", "new"]));
+        let found: Vec<String> = store
+            .differences_from(&before)
+            .map(|d| {
+                let side = |side: Option<(&Arc<Object>, &Key)>| {
+                    side.map_or_else(|| "-".into(), |(o, k)| format!("{} {}", o.reference.name, k.join("/")))
+                };
+                format!("{} > {}", side(d.before), side(d.after))
+            })
+            .collect();
+        let expected = ["007 a/007 > 007 a/007", "042 a/042 > 042 a/other", "300 a/300 > -", "- > new a/new"];
+        assert_eq!(found, expected);
+        assert!(!store.is_unchanged_since(&before));
+    }
+
+    #[test]
+    fn a_store_that_was_filled_anew_differs_in_every_object() {
+        let fill = || {
+            let mut store = Snapshot::full();
+            store.apply(object("a", "x", "{}"), key(&["a"]));
+            store.apply(object("a", "y", "{}"), key(&["a"]));
+            store
+        };
+        assert_eq!(fill().differences_from(&fill()).count(), 2);
     }
 
     #[test]

@@ -1,15 +1,16 @@
-//! What a full render of 10,000 Ingresses costs: `cargo run --release -p haptic-render --example render_cost [N]`.
-#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used)]
+//! What a full render of 10,000 Ingresses costs, and one after a change: `cargo run --release -p haptic-render --example render_cost [N]`.
+#![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use haptic_model::{
-    ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot, Snapshots,
+    ActiveConfig, Digest, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
-    Engine, Limits, RenderInput, Renderer, Templates, handlebars::HandlebarsEngine, render::context,
+    Checked, Engine, Limits, RenderInput, Renderer, Templates, handlebars::HandlebarsEngine, render::context,
     settle::settle,
 };
 use serde_json::{Value, json};
 use std::{
+    cell::RefCell,
     collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
@@ -86,9 +87,9 @@ fn store(
     Arc::new(store)
 }
 
-fn snapshots(n: usize) -> Snapshots {
-    let names = move || (0..n).map(|i| (format!("ns{}", i % 50), format!("app{i}")));
-    let ingresses = names().enumerate().map(|(i, (ns, name))| {
+fn snapshots_from(first: usize, n: usize) -> Snapshots {
+    let names = move || (first..first + n).map(|i| (i, (format!("ns{}", i % 50), format!("app{i}"))));
+    let ingresses = names().map(|(i, (ns, name))| {
         let path = |path: &str, kind: &str, port: u32| json!({"path": path, "pathType": kind, "backend": {"service": {"name": name, "port": {"number": port}}}});
         let value = json!({
             "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
@@ -101,7 +102,7 @@ fn snapshots(n: usize) -> Snapshots {
         });
         (ns.clone(), name.clone(), vec![ns, name], value)
     });
-    let endpoints = names().enumerate().map(|(i, (ns, name))| {
+    let endpoints = names().map(|(i, (ns, name))| {
         let endpoint = |k: usize| json!({"addresses": [format!("10.{}.{}.{k}", i / 250, i % 250)], "conditions": {"ready": true, "serving": true, "terminating": false},
             "nodeName": format!("node-{k}"), "targetRef": {"kind": "Pod", "namespace": ns, "name": format!("{name}-{k}"), "uid": "0000-1111"}});
         let slice = format!("{name}-abcde");
@@ -117,6 +118,38 @@ fn snapshots(n: usize) -> Snapshots {
         ("ingresses".into(), store(ingresses, "ingresses")),
         ("endpoints".into(), store(endpoints, "endpoints")),
     ]))
+}
+
+/// The stores after one object was changed, or is new.
+fn changed(stores: &Snapshots, resource: &str, number: usize, round: usize) -> Snapshots {
+    let one = snapshots_from(number, 1);
+    let object = one.get(resource).unwrap().iter().next().unwrap();
+    let mut value = object.value().unwrap();
+    value["metadata"]["labels"]["round"] = json!(round.to_string());
+    if resource == "endpoints" {
+        value["endpoints"][0]["addresses"][0] = json!(format!("10.200.{}.{}", round / 250, round % 250));
+    }
+    let key = [object.reference.namespace.clone(), format!("app{number}").into()];
+    let mut store = Snapshot::clone(stores.get(resource).unwrap());
+    store.apply(
+        Object { json: serde_json::to_vec(&value).unwrap().into(), ..Object::clone(object) },
+        key.into(),
+    );
+    stores.with(resource.into(), Arc::new(store))
+}
+
+/// Median and worst of `rounds` renders, each after a change.
+fn after_changes(rounds: usize, mut change: impl FnMut(usize), mut render: impl FnMut()) -> String {
+    let mut times: Vec<Duration> = (0..rounds)
+        .map(|round| {
+            change(round);
+            let started = Instant::now();
+            render();
+            started.elapsed()
+        })
+        .collect();
+    times.sort();
+    format!("median {:.2?}, worst {:.2?} of {rounds}", times[rounds / 2], times[rounds - 1])
 }
 
 fn config() -> ActiveConfig {
@@ -157,14 +190,14 @@ fn best<T>(mut work: impl FnMut() -> T) -> (Duration, T) {
 
 fn main() {
     let n = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
-    let (config, snapshots, limits) = (config(), snapshots(n), Limits::default());
+    let (config, snapshots, limits) = (config(), snapshots_from(0, n), Limits::default());
     let (compile, compiled) = best(|| HandlebarsEngine.compile(&Templates::of(&config.spec)).unwrap());
     let top = context(&config, &Fleet::default()).unwrap();
     let input = RenderInput { config: &config, snapshots: &snapshots, context: &top };
     println!("{n} Ingresses; compile {compile:?}");
     for key in compiled.files() {
         let (print, rendered) = best(|| compiled.render(&key, &input, &limits).unwrap());
-        let marked: usize = rendered.marked.pieces.iter().map(|p| p.len()).sum();
+        let marked: usize = rendered.marked.pieces.iter().map(|p| p.as_str().len()).sum();
         let (settling, text) = best(|| settle(key.kind, &rendered.marked).unwrap());
         println!(
             "{:<16} print {print:>10.1?}  settle {settling:>10.1?}  marked {marked:>9} B  text {:>9} B  fragments {}",
@@ -173,10 +206,43 @@ fn main() {
             text.fragments().len()
         );
     }
-    let mut renderer = Renderer::default();
-    let (full, rendering) =
-        best(|| renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits).unwrap());
+    let fleet = Fleet::default();
+    let (full, rendering) = best(|| {
+        Renderer::checked(Checked::Never).render(&*compiled, &config, &snapshots, &fleet, &limits).unwrap()
+    });
     println!("full render with settling, all files in parallel: {full:.1?}, {} B", rendering.bundle.size());
+    let renderer = RefCell::new(Renderer::checked(Checked::Never));
+    let stores = RefCell::new(snapshots.clone());
+    let render = || {
+        renderer.borrow_mut().render(&*compiled, &config, &stores.borrow(), &fleet, &limits).unwrap();
+    };
+    render();
+    let alter = |resource: &str, number: usize, round: usize| {
+        let next = changed(&stores.borrow(), resource, number, round);
+        *stores.borrow_mut() = next;
+    };
+    let endpoint = after_changes(101, |round| alter("endpoints", round * 97 % n, round), render);
+    println!("one EndpointSlice changed: {endpoint}");
+    let fifty =
+        |round: usize| (0..50).for_each(|i| alter("endpoints", (round * 50 + i) * 97 % n, round + 200));
+    println!("50 EndpointSlices changed: {}", after_changes(11, fifty, render));
+    let ingress = after_changes(101, |round| alter("ingresses", round * 97 % n, round), render);
+    println!("one Ingress changed: {ingress}");
+    let route = |round: usize| {
+        alter("endpoints", n + round, round);
+        alter("ingresses", n + round, round);
+    };
+    println!("a new Ingress and its EndpointSlice: {}", after_changes(101, route, render));
+    println!("nothing changed: {}", after_changes(101, |_| {}, render));
+    let renderer = renderer.borrow();
+    let bytes: Vec<u8> = rendering.bundle.all().flat_map(|f| f.text.to_string().into_bytes()).collect();
+    println!(
+        "BLAKE3 of {} B at once: {:.2?}, fragment by fragment: {:.2?}",
+        bytes.len(),
+        best(|| Digest::of(&bytes)).0,
+        best(|| rendering.bundle.all().map(|f| f.text.digest()).collect::<Vec<_>>()).0
+    );
+    println!("kept: {:?}", renderer.cache());
     if std::env::args().nth(2).is_some() {
         println!(
             "{}",

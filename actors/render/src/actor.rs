@@ -4,6 +4,7 @@
 
 use crate::{
     engine::{Compiled, Limits, Templates, engine},
+    recall::CacheSize,
     render::{Renderer, Rendering},
 };
 use actix::prelude::*;
@@ -61,6 +62,11 @@ struct Detail {
     files: usize,
     bytes: usize,
     fragments: usize,
+    /// Blocks kept for the next render, printed anew in this one, and those of them that cannot be kept.
+    kept_blocks: usize,
+    printed_blocks: usize,
+    untracked_blocks: usize,
+    kept_bytes: usize,
     errors: Vec<String>,
 }
 
@@ -85,6 +91,9 @@ impl RenderActor {
         self.detail.generation = generation;
         self.detail.config_revision = config.revision;
         self.detail.took_ms = took.as_millis();
+        let CacheSize { blocks, untracked, printed, bytes } = self.workshop.renderer.cache();
+        (self.detail.kept_blocks, self.detail.kept_bytes) = (blocks, bytes);
+        (self.detail.printed_blocks, self.detail.untracked_blocks) = (printed, untracked);
         match outcome {
             Ok(Rendering { bundle, warnings, .. }) => {
                 self.detail.files = bundle.files.len() + 1;

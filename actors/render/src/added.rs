@@ -9,44 +9,64 @@ use crate::{
 use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Text};
 use std::collections::{BTreeMap, btree_map::Entry};
 
-/// The files of `added`, given the files that have templates of their own.
-///
-/// # Errors
-/// Two different contents for one path, or a content that its kind of file cannot hold; each names the object.
-pub(crate) fn added_files(
-    added: Vec<AddedFile>,
-    own: &[BundleFile],
-    config: &ActiveConfig,
-) -> Result<Vec<BundleFile>, Vec<Diagnostic>> {
-    let mut by_key: BTreeMap<FileKey, AddedFile> = BTreeMap::new();
-    let mut problems = Vec::new();
-    for file in added {
-        match by_key.entry(file.key.clone()) {
-            Entry::Vacant(free) => {
-                free.insert(file);
-            }
-            Entry::Occupied(first) if first.get().content == file.content => {}
-            Entry::Occupied(first) => problems.push(two_contents(first.get(), file)),
-        }
-    }
-    let mut files = Vec::with_capacity(by_key.len());
-    for file in by_key.into_values() {
-        match bundle_file(&file, config) {
-            Ok(made) if own.iter().any(|o| o.path == made.path) => problems.push(
-                Diagnostic::error("render", format!("{} has a template and is added by another", file.key))
-                    .of_object(file.object)
-                    .help("Give one of them another name"),
-            ),
-            Ok(made) => files.push(made),
-            Err(mut refused) => problems.append(&mut refused),
-        }
-    }
-    if problems.is_empty() { Ok(files) } else { Err(problems) }
+/// Makes files of what templates added; one that was added before is the same file again.
+#[derive(Debug, Default)]
+pub(crate) struct AddedFiles {
+    last: BTreeMap<FileKey, (AddedFile, BundleFile)>,
 }
 
-fn bundle_file(file: &AddedFile, config: &ActiveConfig) -> Result<BundleFile, Vec<Diagnostic>> {
-    let path = path_of(config, &file.key).map_err(|e| vec![Diagnostic::error("render", e)])?;
-    Ok(BundleFile::new(file.key.clone(), &path, text_of(file)?))
+impl AddedFiles {
+    /// The files of `added`, given the files that have templates of their own.
+    ///
+    /// # Errors
+    /// Two different contents for one path, or a content that its kind of file cannot hold; each names the object.
+    pub fn make(
+        &mut self,
+        added: Vec<AddedFile>,
+        own: &[BundleFile],
+        config: &ActiveConfig,
+    ) -> Result<Vec<BundleFile>, Vec<Diagnostic>> {
+        let mut by_key: BTreeMap<FileKey, AddedFile> = BTreeMap::new();
+        let mut problems = Vec::new();
+        for file in added {
+            match by_key.entry(file.key.clone()) {
+                Entry::Vacant(free) => {
+                    free.insert(file);
+                }
+                Entry::Occupied(first) if first.get().content == file.content => {}
+                Entry::Occupied(first) => problems.push(two_contents(first.get(), file)),
+            }
+        }
+        let mut files = Vec::with_capacity(by_key.len());
+        for (key, file) in by_key {
+            match self.bundle_file(&file, config) {
+                Ok(made) if own.iter().any(|o| o.path == made.path) => problems.push(
+                    Diagnostic::error(
+                        "render",
+                        format!("{} has a template and is added by another", file.key),
+                    )
+                    .of_object(file.object)
+                    .help("Give one of them another name"),
+                ),
+                Ok(made) => files.push((key, (file, made))),
+                Err(mut refused) => problems.append(&mut refused),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let made = files.iter().map(|(_, (_, made))| made.clone()).collect();
+        self.last = files.into_iter().collect();
+        Ok(made)
+    }
+
+    fn bundle_file(&self, file: &AddedFile, config: &ActiveConfig) -> Result<BundleFile, Vec<Diagnostic>> {
+        let path = path_of(config, &file.key).map_err(|e| vec![Diagnostic::error("render", e)])?;
+        match self.last.get(&file.key) {
+            Some((known, made)) if known == file && *made.path == *path => Ok(made.clone()),
+            _ => Ok(BundleFile::new(file.key.clone(), &path, text_of(file)?)),
+        }
+    }
 }
 
 /// The content as one printed value, so that it is settled, and refused, like any other.
@@ -101,11 +121,13 @@ mod tests {
         }
     }
 
+    fn make(added: Vec<AddedFile>) -> Result<Vec<BundleFile>, Vec<Diagnostic>> {
+        AddedFiles::default().make(added, &[], &config())
+    }
+
     #[test]
     fn a_file_added_twice_alike_is_one_file_that_knows_its_object() {
-        let files =
-            added_files(vec![added("a.pem", "x\n", "one"), added("a.pem", "x\n", "two")], &[], &config())
-                .unwrap();
+        let files = make(vec![added("a.pem", "x\n", "one"), added("a.pem", "x\n", "two")]).unwrap();
         assert_eq!(files.len(), 1);
         assert_eq!((&*files[0].path, files[0].text.to_string().as_str()), ("ssl/a.pem", "x\n"));
         let origin = files[0].text.origin(1).unwrap();
@@ -114,15 +136,14 @@ mod tests {
 
     #[test]
     fn two_contents_for_one_file_are_refused_with_both_objects() {
-        let said =
-            added_files(vec![added("a.pem", "x\n", "one"), added("a.pem", "y\n", "two")], &[], &config());
+        let said = make(vec![added("a.pem", "x\n", "one"), added("a.pem", "y\n", "two")]);
         let said = said.unwrap_err()[0].to_string();
         assert!(said.contains("default/one") && said.contains("default/two"), "{said}");
     }
 
     #[test]
     fn what_a_certificate_cannot_hold_is_refused() {
-        let said = added_files(vec![added("a.pem", "x\u{7}\n", "one")], &[], &config()).unwrap_err();
+        let said = make(vec![added("a.pem", "x\u{7}\n", "one")]).unwrap_err();
         assert!(said[0].to_string().contains("default/one"), "{}", said[0]);
     }
 }

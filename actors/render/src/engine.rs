@@ -3,7 +3,12 @@
 //! An engine prints *marked* text (see [`crate::marks`]); it never quotes anything for HAProxy, which is the
 //! settling pass's work.
 
-use crate::{marks::Marked, value::Value};
+pub use crate::around::Untracked;
+use crate::{
+    marks::Marked,
+    recall::{PrintedBlock, Recall},
+    value::Value,
+};
 use haptic_model::{
     ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, ObjectRef, Snapshots, store::Key,
 };
@@ -23,7 +28,7 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
     /// The files there are templates for.
     fn files(&self) -> Vec<FileKey>;
 
-    /// Renders one file.
+    /// Renders one file in full.
     ///
     /// # Errors
     /// The first failure, with template, line, column, and the object it happened for.
@@ -32,7 +37,44 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
         file: &FileKey,
         input: &RenderInput<'_>,
         limits: &Limits,
+    ) -> Result<RenderedFile, Diagnostic> {
+        self.render_again(file, input, limits, None)
+    }
+
+    /// Renders one file, with the blocks that `recall` knows and whose objects, reads and surroundings are the same.
+    /// The result settles to the same bytes and origins as that of [`Self::render`].
+    ///
+    /// # Errors
+    /// As [`Self::render`].
+    fn render_again(
+        &self,
+        file: &FileKey,
+        input: &RenderInput<'_>,
+        limits: &Limits,
+        recall: Option<&Recall<'_>>,
     ) -> Result<RenderedFile, Diagnostic>;
+
+    /// Who this is: no other compilation has the same while this one, or a clone of it, is alive.
+    fn identity(&self) -> &Arc<()>;
+
+    /// The names of all templates, by number.
+    fn templates(&self) -> &[Arc<str>];
+
+    /// Blocks of objects that may have to be rendered each time, and why.
+    fn impure_blocks(&self) -> Vec<ImpureBlock>;
+}
+
+/// A block for objects whose output may not be kept from one render to the next.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ImpureBlock {
+    /// The template's name.
+    pub template: Arc<str>,
+    /// Its line, from 1.
+    pub line: u32,
+    /// Its column, from 1.
+    pub column: u32,
+    /// Why.
+    pub why: Untracked,
 }
 
 /// What a template is for.
@@ -93,8 +135,10 @@ pub struct Limits {
 pub struct RenderedFile {
     /// Its marked text.
     pub marked: Marked,
-    /// What it read.
-    pub reads: Reads,
+    /// What was read outside of all objects' blocks.
+    pub outside: Vec<Read>,
+    /// The outermost objects' blocks in order, when a [`Recall`] was given.
+    pub blocks: Vec<PrintedBlock>,
     /// What `warn` said.
     pub warnings: Vec<Diagnostic>,
     /// Objects that `register_error` refused.
@@ -114,37 +158,13 @@ pub struct AddedFile {
     pub object: Option<Arc<ObjectRef>>,
 }
 
-/// What a file's text depends on, beside the configuration and the fleet.
-#[derive(Clone, Debug, Default)]
-pub struct Reads {
-    /// Reads outside of all objects' blocks.
-    pub outside: Vec<Read>,
-    /// One entry for each piece that is an object's block.
-    pub blocks: Vec<BlockReads>,
-}
-
-/// What one object's block depends on.
-#[derive(Clone, Debug)]
-pub struct BlockReads {
-    /// The piece of the marked text it printed, if it printed anything.
-    pub piece: Option<usize>,
-    /// Whose block it is.
-    pub object: Arc<ObjectRef>,
-    /// That object's version.
-    pub version: u64,
-    /// What else it read.
-    pub reads: Vec<Read>,
-}
-
 /// One look into a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
     /// Which store.
     pub resource: Arc<str>,
-    /// Key or key prefix; empty for the whole store.
+    /// Key or key prefix, or namespace and name; empty for the whole store.
     pub key: Key,
-    /// [`haptic_model::Snapshot::version_of`] that key.
-    pub version: u64,
 }
 
 impl Default for Limits {

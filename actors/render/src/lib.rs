@@ -1,18 +1,23 @@
 //! From a configuration's templates and watched objects to haproxy.cfg and its files.
 //!
-//! An engine prints marked text, the settling pass makes files of it in which every value is only a value.
+//! An engine prints marked text, the settling pass makes files of it in which every value is only a value. What did not
+//! change since the last render is kept ([`recall`]); the result is always that of a full render.
 //! Rendering is pure: nothing here waits or does I/O except an on-demand store's own fetch; only [`actor`] knows
 //! actors.
 
 pub mod actor;
 mod added;
+mod around;
 pub mod engine;
+mod file;
 pub mod functions;
+mod ground;
 pub mod handlebars;
 mod keypath;
 pub mod marks;
 mod output;
 mod read_json;
+pub mod recall;
 pub mod render;
 pub mod session;
 pub mod settle;
@@ -21,4 +26,5 @@ pub mod value;
 pub mod watched;
 
 pub use engine::{Compiled, Engine, Limits, RenderInput, Templates, engine};
-pub use render::{Renderer, Rendering, render};
+pub use recall::CacheSize;
+pub use render::{Checked, Renderer, Rendering, render};

@@ -3,7 +3,7 @@
 //! The engine frames every printed value and announces template lines and objects; the settling pass removes
 //! all marks, encodes each value for the place it stands in, and turns the rest into provenance.
 
-use haptic_model::ObjectRef;
+use haptic_model::{ObjectRef, text::Fragment};
 use std::sync::Arc;
 
 /// Starts a printed value.
@@ -32,10 +32,36 @@ pub fn is_mark(c: char) -> bool {
 /// An object's block is a piece of its own, so that an unchanged block can be the same piece again.
 #[derive(Clone, Debug, Default)]
 pub struct Marked {
-    /// The text with marks.
-    pub pieces: Vec<Arc<str>>,
+    /// The text with marks, and what was settled in a render before.
+    pub pieces: Vec<Piece>,
     /// Names that [`LINE`] marks index.
     pub templates: Vec<Arc<str>>,
     /// Objects that [`OWNER`] marks index.
     pub objects: Vec<Arc<ObjectRef>>,
+}
+
+/// One piece of what was printed.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    /// Text with marks, to be settled.
+    Printed(Arc<str>),
+    /// Whole lines of a render before, settled then.
+    Settled(Fragment),
+}
+
+impl Piece {
+    /// The characters; without marks where it was settled before.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Printed(text) => text,
+            Self::Settled(fragment) => fragment.as_str(),
+        }
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for Piece {
+    fn from(text: T) -> Self {
+        Self::Printed(text.into())
+    }
 }

@@ -2,9 +2,9 @@
 
 use crate::{
     engine::Limits,
-    marks::{self, Marked},
+    marks::{self, Marked, Piece},
 };
-use haptic_model::ObjectRef;
+use haptic_model::{ObjectRef, text::Fragment};
 use std::{fmt::Write as _, sync::Arc, time::Instant};
 
 /// One line, or part of one, of a template's text.
@@ -22,16 +22,42 @@ pub(crate) struct Place {
     pub line: u32,
 }
 
+/// What one object's block printed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PrintedObject {
+    /// The number of its piece, if it printed anything.
+    pub piece: Option<usize>,
+    /// Whether it began and ended between two lines.
+    pub whole_lines: bool,
+    /// Bytes that the file grew by.
+    pub bytes: usize,
+    /// The most it had grown by when a limit was last checked.
+    pub most: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    bytes: usize,
+    numbers: usize,
+    between_lines: bool,
+}
+
 /// Collects one file.
 pub(crate) struct Output<'l> {
-    pieces: Vec<Arc<str>>,
+    pieces: Vec<Piece>,
     piece: String,
     /// Bytes in `pieces`.
     finished: usize,
+    /// Bytes of the numbers of objects: they depend on what was printed before, so no limit counts them.
+    numbers: usize,
     limits: &'l Limits,
     started: Instant,
     ticks: u32,
     at_line_start: bool,
+    /// Whether nothing of a line has been printed yet, not even an empty value: a piece can begin and end here.
+    between_lines: bool,
+    /// Where the outermost object's piece began.
+    object_start: Counted,
     /// The LINE mark in force in this piece.
     announced: Option<Place>,
     indent: String,
@@ -45,10 +71,13 @@ impl<'l> Output<'l> {
             pieces: Vec::new(),
             piece: String::with_capacity(16 << 10),
             finished: 0,
+            numbers: 0,
             limits,
             started: Instant::now(),
             ticks: 0,
             at_line_start: true,
+            between_lines: true,
+            object_start: Counted::default(),
             announced: None,
             indent: String::new(),
             objects: Vec::new(),
@@ -68,6 +97,7 @@ impl<'l> Output<'l> {
         }
         self.piece.push_str(&segment.text);
         self.at_line_start = segment.text.ends_with('\n');
+        self.between_lines = self.at_line_start;
         if self.at_line_start
             && let Some(place) = &mut self.announced
         {
@@ -104,6 +134,7 @@ impl<'l> Output<'l> {
         self.piece.push_str(text);
         self.piece.push(marks::END);
         self.at_line_start = text.ends_with('\n') || (text.is_empty() && self.at_line_start);
+        self.between_lines = false;
         Ok(())
     }
 
@@ -120,40 +151,65 @@ impl<'l> Output<'l> {
             None => _ = write!(self.piece, "{number}"),
         }
         self.piece.push(marks::END);
-        self.at_line_start = false;
+        (self.at_line_start, self.between_lines) = (false, false);
     }
 
     /// What follows is printed for `object`. An outermost object starts a piece of its own.
     pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
         if self.owners == 0 {
             self.finish_piece();
+            self.object_start =
+                Counted { bytes: self.counted(), numbers: self.numbers, between_lines: self.between_lines };
         }
         self.owners += 1;
-        let index = match self.objects.last() {
-            Some(last) if Arc::ptr_eq(last, object) => self.objects.len() - 1,
-            _ => {
-                self.objects.push(object.clone());
-                self.objects.len() - 1
-            }
-        };
-        // Writing to a String cannot fail.
-        _ = write!(self.piece, "{}{index};", marks::OWNER);
+        if !self.objects.last().is_some_and(|last| Arc::ptr_eq(last, object)) {
+            self.objects.push(object.clone());
+        }
+        self.piece.push(marks::OWNER);
+        let before = self.piece.len();
+        push_number(&mut self.piece, u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX));
+        self.numbers += self.piece.len() - before;
+        self.piece.push(';');
     }
 
-    /// The object's block is over; the number of its piece, if it was an outermost one and printed anything.
-    pub fn end_object(&mut self) -> Option<usize> {
+    /// The object's block is over; what it printed, if it was an outermost one.
+    pub fn end_object(&mut self) -> Option<PrintedObject> {
+        let most = self.counted().saturating_sub(self.object_start.bytes);
         self.piece.push(marks::UNOWN);
         self.owners = self.owners.saturating_sub(1);
         if self.owners > 0 {
             return None;
         }
+        let whole_lines = self.object_start.between_lines && self.between_lines;
         if is_only_marks(&self.piece) {
             self.piece.clear();
-            self.announced = None;
-            return None;
+            (self.announced, self.numbers) = (None, self.object_start.numbers);
+            return Some(PrintedObject { piece: None, whole_lines, bytes: 0, most });
         }
         self.finish_piece();
-        self.pieces.len().checked_sub(1)
+        let bytes = self.counted().saturating_sub(self.object_start.bytes);
+        Some(PrintedObject { piece: self.pieces.len().checked_sub(1), whole_lines, bytes, most })
+    }
+
+    /// Whether a piece of whole lines can follow, with lines indented by `indent` and never more than `most` bytes.
+    pub fn fits(&self, indent: &str, most: usize) -> bool {
+        self.between_lines && self.indent == indent && self.counted() + most <= self.limits.output
+    }
+
+    /// What an outermost object's block printed in a render before, as `bytes` then.
+    pub fn again(&mut self, fragment: Option<&Fragment>, bytes: usize) {
+        self.finish_piece();
+        self.finished += bytes;
+        self.pieces.extend(fragment.cloned().map(Piece::Settled));
+    }
+
+    /// The white space that lines are indented by here.
+    pub fn indentation(&self) -> &str {
+        &self.indent
+    }
+
+    fn counted(&self) -> usize {
+        (self.finished + self.piece.len()).saturating_sub(self.numbers)
     }
 
     /// Lines from now on are indented by `more`; what to give back to [`Self::dedent`].
@@ -168,7 +224,7 @@ impl<'l> Output<'l> {
         self.indent.truncate(before);
         if ends_line && !self.at_line_start {
             self.piece.push('\n');
-            self.at_line_start = true;
+            (self.at_line_start, self.between_lines) = (true, true);
         }
     }
 
@@ -177,8 +233,7 @@ impl<'l> Output<'l> {
     /// # Errors
     /// Which limit was passed, and what to do.
     pub fn tick(&mut self) -> Result<(), (String, &'static str)> {
-        let bytes = self.finished + self.piece.len();
-        if bytes > self.limits.output {
+        if self.counted() > self.limits.output {
             return Err((
                 format!("the output is longer than {} bytes", self.limits.output),
                 "Look for a loop that prints too much",
@@ -202,7 +257,7 @@ impl<'l> Output<'l> {
     fn finish_piece(&mut self) {
         if !self.piece.is_empty() {
             self.finished += self.piece.len();
-            self.pieces.push(self.piece.as_str().into());
+            self.pieces.push(Piece::from(self.piece.as_str()));
             self.piece.clear();
         }
         self.announced = None;

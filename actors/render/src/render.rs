@@ -2,20 +2,20 @@
 //!
 //! A pure function of configuration, stores and fleet: the same input gives the same bytes.
 
+pub use crate::ground::context;
 use crate::{
-    added::added_files,
-    engine::{AddedFile, Compiled, Limits, Reads, RenderInput},
+    added::AddedFiles,
+    engine::{Compiled, ImpureBlock, Limits},
+    file::{Done, FileMemory, Render},
     functions::{check_name, path_of},
-    settle::Settler,
-    value::Value,
+    ground::Ground,
+    recall::CacheSize,
 };
-use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Diagnostic, FileKey, FileKind, Fleet, Snapshots, Text, text::Fragment,
-};
+use haptic_model::{ActiveConfig, Bundle, BundleFile, Diagnostic, FileKey, FileKind, Fleet, Snapshots};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     thread,
@@ -24,6 +24,9 @@ use std::{
 /// Room for templates that nest deep; only what is used is taken.
 const STACK: usize = 16 << 20;
 
+/// In debug builds one of so many renders is checked against a full one.
+const SAMPLED: u64 = 64;
+
 /// A finished render.
 #[derive(Clone, Debug)]
 pub struct Rendering {
@@ -31,22 +34,38 @@ pub struct Rendering {
     pub bundle: Bundle,
     /// What `warn` said.
     pub warnings: Vec<Diagnostic>,
-    /// What each file read.
-    pub reads: BTreeMap<FileKey, Reads>,
 }
 
-/// Renders bundles one after another and makes equal fragments of successive ones the same memory.
+/// Renders bundles one after another, each time only what changed: the result is always that of a full render.
 #[derive(Debug, Default)]
 pub struct Renderer {
-    settlers: BTreeMap<FileKey, Settler>,
+    files: BTreeMap<FileKey, FileMemory>,
+    added: AddedFiles,
+    checked: Checked,
+    renders: u64,
+    forgetful: bool,
 }
 
-struct Done {
-    file: BundleFile,
-    reads: Reads,
-    warnings: Vec<Diagnostic>,
-    refused: Vec<Diagnostic>,
-    added: Vec<AddedFile>,
+/// Which renders are made a second time, in full, and compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// None.
+    Never,
+    /// One of 64.
+    Sampled,
+    /// Each.
+    Always,
+}
+
+/// Blocks that had to be printed anew in the last render whatever had changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UntrackedBlock {
+    /// The file that was printed.
+    pub file: FileKey,
+    /// Where the block is in the templates, and why.
+    pub block: ImpureBlock,
+    /// For how many objects.
+    pub count: usize,
 }
 
 /// Renders all files once.
@@ -60,12 +79,38 @@ pub fn render(
     fleet: &Fleet,
     limits: &Limits,
 ) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let rendering = Renderer::default().render(compiled, config, snapshots, fleet, limits)?;
+    let rendering = Renderer::checked(Checked::Never).render(compiled, config, snapshots, fleet, limits)?;
     Ok((rendering.bundle, rendering.warnings))
 }
 
+impl Default for Checked {
+    /// Sampled in debug builds.
+    fn default() -> Self {
+        if cfg!(debug_assertions) { Self::Sampled } else { Self::Never }
+    }
+}
+
 impl Renderer {
-    /// As [`render()`], with fragments shared with the bundle before.
+    /// A renderer that checks itself so often.
+    #[must_use]
+    pub fn checked(checked: Checked) -> Self {
+        Self { checked, ..Self::default() }
+    }
+
+    /// The same, checking itself so often.
+    #[must_use]
+    pub fn and_checked(self, checked: Checked) -> Self {
+        Self { checked, ..self }
+    }
+
+    /// A renderer with a fault, for the test that proves that tests find one: it forgets what blocks read.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn forgetful() -> Self {
+        Self { checked: Checked::Never, forgetful: true, ..Self::default() }
+    }
+
+    /// As [`render()`]; what did not change since the last render is taken from it, fragments in the same memory.
     ///
     /// # Errors
     /// As [`render()`].
@@ -77,19 +122,111 @@ impl Renderer {
         fleet: &Fleet,
         limits: &Limits,
     ) -> Result<Rendering, Vec<Diagnostic>> {
-        let paths = paths(config, compiled.files())?;
-        let context = context(config, fleet).map_err(|e| vec![Diagnostic::error("render", e)])?;
-        let input = RenderInput { config, snapshots, context: &context };
-        self.settlers.retain(|key, _| paths.contains_key(key));
-        for key in paths.keys() {
-            self.settlers.entry(key.clone()).or_default();
+        let result = self.changed(compiled, config, snapshots, fleet, limits);
+        self.renders += 1;
+        let check = match self.checked {
+            Checked::Never => false,
+            Checked::Sampled => self.renders.is_multiple_of(SAMPLED),
+            Checked::Always => true,
+        };
+        if !check {
+            return result;
         }
-        let work =
-            self.settlers.iter_mut().filter_map(|(key, settler)| Some((key, paths.get(key)?, settler)));
-        let results = in_parallel(work.collect(), |(key, path, settler)| {
-            one_file(compiled, key, path, settler, &input, limits)
-        });
-        assemble(results, config)
+        let mut alone = Self::checked(Checked::Never);
+        let full = alone.changed(compiled, config, snapshots, fleet, limits);
+        if same(&result, &full) {
+            return result;
+        }
+        tracing::error!(
+            render = self.renders,
+            "an incremental render differs from the full one, which is used; this is a bug in HAPTIC, please report it with your templates"
+        );
+        self.files.clear();
+        full
+    }
+
+    fn changed(
+        &mut self,
+        compiled: &dyn Compiled,
+        config: &ActiveConfig,
+        snapshots: &Snapshots,
+        fleet: &Fleet,
+        limits: &Limits,
+    ) -> Result<Rendering, Vec<Diagnostic>> {
+        let paths = paths(config, compiled.files())?;
+        let ground =
+            self.ground(compiled, config, fleet, limits).map_err(|e| vec![Diagnostic::error("render", e)])?;
+        let render = Render { compiled, config, snapshots, limits, ground: &ground };
+        self.files.retain(|key, _| paths.contains_key(key));
+        for key in paths.keys() {
+            self.files.entry(key.clone()).or_default().forgetful = self.forgetful;
+        }
+        let mut results = Vec::with_capacity(self.files.len());
+        let mut work = Vec::new();
+        for (number, (key, file)) in self.files.iter_mut().enumerate() {
+            let Some(path) = paths.get(key) else { continue };
+            match file.unchanged(&render, path) {
+                Some(done) => results.push((number, Some(Ok(done)))),
+                None => work.push((number, key, path, file)),
+            }
+        }
+        let numbers: Vec<usize> = work.iter().map(|(number, ..)| *number).collect();
+        let rendered = in_parallel(work, |(_, key, path, file)| file.render(&render, key, path));
+        results.extend(numbers.into_iter().zip(rendered));
+        results.sort_by_key(|(number, _)| *number);
+        assemble(results.into_iter().map(|(_, result)| result), config, &mut self.added)
+    }
+
+    /// The ground of the last render, if this one stands on it, too.
+    fn ground(
+        &self,
+        compiled: &dyn Compiled,
+        config: &ActiveConfig,
+        fleet: &Fleet,
+        limits: &Limits,
+    ) -> Result<Arc<Ground>, String> {
+        let mut known = self.files.values().filter_map(FileMemory::ground);
+        match known.find(|ground| ground.bears(compiled, config, fleet, limits)) {
+            Some(ground) => Ok(ground.clone()),
+            None => Ground::new(compiled, config, fleet, limits).map(Arc::new),
+        }
+    }
+
+    /// How much is kept for the next render.
+    #[must_use]
+    pub fn cache(&self) -> CacheSize {
+        self.files.values().map(FileMemory::size).fold(CacheSize::default(), CacheSize::and)
+    }
+
+    /// The blocks of `compiled` templates that the last render could not keep.
+    #[must_use]
+    pub fn untracked(&self, compiled: &dyn Compiled) -> Vec<UntrackedBlock> {
+        let names = compiled.templates();
+        let all = self.files.iter().flat_map(|(key, file)| file.untracked().map(move |u| (key, u)));
+        all.filter_map(|(file, ((template, line, column), why, count))| {
+            let template = names.get(usize::from(template))?.clone();
+            let block = ImpureBlock { template, line, column, why };
+            Some(UntrackedBlock { file: file.clone(), block, count })
+        })
+        .collect()
+    }
+}
+
+/// Whether two renders are the same in bytes, origins, warnings and errors.
+fn same(a: &Result<Rendering, Vec<Diagnostic>>, b: &Result<Rendering, Vec<Diagnostic>>) -> bool {
+    match (a, b) {
+        (Ok(a), Ok(b)) => {
+            let pieces = |x: &BundleFile, y: &BundleFile| {
+                let (x, y) = (x.text.fragments(), y.text.fragments());
+                x.len() == y.len()
+                    && x.iter().zip(y).all(|(x, y)| x.blame() == y.blame() && x.as_str() == y.as_str())
+            };
+            a.bundle.digest == b.bundle.digest
+                && a.bundle.all().zip(b.bundle.all()).all(|(x, y)| pieces(x, y))
+                && a.warnings == b.warnings
+        }
+        (Err(a), Err(b)) => a == b,
+        _ => false,
     }
 }
 
@@ -117,56 +254,13 @@ fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) ->
     slots.into_iter().map(|s| s.into_inner().unwrap_or_else(PoisonError::into_inner).1).collect()
 }
 
-fn one_file(
-    compiled: &dyn Compiled,
-    key: &FileKey,
-    path: &str,
-    settler: &mut Settler,
-    input: &RenderInput<'_>,
-    limits: &Limits,
-) -> Result<Done, Vec<Diagnostic>> {
-    let rendered = compiled.render(key, input, limits).map_err(|d| vec![in_file(d, key)])?;
-    let mut text = settler
-        .settle(key.kind, &rendered.marked)
-        .map_err(|all| all.into_iter().map(|d| in_file(d, key)).collect::<Vec<_>>())?;
-    if key.kind == FileKind::Config {
-        text = with_final_newline(text);
-    }
-    Ok(Done {
-        file: BundleFile::new(key.clone(), path, text),
-        reads: rendered.reads,
-        warnings: rendered.warnings,
-        refused: rendered.refused,
-        added: rendered.added,
-    })
-}
-
-/// Says which file was being rendered when a snippet failed.
-fn in_file(mut diagnostic: Diagnostic, key: &FileKey) -> Diagnostic {
-    let own = if key.kind == FileKind::Config { "haproxyConfig" } else { &*key.name };
-    if diagnostic.output.is_none() && diagnostic.template.as_ref().is_some_and(|t| *t.template != *own) {
-        diagnostic.message = format!("{} (while {key} was rendered)", diagnostic.message);
-    }
-    diagnostic
-}
-
-/// HAProxy refuses a configuration whose last line has no end.
-fn with_final_newline(text: Text) -> Text {
-    match text.fragments().split_last() {
-        Some((last, before)) if !last.as_str().ends_with('\n') => {
-            let last = Fragment::new(format!("{}\n", last.as_str()), last.blame().clone());
-            Text::new(before.iter().cloned().chain([last]).collect())
-        }
-        _ => text,
-    }
-}
-
 fn assemble(
-    results: Vec<Option<Result<Done, Vec<Diagnostic>>>>,
+    results: impl Iterator<Item = Option<Result<Done, Vec<Diagnostic>>>>,
     config_in_force: &ActiveConfig,
+    added_files: &mut AddedFiles,
 ) -> Result<Rendering, Vec<Diagnostic>> {
     let (mut config, mut files) = (None, Vec::new());
-    let (mut warnings, mut problems, mut reads) = (Vec::new(), Vec::new(), BTreeMap::new());
+    let (mut warnings, mut problems) = (Vec::new(), Vec::new());
     let mut added = Vec::new();
     for result in results {
         match result {
@@ -174,7 +268,6 @@ fn assemble(
                 warnings.append(&mut done.warnings);
                 problems.append(&mut done.refused);
                 added.append(&mut done.added);
-                reads.insert(done.file.key.clone(), done.reads);
                 if done.file.key.kind == FileKind::Config {
                     config = Some(done.file);
                 } else {
@@ -187,14 +280,12 @@ fn assemble(
             }
         }
     }
-    match added_files(added, &files, config_in_force) {
+    match added_files.make(added, &files, config_in_force) {
         Ok(more) => files.extend(more),
         Err(mut refused) => problems.append(&mut refused),
     }
     match config {
-        Some(config) if problems.is_empty() => {
-            Ok(Rendering { bundle: Bundle::new(config, files), warnings, reads })
-        }
+        Some(config) if problems.is_empty() => Ok(Rendering { bundle: Bundle::new(config, files), warnings }),
         None if problems.is_empty() => Err(vec![
             Diagnostic::error("render", "there is no template for haproxy.cfg")
                 .at_field("haproxyConfig.template")
@@ -252,22 +343,4 @@ fn field(key: &FileKey) -> String {
         FileKind::CrtList => format!("crtLists.{}", key.name),
         FileKind::General => format!("files.{}", key.name),
     }
-}
-
-/// The top of every template: extraContext's keys, and `extraContext`, `config`, `fleet`, which they cannot hide.
-///
-/// # Errors
-/// Never in practice: the configuration came from JSON.
-pub fn context(config: &ActiveConfig, fleet: &Fleet) -> Result<Value, String> {
-    let extra = &config.spec.templating_settings.extra_context;
-    let json = |value: serde_json::Result<serde_json::Value>| {
-        value.map(|v| Value::from(&v)).map_err(|e| e.to_string())
-    };
-    let own = [
-        ("extraContext", Value::dict(extra.iter().map(|(k, v)| (k.as_str().into(), v.into())))),
-        ("config", json(serde_json::to_value(&*config.spec))?),
-        ("fleet", json(serde_json::to_value(fleet))?),
-    ];
-    let keys = extra.iter().map(|(k, v)| (k.as_str().into(), Value::from(v)));
-    Ok(Value::dict(keys.chain(own.into_iter().map(|(k, v)| (k.into(), v)))))
 }

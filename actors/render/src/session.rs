@@ -3,8 +3,11 @@
 //! Functions get a session and nothing else, so they work the same in every engine.
 
 use crate::{
-    engine::{AddedFile, BlockReads, Read, Reads, RenderInput, RenderedFile},
+    around::{Around, Border, Found, Untracked},
+    engine::{AddedFile, Read, RenderInput, RenderedFile},
     marks::Marked,
+    output::PrintedObject,
+    recall::{Effects, FreshBlock, PrintedBlock, Recall, Site},
     value::Value,
     watched::Watched,
 };
@@ -21,14 +24,20 @@ const RECENT: usize = 16;
 /// The state of one file's render.
 pub struct Session<'a> {
     input: RenderInput<'a>,
+    /// The render before; blocks are watched for the next one only where there is this.
+    recall: Option<&'a Recall<'a>>,
     state: RefCell<State>,
 }
 
 #[derive(Default)]
 struct State {
-    reads: Reads,
-    /// Objects' blocks being printed, innermost last.
-    blocks: Vec<BlockReads>,
+    /// Reads outside of all objects' blocks.
+    outside: Vec<Read>,
+    /// Objects whose blocks are being printed, innermost last.
+    owners: Vec<Arc<ObjectRef>>,
+    /// What the outermost of these blocks does.
+    block: Watching,
+    printed: Vec<PrintedBlock>,
     warnings: Vec<Diagnostic>,
     refused: Vec<Diagnostic>,
     added: BTreeMap<FileKey, AddedFile>,
@@ -40,11 +49,31 @@ struct State {
     last_search: Option<(Read, Value)>,
 }
 
+/// What an outermost object's block has done so far.
+#[derive(Default)]
+struct Watching {
+    reads: Vec<Read>,
+    added: Vec<AddedFile>,
+    said: (usize, usize),
+    untracked: Option<Untracked>,
+}
+
 impl<'a> Session<'a> {
     /// A session that has read nothing yet.
     #[must_use]
     pub fn new(input: RenderInput<'a>) -> Self {
-        Self { input, state: RefCell::default() }
+        Self { input, recall: None, state: RefCell::default() }
+    }
+
+    /// The same, with what is known of the render before.
+    #[must_use]
+    pub fn recalling(self, recall: Option<&'a Recall<'a>>) -> Self {
+        Self { recall, ..self }
+    }
+
+    /// What is known of the render before, where an outermost object's block begins.
+    pub(crate) fn recall(&self) -> Option<&'a Recall<'a>> {
+        self.recall.filter(|_| self.state.borrow().owners.is_empty())
     }
 
     /// What is rendered from.
@@ -73,7 +102,7 @@ impl<'a> Session<'a> {
             store.matching(&key).map(|o| handle(o, store)).collect()
         };
         let found = Value::list(found);
-        let read = Read { resource: resource.clone(), version: store.version_of(&key), key };
+        let read = Read { resource: resource.clone(), key };
         self.state.borrow_mut().last_search = Some((read.clone(), found.clone()));
         self.record(read);
         Ok(found)
@@ -90,13 +119,7 @@ impl<'a> Session<'a> {
         name: &Arc<str>,
     ) -> Result<Value, String> {
         let store = self.store(resource)?;
-        let by_name = self.input.config.spec.watched_resources.get(&**resource).is_some_and(|w| {
-            let paths: Vec<&str> = w.index_by.iter().map(String::as_str).collect();
-            paths.starts_with(&["metadata.namespace", "metadata.name"])
-        });
-        // Only an index by name has a bucket for it; otherwise the object depends on the whole store.
-        let key: Key = if by_name { [namespace.clone(), name.clone()].into() } else { [].into() };
-        self.record(Read { resource: resource.clone(), version: store.version_of(&key), key });
+        self.record(Read { resource: resource.clone(), key: [namespace.clone(), name.clone()].into() });
         Ok(store.get(namespace, name).map_or(Value::Missing, |o| handle(o, store)))
     }
 
@@ -109,12 +132,16 @@ impl<'a> Session<'a> {
     }
 
     fn record(&self, read: Read) {
+        let on_demand = self.input.snapshots.get(&read.resource).is_some_and(|s| s.is_on_demand());
         let mut state = self.state.borrow_mut();
-        let state = &mut *state;
-        match state.blocks.last_mut() {
-            Some(block) => block.reads.push(read),
-            None => state.reads.outside.push(read),
+        if state.owners.is_empty() {
+            state.outside.push(read);
+            return;
         }
+        if on_demand {
+            state.block.untracked.get_or_insert(Untracked::OnDemand);
+        }
+        state.block.reads.push(read);
     }
 
     /// A handle for an object's block: the one of a block before, if that was not long ago.
@@ -131,29 +158,70 @@ impl<'a> Session<'a> {
         fresh
     }
 
-    /// Reads from now on belong to this object's block.
+    /// What is read and done from now on belongs to this object's block.
     pub(crate) fn enter(&self, object: &Watched) {
-        self.state.borrow_mut().blocks.push(BlockReads {
-            piece: None,
-            object: object.reference().clone(),
-            version: object.version(),
-            reads: Vec::new(),
-        });
+        let state = &mut *self.state.borrow_mut();
+        if state.owners.is_empty() {
+            let untracked = object.is_on_demand().then_some(Untracked::OnDemand);
+            let said = (state.warnings.len(), state.refused.len());
+            state.block = Watching { said, untracked, ..Watching::default() };
+        }
+        state.owners.push(object.reference().clone());
     }
 
-    /// The innermost block is over. A nested one's reads are its parent's too; an outermost one was `piece`.
-    pub(crate) fn leave(&self, piece: Option<usize>) {
-        let mut state = self.state.borrow_mut();
-        let Some(mut block) = state.blocks.pop() else { return };
-        match state.blocks.last_mut() {
-            Some(parent) => parent.reads.append(&mut block.reads),
-            None => state.reads.blocks.push(BlockReads { piece, ..block }),
+    /// The innermost block is over.
+    pub(crate) fn leave(&self) {
+        self.state.borrow_mut().owners.pop();
+    }
+
+    /// The outermost block that has just been left, for the render to come.
+    pub(crate) fn remember(&self, site: Site, border: &Border, printed: PrintedObject) {
+        let state = &mut *self.state.borrow_mut();
+        let Watching { reads, added, said, untracked } = std::mem::take(&mut state.block);
+        let (around, beyond): (Vec<(Around, Found)>, _) = border.take();
+        let inside_line = (!printed.whole_lines).then_some(Untracked::InsideLine);
+        let effects = Effects {
+            warnings: state.warnings.get(said.0..).unwrap_or_default().to_vec(),
+            refused: state.refused.get(said.1..).unwrap_or_default().to_vec(),
+            added,
+        };
+        state.printed.push(PrintedBlock::Fresh(Box::new(FreshBlock {
+            piece: printed.piece,
+            object: site.object.clone(),
+            reads,
+            site,
+            around,
+            effects,
+            untracked: untracked.or(beyond).or(inside_line),
+            bytes: printed.bytes,
+            most: printed.most,
+        })));
+    }
+
+    /// The block of that number stands again: does again what it did beside printing. Whether that was possible; if
+    /// not, nothing was done.
+    pub(crate) fn again(&self, number: usize, effects: Option<&Effects>) -> bool {
+        let state = &mut *self.state.borrow_mut();
+        if let Some(effects) = effects {
+            let fits = |file: &AddedFile| {
+                state.added.get(&file.key).is_none_or(|known| known.content == file.content)
+            };
+            if !effects.added.iter().all(fits) {
+                return false;
+            }
+            for file in &effects.added {
+                state.added.entry(file.key.clone()).or_insert_with(|| file.clone());
+            }
+            state.warnings.extend_from_slice(&effects.warnings);
+            state.refused.extend_from_slice(&effects.refused);
         }
+        state.printed.push(PrintedBlock::Kept(number));
+        true
     }
 
     /// The object whose block is being printed.
     pub(crate) fn owner(&self) -> Option<Arc<ObjectRef>> {
-        self.state.borrow().blocks.last().map(|b| b.object.clone())
+        self.state.borrow().owners.last().cloned()
     }
 
     /// Remembers a warning.
@@ -172,13 +240,17 @@ impl<'a> Session<'a> {
     /// When it was added with another content: names the object that did.
     pub fn add_file(&self, key: FileKey, content: Arc<str>) -> Result<(), String> {
         let object = self.owner();
-        match self.state.borrow_mut().added.entry(key) {
+        let state = &mut *self.state.borrow_mut();
+        let file = AddedFile { key, content, object };
+        if !state.owners.is_empty() {
+            state.block.added.push(file.clone());
+        }
+        match state.added.entry(file.key.clone()) {
             Entry::Vacant(free) => {
-                let key = free.key().clone();
-                free.insert(AddedFile { key, content, object });
+                free.insert(file);
                 Ok(())
             }
-            Entry::Occupied(other) if other.get().content == content => Ok(()),
+            Entry::Occupied(other) if other.get().content == file.content => Ok(()),
             Entry::Occupied(other) => {
                 let by = other
                     .get()
@@ -211,7 +283,9 @@ impl<'a> Session<'a> {
 
     /// Whether `key` is asked for the first time in this file.
     pub fn first_time(&self, key: &Arc<str>) -> bool {
-        self.state.borrow_mut().once.insert(key.clone())
+        let state = &mut *self.state.borrow_mut();
+        state.block.untracked.get_or_insert(Untracked::Once);
+        state.once.insert(key.clone())
     }
 
     /// `pattern` compiled, once a render.
@@ -235,8 +309,9 @@ impl<'a> Session<'a> {
 
     /// What came of the render, besides `marked` text.
     pub(crate) fn finish(self, marked: Marked) -> RenderedFile {
-        let State { reads, warnings, refused, added, .. } = self.state.into_inner();
-        RenderedFile { marked, reads, warnings, refused, added: added.into_values().collect() }
+        let State { outside, printed, warnings, refused, added, .. } = self.state.into_inner();
+        let added = added.into_values().collect();
+        RenderedFile { marked, outside, blocks: printed, warnings, refused, added }
     }
 }
 

@@ -42,6 +42,18 @@ impl Watched {
         Arc::ptr_eq(&self.object, &other.object)
     }
 
+    /// That version of the object, as its store holds it.
+    #[must_use]
+    pub fn object(&self) -> &Arc<Object> {
+        &self.object
+    }
+
+    /// Whether reading it asks the API server.
+    #[must_use]
+    pub fn is_on_demand(&self) -> bool {
+        self.store.is_on_demand()
+    }
+
     /// Who it is.
     #[must_use]
     pub fn reference(&self) -> &Arc<ObjectRef> {

@@ -3,6 +3,7 @@
 
 mod support;
 
+use haptic_render::recall::{Kept, PrintedBlock, Recall};
 use serde_json::json;
 use support::Setup;
 
@@ -169,21 +170,18 @@ fn each_object_is_a_piece_of_its_own_with_what_it_read() {
         .ingress("default", "shop", "s", &[])
         .ingress("default", "blog", "b", &[])
         .endpoints("default", "shop", 1, &["10.0.0.1"]);
-    let rendered = setup.rendered();
+    let nothing = Kept::default();
+    let rendered = setup.rendered_with(Some(&Recall::new(&nothing, &setup.snapshots())));
     assert_eq!(rendered.marked.pieces.len(), 4);
-    let outside: Vec<&str> = rendered.reads.outside.iter().map(|r| &*r.resource).collect();
+    let outside: Vec<&str> = rendered.outside.iter().map(|r| &*r.resource).collect();
     assert_eq!(outside, ["ingresses"]);
     let blocks: Vec<String> = rendered
-        .reads
         .blocks
         .iter()
-        .map(|b| {
-            format!(
-                "{} {:?} {:?}",
-                b.object,
-                b.piece,
-                b.reads.iter().map(|r| r.key.join("/")).collect::<Vec<_>>()
-            )
+        .map(|block| {
+            let PrintedBlock::Fresh(b) = block else { panic!("{block:?}") };
+            let reads = b.reads.iter().map(|r| r.key.join("/")).collect::<Vec<_>>();
+            format!("{} {:?} {reads:?}", b.object.reference, b.piece)
         })
         .collect();
     assert_eq!(

@@ -7,12 +7,15 @@ use super::{
     scope::{Loop, Scope},
 };
 use crate::{
+    around::Border,
     engine::Limits,
     functions,
     output::{Output, Place},
+    recall::Site,
     session::Session,
     suggest::did_you_mean,
     value::Value,
+    watched::Watched,
 };
 use haptic_model::{Diagnostic, ObjectRef};
 use std::sync::Arc;
@@ -112,11 +115,11 @@ impl<'p> Evaluator<'p> {
             }
             Kind::Each { over, item, index, body, otherwise } => {
                 let list = self.evaluate(over, scope)?;
-                self.each(&list, over, (item.as_ref(), index.as_ref()), (body, otherwise), scope)?;
+                self.each(&list, over, (item.as_ref(), index.as_ref()), (body, otherwise), node.at, scope)?;
             }
             Kind::With { of, name, body, otherwise } => {
                 let value = self.evaluate(of, scope)?;
-                self.with(value, of, name.as_ref(), (body, otherwise.as_ref()), scope)?;
+                self.with(value, of, name.as_ref(), (body, otherwise.as_ref()), node.at, scope)?;
             }
             Kind::Include(include) => self.include(include, scope)?,
             Kind::Slot => match scope.slot() {
@@ -176,6 +179,7 @@ impl<'p> Evaluator<'p> {
         over: &Expression,
         (item_name, index_name): (Option<&Arc<str>>, Option<&Arc<str>>),
         (body, otherwise): (&'p Block, &'p Block),
+        at: At,
         scope: &Scope<'_, 'p>,
     ) -> Outcome {
         let mut inner = scope.block(Value::Missing);
@@ -192,15 +196,18 @@ impl<'p> Evaluator<'p> {
             inner.loop_state = Some(state);
             match &value {
                 Value::Object(object) => {
+                    if this.stands_again(object, body, &inner) {
+                        return Ok(());
+                    }
                     let fresh = this.session.recent(object);
                     inner.this = Value::Object(fresh.clone());
                     if let Some(parameter) = inner.parameters.first_mut() {
                         parameter.1 = inner.this.clone();
                     }
-                    this.object_block(&fresh, body, &inner)
+                    this.object_block(&fresh, body, at, &mut inner)
                 }
                 _ => {
-                    inner.this = value;
+                    (inner.this, inner.border) = (value, None);
                     this.block(body, &inner)
                 }
             }
@@ -230,21 +237,49 @@ impl<'p> Evaluator<'p> {
         }
     }
 
+    /// Prints what an outermost object's block printed in the render before, if it would print the same again.
+    fn stands_again(&mut self, object: &Watched, body: &'p Block, scope: &Scope<'_, 'p>) -> bool {
+        let Some(recall) = self.session.recall() else { return false };
+        let block = std::ptr::from_ref(body).addr();
+        let Some((number, kept)) = recall.find(block, object.object(), self.including.len()) else {
+            return false;
+        };
+        let stands = self.output.fits(kept.indent(), kept.most())
+            && kept.around().iter().all(|(around, found)| scope.finds(around, found, recall.alike()))
+            && self.session.again(number, kept.effects());
+        if stands {
+            self.output.again(kept.fragment(), kept.bytes());
+        }
+        stands
+    }
+
     /// A block printed for a watched object: reads and lines within belong to it.
     fn object_block(
         &mut self,
-        object: &crate::watched::Watched,
+        object: &Watched,
         body: &'p Block,
-        scope: &Scope<'_, 'p>,
+        at: At,
+        scope: &mut Scope<'_, 'p>,
     ) -> Outcome {
+        let site = self.session.recall().map(|_| Site {
+            block: std::ptr::from_ref(body).addr(),
+            place: (at.template, at.line, at.column),
+            object: object.object().clone(),
+            depth: self.including.len(),
+            indent: self.output.indentation().into(),
+        });
+        scope.border = site.as_ref().map(|_| Border::default());
         self.session.enter(object);
         self.output.begin_object(object.reference());
         let result = self.block(body, scope).map_err(|mut failure| {
             failure.object.get_or_insert_with(|| object.reference().clone());
             failure
         });
-        let piece = self.output.end_object();
-        self.session.leave(piece);
+        let printed = self.output.end_object();
+        self.session.leave();
+        if let (Ok(()), Some(site), Some(border), Some(printed)) = (&result, site, &scope.border, printed) {
+            self.session.remember(site, border, printed);
+        }
         result
     }
 
@@ -254,6 +289,7 @@ impl<'p> Evaluator<'p> {
         of: &Expression,
         name: Option<&Arc<str>>,
         (body, otherwise): (&'p Block, Option<&'p Block>),
+        at: At,
         scope: &Scope<'_, 'p>,
     ) -> Outcome {
         if !value.is_true() {
@@ -268,7 +304,8 @@ impl<'p> Evaluator<'p> {
         let mut inner = scope.block(value.clone());
         inner.parameters.extend(name.map(|n| (n.clone(), value.clone())));
         match &value {
-            Value::Object(object) => self.object_block(object, body, &inner),
+            Value::Object(object) if self.stands_again(object, body, &inner) => Ok(()),
+            Value::Object(object) => self.object_block(object, body, at, &mut inner),
             _ => self.block(body, &inner),
         }
     }

@@ -7,12 +7,14 @@ mod convert;
 mod evaluate;
 mod node;
 mod path;
+mod purity;
 mod scan;
 mod scope;
 
 use crate::{
-    engine::{Compiled, Engine, Limits, RenderInput, RenderedFile, Role, Templates},
+    engine::{Compiled, Engine, ImpureBlock, Limits, RenderInput, RenderedFile, Role, Templates},
     output::Output,
+    recall::Recall,
     session::Session,
 };
 use evaluate::Evaluator;
@@ -35,6 +37,7 @@ pub(crate) struct Program {
     pub blocks: Vec<Block>,
     pub files: BTreeMap<FileKey, u16>,
     pub snippets: BTreeMap<Arc<str>, u16>,
+    identity: Arc<()>,
 }
 
 impl Engine for HandlebarsEngine {
@@ -44,6 +47,7 @@ impl Engine for HandlebarsEngine {
             blocks: Vec::new(),
             files: BTreeMap::new(),
             snippets: BTreeMap::new(),
+            identity: Arc::new(()),
         };
         let mut problems = Vec::new();
         let mut inline = BTreeSet::new();
@@ -85,17 +89,31 @@ impl Compiled for Program {
         self.files.keys().cloned().collect()
     }
 
-    fn render(
+    fn identity(&self) -> &Arc<()> {
+        &self.identity
+    }
+
+    fn templates(&self) -> &[Arc<str>] {
+        &self.names
+    }
+
+    fn impure_blocks(&self) -> Vec<ImpureBlock> {
+        purity::impure_blocks(self)
+    }
+
+    fn render_again(
         &self,
         file: &FileKey,
         input: &RenderInput<'_>,
         limits: &Limits,
+        recall: Option<&Recall<'_>>,
     ) -> Result<RenderedFile, Diagnostic> {
         let number = self.files.get(file).copied();
         let block = number
             .and_then(|n| self.blocks.get(usize::from(n)))
             .ok_or_else(|| Diagnostic::error("render", format!("there is no template for {file}")))?;
-        let mut evaluator = Evaluator::new(self, Session::new(*input), Output::new(limits), limits);
+        let mut evaluator =
+            Evaluator::new(self, Session::new(*input).recalling(recall), Output::new(limits), limits);
         evaluator.run(block).map_err(|failure| failure.into_diagnostic(&self.names))?;
         let (session, output) = evaluator.into_parts();
         Ok(session.finish(output.finish(self.names.clone())))

@@ -4,7 +4,10 @@ use super::{
     node::Block,
     path::{Path, Start},
 };
-use crate::value::Value;
+use crate::{
+    around::{Alike, Around, Border, Found, Untracked},
+    value::Value,
+};
 use std::{cell::RefCell, sync::Arc};
 
 /// One block being rendered. Blocks inside borrow the ones around them.
@@ -19,6 +22,8 @@ pub(super) struct Scope<'s, 't> {
     /// What `{{> @partial-block}}` prints, and the scope it is printed in.
     pub slot: Option<(&'t Block, &'s Scope<'s, 't>)>,
     is_partial: bool,
+    /// Set on an outermost object's block: what is looked up further out is noted there.
+    pub border: Option<Border>,
 }
 
 /// Where a loop stands.
@@ -41,6 +46,7 @@ impl<'s, 't> Scope<'s, 't> {
             inline: RefCell::default(),
             slot: None,
             is_partial: false,
+            border: None,
         }
     }
 
@@ -63,8 +69,14 @@ impl<'s, 't> Scope<'s, 't> {
         })
     }
 
-    fn out(&self, levels: usize) -> Option<&Scope<'s, 't>> {
-        self.outwards().nth(levels)
+    /// From here outwards; with each scope the border that lies before it, if there is one.
+    fn beyond(&self) -> impl Iterator<Item = (&Scope<'s, 't>, Option<&Border>)> {
+        let mut crossed = None;
+        self.outwards().map(move |scope| {
+            let before = crossed;
+            crossed = crossed.or(scope.border.as_ref());
+            (scope, before)
+        })
     }
 
     fn root(&self) -> &Value {
@@ -76,8 +88,8 @@ impl<'s, 't> Scope<'s, 't> {
         let keys = path.keys.as_slice();
         match &path.start {
             Start::Root => self.root().below(keys).cloned(),
-            Start::This { up } => match self.out(*up) {
-                Some(scope) => scope.this.below(keys).cloned(),
+            Start::This { up } => match self.this_of(*up) {
+                Some(this) => this.below(keys).cloned(),
                 None => Ok(Value::Missing),
             },
             Start::Local { up } => Ok(self.local(*up, keys)),
@@ -91,30 +103,109 @@ impl<'s, 't> Scope<'s, 't> {
         }
     }
 
-    /// A block parameter or variable.
-    pub fn named(&self, name: &str) -> Option<Value> {
-        for scope in self.outwards() {
-            if let Some((_, value)) = scope.variables.borrow().iter().rev().find(|(n, _)| &**n == name) {
-                return Some(value.clone());
+    /// `this`, so many blocks further out.
+    fn this_of(&self, up: usize) -> Option<&Value> {
+        let mut crossed = None;
+        let mut inside = 0;
+        for (number, (scope, border)) in self.beyond().enumerate() {
+            inside += usize::from(border.is_none());
+            crossed = border;
+            if number == up {
+                if let Some(border) = border {
+                    note_this(border, 1 + number - inside, scope.found());
+                }
+                return Some(&scope.this);
             }
-            if let Some((_, value)) = scope.parameters.iter().find(|(n, _)| &**n == name) {
-                return Some(value.clone());
-            }
+        }
+        if let Some(border) = crossed {
+            note_this(border, 1 + up - inside, Ok(Found::Nothing));
         }
         None
     }
 
+    /// What a look at `this` finds. The top of the context never changes while blocks are kept.
+    fn found(&self) -> Result<Found, Untracked> {
+        if self.outer.is_none() { Ok(Found::Top) } else { Found::of(Some(&self.this)) }
+    }
+
+    /// A block parameter or variable.
+    pub fn named(&self, name: &str) -> Option<Value> {
+        let mut crossed = None;
+        for (scope, border) in self.beyond() {
+            crossed = border.or(scope.border.as_ref());
+            if let Some(value) = scope.variable(name) {
+                return Some(note_name(border, name, value));
+            }
+            if let Some((number, (_, value))) =
+                scope.parameters.iter().enumerate().find(|(_, (n, _))| &**n == name)
+            {
+                // An object's own parameter is the object, the second one is where the loop stands.
+                let border = border.or(scope.border.as_ref().filter(|_| number > 0));
+                return Some(note_name(border, name, value.clone()));
+            }
+        }
+        if let Some(border) = crossed {
+            border.note(|| Around::Name(name.into()), |known| is_name(known, name), Ok(Found::Nothing));
+        }
+        None
+    }
+
+    fn variable(&self, name: &str) -> Option<Value> {
+        self.variables.borrow().iter().rev().find(|(n, _)| &**n == name).map(|(_, value)| value.clone())
+    }
+
     fn local(&self, up: usize, keys: &[Arc<str>]) -> Value {
         let [name] = keys else { return Value::Missing };
-        let Some(state) = self.outwards().filter_map(|s| s.loop_state.as_ref()).nth(up) else {
-            return Value::Missing;
-        };
-        match &**name {
-            "index" => Value::count(state.index),
-            "first" => Value::Bool(state.index == 0),
-            "last" => Value::Bool(state.last),
-            "key" => state.key.clone().map_or_else(|| Value::count(state.index), Value::Text),
-            _ => Value::Missing,
+        let mut crossed = None;
+        let mut beyond = 0;
+        let mut left = up;
+        for (scope, border) in self.beyond() {
+            crossed = border.or(scope.border.as_ref());
+            let Some(state) = &scope.loop_state else { continue };
+            if left == 0 {
+                let value = state.value(name);
+                note_loop(crossed, beyond, name, Some(&value));
+                return value;
+            }
+            left -= 1;
+            beyond += usize::from(crossed.is_some());
+        }
+        note_loop(crossed, beyond + left, name, None);
+        Value::Missing
+    }
+
+    /// What a look out of this scope, which is an object's block, sees.
+    pub fn look(&self, around: &Around) -> Option<Value> {
+        match around {
+            Around::Name(name) => {
+                let own = self.parameters.iter().skip(1).find(|(n, _)| n == name);
+                own.map(|(_, value)| value.clone()).or_else(|| self.outer?.named(name))
+            }
+            Around::Loop(number, name) => {
+                self.outwards().filter_map(|s| s.loop_state.as_ref()).nth(*number).map(|s| s.value(name))
+            }
+            Around::This(_) | Around::Inline(_) => None,
+        }
+    }
+
+    /// Whether a look out of this scope, which is an object's block, would find the same again.
+    pub fn finds(&self, around: &Around, found: &Found, alike: &Alike) -> bool {
+        match (around, found) {
+            (Around::Inline(name), _) => {
+                let now = self.outer.and_then(|outer| outer.inline(name));
+                match (found, now) {
+                    (Found::Nothing, None) => true,
+                    (Found::Inline(then), Some(now)) => *then == std::ptr::from_ref(now).addr(),
+                    _ => false,
+                }
+            }
+            (Around::This(number), _) => match (found, self.outwards().nth(*number)) {
+                (Found::Nothing, None) => true,
+                (Found::Top, Some(now)) => now.outer.is_none(),
+                (Found::Nothing | Found::Top, _) | (_, None) => false,
+                (found, Some(now)) => now.outer.is_some() && found.is(Some(&now.this), alike),
+            },
+            _ => found.is(self.look(around).as_ref(), alike),
         }
     }
 
@@ -135,9 +226,12 @@ impl<'s, 't> Scope<'s, 't> {
 
     /// Changes the nearest variable of that name; whether there is one.
     pub fn change(&self, name: &str, change: impl FnOnce(&mut Value)) -> bool {
-        for scope in self.outwards() {
+        for (scope, border) in self.beyond() {
             let mut variables = scope.variables.borrow_mut();
             if let Some((_, value)) = variables.iter_mut().find(|(n, _)| &**n == name) {
+                if let Some(border) = border {
+                    border.refuse(Untracked::OuterVariable);
+                }
                 change(value);
                 return true;
             }
@@ -168,12 +262,68 @@ impl<'s, 't> Scope<'s, 't> {
     }
 
     pub fn inline(&self, name: &str) -> Option<&'t Block> {
-        self.outwards()
-            .find_map(|s| s.inline.borrow().iter().rev().find(|(n, _)| *n == name).map(|(_, b)| *b))
+        let mut crossed = None;
+        for (scope, border) in self.beyond() {
+            crossed = border.or(scope.border.as_ref());
+            let found = scope.inline.borrow().iter().rev().find(|(n, _)| *n == name).map(|(_, b)| *b);
+            if let Some(block) = found {
+                let noted = Found::Inline(std::ptr::from_ref(block).addr());
+                note_inline(border, name, noted);
+                return Some(block);
+            }
+        }
+        note_inline(crossed, name, Found::Nothing);
+        None
     }
 
     /// The block given to the innermost partial.
     pub fn slot(&self) -> Option<(&'t Block, &'s Scope<'s, 't>)> {
-        self.outwards().find(|s| s.is_partial).and_then(|s| s.slot)
+        let (scope, border) = self.beyond().find(|(s, _)| s.is_partial)?;
+        if let Some(border) = border {
+            border.refuse(Untracked::GivenBlock);
+        }
+        scope.slot
+    }
+}
+
+impl Loop {
+    fn value(&self, name: &str) -> Value {
+        match name {
+            "index" => Value::count(self.index),
+            "first" => Value::Bool(self.index == 0),
+            "last" => Value::Bool(self.last),
+            "key" => self.key.clone().map_or_else(|| Value::count(self.index), Value::Text),
+            _ => Value::Missing,
+        }
+    }
+}
+
+fn is_name(known: &Around, name: &str) -> bool {
+    matches!(known, Around::Name(n) if **n == *name)
+}
+
+fn note_name(border: Option<&Border>, name: &str, value: Value) -> Value {
+    if let Some(border) = border {
+        border.note(|| Around::Name(name.into()), |known| is_name(known, name), Found::of(Some(&value)));
+    }
+    value
+}
+
+fn note_this(border: &Border, number: usize, found: Result<Found, Untracked>) {
+    let look = Around::This(number);
+    border.note(|| look.clone(), |known| *known == look, found);
+}
+
+fn note_loop(border: Option<&Border>, number: usize, name: &Arc<str>, value: Option<&Value>) {
+    if let Some(border) = border {
+        let look = Around::Loop(number, name.clone());
+        border.note(|| look.clone(), |known| *known == look, Found::of(value));
+    }
+}
+
+fn note_inline(border: Option<&Border>, name: &str, found: Found) {
+    if let Some(border) = border {
+        let known = |known: &Around| matches!(known, Around::Inline(n) if **n == *name);
+        border.note(|| Around::Inline(name.into()), known, Ok(found));
     }
 }

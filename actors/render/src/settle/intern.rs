@@ -1,5 +1,6 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
+use super::Settled;
 use crate::marks::Marked;
 use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
 use std::{
@@ -11,7 +12,7 @@ use std::{
 /// same `Arc` again. A refused generation is not remembered.
 #[derive(Debug, Default)]
 pub struct Settler {
-    last: HashSet<Known>,
+    last: Text,
 }
 
 impl Settler {
@@ -20,27 +21,53 @@ impl Settler {
     /// # Errors
     /// As [`settle`](super::settle()).
     pub fn settle(&mut self, kind: FileKind, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-        let fresh = super::settle(kind, marked)?;
-        let mut now = HashSet::with_capacity(fresh.fragments().len());
-        let fragments = fresh.fragments().iter().map(|fragment| self.known(fragment, &mut now)).collect();
-        self.last = now;
-        Ok(Text::new(fragments))
+        self.settle_pieces(kind, marked).map(|(text, _)| text)
     }
 
-    fn known(&self, fragment: &Fragment, now: &mut HashSet<Known>) -> Fragment {
-        let key = Known::new(fragment.clone());
-        let kept = now.get(&key).or_else(|| self.last.get(&key)).cloned().unwrap_or(key);
-        let fragment = kept.fragment.clone();
-        now.insert(kept);
-        fragment
+    /// The same, and for each piece its fragment's number where one is exactly the other.
+    pub(crate) fn settle_pieces(
+        &mut self,
+        kind: FileKind,
+        marked: &Marked,
+    ) -> Result<(Text, Vec<Option<usize>>), Vec<Diagnostic>> {
+        let Settled { mut fragments, kept, of_piece } = super::pieces(kind, marked)?;
+        let mut known = self.not_kept(kept.iter().filter_map(|number| fragments.get(*number)));
+        let mut kept = kept.into_iter().peekable();
+        for (number, fragment) in fragments.iter_mut().enumerate() {
+            if kept.next_if_eq(&number).is_none() {
+                *fragment = interned(fragment, &mut known);
+            }
+        }
+        self.last = Text::new(fragments);
+        Ok((self.last.clone(), of_piece))
     }
+
+    /// What fresh fragments can be equal to: those of the last generation that this one does not keep.
+    fn not_kept<'f>(&self, kept: impl Iterator<Item = &'f Fragment>) -> HashSet<Known> {
+        let mut kept = kept.peekable();
+        self.last
+            .fragments()
+            .iter()
+            .filter(|last| kept.next_if(|kept| kept.same(last)).is_none())
+            .map(|last| Known::new(last.clone()))
+            .collect()
+    }
+}
+
+fn interned(fragment: &Fragment, known: &mut HashSet<Known>) -> Fragment {
+    let fresh = Known::new(fragment.clone());
+    if let Some(known) = known.get(&fresh) {
+        return known.fragment.clone();
+    }
+    known.insert(fresh);
+    fragment.clone()
 }
 
 /// A fragment that equals another by text and provenance.
 #[derive(Clone, Debug)]
 struct Known {
     fragment: Fragment,
-    /// Computed once: texts are long, and looked up in several sets.
+    /// Computed once: texts are long.
     hash: u64,
 }
 

@@ -21,8 +21,8 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use crate::marks::Marked;
-use haptic_model::{Diagnostic, FileKind, Text};
+use crate::marks::{Marked, Piece};
+use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
 pub use intern::Settler;
 use marked::{LineEnd, Span};
 use provenance::Provenance;
@@ -37,12 +37,27 @@ pub const MAX_REFUSALS: usize = 100;
 /// Every value that no encoding can make harmless where it stands (source `structure`, at most [`MAX_REFUSALS`]):
 /// each names the object, the template line, the place, the value, and how to write it instead.
 pub fn settle(kind: FileKind, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
+    pieces(kind, marked).map(|settled| Text::new(settled.fragments))
+}
+
+/// A settled file, with what became of each piece.
+struct Settled {
+    fragments: Vec<Fragment>,
+    /// The numbers of those that were settled before, in order.
+    kept: Vec<usize>,
+    /// For each piece: the number of its fragment, where one is exactly the other.
+    of_piece: Vec<Option<usize>>,
+}
+
+fn pieces(kind: FileKind, marked: &Marked) -> Result<Settled, Vec<Diagnostic>> {
     let mut pass = Pass {
         encoder: Encoder::new(kind),
         provenance: Provenance::new(marked),
         refusals: Refusals::new(marked),
         spans: Vec::new(),
         carry: String::new(),
+        kept: Vec::new(),
+        of_piece: Vec::with_capacity(marked.pieces.len()),
     };
     match pass.run(&marked.pieces) {
         Ok(()) => pass.finish(),
@@ -59,12 +74,25 @@ struct Pass<'m> {
     spans: Vec<Span<'m>>,
     /// The start of a line that goes on in the next piece.
     carry: String,
+    kept: Vec<usize>,
+    of_piece: Vec<Option<usize>>,
 }
 
 impl<'m> Pass<'m> {
-    fn run(&mut self, pieces: &'m [std::sync::Arc<str>]) -> Result<(), marked::Malformed> {
+    fn run(&mut self, pieces: &'m [Piece]) -> Result<(), marked::Malformed> {
         for piece in pieces {
-            self.piece(piece)?;
+            let number = self.provenance.fragments();
+            let clean = self.carry.is_empty();
+            match piece {
+                Piece::Printed(text) => self.piece(text)?,
+                Piece::Settled(fragment) if clean => {
+                    self.kept.push(number);
+                    self.provenance.keep(fragment.clone());
+                }
+                Piece::Settled(_) => return Err(marked::Malformed("settled lines inside a line")),
+            }
+            let whole = clean && self.carry.is_empty() && self.provenance.fragments() == number + 1;
+            self.of_piece.push(whole.then_some(number));
         }
         self.carried_line()
     }
@@ -121,9 +149,13 @@ impl<'m> Pass<'m> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Text, Vec<Diagnostic>> {
+    fn finish(self) -> Result<Settled, Vec<Diagnostic>> {
         let refused = self.refusals.into_diagnostics();
-        if refused.is_empty() { Ok(self.provenance.into_text()) } else { Err(refused) }
+        if !refused.is_empty() {
+            return Err(refused);
+        }
+        let fragments = self.provenance.into_fragments();
+        Ok(Settled { fragments, kept: self.kept, of_piece: self.of_piece })
     }
 }
 

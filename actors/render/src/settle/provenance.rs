@@ -5,10 +5,7 @@
 
 use super::marked::{Item, Malformed, Position, Site, Span, items};
 use crate::marks::Marked;
-use haptic_model::{
-    Text,
-    text::{Blame, Fragment, LineBlame},
-};
+use haptic_model::text::{Blame, Fragment, LineBlame};
 use std::sync::Arc;
 
 /// A template nobody knows: no index of [`Blame::templates`] is as large.
@@ -125,11 +122,21 @@ impl<'m> Provenance<'m> {
         self.close();
     }
 
-    pub fn into_text(mut self) -> Text {
+    /// How many fragments have ended.
+    pub fn fragments(&self) -> usize {
+        self.fragments.len()
+    }
+
+    /// Whole lines that were settled in a render before. No line may have begun.
+    pub fn keep(&mut self, fragment: Fragment) {
+        self.fragments.push(fragment);
+    }
+
+    pub fn into_fragments(mut self) -> Vec<Fragment> {
         if !self.text.is_empty() {
             self.close();
         }
-        Text::new(self.fragments)
+        self.fragments
     }
 
     fn close(&mut self) {

@@ -6,7 +6,8 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Layout, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
-    Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, render,
+    Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, recall::Recall,
+    render,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
@@ -132,16 +133,23 @@ impl Setup {
 
     /// What the engine printed for haproxy.cfg, before settling.
     pub fn rendered(&self) -> haptic_render::engine::RenderedFile {
+        self.rendered_with(None)
+    }
+
+    /// The same, with what is known of a render before.
+    pub fn rendered_with(&self, recall: Option<&Recall<'_>>) -> haptic_render::engine::RenderedFile {
         let compiled = self.compile().unwrap_or_else(|e| panic!("{}", all(&e)));
         let (config, snapshots) = (self.config(), self.snapshots());
         let context = haptic_render::render::context(&config, &Fleet::default()).unwrap();
         let input = RenderInput { config: &config, snapshots: &snapshots, context: &context };
-        compiled.render(&FileKey::config(), &input, &self.limits).unwrap_or_else(|e| panic!("{e}"))
+        compiled
+            .render_again(&FileKey::config(), &input, &self.limits, recall)
+            .unwrap_or_else(|e| panic!("{e}"))
     }
 
     /// The same without marks: what it would be without the settling pass.
     pub fn unmarked(&self) -> String {
-        let pieces: String = self.rendered().marked.pieces.iter().map(|p| &**p).collect();
+        let pieces: String = self.rendered().marked.pieces.iter().map(marks::Piece::as_str).collect();
         without_marks(&pieces)
     }
 }

@@ -1,0 +1,565 @@
+//! A render that keeps what did not change gives what a full render gives, whatever the templates and the history.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use haptic_model::{
+    ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, HaproxyPod, Object, ObjectRef, Snapshot, Snapshots,
+    store::FetchObject,
+};
+use haptic_render::{Checked, Compiled, Limits, Renderer, Rendering, engine::Untracked};
+use proptest::{
+    prelude::*,
+    test_runner::{TestError, TestRunner},
+};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
+use support::{Setup, all};
+
+/// What stands in an object's block. `o` is the object, `i` the loop's index where there is one.
+const INNER: [&str; 36] = [
+    "x {{o.metadata.name}} {{get o \"spec.value\" \"-\"}}\n",
+    "{{#each (fetch \"endpoints\" o.metadata.namespace o.spec.service) as |s|}}\n  s {{s.metadata.name}} {{get s \"spec.value\" \"-\"}}\n{{else}}\n  no endpoints\n{{/each}}\n",
+    "{{#each (fetch \"endpoints\" o.metadata.namespace) as |s|}}\n  n {{s.metadata.name}} {{@index}} {{@last}}\n{{/each}}\n",
+    "{{#each (list \"endpoints\") as |s|}}\n  l {{s.metadata.name}}\n{{/each}}\n",
+    "{{#with (get_single \"secrets\" o.metadata.namespace o.spec.service) as |secret|}}\n  w {{get secret \"spec.value\" \"-\"}}\n{{else}}\n  no secret\n{{/with}}\n",
+    "x {{len (fetch \"secrets\" o.spec.service)}} {{len (list \"ingresses\")}}\n",
+    "x {{default @index \"-\"}}\n",
+    "x {{default @first \"-\"}} {{default @last \"-\"}}\n",
+    "x {{default i \"no index\"}}\n",
+    "{{#if (once o.spec.service)}}\nfirst {{o.spec.service}}\n{{/if}}\n",
+    "{{set total=(add total 1)}}\nx {{total}}\n",
+    "{{push names o.metadata.name}}\n",
+    "x {{len names}} {{total}}\n",
+    "x {{outer}}\n",
+    "x {{default flag \"off\"}}\n",
+    "x {{len @root.fleet.pods}} {{@root.word}}\n",
+    "x {{len (default ../fleet.pods (array))}}\n",
+    "x {{get ../this \"a\" \"-\"}} {{get (default ../../this (dict)) \"a\" \"-\"}}\n",
+    "  {{> part of=o}}\n",
+    "{{> part of=o}}{{> part of=(default chief o)}}",
+    "{{#> layout}}\n  given {{o.metadata.name}} {{outer}}\n{{/layout}}\n",
+    "{{> given}}\n",
+    "{{warn \"warned \" o.metadata.name \" \" (get o \"spec.value\" \"-\")}}\n",
+    "x {{add_file \"file\" (concat \"f-\" o.spec.service) (get o \"spec.value\" \"-\")}}\n",
+    "x {{add_file \"certificate\" (concat o.metadata.namespace \"-\" o.metadata.name) (get o \"spec.value\" \"-\")}}\n",
+    "{{#if (eq (get o \"spec.value\" \"-\") \"refused\")}}{{register_error o \"refused\"}}{{/if}}\n",
+    "{{#if (eq (get o \"spec.value\" \"-\") \"failing\")}}{{fail \"failing\"}}{{/if}}\n",
+    "x {{o.spec.value}}\n",
+    "x {{o.metadata.name}} ",
+    "{{let own=(get o \"spec.value\" \"-\")}}\nx {{own}}\n",
+    "{{let outer=o.spec.service}}x {{outer}}\n",
+    "{{#each (where (list \"ingresses\") \"spec.service\" \"eq\" o.spec.service) as |p|}}\n  p {{p.metadata.name}} {{default @../index \"-\"}}\n{{/each}}\n",
+    "{{#each everything as |e|}}\n  e {{e.metadata.name}}\n{{/each}}\n",
+    "{{#if (contains words (get o \"spec.value\" \"-\"))}}known{{else}}unknown{{/if}} word\n",
+    "x {{get (default chief (dict)) \"spec.value\" \"-\"}}\n",
+    "x {{#each (list \"remote\") as |r|}}{{get r \"spec.value\" \"-\"}},{{/each}}\n",
+];
+
+/// What stands around blocks. BODY is the block.
+const OUTER: [&str; 17] = [
+    "{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n",
+    "{{#each (list \"ingresses\") as |o i|}}\nBODY{{else}}\nnothing\n{{/each}}\n",
+    "{{#each zones as |z|}}\nzone {{z.a}}\n{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n{{/each}}\n",
+    "{{#each (group_by (list \"ingresses\") \"spec.service\") as |group service|}}\ngroup {{service}}\n{{#each group as |o i|}}\nBODY{{/each}}\n{{/each}}\n",
+    "{{#each (sort_by (list \"ingresses\") \"-metadata.name\") as |o|}}\nBODY{{/each}}\n",
+    "{{#with (get_single \"ingresses\" \"a\" \"x\") as |o|}}\nBODY{{else}}\nno x\n{{/with}}\n",
+    "{{#each (fetch \"ingresses\" \"a\") as |o|}}\nBODY{{/each}}\n",
+    "    {{> looping}}\nend\n",
+    "{{#> looping_given}}\nx {{outer}}\n{{/looping_given}}\n",
+    "{{#if (gt (len (list \"secrets\")) 1)}}{{let flag=(len (list \"secrets\"))}}{{/if}}{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n",
+    "{{#if (gt (len (list \"endpoints\")) 1)}}{{#*inline \"given\"}}inline {{outer}}{{/inline}}{{/if}}\n{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n",
+    "{{let outer=(len (list \"endpoints\"))}}\n{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n",
+    "pre {{#each (list \"ingresses\") as |o|}}BODY{{/each}}post\n",
+    "{{#each (list \"remote\") as |o|}}\nBODY{{/each}}\n",
+    "{{#each (list \"ingresses\") as |a|}}\n{{#each (list \"secrets\") as |o|}}\nBODY{{/each}}\n{{/each}}\n",
+    "{{#each (concat (list \"ingresses\") (array (dict metadata=(dict namespace=\"a\" name=\"plain\") spec=(dict service=\"x\"))) (list \"secrets\")) as |o i|}}\nBODY{{/each}}\n",
+    "plain {{len (list \"secrets\")}} {{outer}}\n",
+];
+
+const HEAD: &str = "{{let total=0 names=(array) outer=word everything=(list \"endpoints\") words=(pluck (list \"secrets\") \"spec.value\")}}{{let chief=(default (get_single \"secrets\" \"a\" \"x\") (dict metadata=(dict name=\"none\")))}}\n";
+
+const NAMESPACES: [&str; 2] = ["a", "b"];
+const NAMES: [&str; 4] = ["x", "y", "z", "za"];
+const SERVICES: [&str; 2] = ["x", "t"];
+const STORES: [&str; 4] = ["ingresses", "endpoints", "secrets", "remote"];
+
+/// Some templates: which wrappers, with which blocks, and the word that extraContext gives.
+#[derive(Clone, Debug)]
+struct Sketch {
+    files: [Vec<(usize, Vec<usize>)>; 3],
+    looping: Vec<usize>,
+    word: u8,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put {
+        store: usize,
+        namespace: usize,
+        name: usize,
+        service: usize,
+        value: u8,
+    },
+    Delete {
+        store: usize,
+        namespace: usize,
+        name: usize,
+    },
+    /// What an on-demand store would fetch changes, and nobody says so.
+    Remote(u8),
+    Config(usize),
+    Fleet(u8),
+    /// A store is filled anew with equal objects, as after a lost watch.
+    Refill(usize),
+    Nothing,
+}
+
+/// The cluster at one moment.
+struct World {
+    stores: BTreeMap<Arc<str>, Snapshot>,
+    fleet: Fleet,
+    remote: Arc<Remote>,
+    config: usize,
+}
+
+#[derive(Debug, Default)]
+struct Remote(Mutex<u8>);
+
+impl FetchObject for Remote {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+        let value = self.0.lock().unwrap().to_string();
+        Ok(Some(Arc::new(object_of(reference.clone(), "x", Some(&value)))))
+    }
+}
+
+fn object_of(reference: Arc<ObjectRef>, service: &str, value: Option<&str>) -> Object {
+    let mut json = json!({
+        "metadata": {"namespace": &*reference.namespace, "name": &*reference.name},
+        "spec": {"service": service},
+    });
+    if let Some(value) = value {
+        json["spec"]["value"] = json!(value);
+    }
+    Object { version: 0, json: serde_json::to_vec(&json).unwrap().into(), reference }
+}
+
+/// Mostly harmless values; a few that a template or the settling pass refuses.
+fn value_of(number: u8) -> Option<&'static str> {
+    match number {
+        0..=5 => Some("one"),
+        6..=10 => Some("two"),
+        11..=13 => Some(""),
+        14 => None,
+        15 => Some("refused"),
+        16 => Some("failing"),
+        _ => Some("control\u{7}"),
+    }
+}
+
+impl World {
+    fn new() -> Self {
+        let remote = Arc::new(Remote::default());
+        let stores = STORES.map(|name| {
+            let store = if name == "remote" { Snapshot::on_demand(remote.clone()) } else { Snapshot::full() };
+            (name.into(), store)
+        });
+        let mut world = Self { stores: stores.into(), fleet: Fleet::default(), remote, config: 0 };
+        for (store, namespace, name, service) in
+            [(0, 0, 0, 0), (0, 0, 1, 1), (0, 1, 2, 0), (1, 0, 0, 0), (2, 0, 0, 1), (3, 0, 0, 0)]
+        {
+            world.put(store, namespace, name, service, Some("one"));
+        }
+        world
+    }
+
+    fn put(&mut self, store: usize, namespace: usize, name: usize, service: usize, value: Option<&str>) {
+        let (namespace, name, service) = (NAMESPACES[namespace], NAMES[name], SERVICES[service]);
+        let reference = Arc::new(ObjectRef::new(STORES[store], namespace, name));
+        let key: Vec<Arc<str>> = match STORES[store] {
+            "endpoints" => vec![namespace.into(), service.into()],
+            "secrets" => vec![service.into()],
+            _ => vec![namespace.into(), name.into()],
+        };
+        let object = object_of(reference, service, value);
+        self.stores.get_mut(STORES[store]).unwrap().apply(object, key.into());
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Put { store, namespace, name, service, value } => {
+                self.put(store, namespace, name, service, value_of(value));
+            }
+            Step::Delete { store, namespace, name } => {
+                let reference = ObjectRef::new(STORES[store], NAMESPACES[namespace], NAMES[name]);
+                self.stores.get_mut(STORES[store]).unwrap().remove(&reference);
+            }
+            Step::Remote(value) => *self.remote.0.lock().unwrap() = value,
+            Step::Config(number) => self.config = number,
+            Step::Fleet(pods) => self.fleet.pods = (0..pods).map(pod).collect(),
+            Step::Refill(store) => self.refill(STORES[store]),
+            Step::Nothing => {}
+        }
+    }
+
+    fn refill(&mut self, name: &str) {
+        if name == "remote" {
+            return;
+        }
+        let mut anew = Snapshot::full();
+        for object in self.stores[name].iter() {
+            let json: Value = object.value().unwrap();
+            let service: Arc<str> = json["spec"]["service"].as_str().unwrap().into();
+            let ObjectRef { namespace, name: own, .. } = (*object.reference).clone();
+            let key: Vec<Arc<str>> = match name {
+                "endpoints" => vec![namespace, service],
+                "secrets" => vec![service],
+                _ => vec![namespace, own],
+            };
+            anew.apply(Object::clone(object), key.into());
+        }
+        self.stores.insert(name.into(), anew);
+    }
+
+    fn snapshots(&self) -> Snapshots {
+        Snapshots::new(self.stores.iter().map(|(n, s)| (n.clone(), Arc::new(s.clone()))).collect())
+    }
+}
+
+fn pod(number: u8) -> HaproxyPod {
+    HaproxyPod {
+        namespace: "n".into(),
+        name: format!("pod-{number}").into(),
+        uid: "u".into(),
+        address: [10, 0, 0, number].into(),
+        port: 5555,
+    }
+}
+
+impl Sketch {
+    fn template(&self, file: usize) -> String {
+        let body = |inner: &[usize]| inner.iter().map(|i| INNER[*i]).collect::<String>();
+        let parts = self.files[file].iter().map(|(outer, inner)| OUTER[*outer].replace("BODY", &body(inner)));
+        format!("{HEAD}{}", parts.collect::<String>())
+    }
+
+    fn setup(&self) -> Setup {
+        let looping: String = self.looping.iter().map(|i| INNER[*i]).collect();
+        Setup::new(&self.template(0))
+            .map("host.map", &self.template(1))
+            .with("files/page/template", json!(self.template(2)))
+            .extra(json!({"word": format!("w{}", self.word), "zones": [{"a": 1}, {"a": "two"}]}))
+            .snippet("part", "part {{get of \"metadata.name\" \"-\"}} {{default outer \"-\"}}\n")
+            .snippet("layout", "before\n  {{> @partial-block}}\nafter {{total}}\n")
+            .snippet("given", "given {{default flag \"-\"}}")
+            .snippet(
+                "looping",
+                &format!("{{{{#each (list \"ingresses\") as |o|}}}}\n{looping}{{{{/each}}}}\n"),
+            )
+            .snippet(
+                "looping_given",
+                "{{#each (list \"ingresses\") as |o|}}\n{{> @partial-block}}\n{{/each}}\n",
+            )
+    }
+}
+
+fn sketches() -> impl Strategy<Value = Sketch> {
+    let inner = || prop::collection::vec(0..INNER.len(), 1..4);
+    let file = || prop::collection::vec((0..OUTER.len(), inner()), 1..4);
+    ([file(), file(), file()], inner(), 0..3_u8).prop_map(|(files, looping, word)| Sketch {
+        files,
+        looping,
+        word,
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let place = || (0..STORES.len(), 0..NAMESPACES.len(), 0..NAMES.len());
+    let put =
+        (place(), 0..SERVICES.len(), 0..18_u8).prop_map(|((store, namespace, name), service, value)| {
+            Step::Put { store, namespace, name, service, value }
+        });
+    let delete = place().prop_map(|(store, namespace, name)| Step::Delete { store, namespace, name });
+    let step = prop_oneof![
+        8 => put,
+        3 => delete,
+        1 => (0..3_u8).prop_map(Step::Remote),
+        1 => (0..2_usize).prop_map(Step::Config),
+        1 => (0..3_u8).prop_map(Step::Fleet),
+        1 => (0..STORES.len()).prop_map(Step::Refill),
+        1 => Just(Step::Nothing),
+    ];
+    prop::collection::vec(step, 1..14)
+}
+
+type Outcome = Result<Rendering, Vec<Diagnostic>>;
+
+/// All that a render says: bytes, the origin of every line, warnings, errors.
+fn told(outcome: &Outcome) -> String {
+    match outcome {
+        Err(errors) => format!("ERRORS\n{errors:#?}"),
+        Ok(Rendering { bundle, warnings }) => {
+            format!("{} {}\nWARNINGS {warnings:#?}", bundle.digest, lines(bundle))
+        }
+    }
+}
+
+fn lines(bundle: &Bundle) -> String {
+    let mut told = String::new();
+    for file in bundle.all() {
+        let text = file.text.to_string();
+        assert_eq!(file.digest, haptic_model::Digest::of(text.as_bytes()));
+        told.push_str(&format!("\nFILE {} {}\n", file.key, file.path));
+        for (number, line) in text.split_inclusive('\n').enumerate() {
+            told.push_str(&format!("{line:?} {:?}\n", file.text.origin(u32::try_from(number).unwrap() + 1)));
+        }
+    }
+    told
+}
+
+/// Renders the whole history with `renderer` and, each step, in full.
+fn follows(sketches: &[Sketch], steps: &[Step], renderer: &mut Renderer) -> Result<(), TestCaseError> {
+    let variants: Vec<(ActiveConfig, Arc<dyn Compiled>)> = sketches
+        .iter()
+        .map(|s| s.setup())
+        .map(|s| (s.config(), s.compile().unwrap_or_else(|e| panic!("{}", all(&e)))))
+        .collect();
+    let limits = Limits::default();
+    let mut world = World::new();
+    for (number, step) in std::iter::once(&Step::Nothing).chain(steps).enumerate() {
+        world.take(step);
+        let (config, compiled) = &variants[world.config];
+        let snapshots = world.snapshots();
+        let kept = renderer.render(&**compiled, config, &snapshots, &world.fleet, &limits);
+        let full =
+            Renderer::checked(Checked::Never).render(&**compiled, config, &snapshots, &world.fleet, &limits);
+        let known = compiled.impure_blocks();
+        for found in renderer.untracked(&**compiled) {
+            let said = known.contains(&found.block) || found.block.why == Untracked::OnDemand;
+            prop_assert!(said || full.is_err(), "step {number}: {found:?} is not among {known:#?}");
+        }
+        let (kept, full) = (told(&kept), told(&full));
+        prop_assert!(kept == full, "step {number}, {step:?}\n--- kept\n{kept}\n--- full\n{full}");
+    }
+    Ok(())
+}
+
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_kept_is_what_a_full_render_prints(
+        first in sketches(),
+        second in sketches(),
+        steps in steps(),
+    ) {
+        follows(&[first, second], &steps, &mut Renderer::checked(Checked::Never))?;
+    }
+}
+
+#[test]
+fn a_renderer_that_forgets_what_was_read_is_found_out() {
+    let config = ProptestConfig {
+        cases: 2000,
+        max_shrink_iters: 0,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let mut runner = TestRunner::new_with_rng(
+        config,
+        prop::test_runner::TestRng::deterministic_rng(prop::test_runner::RngAlgorithm::ChaCha),
+    );
+    let outcome = runner.run(&((sketches(), sketches()), steps()), |((first, second), steps)| {
+        follows(&[first, second], &steps, &mut Renderer::forgetful())
+    });
+    assert!(matches!(outcome, Err(TestError::Fail(..))), "the fault was not found: {outcome:?}");
+}
+
+/// One template with the same three Ingresses, before and after a change.
+struct History {
+    setup: Setup,
+    config: ActiveConfig,
+    compiled: Arc<dyn Compiled>,
+    renderer: Renderer,
+}
+
+impl History {
+    fn new(template: &str) -> Self {
+        let setup = Setup::new(template)
+            .ingress("n", "a", "a.example", &[("/", "a")])
+            .ingress("n", "b", "b.example", &[("/", "b")])
+            .ingress("n", "c", "c.example", &[("/", "c")])
+            .endpoints("n", "a", 1, &["10.0.0.1"]);
+        let (config, compiled) = (setup.config(), setup.compile().unwrap());
+        Self { setup, config, compiled, renderer: Renderer::checked(Checked::Always) }
+    }
+
+    /// How many blocks are printed anew, and how many could not be kept.
+    fn printed(&mut self, change: impl FnOnce(Setup) -> Setup) -> (usize, usize) {
+        let setup = std::mem::replace(&mut self.setup, Setup::new(""));
+        self.setup = change(setup);
+        self.renderer
+            .render(
+                &*self.compiled,
+                &self.config,
+                &self.setup.snapshots(),
+                &Fleet::default(),
+                &Limits::default(),
+            )
+            .unwrap_or_else(|e| panic!("{}", all(&e)));
+        let size = self.renderer.cache();
+        (size.printed, size.untracked)
+    }
+}
+
+fn each(body: &str) -> String {
+    format!(
+        "{{{{let outer=1}}}}{{{{let all=(list \"ingresses\")}}}}\n{{{{#each (list \"ingresses\") as |o|}}}}\n{body}{{{{/each}}}}\n"
+    )
+}
+
+const ENDPOINTS: &str =
+    "x {{o.metadata.name}} {{len (fetch \"endpoints\" \"n\" o.metadata.name)}} {{outer}}\n";
+
+#[test]
+fn a_change_prints_only_the_blocks_that_saw_it() {
+    let mut history = History::new(&each(ENDPOINTS));
+    assert_eq!(history.printed(|s| s), (3, 0));
+    assert_eq!(history.printed(|s| s), (0, 0));
+    assert_eq!(history.printed(|s| s.endpoints("n", "a", 1, &["10.0.0.2"])), (1, 0));
+    assert_eq!(history.printed(|s| s.endpoints("n", "elsewhere", 1, &["10.0.0.2"])), (0, 0));
+    assert_eq!(history.printed(|s| s.ingress("n", "b", "other.example", &[])), (1, 0));
+    assert_eq!(history.printed(|s| s.ingress("n", "aa", "new.example", &[])), (1, 0));
+    assert_eq!(history.renderer.cache().blocks, 4);
+}
+
+#[test]
+fn a_block_that_sees_its_index_is_printed_again_when_that_changes() {
+    let mut history = History::new(&each("x {{@index}}\n"));
+    assert_eq!(history.printed(|s| s), (3, 0));
+    assert_eq!(
+        history.printed(|s| s.ingress("n", "bb", "h", &[])),
+        (2, 0),
+        "the new one and the one behind it"
+    );
+}
+
+#[test]
+fn what_cannot_be_tracked_is_printed_each_time_with_its_reason() {
+    let cases = [
+        ("{{#if (once \"k\")}}x\n{{/if}}y\n", Untracked::Once),
+        ("{{set outer=(add outer 1)}}\n", Untracked::OuterVariable),
+        ("x {{len all}}\n", Untracked::OuterObjects),
+        ("x {{o.metadata.name}} ", Untracked::InsideLine),
+    ];
+    for (body, why) in cases {
+        let mut history = History::new(&each(body));
+        history.printed(|s| s);
+        let (printed, untracked) =
+            history.printed(|s| s.endpoints("n", "a", 1, &["10.0.0.2"]).ingress("n", "b", "h", &[]));
+        assert_eq!((printed, untracked), (3, 3), "{body}");
+        let said = history.renderer.untracked(&*history.compiled);
+        assert_eq!((said.len(), said[0].count, said[0].block.why), (1, 3, why), "{said:?}");
+        assert_eq!((&*said[0].block.template, said[0].block.line), ("haproxyConfig", 2));
+        assert_eq!(said[0].file, FileKey::config());
+    }
+}
+
+#[test]
+fn blocks_that_may_be_printed_each_time_are_told_from_the_templates() {
+    let setup = Setup::new(
+        "{{let all=(list \"ingresses\") n=0}}\n{{#each all as |o|}}\nx {{len all}}{{> part}}\n{{/each}}\n{{#each (list \"ingresses\") as |o|}}\nx {{o.metadata.name}} {{@index}} {{n}}\n{{/each}}\n",
+    )
+    .snippet("part", "{{#if (once \"k\")}}{{set n=1}}{{/if}}")
+    .map("m", "a {{#with (get_single \"ingresses\" \"n\" \"a\") as |o|}}{{o.metadata.name}}{{/with}}\n");
+    let told: Vec<String> = setup
+        .compile()
+        .unwrap()
+        .impure_blocks()
+        .iter()
+        .map(|b| format!("{}:{} {:?}", b.template, b.line, b.why))
+        .collect();
+    let expected = [
+        "haproxyConfig:2 Once",
+        "haproxyConfig:2 OuterVariable",
+        "haproxyConfig:2 OuterObjects",
+        "m:1 InsideLine",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn snippets_that_include_any_of_many_are_told_of_in_bounded_time() {
+    let mut setup = Setup::new("{{> (concat \"s\" \"1\")}}\n");
+    for number in 0..30 {
+        setup = setup.snippet(
+            &format!("s{number}"),
+            "{{> (concat \"s\" \"1\")}}{{#each (list \"ingresses\")}}{{> (concat \"s\" \"2\")}}{{/each}}",
+        );
+    }
+    assert!(!setup.compile().unwrap().impure_blocks().is_empty());
+}
+
+#[test]
+fn a_render_that_is_checked_is_the_full_one_even_if_tracking_is_broken() {
+    let setup = History::new(&each(ENDPOINTS)).setup;
+    let (config, compiled) = (setup.config(), setup.compile().unwrap());
+    let mut renderer = Renderer::forgetful().and_checked(Checked::Always);
+    let mut told_by = |setup: &Setup| {
+        told(&renderer.render(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &Limits::default()))
+    };
+    told_by(&setup);
+    let changed = setup.endpoints("n", "b", 1, &["10.0.0.2"]);
+    let full = Renderer::checked(Checked::Never);
+    let full =
+        { full }.render(&*compiled, &config, &changed.snapshots(), &Fleet::default(), &Limits::default());
+    assert_eq!(told_by(&changed), told(&full));
+}
+
+#[test]
+fn a_failed_render_leaves_what_was_kept_as_it_was() {
+    let body = "{{#if (eq o.spec.rules.0.host \"evil\")}}{{fail \"evil\"}}{{/if}}\nx {{o.metadata.name}}\n";
+    let mut history = History::new(&each(body));
+    assert_eq!(history.printed(|s| s), (3, 0));
+    let evil = Setup::new("").ingress("n", "b", "evil", &[]);
+    let stores = evil.snapshots();
+    let failed = history.renderer.render(
+        &*history.compiled,
+        &history.config,
+        &stores,
+        &Fleet::default(),
+        &Limits::default(),
+    );
+    assert!(all(&failed.unwrap_err()).contains("evil"));
+    assert_eq!(history.printed(|s| s.ingress("n", "c", "other", &[])), (1, 0));
+}
+
+#[test]
+fn limits_hold_as_in_a_full_render() {
+    let setup = History::new(&each("x {{o.metadata.name}} {{o.spec.rules.0.host}}\n")).setup;
+    let (config, compiled) = (setup.config(), setup.compile().unwrap());
+    let longer =
+        Setup { stores: setup.stores.clone(), ..Setup::new("") }.ingress("n", "a", &"h".repeat(300), &[]);
+    for output in 0..900 {
+        let limits = Limits { output, ..Limits::default() };
+        let mut renderer = Renderer::checked(Checked::Never);
+        for snapshots in [setup.snapshots(), longer.snapshots(), setup.snapshots()] {
+            let kept = renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits);
+            let full = Renderer::checked(Checked::Never).render(
+                &*compiled,
+                &config,
+                &snapshots,
+                &Fleet::default(),
+                &limits,
+            );
+            assert_eq!(told(&kept), told(&full), "limit {output}");
+        }
+    }
+}
