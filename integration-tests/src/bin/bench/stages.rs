@@ -48,31 +48,33 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let fleet =
         Fleet { versions: vec![VERSION], common: Some(Capabilities::of(VERSION)), ..Fleet::default() };
 
-    let bundle = render(&*compiled, &config, &snapshots, &fleet, into)?;
+    let changed = after_change(&config, &snapshots, dataset)?;
+    let (bundle, changed) = render(&*compiled, &config, (&snapshots, &changed), &fleet, into)?;
     into.add("bundle_mb", megabytes(bundle.size()));
     settle_alone(&*compiled, &config, &snapshots, &fleet, into)?;
     check(&bundle, into)?;
-    let changed = Renderer::default()
-        .render(&*compiled, &config, &after_change(&config, &snapshots, dataset)?, &fleet, &Limits::default())
-        .map_err(|problems| refused(&problems))?
-        .bundle;
     plan_change(&bundle, &changed, into)
 }
 
+/// A render of everything, and one after a single endpoint changed; the bundles before and after that change.
 fn render(
     compiled: &dyn Compiled,
     config: &ActiveConfig,
-    snapshots: &Snapshots,
+    (before, after): (&Snapshots, &Snapshots),
     fleet: &Fleet,
     into: &mut Scope<'_>,
-) -> Outcome<Bundle> {
+) -> Outcome<(Bundle, Bundle)> {
+    let render = |renderer: &mut Renderer, snapshots| {
+        renderer.render(compiled, config, snapshots, fleet, &Limits::default())
+    };
+    into.add("render_ms", milliseconds(median(|| render(&mut Renderer::default(), before))));
     let mut renderer = Renderer::default();
-    let mut once = || renderer.render(compiled, config, snapshots, fleet, &Limits::default());
-    let (first, rendering) = timed(&mut once);
-    let rendering = rendering.map_err(|problems| refused(&problems))?;
-    into.add("first_render_ms", milliseconds(first));
-    into.add("render_ms", milliseconds(median(once)));
-    Ok(rendering.bundle)
+    let bundle = render(&mut renderer, before).map_err(|problems| refused(&problems))?.bundle;
+    let changed = render(&mut renderer, after).map_err(|problems| refused(&problems))?.bundle;
+    let mut turn = [before, after].into_iter().cycle();
+    let next = || turn.next().map(|snapshots| render(&mut renderer, snapshots));
+    into.add("render_after_change_ms", milliseconds(median(next)));
+    Ok((bundle, changed))
 }
 
 /// The provenance pass, over all files one after another.
