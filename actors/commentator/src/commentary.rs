@@ -161,9 +161,6 @@ impl Commentary {
             }
             Event::PodDiscovered { pod } => (Level::Info, format!("HAProxy pod {pod} found")),
             Event::PodGone { pod } => (Level::Info, format!("HAProxy pod {pod} is gone")),
-            Event::FileChanged { generation, file } => {
-                (Level::Trace, format!("generation {generation} changes {file}"))
-            }
             Event::LeadershipChanged { leads: true } => {
                 (Level::Info, "this replica leads now and deploys".to_owned())
             }

@@ -79,7 +79,7 @@ fn rename_fields(fields: &mut Map<String, Value>, known: &Map<String, Value>) {
 fn unknown_field(name: &str, known: &Map<String, Value>, path: &str) -> Diagnostic {
     let problem =
         Diagnostic::error("basic", format!("there is no field {name:?} here")).at_field(join(path, name));
-    let closest = known.keys().map(|k| (distance(name, k), k)).min();
+    let closest = known.keys().map(|k| (strsim::osa_distance(name, k), k)).min();
     match closest {
         Some((edits, close)) if edits <= 1 + close.len() / 4 => {
             problem.help(format!("Did you mean {close:?}?"))
@@ -172,25 +172,6 @@ fn kind_of(value: &Value) -> String {
         Value::Array(_) => "a list".into(),
         Value::Object(_) => "a mapping".into(),
     }
-}
-
-/// Edit distance, for "did you mean".
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = i;
-        let mut left = i + 1;
-        let mut next = vec![left];
-        for (above, cb) in row.iter().skip(1).zip(&b) {
-            let cost = (diagonal + usize::from(ca != *cb)).min(above + 1).min(left + 1);
-            next.push(cost);
-            diagonal = *above;
-            left = cost;
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 //! Events carry conclusions, never state: an observer that misses one loses a line, nothing else.
 
 use crate::{
-    bundle::FileKey, diagnostic::Diagnostic, digest::Digest, generation::Generation, object::ObjectRef,
-    pipeline::Cause,
+    diagnostic::Diagnostic, digest::Digest, generation::Generation, object::ObjectRef, pipeline::Cause,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -164,13 +163,6 @@ pub enum Event {
         /// What differs.
         what: String,
     },
-    /// A file could not be attributed or shown; used by observers only.
-    FileChanged {
-        /// Its number.
-        generation: Generation,
-        /// Which file.
-        file: FileKey,
-    },
     /// An actor failed and runs again.
     ActorRestarted {
         /// Its name.
@@ -212,7 +204,6 @@ impl Event {
             Self::Deployed { .. } => "Deployed",
             Self::DeployFailed { .. } => "DeployFailed",
             Self::DriftFound { .. } => "DriftFound",
-            Self::FileChanged { .. } => "FileChanged",
             Self::ActorRestarted { .. } => "ActorRestarted",
             Self::LeadershipChanged { .. } => "LeadershipChanged",
         }
@@ -229,8 +220,7 @@ impl Event {
             | Self::ValidationFailed { generation, .. }
             | Self::Warned { generation, .. }
             | Self::Deployed { generation, .. }
-            | Self::DeployFailed { generation, .. }
-            | Self::FileChanged { generation, .. } => Some(*generation),
+            | Self::DeployFailed { generation, .. } => Some(*generation),
             _ => None,
         }
     }
