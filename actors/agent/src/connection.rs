@@ -11,13 +11,15 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 /// How long one command may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a reload may take: HAProxy reads 20,000 backends in some seconds, on a busy machine in many.
 pub(crate) const RELOAD_PATIENCE: Duration = Duration::from_secs(180);
+/// How long a master may take to execute itself anew.
+const REEXECUTION: Duration = Duration::from_secs(3);
 const LARGEST_ANSWER: usize = 64 << 20;
 const PROMPT: &[u8] = b"\n> ";
 
@@ -66,10 +68,23 @@ impl Sockets {
 
     /// Reloads; gives HAProxy's verdict and log.
     pub(crate) async fn reload(&self) -> Result<(bool, String), SocketError> {
-        let text = ask_once(&self.master, "reload", RELOAD_PATIENCE).await?;
+        let text = self.ask_reload().await?;
         match answer::reload(&text) {
             Some((success, log)) => Ok((success, log.to_owned())),
             None => Err(strange(&self.master, "reload", &text)),
+        }
+    }
+
+    /// A master that has just started executes itself anew (HAProxy 3.0), and takes no connection for a moment.
+    async fn ask_reload(&self) -> Result<String, SocketError> {
+        let until = Instant::now() + REEXECUTION;
+        loop {
+            match ask_once(&self.master, "reload", RELOAD_PATIENCE).await {
+                Err(SocketError::Unreachable { .. }) if Instant::now() < until => {
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
+                outcome => return outcome,
+            }
         }
     }
 

@@ -172,8 +172,8 @@ async fn an_attached_haproxy_is_served_too(variable: &str) {
             std::fs::write(&own, "global\n    default-path config\n").unwrap();
             command.arg("-f").arg(own);
         }
-        let mut haproxy =
-            command.arg("-f").arg(dir.join("current/haproxy.cfg")).stderr(Stdio::null()).spawn().unwrap();
+        command.arg("-f").arg(dir.join("current/haproxy.cfg")).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut haproxy = Neighbour(command.spawn().unwrap());
         until("it is found", || async { agent.status().await.alive }).await;
 
         let (one, two) = (Backend::start("one").await, Backend::start("two").await);
@@ -199,7 +199,16 @@ async fn an_attached_haproxy_is_served_too(variable: &str) {
         assert!(matches!(agent.apply(order(Some(&second), &bad, reload())).await, Outcome::Refused { .. }));
         agent.stop(true).await;
         assert_eq!(setting.get("/").await.unwrap(), "two", "an attached HAProxy ended with the agent");
-        kill_process(Pid::from_raw(i32::try_from(haproxy.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
-        haproxy.wait().unwrap();
+        kill_process(Pid::from_raw(i32::try_from(haproxy.0.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
+        haproxy.0.wait().unwrap();
+    }
+}
+
+/// A HAProxy that the agent does not keep; it ends with its story, also with one that failed.
+struct Neighbour(std::process::Child);
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let _ended = (self.0.kill(), self.0.wait());
     }
 }
