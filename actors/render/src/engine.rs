@@ -60,6 +60,9 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
     /// The names of all templates, by number.
     fn templates(&self) -> &[Arc<str>];
 
+    /// Whether any template calls that function.
+    fn calls(&self, function: &str) -> bool;
+
     /// Blocks of objects that may have to be rendered each time, and why.
     fn impure_blocks(&self) -> Vec<ImpureBlock>;
 }

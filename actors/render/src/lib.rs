@@ -19,6 +19,7 @@ mod output;
 mod read_json;
 pub mod recall;
 pub mod render;
+pub mod routes;
 pub mod session;
 pub mod settle;
 mod suggest;

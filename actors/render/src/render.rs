@@ -10,6 +10,7 @@ use crate::{
     functions::{check_name, path_of},
     ground::Ground,
     recall::CacheSize,
+    routes::Routes,
 };
 use haptic_model::{ActiveConfig, Bundle, BundleFile, Diagnostic, FileKey, FileKind, Fleet, Snapshots};
 use std::{
@@ -41,6 +42,7 @@ pub struct Rendering {
 pub struct Renderer {
     files: BTreeMap<FileKey, FileMemory>,
     added: AddedFiles,
+    routes: Routes,
     checked: Checked,
     renders: u64,
     forgetful: bool,
@@ -156,6 +158,8 @@ impl Renderer {
         let paths = paths(config, compiled.files())?;
         let ground =
             self.ground(compiled, config, fleet, limits).map_err(|e| vec![Diagnostic::error("render", e)])?;
+        let with_routes = compiled.calls("routes").then(|| self.routes.beside(config, snapshots));
+        let snapshots = with_routes.as_ref().unwrap_or(snapshots);
         let render = Render { compiled, config, snapshots, limits, ground: &ground };
         self.files.retain(|key, _| paths.contains_key(key));
         for key in paths.keys() {

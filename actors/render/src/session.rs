@@ -123,9 +123,28 @@ impl<'a> Session<'a> {
         Ok(store.get(namespace, name).map_or(Value::Missing, |o| handle(o, store)))
     }
 
+    /// What the objects of `resource` got of the requests they ask for: all of them, or those whose namespace, or
+    /// namespace and name, is `key`. The read is recorded.
+    ///
+    /// # Errors
+    /// When there is no such resource, or it holds no routes.
+    pub fn routes(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
+        let sets = crate::routes::store_of(resource);
+        if self.input.snapshots.get(&sets).is_some() {
+            return self.objects(&sets, key);
+        }
+        let why = if self.store(resource)?.is_on_demand() {
+            "its store is on demand"
+        } else {
+            "they are no Ingresses"
+        };
+        Err(format!("{resource:?} holds no routes: {why}"))
+    }
+
     fn store(&self, resource: &str) -> Result<&'a Arc<Snapshot>, String> {
         self.input.snapshots.get(resource).ok_or_else(|| {
-            let known: Vec<&str> = self.input.snapshots.iter().map(|(name, _)| &**name).collect();
+            let known: Vec<&str> =
+                self.input.config.spec.watched_resources.keys().map(String::as_str).collect();
             let hint = crate::suggest::did_you_mean(resource, known.iter().copied());
             format!("{resource:?} is not watched{hint}; watchedResources has: {}", known.join(", "))
         })

@@ -15,6 +15,7 @@ fn world(template: &str) -> Setup {
         .map("host.map", "")
         .ingress("default", "shop", "shop.example", &[("/", "shop")])
         .ingress("default", "blog", "blog.example", &[("/", "blog")])
+        .service("default", "shop")
         .endpoints("default", "shop", 1, &["10.0.0.1"])
         .endpoints("default", "shop", 2, &["10.0.0.2"])
         .endpoints("default", "blog", 1, &["10.0.0.3"])
@@ -193,7 +194,7 @@ fn errors_of_functions_name_function_argument_and_what_it_got() {
         (r#"{{regex_replace "a" "(" ""}}"#, r#"regex_replace: "(" is not a regular expression"#),
         (
             r#"{{len (list "ingreses")}}"#,
-            r#"list: "ingreses" is not watched (did you mean "ingresses"?); watchedResources has: endpoints, ingresses, secrets"#,
+            r#"list: "ingreses" is not watched (did you mean "ingresses"?); watchedResources has: endpoints, ingresses, secrets, services"#,
         ),
         (
             r#"{{file_path "hots.map" "map"}}"#,

@@ -20,7 +20,7 @@ use std::{
 use support::{Setup, all};
 
 /// What stands in an object's block. `o` is the object, `i` the loop's index where there is one.
-const INNER: [&str; 36] = [
+const INNER: [&str; 37] = [
     "x {{o.metadata.name}} {{get o \"spec.value\" \"-\"}}\n",
     "{{#each (fetch \"endpoints\" o.metadata.namespace o.spec.service) as |s|}}\n  s {{s.metadata.name}} {{get s \"spec.value\" \"-\"}}\n{{else}}\n  no endpoints\n{{/each}}\n",
     "{{#each (fetch \"endpoints\" o.metadata.namespace) as |s|}}\n  n {{s.metadata.name}} {{@index}} {{@last}}\n{{/each}}\n",
@@ -57,10 +57,11 @@ const INNER: [&str; 36] = [
     "{{#if (contains words (get o \"spec.value\" \"-\"))}}known{{else}}unknown{{/if}} word\n",
     "x {{get (default chief (dict)) \"spec.value\" \"-\"}}\n",
     "x {{#each (list \"remote\") as |r|}}{{get r \"spec.value\" \"-\"}},{{/each}}\n",
+    "{{#each (routes \"ingresses\" o.metadata.namespace o.metadata.name) as |set|}}\n{{#each set.routes as |r|}}\n  r {{r.key}} {{r.backend.name}}\n{{/each}}\n{{#each set.rejected as |why|}}\n  no {{why}}\n{{/each}}\n{{/each}}\n",
 ];
 
 /// What stands around blocks. BODY is the block.
-const OUTER: [&str; 17] = [
+const OUTER: [&str; 18] = [
     "{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n",
     "{{#each (list \"ingresses\") as |o i|}}\nBODY{{else}}\nnothing\n{{/each}}\n",
     "{{#each zones as |z|}}\nzone {{z.a}}\n{{#each (list \"ingresses\") as |o|}}\nBODY{{/each}}\n{{/each}}\n",
@@ -78,6 +79,7 @@ const OUTER: [&str; 17] = [
     "{{#each (list \"ingresses\") as |a|}}\n{{#each (list \"secrets\") as |o|}}\nBODY{{/each}}\n{{/each}}\n",
     "{{#each (concat (list \"ingresses\") (array (dict metadata=(dict namespace=\"a\" name=\"plain\") spec=(dict service=\"x\"))) (list \"secrets\")) as |o i|}}\nBODY{{/each}}\n",
     "plain {{len (list \"secrets\")}} {{outer}}\n",
+    "{{#each (routes \"ingresses\") as |set|}}\n{{#with (get_single \"ingresses\" set.metadata.namespace set.metadata.name) as |o|}}\nBODY{{/with}}{{#each set.routes as |r|}}\n  r {{r.key}} {{r.backend.name}}\n{{/each}}\n{{/each}}\n",
 ];
 
 const HEAD: &str = "{{let total=0 names=(array) outer=word everything=(list \"endpoints\") words=(pluck (list \"secrets\") \"spec.value\")}}{{let chief=(default (get_single \"secrets\" \"a\" \"x\") (dict metadata=(dict name=\"none\")))}}\n";
@@ -143,6 +145,10 @@ fn object_of(reference: Arc<ObjectRef>, service: &str, value: Option<&str>) -> O
     });
     if let Some(value) = value {
         json["spec"]["value"] = json!(value);
+        // Ingresses of one service ask for the same host, and for the same path where they have the same value.
+        let backend = json!({"service": {"name": service, "port": {"number": 80}}});
+        let paths = json!([{"path": format!("/{value}"), "pathType": "Exact", "backend": backend}]);
+        json["spec"]["rules"] = json!([{"host": service, "http": {"paths": paths}}]);
     }
     Object { version: 0, json: serde_json::to_vec(&json).unwrap().into(), reference }
 }

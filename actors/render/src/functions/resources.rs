@@ -1,7 +1,10 @@
 //! Watched objects. What is given are handles: an object is parsed when something reads it.
 
-use super::{Function, Group, Kind::*, arg, function, many};
-use crate::value::Value;
+use super::{Call, Function, Group, Kind::*, arg, function, many};
+use crate::{
+    routes::endpoints::{self, Server},
+    value::Value,
+};
 use haptic_model::store::Key;
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -19,10 +22,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[arg("resource", Text), many("key", Text)],
         "The objects with these index values (the resource's indexBy, in order; fewer values give more objects).",
         (r#"{{len (fetch "endpoints" "default" "shop")}} {{len (fetch "endpoints" "default")}}"#, "2 3"),
-        |call| {
-            let key: Key = call.rest(1).iter().filter_map(Value::printed).collect();
-            call.session.objects(&call.text(0), key)
-        },
+        |call| call.session.objects(&call.text(0), key(call, 1)),
     ),
     function(
         "get_single",
@@ -32,4 +32,56 @@ pub(super) static FUNCTIONS: &[Function] = &[
         (r#"{{get (get_single "ingresses" "default" "shop") "spec.rules.0.host"}}"#, "shop.example"),
         |call| call.session.object(&call.text(0), &call.text(1), &call.text(2)),
     ),
+    function(
+        "routes",
+        Group::Resources,
+        &[arg("resource", Text), many("key", Text)],
+        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name, annotations), routes (host, path, exact, key, tls, backend), backends (name, service, port; each once), tls (secret, hosts) and rejected (sentences).",
+        (
+            r#"{{#each (routes "ingresses") as |set|}}{{#each set.routes as |r|}}{{r.key}}={{r.backend.service}} {{/each}}{{/each}}"#,
+            "blog.example/=blog shop.example/=shop ",
+        ),
+        |call| call.session.routes(&call.text(0), key(call, 1)),
+    ),
+    function(
+        "servers",
+        Group::Resources,
+        &[
+            arg("services", Text),
+            arg("slices", Text),
+            arg("namespace", Text),
+            arg("service", Text),
+            arg("port", Any),
+        ],
+        "The servers of a Service's port (its number or name): dicts with name, address, port and external, by address. Takes the watched resources of Services and of EndpointSlices, these indexed by namespace and Service. Ready endpoints count; where there are none, those that serve while they terminate. A Service of type ExternalName has one, with a host name for an address.",
+        (
+            r#"{{#each (servers "services" "endpoints" "default" "shop" 80) as |s|}}{{s.name}} {{s.address}}:{{s.port}} {{/each}}"#,
+            "10.0.0.1_8080 10.0.0.1:8080 10.0.0.2_8080 10.0.0.2:8080 ",
+        ),
+        servers,
+    ),
 ];
+
+fn key(call: &Call<'_>, from: usize) -> Key {
+    call.rest(from).iter().filter_map(Value::printed).collect()
+}
+
+fn servers(call: &Call<'_>) -> Result<Value, String> {
+    let (namespace, name) = (call.text(2), call.text(3));
+    let service = call.session.object(&call.text(0), &namespace, &name)?;
+    let slices = call.session.objects(&call.text(1), [namespace, name].into())?;
+    let slices = if let Value::List(slices) = &slices { slices.as_slice() } else { &[] };
+    let servers = endpoints::servers(&service, slices, call.value(4))?;
+    Ok(Value::list(servers.into_iter().map(server).collect()))
+}
+
+fn server(server: Server) -> Value {
+    let Server { name, address, port, external } = server;
+    let fields = [
+        ("name", name.into()),
+        ("address", address.into()),
+        ("port", Value::Number(port.into())),
+        ("external", Value::Bool(external)),
+    ];
+    Value::dict(fields.map(|(key, value)| (key.into(), value)))
+}

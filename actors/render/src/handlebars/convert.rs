@@ -33,6 +33,8 @@ pub(super) struct Converted {
     pub inline: BTreeSet<Arc<str>>,
     /// Snippets it includes by a fixed name, without a fallback.
     pub included: Vec<Included>,
+    /// Functions it calls.
+    pub calls: BTreeSet<&'static str>,
 }
 
 /// An inclusion to be checked when all templates are known.
@@ -56,6 +58,7 @@ pub(super) fn template(template: &Template, number: u16, allow_raw: bool) -> Con
             problems: vec![],
             inline: BTreeSet::new(),
             included: vec![],
+            calls: BTreeSet::new(),
         },
     };
     converter.run(&template.source);
@@ -341,6 +344,7 @@ impl Converter {
         }
         let arguments = params.iter().map(|p| self.parameter(p, at, false)).collect::<Option<Vec<_>>>()?;
         let named = self.named(hash, at)?;
+        self.converted.calls.insert(function.name);
         Some(Expression::Call(Box::new(Call { function, arguments, named })))
     }
 

@@ -37,6 +37,7 @@ pub(crate) struct Program {
     pub blocks: Vec<Block>,
     pub files: BTreeMap<FileKey, u16>,
     pub snippets: BTreeMap<Arc<str>, u16>,
+    calls: BTreeSet<&'static str>,
     identity: Arc<()>,
 }
 
@@ -47,6 +48,7 @@ impl Engine for HandlebarsEngine {
             blocks: Vec::new(),
             files: BTreeMap::new(),
             snippets: BTreeMap::new(),
+            calls: BTreeSet::new(),
             identity: Arc::new(()),
         };
         let mut problems = Vec::new();
@@ -61,6 +63,7 @@ impl Engine for HandlebarsEngine {
             problems.append(&mut converted.problems);
             inline.append(&mut converted.inline);
             included.append(&mut converted.included);
+            program.calls.append(&mut converted.calls);
             program.names.push(template.name.clone());
             program.blocks.push(converted.block);
             match &template.role {
@@ -95,6 +98,10 @@ impl Compiled for Program {
 
     fn templates(&self) -> &[Arc<str>] {
         &self.names
+    }
+
+    fn calls(&self, function: &str) -> bool {
+        self.calls.contains(function)
     }
 
     fn impure_blocks(&self) -> Vec<ImpureBlock> {

@@ -352,9 +352,9 @@ impl<'p> Walk<'p> {
                 }
                 Holds::Nothing
             }
-            "list" | "fetch" => Holds::List,
+            "list" | "fetch" | "routes" => Holds::List,
             "get_single" => Holds::Object,
-            "len" | "has" | "dict_keys" | "json" | "split" | "range" => Holds::Nothing,
+            "len" | "has" | "dict_keys" | "json" | "split" | "range" | "servers" => Holds::Nothing,
             "default" | "where" | "reject" | "sort_by" | "unique" | "reverse" | "slice" => most,
             "get" | "lookup" | "first" | "last" | "pluck" | "dict_values" => below(most, 1),
             _ if matches!(

@@ -7,7 +7,7 @@ use haptic_model::{
 };
 use haptic_render::{
     Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, recall::Recall,
-    render,
+    render, routes::Routes,
 };
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
@@ -32,9 +32,11 @@ impl Setup {
                     "indexBy": ["metadata.namespace", "metadata.labels['kubernetes.io/service-name']"],
                 },
                 "secrets": {"apiVersion": "v1", "resources": "secrets"},
+                "services": {"apiVersion": "v1", "resources": "services"},
             },
         });
-        let stores = ["ingresses", "endpoints", "secrets"].map(|name| (name.into(), Snapshot::full()));
+        let stores =
+            ["ingresses", "endpoints", "secrets", "services"].map(|name| (name.into(), Snapshot::full()));
         Self { spec, stores: stores.into(), limits: Limits::default() }
     }
 
@@ -97,6 +99,15 @@ impl Setup {
         self.object("endpoints", namespace, &name, &[namespace, service], object)
     }
 
+    /// A Service of one port, 80.
+    pub fn service(self, namespace: &str, name: &str) -> Self {
+        let object = json!({
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": {"ports": [{"port": 80, "targetPort": 8080}]},
+        });
+        self.object("services", namespace, name, &[namespace, name], object)
+    }
+
     pub fn config(&self) -> ActiveConfig {
         ActiveConfig {
             name: "test".into(),
@@ -139,7 +150,8 @@ impl Setup {
     /// The same, with what is known of a render before.
     pub fn rendered_with(&self, recall: Option<&Recall<'_>>) -> haptic_render::engine::RenderedFile {
         let compiled = self.compile().unwrap_or_else(|e| panic!("{}", all(&e)));
-        let (config, snapshots) = (self.config(), self.snapshots());
+        let config = self.config();
+        let snapshots = Routes::default().beside(&config, &self.snapshots());
         let context = haptic_render::render::context(&config, &Fleet::default()).unwrap();
         let input = RenderInput { config: &config, snapshots: &snapshots, context: &context };
         compiled

@@ -1,0 +1,248 @@
+//! What an Ingress asks for (`networking.k8s.io/v1`).
+
+use super::{
+    claims::{Backend, CertificateClaim, Claims, Port, RouteClaim},
+    class::Classes,
+    matching::{ANY_HOST, Match, host_of},
+};
+use serde::Deserialize;
+use serde_json::{Map, json};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// The annotation that named the class before `spec.ingressClassName` did.
+const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Ingress {
+    metadata: Metadata,
+    spec: Option<Spec>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata {
+    #[serde(default)]
+    namespace: Arc<str>,
+    #[serde(default)]
+    name: Arc<str>,
+    creation_timestamp: Option<Arc<str>>,
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    ingress_class_name: Option<String>,
+    default_backend: Option<IngressBackend>,
+    tls: Option<Vec<Tls>>,
+    rules: Option<Vec<Rule>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Tls {
+    hosts: Option<Vec<String>>,
+    secret_name: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    host: Option<String>,
+    http: Option<Http>,
+}
+
+#[derive(Deserialize)]
+struct Http {
+    paths: Option<Vec<HttpPath>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct HttpPath {
+    path: Option<String>,
+    path_type: Option<String>,
+    backend: Option<IngressBackend>,
+}
+
+#[derive(Deserialize)]
+struct IngressBackend {
+    service: Option<ServiceBackend>,
+    resource: Option<ResourceBackend>,
+}
+
+#[derive(Deserialize)]
+struct ServiceBackend {
+    name: Arc<str>,
+    port: Option<ServicePort>,
+}
+
+#[derive(Deserialize)]
+struct ServicePort {
+    number: Option<u16>,
+    name: Option<Arc<str>>,
+}
+
+#[derive(Deserialize)]
+struct ResourceBackend {
+    kind: String,
+    name: String,
+}
+
+/// What the Ingress in `json` asks for; `None` when its class is not ours.
+///
+/// # Errors
+/// When it is no Ingress: what is wrong with it, in words of the field.
+pub fn claims(json: &[u8], classes: &Classes) -> Result<Option<Claims>, String> {
+    let ingress: Ingress =
+        serde_json::from_slice(json).map_err(|e| format!("it cannot be read as an Ingress: {e}"))?;
+    let Ingress { metadata, spec } = ingress;
+    let spec = spec.unwrap_or_default();
+    let annotations = metadata.annotations.unwrap_or_default();
+    let class = spec.ingress_class_name.as_deref();
+    if !classes.take(class.or(annotations.get(CLASS_ANNOTATION).map(String::as_str))) {
+        return Ok(None);
+    }
+    let mut reading = Reading { claims: Claims::default(), tls: TlsHosts::of(spec.tls.as_deref()) };
+    reading.claims.created = metadata.creation_timestamp;
+    let rules = spec.rules.unwrap_or_default();
+    let hosts: Vec<Arc<str>> = rules.iter().map(|r| host_of(r.host.as_deref().unwrap_or(""))).collect();
+    for (host, rule) in hosts.iter().zip(&rules) {
+        reading.rule(host, rule);
+    }
+    if let Some(backend) = &spec.default_backend {
+        reading.default_backend(&hosts, backend);
+    }
+    reading.certificates(&hosts, spec.tls.as_deref().unwrap_or_default());
+    let metadata = json!({
+        "namespace": metadata.namespace, "name": metadata.name, "annotations": annotations,
+    });
+    reading.claims.fields = Map::from_iter([("metadata".to_owned(), metadata)]);
+    Ok(Some(reading.claims))
+}
+
+struct Reading {
+    claims: Claims,
+    tls: TlsHosts,
+}
+
+impl Reading {
+    fn rule(&mut self, host: &Arc<str>, rule: &Rule) {
+        let paths = rule.http.as_ref().and_then(|http| http.paths.as_deref()).unwrap_or_default();
+        for path in paths {
+            let text = path.path.as_deref().filter(|p| !p.is_empty()).unwrap_or("/");
+            let wanted = match path.path_type.as_deref() {
+                Some("Exact") => Match::exact(host, text),
+                // What ImplementationSpecific means is up to us: the same as Prefix.
+                Some("Prefix" | "ImplementationSpecific") | None => Match::prefix(host, text),
+                Some(other) => {
+                    let sentence = format!("pathType {other:?} of {host}{text} is unknown");
+                    self.claims.refused.push(sentence);
+                    continue;
+                }
+            };
+            if !text.starts_with('/') || text.contains(char::is_whitespace) {
+                let sentence = format!("path {text:?} must begin with / and have no blanks");
+                self.claims.refused.push(sentence);
+                continue;
+            }
+            match path.backend.as_ref().map(backend_of) {
+                Some(Ok(backend)) => self.route(wanted, backend, false),
+                Some(Err(why)) => self.claims.refused.push(format!("{wanted} {why}")),
+                None => self.claims.refused.push(format!("{wanted} has no backend")),
+            }
+        }
+    }
+
+    /// Requests that no rule takes: of the hosts that the rules name, or of all when there are no rules.
+    fn default_backend(&mut self, hosts: &[Arc<str>], backend: &IngressBackend) {
+        let backend = match backend_of(backend) {
+            Ok(backend) => backend,
+            Err(why) => return self.claims.refused.push(format!("defaultBackend {why}")),
+        };
+        let mut known: Vec<&Arc<str>> = Vec::new();
+        for host in hosts {
+            if !known.contains(&host) {
+                known.push(host);
+            }
+        }
+        if known.is_empty() {
+            return self.route(Match::prefix(ANY_HOST, ""), backend, true);
+        }
+        for host in known {
+            self.route(Match::prefix(host, ""), backend.clone(), true);
+        }
+    }
+
+    fn route(&mut self, wanted: Match, backend: Backend, fallback: bool) {
+        let tls = self.tls.cover(&wanted.host);
+        self.claims.routes.push(RouteClaim { wanted, backend, fallback, tls });
+    }
+
+    fn certificates(&mut self, hosts: &[Arc<str>], tls: &[Tls]) {
+        for entry in tls {
+            // Without a Secret the default certificate answers for the hosts.
+            let Some(secret) = entry.secret_name.as_ref().filter(|s| !s.is_empty()) else { continue };
+            let named = entry.hosts.as_deref().unwrap_or_default();
+            let wanted: Vec<Arc<str>> = if named.is_empty() {
+                hosts.iter().filter(|h| &***h != ANY_HOST).cloned().collect()
+            } else {
+                named.iter().map(|h| host_of(h)).collect()
+            };
+            if wanted.is_empty() {
+                let sentence =
+                    format!("the certificate of Secret {secret} is for no host: name its hosts in spec.tls");
+                self.claims.refused.push(sentence);
+            }
+            for host in wanted {
+                self.claims.certificates.push(CertificateClaim { host, secret: secret.clone() });
+            }
+        }
+    }
+}
+
+/// The hosts for which an Ingress asks for TLS.
+enum TlsHosts {
+    None,
+    All,
+    These(Vec<Arc<str>>),
+}
+
+impl TlsHosts {
+    fn of(tls: Option<&[Tls]>) -> Self {
+        let entries = tls.unwrap_or_default();
+        if entries.is_empty() {
+            return Self::None;
+        }
+        let hosts = |entry: &Tls| entry.hosts.clone().filter(|h| !h.is_empty());
+        match entries.iter().map(hosts).collect::<Option<Vec<_>>>() {
+            Some(hosts) => Self::These(hosts.iter().flatten().map(|h| host_of(h)).collect()),
+            None => Self::All,
+        }
+    }
+
+    fn cover(&self, host: &str) -> bool {
+        let wildcard = || host.split_once('.').map(|(_, parent)| format!("*.{parent}"));
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::These(hosts) => {
+                hosts.iter().any(|h| **h == *host || wildcard().is_some_and(|wildcard| **h == *wildcard))
+            }
+        }
+    }
+}
+
+fn backend_of(backend: &IngressBackend) -> Result<Backend, String> {
+    if let Some(ResourceBackend { kind, name }) = &backend.resource {
+        return Err(format!("leads to the resource {kind} {name}; only Services can be reached"));
+    }
+    let service = backend.service.as_ref().ok_or("has no Service")?;
+    let port = service.port.as_ref();
+    let port = match (port.and_then(|p| p.name.clone()), port.and_then(|p| p.number)) {
+        (Some(name), _) if !name.is_empty() => Port::Name(name),
+        (_, Some(number)) if number > 0 => Port::Number(number),
+        _ => return Err(format!("names no port of Service {}", service.name)),
+    };
+    Ok(Backend { service: service.name.clone(), port })
+}
