@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit journeys bench
+.PHONY: help deps build demo local test lint unit journeys soak bench
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -46,6 +46,12 @@ journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs
 	@echo "== journeys"
 	$(cargo) build --workspace --bins --tests
 	$(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- $(ONLY)
+
+soak: ## random changes on real HAProxys, other ones each time: CASES=5000 pairs for each version, SEED=n to repeat
+	@echo "== soak"
+	$(cargo) build --workspace --bins --tests
+	seed=$${SEED:-$$((RANDOM * 1000))}; echo "SEED=$$seed"
+	HAPTIC_CASES=$(or $(CASES),5000) HAPTIC_SEED=$$seed $(with) haproxy -- $(cargo) test --workspace --test properties -- --nocapture
 
 bench: build ## a table of figures, and the same in target/bench/latest.json
 	@$(with) haproxy-3.4 cluster -- $(cargo) run -q --release -p integration-tests --bin bench

@@ -45,7 +45,7 @@ pub enum Change {
         /// A sentence for people: `backend shop: option httpchk changed`.
         what: String,
     },
-    /// Only server lines of a backend or listen changed. A different order of the same servers is no change.
+    /// Only server lines of a backend or listen changed.
     Servers {
         /// Its name.
         backend: String,
@@ -55,6 +55,8 @@ pub enum Change {
         removed: Vec<String>,
         /// The same name with another address or other parameters: old and new.
         modified: Vec<(Server, Server)>,
+        /// Whether those that are in both stand in another order.
+        reordered: bool,
     },
 }
 
@@ -76,13 +78,20 @@ impl fmt::Display for Change {
             Self::SectionAdded { kind, name, .. } => write!(f, "{} added", title(kind, name)),
             Self::SectionRemoved { kind, name } => write!(f, "{} removed", title(kind, name)),
             Self::Reordered { what } | Self::Section { what, .. } => f.write_str(what),
-            Self::Servers { backend, added, removed, modified } => {
-                let counts =
-                    [(added.len(), "added"), (removed.len(), "removed"), (modified.len(), "changed")];
+            Self::Servers { backend, added, removed, modified, reordered } => {
+                let counts = [
+                    (added.len(), "added"),
+                    (removed.len(), "removed"),
+                    (modified.len(), "changed"),
+                    (usize::from(*reordered), "in another order"),
+                ];
                 let counts: Vec<_> = counts
                     .iter()
                     .filter(|(count, _)| *count > 0)
-                    .map(|(count, verb)| format!("{count} {verb}"))
+                    .map(|(count, verb)| match *verb {
+                        "in another order" => (*verb).to_owned(),
+                        verb => format!("{count} {verb}"),
+                    })
                     .collect();
                 write!(f, "backend {backend}: servers {}", counts.join(", "))
             }

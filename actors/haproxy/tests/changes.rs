@@ -32,7 +32,7 @@ fn changes_are_told_by_what_they_are() {
         (
             " server s1 1.1.1.1:80 check\n server s2 1.1.1.2:80\n",
             " server s2 1.1.1.2:80\n server s1 1.1.1.1:80 check\n",
-            vec![],
+            vec!["backend a: servers in another order"],
         ),
         ("backend b from base\n server t 1.1.1.3:80\n", "", vec!["backend b removed"]),
         ("backend b from base", "backend c from base", vec!["backend c added", "backend b removed"]),
@@ -81,7 +81,7 @@ fn added_and_changed_servers_come_with_all_their_parameters() {
         "defaults\n default-server check\nbackend x\n server s 1.1.1.2:81 weight 3\n server t 1.1.1.3:80\n",
     );
     let changes = compare(&old, &new);
-    let [Change::Servers { backend, added, removed, modified }] = changes.as_slice() else {
+    let [Change::Servers { backend, added, removed, modified, reordered: false }] = changes.as_slice() else {
         panic!("{changes:?}")
     };
     assert_eq!((backend.as_str(), removed.len()), ("x", 0));
@@ -90,6 +90,22 @@ fn added_and_changed_servers_come_with_all_their_parameters() {
     assert_eq!((before.address.as_str(), before.port), ("1.1.1.1", Some(80)));
     assert_eq!((after.address.as_str(), after.port), ("1.1.1.2", Some(81)));
     assert_eq!(after.param("weight"), Some(vec!["3".to_owned()]));
+}
+
+#[test]
+fn servers_in_another_order_are_told() {
+    let text = |servers: &[&str]| -> String {
+        let lines = servers.iter().map(|name| format!(" server {name} 1.1.1.1:80\n"));
+        std::iter::once("backend x\n".to_owned()).chain(lines).collect()
+    };
+    for (old, new, expected) in [
+        (["a", "b"].as_slice(), ["b", "a"].as_slice(), "backend x: servers in another order"),
+        (&["a", "b"], &["b", "c", "a"], "backend x: servers 1 added, in another order"),
+        (&["a", "b", "c"], &["a", "c"], "backend x: servers 1 removed"),
+        (&["a", "b"], &["c", "a", "b"], "backend x: servers 1 added"),
+    ] {
+        assert_eq!(changes(&text(old), &text(new)), [expected]);
+    }
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! What a backend as a whole allows at run time (measured on HAProxy 3.0.11, 3.2.26 and 3.4.7).
 
-use haptic_haproxy::{Document, Line, Section};
+use haptic_haproxy::{
+    Document, Line, Section, SectionKind,
+    views::{Server, servers},
+};
 use std::collections::HashSet;
 
 /// The lines of a backend that decide whether its servers may come, go and change their weight.
@@ -12,6 +15,11 @@ pub(super) struct Backend {
     hash_type: Option<String>,
     mode: Option<String>,
     without_balancing: Option<&'static str>,
+    all_backups: bool,
+    /// Servers that are used only without others.
+    backups: usize,
+    /// A server whose place among others is that of its number, which is that of its line.
+    numbered: Option<String>,
 }
 
 /// What other lines of a configuration refer to.
@@ -40,6 +48,14 @@ impl Backend {
             ..Self::default()
         };
         chain.iter().rev().flat_map(|section| &section.lines).for_each(|line| backend.take(line));
+        if chain.first().is_some_and(|section| section.kind != SectionKind::Defaults) {
+            for server in servers(document, inheritance, position) {
+                backend.backups += usize::from(server.param("backup").is_some());
+                if backend.numbered.is_none() && is_numbered(&server) {
+                    backend.numbered = Some(server.name);
+                }
+            }
+        }
         backend
     }
 
@@ -51,6 +67,8 @@ impl Backend {
             ("dispatch", _) => self.without_balancing = Some("dispatch"),
             ("option", "transparent") => self.without_balancing = Some("option transparent"),
             ("no", "option") if line.value(2) == "transparent" => self.without_balancing = None,
+            ("option", "allbackups") => self.all_backups = true,
+            ("no", "option") if line.value(2) == "allbackups" => self.all_backups = false,
             _ => {}
         }
     }
@@ -71,18 +89,67 @@ impl Backend {
         if let Some(line) = self.without_balancing {
             return Some(format!("{title}: with {line} its servers are fixed"));
         }
-        let balance = self.balance.as_deref().unwrap_or("roundrobin");
-        let algorithm = balance.split('(').next().unwrap_or(balance);
-        match algorithm {
-            "roundrobin" | "leastconn" | "random" | "sticky" => None,
+        let balance = self.balance();
+        match self.algorithm() {
+            _ if self.is_turned() => None,
             "first" => Some(format!("{title}: balance first uses servers in the order of their lines")),
             "static-rr" => Some(format!("{title}: balance static-rr allows no server changes at run time")),
-            _ if self.hash_type.as_deref() == Some("consistent") => None,
+            _ if self.is_consistent() => None,
             _ => Some(format!(
                 "{title}: balance {balance} needs hash-type consistent for server changes at run time"
             )),
         }
     }
+
+    /// Why `server` cannot come or go alone; `None` when it can. Consistent hashing places a server by its number, unless
+    /// `hash-key` says otherwise, and HAProxy numbers those in its file anew with each start.
+    pub fn why_numbered(&self, server: Option<&Server>) -> Option<String> {
+        let balance = self.balance();
+        let name = server.filter(|server| is_numbered(server)).map(|server| &server.name);
+        let name = name.or(self.numbered.as_ref()).filter(|_| self.is_consistent())?;
+        Some(format!(
+            "{}: balance {balance} places server {name} by its line, unless it has hash-key addr-port",
+            self.title
+        ))
+    }
+
+    /// Why servers cannot stand in another order; `None` when their order does not matter.
+    pub fn why_ordered(&self) -> Option<String> {
+        let title = &self.title;
+        if self.backups > 1 && !self.all_backups {
+            return Some(format!(
+                "{title}: its backup servers are used in the order of their lines, which changed"
+            ));
+        }
+        let by_lines = !self.is_turned() && (!self.is_consistent() || self.numbered.is_some());
+        by_lines.then(|| {
+            format!("{title}: balance {} follows the order of servers, which changed", self.balance())
+        })
+    }
+
+    /// Whether servers stand on a ring, so that most requests stay where they are when one comes or goes.
+    fn is_consistent(&self) -> bool {
+        let is_hashed = !self.is_turned() && !matches!(self.algorithm(), "first" | "static-rr");
+        is_hashed && self.hash_type.as_deref() == Some("consistent")
+    }
+
+    fn balance(&self) -> &str {
+        self.balance.as_deref().unwrap_or("roundrobin")
+    }
+
+    fn algorithm(&self) -> &str {
+        self.balance().split('(').next().unwrap_or_default()
+    }
+
+    /// Whether servers take turns, by weights that can change.
+    fn is_turned(&self) -> bool {
+        matches!(self.algorithm(), "roundrobin" | "leastconn" | "random" | "sticky")
+    }
+}
+
+/// Whether the keyword `hash-key` of the server is `id`, its default.
+fn is_numbered(server: &Server) -> bool {
+    server.param("hash-key").is_none_or(|values| values.first().is_none_or(|key| key == "id"))
 }
 
 impl References {

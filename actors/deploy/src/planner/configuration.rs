@@ -28,9 +28,12 @@ pub(super) fn effects(
     let mut effects = Vec::new();
     for change in compare(old.document(), new.document()) {
         match change {
-            Change::Servers { backend, added, removed, modified } => {
+            Change::Servers { backend, added, removed, modified, reordered } => {
                 let facts = backend_named(old, &backend);
                 let place = Place { name: &backend, backend: &facts, references: &old.references };
+                if reordered {
+                    effects.extend(place.reordered());
+                }
                 effects.extend(modified.iter().map(|(before, after)| place.changed(before, after)));
                 effects.extend(added.iter().map(|server| place.added(server)));
                 effects.extend(removed.iter().map(|server| place.removed(server)));

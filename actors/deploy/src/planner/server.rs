@@ -25,16 +25,37 @@ const SETTABLE: &[&str] = &["weight", "maxconn", "disabled"];
 const MAX_WEIGHT: u16 = 256;
 
 impl Place<'_> {
-    /// A server that is new.
+    /// A server that is new among others.
     pub fn added(&self, server: &Server) -> Effect {
+        match self.backend.why_numbered(Some(server)) {
+            Some(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
+            None => self.added_with_all(server),
+        }
+    }
+
+    /// A server of a backend that is new: they come in the order of their lines.
+    pub fn added_with_all(&self, server: &Server) -> Effect {
         match self.add(server) {
             Ok(operation) => Effect::Operations(vec![operation]),
             Err(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
         }
     }
 
-    /// A server that is gone.
+    /// The same servers in another order.
+    pub fn reordered(&self) -> Option<Effect> {
+        Some(Effect::Reload(Reason::new(ReasonKind::Server, self.backend.why_ordered()?)))
+    }
+
+    /// A server that is gone, and others stay.
     pub fn removed(&self, name: &str) -> Effect {
+        match self.backend.why_numbered(None) {
+            Some(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
+            None => self.removed_with_all(name),
+        }
+    }
+
+    /// A server of a backend that is gone.
+    pub fn removed_with_all(&self, name: &str) -> Effect {
         let backend = self.name;
         if self.references.names_server(backend, name) {
             let why = format!("server {backend}/{name} is gone, but other lines still name it");
@@ -62,21 +83,20 @@ impl Place<'_> {
             return Err(why);
         }
         let at = format!("server {}/{}", self.name, server.name);
-        plain_address(server).ok_or_else(|| {
+        let (_, port) = plain_address(server).ok_or_else(|| {
             format!("{at}: only an IP address can be added at run time, and {} is none", server.endpoint)
         })?;
+        if port.is_none() {
+            return Err(format!("{at}: only an address with a port can be added at run time"));
+        }
         if server.param("backup").is_some() {
             return Err(format!(
                 "{at}: backup servers are used in the order of their lines, and it would be the last"
             ));
         }
-        let (mut params, mut enabled) = (Vec::new(), true);
+        let mut params = Vec::new();
         for parameter in server.effective_params() {
-            if parameter.name == "disabled" {
-                enabled = false;
-                continue;
-            }
-            if accepted::is_default(&parameter) {
+            if parameter.name == "disabled" || accepted::is_default(&parameter) {
                 continue;
             }
             self.check_parameter(&at, &parameter)?;
@@ -87,7 +107,7 @@ impl Place<'_> {
             server: server.name.clone(),
             address: server.endpoint.clone(),
             params,
-            enabled,
+            enabled: !is_disabled(server),
         })
     }
 
@@ -145,6 +165,10 @@ impl Place<'_> {
         }
         let (before, maxconn) = (number(old, "maxconn", 0, &at)?, number(new, "maxconn", 0, &at)?);
         if before != maxconn {
+            // `set maxconn server` changes both where both are the same, and a start only what is written.
+            if new.param("minconn").is_some() {
+                return Err(format!("{at}: maxconn changed, and it has minconn"));
+            }
             let (backend, server) = (backend.clone(), server.clone());
             operations.push(Operation::SetServerMaxconn { backend, server, maxconn });
         }
@@ -163,8 +187,10 @@ impl Place<'_> {
     }
 }
 
+/// The last word counts.
 fn is_disabled(server: &Server) -> bool {
-    server.param("disabled").is_some()
+    let words = server.inherited.iter().chain(&server.params).map(|parameter| parameter.name.as_str());
+    words.rev().find(|name| matches!(*name, "enabled" | "disabled")) == Some("disabled")
 }
 
 /// IP address and port, as far as written: an address that HAProxy need not resolve, map or open as a path.

@@ -104,8 +104,8 @@ fn servers_come_with_everything_written_out_and_before_others_go() {
         ),
         ("server a 10.0.0.1:80 check; server c 10.0.0.2:80", "server c 10.0.0.2:80", "del server b/a"),
         (
-            "hash-type consistent; balance source; server a 10.0.0.1:80",
-            "hash-type consistent; balance source; server a 10.0.0.1:80; server c 10.0.0.2:80 hash-key addr-port",
+            "hash-type consistent; balance source; default-server hash-key addr-port; server a 10.0.0.1:80",
+            "hash-type consistent; balance source; default-server hash-key addr-port; server a 10.0.0.1:80; server c 10.0.0.2:80",
             "add server b/c 10.0.0.2:80 hash-key addr-port",
         ),
         (

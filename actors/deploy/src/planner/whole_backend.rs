@@ -26,7 +26,9 @@ pub(super) fn added(
                 Operation::PublishBackend { backend: backend.clone() },
             ])];
             effects.extend(
-                servers(document, &new.inheritance, position).iter().map(|server| place.added(server)),
+                servers(document, &new.inheritance, position)
+                    .iter()
+                    .map(|server| place.added_with_all(server)),
             );
             effects
         }
@@ -56,7 +58,9 @@ pub(super) fn removed(old: &Configuration, name: &str, capabilities: Capabilitie
         Operation::DeleteBackend { backend, defaults },
     ])];
     effects.extend(
-        servers(document, &old.inheritance, position).iter().map(|server| place.removed(&server.name)),
+        servers(document, &old.inheritance, position)
+            .iter()
+            .map(|server| place.removed_with_all(&server.name)),
     );
     effects
 }

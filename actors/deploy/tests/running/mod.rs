@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
-use haptic_model::{Bundle, Operation, operation::ServerState};
+use haptic_model::{Bundle, Operation, operation::ServerState, pattern_file::map_entries};
 use std::{
     io::{Read, Write},
     os::unix::net::UnixStream,
@@ -23,8 +23,10 @@ impl Haproxy {
         let socket = folder.path().join("s");
         let own = folder.path().join("own.cfg");
         let file = folder.path().join("haproxy.cfg");
-        let text =
-            format!("global\n  default-path config\n  stats socket {} level admin\n", socket.display());
+        let text = format!(
+            "global\n  default-path config\n  nbthread 1\n  stats socket {} level admin\n",
+            socket.display()
+        );
         std::fs::write(&own, text).unwrap();
         for written in bundle.all() {
             let path = folder.path().join(&*written.path);
@@ -44,17 +46,18 @@ impl Haproxy {
             .stderr(std::fs::File::create(folder.path().join("log")).unwrap())
             .spawn()
             .unwrap();
-        let haproxy = Self { process, folder };
+        let mut haproxy = Self { process, folder };
         haproxy.await_socket();
         haproxy
     }
 
     /// HAProxy tells nobody when it listens: connecting is the only way to know.
-    fn await_socket(&self) {
+    fn await_socket(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while UnixStream::connect(self.socket()).is_err() {
-            assert!(Instant::now() < deadline, "HAProxy did not open its socket within 20 s: {}", self.log());
-            std::thread::yield_now();
+            let ended = self.process.try_wait().unwrap().is_some();
+            assert!(!ended && Instant::now() < deadline, "HAProxy did not open its socket: {}", self.log());
+            std::thread::park_timeout(Duration::from_millis(1));
         }
     }
 
@@ -81,22 +84,21 @@ impl Haproxy {
         answer.trim().to_owned()
     }
 
-    /// Sends what an agent sends for `operation`, and insists that HAProxy takes it.
-    pub fn carry_out(&self, operation: &Operation, target: &Bundle) {
-        let accept = |command: String, accepted: &[&str]| {
-            let answer = self.command(&command);
-            assert!(accepted.iter().any(|start| answer.starts_with(start)), "{command}: {answer}");
-        };
+    /// Sends what an agent sends for `operation`.
+    ///
+    /// # Errors
+    /// A command that HAProxy refuses, and what it says.
+    pub fn carry_out(&self, operation: &Operation, target: &Bundle) -> Result<(), String> {
         match operation {
-            Operation::SetServerAddress { backend, server, address, port } => accept(
-                format!("set server {backend}/{server} addr {address} port {port}"),
+            Operation::SetServerAddress { backend, server, address, port } => self.send(
+                &format!("set server {backend}/{server} addr {address} port {port}"),
                 &["IP changed", "port changed", "no need"],
             ),
             Operation::SetServerWeight { backend, server, weight } => {
-                assert_eq!(self.command(&format!("set server {backend}/{server} weight {weight}")), "");
+                self.send(&format!("set server {backend}/{server} weight {weight}"), &[])
             }
             Operation::SetServerMaxconn { backend, server, maxconn } => {
-                assert_eq!(self.command(&format!("set maxconn server {backend}/{server} {maxconn}")), "");
+                self.send(&format!("set maxconn server {backend}/{server} {maxconn}"), &[])
             }
             Operation::SetServerState { backend, server, state } => {
                 let state = match state {
@@ -104,106 +106,140 @@ impl Haproxy {
                     ServerState::Drain => "drain",
                     ServerState::Maint => "maint",
                 };
-                assert_eq!(self.command(&format!("set server {backend}/{server} state {state}")), "");
+                self.send(&format!("set server {backend}/{server} state {state}"), &[])
             }
             Operation::AddServer { backend, server, address, params, enabled } => {
-                let params = params.join(" ");
-                accept(
-                    format!("add server {backend}/{server} {address} {params}"),
+                let words: String = params.iter().map(|param| format!(" {}", escaped(param))).collect();
+                self.send(
+                    &format!("add server {backend}/{server} {address}{words}"),
                     &["New server registered"],
-                );
-                if *enabled {
-                    assert_eq!(self.command(&format!("enable server {backend}/{server}")), "");
+                )?;
+                for (param, what) in [("check", "health"), ("agent-check", "agent"), ("", "server")] {
+                    if *enabled && (param.is_empty() || params.iter().any(|word| word == param)) {
+                        self.send(&format!("enable {what} {backend}/{server}"), &[])?;
+                    }
                 }
+                Ok(())
             }
             Operation::DeleteServer { backend, server } => {
-                assert_eq!(self.command(&format!("set server {backend}/{server} state maint")), "");
-                accept(format!("del server {backend}/{server}"), &["Server deleted"]);
+                self.send(&format!("set server {backend}/{server} state maint"), &[])?;
+                self.send_until(&format!("del server {backend}/{server}"), "Server deleted")
             }
-            other => self.carry_out_of_files(other, target),
+            Operation::AddBackend { backend, defaults } => {
+                self.send(&format!("add backend {backend} from {defaults}"), &["New backend registered"])
+            }
+            Operation::PublishBackend { backend } => {
+                self.send(&format!("publish backend {backend}"), &["Backend published"])
+            }
+            Operation::UnpublishBackend { backend } => {
+                self.send(&format!("unpublish backend {backend}"), &["Backend unpublished"])
+            }
+            Operation::DeleteBackend { backend, .. } => {
+                self.send_until(&format!("del backend {backend}"), "Backend deleted")
+            }
+            Operation::SetFrontendMaxconn { frontend, maxconn } => {
+                self.send(&format!("set maxconn frontend {frontend} {maxconn}"), &[])
+            }
+            other => self.carry_out_on_files(other, target),
         }
     }
 
-    fn carry_out_of_files(&self, operation: &Operation, target: &Bundle) {
-        let accept = |command: String, last: &str| {
-            let answer = self.command(&command);
-            let told = answer.lines().last().unwrap_or_default();
-            assert!(
-                if last.is_empty() { answer.is_empty() } else { told.contains(last) },
-                "{command}: {answer}"
-            );
-        };
-        let escaped = |text: &str| text.replace('\\', "\\\\").replace(' ', "\\ ").replace(';', "\\;");
-        let content = |path: &str| target.files[path].text.to_string();
-        let set = |certificate: &str| {
-            let pem = content(certificate).replace("\n\n", "\n");
-            accept(format!("set ssl cert {certificate} <<\n{pem}"), "Transaction created");
-            accept(format!("commit ssl cert {certificate}"), "Success!");
-        };
+    fn carry_out_on_files(&self, operation: &Operation, target: &Bundle) -> Result<(), String> {
         match operation {
-            Operation::AddBackend { backend, defaults } => {
-                accept(format!("add backend {backend} from {defaults}"), "New backend registered");
-            }
-            Operation::PublishBackend { backend } => {
-                accept(format!("publish backend {backend}"), "Backend published");
-            }
-            Operation::UnpublishBackend { backend } => {
-                accept(format!("unpublish backend {backend}"), "Backend unpublished");
-            }
-            Operation::DeleteBackend { backend, .. } => {
-                accept(format!("del backend {backend}"), "Backend deleted");
-            }
             Operation::SetMapEntry { map, key, value } => {
-                accept(format!("set map {map} {} {}", escaped(key), escaped(value)), "");
+                self.send(&format!("set map {map} {} {}", escaped(key), escaped(value)), &[])
             }
             Operation::AddMapEntry { map, key, value } => {
-                accept(format!("add map {map} {} {}", escaped(key), escaped(value)), "");
+                self.send(&format!("add map {map} {} {}", escaped(key), escaped(value)), &[])
             }
-            Operation::DelMapEntry { map, key } => accept(format!("del map {map} {}", escaped(key)), ""),
+            Operation::DelMapEntry { map, key } => self.send(&format!("del map {map} {}", escaped(key)), &[]),
             Operation::ReplaceMap { map } => {
                 let answer = self.command(&format!("prepare map {map}"));
-                let version = answer.rsplit(' ').next().unwrap();
-                for (key, value) in haptic_model::pattern_file::map_entries(&content(map)) {
-                    accept(format!("add map @{version} {map} {} {}", escaped(key), escaped(value)), "");
+                let version = answer.strip_prefix("New version created: ").ok_or(answer.as_str())?;
+                let content = content(target, map);
+                let entries: String =
+                    map_entries(&content).map(|(key, value)| format!("{key} {value}\n")).collect();
+                if !entries.is_empty() {
+                    self.send(&format!("add map @{version} {map} <<\n{entries}"), &[])?;
                 }
-                accept(format!("commit map @{version} {map}"), "");
+                self.send(&format!("commit map @{version} {map}"), &[])
             }
             Operation::AddAclEntry { acl, pattern } => {
-                accept(format!("add acl {acl} {}", escaped(pattern)), "")
+                self.send(&format!("add acl {acl} {}", escaped(pattern)), &[])
             }
             Operation::DelAclEntry { acl, pattern } => {
-                accept(format!("del acl {acl} {}", escaped(pattern)), "")
+                self.send(&format!("del acl {acl} {}", escaped(pattern)), &[])
             }
             Operation::AddCertificate { certificate } => {
-                accept(format!("new ssl cert {certificate}"), "New empty certificate store");
-                set(certificate);
+                self.send(&format!("new ssl cert {certificate}"), &["New empty certificate store"])?;
+                self.set("cert", certificate, target)
             }
-            Operation::SetCertificate { certificate } => set(certificate),
+            Operation::SetCertificate { certificate } => self.set("cert", certificate, target),
             Operation::DeleteCertificate { certificate } => {
-                accept(format!("del ssl cert {certificate}"), "deleted!");
+                self.send(&format!("del ssl cert {certificate}"), &["deleted!"])
             }
             Operation::AddCrtListLine { list, line } => {
-                accept(format!("add ssl crt-list {list} <<\n{line}\n"), "Success!");
+                self.send(&format!("add ssl crt-list {list} <<\n{line}\n"), &["Success!"])
             }
             Operation::DeleteCrtListLine { list, line } => {
-                let (certificate, rest) = line.split_once(' ').unwrap_or((line, ""));
-                // Options are shown in another way than they are written.
-                let hosts = |line: &str| line.rsplit(']').next().unwrap_or_default().trim().to_owned();
-                let shown = self.command(&format!("show ssl crt-list -n {list}"));
-                let found = shown.lines().find(|shown| {
-                    let (first, shown) = shown.split_once(' ').unwrap_or((shown, ""));
-                    first.starts_with(&format!("{certificate}:")) && hosts(shown) == hosts(rest)
-                });
-                let numbered = found.and_then(|line| line.split(' ').next());
-                let numbered = numbered.unwrap_or_else(|| panic!("{operation}: {shown}"));
-                accept(format!("del ssl crt-list {list} {numbered}"), "deleted in crtlist");
+                let numbered = self.number_of(list, line)?;
+                self.send(&format!("del ssl crt-list {list} {numbered}"), &["deleted in crtlist"])
             }
-            Operation::SetFrontendMaxconn { frontend, maxconn } => {
-                accept(format!("set maxconn frontend {frontend} {maxconn}"), "");
-            }
-            other => panic!("{other} is carried out elsewhere"),
+            other => Err(format!("{other} is carried out elsewhere")),
         }
     }
+
+    fn set(&self, kind: &str, path: &str, target: &Bundle) -> Result<(), String> {
+        let pem = content(target, path).replace("\n\n", "\n");
+        self.send(&format!("set ssl {kind} {path} <<\n{pem}"), &["ransaction created"])?;
+        self.send(&format!("commit ssl {kind} {path}"), &["Success!"])
+    }
+
+    /// The certificate of a crt-list's line with the number that HAProxy gave that line.
+    fn number_of(&self, list: &str, line: &str) -> Result<String, String> {
+        let (certificate, rest) = line.split_once(' ').unwrap_or((line, ""));
+        // Options are shown in another way than they are written.
+        let hosts = |line: &str| line.rsplit(']').next().unwrap_or_default().trim().to_owned();
+        let shown = self.command(&format!("show ssl crt-list -n {list}"));
+        let found = shown.lines().find(|shown| {
+            let (first, shown) = shown.split_once(' ').unwrap_or((shown, ""));
+            first.starts_with(&format!("{certificate}:")) && hosts(shown) == hosts(rest)
+        });
+        let numbered = found.and_then(|line| line.split(' ').next()).map(str::to_owned);
+        numbered.ok_or_else(|| format!("{list} has no line {line}:\n{shown}"))
+    }
+
+    /// Sends a command whose answer must be empty, or have a last line with one of `expected` in it.
+    fn send(&self, command: &str, expected: &[&str]) -> Result<(), String> {
+        let answer = self.command(command);
+        let last = answer.lines().last().unwrap_or_default();
+        let is_fine = if expected.is_empty() {
+            answer.is_empty()
+        } else {
+            expected.iter().any(|words| last.contains(words) || answer.starts_with(words))
+        };
+        if is_fine { Ok(()) } else { Err(format!("{command}: {answer}")) }
+    }
+
+    /// Repeats a command whose condition requests that end bring about.
+    fn send_until(&self, command: &str, expected: &str) -> Result<(), String> {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            match self.send(command, &[expected]) {
+                Err(_) if Instant::now() < deadline => std::thread::park_timeout(Duration::from_millis(1)),
+                result => return result,
+            }
+        }
+    }
+}
+
+fn content(bundle: &Bundle, path: &str) -> String {
+    bundle.files[path].text.to_string()
+}
+
+/// A word of a command.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace(' ', "\\ ").replace(';', "\\;")
 }
 
 impl Drop for Haproxy {

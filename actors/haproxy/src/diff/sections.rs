@@ -1,6 +1,6 @@
 //! Matches the sections of two documents and compares those whose text differs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Change;
 use super::lines::what_changed;
@@ -141,6 +141,7 @@ fn count_server_lines(section: &Section<'_>) -> usize {
 }
 
 fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>) -> Option<Change> {
+    let reordered = in_another_order(&old, &new);
     let mut before: HashMap<String, Server> =
         old.iter().map(|server| (server.name.clone(), server.clone())).collect();
     let (mut added, mut modified) = (Vec::new(), Vec::new());
@@ -153,8 +154,23 @@ fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>) -> Option<
     }
     let removed: Vec<String> =
         old.into_iter().map(|server| server.name).filter(|name| before.contains_key(name)).collect();
-    if added.is_empty() && removed.is_empty() && modified.is_empty() {
+    if added.is_empty() && removed.is_empty() && modified.is_empty() && !reordered {
         return None;
     }
-    Some(Change::Servers { backend: backend.to_owned(), added, removed, modified })
+    Some(Change::Servers { backend: backend.to_owned(), added, removed, modified, reordered })
+}
+
+/// Whether the servers that are in both stand in another order.
+fn in_another_order(old: &[Server], new: &[Server]) -> bool {
+    let names =
+        |servers: &[Server]| -> Vec<String> { servers.iter().map(|server| server.name.clone()).collect() };
+    let (old, new) = (names(old), names(new));
+    if old == new {
+        return false;
+    }
+    let shared = |of: &[String], with: &[String]| -> Vec<String> {
+        let with: HashSet<&String> = with.iter().collect();
+        of.iter().filter(|name| with.contains(name)).cloned().collect()
+    };
+    shared(&old, &new) != shared(&new, &old)
 }
