@@ -8,10 +8,12 @@ use crate::{
     folder::{self, Folder},
     http,
     keep::Keeper,
+    ledger::Ledger,
+    metrics::{self, Metrics},
     options::{AgentError, AgentOptions, HaproxyMode},
     process::Launch,
-    removals::Removals,
-    tls,
+    removals, tls,
+    watch::Sight,
 };
 use haptic_model::{
     Epoch, HaproxyVersion,
@@ -23,7 +25,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -54,13 +56,13 @@ pub(crate) struct Inner {
     pub(crate) sockets: Sockets,
     /// `None` when attached.
     pub(crate) keeper: Option<Keeper>,
-    pub(crate) removals: Removals,
+    pub(crate) ledger: Ledger,
+    pub(crate) metrics: Metrics,
+    pub(crate) sight: Sight,
     /// Held while HAProxy is changed.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
     bundles: Arc<Bundles>,
     state: Mutex<State>,
-    applied: AtomicU64,
-    refused: AtomicU64,
     ending: AtomicBool,
     _lock: File,
 }
@@ -186,9 +188,7 @@ impl AgentHandle {
             let message = format!("the agent failed while it applied this: {error}");
             Outcome::Refused { message, reload_may_help: false }
         });
-        let counter =
-            if matches!(outcome, Outcome::Applied { .. }) { &self.0.applied } else { &self.0.refused };
-        counter.fetch_add(1, Ordering::Relaxed);
+        self.0.metrics.applied(&outcome);
         outcome
     }
 
@@ -234,24 +234,31 @@ impl AgentHandle {
 
     /// Figures in Prometheus' text format.
     pub async fn metrics(&self) -> String {
-        let processes = self.0.look().await.unwrap_or_default();
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let figures = [
-            ("haptic_agent_haproxy_up", "gauge", u64::from(processes.worker > 0)),
-            ("haptic_agent_haproxy_old_workers", "gauge", u64::from(processes.old_workers)),
-            ("haptic_agent_haproxy_reloads_total", "counter", self.0.reloads()),
-            ("haptic_agent_bundle_applied", "gauge", u64::from(self.0.stored().is_some())),
-            ("haptic_agent_applies_total", "counter", count(&self.0.applied)),
-            ("haptic_agent_applies_refused_total", "counter", count(&self.0.refused)),
-            ("haptic_agent_pending_deletions", "gauge", self.0.removals.count() as u64),
-        ];
-        figures.iter().map(|(name, kind, value)| format!("# TYPE {name} {kind}\n{name} {value}\n")).collect()
+        let inner = &self.0;
+        let processes = inner.look().await.unwrap_or_default();
+        let stored = inner.stored();
+        let (files, bytes) = stored.as_ref().map(|stored| stored.size()).unwrap_or_default();
+        let (pending, overdue) = inner.ledger.counts();
+        let version = inner.state().version.clone();
+        let now = metrics::Now {
+            haproxy_up: processes.worker > 0,
+            haproxy_version: version,
+            worker_pid: processes.worker,
+            old_workers: processes.old_workers,
+            reloads: inner.reloads(),
+            bundle_applied: stored.is_some(),
+            bundle_files: files,
+            bundle_bytes: bytes,
+            pending_deletions: pending as u64,
+            overdue_deletions: overdue as u64,
+        };
+        metrics::text(&now, &inner.metrics, inner.sockets.times())
     }
 
     /// Deleted servers that still finish connections.
     #[must_use]
     pub fn pending_deletions(&self) -> usize {
-        self.0.removals.count()
+        self.0.ledger.counts().0
     }
 }
 
@@ -272,28 +279,27 @@ impl Inner {
                 let binary = found(binary)?;
                 let version = version_of(&binary).await?;
                 let (master, worker) = (folder.master_socket(), folder.worker_socket());
-                let sockets = Sockets { master, worker, through_master: false };
+                let sockets = Sockets::new(master, worker, false);
                 let launch = Launch { binary, args, folder: folder.clone(), sockets: sockets.clone() };
                 (sockets, Some(Keeper::new(launch)), version)
             }
             HaproxyMode::Attach { master_socket } => {
-                let sockets =
-                    Sockets { master: master_socket, worker: folder.worker_socket(), through_master: true };
+                let sockets = Sockets::new(master_socket, folder.worker_socket(), true);
                 (sockets, None, String::new())
             }
         };
         let stored = stored.map(Arc::new);
         let state = State { epoch: epoch.unwrap_or_default(), stored, version, ..State::default() };
         Ok(Self {
+            ledger: Ledger::open(folder.ledger()),
+            metrics: Metrics::default(),
+            sight: Sight::default(),
             folder,
             sockets,
             keeper,
-            removals: Removals::default(),
             turn: Arc::default(),
             bundles: Arc::new(bundles),
             state: Mutex::new(state),
-            applied: AtomicU64::new(0),
-            refused: AtomicU64::new(0),
             ending: AtomicBool::new(false),
             _lock: lock,
         })
@@ -341,10 +347,13 @@ impl Inner {
     /// Starts the work that goes on by itself.
     fn work(self: &Arc<Self>) -> Vec<JoinHandle<()>> {
         let removing = self.clone();
-        let mut tasks =
-            vec![tokio::spawn(
-                async move { removing.removals.work(&removing.sockets, &removing.turn).await },
-            )];
+        let watching = self.clone();
+        let mut tasks = vec![
+            tokio::spawn(async move {
+                removals::work(&removing.ledger, &removing.sockets, &removing.turn).await;
+            }),
+            tokio::spawn(async move { watching.watch().await }),
+        ];
         if self.keeper.is_some() {
             let keeping = self.clone();
             tasks.push(tokio::spawn(async move {
@@ -404,6 +413,7 @@ impl Inner {
     pub(crate) async fn look(&self) -> Result<Processes, SocketError> {
         let processes = self.sockets.processes().await?;
         self.state().reloads.observe(&processes);
+        self.seen(&processes);
         Ok(processes)
     }
 

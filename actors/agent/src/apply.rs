@@ -137,7 +137,6 @@ impl Inner {
         match switched {
             Ok((worker_pid, log)) => {
                 self.now_stored(stored);
-                self.removals.clear();
                 Ok(Outcome::Applied { reloaded: true, worker_pid, log })
             }
             Err(problem) => {
@@ -195,7 +194,7 @@ impl Inner {
         let until = Instant::now() + TAKEOVER;
         loop {
             let wanted = self.look().await?.worker;
-            let worker = self.sockets.worker().await?;
+            let worker = self.sockets.kept_worker(wanted).await?;
             if worker.pid == wanted || Instant::now() > until {
                 self.now_version(&worker.version);
                 return Ok(worker);

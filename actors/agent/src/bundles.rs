@@ -16,7 +16,10 @@ use std::{
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 /// Up to so many new files are synced one by one, more by one call for the whole file system.
@@ -62,6 +65,8 @@ struct Record {
 pub(crate) struct Bundles {
     folder: Folder,
     next: AtomicU64,
+    /// Held while old bundles are removed.
+    sweeping: Mutex<()>,
 }
 
 impl Stored {
@@ -77,13 +82,20 @@ impl Stored {
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
+
+    /// How many files, and how many bytes.
+    pub(crate) fn size(&self) -> (u64, u64) {
+        let bytes = self.files.values().filter_map(|file| file.stamp).map(|stamp| stamp.length).sum();
+        (self.files.len() as u64, bytes)
+    }
 }
 
 impl Bundles {
     /// Finds the bundle that counts. Without one, the bootstrap file is put in its place.
     pub(crate) fn open(folder: Folder) -> io::Result<(Self, Option<Stored>)> {
         let names = numbers(&folder.bundles()).into_iter().chain(numbers(&folder.trees()));
-        let bundles = Self { next: AtomicU64::new(names.max().unwrap_or(0) + 1), folder };
+        let next = AtomicU64::new(names.max().unwrap_or(0) + 1);
+        let bundles = Self { next, folder, sweeping: Mutex::default() };
         let current = bundles.current().filter(|number| bundles.home(*number).join("haproxy.cfg").exists());
         if current.is_none() {
             let bootstrap = bundles.folder.bundles().join(BOOTSTRAP);
@@ -170,6 +182,11 @@ impl Bundles {
 
     /// Removes all bundles before `keep` and what only they used.
     pub(crate) fn sweep(&self, keep: u64) {
+        let _one_at_a_time = self.sweeping.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.current() != Some(keep) {
+            // A newer one counts already, and uses folders of which this one knows nothing.
+            return;
+        }
         if let Err(error) = folder::sync_folder(self.folder.root()) {
             tracing::warn!(%error, "which bundle counts cannot be made durable; older ones are kept");
             return;

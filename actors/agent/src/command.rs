@@ -84,11 +84,7 @@ fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, Stri
             let name = full_name(backend, server)?;
             vec![format!("set server {name} state maint"), format!("del server {name}")]
         }
-        Operation::AddBackend { backend, defaults } => {
-            check_name(backend)?;
-            check_name(defaults)?;
-            vec![format!("add backend {backend} from {defaults}")]
-        }
+        Operation::AddBackend { backend, defaults } => vec![add_backend(backend, defaults)?],
         Operation::PublishBackend { backend } => vec![format!("publish backend {}", name(backend)?)],
         Operation::UnpublishBackend { backend } => vec![format!("unpublish backend {}", name(backend)?)],
         Operation::DeleteBackend { backend, .. } => vec![format!("del backend {}", name(backend)?)],
@@ -103,7 +99,7 @@ fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, Stri
         Operation::DelMapEntry { map, key } => vec![format!("del map {} {}", file(map)?, key_word(key)?)],
         Operation::ReplaceMap { map } => {
             let content = content(contents, map)?;
-            map_chunks(map, "1", content)?;
+            map_chunks(map, "1", content)?.try_for_each(|chunk| chunk.map(drop))?;
             vec![format!("prepare map {}", file(map)?)]
         }
         Operation::AddAclEntry { acl, pattern } => {
@@ -127,7 +123,7 @@ fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, Stri
         }
         Operation::DeleteCrtListLine { list, line } => {
             crt_list_line(line)?;
-            vec![format!("show ssl crt-list -n {}", file(list)?)]
+            vec![show_crt_list(list)?]
         }
         Operation::SetFrontendMaxconn { frontend, maxconn } => {
             if *maxconn == 0 {
@@ -138,35 +134,74 @@ fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, Stri
     })
 }
 
-/// The entries of a map's `content` as commands that add them to its `version`, many at once.
-pub(crate) fn map_chunks(map: &str, version: &str, content: &str) -> Result<Vec<String>, String> {
-    const CHUNK: usize = 8000;
+/// `add backend`.
+pub(crate) fn add_backend(backend: &str, defaults: &str) -> Result<String, String> {
+    check_name(backend)?;
+    check_name(defaults)?;
+    Ok(format!("add backend {backend} from {defaults}"))
+}
+
+/// Commands that add the entries of a map's content to one version of it, many at once.
+pub(crate) struct MapChunks<'c> {
+    head: String,
+    entries: std::iter::Peekable<Box<dyn Iterator<Item = (&'c str, &'c str)> + Send + 'c>>,
+}
+
+/// The entries of a map's `content` for its `version`.
+pub(crate) fn map_chunks<'c>(map: &str, version: &str, content: &'c str) -> Result<MapChunks<'c>, String> {
     if version.is_empty() || !version.chars().all(|c| c.is_ascii_digit()) {
         return Err(format!("{version:?} is not a version of {map}"));
     }
     let head = format!("add map @{version} {} <<\n", file(map)?);
-    let (mut chunks, mut chunk) = (Vec::new(), head.clone());
-    for (key, value) in map_entries(content) {
-        // A payload's words are taken as they are.
-        text(key)?;
-        text(value)?;
-        if chunk.len() + key.len() + value.len() > CHUNK && chunk.len() > head.len() {
-            chunks.push(std::mem::replace(&mut chunk, head.clone()));
+    let entries: Box<dyn Iterator<Item = _> + Send> = Box::new(map_entries(content));
+    Ok(MapChunks { head, entries: entries.peekable() })
+}
+
+impl Iterator for MapChunks<'_> {
+    type Item = Result<String, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // HAProxy takes 16 KB at once.
+        const CHUNK: usize = 8000;
+        self.entries.peek()?;
+        let mut chunk = self.head.clone();
+        let fits = |length: usize, (key, value): &(&str, &str)| length + key.len() + value.len() <= CHUNK;
+        while let Some((key, value)) =
+            self.entries.next_if(|entry| chunk.len() == self.head.len() || fits(chunk.len(), entry))
+        {
+            // A payload's words are taken as they are.
+            if let Err(problem) = text(key).and_then(|_| text(value)) {
+                return Some(Err(format!("the entry {:?}: {problem}", plain(key))));
+            }
+            chunk.extend([key, " ", value, "\n"]);
         }
-        chunk.push_str(key);
-        chunk.push(' ');
-        chunk.push_str(value);
-        chunk.push('\n');
+        Some(Ok(chunk))
     }
-    if chunk.len() > head.len() {
-        chunks.push(chunk);
-    }
-    Ok(chunks)
 }
 
 /// Makes the prepared `version` of a map the one that counts.
 pub(crate) fn commit_map(map: &str, version: &str) -> Result<String, String> {
     Ok(format!("commit map @{version} {}", file(map)?))
+}
+
+/// Lets go of a prepared version.
+pub(crate) fn clear_map(map: &str, version: &str) -> Result<String, String> {
+    Ok(format!("clear map @{version} {}", file(map)?))
+}
+
+/// Shows all entries of a map.
+pub(crate) fn show_map(map: &str) -> Result<String, String> {
+    Ok(format!("show map {}", file(map)?))
+}
+
+/// Looks `key` up in a map, as traffic does.
+pub(crate) fn look_up(map: &str, key: &str) -> Result<String, String> {
+    Ok(format!("get map {} {}", file(map)?, key_word(key)?))
+}
+
+/// Shows a crt-list with the numbers of its lines.
+pub(crate) fn show_crt_list(list: &str) -> Result<String, String> {
+    Ok(format!("show ssl crt-list -n {}", file(list)?))
 }
 
 /// Removes the line of `certificate` that HAProxy numbers `number`.
@@ -181,6 +216,12 @@ pub(crate) fn abort_certificate(certificate: &str) -> Result<String, String> {
 
 fn set_certificate(certificate: &str, content: &str) -> Result<Vec<String>, String> {
     let path = file(certificate)?;
+    if !crate::certificate::has_private_key(content) {
+        return Err(
+            "the file has no private key; put certificate and key into one file, or leave this to a reload"
+                .to_owned(),
+        );
+    }
     let control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if content.contains(control) {
         return Err("the certificate has a control character".to_owned());
@@ -453,20 +494,24 @@ mod tests {
 
     #[test]
     fn an_empty_line_in_a_certificate_does_not_end_its_payload() {
-        let contents = Contents::from([("c.pem".to_owned(), "a\n\n  \r\nb\r\n".to_owned())]);
+        let key = "-----BEGIN PRIVATE KEY-----";
+        let contents = Contents::from([("c.pem".to_owned(), format!("{key}\n\n  \r\nb\r\n"))]);
         let set = Operation::SetCertificate { certificate: "c.pem".to_owned() };
         let lines = commands(&set, &contents).unwrap();
-        assert_eq!(lines, ["set ssl cert c.pem <<\na\nb\n", "commit ssl cert c.pem"]);
+        assert_eq!(lines, [format!("set ssl cert c.pem <<\n{key}\nb\n"), "commit ssl cert c.pem".to_owned()]);
         assert!(commands(&set, &Contents::new()).is_err());
+        let without_key = Contents::from([("c.pem".to_owned(), "-----BEGIN CERTIFICATE-----\n".to_owned())]);
+        assert!(commands(&set, &without_key).unwrap_err().to_string().contains("no private key"));
     }
 
     #[test]
     fn a_map_is_replaced_in_pieces_that_fit_the_socket() {
         let content: String = (0..2000).map(|n| format!("key{n} value\n")).collect();
-        let chunks = map_chunks("m", "7", &content).unwrap();
+        let chunks: Vec<String> = map_chunks("m", "7", &content).unwrap().collect::<Result<_, _>>().unwrap();
         assert!(chunks.len() > 1 && chunks.iter().all(|chunk| chunk.len() < 9000));
         assert_eq!(chunks.iter().map(|chunk| chunk.lines().count() - 1).sum::<usize>(), 2000);
         assert!(map_chunks("m", "7;x", &content).is_err());
-        assert!(map_chunks("m", "7", "# nothing\n").unwrap().is_empty());
+        assert!(map_chunks("m", "7", "# nothing\n").unwrap().next().is_none());
+        assert!(map_chunks("m", "7", "key\n").unwrap().next().unwrap().unwrap_err().contains("\"key\""));
     }
 }

@@ -1,27 +1,27 @@
-//! Connections to HAProxy's command sockets. Every call is bounded in time and size.
+//! HAProxy's two command sockets: the master is asked on a new connection each time, the current worker on one that is kept.
 //!
-//! A connection stays on the worker that accepted it and keeps that worker alive after a reload, so none is kept: each
-//! apply opens its own (some 100 µs), asks which worker it got, and closes it.
+//! A connection stays on the worker that accepted it and keeps that worker alive after a reload. So the kept one is of one
+//! worker, known by its process id, and is closed as soon as another worker is to run or is seen to.
 
-use crate::answer;
+use crate::{
+    answer,
+    channel::{self, Channel, LARGEST_ANSWER, PATIENCE},
+    metrics::Histogram,
+};
 use std::{
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::UnixStream,
     time::{Instant, timeout},
 };
 
-/// How long one command may take.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a reload may take: HAProxy reads 20,000 backends in some seconds, on a busy machine in many.
 pub(crate) const RELOAD_PATIENCE: Duration = Duration::from_secs(180);
 /// How long a master may take to execute itself anew.
 const REEXECUTION: Duration = Duration::from_secs(3);
-const LARGEST_ANSWER: usize = 64 << 20;
-const PROMPT: &[u8] = b"\n> ";
 
 /// HAProxy did not answer as it should.
 #[derive(Debug, thiserror::Error)]
@@ -39,35 +39,61 @@ pub(crate) enum SocketError {
 /// The two sockets of one HAProxy.
 #[derive(Clone, Debug)]
 pub(crate) struct Sockets {
-    pub(crate) master: PathBuf,
+    master: PathBuf,
     /// The worker's own socket, there when HAProxy was started with the agent's file.
-    pub(crate) worker: PathBuf,
+    worker: PathBuf,
     /// Whether the worker may be asked through the master when its own socket is not there.
-    pub(crate) through_master: bool,
+    through_master: bool,
+    times: Arc<Histogram>,
+    kept: Arc<Mutex<Kept>>,
 }
 
-/// An open connection to the current worker.
+/// An open connection to one worker.
+#[derive(Debug)]
 pub(crate) struct Worker {
-    way: Way,
     pub(crate) pid: u32,
     /// `3.4.7-1`.
     pub(crate) version: String,
+    channel: Channel,
 }
 
-enum Way {
-    Direct { stream: UnixStream, socket: PathBuf },
-    ThroughMaster(PathBuf),
+#[derive(Debug, Default)]
+struct Kept {
+    /// The only worker of which a connection may be kept.
+    current: u32,
+    connection: Option<(Worker, Instant)>,
 }
 
 impl Sockets {
+    /// The sockets at these paths. With `through_master`, a worker without the agent's socket is asked through its master.
+    pub(crate) fn new(master: PathBuf, worker: PathBuf, through_master: bool) -> Self {
+        Self { master, worker, through_master, times: Arc::default(), kept: Arc::default() }
+    }
+
+    /// The master's socket.
+    pub(crate) fn master(&self) -> &Path {
+        &self.master
+    }
+
+    /// How long round trips took.
+    pub(crate) fn times(&self) -> &Histogram {
+        &self.times
+    }
+
+    // --- the master --------------------------------------------------------------------------------
+
     /// `show proc` of the master.
     pub(crate) async fn processes(&self) -> Result<answer::Processes, SocketError> {
-        let text = ask_once(&self.master, "show proc", PATIENCE).await?;
-        answer::Processes::parse(&text).ok_or_else(|| strange(&self.master, "show proc", &text))
+        let text = self.ask_master("show proc", PATIENCE).await?;
+        let processes =
+            answer::Processes::parse(&text).ok_or_else(|| strange(&self.master, "show proc", &text))?;
+        self.keep_only(processes.worker);
+        Ok(processes)
     }
 
     /// Reloads; gives HAProxy's verdict and log.
     pub(crate) async fn reload(&self) -> Result<(bool, String), SocketError> {
+        self.keep_only(0);
         let text = self.ask_reload().await?;
         match answer::reload(&text) {
             Some((success, log)) => Ok((success, log.to_owned())),
@@ -79,7 +105,7 @@ impl Sockets {
     async fn ask_reload(&self) -> Result<String, SocketError> {
         let until = Instant::now() + REEXECUTION;
         loop {
-            match ask_once(&self.master, "reload", RELOAD_PATIENCE).await {
+            match self.ask_master("reload", RELOAD_PATIENCE).await {
                 Err(SocketError::Unreachable { .. }) if Instant::now() < until => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
@@ -88,124 +114,105 @@ impl Sockets {
         }
     }
 
-    /// Opens a connection to a worker and asks who it is.
-    pub(crate) async fn worker(&self) -> Result<Worker, SocketError> {
-        let mut way = match open(&self.worker).await {
-            Ok(stream) => Way::Direct { stream, socket: self.worker.clone() },
-            Err(_) if self.through_master => Way::ThroughMaster(self.master.clone()),
-            Err(error) => return Err(error),
+    /// Asks one thing on a connection of its own.
+    async fn ask_master(&self, command: &str, patience: Duration) -> Result<String, SocketError> {
+        let begun = Instant::now();
+        let socket = self.master.clone();
+        let mut stream = channel::connect(&socket).await?;
+        let exchange = async {
+            stream.write_all(format!("{command}\n").as_bytes()).await?;
+            stream.shutdown().await?;
+            let mut answer = Vec::with_capacity(1024);
+            while stream.read_buf(&mut answer).await? > 0 {
+                if answer.len() > LARGEST_ANSWER {
+                    return Err(std::io::Error::other("the answer has no end"));
+                }
+            }
+            Ok(channel::text(answer))
         };
-        way.begin().await?;
-        let text = way.ask("show info").await?;
+        let outcome = timeout(patience, exchange).await;
+        self.times.observe(begun.elapsed());
+        let command = command.to_owned();
+        match outcome {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(problem)) => Err(SocketError::Broken { socket, command, problem }),
+            Err(_) => Err(SocketError::Silent { socket, command, seconds: patience.as_secs() }),
+        }
+    }
+
+    // --- the worker --------------------------------------------------------------------------------
+
+    /// Opens a connection to whichever worker accepts it, and asks who it is.
+    pub(crate) async fn worker(&self) -> Result<Worker, SocketError> {
+        let mut channel = match Channel::open(&self.worker, false, self.times.clone()).await {
+            Err(SocketError::Unreachable { .. }) if self.through_master => {
+                Channel::open(&self.master, true, self.times.clone()).await?
+            }
+            channel => channel?,
+        };
+        let text = channel.ask("show info").await?;
         let pid = answer::info(&text, "Pid").and_then(|pid| pid.parse().ok());
         match (pid, answer::info(&text, "Version")) {
-            (Some(pid), Some(version)) => Ok(Worker { pid, version: version.to_owned(), way }),
+            (Some(pid), Some(version)) => Ok(Worker { pid, version: version.to_owned(), channel }),
             _ => Err(strange(&self.worker, "show info", &text)),
         }
+    }
+
+    /// The kept connection when it is one to the worker `pid`, else a new one to whichever worker accepts it.
+    /// [`Self::keep`] takes it back.
+    pub(crate) async fn kept_worker(&self, pid: u32) -> Result<Worker, SocketError> {
+        let kept = self.kept().connection.take();
+        if let Some((worker, since)) = kept
+            && worker.pid == pid
+            && worker.channel.is_usable(since.elapsed())
+        {
+            return Ok(worker);
+        }
+        let mut worker = self.worker().await?;
+        // It would hang up on a connection that is idle.
+        worker.ask("set timeout cli 24h").await?;
+        Ok(worker)
+    }
+
+    /// Keeps a connection for the next order, when it is still one to the current worker.
+    pub(crate) fn keep(&self, worker: Worker) {
+        let mut kept = self.kept();
+        if worker.pid == kept.current && worker.channel.is_usable(Duration::ZERO) {
+            kept.connection = Some((worker, Instant::now()));
+        }
+    }
+
+    /// Closes a kept connection to any other worker than `pid`.
+    fn keep_only(&self, pid: u32) {
+        let mut kept = self.kept();
+        kept.current = pid;
+        kept.connection.take_if(|(worker, _)| worker.pid != pid);
+    }
+
+    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Worker {
-    /// Sends one command, with its payload on further lines; gives the answer without the empty line at its end.
+    /// See [`Channel::ask`].
     pub(crate) async fn ask(&mut self, command: &str) -> Result<String, SocketError> {
-        self.way.ask(command).await
-    }
-}
-
-impl Way {
-    /// Interactive mode, so that the connection takes more than one command.
-    async fn begin(&mut self) -> Result<(), SocketError> {
-        match self {
-            Self::Direct { .. } => self.ask("prompt").await.map(drop),
-            Self::ThroughMaster(_) => Ok(()),
-        }
+        self.channel.ask(command).await
     }
 
-    async fn ask(&mut self, command: &str) -> Result<String, SocketError> {
-        match self {
-            Self::ThroughMaster(master) => ask_once(master, &format!("@1 {command}"), PATIENCE).await,
-            Self::Direct { stream, socket } => {
-                bounded(socket, command, PATIENCE, converse(stream, command)).await
-            }
-        }
+    /// See [`Channel::ask_all`].
+    pub(crate) async fn ask_all(&mut self, commands: &[impl AsRef<str>]) -> Result<Vec<String>, SocketError> {
+        self.channel.ask_all(commands).await
     }
-}
 
-async fn converse(stream: &mut UnixStream, command: &str) -> std::io::Result<String> {
-    stream.write_all(format!("{command}\n").as_bytes()).await?;
-    let mut answer = Vec::with_capacity(1024);
-    while !answer.ends_with(PROMPT) {
-        if stream.read_buf(&mut answer).await? == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        refuse_flood(&answer)?;
+    /// See [`Channel::each_line`].
+    pub(crate) async fn each_line(
+        &mut self,
+        commands: &[impl AsRef<str>],
+        on_line: impl FnMut(usize, &[u8]) -> std::io::Result<()>,
+    ) -> Result<(), SocketError> {
+        self.channel.each_line(commands, on_line).await
     }
-    answer.truncate(answer.len() - PROMPT.len());
-    let mut text = text(answer);
-    if command.contains('\n') {
-        // HAProxy 3.0 asks for each line of a payload.
-        text = text.trim_start_matches("+ ").to_owned();
-    }
-    Ok(text)
-}
-
-/// Asks one thing on a connection of its own.
-async fn ask_once(socket: &Path, command: &str, patience: Duration) -> Result<String, SocketError> {
-    let mut stream = open(socket).await?;
-    let exchange = async {
-        stream.write_all(format!("{command}\n").as_bytes()).await?;
-        stream.shutdown().await?;
-        let mut answer = Vec::with_capacity(1024);
-        while stream.read_buf(&mut answer).await? > 0 {
-            refuse_flood(&answer)?;
-        }
-        Ok(text(answer))
-    };
-    bounded(socket, command, patience, exchange).await
-}
-
-/// Connects; the master's queue of connections is short, so a full one is tried again for a while.
-async fn open(socket: &Path) -> Result<UnixStream, SocketError> {
-    let unreachable = |problem| SocketError::Unreachable { socket: socket.to_owned(), problem };
-    let mut tries = 0;
-    loop {
-        match UnixStream::connect(socket).await {
-            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock && tries < 50 => {
-                tries += 1;
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            outcome => return outcome.map_err(unreachable),
-        }
-    }
-}
-
-async fn bounded(
-    socket: &Path,
-    command: &str,
-    patience: Duration,
-    exchange: impl Future<Output = std::io::Result<String>>,
-) -> Result<String, SocketError> {
-    // A payload may be a private key: only the command's own line is ever told.
-    let (socket, command) = (socket.to_owned(), command.lines().next().unwrap_or_default().to_owned());
-    match timeout(patience, exchange).await {
-        Ok(Ok(answer)) => Ok(answer),
-        Ok(Err(problem)) => Err(SocketError::Broken { socket, command, problem }),
-        Err(_) => Err(SocketError::Silent { socket, command, seconds: patience.as_secs() }),
-    }
-}
-
-fn refuse_flood(answer: &[u8]) -> std::io::Result<()> {
-    if answer.len() > LARGEST_ANSWER {
-        return Err(std::io::Error::other("the answer has no end"));
-    }
-    Ok(())
-}
-
-fn text(mut answer: Vec<u8>) -> String {
-    while answer.last() == Some(&b'\n') {
-        answer.pop();
-    }
-    String::from_utf8(answer).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 fn strange(socket: &Path, command: &str, answer: &str) -> SocketError {
@@ -219,11 +226,11 @@ mod tests {
     use tokio::net::UnixListener;
 
     fn sockets(dir: &Path) -> Sockets {
-        Sockets { master: dir.join("m"), worker: dir.join("w"), through_master: false }
+        Sockets::new(dir.join("m"), dir.join("w"), false)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_socket_that_says_nothing_is_given_up_in_bounded_time() {
+    async fn a_master_that_says_nothing_is_given_up_in_bounded_time() {
         let dir = tempfile::tempdir().unwrap();
         let _silent = UnixListener::bind(dir.path().join("m")).unwrap();
         let error = sockets(dir.path()).processes().await.unwrap_err();
@@ -231,7 +238,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_socket_that_answers_garbage_is_told_so() {
+    async fn a_master_that_answers_garbage_is_told_so() {
         let dir = tempfile::tempdir().unwrap();
         let garbage = UnixListener::bind(dir.path().join("m")).unwrap();
         let serve = async {
@@ -248,5 +255,68 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let error = sockets(dir.path()).processes().await.unwrap_err().to_string();
         assert!(error.contains("/m cannot be reached"), "{error}");
+        let error = sockets(dir.path()).worker().await.unwrap_err().to_string();
+        assert!(error.contains("/w cannot be reached"), "{error}");
+    }
+
+    /// A worker that answers `show info` with pid 7 and all else with nothing, and counts its connections.
+    async fn serve_as_worker(listener: UnixListener, connections: Arc<std::sync::atomic::AtomicUsize>) {
+        while let Ok((stream, _)) = listener.accept().await {
+            connections.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            tokio::spawn(async move {
+                let (read, mut write) = stream.into_split();
+                let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(read));
+                while let Ok(Some(line)) = lines.next_line().await {
+                    let answer = if line == "show info" { "Version: 3.4.7-1\nPid: 7\n\n> " } else { "\n> " };
+                    if write.write_all(answer.as_bytes()).await.is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    }
+
+    #[tokio::test]
+    async fn one_connection_serves_until_another_worker_is_to_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let connections = Arc::<std::sync::atomic::AtomicUsize>::default();
+        let listener = UnixListener::bind(dir.path().join("w")).unwrap();
+        tokio::spawn(serve_as_worker(listener, connections.clone()));
+        let count = || connections.load(std::sync::atomic::Ordering::Relaxed);
+        let sockets = sockets(dir.path());
+        sockets.keep_only(7);
+        for _ in 0..3 {
+            let mut worker = sockets.kept_worker(7).await.unwrap();
+            worker.ask_all(&["one", "two"]).await.unwrap();
+            sockets.keep(worker);
+        }
+        assert_eq!(count(), 1);
+        sockets.keep_only(8);
+        let worker = sockets.kept_worker(8).await.unwrap();
+        assert_eq!((worker.pid, count()), (7, 2), "the old worker still accepts");
+        sockets.keep(worker);
+        assert!(sockets.kept().connection.is_none(), "an old worker is kept alive");
+    }
+
+    #[tokio::test]
+    async fn a_connection_given_up_in_the_midst_of_an_answer_is_not_used_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(dir.path().join("w")).unwrap();
+        tokio::spawn(serve_as_worker(listener, Arc::default()));
+        let sockets = sockets(dir.path());
+        sockets.keep_only(7);
+        let mut worker = sockets.kept_worker(7).await.unwrap();
+        {
+            let asked = worker.ask("one");
+            tokio::pin!(asked);
+            // Polled once: sent, and dropped before the answer is read.
+            std::future::poll_fn(|context| {
+                let _pending = asked.as_mut().poll(context);
+                std::task::Poll::Ready(())
+            })
+            .await;
+        }
+        sockets.keep(worker);
+        assert!(sockets.kept().connection.is_none());
     }
 }

@@ -8,6 +8,7 @@
 //! trees/7.maps/
 //! epoch.json           the newest leadership seen
 //! reload-pending       there while `current` may not be what HAProxy runs
+//! ledger.json          what the agent did to the running worker and HAProxy cannot tell
 //! haproxy.log          what HAProxy writes to its standard error
 //! haproxy.pid lock master.sock worker.sock
 //! ```
@@ -109,6 +110,9 @@ impl Folder {
     }
     pub(crate) fn reload_pending(&self) -> PathBuf {
         self.root.join("reload-pending")
+    }
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.root.join("ledger.json")
     }
     pub(crate) fn log(&self) -> PathBuf {
         self.root.join("haproxy.log")

@@ -1,139 +1,113 @@
-//! Carrying out runtime operations, one at a time, and reading back what HAProxy then runs.
+//! Carrying out runtime operations and reading back what HAProxy then runs.
+//!
+//! Neighbouring operations of one kind are sent in one go. Between kinds it waits: when a server cannot be added, its backend
+//! is not published, and no map leads to it.
 
 use crate::{
     agent::Inner,
-    answer,
+    certificate,
     command::{self, Contents, commands},
-    connection::Worker,
-    readback::{self, Expectation},
+    connection::{SocketError, Worker},
+    question::{Question, Verdict},
+    readback::Expectation,
     readback_files::{self, FileExpectation},
-    removals::{Removal, still_in_use},
+    step::{Next, Step},
 };
 use haptic_model::Operation;
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem::discriminant,
+    time::Duration,
+};
 use tokio::time::Instant;
 
 /// How long HAProxy may take to do what it said it did.
 const SETTLED: Duration = Duration::from_secs(1);
+/// Operations that are under way at the same time.
+const AT_ONCE: usize = 512;
+
+/// An operation with its first commands.
+type Prepared<'o> = (&'o Operation, Vec<String>);
 
 impl Inner {
-    /// Sends the operations and reads back; gives the worker's pid.
+    /// Sends the operations and reads back; gives the worker's pid. Carrying them out again is the same as once.
     pub(crate) async fn operate(&self, operations: &[Operation], contents: &Contents) -> Result<u32, String> {
+        let outcome = self.operate_now(operations, contents).await;
+        self.ledger.save();
+        self.metrics.operated(operations, outcome.is_ok());
+        outcome
+    }
+
+    async fn operate_now(&self, operations: &[Operation], contents: &Contents) -> Result<u32, String> {
         // All are checked before the first is sent.
-        let prepared: Vec<(&Operation, Vec<String>)> = operations
+        let prepared: Vec<Prepared<'_>> = operations
             .iter()
             .map(|operation| Ok((operation, commands(operation, contents)?)))
             .collect::<Result<_, command::CommandError>>()
             .map_err(|e| e.to_string())?;
-        let mut worker = self.current_worker().await.map_err(|e| e.to_string())?;
-        for (operation, commands) in prepared {
-            self.operate_one(&mut worker, operation, &commands, contents).await?;
-        }
-        self.verify(&mut worker, operations, contents).await?;
-        Ok(worker.pid)
+        let mut worker = self.current_worker().await.map_err(told)?;
+        let pid = worker.pid;
+        let earlier = self.ledger.begin(backends_added(operations));
+        let outcome = async {
+            for batch in prepared.chunk_by(|(one, _), (other, _)| are_independent(one, other)) {
+                self.carry_out(&mut worker, batch, contents, earlier.as_ref()).await?;
+            }
+            self.verify(&mut worker, operations, contents).await
+        };
+        let outcome = outcome.await;
+        self.sockets.keep(worker);
+        outcome?;
+        self.ledger.done();
+        Ok(pid)
     }
 
-    async fn operate_one(
+    async fn carry_out(
         &self,
         worker: &mut Worker,
-        operation: &Operation,
-        commands: &[String],
+        batch: &[Prepared<'_>],
         contents: &Contents,
+        earlier: Option<&BTreeMap<String, String>>,
     ) -> Result<(), String> {
-        match operation {
-            Operation::DeleteServer { backend, server } => {
-                self.delete(worker, Removal::server(backend, server), "", commands).await
-            }
-            Operation::DeleteBackend { backend, defaults } => {
-                self.delete(worker, Removal::backend(backend), defaults, commands).await
-            }
-            Operation::AddServer { .. } => self.add(worker, operation, commands, contents).await,
-            Operation::AddBackend { backend, defaults } => {
-                self.add_backend(worker, backend, defaults, commands).await
-            }
-            Operation::AddMapEntry { .. } => set_or_add(worker, commands).await,
-            Operation::ReplaceMap { map } => replace(worker, map, commands, contents).await,
-            Operation::DelMapEntry { .. } | Operation::DelAclEntry { .. } => {
-                send_unless_gone(worker, commands, "Key not found").await
-            }
-            Operation::AddAclEntry { .. } => add_pattern(worker, commands).await,
-            Operation::UnpublishBackend { .. } => send_unless_gone(worker, commands, "No such backend").await,
-            Operation::AddCertificate { certificate } | Operation::SetCertificate { certificate } => {
-                set_certificate(worker, certificate, commands).await
-            }
-            Operation::DeleteCertificate { .. } => send_unless_gone(worker, commands, "doesn't exist").await,
-            Operation::DeleteCrtListLine { list, line } => {
-                delete_crt_list_line(worker, list, line, commands).await
-            }
-            _ => send_all(worker, commands).await,
-        }
-    }
-
-    async fn delete(
-        &self,
-        worker: &mut Worker,
-        removal: Removal,
-        defaults: &str,
-        commands: &[String],
-    ) -> Result<(), String> {
-        for command in commands {
-            let answer = ask(worker, command).await?;
-            if answer.starts_with("No such server") || answer::backend_is_gone(&answer) {
-                return Ok(());
-            }
-            if still_in_use(&answer) {
-                self.removals.add(removal.clone(), defaults);
-            } else if !answer::accepted(&answer) {
-                return Err(said(command, &answer));
-            }
+        let there = if earlier.is_some() { lines_there(worker, batch).await? } else { BTreeSet::new() };
+        for some in batch.chunks(AT_ONCE) {
+            let new = some.iter().filter(|(operation, _)| !is_line_of(operation, &there));
+            let steps: Vec<Step<'_>> = new
+                .map(|(operation, commands)| {
+                    Step::begin(operation, commands.clone(), contents, &self.ledger, earlier)
+                })
+                .collect::<Result<_, _>>()?;
+            self.walk(worker, steps).await?;
         }
         Ok(())
     }
 
-    /// Adds a server. One of that name that is still being removed, or that an interrupted apply left, is brought back.
-    async fn add(
-        &self,
-        worker: &mut Worker,
-        operation: &Operation,
-        commands: &[String],
-        contents: &Contents,
-    ) -> Result<(), String> {
-        let Some((backend, server)) = command::target(operation) else { return Ok(()) };
-        let Some((add, enable)) = commands.split_first() else { return Ok(()) };
-        let removal = Removal::server(backend, server);
-        if self.removals.cancel(&removal).is_some() {
-            // It may be gone by now, and then is added as it should be.
-            ask(worker, &removal.command()).await?;
-        }
-        let answer = ask(worker, add).await?;
-        if answer.contains("Already exists") {
-            send_all(worker, &revival(operation, contents)?).await?;
-        } else if !answer::accepted(&answer) {
-            return Err(said(add, &answer));
-        }
-        send_all(worker, enable).await
-    }
-
-    /// Adds a backend. One of that name that is still being removed is brought back when it has the same defaults.
-    async fn add_backend(
-        &self,
-        worker: &mut Worker,
-        backend: &str,
-        defaults: &str,
-        commands: &[String],
-    ) -> Result<(), String> {
-        let removal = Removal::backend(backend);
-        if let Some(had) = self.removals.cancel(&removal) {
-            let answer = ask(worker, &removal.command()).await?;
-            if !answer::backend_is_gone(&answer) {
-                if had == defaults {
-                    return Ok(());
+    /// Takes all steps to their ends, side by side.
+    async fn walk(&self, worker: &mut Worker, mut steps: Vec<Step<'_>>) -> Result<(), String> {
+        while !steps.is_empty() {
+            let commands: Vec<&String> = steps.iter().flat_map(Step::sent).collect();
+            let answers = worker.ask_all(&commands).await.map_err(told)?;
+            let mut answers = answers.as_slice();
+            let (mut under_way, mut cleanup, mut problem) = (Vec::new(), Vec::new(), None);
+            for mut step in steps {
+                let (own, others) = answers.split_at_checked(step.sent().len()).unwrap_or((answers, &[]));
+                answers = others;
+                match step.next(own, &self.ledger) {
+                    Next::Send(_) => under_way.push(step),
+                    Next::Done => {}
+                    Next::Failed { problem: this, cleanup: after } => {
+                        cleanup.extend(after);
+                        problem.get_or_insert(this);
+                    }
                 }
-                self.removals.add(removal, &had);
-                return Err(format!("backend {backend} from defaults {had} still finishes requests"));
             }
+            if let Some(problem) = problem {
+                cleanup.extend(under_way.iter().flat_map(Step::abandon));
+                worker.ask_all(&cleanup).await.map_err(told)?;
+                return Err(problem);
+            }
+            steps = under_way;
         }
-        send_all(worker, commands).await
+        Ok(())
     }
 
     /// Compares what HAProxy runs with what was asked for, until it is the same: HAProxy answers `set server … addr` before
@@ -144,14 +118,27 @@ impl Inner {
         operations: &[Operation],
         contents: &Contents,
     ) -> Result<(), String> {
-        let servers = Expectation::of(operations);
+        let backends = Expectation::of(operations);
         let files = FileExpectation::of(operations, contents);
+        let mut questions = backends.questions();
+        questions.extend(files.questions());
+        let mut maps = files.whole_maps();
         let until = Instant::now() + SETTLED;
-        let mut pause = Duration::from_millis(1);
+        let mut pause = Duration::ZERO;
         loop {
-            let mut differences = differences(worker, &servers).await?;
-            for (command, check) in files.questions() {
-                differences.extend(check.difference(&ask(worker, &command).await?));
+            let mut differences = self.still_open(worker, &mut questions, &mut maps).await?;
+            for map in std::mem::take(&mut maps) {
+                let mut reading = files.reading(&map, contents);
+                let show = command::show_map(&map)?;
+                let line = |_, line: &[u8]| {
+                    reading.line(&String::from_utf8_lossy(line));
+                    Ok(())
+                };
+                worker.each_line(&[show], line).await.map_err(told)?;
+                if let Some(difference) = reading.difference() {
+                    differences.push(difference);
+                    maps.insert(map);
+                }
             }
             if differences.is_empty() {
                 return Ok(());
@@ -160,138 +147,102 @@ impl Inner {
                 differences.truncate(5);
                 return Err(format!("HAProxy took the commands, but {}", differences.join(", ")));
             }
-            tokio::time::sleep(pause).await;
-            pause *= 2;
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            pause = (pause * 2).max(Duration::from_millis(1));
+        }
+    }
+
+    /// Asks what is open, leaves what still differs, and adds maps that have to be read as a whole.
+    async fn still_open(
+        &self,
+        worker: &mut Worker,
+        questions: &mut Vec<Question<'_>>,
+        maps: &mut BTreeSet<String>,
+    ) -> Result<Vec<String>, String> {
+        let commands: Vec<&String> = questions.iter().map(|question| &question.command).collect();
+        let answers = worker.ask_all(&commands).await.map_err(told)?;
+        let mut differences = Vec::new();
+        let mut answers = answers.iter();
+        questions.retain(|question| {
+            let answer = answers.next().map(String::as_str).unwrap_or_default();
+            self.note_expiry(question, answer);
+            match question.verdict(answer) {
+                Verdict::AsWanted => false,
+                Verdict::ReadMap(map) => {
+                    maps.insert(map);
+                    false
+                }
+                Verdict::Differs(these) => {
+                    differences.extend(these);
+                    true
+                }
+            }
+        });
+        Ok(differences)
+    }
+
+    /// HAProxy presents an expired certificate without a word.
+    fn note_expiry(&self, question: &Question<'_>, answer: &str) {
+        let Some(certificate) = question.command.strip_prefix("show ssl cert ") else { return };
+        if let Some(until) = certificate::expired(answer, jiff::Timestamp::now()) {
+            tracing::warn!(
+                certificate,
+                "a certificate that has expired is presented: it was valid until {until}"
+            );
+            self.metrics.expired_certificate();
         }
     }
 }
 
-/// How the servers that HAProxy runs differ from what was asked for.
-async fn differences(worker: &mut Worker, expectation: &Expectation) -> Result<Vec<String>, String> {
-    let mut differences = Vec::new();
-    for (backend, with_maxconn) in expectation.backends() {
-        let mut shown = readback::servers(&ask(worker, &format!("show servers state {backend}")).await?);
-        if with_maxconn {
-            readback::add_maxconn(&ask(worker, &format!("show stat {backend} 4 -1")).await?, &mut shown);
-        }
-        differences.extend(expectation.differences(backend, &shown));
-    }
-    Ok(differences)
-}
-
-/// Commands that make a server that is there already like the one to be added.
-fn revival(operation: &Operation, contents: &Contents) -> Result<Vec<String>, String> {
-    let Operation::AddServer { backend, server, address, params, .. } = operation else {
-        return Ok(Vec::new());
+/// Whether the failure of one leaves the other harmless, so that both may be under way at the same time.
+fn are_independent(one: &Operation, other: &Operation) -> bool {
+    let sets = |operation: &Operation| {
+        matches!(
+            operation,
+            Operation::SetServerAddress { .. }
+                | Operation::SetServerWeight { .. }
+                | Operation::SetServerState { .. }
+                | Operation::SetServerMaxconn { .. }
+        )
     };
-    let names = || (backend.clone(), server.clone());
-    let mut operations = Vec::new();
-    if let Some((ip, port)) = command::socket_address(address) {
-        let (backend, server) = names();
-        operations.push(Operation::SetServerAddress { backend, server, address: ip.to_string(), port });
-    }
-    if let Some(weight) = readback::weight_of(params).and_then(|weight| u16::try_from(weight).ok()) {
-        let (backend, server) = names();
-        operations.push(Operation::SetServerWeight { backend, server, weight });
-    }
-    let each = operations.iter().map(|o| commands(o, contents).map_err(|e| e.to_string()));
-    Ok(each.collect::<Result<Vec<_>, _>>()?.concat())
+    discriminant(one) == discriminant(other) || sets(one) && sets(other)
 }
 
-/// `set map`, and `add map` when there is no such key yet.
-async fn set_or_add(worker: &mut Worker, commands: &[String]) -> Result<(), String> {
-    for command in commands {
-        let answer = ask(worker, command).await?;
-        if answer::accepted(&answer) {
-            return Ok(());
-        }
-        if !answer.contains("entry not found") {
-            return Err(said(command, &answer));
-        }
-    }
-    Err("HAProxy has neither set nor added the map's entry".to_owned())
+fn backends_added(operations: &[Operation]) -> BTreeMap<String, String> {
+    let added = operations.iter().filter_map(|operation| match operation {
+        Operation::AddBackend { backend, defaults } => Some((backend.clone(), defaults.clone())),
+        _ => None,
+    });
+    added.collect()
 }
 
-/// `del acl`, so that an order that is carried out again makes no second pattern, then `add acl`.
-async fn add_pattern(worker: &mut Worker, commands: &[String]) -> Result<(), String> {
-    let Some((delete, add)) = commands.split_first() else { return Ok(()) };
-    ask(worker, delete).await?;
-    send_all(worker, add).await
-}
-
-/// Prepares a new version of a map, fills it, and has it count at once.
-async fn replace(
+/// The lines to be added that an interrupted order added already: HAProxy would take them twice.
+async fn lines_there<'o>(
     worker: &mut Worker,
-    map: &str,
-    commands: &[String],
-    contents: &Contents,
-) -> Result<(), String> {
-    let Some(prepare) = commands.first() else { return Ok(()) };
-    let answer = ask(worker, prepare).await?;
-    let version = answer::prepared(&answer).ok_or_else(|| said(prepare, &answer))?;
-    let content = contents.get(map).map(String::as_str).unwrap_or_default();
-    send_all(worker, &command::map_chunks(map, version, content)?).await?;
-    send_all(worker, &[command::commit_map(map, version)?]).await
-}
-
-/// A certificate that cannot be set leaves nothing half-done behind. One that is there already is set.
-async fn set_certificate(worker: &mut Worker, certificate: &str, commands: &[String]) -> Result<(), String> {
-    for command in commands {
-        let answer = ask(worker, command).await?;
-        if !answer::accepted(&answer) && !answer.contains("already exists") {
-            let told = said(command, &answer);
-            ask(worker, &command::abort_certificate(certificate)?).await?;
-            return Err(told);
+    batch: &[Prepared<'o>],
+) -> Result<BTreeSet<(&'o str, &'o str)>, String> {
+    let mut there = BTreeSet::new();
+    let mut shown: BTreeMap<&str, String> = BTreeMap::new();
+    for (operation, _) in batch {
+        let Operation::AddCrtListLine { list, line } = operation else { continue };
+        if !shown.contains_key(list.as_str()) {
+            let answer = worker.ask(&command::show_crt_list(list)?).await.map_err(told)?;
+            shown.insert(list, answer);
+        }
+        let answer = shown.get(list.as_str()).map(String::as_str).unwrap_or_default();
+        if readback_files::numbers_of(answer, line).is_some_and(|found| !found.is_empty()) {
+            there.insert((list.as_str(), line.as_str()));
         }
     }
-    Ok(())
+    Ok(there)
 }
 
-/// Finds the line by what HAProxy shows of it; a list may have several lines of one certificate.
-async fn delete_crt_list_line(
-    worker: &mut Worker,
-    list: &str,
-    line: &str,
-    commands: &[String],
-) -> Result<(), String> {
-    let Some(show) = commands.first() else { return Ok(()) };
-    let shown = ask(worker, show).await?;
-    let found = readback_files::numbers_of(&shown, line)
-        .ok_or_else(|| format!("crt-list {list}: HAProxy shows several lines that may be {line}"))?;
-    for (certificate, number) in found {
-        send_all(worker, &[command::delete_crt_list_line(list, certificate, number)?]).await?;
-    }
-    Ok(())
+fn is_line_of(operation: &Operation, there: &BTreeSet<(&str, &str)>) -> bool {
+    matches!(operation, Operation::AddCrtListLine { list, line } if there.contains(&(list.as_str(), line.as_str())))
 }
 
-/// What is gone already is as it should be.
-async fn send_unless_gone(worker: &mut Worker, commands: &[String], gone: &str) -> Result<(), String> {
-    for command in commands {
-        let answer = ask(worker, command).await?;
-        if !answer::accepted(&answer) && !answer.contains(gone) {
-            return Err(said(command, &answer));
-        }
-    }
-    Ok(())
-}
-
-async fn send_all(worker: &mut Worker, commands: &[String]) -> Result<(), String> {
-    for command in commands {
-        let answer = ask(worker, command).await?;
-        if !answer::accepted(&answer) {
-            return Err(said(command, &answer));
-        }
-    }
-    Ok(())
-}
-
-async fn ask(worker: &mut Worker, command: &str) -> Result<String, String> {
-    worker.ask(command).await.map_err(|e| e.to_string())
-}
-
-/// A command without its payload, which may be a private key, and what HAProxy said to it.
-fn said(command: &str, answer: &str) -> String {
-    let command = command.lines().next().unwrap_or_default().trim_end_matches(" <<");
-    let answer: String = answer.trim().lines().next().unwrap_or_default().chars().take(300).collect();
-    format!("{command}: HAProxy answered: {answer}")
+fn told(error: SocketError) -> String {
+    error.to_string()
 }

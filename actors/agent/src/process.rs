@@ -85,7 +85,7 @@ impl Launch {
             .args(&self.args)
             .arg("-W")
             .arg("-S")
-            .arg(format!("{},mode,600,level,admin", self.sockets.master.display()))
+            .arg(format!("{},mode,600,level,admin", self.sockets.master().display()))
             .arg("-f")
             .arg(self.folder.agent_config())
             .arg("-f")

@@ -129,7 +129,8 @@ async fn an_entry_that_haproxy_refuses_is_named(variable: &str) {
     let agent = setting.agent().await;
     let old = files(&setting, "", "", &[]);
     let broken = "-----BEGIN CERTIFICATE-----\nsecret\n-----END CERTIFICATE-----\n";
-    let new = files(&setting, "", "/x none\n", &[("ssl/a.pem", broken)]);
+    let broken = format!("{broken}{}", broken.replace("CERTIFICATE", "PRIVATE KEY"));
+    let new = files(&setting, "", "/x none\n", &[("ssl/a.pem", &broken)]);
     bring(&agent, None, &old).await;
     let gone = Operation::SetMapEntry {
         map: "maps/gone.map".to_owned(),
