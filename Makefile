@@ -47,11 +47,12 @@ journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs
 	$(cargo) build --workspace --bins --tests
 	$(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- $(ONLY)
 
-soak: ## random changes on real HAProxys, other ones each time: CASES=5000 pairs for each version, SEED=n to repeat
+soak: ## long runs: random changes on real HAProxys (CASES=5000 pairs for each version, SEED=n to repeat), leaders killed, long outages
 	@echo "== soak"
 	$(cargo) build --workspace --bins --tests
 	seed=$${SEED:-$$((RANDOM * 1000))}; echo "SEED=$$seed"
 	HAPTIC_CASES=$(or $(CASES),5000) HAPTIC_SEED=$$seed $(with) haproxy -- $(cargo) test --workspace --test properties -- --nocapture
+	HAPTIC_SOAK=1 $(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- $(or $(ONLY),leader_)
 
 bench: build ## a table of figures, and the same in target/bench/latest.json
 	@$(with) haproxy-3.4 cluster -- $(cargo) run -q --release -p integration-tests --bin bench

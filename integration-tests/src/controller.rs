@@ -67,14 +67,29 @@ impl Controller {
         .await
     }
 
+    /// What it says of its actor `name`.
+    ///
+    /// # Errors
+    /// It does not answer, or has none.
+    pub async fn actor(&self, name: &str) -> Outcome<Value> {
+        let answer = self.debug_actors().await?;
+        let mut actors = answer["actors"].as_array().into_iter().flatten();
+        let actor = actors.find(|actor| actor["name"] == name);
+        actor.cloned().ok_or_else(|| Failure::new(format!("no actor {name} in {answer}")))
+    }
+
+    async fn debug_actors(&self) -> Outcome<Value> {
+        let answer = http::get(self.debug(), "controller", "/debug/actors").await?;
+        answer.has_status(200)?;
+        Ok(serde_json::from_str(&answer.body)?)
+    }
+
     /// Its actors by name, each with how often it was restarted.
     ///
     /// # Errors
     /// It does not answer.
     pub async fn actors(&self) -> Outcome<BTreeMap<String, u64>> {
-        let answer = http::get(self.debug(), "controller", "/debug/actors").await?;
-        answer.has_status(200)?;
-        let answer: Value = serde_json::from_str(&answer.body)?;
+        let answer = self.debug_actors().await?;
         let actors = answer["actors"].as_array().into_iter().flatten();
         let restarts = actors.map(|a| Some((a["name"].as_str()?.to_owned(), a["restarts"].as_u64()?)));
         restarts.collect::<Option<_>>().ok_or_else(|| Failure::new(format!("no actors in {answer}")))
@@ -123,6 +138,22 @@ impl Controller {
         let path = format!("/debug/panic/{}", percent_encoded(actor));
         let response = connection.request("POST", "controller", &path).await?;
         ensure(response.status < 300, format!("no panic of {actor}: {} {}", response.status, response.body))
+    }
+
+    /// Stops it, without its notice, until [`Controller::resume`].
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn pause(&self) -> Outcome {
+        self.process.pause()
+    }
+
+    /// Lets it go on after [`Controller::pause`].
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn resume(&self) -> Outcome {
+        self.process.resume()
     }
 
     /// Ends it without asking.

@@ -12,13 +12,19 @@ use crate::{
     traffic::Traffic,
     wire::Wire,
 };
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::Value;
 use std::{
     fs,
     net::{Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
 };
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    process::Command,
+};
 
 /// Where controllers find the agent.
 pub const AGENT_PORT: u16 = 5555;
@@ -189,7 +195,45 @@ impl HaproxyPod {
         Traffic::start(4, self.http(), host)
     }
 
-    fn object(&self) -> serde_json::Value {
+    /// The worker's pid and the count of reloads, as the agent tells them.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn worker(&self) -> Outcome<(Value, Value)> {
+        let status = self.status().await?;
+        Ok((status["workerPid"].clone(), status["reloads"].clone()))
+    }
+
+    /// The newest leadership that the agent has seen: when its Lease was made, and its transitions.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn epoch(&self) -> Outcome<(i64, i64)> {
+        let status = self.status().await?;
+        let number = |field: &str| status["epoch"][field].as_i64();
+        number("leaseCreated")
+            .zip(number("transitions"))
+            .ok_or_else(|| Failure::new(format!("no epoch in {status}")))
+    }
+
+    /// What the agent says of itself.
+    async fn status(&self) -> Outcome<Value> {
+        let (user, password) = &self.spec.credentials;
+        let credentials = STANDARD.encode(format!("{user}:{password}"));
+        let mut agent = TcpStream::connect((self.address, BEHIND_WIRE)).await?;
+        let request = format!(
+            "GET /v1/status HTTP/1.1\r\nHost: agent\r\nAuthorization: Basic {credentials}\r\nConnection: close\r\n\r\n"
+        );
+        agent.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        agent.read_to_string(&mut answer).await?;
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+        let status: Value = serde_json::from_str(body)?;
+        ensure(status["workerPid"].is_u64(), format!("the agent answers {answer}"))?;
+        Ok(status)
+    }
+
+    fn object(&self) -> Value {
         manifest::haproxy_pod(&self.name, &pod_labels())
     }
 }

@@ -24,5 +24,5 @@ pub mod wire;
 
 pub use eventually::{eventually, eventually_within};
 pub use failure::{Failure, Outcome, ensure};
-pub use runner::{Journey, journey};
+pub use runner::{Journey, journey, soaking};
 pub use scene::Scene;

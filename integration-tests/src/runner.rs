@@ -28,8 +28,8 @@ use tokio::{
 
 /// How many journeys run at once.
 const AT_ONCE: usize = 3;
-/// How long one may take.
-const LIMIT: Duration = Duration::from_secs(180);
+/// How long one may take, in seconds: in a soak, longer.
+const LIMIT: (u64, u64) = (180, 1800);
 
 type Story = Box<dyn Fn(Scene) -> Pin<Box<dyn Future<Output = Outcome>>> + Send + Sync>;
 
@@ -46,6 +46,12 @@ where
     Happens: Future<Output = Outcome> + 'static,
 {
     Journey { name, story: Box::new(move |scene| Box::pin(story(scene))) }
+}
+
+/// `usually`, or `in_a_soak` when `make soak` runs the journeys.
+#[must_use]
+pub fn soaking(usually: u64, in_a_soak: u64) -> u64 {
+    if std::env::var_os("HAPTIC_SOAK").is_some() { in_a_soak } else { usually }
 }
 
 /// The whole test program: arguments are parts of names; without any, all `journeys` run.
@@ -118,8 +124,9 @@ fn tell(runtime: &Runtime, journey: &Journey, cluster: &Arc<Cluster>, number: us
         (journey.story)(scene).await
     };
     let limited = async {
-        let in_time = timeout(LIMIT, happens).await;
-        in_time.unwrap_or_else(|_| Err(Failure::new(format!("it took longer than {} s", LIMIT.as_secs()))))
+        let limit = soaking(LIMIT.0, LIMIT.1);
+        let in_time = timeout(Duration::from_secs(limit), happens).await;
+        in_time.unwrap_or_else(|_| Err(Failure::new(format!("it took longer than {limit} s"))))
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(limited)));
     let outcome = outcome.unwrap_or_else(|_| Err(Failure::new("it panicked")));

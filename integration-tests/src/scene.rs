@@ -97,9 +97,17 @@ impl Scene {
     /// The API server's refusal.
     pub async fn configure(&self) -> Outcome<Configuration> {
         let configuration = self.configuration()?;
-        self.apply(&manifest::credentials(CREDENTIALS, &self.credentials.0, &self.credentials.1)).await?;
-        self.apply(&configuration.manifest).await?;
+        self.configure_with(&configuration.manifest).await?;
         Ok(configuration)
+    }
+
+    /// Applies this configuration, and the Secret that it refers to.
+    ///
+    /// # Errors
+    /// The API server's refusal.
+    pub async fn configure_with(&self, configuration: &Value) -> Outcome {
+        self.apply(&manifest::credentials(CREDENTIALS, &self.credentials.0, &self.credentials.1)).await?;
+        self.apply(configuration).await
     }
 
     /// The demo's configuration for this journey.

@@ -8,6 +8,7 @@ pub mod cli;
 pub mod command;
 pub mod http;
 pub mod in_force;
+pub mod leading;
 pub mod logging;
 pub mod manifests;
 pub mod output;

@@ -97,10 +97,11 @@ pub async fn control(
         signal = signals.next() => tracing::info!(signal, "shutting down; a second signal ends at once"),
     }
     let pipeline = std::rc::Rc::new(pipeline);
-    let (deployments, observers) = (pipeline.clone(), pipeline.clone());
+    let (deployments, lease, observers) = (pipeline.clone(), pipeline.clone(), pipeline.clone());
     Drain::new()
         .phase("intake", Duration::from_secs(5), async move { pipeline.stop_intake().await })
         .phase("deployments", Duration::from_secs(10), async move { deployments.stop_deploying().await })
+        .phase("lease", Duration::from_secs(5), async move { lease.step_down().await })
         .phase("observers", Duration::from_secs(5), async move { observers.flush_observers().await })
         .run(&draining_writer, signals.next())
         .await;

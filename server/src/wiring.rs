@@ -6,14 +6,17 @@
 //!         ──> WatchActor(services)  ─┼─> DebounceActor ─> RenderActor ─> ValidateActor
 //!         ──> WatchActor(...)       ─┘      Reconcile       rendered       validated
 //!  pods   ──> DiscoveryActor ──discovered pods─────────────────────────────────┤
-//!                                leadership ────────────────────────────────────┘
+//!  lease  ──> LeaderActor ───────leadership─────────────────────────────────────┘
 //!                     every stage ──Event──> CommentatorActor, MetricsActor
 //! ```
 //!
 //! Messages say only "look" (or order a reconcile); state is on the board. Addresses and cells are constructor
 //! arguments; there is no registry.
 
-use crate::in_force;
+use crate::{
+    in_force,
+    leading::{Leading, LeadingBy},
+};
 use actix::ArbiterHandle;
 use haptic_commentator::{CommentatorActor, History, MetricsActor};
 use haptic_config::{ConfigActor, ConfigState, Validator, actor::ConfigOptions, source::Source};
@@ -49,6 +52,8 @@ pub struct Outside {
     pub origin: OriginOf,
     /// Which pods there are.
     pub pods: Pods,
+    /// Who leads.
+    pub leading: LeadingBy,
     /// Runs `haproxy -c`.
     pub checker: Checker,
 }
@@ -96,6 +101,7 @@ pub struct Pipeline {
     watches: RunningWatches,
     intake: Intake,
     fleet: Kept<FleetActor>,
+    leading: Leading,
 }
 
 /// The actors that take in changes.
@@ -125,6 +131,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let intake = arbiters.start("intake")?;
     let render = arbiters.start("render")?;
     let deploy = arbiters.start("deploy")?;
+    let lead = arbiters.start("lead")?;
 
     // The board. Each writer goes to the one actor that may write.
     let (accepted_writer, accepted) = cell(None);
@@ -137,13 +144,13 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (states_writer, pods) = cell(PodStates::new());
     let (fleet_writer, fleet_view) = cell(Fleet::default());
     let (discovered_writer, discovered) = cell(Vec::new());
-    // One replica leads for good, until leader election takes over this cell's writer.
-    let (_, leadership) = cell(haptic_leader::sole_replica());
 
     let history = History::new();
     let events = observers(&observe, &health, &config, &history);
     let supervision = supervise(health.clone(), &events);
     let changes = Changes::new();
+    let leading = Leading::start(outside.leading, &config, &events, &lead, &supervision);
+    let leadership = leading.leadership.clone();
 
     let config_actor = {
         let options = ConfigOptions {
@@ -237,6 +244,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         watches,
         intake: Intake { config: config_actor, watch_set, discovery },
         fleet,
+        leading,
     })
 }
 
@@ -258,6 +266,11 @@ impl Pipeline {
     pub async fn stop_deploying(&self) {
         self.fleet.dismiss();
         self.fleet.exited().await;
+    }
+
+    /// Hands over to another replica; deployments must have ended.
+    pub async fn step_down(&self) {
+        self.leading.step_down().await;
     }
 
     /// Waits until observers have heard everything.
@@ -346,7 +359,7 @@ fn origin(origin: OriginOf, events: &Events) -> Result<Origin, WiringError> {
     })
 }
 
-fn keep<A: haptic_runtime::Stage>(
+pub(crate) fn keep<A: haptic_runtime::Stage>(
     arbiter: &ArbiterHandle,
     name: &'static str,
     supervision: &Supervision,

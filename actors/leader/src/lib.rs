@@ -1,20 +1,28 @@
-//! Who leads: only the leader deploys.
+//! Who leads: of all replicas exactly one deploys and writes status.
 //!
-//! This version runs as a single replica, which always leads. Leader election between replicas takes over the same
-//! board cell; nothing else will have to change.
+//! The lock is a Lease in the configuration's namespace. [`Election`] decides purely, from times and what the API
+//! server shows, when this replica may try to write it and until when it leads; [`lease`] lets kube-leader-election
+//! write it, as a compare-and-swap; [`Fence`] ends a leadership on time even if nothing else runs any more; a
+//! [`Campaign`](campaign::Campaign) is the loop of the three. Nothing here renders or deploys.
+
+pub mod actor;
+pub mod campaign;
+pub mod election;
+pub mod fence;
+pub mod identity;
+pub mod lease;
+pub mod timing;
+pub mod warrant;
+
+pub use actor::{LeaderActor, LeaderArguments, StepDown};
+pub use election::Election;
+pub use fence::Fence;
+pub use timing::Timing;
 
 use haptic_model::pipeline::Leadership;
 
-/// The leadership of a controller that runs alone.
+/// The leadership of a controller that runs alone: it has no Lease, and no epoch that would make another's orders old.
 #[must_use]
 pub fn sole_replica() -> Leadership {
     Leadership { leads: true, ..Leadership::default() }
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_controller_that_runs_alone_leads() {
-        assert!(super::sole_replica().leads);
-    }
 }

@@ -7,7 +7,8 @@ use crate::{digest::Digest, generation::Generation, operation::Operation, versio
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Which leadership an order comes from; agents refuse orders of an older one.
+/// Which leadership an order comes from; agents refuse orders of an older one. The default is that of a controller
+/// without an election, which is never too old.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Epoch {

@@ -6,6 +6,7 @@ mod classic;
 mod configuration;
 mod failures;
 mod harness;
+mod leader;
 mod restarts;
 mod routes;
 mod zero_reload;
@@ -17,10 +18,16 @@ use std::process::ExitCode;
 fn journeys() -> Vec<Journey> {
     vec![
         journey("api_server_away_for_30_seconds", failures::api_server_away_for_30_seconds),
+        journey("leader_killed", leader::killed_again_and_again),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
         journey("no_definition_of_the_configuration", bad_input::no_definition_of_the_configuration),
         journey("classic", classic::classic),
         journey("no_permission", bad_input::no_permission),
+        journey("leader_api_server_away", leader::api_server_away),
+        journey("leader_frozen", leader::frozen_for_longer_than_its_lease),
+        journey("leader_hands_over", leader::hands_over_when_asked_to_end),
+        journey("leader_lease_deleted", leader::lease_deleted),
+        journey("leader_election_off_and_on", leader::election_turned_off_and_on),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
         journey("harness", harness::parts_work_without_a_controller),
         journey("first_deployment", |scene| routes::first_deployment(scene, HaproxySeries::V3_4)),

@@ -1,16 +1,6 @@
 //! What happens daily in a cluster, on HAProxy 3.4, without a reload.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-use integration_tests::{
-    Outcome, Scene, certificate, ensure,
-    haproxy_pod::{AGENT_PORT, HaproxyPod},
-    manifest,
-};
-use serde_json::Value;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use integration_tests::{Outcome, Scene, certificate, ensure, manifest};
 
 const HOST: &str = "shop.example";
 const TLS_HOST: &str = "secure.example";
@@ -22,7 +12,7 @@ pub async fn everyday_changes(scene: Scene) -> Outcome {
     pod.serves(HOST, "a").await?;
     let traffic = pod.traffic(HOST);
     traffic.answers(20).await?;
-    let before = worker(&scene, &pod).await?;
+    let before = pod.worker().await?;
 
     scene.publish("blog", "blog.example", &b).await?;
     pod.serves("blog.example", "b").await?;
@@ -45,22 +35,6 @@ pub async fn everyday_changes(scene: Scene) -> Outcome {
 
     traffic.answers(20).await?;
     traffic.finish_without_loss().await?;
-    let after = worker(&scene, &pod).await?;
+    let after = pod.worker().await?;
     ensure(before == after, format!("HAProxy reloaded: pid and reloads were {before:?} and are {after:?}"))
-}
-
-/// The worker's pid and the count of reloads, as the agent tells them.
-async fn worker(scene: &Scene, pod: &HaproxyPod) -> Outcome<(Value, Value)> {
-    let credentials = STANDARD.encode(format!("{}:{}", scene.credentials.0, scene.credentials.1));
-    let mut agent = TcpStream::connect((pod.address, AGENT_PORT)).await?;
-    let request = format!(
-        "GET /v1/status HTTP/1.1\r\nHost: agent\r\nAuthorization: Basic {credentials}\r\nConnection: close\r\n\r\n"
-    );
-    agent.write_all(request.as_bytes()).await?;
-    let mut answer = String::new();
-    agent.read_to_string(&mut answer).await?;
-    let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
-    let status: Value = serde_json::from_str(body)?;
-    ensure(status["workerPid"].is_u64(), format!("the agent answers {answer}"))?;
-    Ok((status["workerPid"].clone(), status["reloads"].clone()))
 }

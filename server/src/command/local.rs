@@ -3,7 +3,9 @@
 use crate::{
     binaries,
     cli::{Failure, LocalArgs},
-    command, logging,
+    command,
+    leading::LeadingBy,
+    logging,
     process::{self, Addresses},
     wiring::{OriginOf, Outside, Pods},
 };
@@ -54,6 +56,7 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             source: Source::File { path: file, credentials },
             origin: OriginOf::Folder(resources),
             pods: Pods::Fixed(this_machine(agent.local_addr())?),
+            leading: LeadingBy::Itself,
             checker,
         };
         let ended = process::control(outside, runtime, Addresses { bind, debug: bind }, log_level).await;

@@ -3,6 +3,7 @@
 use crate::{
     binaries,
     cli::{Failure, RunArgs},
+    leading::LeadingBy,
     logging,
     process::{self, Addresses},
     wiring::{OriginOf, Outside, Pods},
@@ -38,6 +39,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         let client = Client::try_from(config).map_err(Failure::because)?;
         tracing::info!(config = name, namespace, "starting");
         let outside = Outside {
+            leading: LeadingBy::Lease { client: client.clone(), namespace: namespace.as_str().into() },
             source: Source::Kubernetes { client: client.clone(), namespace, name },
             origin: OriginOf::Cluster(client.clone()),
             pods: Pods::Selected(client),

@@ -12,7 +12,7 @@ use crate::{
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use haptic_model::{
     ActiveConfig, Digest, Event, Generation, HaproxyPod,
-    agent_api::{Apply, Outcome},
+    agent_api::{Apply, Epoch, Outcome},
     crd::DataplaneSpec,
     pipeline::{Leadership, Validated},
 };
@@ -62,6 +62,8 @@ pub struct Deployment {
 struct Memory {
     /// `None`: the pod must be asked.
     known: Option<Knowledge>,
+    /// Which leadership it is known since.
+    led: Option<Epoch>,
     /// As it was when it was last known to be right.
     settled: Option<Knowledge>,
     /// What the pod runs, and what it is being brought to.
@@ -128,10 +130,12 @@ impl Deployment {
             return Ok(Step::Settled(State::Standby));
         };
         let transport = self.transport(memory, &config)?;
-        if memory.known.is_none() || began >= self.next_check(memory) {
+        let leadership = *self.board.leadership.read();
+        // What was known before is what another leader may have changed meanwhile.
+        let took_over = leadership.leads && memory.led.replace(leadership.epoch) != Some(leadership.epoch);
+        if took_over || memory.known.is_none() || began >= self.next_check(memory) {
             self.read_status(memory, &*transport).await?;
         }
-        let leadership = *self.board.leadership.read();
         let (Some(validated), true) = (self.board.validated.read().as_ref().clone(), leadership.leads) else {
             return Ok(Step::Settled(State::Standby));
         };

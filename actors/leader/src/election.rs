@@ -1,0 +1,297 @@
+//! The election as one replica sees it: a state machine without clock, connection or randomness of its own.
+//!
+//! Two rules keep two replicas from leading at once, whatever their clocks show and however late answers come.
+//! A replica tries to take another's lease only when it has not seen it change for the lease's duration on its own
+//! monotonic clock; and it leads only until `renew_deadline` after the *start* of its last successful attempt, which
+//! is earlier than any other may try. Wall clocks, in the Lease or here, decide nothing.
+//!
+//! A missing Lease has no version to compare with. Whoever makes one waits for the lease's duration before it leads by
+//! it, unless it led already, or never saw one.
+
+use crate::{timing::Timing, warrant::Warrant};
+use haptic_model::agent_api::Epoch;
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
+
+/// One version of the Lease, as the API server has shown it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// `metadata.resourceVersion`.
+    pub version: String,
+    /// Who holds it; `None`: nobody.
+    pub holder: Option<String>,
+    /// For how long, without a change.
+    pub lasts: Duration,
+    /// Which leadership it is.
+    pub epoch: Epoch,
+}
+
+/// What is known of the Lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// Nothing yet.
+    #[default]
+    Unknown,
+    /// There is none.
+    Absent,
+    /// There is one.
+    Present(Record),
+}
+
+/// How an attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The API server wrote us into the Lease: this is it now.
+    Held(Record),
+    /// Nothing was written; this is what was found.
+    Found(Sight),
+    /// Somebody else wrote the Lease in between.
+    Conflict,
+    /// Nobody knows whether anything was written; why.
+    Failed(String),
+}
+
+/// What to do now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Try, with this permission.
+    Attempt(Warrant),
+    /// Nothing until then, or until the Lease is seen to change.
+    Wait(Instant),
+}
+
+/// A leadership, and until when it lasts without another success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tenure {
+    /// Which.
+    pub epoch: Epoch,
+    /// From then on this replica does not lead.
+    pub until: Instant,
+}
+
+/// An attempt under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// What it may do.
+    pub warrant: Warrant,
+    /// When it began.
+    pub began: Instant,
+    /// The times that it writes into the Lease, and that hold if it succeeds.
+    pub timing: Timing,
+}
+
+/// One replica's part in the election for one Lease.
+#[derive(Clone, Debug)]
+pub struct Election {
+    identity: Arc<str>,
+    timing: Timing,
+    seen: Sight,
+    /// Since when it looks like that.
+    since: Instant,
+    /// How long the last holder that was seen may think that it leads.
+    holder_lasts: Duration,
+    /// Transitions of the newest Lease ever seen; `None`: none was.
+    transitions: Option<i64>,
+    tenure: Option<Tenure>,
+    /// The leadership that this replica had last.
+    held: Option<Epoch>,
+    /// When the Lease was made that this replica tried to take last.
+    tried: Option<i64>,
+    /// No attempt before, unless something asks for a look at once.
+    due: Instant,
+    hurry: bool,
+    dice: u64,
+}
+
+impl Election {
+    /// A replica called `identity` that has not seen the Lease. `seed` spreads the attempts of several replicas.
+    #[must_use]
+    pub fn new(identity: Arc<str>, timing: Timing, seed: u64, now: Instant) -> Self {
+        Self {
+            identity,
+            timing,
+            seen: Sight::Unknown,
+            since: now,
+            holder_lasts: timing.lease,
+            transitions: None,
+            tenure: None,
+            held: None,
+            tried: None,
+            due: now,
+            hurry: true,
+            dice: seed | 1,
+        }
+    }
+
+    /// The same for another Lease than the one before: replicas that have not heard of the change yet may still lead
+    /// by the old one, so the new one is left alone for as long as a lease lasts.
+    #[must_use]
+    pub fn of_another_lease(identity: Arc<str>, timing: Timing, seed: u64, now: Instant) -> Self {
+        let first = Self::new(identity, timing, seed, now);
+        Self { transitions: Some(0), due: now + timing.lease, hurry: false, ..first }
+    }
+
+    /// Takes up other times. A leader's present deadline stays: it belongs to what the Lease says now.
+    pub fn set_timing(&mut self, timing: Timing) {
+        self.timing = timing;
+    }
+
+    /// What is known of the Lease.
+    #[must_use]
+    pub fn seen(&self) -> &Sight {
+        &self.seen
+    }
+
+    /// The leadership at `now`, if this replica has it.
+    #[must_use]
+    pub fn tenure(&self, now: Instant) -> Option<Tenure> {
+        self.tenure.filter(|tenure| now < tenure.until)
+    }
+
+    /// What to do at `now`, while no attempt is under way.
+    #[must_use]
+    pub fn next(&self, now: Instant) -> Next {
+        let at = self.due.max(match &self.seen {
+            Sight::Unknown => self.since,
+            Sight::Present(record) if self.is_ours(record) && self.is_known(record) => self.since,
+            Sight::Present(record) if record.holder.is_none() => self.since,
+            Sight::Present(_) => self.over(),
+            Sight::Absent if self.tenure(now).is_some() => self.since,
+            // The leader itself is given the time to make it anew.
+            Sight::Absent => self.since + 2 * self.timing.retry,
+        });
+        match (now >= at, self.hurry) {
+            (true, _) => Next::Attempt(self.warrant(now)),
+            (false, true) => Next::Attempt(self.warrant_to_look(now)),
+            (false, false) => Next::Wait(at),
+        }
+    }
+
+    /// Begins an attempt.
+    #[must_use]
+    pub fn begin(&mut self, warrant: Warrant, now: Instant) -> Attempt {
+        if let Sight::Present(record) = &self.seen
+            && warrant.covers(&record.version)
+        {
+            self.tried = Some(record.epoch.lease_created);
+        }
+        Attempt { warrant, began: now, timing: self.timing }
+    }
+
+    /// Records what a watch has shown at `now`. A leader believes only answers: a watch may lag behind them, so what
+    /// it shows is a reason to ask, no more.
+    pub fn watched(&mut self, sight: Sight, now: Instant) {
+        if self.tenure(now).is_none() {
+            self.see(sight, now);
+        } else if !matches!(&sight, Sight::Present(record) if self.is_ours(record)) {
+            self.hurry = true;
+        }
+    }
+
+    /// Records how an attempt ended at `now`.
+    pub fn concluded(&mut self, attempt: &Attempt, answer: Answer, now: Instant) {
+        (self.hurry, self.due) = (false, now);
+        match answer {
+            Answer::Held(record) if self.is_ours(&record) => {
+                if self.may_lead_by(&record, attempt.began, now) {
+                    let until = attempt.began + attempt.timing.renew_deadline;
+                    self.tenure = Some(Tenure { epoch: record.epoch, until });
+                    self.held = Some(record.epoch);
+                    self.due = now + self.pause();
+                }
+                self.see(Sight::Present(record), now);
+            }
+            // It has gone from under us, or nobody has made it yet: no other leads by it before we are fenced.
+            Answer::Found(Sight::Absent) => self.see(Sight::Absent, now),
+            Answer::Held(record) => self.lost(Sight::Present(record), now),
+            Answer::Found(sight) => self.lost(sight, now),
+            Answer::Conflict => self.hurry = true,
+            Answer::Failed(_) => self.due = now + self.pause(),
+        }
+    }
+
+    /// Gives the leadership up at once; the Lease itself is not touched.
+    pub fn resign(&mut self) {
+        self.tenure = None;
+    }
+
+    /// Somebody else holds the Lease, or nobody.
+    fn lost(&mut self, sight: Sight, now: Instant) {
+        self.tenure = None;
+        self.see(sight, now);
+    }
+
+    fn see(&mut self, sight: Sight, now: Instant) {
+        if self.seen == sight {
+            return;
+        }
+        if let Sight::Present(record) = &sight {
+            // The answer to our making the first one was lost.
+            if self.is_ours(record) && self.transitions.is_none() {
+                self.held = Some(record.epoch);
+            }
+            self.transitions = Some(record.epoch.transitions.max(self.transitions.unwrap_or(0)));
+            self.holder_lasts = record.lasts;
+        }
+        (self.seen, self.since) = (sight, now);
+    }
+
+    fn is_ours(&self, record: &Record) -> bool {
+        record.holder.as_deref() == Some(&*self.identity)
+    }
+
+    /// When nobody can lead any more by what was seen last.
+    fn over(&self) -> Instant {
+        self.since + self.holder_lasts.max(self.timing.lease)
+    }
+
+    /// A Lease that names us and that we led by before, or tried to take: nobody came between. An order to make a missing
+    /// one may come late, when others have come and gone, and name us too.
+    fn is_known(&self, record: &Record) -> bool {
+        self.held == Some(record.epoch) || self.tried == Some(record.epoch.lease_created)
+    }
+
+    /// Whether no other can lead any more, now that the API server has written us into `record`.
+    fn may_lead_by(&self, record: &Record, began: Instant, now: Instant) -> bool {
+        let leads_already = self.tenure(now).is_some();
+        let is_first = self.transitions.is_none();
+        let has_waited = began >= self.over()
+            && matches!(&self.seen, Sight::Present(seen) if self.is_ours(seen) && seen.epoch == record.epoch);
+        self.is_known(record) || leads_already || is_first || has_waited
+    }
+
+    fn warrant(&self, now: Instant) -> Warrant {
+        let create = match &self.seen {
+            Sight::Absent => Some(self.next_transition()),
+            _ => self.warrant_to_look(now).create,
+        };
+        let take = match &self.seen {
+            Sight::Present(record) => Some(record.version.clone()),
+            _ => None,
+        };
+        Warrant { take, create }
+    }
+
+    /// A replica that finds no Lease at its very first look makes one and leads: otherwise each installation would begin
+    /// with waiting. (If somebody deletes the Lease just while its holder is frozen, and a new process starts just
+    /// then, agents refuse the old leader's orders by their epoch.) A leader makes its own anew when it vanishes.
+    fn warrant_to_look(&self, now: Instant) -> Warrant {
+        let first = self.seen == Sight::Unknown && self.transitions.is_none();
+        let may_create = first || self.tenure(now).is_some();
+        Warrant { create: may_create.then(|| self.next_transition()), take: None }
+    }
+
+    /// A deleted Lease's epochs must not come again, not even within the second that `creationTimestamp` tells.
+    fn next_transition(&self) -> i64 {
+        self.transitions.map_or(0, |last| last + 1)
+    }
+
+    /// Between 80 % and 120 % of the retry period, so that replicas started together do not stay together.
+    fn pause(&mut self) -> Duration {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 7;
+        self.dice ^= self.dice << 17;
+        let percent = u32::try_from(self.dice % 41).unwrap_or(0) + 80;
+        self.timing.retry * percent / 100
+    }
+}

@@ -1,0 +1,34 @@
+//! Under which name this process stands in the Lease.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// `POD_NAME`, or the host's name, and a number of its own for each process: a container that is started again must
+/// not take the lease of its former life for its own, because that one's orders may still be under way.
+#[must_use]
+pub fn of_this_process() -> String {
+    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let named = |name: &String| !name.trim().is_empty();
+    let name = std::env::var("POD_NAME").ok().filter(named).or_else(host).filter(named);
+    unique(name.as_deref().map_or("haptic", str::trim), RandomState::new().build_hasher().finish())
+}
+
+/// `name_0123456789abcdef`. A field manager's name, which this becomes too, has 128 characters at most.
+fn unique(name: &str, number: u64) -> String {
+    let name: String = name.chars().take(100).collect();
+    format!("{name}_{number:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_processes_of_one_pod_have_different_identities() {
+        assert_ne!(of_this_process(), of_this_process());
+    }
+
+    #[test]
+    fn a_long_name_stays_within_what_a_field_manager_may_have() {
+        assert_eq!(unique(&"x".repeat(300), 1).len(), 117);
+    }
+}

@@ -1,0 +1,194 @@
+//! Several replicas: one leads, the others are ready to. Whatever happens to the leader, requests are answered, and what
+//! changes is deployed once.
+
+use integration_tests::{
+    Failure, Outcome, Scene, backend::Backend, controller::Controller, ensure, eventually, eventually_within,
+    haproxy_pod::HaproxyPod, manifest,
+};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+const HOST: &str = "shop.example";
+/// The journeys' configuration says so, see `Configuration::demo`.
+const LEASE: Duration = Duration::from_secs(3);
+
+/// Replicas that serve one pod.
+struct Replicas {
+    scene: Scene,
+    pod: HaproxyPod,
+    backends: [Backend; 2],
+    running: Vec<Controller>,
+    changes: usize,
+}
+
+pub async fn killed_again_and_again(scene: Scene) -> Outcome {
+    let mut replicas = Replicas::start(scene, 3).await?;
+    let traffic = replicas.pod.traffic(HOST);
+    let before = replicas.pod.worker().await?;
+    for _ in 0..integration_tests::soaking(5, 20) {
+        let leader = replicas.leader().await?;
+        let pushes = replicas.pod.wire.pushes();
+        replicas.running.remove(leader).kill().await?;
+        replicas.leader().await?;
+        ensure(replicas.pod.wire.pushes() == pushes, "the new leader pushed what the pod runs already")?;
+        replicas.change().await?;
+        let mut successor = replicas.scene.controller()?;
+        successor.ready().await?;
+        replicas.running.push(successor);
+    }
+    let after = replicas.pod.worker().await?;
+    ensure(before == after, format!("HAProxy reloaded: pid and reloads were {before:?} and are {after:?}"))?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// With the default times, so that the next one leads long before the lease would be over.
+pub async fn hands_over_when_asked_to_end(scene: Scene) -> Outcome {
+    let mut configuration = scene.configuration()?;
+    configuration.manifest["spec"]["controller"] = json!({});
+    let mut replicas = Replicas::start_with(scene, 2, &configuration.manifest).await?;
+    let traffic = replicas.pod.traffic(HOST);
+    let pushes = replicas.pod.wire.pushes();
+    let leader = replicas.leader().await?;
+    let asked = Instant::now();
+    let (old, _) =
+        tokio::join!(replicas.running.remove(leader).terminate(), async { replicas.leader().await });
+    old?;
+    let took = asked.elapsed();
+    ensure(took < Duration::from_secs(10), format!("the lease of 15 s was not released: {took:?}"))?;
+    ensure(replicas.pod.wire.pushes() == pushes, "the new leader pushed what the pod runs already")?;
+    replicas.change().await?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// It comes back in the belief that it leads, and must not.
+pub async fn frozen_for_longer_than_its_lease(scene: Scene) -> Outcome {
+    let mut replicas = Replicas::start(scene, 2).await?;
+    let traffic = replicas.pod.traffic(HOST);
+    let leader = replicas.leader().await?;
+    let before = replicas.pod.epoch().await?;
+    let frozen = replicas.running.remove(leader);
+    frozen.pause()?;
+    replicas.leader().await?;
+    replicas.change().await?;
+    let epoch = replicas.pod.epoch().await?;
+    ensure(epoch > before, format!("the epoch was {before:?} and is {epoch:?}"))?;
+    frozen.resume()?;
+    frozen.says("does not lead").await?;
+    replicas.change().await?;
+    replicas.running.push(frozen);
+    replicas.leader().await?;
+    ensure(replicas.pod.epoch().await? == epoch, "another leadership came between")?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+pub async fn api_server_away(scene: Scene) -> Outcome {
+    let scene = scene.on_own_cluster().await?;
+    let mut replicas = Replicas::start(scene, 2).await?;
+    let traffic = replicas.pod.traffic(HOST);
+    replicas.scene.cluster.stop_api_server().await?;
+    eventually("nobody leads without an API server", async || {
+        let leading = replicas.leading().await?;
+        ensure(leading.is_empty(), format!("replica {leading:?} leads"))
+    })
+    .await?;
+    sleep(Duration::from_secs(integration_tests::soaking(5, 120))).await;
+    replicas.scene.cluster.start_api_server().await?;
+    replicas.leader().await?;
+    replicas.change().await?;
+    for replica in &mut replicas.running {
+        replica.ready().await?;
+    }
+    traffic.finish_without_loss().await.map(drop)
+}
+
+pub async fn lease_deleted(scene: Scene) -> Outcome {
+    let mut replicas = Replicas::start(scene, 2).await?;
+    let leader = replicas.leader().await?;
+    let mut before = replicas.pod.epoch().await?;
+    for _ in 0..3 {
+        // The epochs of two Leases made within one second are told apart by their transitions alone.
+        replicas.scene.delete(&lease()).await?;
+        eventually("there is a Lease again", async || {
+            replicas.scene.cluster.get(&replicas.scene.namespace, &lease()).await.map(drop)
+        })
+        .await?;
+        replicas.change().await?;
+        let epoch = replicas.pod.epoch().await?;
+        ensure(epoch > before, format!("the epoch was {before:?} and is {epoch:?}"))?;
+        before = epoch;
+    }
+    ensure(replicas.leader().await? == leader, "the leader made its Lease anew")
+}
+
+pub async fn election_turned_off_and_on(scene: Scene) -> Outcome {
+    let mut replicas = Replicas::start(scene, 1).await?;
+    for enabled in [false, true] {
+        let mut manifest = replicas.scene.configuration()?.manifest;
+        manifest["spec"]["controller"]["leaderElection"]["enabled"] = json!(enabled);
+        replicas.scene.apply(&manifest).await?;
+        eventually("the election is as configured", async || {
+            let has_lease = replicas.running[0].actor("leader").await?["detail"]["lease"].is_string();
+            ensure(has_lease == enabled, "it is not")
+        })
+        .await?;
+        replicas.leader().await?;
+        replicas.change().await?;
+    }
+    Ok(())
+}
+
+fn lease() -> Value {
+    json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "haptic-leader" } })
+}
+
+impl Replicas {
+    async fn start(scene: Scene, count: usize) -> Outcome<Self> {
+        let configuration = scene.configuration()?;
+        Self::start_with(scene, count, &configuration.manifest).await
+    }
+
+    async fn start_with(scene: Scene, count: usize, configuration: &Value) -> Outcome<Self> {
+        scene.configure_with(configuration).await?;
+        let pod = scene.pod().await?;
+        let mut running = Vec::new();
+        for _ in 0..count {
+            running.push(scene.controller()?);
+        }
+        for replica in &mut running {
+            replica.ready().await?;
+        }
+        let backends = [scene.backend("a").await?, scene.backend("b").await?];
+        scene.publish("shop", HOST, &backends[0]).await?;
+        pod.serves(HOST, "a").await?;
+        Ok(Self { scene, pod, backends, running, changes: 0 })
+    }
+
+    /// Those who say that they lead.
+    async fn leading(&self) -> Outcome<Vec<usize>> {
+        let mut leading = Vec::new();
+        for (number, replica) in self.running.iter().enumerate() {
+            if replica.actor("leader").await?["detail"]["leads"] == true {
+                leading.push(number);
+            }
+        }
+        Ok(leading)
+    }
+
+    /// The one who leads, when there is one.
+    async fn leader(&self) -> Outcome<usize> {
+        eventually_within(LEASE * 10, "one replica leads", async || match self.leading().await?[..] {
+            [leader] => Ok(leader),
+            ref others => Err(Failure::new(format!("{others:?} lead"))),
+        })
+        .await
+    }
+
+    /// The Service gets another endpoint, and its requests go there.
+    async fn change(&mut self) -> Outcome {
+        self.changes += 1;
+        let next = &self.backends[self.changes % 2];
+        self.scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
+        self.pod.serves(HOST, &next.name).await
+    }
+}
