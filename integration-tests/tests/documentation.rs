@@ -41,6 +41,10 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("kubectl apply -n edge -f config.yaml", "every journey applies a configuration"),
     (
+        "haptic plan --name first --namespace edge --kubeconfig ~/.kube/config",
+        "the journey `plan_tells_before_it_happens`",
+    ),
+    (
         "haptic run --name first --namespace edge --kubeconfig ~/.kube/config",
         "every journey, by `Controller::start`",
     ),

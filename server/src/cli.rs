@@ -1,4 +1,5 @@
-//! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 70 (an actor died).
+//! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes),
+//! 70 (an actor died).
 
 use crate::{command, output};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -7,6 +8,9 @@ use std::{
     path::PathBuf,
     process::ExitCode,
 };
+
+/// The exit code for arguments that make no sense, clap's own.
+const USAGE: u8 = 2;
 
 /// Brings HAProxy pods to the configuration that your own templates make of Kubernetes resources.
 #[derive(Debug, Parser)]
@@ -26,10 +30,14 @@ pub enum Command {
     Agent(AgentArgs),
     /// Run everything on this machine: manifests from a folder, one HAProxy
     Local(LocalArgs),
-    /// Check a configuration: fields, templates, and haproxy -c on what it renders
+    /// Check a configuration (fields, templates, haproxy -c on what it renders) and run its tests
     Validate(ValidateArgs),
     /// Render a configuration from a folder of manifests into another folder
     Render(RenderArgs),
+    /// Show what would change on each HAProxy pod, and whether that takes a reload
+    Plan(PlanArgs),
+    /// Measure a configuration with made-up objects: time of each stage, and memory
+    Benchmark(BenchmarkArgs),
     /// Print the CustomResourceDefinition, for kubectl apply -f -
     Crd(CrdArgs),
     /// Print the functions that templates can call
@@ -44,21 +52,32 @@ pub struct RunArgs {
     /// Name of the HAProxyTemplateConfig
     #[arg(long, env = "HAPTIC_CONFIG_NAME")]
     pub name: String,
-    /// Its namespace, which is also that of the HAProxy pods [default: the kubeconfig's or the pod's own]
-    #[arg(long, env = "POD_NAMESPACE")]
-    pub namespace: Option<String>,
-    /// How to reach the API server [default: $KUBECONFIG, else the pod's service account]
-    #[arg(long, env = "KUBECONFIG")]
-    pub kubeconfig: Option<PathBuf>,
+    /// Where it is
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
     /// Address of the health and metrics servers
     #[arg(long, default_value = "0.0.0.0")]
     pub bind_address: IpAddr,
     /// Address of /debug [default: 127.0.0.1, or --bind-address when that is not 0.0.0.0]
     #[arg(long)]
     pub debug_address: Option<IpAddr>,
+    /// Render everything a second time in full and compare: slow, for hunting bugs of HAPTIC itself
+    #[arg(long)]
+    pub paranoid: bool,
     /// How HAProxy is found
     #[command(flatten)]
     pub haproxy: HaproxyArgs,
+}
+
+/// The cluster, and the namespace in it.
+#[derive(Clone, Debug, Args)]
+pub struct ClusterArgs {
+    /// Its namespace, which is also that of the HAProxy pods [default: the kubeconfig's or the pod's own]
+    #[arg(long, env = "POD_NAMESPACE")]
+    pub namespace: Option<String>,
+    /// How to reach the API server [default: $KUBECONFIG, else the pod's service account]
+    #[arg(long, env = "KUBECONFIG")]
+    pub kubeconfig: Option<PathBuf>,
 }
 
 /// The HAProxy that checks, and for `local` serves.
@@ -121,6 +140,9 @@ pub struct LocalArgs {
     /// Address of the health, metrics and debug servers
     #[arg(long, default_value = "127.0.0.1")]
     pub bind_address: IpAddr,
+    /// Render everything a second time in full and compare: slow, for hunting bugs of HAPTIC itself
+    #[arg(long)]
+    pub paranoid: bool,
     /// How HAProxy is found
     #[command(flatten)]
     pub haproxy: HaproxyArgs,
@@ -130,14 +152,35 @@ pub struct LocalArgs {
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
     /// The configuration
-    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
-    pub file: PathBuf,
-    /// Render with these manifests instead of none
+    #[arg(
+        short = 'f',
+        long = "file",
+        alias = "config",
+        value_name = "FILE",
+        required_unless_present = "name"
+    )]
+    pub file: Option<PathBuf>,
+    /// Name of the HAProxyTemplateConfig in a cluster, in place of a file
+    #[arg(long, conflicts_with = "file")]
+    pub name: Option<String>,
+    /// Where it is
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Render with these manifests instead of none; tests bring their own
     #[arg(long, value_name = "DIR")]
     pub resources: Option<PathBuf>,
+    /// Run only this one of validationTests
+    #[arg(long, value_name = "NAME")]
+    pub test: Option<String>,
+    /// Also show which blocks are rendered anew each time, and why
+    #[arg(short, long)]
+    pub verbose: bool,
+    /// Also show everything that was rendered
+    #[arg(long)]
+    pub dump_rendered: bool,
     /// How the result is printed
     #[arg(long, value_enum, default_value_t)]
-    pub output: SummaryOrJson,
+    pub output: ValidateOutput,
     /// How HAProxy is found
     #[command(flatten)]
     pub haproxy: HaproxyArgs,
@@ -158,6 +201,61 @@ pub struct RenderArgs {
     /// HAProxy version that templates see as the fleet's
     #[arg(long, value_name = "VERSION", default_value = "3.4")]
     pub haproxy_version: haptic_model::HaproxyVersion,
+}
+
+/// `haptic plan`
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// Folder with the bundle that runs, as `haptic render --out` writes it
+    #[arg(value_name = "RUNNING", conflicts_with = "name")]
+    pub running: Option<PathBuf>,
+    /// Folder with the bundle that shall run [default: what -f makes of --resources]
+    #[arg(value_name = "DESIRED", conflicts_with_all = ["name", "file"])]
+    pub desired: Option<PathBuf>,
+    /// The configuration that shall run; with --name in place of the cluster's
+    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Folder of manifests to render -f from
+    #[arg(long, value_name = "DIR", requires = "file", conflicts_with = "name")]
+    pub resources: Option<PathBuf>,
+    /// Name of the HAProxyTemplateConfig in a cluster: compare with what its HAProxy pods run
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Where it is
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// HAProxy version that runs RUNNING; pods are asked for theirs
+    #[arg(long, value_name = "VERSION", default_value = "3.4")]
+    pub haproxy_version: haptic_model::HaproxyVersion,
+    /// How the plan is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: SummaryOrJson,
+    /// How HAProxy is found
+    #[command(flatten)]
+    pub haproxy: HaproxyArgs,
+}
+
+/// `haptic benchmark`
+#[derive(Debug, Args)]
+pub struct BenchmarkArgs {
+    /// The configuration
+    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
+    pub file: PathBuf,
+    /// How many Ingresses, each with a Service
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub ingresses: usize,
+    /// Endpoints of each Service
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub endpoints: usize,
+    /// HAProxy version that templates see as the fleet's
+    #[arg(long, value_name = "VERSION", default_value = "3.4")]
+    pub haproxy_version: haptic_model::HaproxyVersion,
+    /// How the figures are printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: SummaryOrJson,
+    /// How HAProxy is found
+    #[command(flatten)]
+    pub haproxy: HaproxyArgs,
 }
 
 /// `haptic crd`
@@ -194,6 +292,20 @@ pub enum SummaryOrJson {
     Json,
 }
 
+/// How a validation's result is printed.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum ValidateOutput {
+    /// For people.
+    #[default]
+    Summary,
+    /// For programs.
+    Json,
+    /// For programs and people.
+    Yaml,
+    /// For CI systems.
+    Junit,
+}
+
 /// A resource's format.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum YamlOrJson {
@@ -222,6 +334,9 @@ pub enum Failure {
     /// Something is wrong, in a sentence.
     #[error("{0}")]
     Because(String),
+    /// Arguments that do not fit together, in a sentence.
+    #[error("{0}; see --help")]
+    Usage(String),
     /// Told already; only the exit code is left.
     #[error("exit code {0}")]
     Exit(u8),
@@ -244,6 +359,8 @@ pub fn run() -> ExitCode {
         Command::Local(args) => command::local::run(&args),
         Command::Validate(args) => command::validate::run(&args),
         Command::Render(args) => command::render::run(&args),
+        Command::Plan(args) => command::plan::run(&args),
+        Command::Benchmark(args) => command::benchmark::run(&args),
         Command::Crd(args) => command::print::crd(args.output),
         Command::Functions(args) => command::print::functions(args.output),
         Command::Version(args) => command::print::version(args.output),
@@ -253,7 +370,7 @@ pub fn run() -> ExitCode {
         Err(Failure::Exit(code)) => ExitCode::from(code),
         Err(failure) => {
             output::complain(&failure.to_string());
-            ExitCode::FAILURE
+            ExitCode::from(if matches!(failure, Failure::Usage(_)) { USAGE } else { 1 })
         }
     }
 }

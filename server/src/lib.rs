@@ -4,13 +4,17 @@
 //! something lives in the stage crates.
 
 pub mod binaries;
+pub mod bundle_folder;
 pub mod cli;
+pub mod cluster;
 pub mod command;
 pub mod http;
 pub mod in_force;
 pub mod leading;
 pub mod logging;
-pub mod manifests;
+pub mod objects;
 pub mod output;
+pub mod preview;
 pub mod process;
+pub mod tests_of_config;
 pub mod wiring;

@@ -16,6 +16,7 @@
 use crate::{
     in_force,
     leading::{Leading, LeadingBy},
+    tests_of_config,
 };
 use actix::ArbiterHandle;
 use haptic_commentator::{CommentatorActor, History, MetricsActor};
@@ -29,7 +30,7 @@ use haptic_model::{
     pipeline::{Rendered, Validated},
 };
 use haptic_render::{
-    Limits, Templates,
+    Checked, Limits, Renderer, Templates,
     actor::{RenderActor, RenderOptions},
     engine,
 };
@@ -56,6 +57,8 @@ pub struct Outside {
     pub leading: LeadingBy,
     /// Runs `haproxy -c`.
     pub checker: Checker,
+    /// Whether each render is made a second time, in full, and compared.
+    pub paranoid: bool,
 }
 
 /// Where watched objects come from.
@@ -190,6 +193,11 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             rendered: Arc::new(rendered_writer),
             events: events.clone(),
             limits: Limits::default(),
+            renderer: if outside.paranoid {
+                || Renderer::checked(Checked::Always)
+            } else {
+                Renderer::default
+            },
         };
         keep(&render, "render", &supervision, move |seat| RenderActor::new(seat, options.clone()))
     };
@@ -284,6 +292,7 @@ impl Pipeline {
 pub fn validators() -> Vec<Validator> {
     let mut all = Validator::built_in();
     all.push(Validator::pure("template", template_problems));
+    all.push(Validator::pure("tests", tests_of_config::problems));
     all
 }
 

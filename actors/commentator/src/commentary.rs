@@ -187,6 +187,9 @@ fn render_sentence(event: &Event) -> Option<(Level, String)> {
                 ms(*took)
             ),
         ),
+        Event::RenderDiffered { generation, diagnostic } => {
+            (Level::Error, format!("generation {generation}: {diagnostic}"))
+        }
         Event::RenderFailed { generation, diagnostics } => (
             Level::Error,
             format!(

@@ -5,6 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -14,6 +15,8 @@ use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogra
 
 /// Distinct reload reasons that get a label of their own; later ones count as `other`.
 const REASONS: usize = 32;
+/// Templates that get a label of their own among those with untracked blocks; the rest are `other`.
+const TEMPLATES: usize = 64;
 /// Generations that may be between render and validation.
 const IN_FLIGHT: usize = 64;
 
@@ -23,6 +26,8 @@ pub struct Recorder {
     /// What each generation's render took, until its validation ends.
     rendered: BTreeMap<Generation, Duration>,
     reasons: BTreeSet<String>,
+    /// Templates that have had untracked blocks.
+    untracked: BTreeSet<String>,
 }
 
 impl Recorder {
@@ -36,7 +41,11 @@ impl Recorder {
     pub fn record(&mut self, event: &Event) {
         match event {
             Event::ReconcileStarted { .. } => counter!("haptic_reconciliation_total").increment(1),
-            Event::Rendered { generation, took, .. } => self.rendered(*generation, *took),
+            Event::Rendered { generation, took, untracked, .. } => {
+                self.rendered(*generation, *took);
+                self.untracked(untracked);
+            }
+            Event::RenderDiffered { .. } => counter!("haptic_render_differences_total").increment(1),
             Event::RenderFailed { .. } => counter!("haptic_reconciliation_errors_total").increment(1),
             Event::Validated { generation, took, .. } => self.validated(*generation, *took),
             Event::ValidationFailed { generation, took, .. } => {
@@ -66,6 +75,20 @@ impl Recorder {
         while self.rendered.len() > IN_FLIGHT {
             self.rendered.pop_first();
         }
+    }
+
+    /// A template that has no such blocks any more is shown with 0.
+    fn untracked(&mut self, blocks: &BTreeMap<Arc<str>, usize>) {
+        let mut counts: BTreeMap<String, usize> = self.untracked.iter().map(|t| (t.clone(), 0)).collect();
+        for (template, count) in blocks {
+            let known = counts.contains_key(&**template) || counts.len() < TEMPLATES;
+            *counts.entry(if known { template.to_string() } else { "other".to_owned() }).or_default() +=
+                count;
+        }
+        for (template, count) in &counts {
+            gauge!("haptic_render_untracked_blocks", "template" => template.clone()).set(as_number(*count));
+        }
+        self.untracked = counts.into_keys().collect();
     }
 
     fn validated(&mut self, generation: Generation, took: Duration) {
@@ -129,6 +152,14 @@ pub fn describe() {
     describe_gauge!("haptic_event_subscribers", "Observers of events");
     describe_counter!("haptic_events_published_total", "Events told to observers");
     describe_counter!("haptic_events_dropped_total", "Copies of events an observer had no room for");
+    describe_gauge!(
+        "haptic_render_untracked_blocks",
+        "Blocks of objects that the last render could not keep, by template"
+    );
+    describe_counter!(
+        "haptic_render_differences_total",
+        "Incremental renders that were not the full one: a bug"
+    );
     describe_counter!("haptic_reloads_total", "Reloads of HAProxy by reason, over all pods");
     describe_counter!("haptic_actor_restarts_total", "Restarts of actors after a failure");
     describe_histogram!(
@@ -198,6 +229,7 @@ mod tests {
                 files: 1,
                 digest: haptic_model::Digest::of(b"x"),
                 took: Duration::from_millis(500),
+                untracked: BTreeMap::new(),
             },
             Event::Validated { generation, took: Duration::from_millis(250), cached: false },
             deployed(None),
@@ -256,6 +288,29 @@ mod tests {
             REASONS + 1
         );
         has(&text, r#"haptic_reloads_total{reason="other"} 968"#);
+    }
+
+    fn rendered(untracked: &[(&str, usize)]) -> Event {
+        Event::Rendered {
+            generation: Generation(1),
+            bytes: 9,
+            files: 1,
+            digest: haptic_model::Digest::of(b"x"),
+            took: Duration::from_millis(500),
+            untracked: untracked.iter().map(|(template, count)| (Arc::from(*template), *count)).collect(),
+        }
+    }
+
+    #[test]
+    fn blocks_that_cannot_be_kept_are_shown_by_template_until_there_are_none() {
+        let text =
+            scrape(&[rendered(&[("host.map", 3), ("haproxyConfig", 1)]), rendered(&[("host.map", 4)])]);
+        has(&text, r#"haptic_render_untracked_blocks{template="host.map"} 4"#);
+        has(&text, r#"haptic_render_untracked_blocks{template="haproxyConfig"} 0"#);
+        let many: Vec<String> = (0..1000).map(|n| format!("t{n:04}")).collect();
+        let many: Vec<(&str, usize)> = many.iter().map(|name| (name.as_str(), 1)).collect();
+        let text = scrape(&[rendered(&many)]);
+        has(&text, r#"haptic_render_untracked_blocks{template="other"} 936"#);
     }
 
     #[test]

@@ -90,6 +90,9 @@ fn unknown_field(name: &str, known: &Map<String, Value>, path: &str) -> Diagnost
 
 /// Whether `value` has the schema's type; reports it when not.
 fn expect_type(value: &Value, schema: &Value, path: &str, problems: &mut Vec<Diagnostic>) -> bool {
+    if schema.get("x-kubernetes-int-or-string").is_some() {
+        return expect_text_or_number(value, path, problems);
+    }
     let Some(expected) = schema.get("type").and_then(Value::as_str) else { return true };
     let fits = match expected {
         "object" => value.is_object(),
@@ -105,6 +108,15 @@ fn expect_type(value: &Value, schema: &Value, path: &str, problems: &mut Vec<Dia
         problems.push(Diagnostic::error("basic", message).at_field(path));
     }
     fits && within_bounds(value, schema, path, problems)
+}
+
+fn expect_text_or_number(value: &Value, path: &str, problems: &mut Vec<Diagnostic>) -> bool {
+    let fits = value.is_string() || value.is_i64() || value.is_u64();
+    if !fits {
+        let message = format!("a text or a whole number is expected here, this is {}", kind_of(value));
+        problems.push(Diagnostic::error("basic", message).at_field(path));
+    }
+    fits
 }
 
 fn within_bounds(value: &Value, schema: &Value, path: &str, problems: &mut Vec<Diagnostic>) -> bool {

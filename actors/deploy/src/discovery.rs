@@ -1,8 +1,8 @@
-//! Which pods run HAProxy. Pure: what the watch delivers goes in, the sorted list of pods comes out.
+//! Which pods run HAProxy. Pure, but for [`list`]: what the watch delivers goes in, the sorted list of pods comes out.
 
-use haptic_model::HaproxyPod;
+use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, HaproxyPod};
 use k8s_openapi::api::core::v1::Pod;
-use kube::runtime::watcher::Event;
+use kube::{Api, Client, api::ListParams, runtime::watcher::Event};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -61,6 +61,26 @@ impl PodSet {
             None => self.pods.remove(&name),
         };
     }
+}
+
+/// The label selector of `spec`'s HAProxy pods, as kubectl's `-l`.
+#[must_use]
+pub fn selector(spec: &HAProxyTemplateConfigSpec) -> String {
+    let labels = spec.pod_selector.match_labels.iter();
+    labels.map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
+
+/// The pods of `config` as the API server lists them now, sorted by name.
+///
+/// # Errors
+/// What the API server said.
+pub async fn list(client: &Client, config: &ActiveConfig) -> Result<Vec<HaproxyPod>, kube::Error> {
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &config.namespace);
+    let listed = pods.list(&ListParams::default().labels(&selector(&config.spec))).await?;
+    let mut pods: Vec<_> =
+        listed.iter().filter_map(|pod| haproxy_pod(pod, config.spec.dataplane.port)).collect();
+    pods.sort();
+    Ok(pods)
 }
 
 /// The pod as a target: it has an address and is neither going nor finished. Whether it is Ready does not matter:

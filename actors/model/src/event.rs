@@ -5,7 +5,7 @@
 use crate::{
     diagnostic::Diagnostic, digest::Digest, generation::Generation, object::ObjectRef, pipeline::Cause,
 };
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 /// One happening.
 #[derive(Clone, Debug)]
@@ -85,6 +85,15 @@ pub enum Event {
         digest: Digest,
         /// How long it took.
         took: Duration,
+        /// Blocks of objects that had to be printed anew whatever had changed, by template.
+        untracked: BTreeMap<Arc<str>, usize>,
+    },
+    /// A render that kept what did not change was not what a full render gives, which was used. A bug.
+    RenderDiffered {
+        /// Its number.
+        generation: Generation,
+        /// Where.
+        diagnostic: Diagnostic,
     },
     /// A render failed; the last good bundle stays.
     RenderFailed {
@@ -195,6 +204,7 @@ impl Event {
             Self::ManifestRefused { .. } => "ManifestRefused",
             Self::ReconcileStarted { .. } => "ReconcileStarted",
             Self::Rendered { .. } => "Rendered",
+            Self::RenderDiffered { .. } => "RenderDiffered",
             Self::RenderFailed { .. } => "RenderFailed",
             Self::Validated { .. } => "Validated",
             Self::ValidationFailed { .. } => "ValidationFailed",
@@ -215,6 +225,7 @@ impl Event {
         match self {
             Self::ReconcileStarted { generation, .. }
             | Self::Rendered { generation, .. }
+            | Self::RenderDiffered { generation, .. }
             | Self::RenderFailed { generation, .. }
             | Self::Validated { generation, .. }
             | Self::ValidationFailed { generation, .. }

@@ -183,6 +183,11 @@ impl Snapshot {
         self.objects.values().map(|e| &e.object)
     }
 
+    /// All objects with the key that each is indexed under, by namespace and name.
+    pub fn entries(&self) -> impl Iterator<Item = (&Arc<Object>, &Key)> {
+        self.objects.values().map(|e| (&e.object, &e.key))
+    }
+
     /// The objects whose key starts with `prefix`; the full key is the fast case. By namespace and name within a key.
     pub fn matching<'a>(&'a self, prefix: &'a [Arc<str>]) -> impl Iterator<Item = &'a Arc<Object>> {
         let start: Key = prefix.into();

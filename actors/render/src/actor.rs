@@ -5,7 +5,7 @@
 use crate::{
     engine::{Compiled, Limits, Templates, engine},
     recall::CacheSize,
-    render::{Renderer, Rendering},
+    render::{Renderer, Rendering, UntrackedBlock},
 };
 use actix::prelude::*;
 use haptic_model::{
@@ -15,6 +15,7 @@ use haptic_model::{
 use haptic_runtime::{CellReader, CellWriter, Envelope, Events, Seat, cpu};
 use serde::Serialize;
 use std::{
+    collections::BTreeMap,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -35,6 +36,8 @@ pub struct RenderOptions {
     pub events: Events,
     /// What a render may use up.
     pub limits: Limits,
+    /// Makes what renders; it says how often renders are checked.
+    pub renderer: fn() -> Renderer,
 }
 
 /// Renders.
@@ -46,7 +49,6 @@ pub struct RenderActor {
 }
 
 /// What is kept from one render to the next. It travels to the thread that renders and back.
-#[derive(Default)]
 struct Workshop {
     renderer: Renderer,
     compiled: Option<(u64, Arc<dyn Compiled>)>,
@@ -83,7 +85,8 @@ impl RenderActor {
     /// An actor that has rendered nothing yet.
     #[must_use]
     pub fn new(seat: Seat<Self>, options: RenderOptions) -> Self {
-        Self { seat, options, workshop: Workshop::default(), detail: Detail::default() }
+        let workshop = Workshop::new(options.renderer);
+        Self { seat, options, workshop, detail: Detail::default() }
     }
 
     fn finished(&mut self, order: Reconcile, config: Arc<ActiveConfig>, outcome: Outcome, took: Duration) {
@@ -94,6 +97,9 @@ impl RenderActor {
         let CacheSize { blocks, untracked, printed, bytes } = self.workshop.renderer.cache();
         (self.detail.kept_blocks, self.detail.kept_bytes) = (blocks, bytes);
         (self.detail.printed_blocks, self.detail.untracked_blocks) = (printed, untracked);
+        if let Some(diagnostic) = self.workshop.renderer.take_difference() {
+            self.options.events.tell(Event::RenderDiffered { generation, diagnostic });
+        }
         match outcome {
             Ok(Rendering { bundle, warnings, .. }) => {
                 self.detail.files = bundle.files.len() + 1;
@@ -106,6 +112,7 @@ impl RenderActor {
                     files: self.detail.files,
                     digest: bundle.digest,
                     took,
+                    untracked: self.workshop.untracked(),
                 });
                 for diagnostic in warnings.iter().cloned() {
                     self.options.events.tell(Event::Warned { generation, diagnostic });
@@ -123,6 +130,21 @@ impl RenderActor {
 }
 
 impl Workshop {
+    fn new(renderer: fn() -> Renderer) -> Self {
+        Self { renderer: renderer(), compiled: None }
+    }
+
+    /// How many blocks of each template had to be printed anew.
+    fn untracked(&self) -> BTreeMap<Arc<str>, usize> {
+        let mut counts = BTreeMap::new();
+        if let Some((_, compiled)) = &self.compiled {
+            for UntrackedBlock { block, count, .. } in self.renderer.untracked(&**compiled) {
+                *counts.entry(block.template).or_default() += count;
+            }
+        }
+        counts
+    }
+
     fn work(&mut self, job: &Job) -> Outcome {
         let compiled = self.compiled_for(&job.config)?;
         self.renderer.render(&*compiled, &job.config, &job.snapshots, &job.fleet, &job.limits)
@@ -167,7 +189,7 @@ impl Handler<Envelope<Reconcile>> for RenderActor {
             fleet: self.options.fleet.read(),
             limits: self.options.limits,
         };
-        let mut workshop = std::mem::take(&mut self.workshop);
+        let mut workshop = std::mem::replace(&mut self.workshop, Workshop::new(self.options.renderer));
         let started = Instant::now();
         let work = cpu("render", move || {
             let outcome = workshop.work(&job);

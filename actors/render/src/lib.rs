@@ -8,6 +8,7 @@
 pub mod actor;
 mod added;
 mod around;
+mod difference;
 pub mod engine;
 mod file;
 pub mod functions;
@@ -28,4 +29,4 @@ pub mod watched;
 
 pub use engine::{Compiled, Engine, Limits, RenderInput, Templates, engine};
 pub use recall::CacheSize;
-pub use render::{Checked, Renderer, Rendering, render};
+pub use render::{Checked, Renderer, Rendering, UntrackedBlock, render};

@@ -5,6 +5,7 @@
 pub use crate::ground::context;
 use crate::{
     added::AddedFiles,
+    difference::difference,
     engine::{Compiled, ImpureBlock, Limits},
     file::{Done, FileMemory, Render},
     functions::{check_name, path_of},
@@ -12,7 +13,7 @@ use crate::{
     recall::CacheSize,
     routes::Routes,
 };
-use haptic_model::{ActiveConfig, Bundle, BundleFile, Diagnostic, FileKey, FileKind, Fleet, Snapshots};
+use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Fleet, Snapshots};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::{
@@ -46,6 +47,7 @@ pub struct Renderer {
     checked: Checked,
     renders: u64,
     forgetful: bool,
+    difference: Option<Diagnostic>,
 }
 
 /// Which renders are made a second time, in full, and compared.
@@ -136,15 +138,16 @@ impl Renderer {
         }
         let mut alone = Self::checked(Checked::Never);
         let full = alone.changed(compiled, config, snapshots, fleet, limits);
-        if same(&result, &full) {
-            return result;
-        }
-        tracing::error!(
-            render = self.renders,
-            "an incremental render differs from the full one, which is used; this is a bug in HAPTIC, please report it with your templates"
-        );
+        let Some(difference) = difference(&result, &full) else { return result };
+        tracing::error!(render = self.renders, "{difference}");
+        self.difference = Some(difference);
         self.files.clear();
         full
+    }
+
+    /// Where the last checked render differed from the full one, told once. There must never be such a place.
+    pub fn take_difference(&mut self) -> Option<Diagnostic> {
+        self.difference.take()
     }
 
     fn changed(
@@ -213,24 +216,6 @@ impl Renderer {
             Some(UntrackedBlock { file: file.clone(), block, count })
         })
         .collect()
-    }
-}
-
-/// Whether two renders are the same in bytes, origins, warnings and errors.
-fn same(a: &Result<Rendering, Vec<Diagnostic>>, b: &Result<Rendering, Vec<Diagnostic>>) -> bool {
-    match (a, b) {
-        (Ok(a), Ok(b)) => {
-            let pieces = |x: &BundleFile, y: &BundleFile| {
-                let (x, y) = (x.text.fragments(), y.text.fragments());
-                x.len() == y.len()
-                    && x.iter().zip(y).all(|(x, y)| x.blame() == y.blame() && x.as_str() == y.as_str())
-            };
-            a.bundle.digest == b.bundle.digest
-                && a.bundle.all().zip(b.bundle.all()).all(|(x, y)| pieces(x, y))
-                && a.warnings == b.warnings
-        }
-        (Err(a), Err(b)) => a == b,
-        _ => false,
     }
 }
 

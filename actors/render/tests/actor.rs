@@ -9,7 +9,7 @@ use haptic_model::{
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
-    Limits,
+    Checked, Limits, Renderer,
     actor::{RenderActor, RenderOptions},
 };
 use haptic_runtime::{ActorSpec, CellReader, CellWriter, Envelope, Health, Keeper, Kept, Supervision, cell};
@@ -28,6 +28,10 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
+        Self::with(Renderer::default)
+    }
+
+    fn with(renderer: fn() -> Renderer) -> Self {
         let (config, config_reader) = cell(None);
         let (snapshots, snapshots_reader) = cell(Snapshots::default());
         let (fleet, fleet_reader) = cell(Fleet::default());
@@ -40,6 +44,7 @@ impl Stage {
             rendered: Arc::new(rendered),
             events: outbox,
             limits: Limits::default(),
+            renderer,
         };
         let supervision = Supervision::new(Health::default());
         let actor =
@@ -141,4 +146,38 @@ async fn without_a_configuration_nothing_is_rendered_and_nobody_waits() {
     let mut stage = Stage::new();
     assert!(stage.reconcile(1).await.is_empty());
     assert_eq!(stage.text(), None);
+}
+
+#[actix::test]
+async fn a_render_that_differs_from_the_full_one_is_told_and_the_full_one_is_used() {
+    let mut stage = Stage::with(|| Renderer::forgetful().and_checked(Checked::Always));
+    let body = "{{#each (list \"ingresses\") as |i|}}\n\
+        {{#each (fetch \"endpoints\" i.metadata.namespace i.metadata.name) as |s|}}\n\
+        # {{s.endpoints.0.addresses.0}}\n{{/each}}\n{{/each}}\n";
+    let setup = hosts(body).endpoints("default", "shop", 1, &["10.0.0.1"]);
+    stage.world(&setup, 1);
+    assert_eq!(kinds(&stage.reconcile(1).await), ["Rendered"]);
+    let moved = setup.endpoints("default", "shop", 1, &["10.0.0.2"]);
+    stage.snapshots.publish(moved.snapshots());
+    let events = stage.reconcile(2).await;
+    assert_eq!(kinds(&events), ["RenderDiffered", "Rendered"]);
+    let Event::RenderDiffered { diagnostic, .. } = &events[0] else { panic!("{events:?}") };
+    let told = diagnostic.to_string();
+    for part in ["bug in HAPTIC", "endpoints default/shop-1", "haproxyConfig:3", "haproxy.cfg:1 `# 10.0.0.2`"]
+    {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+    assert_eq!(stage.text().as_deref(), Some("# 10.0.0.2\n"));
+}
+
+#[actix::test]
+async fn blocks_that_cannot_be_kept_are_counted_by_template() {
+    let mut stage = Stage::new();
+    stage.world(
+        &hosts("{{#each (list \"ingresses\") as |i|}}\n{{#if (once \"x\")}}\nx\n{{/if}}\n{{/each}}\n"),
+        1,
+    );
+    let events = stage.reconcile(1).await;
+    let Event::Rendered { untracked, .. } = &events[0] else { panic!("{events:?}") };
+    assert_eq!(untracked.get("haproxyConfig"), Some(&1));
 }

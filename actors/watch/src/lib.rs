@@ -5,6 +5,7 @@
 //! sees that it goes on. Nothing here renders, and no object's content is ever printed.
 
 pub mod actor;
+pub mod given;
 pub mod ingest;
 pub mod pump;
 pub mod selector;

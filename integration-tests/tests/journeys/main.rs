@@ -7,6 +7,7 @@ mod configuration;
 mod failures;
 mod harness;
 mod leader;
+mod plan;
 mod restarts;
 mod routes;
 mod zero_reload;
@@ -40,6 +41,7 @@ fn journeys() -> Vec<Journey> {
         journey("endpoint_change", routes::endpoint_change),
         journey("new_host", routes::new_host),
         journey("everyday_changes_without_a_reload", zero_reload::everyday_changes),
+        journey("plan_tells_before_it_happens", plan::tells_before_it_happens),
         journey("certificate_rotation", routes::certificate_rotation),
         journey("delete", routes::delete),
         journey("config_changed_live", configuration::changed_live),

@@ -40,6 +40,7 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
     let folder = Folder::new(args.dir.clone())?;
     let credentials = throw_away_credentials()?;
     let (file, resources, bind) = (args.file.clone(), args.resources.clone(), args.bind_address);
+    let paranoid = args.paranoid;
     let runtime = process::runtime()?;
     process::run(runtime.clone(), async move {
         let agent = Agent::start(AgentOptions {
@@ -58,6 +59,7 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             pods: Pods::Fixed(this_machine(agent.local_addr())?),
             leading: LeadingBy::Itself,
             checker,
+            paranoid,
         };
         let ended = process::control(outside, runtime, Addresses { bind, debug: bind }, log_level).await;
         agent.stop(true).await;

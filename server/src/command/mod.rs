@@ -1,7 +1,9 @@
 //! One file a subcommand: what it needs, then what it does.
 
 pub mod agent;
+pub mod benchmark;
 pub mod local;
+pub mod plan;
 pub mod print;
 pub mod render;
 pub mod run;
@@ -24,7 +26,7 @@ fn read_config(file: &Path) -> Result<Candidate, Failure> {
 }
 
 /// A configuration read from a file, as if it were in force, with credentials that nobody accepts.
-fn as_if_active(candidate: Candidate) -> Result<Arc<ActiveConfig>, Failure> {
+pub(crate) fn as_if_active(candidate: Candidate) -> Result<Arc<ActiveConfig>, Failure> {
     let layout = Layout::of(&candidate.spec.dataplane).map_err(Failure::Because)?;
     Ok(Arc::new(ActiveConfig {
         name: candidate.name,

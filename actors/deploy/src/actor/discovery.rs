@@ -1,6 +1,6 @@
 //! Watches the HAProxy pods of the configuration in force.
 
-use crate::discovery::PodSet;
+use crate::discovery::{self, PodSet};
 use actix::{Actor, AsyncContext, Context, Supervised, fut::wrap_future};
 use futures::{StreamExt, TryStreamExt};
 use haptic_model::{ActiveConfig, Event, HaproxyPod};
@@ -119,9 +119,7 @@ impl DiscoveryArguments {
 
 impl Target {
     fn of(config: &ActiveConfig) -> Self {
-        let labels = &config.spec.pod_selector.match_labels;
-        let labels =
-            labels.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(",");
+        let labels = discovery::selector(&config.spec);
         Self { namespace: Arc::clone(&config.namespace), labels, port: config.spec.dataplane.port }
     }
 }

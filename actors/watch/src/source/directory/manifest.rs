@@ -115,7 +115,8 @@ fn without_place(said: &str) -> &str {
 }
 
 impl Contents {
-    fn add(&mut self, place: &str, document: Value) {
+    /// Takes a document; a list by its items.
+    pub(crate) fn add(&mut self, place: &str, document: Value) {
         let Value::Object(mut fields) = document else {
             if !document.is_null() {
                 self.problems

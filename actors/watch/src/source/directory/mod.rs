@@ -23,6 +23,9 @@ use std::{
 use subscriber::Subscriber;
 use tokio::sync::mpsc::Sender;
 
+pub(crate) use manifest::{Contents, Manifest};
+pub(crate) use subscriber::{NamespaceLabels, Selection};
+
 /// A watched directory; clones share it. Reading ends with the last of them.
 #[derive(Clone)]
 pub struct Directory(Arc<Shared>);

@@ -7,22 +7,28 @@ use crate::{
     spec::WatchSpec,
     update::{Scope, Update},
 };
-use haptic_model::ObjectRef;
+use haptic_model::{ObjectRef, crd::WatchedResource};
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
 use tokio::sync::mpsc::Sender;
 
 /// Labels of the namespaces for which there is a manifest.
-pub(super) type NamespaceLabels = BTreeMap<Arc<str>, Map<String, Value>>;
+pub(crate) type NamespaceLabels = BTreeMap<Arc<str>, Map<String, Value>>;
 
-/// A watch that listens. Its selectors do what the API server does in a cluster.
+/// A watch that listens.
 pub(super) struct Subscriber {
     spec: Arc<WatchSpec>,
     ingest: Arc<Ingest>,
+    selection: Selection,
+    out: Sender<Update>,
+}
+
+/// The selectors of a watch. They do what the API server does in a cluster.
+pub(crate) struct Selection {
     labels: LabelSelector,
     fields: FieldSelector,
     namespaces: Option<LabelSelector>,
-    out: Sender<Update>,
+    named: Vec<String>,
 }
 
 impl Subscriber {
@@ -31,15 +37,7 @@ impl Subscriber {
         ingest: Arc<Ingest>,
         out: Sender<Update>,
     ) -> Result<Self, SelectorError> {
-        let resource = &spec.resource;
-        Ok(Self {
-            labels: LabelSelector::parse(resource.label_selector.as_deref().unwrap_or_default())?,
-            fields: FieldSelector::parse(resource.field_selector.as_deref().unwrap_or_default())?,
-            namespaces: resource.namespace_selector.as_deref().map(LabelSelector::parse).transpose()?,
-            spec: spec.clone(),
-            ingest,
-            out,
-        })
+        Ok(Self { selection: Selection::new(&spec.resource)?, spec: spec.clone(), ingest, out })
     }
 
     /// Whether the pump still listens.
@@ -54,7 +52,7 @@ impl Subscriber {
 
     /// Whether the labels of namespaces matter to it.
     pub(super) fn selects_namespaces(&self) -> bool {
-        self.namespaces.is_some()
+        self.selection.namespaces.is_some()
     }
 
     pub(super) fn begin(&self) {
@@ -68,7 +66,7 @@ impl Subscriber {
 
     /// A manifest during a list.
     pub(super) fn list(&self, manifest: &Manifest, namespaces: &NamespaceLabels) {
-        if self.watches(&manifest.identity) && self.selects(manifest, namespaces) {
+        if self.watches(&manifest.identity) && self.selection.selects(manifest, namespaces) {
             self.give(manifest, |object| Update::Listed(everything(), object));
         }
     }
@@ -85,7 +83,7 @@ impl Subscriber {
         if !self.watches(&manifest.identity) {
             return;
         }
-        if self.selects(manifest, namespaces) {
+        if self.selection.selects(manifest, namespaces) {
             self.give(manifest, |object| Update::Put(everything(), object));
         } else {
             self.gone(&manifest.identity);
@@ -106,19 +104,6 @@ impl Subscriber {
         });
     }
 
-    fn selects(&self, manifest: &Manifest, namespaces: &NamespaceLabels) -> bool {
-        let namespace = &manifest.identity.namespace;
-        let named = &self.spec.resource.namespaces;
-        let labels = manifest.value.pointer("/metadata/labels").and_then(Value::as_object);
-        (named.is_empty() || named.iter().any(|name| **name == **namespace))
-            && self
-                .namespaces
-                .as_ref()
-                .is_none_or(|selector| selects_namespace(selector, namespace, namespaces))
-            && self.labels.matches(labels)
-            && self.fields.matches(&manifest.value)
-    }
-
     fn reference(&self, identity: &Identity) -> Arc<ObjectRef> {
         Arc::new(ObjectRef {
             resource: self.spec.name.clone(),
@@ -130,6 +115,34 @@ impl Subscriber {
     /// Waits for the pump when it is behind; what is sent to one that has ended is lost.
     fn send(&self, update: Update) {
         drop(self.out.blocking_send(update));
+    }
+}
+
+impl Selection {
+    /// The selectors of `resource`.
+    ///
+    /// # Errors
+    /// The first that cannot be read.
+    pub(crate) fn new(resource: &WatchedResource) -> Result<Self, SelectorError> {
+        Ok(Self {
+            labels: LabelSelector::parse(resource.label_selector.as_deref().unwrap_or_default())?,
+            fields: FieldSelector::parse(resource.field_selector.as_deref().unwrap_or_default())?,
+            namespaces: resource.namespace_selector.as_deref().map(LabelSelector::parse).transpose()?,
+            named: resource.namespaces.clone(),
+        })
+    }
+
+    /// Whether the API server would give this object to the watch.
+    pub(crate) fn selects(&self, manifest: &Manifest, namespaces: &NamespaceLabels) -> bool {
+        let namespace = &manifest.identity.namespace;
+        let labels = manifest.value.pointer("/metadata/labels").and_then(Value::as_object);
+        (self.named.is_empty() || self.named.iter().any(|name| **name == **namespace))
+            && self
+                .namespaces
+                .as_ref()
+                .is_none_or(|selector| selects_namespace(selector, namespace, namespaces))
+            && self.labels.matches(labels)
+            && self.fields.matches(&manifest.value)
     }
 }
 

@@ -1,32 +1,38 @@
-//! Reads a folder of manifests once, through the same watches that `haptic local` keeps running.
+//! Reads watched objects once, through the same watches that a controller keeps running.
 
-use crate::cli::Failure;
+use crate::{cli::Failure, wiring::OriginOf};
 use haptic_model::{Event, HAProxyTemplateConfigSpec, Snapshots};
 use haptic_runtime::{Envelope, Events};
 use haptic_watch::{Directory, Origin, Stores, WatchJob, WatchSpec};
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-/// A folder that takes longer than this to read is on a disk that does not answer.
+/// A folder or cluster that takes longer than this to read does not answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Room for what is wrong with the manifests.
+/// Room for what is wrong with the objects.
 const PROBLEMS: usize = 1000;
 
-/// The watched objects of `spec` in `folder`, and one sentence for each manifest that could not be used.
+/// The watched objects of `spec` from `origin`, and one sentence for each that could not be used.
 ///
 /// # Errors
-/// When the folder cannot be read.
+/// When the folder or the API server cannot be read.
 pub async fn read(
     spec: &HAProxyTemplateConfigSpec,
-    folder: &Path,
+    origin: &OriginOf,
 ) -> Result<(Snapshots, Vec<String>), Failure> {
     let (events, mut told) = Events::channel(PROBLEMS);
-    let directory = Directory::open(folder, events.clone()).map_err(Failure::because)?;
+    let (from, name) = match origin {
+        OriginOf::Cluster(client) => (Origin::Cluster(client.clone()), "the cluster".to_owned()),
+        OriginOf::Folder(folder) => (
+            Origin::Directory(Directory::open(folder, events.clone()).map_err(Failure::because)?),
+            folder.display().to_string(),
+        ),
+    };
     let (stores, mut snapshots) = Stores::new();
     let start = |spec: Arc<WatchSpec>| {
         let job = WatchJob {
             spec,
-            origin: Origin::Directory(directory.clone()),
+            origin: from.clone(),
             stores: stores.clone(),
             events: events.clone(),
             on_change: Arc::new(|_| {}),
@@ -34,15 +40,20 @@ pub async fn read(
         job.start()
     };
     let _running: Vec<_> = WatchSpec::all(spec).into_values().map(start).collect();
-    let all_read = snapshots.wait_for(|s| s.synced(spec.watched_resources.keys().map(String::as_str)));
-    let read = tokio::time::timeout(PATIENCE, all_read).await;
-    let read =
-        read.map_err(|_| Failure::Because(format!("{} was not read within a minute", folder.display())))?;
+    let wanted = || spec.watched_resources.keys().map(String::as_str);
+    let read = tokio::time::timeout(PATIENCE, snapshots.wait_for(|s| s.synced(wanted()))).await.ok();
     let mut problems = Vec::new();
     while let Ok(event) = told.try_recv() {
         problems.extend(problem(&event));
     }
-    Ok(((*read).clone(), problems))
+    match read {
+        Some(read) => Ok(((*read).clone(), problems)),
+        None => {
+            problems.insert(0, format!("{name} was not read within {} s", PATIENCE.as_secs()));
+            problems.dedup();
+            Err(Failure::Because(problems.join("; ")))
+        }
+    }
 }
 
 fn problem(event: &Envelope<Event>) -> Option<String> {

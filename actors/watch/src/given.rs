@@ -1,0 +1,208 @@
+//! Stores of objects that are given instead of watched: what the watches would hold if a cluster had just these. Pure.
+
+use crate::{
+    ingest::Ingest,
+    source::directory::{Contents, Manifest, NamespaceLabels, Selection},
+    spec::WatchSpec,
+};
+use haptic_model::{
+    HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
+    crd::{StoreKind, WatchedResource},
+    store::Change,
+};
+use serde_json::{Map, Value};
+use std::{collections::BTreeMap, sync::Arc};
+
+/// Kubernetes objects by the name of their watched resource.
+pub type Given = BTreeMap<String, Vec<Map<String, Value>>>;
+
+/// Every store of `spec`, read to its end, with those of `objects` that its selectors take. Objects are completed as
+/// kubectl and the API server do: the namespace `default`, a Secret's `stringData`.
+///
+/// # Errors
+/// A sentence for each object that its store cannot hold.
+pub fn snapshots(spec: &HAProxyTemplateConfigSpec, objects: &Given) -> Result<Snapshots, Vec<String>> {
+    let mut problems = unknown(spec, objects);
+    let (manifests, unreadable) = read(objects);
+    problems.extend(unreadable);
+    let namespaces = namespaces(&manifests);
+    let mut stores = BTreeMap::new();
+    for (name, resource) in &spec.watched_resources {
+        let given = manifests.get(name).map(Vec::as_slice).unwrap_or_default();
+        match store(name, resource, &spec.watched_resources_ignore_fields, given, &namespaces) {
+            Ok(store) => drop(stores.insert(name.as_str().into(), Arc::new(store))),
+            Err(more) => problems.extend(more),
+        }
+    }
+    if problems.is_empty() { Ok(Snapshots::new(stores)) } else { Err(problems) }
+}
+
+/// `snapshots` with one object more, or changed. Selectors and completion as in [`snapshots()`]: an object that is not
+/// selected is not in its store afterwards.
+///
+/// # Errors
+/// Why its store cannot hold it.
+pub fn with_object(
+    spec: &HAProxyTemplateConfigSpec,
+    snapshots: &Snapshots,
+    resource: &str,
+    object: Map<String, Value>,
+) -> Result<Snapshots, Vec<String>> {
+    let alone = self::snapshots(spec, &Given::from([(resource.to_owned(), vec![object.clone()])]))?;
+    let (Some(store), Some(given)) = (snapshots.get(resource), alone.get(resource)) else {
+        return Err(vec![format!("{resource:?} is not watched")]);
+    };
+    let mut store = Snapshot::clone(store);
+    if let Some((object, key)) = given.entries().next() {
+        store.apply(Object::clone(object), key.clone());
+    } else {
+        let text = |field: &str| object.get("metadata").and_then(|m| m.get(field)).and_then(Value::as_str);
+        let namespace = text("namespace").unwrap_or("default");
+        store.remove(&ObjectRef::new(resource, namespace, text("name").unwrap_or_default()));
+    }
+    Ok(snapshots.with(resource.into(), Arc::new(store)))
+}
+
+fn unknown(spec: &HAProxyTemplateConfigSpec, objects: &Given) -> Vec<String> {
+    let known = || spec.watched_resources.keys().cloned().collect::<Vec<_>>().join(", ");
+    let unknown = objects.keys().filter(|name| !spec.watched_resources.contains_key(*name));
+    unknown.map(|name| format!("{name:?} is not watched; watchedResources has: {}", known())).collect()
+}
+
+fn read(objects: &Given) -> (BTreeMap<String, Vec<Manifest>>, Vec<String>) {
+    let (mut manifests, mut problems) = (BTreeMap::new(), Vec::new());
+    for (name, list) in objects {
+        let mut contents = Contents::default();
+        for (number, object) in list.iter().enumerate() {
+            contents.add(&format!("{name}, object {}", number + 1), Value::Object(object.clone()));
+        }
+        problems.extend(contents.problems);
+        manifests.insert(name.clone(), contents.manifests);
+    }
+    (manifests, problems)
+}
+
+fn namespaces(manifests: &BTreeMap<String, Vec<Manifest>>) -> NamespaceLabels {
+    let all = manifests.values().flatten().filter(|m| &*m.identity.kind == "Namespace");
+    all.map(|m| {
+        let labels = m.value.pointer("/metadata/labels").and_then(Value::as_object);
+        (m.identity.name.clone(), labels.cloned().unwrap_or_default())
+    })
+    .collect()
+}
+
+fn store(
+    name: &str,
+    resource: &WatchedResource,
+    ignore: &[String],
+    given: &[Manifest],
+    namespaces: &NamespaceLabels,
+) -> Result<Snapshot, Vec<String>> {
+    // Nothing is there to fetch from: what is given is kept.
+    let resource = WatchedResource { store: StoreKind::Full, ..resource.clone() };
+    let one = |error: String| vec![error];
+    let ingest = Ingest::new(&WatchSpec::new(name, &resource, ignore)).map_err(|e| one(e.to_string()))?;
+    let selection = Selection::new(&resource).map_err(|e| one(format!("watchedResources.{name}: {e}")))?;
+    let (mut store, mut problems) = (Snapshot::full(), Vec::new());
+    for manifest in given {
+        let identity = &manifest.identity;
+        if !identity.is_of(&resource.api_version, &resource.resources) {
+            problems.push(format!(
+                "{name}: {identity} is of {}, and no object of {} {}",
+                identity.api_version, resource.api_version, resource.resources
+            ));
+        } else if selection.selects(manifest, namespaces) {
+            match ingest.take(manifest.value.clone()) {
+                Err(malformed) => problems.push(format!("{}: {}", malformed.object, malformed.message)),
+                Ok(ingested) => {
+                    if store.apply(ingested.object, ingested.key) != Change::Created {
+                        problems.push(format!("{name}: {identity} is given twice"));
+                    }
+                }
+            }
+        }
+    }
+    store.set_synced();
+    if problems.is_empty() { Ok(store) } else { Err(problems) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn spec(selector: &str) -> HAProxyTemplateConfigSpec {
+        serde_json::from_value(json!({
+            "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+            "watchedResources": {
+                "services": {"apiVersion": "v1", "resources": "services", "labelSelector": selector},
+                "secrets": {"apiVersion": "v1", "resources": "secrets", "store": "on-demand"},
+            },
+        }))
+        .unwrap()
+    }
+
+    fn given(objects: Value) -> Given {
+        serde_json::from_value(objects).unwrap()
+    }
+
+    fn names(snapshots: &Snapshots, resource: &str) -> Vec<String> {
+        snapshots.get(resource).unwrap().iter().map(|o| o.reference.to_string()).collect()
+    }
+
+    #[test]
+    fn objects_are_completed_selected_and_kept_whole() {
+        let objects = given(json!({
+            "services": [
+                {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop", "labels": {"expose": "web"}}},
+                {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "inner"}},
+            ],
+            "secrets": [
+                {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "a"}, "stringData": {"x": "y"}},
+            ],
+        }));
+        let stores = snapshots(&spec("expose=web"), &objects).unwrap();
+        assert!(stores.synced(["services", "secrets"]));
+        assert_eq!(names(&stores, "services"), ["services default/shop"]);
+        let secret = stores.get("secrets").unwrap().get("a", "s").unwrap().value().unwrap();
+        assert_eq!(secret["data"]["x"], "eQ==");
+    }
+
+    #[test]
+    fn one_object_more_leaves_the_others_as_they_are_and_one_that_is_no_longer_selected_goes() {
+        let service = |name: &str, label: &str| {
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "labels": {"expose": label}}})
+                .as_object()
+                .unwrap()
+                .clone()
+        };
+        let spec = spec("expose=web");
+        let mut stores =
+            snapshots(&spec, &Given::from([("services".into(), vec![service("a", "web")])])).unwrap();
+        for (name, label, expected) in [
+            ("b", "web", ["services default/a", "services default/b"].as_slice()),
+            ("b", "web", &["services default/a", "services default/b"]),
+            ("a", "no", &["services default/b"]),
+        ] {
+            stores = with_object(&spec, &stores, "services", service(name, label)).unwrap();
+            assert_eq!(names(&stores, "services"), expected);
+        }
+    }
+
+    #[test]
+    fn what_no_store_can_hold_is_told() {
+        let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"}});
+        for (objects, told) in [
+            (json!({"servces": []}), "\"servces\" is not watched; watchedResources has: secrets, services"),
+            (
+                json!({"secrets": [service]}),
+                "secrets: Service default/x is of v1, and no object of v1 secrets",
+            ),
+            (json!({"services": [service, service]}), "services: Service default/x is given twice"),
+            (json!({"services": [{"kind": "Service"}]}), "services, object 1 has no apiVersion"),
+        ] {
+            let said = snapshots(&spec(""), &given(objects)).unwrap_err();
+            assert!(said.len() == 1 && said[0].starts_with(told), "{said:?}, not {told:?}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `haptic plan` against a cluster: it tells what would happen and changes nothing.
+
+use integration_tests::{
+    Failure, Outcome, Scene, configuration, ensure, eventually, manifest,
+    program::{self, HaproxySeries},
+};
+use std::{fs, path::Path};
+use tokio::process::Command;
+
+const HOST: &str = "shop.example";
+
+/// What a plan ended with and printed.
+struct Planned {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+pub async fn tells_before_it_happens(scene: Scene) -> Outcome {
+    let (pod, controller) = scene.running().await?;
+    let old = scene.pod_of(HaproxySeries::V3_0).await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    old.serves(HOST, "a").await?;
+    eventually("both pods run what the cluster says", async || {
+        let planned = plan(&scene, None).await?;
+        ensure(planned.code == Some(0) && planned.out.contains("no change"), planned.told())
+    })
+    .await?;
+
+    controller.kill().await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    let planned = plan(&scene, None).await?;
+    for words in ["HAProxy 3.0", "HAProxy 3.4", "runtime only", "add server", &b.address.to_string(), "@@"] {
+        ensure(planned.out.contains(words), format!("{words:?} is not told: {}", planned.told()))?;
+    }
+    ensure(planned.code == Some(3), planned.told())?;
+
+    let demo = scene.configuration()?;
+    let other = demo.with_template(format!("{}\nfrontend more\n  bind :9998\n", demo.template()));
+    let file = scene.dir.join("other.json");
+    fs::write(&file, other.manifest.to_string())?;
+    let planned = plan(&scene, Some(&file)).await?;
+    ensure(planned.code == Some(3) && planned.out.contains(": reload\n  because "), planned.told())?;
+    ensure(planned.out.contains("+frontend more"), planned.told())?;
+    pod.get(HOST, "/").await?.is_from("a")
+}
+
+impl Planned {
+    fn told(&self) -> String {
+        format!("{:?}: {}{}", self.code, self.out, self.err)
+    }
+}
+
+async fn plan(scene: &Scene, file: Option<&Path>) -> Outcome<Planned> {
+    let mut command = Command::new(program::haptic()?);
+    command.args(["plan", "--name", configuration::NAME, "--namespace", &scene.namespace]);
+    command.arg("--kubeconfig").arg(scene.cluster.kubeconfig());
+    if let Some(file) = file {
+        command.arg("-f").arg(file);
+    }
+    let output = command.kill_on_drop(true).output().await.map_err(|e| Failure::new(e.to_string()))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Planned { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) })
+}

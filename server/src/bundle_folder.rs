@@ -1,0 +1,102 @@
+//! A bundle as files in a folder: what `haptic render --out` writes and `haptic plan` reads.
+
+use crate::cli::Failure;
+use haptic_deploy::RunningView;
+use haptic_model::{Bundle, Layout, agent_api::RunningBundle};
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Component, Path, PathBuf},
+};
+
+/// Writes all files of `bundle` below `out`. Absolute paths (the Data Plane API's) go there like relative ones.
+///
+/// # Errors
+/// The first file that cannot be written.
+pub fn write(bundle: &Bundle, out: &Path) -> Result<(), Failure> {
+    for file in bundle.all() {
+        let target = out.join(below(&file.path));
+        let failed = |e: io::Error| {
+            Failure::Because(format!(
+                "cannot write {}: {e}; give --out a folder that can be written to",
+                target.display()
+            ))
+        };
+        if let Some(parent) = target.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        fs::write(&target, file.text.to_string()).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The bundle in `folder`, laid out as `layout` says.
+///
+/// # Errors
+/// When there is no haproxy.cfg in it, or a file cannot be read or is not text.
+pub fn read(folder: &Path, layout: &Layout) -> Result<Bundle, Failure> {
+    let config = layout.config_file.trim_start_matches('/').to_owned();
+    let mut files = BTreeMap::new();
+    gather(folder, Path::new(""), &mut files)?;
+    if !files.contains_key(&config) {
+        return Err(Failure::Because(format!(
+            "{} holds no {config}; give a folder as `haptic render --out` writes it",
+            folder.display()
+        )));
+    }
+    let relative = Layout {
+        maps: layout.maps.trim_start_matches('/').to_owned(),
+        certificates: layout.certificates.trim_start_matches('/').to_owned(),
+        general: layout.general.trim_start_matches('/').to_owned(),
+        config_file: config.clone(),
+    };
+    let view =
+        RunningView::read_back(RunningBundle { config, files }, &relative).map_err(Failure::Because)?;
+    view.bundle().cloned().ok_or_else(|| Failure::Because(format!("{} is empty", folder.display())))
+}
+
+fn gather(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) -> Result<(), Failure> {
+    let here = root.join(folder);
+    let failed = |path: &Path, e: io::Error| Failure::Because(format!("cannot read {}: {e}", path.display()));
+    for entry in fs::read_dir(&here).map_err(|e| failed(&here, e))? {
+        let name = folder.join(entry.map_err(|e| failed(&here, e))?.file_name());
+        let path = root.join(&name);
+        if path.is_dir() {
+            gather(root, &name, files)?;
+        } else {
+            let text = fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
+            files.insert(name.to_string_lossy().into_owned(), text);
+        }
+    }
+    Ok(())
+}
+
+fn below(path: &str) -> PathBuf {
+    Path::new(path).components().filter(|c| matches!(c, Component::Normal(_))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{BundleFile, FileKey, FileKind, Text};
+
+    #[test]
+    fn a_bundle_comes_back_from_its_folder_as_it_was() {
+        let map =
+            BundleFile::new(FileKey::new(FileKind::Map, "host.map"), "maps/host.map", Text::plain("a b\n"));
+        let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n"));
+        let bundle = Bundle::new(config, [map]);
+        let folder = tempfile::tempdir().unwrap();
+        write(&bundle, folder.path()).unwrap();
+        let read = read(folder.path(), &Layout::default()).unwrap();
+        assert_eq!(read.digest, bundle.digest);
+        assert_eq!(read.files["maps/host.map"].key, FileKey::new(FileKind::Map, "host.map"));
+    }
+
+    #[test]
+    fn a_folder_without_a_configuration_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let why = read(folder.path(), &Layout::default()).unwrap_err().to_string();
+        assert!(why.contains("holds no haproxy.cfg"), "{why}");
+    }
+}

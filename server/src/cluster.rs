@@ -1,0 +1,177 @@
+//! What commands ask of a cluster once: how it is reached, the configuration in it, and what its HAProxy pods run.
+
+use crate::cli::{ClusterArgs, Failure};
+use futures::future::join_all;
+use haptic_config::{Candidate, Observation, ObservedConfig, source::Source};
+use haptic_deploy::{PodStates, RunningView, Transport, TransportError, connect, discovery};
+use haptic_model::{ActiveConfig, Capabilities, HaproxyPod, pipeline::PodState, secret::Credentials};
+use haptic_runtime::cell;
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use std::{path::Path, sync::Arc, time::Duration};
+
+/// A call to the API server that takes longer than this is given up and tried again; watches are not calls.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An API server that takes longer than this to give one object and its Secret does not answer.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A cluster, and the namespace of the configuration in it.
+#[derive(Clone)]
+pub struct Cluster {
+    /// Reaches its API server.
+    pub client: Client,
+    /// Of the configuration and the HAProxy pods.
+    pub namespace: String,
+}
+
+/// One pod's answer.
+pub struct Running {
+    /// What it can do.
+    pub capabilities: Capabilities,
+    /// What it runs.
+    pub view: RunningView,
+}
+
+impl Cluster {
+    /// The cluster that `args` lead to.
+    ///
+    /// # Errors
+    /// When no API server is known, or the kubeconfig cannot be used.
+    pub async fn reach(args: &ClusterArgs) -> Result<Self, Failure> {
+        let config = api_server(args.kubeconfig.as_deref()).await?;
+        let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        Ok(Self { client: Client::try_from(config).map_err(Failure::because)?, namespace })
+    }
+
+    /// The configuration of that name as it is now.
+    ///
+    /// # Errors
+    /// When there is none, it cannot be read, or does not fit its types.
+    pub async fn configuration(&self, name: &str) -> Result<Candidate, Failure> {
+        let seen = self.observe(name, |seen| seen.config != ObservedConfig::Unknown).await?;
+        match seen.config {
+            ObservedConfig::Found(candidate) => Ok(candidate),
+            ObservedConfig::Unreadable(problems) => Err(super::command::render::told(&problems)),
+            _ => Err(Failure::Because(format!(
+                "there is no HAProxyTemplateConfig {name} in namespace {}; `kubectl get haproxytemplateconfigs -A` lists them",
+                self.namespace
+            ))),
+        }
+    }
+
+    /// The credentials that the configuration of that name leads to.
+    ///
+    /// # Errors
+    /// When the Secret is missing, or lacks a key.
+    pub async fn credentials(&self, name: &str) -> Result<Credentials, Failure> {
+        let seen = self.observe(name, |seen| seen.credentials.is_some()).await?;
+        match seen.credentials {
+            Some(Ok(credentials)) => Ok(credentials),
+            Some(Err(problem)) => Err(Failure::because(problem)),
+            None => Err(Failure::Because("the credentials' Secret was not read".into())),
+        }
+    }
+
+    async fn observe(
+        &self,
+        name: &str,
+        enough: impl Fn(&Observation) -> bool,
+    ) -> Result<Observation, Failure> {
+        let source = Source::Kubernetes {
+            client: self.client.clone(),
+            namespace: self.namespace.clone(),
+            name: name.to_owned(),
+        };
+        let wanted = source.wanted();
+        let (writer, mut seen) = cell(Observation::default());
+        let done = |seen: &Observation| enough(seen) || seen.trouble.is_some();
+        let observed = tokio::select! {
+            () = source.observe(Arc::new(writer)) => None,
+            observed = tokio::time::timeout(PATIENCE, seen.wait_for(done)) => observed.ok(),
+        };
+        let Some(observed) = observed else {
+            let seconds = PATIENCE.as_secs();
+            return Err(Failure::Because(format!("{wanted} was not read within {seconds} s")));
+        };
+        match &observed.trouble {
+            Some(why) => Err(Failure::Because(format!("{wanted} cannot be read: {why}"))),
+            None => Ok((*observed).clone()),
+        }
+    }
+
+    /// The pods of `config`, sorted by name.
+    ///
+    /// # Errors
+    /// When the API server does not give them.
+    pub async fn pods(&self, config: &ActiveConfig) -> Result<Vec<HaproxyPod>, Failure> {
+        discovery::list(&self.client, config).await.map_err(|e| {
+            Failure::Because(format!(
+                "the HAProxy pods in namespace {} cannot be listed: {e}",
+                config.namespace
+            ))
+        })
+    }
+}
+
+/// What each of `pods` runs, asked all at once. Call it on an actix system.
+pub async fn what_runs(
+    pods: &[HaproxyPod],
+    config: &ActiveConfig,
+) -> Vec<(HaproxyPod, Result<Running, String>)> {
+    let ask = |pod: &HaproxyPod| {
+        let pod = pod.clone();
+        async move {
+            let answer = match connect(&pod, config) {
+                Ok(transport) => what_one_runs(&*transport, config).await,
+                Err(why) => Err(why.to_string()),
+            };
+            (pod, answer)
+        }
+    };
+    join_all(pods.iter().map(ask)).await
+}
+
+async fn what_one_runs(transport: &dyn Transport, config: &ActiveConfig) -> Result<Running, String> {
+    let said = |error: TransportError| error.to_string();
+    let status = transport.status().await.map_err(said)?;
+    let view = match status.running {
+        None => RunningView::bootstrap(),
+        Some(_) => {
+            let bundle = transport.running_bundle().await.map_err(said)?;
+            RunningView::read_back(bundle, &config.layout)?
+        }
+    };
+    Ok(Running { capabilities: Capabilities::of(status.version), view })
+}
+
+/// What is known of the pods that answered, as the controller would have it.
+#[must_use]
+pub fn states(pods: &[(HaproxyPod, Result<Running, String>)]) -> PodStates {
+    let state = |answer: &Result<Running, String>| PodState {
+        capabilities: answer.as_ref().ok().map(|running| running.capabilities),
+        ..PodState::default()
+    };
+    pods.iter().map(|(pod, answer)| (pod.clone(), state(answer))).collect()
+}
+
+async fn api_server(kubeconfig: Option<&Path>) -> Result<Config, Failure> {
+    let mut config = match kubeconfig {
+        Some(file) => {
+            let unusable = |e: kube::config::KubeconfigError| {
+                Failure::Because(format!("kubeconfig {} cannot be used: {e}", file.display()))
+            };
+            let read = Kubeconfig::read_from(file).map_err(unusable)?;
+            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.map_err(unusable)?
+        }
+        None => Config::incluster().map_err(|e| {
+            Failure::Because(format!(
+                "no API server is known: this is no pod with a service account ({e}). Give --kubeconfig FILE or set KUBECONFIG"
+            ))
+        })?,
+    };
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    Ok(config)
+}

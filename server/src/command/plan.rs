@@ -1,0 +1,180 @@
+//! `haptic plan`: what a configuration would change on each pod, and whether that takes a reload. Changes nothing.
+
+use super::render::{render_for, told};
+use crate::{
+    binaries, bundle_folder,
+    cli::{Failure, HaproxyArgs, PlanArgs, SummaryOrJson},
+    cluster::{self, Cluster, Running},
+    command, objects, output,
+    preview::{self, PodPreview},
+    process, wiring,
+    wiring::OriginOf,
+};
+use haptic_config::{
+    Candidate,
+    validators::{TIME_LIMIT, refused, scatter_gather},
+};
+use haptic_deploy::{RunningView, roster::fleet_of};
+use haptic_model::{ActiveConfig, Bundle, HaproxyPod, Layout};
+use haptic_validate::{CheckLimits, Checker};
+use serde_json::json;
+use std::{path::Path, sync::Arc};
+
+/// The exit code when something would change.
+const CHANGES: u8 = 3;
+
+/// A pod that did not answer, and why.
+type Silent = (String, String);
+
+/// Prints what would change.
+///
+/// # Errors
+/// Exit code 3 when something would, 1 when that cannot be known, 2 for arguments that do not fit together.
+pub fn run(args: &PlanArgs) -> Result<(), Failure> {
+    let (previews, silent) = match (&args.name, &args.running) {
+        (Some(name), _) => in_cluster(args, name)?,
+        (None, Some(running)) => (vec![between_folders(args, running)?], Vec::new()),
+        (None, None) => return Err(nothing_to_compare()),
+    };
+    report(args, &previews, &silent).map_err(Failure::because)?;
+    if !silent.is_empty() {
+        Err(Failure::Exit(1))
+    } else if previews.iter().any(PodPreview::changes) {
+        Err(Failure::Exit(CHANGES))
+    } else {
+        Ok(())
+    }
+}
+
+fn nothing_to_compare() -> Failure {
+    Failure::Usage("give two folders, a folder and -f CONFIG, or --name CONFIG of a cluster".into())
+}
+
+fn report(args: &PlanArgs, previews: &[PodPreview], silent: &[Silent]) -> std::io::Result<()> {
+    for (pod, why) in silent {
+        output::complain(&format!("{pod}: {why}"));
+    }
+    match args.output {
+        SummaryOrJson::Summary => output::print(&preview::as_text(previews)),
+        SummaryOrJson::Json => {
+            let errors: Vec<_> = silent.iter().map(|(pod, why)| json!({"pod": pod, "error": why})).collect();
+            output::print_json(&json!({
+                "changes": previews.iter().any(PodPreview::changes),
+                "pods": preview::as_json(previews),
+                "errors": errors,
+            }))
+        }
+    }
+}
+
+fn between_folders(args: &PlanArgs, running: &Path) -> Result<PodPreview, Failure> {
+    let (layout, desired) = match (&args.desired, &args.file) {
+        (Some(folder), _) => {
+            let layout = Layout::default();
+            let desired = bundle_folder::read(folder, &layout)?;
+            (layout, desired)
+        }
+        (None, Some(file)) => {
+            let config = command::as_if_active(command::read_config(file)?)?;
+            let Some(resources) = &args.resources else {
+                return Err(Failure::Usage("-f without --name needs --resources DIR".into()));
+            };
+            let runtime = process::runtime()?;
+            let fleet = super::render::fleet_of_one(args.haproxy_version);
+            let origin = OriginOf::Folder(resources.clone());
+            let desired = runtime.block_on(desired(&config, &origin, &fleet, &args.haproxy))?;
+            (config.layout.clone(), desired)
+        }
+        (None, None) => return Err(nothing_to_compare()),
+    };
+    let view = RunningView::of(bundle_folder::read(running, &layout)?);
+    Ok(PodPreview::of(running.display().to_string(), args.haproxy_version, &view, &desired))
+}
+
+fn in_cluster(args: &PlanArgs, name: &str) -> Result<(Vec<PodPreview>, Vec<Silent>), Failure> {
+    let runtime = process::runtime()?;
+    let candidate = args.file.as_deref().map(command::read_config).transpose()?;
+    let (cluster_args, haproxy, name) = (args.cluster.clone(), args.haproxy.clone(), name.to_owned());
+    let found = std::rc::Rc::new(std::cell::RefCell::new(None));
+    let result = found.clone();
+    // Talking to agents needs an actix system.
+    process::run(runtime, async move {
+        let cluster = Cluster::reach(&cluster_args).await?;
+        *result.borrow_mut() = Some(compare(&cluster, &name, candidate, &haproxy).await?);
+        Ok(())
+    })?;
+    found.take().ok_or_else(|| Failure::Because("the comparison did not end".into()))
+}
+
+/// Compares what the pods run with the configuration of the cluster, or with `instead`, rendered from its objects.
+async fn compare(
+    cluster: &Cluster,
+    name: &str,
+    instead: Option<Candidate>,
+    haproxy: &HaproxyArgs,
+) -> Result<(Vec<PodPreview>, Vec<Silent>), Failure> {
+    let in_force = cluster.configuration(name).await?;
+    let candidate = match instead {
+        Some(file) => Candidate { name: in_force.name, namespace: in_force.namespace, ..file },
+        None => in_force,
+    };
+    let mut config = ActiveConfig::clone(&*command::as_if_active(candidate)?);
+    config.credentials = vec![cluster.credentials(name).await?];
+    let pods = cluster.pods(&config).await?;
+    if pods.is_empty() {
+        return Err(Failure::Because(format!(
+            "no pod in namespace {} matches podSelector: there is nothing to compare with",
+            config.namespace
+        )));
+    }
+    let answers = cluster::what_runs(&pods, &config).await;
+    let fleet = fleet_of(&cluster::states(&answers));
+    let config = Arc::new(config);
+    let desired = desired(&config, &OriginOf::Cluster(cluster.client.clone()), &fleet, haproxy).await?;
+    Ok(sorted_out(answers, &desired))
+}
+
+fn sorted_out(
+    answers: Vec<(HaproxyPod, Result<Running, String>)>,
+    desired: &Bundle,
+) -> (Vec<PodPreview>, Vec<Silent>) {
+    let (mut previews, mut silent) = (Vec::new(), Vec::new());
+    for (pod, answer) in answers {
+        match answer {
+            Ok(Running { capabilities, view }) => {
+                previews.push(PodPreview::of(pod.to_string(), capabilities.version, &view, desired));
+            }
+            Err(why) => silent.push((pod.to_string(), why)),
+        }
+    }
+    (previews, silent)
+}
+
+/// The checked bundle that `config` makes of the objects: what a controller would deploy.
+async fn desired(
+    config: &Arc<ActiveConfig>,
+    origin: &OriginOf,
+    fleet: &haptic_model::Fleet,
+    haproxy: &HaproxyArgs,
+) -> Result<Bundle, Failure> {
+    let wrong = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await;
+    if refused(&wrong) {
+        return Err(told(&wrong));
+    }
+    let (snapshots, problems) = objects::read(&config.spec, origin).await?;
+    for problem in problems {
+        output::complain(&problem);
+    }
+    let bundle = render_for(config, &snapshots, fleet).map_err(|problems| told(&problems))?;
+    match binaries::find(haproxy) {
+        Err(why) => output::complain(&format!("not checked with haproxy -c: {why}")),
+        Ok(binaries) => {
+            let verdict =
+                Checker::new(binaries, CheckLimits::default()).check(&bundle, &fleet.versions).await;
+            if !verdict.passed() {
+                return Err(told(&verdict.diagnostics));
+            }
+        }
+    }
+    Ok(bundle)
+}

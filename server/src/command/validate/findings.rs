@@ -1,0 +1,35 @@
+//! All that `haptic validate` found out, however it is printed.
+
+use crate::tests_of_config::Report;
+use haptic_model::{Diagnostic, Severity};
+use haptic_render::engine::ImpureBlock;
+use std::collections::BTreeMap;
+
+/// What was found out about one configuration.
+#[derive(Default)]
+pub(super) struct Findings {
+    /// The file, or the name in the cluster.
+    pub name: String,
+    /// Problems of the configuration, and of what it renders.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Blocks that are rendered anew each time, and for how many objects that was so.
+    pub untracked: BTreeMap<ImpureBlock, usize>,
+    /// What came of the tests.
+    pub tests: Report,
+    /// Content by path, when that was asked for.
+    pub rendered: BTreeMap<String, String>,
+}
+
+impl Findings {
+    pub fn of(name: String) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    pub fn errors(&self) -> usize {
+        self.diagnostics.iter().filter(|d| d.severity == Severity::Error).count()
+    }
+
+    pub fn is_valid(&self) -> bool {
+        self.errors() == 0 && self.tests.all_passed()
+    }
+}

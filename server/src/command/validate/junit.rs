@@ -1,0 +1,96 @@
+//! Findings as JUnit's XML, which CI systems show: each test a test case, and the configuration itself one more.
+
+use super::findings::Findings;
+use crate::tests_of_config::TestResult;
+use haptic_model::Severity;
+use std::time::Duration;
+
+/// The whole document.
+pub(super) fn xml(findings: &Findings) -> String {
+    let report = &findings.tests;
+    let cases: String = report.tests.iter().map(|test| case(&findings.name, test)).collect();
+    let (tests, errors) = (report.total + 1, usize::from(findings.errors() > 0));
+    let counts = format!(
+        "tests=\"{tests}\" failures=\"{}\" errors=\"{errors}\" time=\"{}\"",
+        report.failed,
+        seconds(report.took)
+    );
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n<testsuite name=\"{}\" {counts}>\n{}{cases}\
+         </testsuite>\n</testsuites>\n",
+        escaped(&findings.name),
+        configuration(findings)
+    )
+}
+
+fn configuration(findings: &Findings) -> String {
+    let errors = findings.diagnostics.iter().filter(|d| d.severity == Severity::Error);
+    let errors: Vec<String> = errors.map(ToString::to_string).collect();
+    let name = escaped(&findings.name);
+    match errors.first() {
+        None => format!("<testcase classname=\"{name}\" name=\"configuration\" time=\"0\"/>\n"),
+        Some(first) => format!(
+            "<testcase classname=\"{name}\" name=\"configuration\" time=\"0\"><error message=\"{}\">{}</error></testcase>\n",
+            escaped(first),
+            escaped(&errors.join("\n"))
+        ),
+    }
+}
+
+fn case(of: &str, test: &TestResult) -> String {
+    let head = format!(
+        "<testcase classname=\"{}\" name=\"{}\" time=\"{}\"",
+        escaped(of),
+        escaped(&test.name),
+        seconds(test.took)
+    );
+    if test.passed {
+        return format!("{head}/>\n");
+    }
+    let failed = test.assertions.iter().filter(|assertion| !assertion.passed);
+    let told = failed.map(|assertion| {
+        let lines = assertion
+            .lines
+            .iter()
+            .map(|line| format!("{} {} | {}\n", if line.marked { ">" } else { " " }, line.number, line.text));
+        let error = assertion.error.as_deref().unwrap_or_default();
+        format!("{}: {error}\n{}", assertion.title(), lines.collect::<String>())
+    });
+    let told: String = test.error.iter().map(|error| format!("{error}\n")).chain(told).collect();
+    let first = told.lines().next().unwrap_or_default();
+    format!("{head}><failure message=\"{}\">{}</failure></testcase>\n", escaped(first), escaped(&told))
+}
+
+fn seconds(took: Duration) -> String {
+    format!("{:.3}", took.as_secs_f64())
+}
+
+/// XML knows no control characters but these three, not even escaped.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' => out.push_str("&#10;"),
+            '\t' | '\r' => out.push(' '),
+            control if control.is_control() || matches!(control, '\u{fffe}' | '\u{ffff}') => {
+                out.push('\u{fffd}')
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text_in_xml() {
+        assert_eq!(escaped("a<b & \"c\"\n\u{1}"), "a&lt;b &amp; &quot;c&quot;&#10;\u{fffd}");
+    }
+}

@@ -1,0 +1,187 @@
+//! `haptic validate`: everything that can be known of a configuration before it serves anybody, its own tests included.
+
+mod findings;
+mod junit;
+mod machine;
+mod summary;
+
+use super::render::{compile, fleet_of_one, told};
+use crate::{
+    binaries,
+    cli::{Failure, ValidateArgs, ValidateOutput},
+    cluster::Cluster,
+    command, objects, output, process,
+    tests_of_config::{self, Suite},
+    wiring,
+    wiring::OriginOf,
+};
+use findings::Findings;
+use haptic_config::{
+    Candidate,
+    validators::{TIME_LIMIT, refused, scatter_gather},
+};
+use haptic_model::{ActiveConfig, Diagnostic, HaproxyVersion, Snapshots};
+use haptic_render::{Checked, Compiled, Limits, Renderer};
+use haptic_validate::{CheckLimits, Checker};
+use haptic_watch::given;
+use std::io::{IsTerminal, Write};
+
+/// Checks fields, templates, structure and, with the newest HAProxy found, `haproxy -c`; then runs the tests.
+///
+/// # Errors
+/// Exit code 1 when anything is wrong; told before. 2 for arguments that do not fit together.
+pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
+    let runtime = process::runtime()?;
+    let mut findings = Findings::of(name_of(args)?);
+    match runtime.block_on(load(args)) {
+        Err(Loading::Failed(failure)) => return Err(failure),
+        Err(Loading::Problems(problems)) => findings.diagnostics = problems,
+        Ok(candidate) => {
+            known_test(args, &candidate)?;
+            match runtime.block_on(check(args, candidate, &mut findings)) {
+                Err(Failure::Because(why)) => {
+                    findings.diagnostics.push(Diagnostic::error("validate", why));
+                }
+                done => done?,
+            }
+        }
+    }
+    report(args, &findings)?;
+    if findings.is_valid() { Ok(()) } else { Err(Failure::Exit(1)) }
+}
+
+/// Why there is no configuration to check.
+enum Loading {
+    /// It is there, and wrong.
+    Problems(Vec<Diagnostic>),
+    /// It is not there.
+    Failed(Failure),
+}
+
+fn name_of(args: &ValidateArgs) -> Result<String, Failure> {
+    match (&args.file, &args.name) {
+        (Some(file), _) => Ok(file.display().to_string()),
+        (None, Some(name)) => Ok(name.clone()),
+        (None, None) => Err(Failure::Usage("give -f CONFIG, or --name CONFIG of a cluster".into())),
+    }
+}
+
+async fn load(args: &ValidateArgs) -> Result<Candidate, Loading> {
+    if let Some(file) = &args.file {
+        return haptic_config::load_file(file).map_err(Loading::Problems);
+    }
+    let cluster = Cluster::reach(&args.cluster).await.map_err(Loading::Failed)?;
+    cluster.configuration(args.name.as_deref().unwrap_or_default()).await.map_err(Loading::Failed)
+}
+
+/// A mistyped `--test` must not look like a configuration whose tests pass.
+fn known_test(args: &ValidateArgs, candidate: &Candidate) -> Result<(), Failure> {
+    let tests = &candidate.spec.validation_tests;
+    match &args.test {
+        Some(test) if !tests.contains_key(test) => {
+            let known: Vec<&str> = tests.keys().map(String::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Err(Failure::Usage(format!("there is no test {test:?}; validationTests has: {known}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) -> Result<(), Failure> {
+    let binaries = binaries::find(&args.haproxy)?;
+    let config = command::as_if_active(candidate)?;
+    found.diagnostics = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await;
+    if refused(&found.diagnostics) {
+        return Ok(());
+    }
+    let compiled = compile(&config).map_err(|problems| told(&problems))?;
+    let version = binaries.nearest(None).map_or(HaproxyVersion::new(3, 4), |binary| binary.version);
+    let checker = Checker::new(binaries, CheckLimits::default());
+    let snapshots = objects_of(args, &config, found).await?;
+    check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;
+    let suite = Suite {
+        config,
+        compiled,
+        checker,
+        version,
+        only: args.test.clone(),
+        keep_rendered: args.dump_rendered,
+    };
+    run_tests(args, &suite, found).await;
+    Ok(())
+}
+
+async fn objects_of(
+    args: &ValidateArgs,
+    config: &ActiveConfig,
+    found: &mut Findings,
+) -> Result<Snapshots, Failure> {
+    let Some(folder) = &args.resources else {
+        let none = given::snapshots(&config.spec, &given::Given::new());
+        return none.map_err(|problems| Failure::Because(problems.join("; ")));
+    };
+    let (snapshots, problems) = objects::read(&config.spec, &OriginOf::Folder(folder.clone())).await?;
+    found.diagnostics.extend(problems.into_iter().map(|p| Diagnostic::warning("watch", p)));
+    Ok(snapshots)
+}
+
+async fn check_render(
+    args: &ValidateArgs,
+    found: &mut Findings,
+    config: &ActiveConfig,
+    (compiled, version): (&dyn Compiled, HaproxyVersion),
+    snapshots: &Snapshots,
+    checker: &Checker,
+) {
+    let mut renderer = Renderer::checked(Checked::Never);
+    let fleet = fleet_of_one(version);
+    let rendering = renderer.render(compiled, config, snapshots, &fleet, &Limits::default());
+    found.untracked = compiled.impure_blocks().into_iter().map(|block| (block, 0)).collect();
+    for seen in renderer.untracked(compiled) {
+        *found.untracked.entry(seen.block).or_default() += seen.count;
+    }
+    match rendering {
+        Err(problems) => found.diagnostics.extend(problems),
+        Ok(rendering) => {
+            found.diagnostics.extend(rendering.warnings);
+            let verdict = checker.check(&rendering.bundle, &[version]).await;
+            found.diagnostics.extend(verdict.diagnostics);
+            if args.dump_rendered {
+                let files = rendering.bundle.all();
+                found.rendered = files.map(|f| (f.path.to_string(), f.text.to_string())).collect();
+            }
+        }
+    }
+}
+
+/// Shows on a terminal how far it is.
+async fn run_tests(args: &ValidateArgs, suite: &Suite, found: &mut Findings) {
+    let total = if suite.only.is_some() { 1 } else { suite.config.spec.validation_tests.len() };
+    let mut terminal = std::io::stderr();
+    let shows = matches!(args.output, ValidateOutput::Summary) && terminal.is_terminal();
+    let (mut done, mut failed) = (0, 0);
+    found.tests = tests_of_config::run(suite, |result| {
+        done += 1;
+        failed += usize::from(!result.passed);
+        if shows {
+            drop(write!(terminal, "\r\x1b[K{done} of {total} tests, {failed} failed"));
+        }
+    })
+    .await;
+    if shows && total > 0 {
+        drop(write!(std::io::stderr(), "\r\x1b[K"));
+    }
+}
+
+fn report(args: &ValidateArgs, findings: &Findings) -> Result<(), Failure> {
+    match args.output {
+        ValidateOutput::Summary => {
+            output::complain_about(&findings.diagnostics);
+            output::print(&summary::text(findings, args.verbose))
+        }
+        ValidateOutput::Json => output::print_json(&machine::value(findings)),
+        ValidateOutput::Yaml => output::print(&machine::yaml(findings).map_err(Failure::Because)?),
+        ValidateOutput::Junit => output::print(&junit::xml(findings)),
+    }
+    .map_err(Failure::because)
+}

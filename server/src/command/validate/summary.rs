@@ -1,0 +1,108 @@
+//! Findings for people: each test with its assertions, and the lines around what failed.
+
+use super::findings::Findings;
+use crate::tests_of_config::{AssertionResult, ExcerptLine, TestResult};
+use haptic_render::engine::ImpureBlock;
+use owo_colors::OwoColorize;
+use std::{collections::BTreeMap, time::Duration};
+
+/// Everything, the verdict last.
+pub(super) fn text(findings: &Findings, verbose: bool) -> String {
+    let mut text = String::new();
+    if findings.tests.total > 0 {
+        text.push_str(&format!("Validating HAProxyTemplateConfig: {}\n\n", findings.name));
+        for test in &findings.tests.tests {
+            text.push_str(&of_test(test));
+        }
+        let report = &findings.tests;
+        text.push_str(&format!(
+            "\nTests: {} passed, {} failed, {} total\nTime: {}\n",
+            report.passed,
+            report.failed,
+            report.total,
+            seconds(report.took)
+        ));
+    }
+    text.push_str(&dump("", &findings.rendered));
+    for test in &findings.tests.tests {
+        text.push_str(&dump(&format!("{}: ", test.name), &test.rendered));
+    }
+    if verbose {
+        text.push_str(&untracked(&findings.untracked));
+    }
+    text.push_str(&format!("{}: {}\n", findings.name, verdict(findings)));
+    text
+}
+
+fn verdict(findings: &Findings) -> String {
+    let errors = (findings.errors() > 0).then(|| format!("{} error(s)", findings.errors()));
+    let failed = (!findings.tests.all_passed()).then(|| format!("{} test(s) failed", findings.tests.failed));
+    let why: Vec<String> = errors.into_iter().chain(failed).collect();
+    if why.is_empty() { "valid".to_owned() } else { format!("invalid: {}", why.join(", ")) }
+}
+
+fn of_test(test: &TestResult) -> String {
+    let mut text = format!("{} {} ({})\n", mark(test.passed), test.name.bold(), seconds(test.took));
+    if let Some(error) = &test.error {
+        text.push_str(&format!("    Error: {}\n", indented(error)));
+    }
+    for assertion in &test.assertions {
+        text.push_str(&of_assertion(assertion));
+    }
+    text
+}
+
+fn of_assertion(assertion: &AssertionResult) -> String {
+    let mut text = format!("  {} {}\n", mark(assertion.passed), assertion.title());
+    if let Some(error) = &assertion.error {
+        text.push_str(&format!("    Error: {}\n", indented(error)));
+    }
+    for line in &assertion.lines {
+        text.push_str(&of_line(line));
+    }
+    text
+}
+
+/// `> 12 | server a 10.0.0.1:80   (backends:3, ingresses default/shop)`
+fn of_line(line: &ExcerptLine) -> String {
+    let from: Vec<&str> = [&line.template, &line.object].into_iter().filter_map(|o| o.as_deref()).collect();
+    let from = if from.is_empty() { String::new() } else { format!("   ({})", from.join(", ")) };
+    let pointer = if line.marked { ">" } else { " " };
+    format!("    {pointer} {:>4} | {}{}\n", line.number, line.text, from.dimmed())
+}
+
+fn mark(passed: bool) -> String {
+    if passed { "✓".green().to_string() } else { "✗".red().to_string() }
+}
+
+fn indented(error: &str) -> String {
+    error.replace('\n', "\n           ")
+}
+
+fn seconds(took: Duration) -> String {
+    if took < Duration::from_secs(1) {
+        format!("{} ms", took.as_millis())
+    } else {
+        format!("{:.1} s", took.as_secs_f64())
+    }
+}
+
+fn dump(of: &str, files: &BTreeMap<String, String>) -> String {
+    let file = |(path, content): (&String, &String)| {
+        let end = if content.ends_with('\n') || content.is_empty() { "" } else { "\n" };
+        format!("\n==== {of}{path}\n{content}{end}")
+    };
+    files.iter().map(file).collect()
+}
+
+fn untracked(blocks: &BTreeMap<ImpureBlock, usize>) -> String {
+    if blocks.is_empty() {
+        return "after a change, only the blocks of what changed are rendered\n".to_owned();
+    }
+    let mut text = String::from("rendered anew for each object after any change:\n");
+    for (ImpureBlock { template, line, column, why }, objects) in blocks {
+        let times = if *objects > 0 { format!(" ({objects} objects)") } else { String::new() };
+        text.push_str(&format!("  {template}:{line}:{column}: {why}{times}\n"));
+    }
+    text
+}

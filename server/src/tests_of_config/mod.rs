@@ -1,0 +1,44 @@
+//! Runs the tests that a configuration brings along (`validationTests`): fixtures in, verdicts out.
+//!
+//! The command line, the webhook and the built-in libraries' own tests all come here. Each test renders by itself, from
+//! its own stores; they share nothing but the compiled templates and the checker. Nothing is read and nothing printed.
+
+mod assertion;
+mod check;
+mod excerpt;
+mod report;
+mod run;
+mod subject;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use excerpt::ExcerptLine;
+pub use report::{AssertionResult, Report, TestResult};
+pub use run::{Suite, run};
+
+use check::Check;
+use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec};
+
+/// What is wrong with the tests themselves: a test without assertions, an assertion that says too little or too much.
+#[must_use]
+pub fn problems(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
+    for (name, test) in &spec.validation_tests {
+        let field = format!("spec.validationTests.{name}");
+        if test.assertions.is_empty() {
+            problems.push(
+                Diagnostic::error("tests", "a test without assertions proves nothing")
+                    .at_field(format!("{field}.assertions"))
+                    .help("Give at least one, for example {type: haproxy_valid}"),
+            );
+        }
+        for (number, assertion) in test.assertions.iter().enumerate() {
+            if let Err(why) = Check::read(assertion) {
+                problems
+                    .push(Diagnostic::error("tests", why).at_field(format!("{field}.assertions[{number}]")));
+            }
+        }
+    }
+    problems
+}

@@ -1,0 +1,166 @@
+//! Runs tests, several at once, each by itself.
+
+use super::{
+    assertion::{Fault, dump, judge, judge_verdict},
+    check::Check,
+    report::{AssertionResult, Report, TestResult},
+    subject::{Subject, context, render},
+};
+use crate::command::render::fleet_of_one;
+use futures::{StreamExt, stream};
+use haptic_model::{
+    ActiveConfig, HAProxyTemplateConfigSpec, HaproxyVersion,
+    crd::{Assertion, ValidationTest},
+};
+use haptic_render::Compiled;
+use haptic_validate::Checker;
+use haptic_watch::given;
+use serde_json::{Map, Value};
+use std::{sync::Arc, time::Instant};
+
+/// A configuration whose tests are to be run.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// The configuration, as it would be in force.
+    pub config: Arc<ActiveConfig>,
+    /// Its templates.
+    pub compiled: Arc<dyn Compiled>,
+    /// Runs `haproxy -c` for `haproxy_valid`.
+    pub checker: Checker,
+    /// The version that templates see and that checks.
+    pub version: HaproxyVersion,
+    /// Run only the test of this name.
+    pub only: Option<String>,
+    /// Whether results hold everything that was rendered.
+    pub keep_rendered: bool,
+}
+
+/// An assertion as it was read, and what came of it so far.
+type Judged = (Assertion, Result<Check, String>, Result<(), Fault>);
+
+/// Runs the tests of `suite`; `finished` is told of each. Dropping the future ends the checks under way.
+pub async fn run(suite: &Suite, mut finished: impl FnMut(&TestResult)) -> Report {
+    let began = Instant::now();
+    let chosen = |name: &String| suite.only.as_ref().is_none_or(|only| only == name);
+    let tests = &suite.config.spec.validation_tests;
+    let tests = tests.iter().filter(|(name, _)| chosen(name));
+    let bare = without_tests(&suite.config);
+    let at_once = std::thread::available_parallelism().map_or(2, usize::from);
+    let one = |(name, test): (&String, &ValidationTest)| one(suite, bare.clone(), name.clone(), test.clone());
+    let mut running = stream::iter(tests.map(one)).buffer_unordered(at_once);
+    let mut results = Vec::new();
+    while let Some(result) = running.next().await {
+        finished(&result);
+        results.push(result);
+    }
+    Report::of(results, began.elapsed())
+}
+
+/// What each test starts from; copying it must not copy all tests.
+fn without_tests(config: &ActiveConfig) -> ActiveConfig {
+    let spec = HAProxyTemplateConfigSpec { validation_tests: Default::default(), ..(*config.spec).clone() };
+    ActiveConfig { spec: Arc::new(spec), ..config.clone() }
+}
+
+async fn one(suite: &Suite, bare: ActiveConfig, name: String, test: ValidationTest) -> TestResult {
+    let began = Instant::now();
+    let blank = TestResult { name, description: test.description.clone(), ..TestResult::default() };
+    let (compiled, version) = (suite.compiled.clone(), suite.version);
+    let work = tokio::task::spawn_blocking(move || look(&*compiled, bare, version, &test));
+    let looked = match work.await {
+        Ok(Ok(looked)) => looked,
+        Ok(Err(problems)) => {
+            return TestResult { error: Some(problems), took: began.elapsed(), ..blank };
+        }
+        Err(panicked) => {
+            let error = format!("the test itself failed, which is a bug in HAPTIC: {panicked}");
+            return TestResult { error: Some(error), took: began.elapsed(), ..blank };
+        }
+    };
+    let (subject, judged) = looked;
+    let mut assertions = Vec::new();
+    for (assertion, check, verdict) in judged {
+        let verdict = match (&check, verdict, &subject.outcome) {
+            (Ok(Check::Valid), Ok(()), Ok(bundle)) => {
+                let verdict = suite.checker.check(bundle, &[version]).await;
+                judge_verdict(&verdict.diagnostics, bundle)
+            }
+            (_, verdict, _) => verdict,
+        };
+        assertions.push(result(assertion, verdict));
+    }
+    TestResult {
+        passed: !assertions.is_empty() && assertions.iter().all(|assertion| assertion.passed),
+        error: assertions.is_empty().then(|| "a test without assertions proves nothing".to_owned()),
+        assertions,
+        rendered: if suite.keep_rendered { dump(&subject.outcome) } else { Default::default() },
+        took: began.elapsed(),
+        ..blank
+    }
+}
+
+/// Renders, and judges everything that needs no process. An error is one of the fixtures.
+fn look(
+    compiled: &dyn Compiled,
+    bare: ActiveConfig,
+    version: HaproxyVersion,
+    test: &ValidationTest,
+) -> Result<(Subject, Vec<Judged>), String> {
+    let snapshots = given::snapshots(&bare.spec, &test.fixtures).map_err(|problems| problems.join("\n"))?;
+    let config = with_extra_context(bare, &test.extra_context);
+    let fleet = fleet_of_one(version);
+    let checks: Vec<_> = test.assertions.iter().map(Check::read).collect();
+    let again = checks.iter().any(|check| matches!(check, Ok(Check::Deterministic)));
+    let again = again.then(|| {
+        let mut turned = test.fixtures.clone();
+        turned.values_mut().for_each(|objects| objects.reverse());
+        let snapshots = given::snapshots(&config.spec, &turned).map_err(|problems| problems.join("\n"))?;
+        render(compiled, &config, &snapshots, &fleet)
+    });
+    let subject = Subject {
+        outcome: render(compiled, &config, &snapshots, &fleet),
+        again,
+        context: context(&config, &snapshots, &fleet),
+    };
+    let judged = test.assertions.iter().zip(checks).map(|(assertion, check)| {
+        let verdict = match &check {
+            Ok(check) => judge(check, &subject),
+            Err(why) => Err(why.clone().into()),
+        };
+        (assertion.clone(), check, verdict)
+    });
+    let judged = judged.collect();
+    Ok((subject, judged))
+}
+
+fn result(assertion: Assertion, verdict: Result<(), Fault>) -> AssertionResult {
+    let passed = verdict.is_ok();
+    let Fault { message, lines } = verdict.err().unwrap_or_default();
+    AssertionResult {
+        kind: assertion.kind,
+        description: assertion.description,
+        target: assertion.target,
+        passed,
+        error: (!passed).then_some(message),
+        lines,
+    }
+}
+
+fn with_extra_context(config: ActiveConfig, over: &Map<String, Value>) -> ActiveConfig {
+    if over.is_empty() {
+        return config;
+    }
+    let mut spec = (*config.spec).clone();
+    lay_over(&mut spec.templating_settings.extra_context, over);
+    ActiveConfig { spec: Arc::new(spec), ..config }
+}
+
+/// Dicts are merged, anything else is replaced.
+fn lay_over(below: &mut Map<String, Value>, over: &Map<String, Value>) {
+    for (key, value) in over {
+        match (below.get_mut(key), value) {
+            (Some(Value::Object(below)), Value::Object(over)) => lay_over(below, over),
+            _ => drop(below.insert(key.clone(), value.clone())),
+        }
+    }
+}

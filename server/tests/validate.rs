@@ -1,0 +1,191 @@
+//! `haptic validate` with tests in the configuration: outputs, exit codes, `--test`, `--dump-rendered`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
+
+use serde_json::Value;
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Stdio},
+};
+use tempfile::TempDir;
+
+struct Place(TempDir);
+
+struct Done {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Place {
+    /// The first configuration of the README with its tests; `from` in it becomes `to`.
+    fn new(from: &str, to: &str) -> Self {
+        let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/first");
+        let read = |file: &str| fs::read_to_string(first.join(file)).unwrap();
+        let config = read("config.yaml") + &read("tests.yaml");
+        assert!(config.contains(from), "{from:?} is not in the configuration");
+        let place = Self(tempfile::tempdir().unwrap());
+        fs::write(place.0.path().join("config.yaml"), config.replace(from, to)).unwrap();
+        place
+    }
+
+    fn validate(&self, more: &[&str]) -> Done {
+        let haproxy = std::env::var_os("HAPTIC_HAPROXY_3_4")
+            .expect("HAPTIC_HAPROXY_3_4 is not set: run this test through `make test`");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_haptic"));
+        command.args(["validate", "-f", "config.yaml"]).args(more).current_dir(self.0.path());
+        command.env_remove("KUBECONFIG").env("HAPTIC_HAPROXY_3_4", haproxy).stdin(Stdio::null());
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Done { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
+    }
+}
+
+impl Done {
+    fn must(&self, code: i32, words: &[&str]) {
+        let told = format!("{}{}", self.out, self.err);
+        assert_eq!(self.code, Some(code), "{told}");
+        for word in words {
+            assert!(told.contains(word), "{word:?} is not in\n{told}");
+        }
+    }
+}
+
+#[test]
+fn tests_that_pass_are_told_and_end_with_0() {
+    let done = Place::new("", "").validate(&[]);
+    done.must(
+        0,
+        &[
+            "✓ a_note_with_a_newline_is_refused",
+            "  ✓ equals maps.host.map\n",
+            "  ✓ An endpoint that is not ready gets no requests\n",
+            "\nTests: 2 passed, 0 failed, 2 total\nTime: ",
+            "config.yaml: valid\n",
+        ],
+    );
+    assert_eq!(done.err, "");
+}
+
+#[test]
+fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
+    let place = Place::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
+    place.validate(&[]).must(
+        1,
+        &[
+            "✗ a_service_gets_its_host_and_its_endpoints",
+            "  ✗ match_count haproxy_config\n    Error: pattern \"^ +server \" found 2 times in haproxy_config, expected 1 times\n",
+            "server 10.0.0.2_8000 10.0.0.2:8000   (haproxyConfig:",
+            "endpoints default/shop-1)",
+            "Tests: 1 passed, 1 failed, 2 total",
+            "config.yaml: invalid: 1 test(s) failed",
+        ],
+    );
+    let only = place.validate(&["--test", "a_note_with_a_newline_is_refused"]);
+    only.must(0, &["Tests: 1 passed, 0 failed, 1 total"]);
+}
+
+#[test]
+fn programs_get_the_counts_at_the_top_level() {
+    let place = Place::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
+    let done = place.validate(&["--output", "json"]);
+    done.must(1, &[]);
+    let json: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((&json["total"], &json["passed"], &json["failed"]), (&2.into(), &1.into(), &1.into()));
+    assert_eq!((&json["valid"], &json["errors"]), (&false.into(), &0.into()));
+    let failed = &json["tests"][1]["assertions"][2];
+    assert_eq!((&failed["type"], &failed["passed"]), (&"match_count".into(), &false.into()), "{json:#}");
+    assert!(failed["lines"][0]["template"].as_str().unwrap().starts_with("haproxyConfig:"), "{json:#}");
+    place.validate(&["--output", "yaml"]).must(1, &["total: 2\n", "passed: 1\n", "failed: 1\n"]);
+    place.validate(&["--output", "junit"]).must(
+        1,
+        &[
+            "<testsuite name=\"config.yaml\" tests=\"3\" failures=\"1\" errors=\"0\"",
+            "name=\"a_service_gets_its_host_and_its_endpoints\"",
+            "><failure message=\"match_count haproxy_config: pattern",
+        ],
+    );
+}
+
+#[test]
+fn what_was_rendered_is_shown_when_asked_for() {
+    let place = Place::new("", "");
+    place.validate(&["--dump-rendered"]).must(
+        0,
+        &[
+            "\n==== haproxy.cfg\n",
+            "\n==== a_service_gets_its_host_and_its_endpoints: maps/host.map\nshop.example default_shop\n",
+        ],
+    );
+    let json: Value =
+        serde_json::from_str(&place.validate(&["--dump-rendered", "--output", "json"]).out).unwrap();
+    assert_eq!(json["tests"][1]["rendered"]["maps/host.map"], "shop.example default_shop\n");
+}
+
+#[test]
+fn a_test_that_is_written_wrongly_is_never_a_pass() {
+    for (from, to, words) in [
+        (
+            "target: maps.host.map",
+            "target: map.host.map",
+            ["there is no target \"map.host.map\"", "assertions[1]"],
+        ),
+        ("target: maps.host.map", "target: \"\"", ["there is no target \"\"", "assertions[1]"]),
+        (
+            "{type: haproxy_valid}",
+            "{type: haproxy_vald}",
+            ["\"haproxy_vald\" is not one of haproxy_valid", "config.yaml:"],
+        ),
+        ("expected: 1}", "expectd: 1}", ["expectd", "Did you mean \"expected\"?"]),
+        ("expected: 1}", "expected: yes please}", ["match_count needs a whole number", "\"yes please\""]),
+        (
+            "{type: contains, target: rendering_error, pattern: services default/shop}",
+            "{type: haproxy_valid}",
+            ["rendering failed", "services default/shop"],
+        ),
+        (
+            "        services:\n          - apiVersion: v1\n            kind: Service\n            metadata:\n              name: shop\n",
+            "        servces:\n          - apiVersion: v1\n            kind: Service\n            metadata:\n              name: shop\n",
+            ["\"servces\" is not watched", "✗ a_service"],
+        ),
+    ] {
+        Place::new(from, to).validate(&[]).must(1, &words);
+    }
+    Place::new("", "")
+        .validate(&["--test", "nonesuch"])
+        .must(2, &["there is no test \"nonesuch\"", "a_note_with"]);
+}
+
+#[test]
+fn verbose_shows_what_is_rendered_anew_each_time() {
+    let place = Place::new(
+        "      backend {{> backend-name}}\n",
+        "      {{#if (once \"x\")}}\n      # once\n      {{/if}}\n      backend {{> backend-name}}\n",
+    );
+    place
+        .validate(&["-v"])
+        .must(0, &["rendered anew for each object after any change:\n", "haproxyConfig:", "it asks `once`"]);
+    Place::new("", "").validate(&["-v"]).must(0, &["only the blocks of what changed are rendered"]);
+}
+
+#[test]
+fn a_benchmark_shows_each_stage() {
+    let place = Place::new("      labelSelector: expose=web\n", "");
+    let haproxy = std::env::var_os("HAPTIC_HAPROXY_3_4").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_haptic"));
+    command.args(["benchmark", "-f", "config.yaml", "--ingresses", "50", "--output", "json"]);
+    let output = command.env("HAPTIC_HAPROXY_3_4", haproxy).current_dir(place.0.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&json["objects"]["services"], &json["objects"]["endpoints"]),
+        (&50.into(), &50.into()),
+        "{json:#}"
+    );
+    let stages: Vec<&str> =
+        json["stages"].as_array().unwrap().iter().map(|s| s["name"].as_str().unwrap()).collect();
+    for stage in ["render everything", "render after an endpoint change", "plan after an endpoint change"] {
+        assert!(stages.contains(&stage), "{stages:?}");
+    }
+    assert!(json["mostMemoryMb"].as_u64().unwrap() > 0);
+}
