@@ -3,6 +3,7 @@
 
 use crate::{command, output};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use haptic_model::Diagnostic;
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -343,6 +344,13 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Prints what is wrong; only the exit code is left.
+    #[must_use]
+    pub fn told(problems: &[Diagnostic]) -> Self {
+        output::complain_about(problems);
+        Self::Exit(1)
+    }
+
     /// A failure for any error.
     pub fn because(error: impl std::fmt::Display) -> Self {
         Self::Because(error.to_string())

@@ -30,9 +30,9 @@ use haptic_model::{
     pipeline::{Rendered, Validated},
 };
 use haptic_render::{
-    Checked, Limits, Renderer, Templates,
+    Checked, Limits, Renderer,
     actor::{RenderActor, RenderOptions},
-    engine,
+    compile,
 };
 use haptic_runtime::{
     ActorSpec, Arbiters, CellReader, CellWriter, Events, Health, Keeper, Kept, Supervision, cell,
@@ -298,11 +298,7 @@ pub fn validators() -> Vec<Validator> {
 
 /// What is wrong with the templates themselves.
 fn template_problems(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
-    let engine = match engine(&spec.templating_settings.engine) {
-        Ok(engine) => engine,
-        Err(problem) => return vec![problem],
-    };
-    engine.compile(&Templates::of(spec)).err().unwrap_or_default()
+    compile(spec).err().unwrap_or_default()
 }
 
 fn observers(

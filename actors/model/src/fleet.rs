@@ -75,3 +75,11 @@ pub struct Fleet {
     /// `None` until a pod has answered.
     pub common: Option<Capabilities>,
 }
+
+impl Fleet {
+    /// A fleet of which only the version is known: where there are no pods to ask.
+    #[must_use]
+    pub fn of_version(version: HaproxyVersion) -> Self {
+        Self { pods: Vec::new(), versions: vec![version], common: Some(Capabilities::of(version)) }
+    }
+}

@@ -3,7 +3,7 @@
 //! The answer to a `Reconcile` comes when the render has ended, well or not; that is the debounce stage's clock.
 
 use crate::{
-    engine::{Compiled, Limits, Templates, engine},
+    engine::{Compiled, Limits, compile},
     recall::CacheSize,
     render::{Renderer, Rendering, UntrackedBlock},
 };
@@ -156,8 +156,7 @@ impl Workshop {
         {
             return Ok(compiled.clone());
         }
-        let engine = engine(&config.spec.templating_settings.engine).map_err(|d| vec![d])?;
-        let compiled = engine.compile(&Templates::of(&config.spec))?;
+        let compiled = compile(&config.spec)?;
         self.compiled = Some((config.revision, compiled.clone()));
         Ok(compiled)
     }

@@ -226,6 +226,15 @@ fn file(name: &str, field: &str, key: FileKey, source: &str) -> Template {
     }
 }
 
+/// The templates of `spec`, ready to render.
+///
+/// # Errors
+/// Everything that is wrong with them, or that there is no such engine.
+pub fn compile(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
+    let engine = engine(&spec.templating_settings.engine).map_err(|problem| vec![problem])?;
+    engine.compile(&Templates::of(spec))
+}
+
 /// The engine of that name in `templatingSettings.engine`.
 ///
 /// # Errors

@@ -27,6 +27,6 @@ mod suggest;
 pub mod value;
 pub mod watched;
 
-pub use engine::{Compiled, Engine, Limits, RenderInput, Templates, engine};
+pub use engine::{Compiled, Engine, Limits, RenderInput, Templates, compile, engine};
 pub use recall::CacheSize;
 pub use render::{Checked, Renderer, Rendering, UntrackedBlock, render};

@@ -1,6 +1,6 @@
 //! `haptic plan`: what a configuration would change on each pod, and whether that takes a reload. Changes nothing.
 
-use super::render::{render_for, told};
+use super::render::render_for;
 use crate::{
     binaries, bundle_folder,
     cli::{Failure, HaproxyArgs, PlanArgs, SummaryOrJson},
@@ -15,7 +15,7 @@ use haptic_config::{
     validators::{TIME_LIMIT, refused, scatter_gather},
 };
 use haptic_deploy::{RunningView, roster::fleet_of};
-use haptic_model::{ActiveConfig, Bundle, HaproxyPod, Layout};
+use haptic_model::{ActiveConfig, Bundle, Fleet, HaproxyPod, Layout};
 use haptic_validate::{CheckLimits, Checker};
 use serde_json::json;
 use std::{path::Path, sync::Arc};
@@ -80,7 +80,7 @@ fn between_folders(args: &PlanArgs, running: &Path) -> Result<PodPreview, Failur
                 return Err(Failure::Usage("-f without --name needs --resources DIR".into()));
             };
             let runtime = process::runtime()?;
-            let fleet = super::render::fleet_of_one(args.haproxy_version);
+            let fleet = Fleet::of_version(args.haproxy_version);
             let origin = OriginOf::Folder(resources.clone());
             let desired = runtime.block_on(desired(&config, &origin, &fleet, &args.haproxy))?;
             (config.layout.clone(), desired)
@@ -154,25 +154,25 @@ fn sorted_out(
 async fn desired(
     config: &Arc<ActiveConfig>,
     origin: &OriginOf,
-    fleet: &haptic_model::Fleet,
+    fleet: &Fleet,
     haproxy: &HaproxyArgs,
 ) -> Result<Bundle, Failure> {
     let wrong = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await;
     if refused(&wrong) {
-        return Err(told(&wrong));
+        return Err(Failure::told(&wrong));
     }
     let (snapshots, problems) = objects::read(&config.spec, origin).await?;
     for problem in problems {
         output::complain(&problem);
     }
-    let bundle = render_for(config, &snapshots, fleet).map_err(|problems| told(&problems))?;
+    let bundle = render_for(config, &snapshots, fleet).map_err(|problems| Failure::told(&problems))?;
     match binaries::find(haproxy) {
         Err(why) => output::complain(&format!("not checked with haproxy -c: {why}")),
         Ok(binaries) => {
             let verdict =
                 Checker::new(binaries, CheckLimits::default()).check(&bundle, &fleet.versions).await;
             if !verdict.passed() {
-                return Err(told(&verdict.diagnostics));
+                return Err(Failure::told(&verdict.diagnostics));
             }
         }
     }

@@ -6,10 +6,9 @@ use super::{
     report::{AssertionResult, Report, TestResult},
     subject::{Subject, context, render},
 };
-use crate::command::render::fleet_of_one;
 use futures::{StreamExt, stream};
 use haptic_model::{
-    ActiveConfig, HAProxyTemplateConfigSpec, HaproxyVersion,
+    ActiveConfig, Fleet, HAProxyTemplateConfigSpec, HaproxyVersion,
     crd::{Assertion, ValidationTest},
 };
 use haptic_render::Compiled;
@@ -108,7 +107,7 @@ fn look(
 ) -> Result<(Subject, Vec<Judged>), String> {
     let snapshots = given::snapshots(&bare.spec, &test.fixtures).map_err(|problems| problems.join("\n"))?;
     let config = with_extra_context(bare, &test.extra_context);
-    let fleet = fleet_of_one(version);
+    let fleet = Fleet::of_version(version);
     let checks: Vec<_> = test.assertions.iter().map(Check::read).collect();
     let again = checks.iter().any(|check| matches!(check, Ok(Check::Deterministic)));
     let again = again.then(|| {

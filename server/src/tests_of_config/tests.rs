@@ -1,8 +1,9 @@
 //! Tests of the tests, with a real HAProxy where `haproxy_valid` is asked.
 
 use super::*;
-use crate::command::{as_if_active, render::compile};
+use crate::command::as_if_active;
 use haptic_model::HaproxyVersion;
+use haptic_render::compile;
 use haptic_validate::{Binaries, CheckLimits, Checker};
 use serde_json::{Value, json};
 
@@ -31,7 +32,7 @@ fn suite(tests: Value) -> Suite {
     let candidate = haptic_config::parse(&config.to_string(), "t.yaml").unwrap();
     let config = as_if_active(candidate).unwrap();
     Suite {
-        compiled: compile(&config).unwrap(),
+        compiled: compile(&config.spec).unwrap(),
         config,
         checker: Checker::new(Binaries::probe([haproxy]).unwrap(), CheckLimits::default()),
         version: HaproxyVersion::new(3, 4),

@@ -4,7 +4,6 @@
 mod objects;
 mod table;
 
-use super::render::{compile, fleet_of_one, told};
 use crate::{
     binaries,
     cli::{BenchmarkArgs, Failure, SummaryOrJson},
@@ -13,7 +12,7 @@ use crate::{
 use haptic_config::validators::{TIME_LIMIT, refused, scatter_gather};
 use haptic_deploy::{PlanCache, RunningView};
 use haptic_model::{ActiveConfig, Bundle, Capabilities, Fleet, HaproxyVersion, Snapshots};
-use haptic_render::{Checked, Compiled, Limits, Renderer};
+use haptic_render::{Checked, Compiled, Limits, Renderer, compile};
 use haptic_validate::{CheckLimits, Checker, syntax};
 use haptic_watch::given;
 use objects::Size;
@@ -33,7 +32,7 @@ pub fn run(args: &BenchmarkArgs) -> Result<(), Failure> {
     let runtime = process::runtime()?;
     let wrong = runtime.block_on(scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT));
     if refused(&wrong) {
-        return Err(told(&wrong));
+        return Err(Failure::told(&wrong));
     }
     let size = Size { ingresses: args.ingresses, endpoints: args.endpoints };
     let given = objects::all(&config.spec, size);
@@ -43,14 +42,15 @@ pub fn run(args: &BenchmarkArgs) -> Result<(), Failure> {
         ));
     }
     let mut table = Table::default();
-    let compiled = table.once("compile templates", || compile(&config)).map_err(|p| told(&p))?;
+    let compiled =
+        table.once("compile templates", || compile(&config.spec)).map_err(|p| Failure::told(&p))?;
     let snapshots = table
         .once("read objects", || given::snapshots(&config.spec, &given))
         .map_err(|problems| Failure::Because(problems.join("; ")))?;
     let held = counts(&snapshots);
     drop(given);
     let bench =
-        Bench { config: &config, compiled: &*compiled, fleet: fleet_of_one(args.haproxy_version), size };
+        Bench { config: &config, compiled: &*compiled, fleet: Fleet::of_version(args.haproxy_version), size };
     let (bundle, mut renderer) = bench.first_render(&mut table, &snapshots)?;
     bench.changes(&mut table, &mut renderer, snapshots, &bundle, args.haproxy_version)?;
     table.once("check syntax", || syntax::problems(&bundle, &[args.haproxy_version]));
@@ -61,7 +61,7 @@ pub fn run(args: &BenchmarkArgs) -> Result<(), Failure> {
             let check = || runtime.block_on(checker.check(&bundle, &[args.haproxy_version]));
             let verdict = table.once("check syntax and haproxy -c", check);
             if !verdict.passed() {
-                return Err(told(&verdict.diagnostics));
+                return Err(Failure::told(&verdict.diagnostics));
             }
         }
     }
@@ -124,7 +124,7 @@ impl Bench<'_> {
     fn render(&self, renderer: &mut Renderer, snapshots: &Snapshots) -> Result<Bundle, Failure> {
         let limits = Limits::default();
         let rendering = renderer.render(self.compiled, self.config, snapshots, &self.fleet, &limits);
-        rendering.map(|rendering| rendering.bundle).map_err(|problems| told(&problems))
+        rendering.map(|rendering| rendering.bundle).map_err(|problems| Failure::told(&problems))
     }
 
     /// Endpoints of one Service after the other change; each change is rendered and planned.

@@ -5,7 +5,6 @@ mod junit;
 mod machine;
 mod summary;
 
-use super::render::{compile, fleet_of_one, told};
 use crate::{
     binaries,
     cli::{Failure, ValidateArgs, ValidateOutput},
@@ -20,8 +19,8 @@ use haptic_config::{
     Candidate,
     validators::{TIME_LIMIT, refused, scatter_gather},
 };
-use haptic_model::{ActiveConfig, Diagnostic, HaproxyVersion, Snapshots};
-use haptic_render::{Checked, Compiled, Limits, Renderer};
+use haptic_model::{ActiveConfig, Diagnostic, Fleet, HaproxyVersion, Snapshots};
+use haptic_render::{Checked, Compiled, Limits, Renderer, compile};
 use haptic_validate::{CheckLimits, Checker};
 use haptic_watch::given;
 use std::io::{IsTerminal, Write};
@@ -94,7 +93,7 @@ async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) 
     if refused(&found.diagnostics) {
         return Ok(());
     }
-    let compiled = compile(&config).map_err(|problems| told(&problems))?;
+    let compiled = compile(&config.spec).map_err(|problems| Failure::told(&problems))?;
     let version = binaries.nearest(None).map_or(HaproxyVersion::new(3, 4), |binary| binary.version);
     let checker = Checker::new(binaries, CheckLimits::default());
     let snapshots = objects_of(args, &config, found).await?;
@@ -134,7 +133,7 @@ async fn check_render(
     checker: &Checker,
 ) {
     let mut renderer = Renderer::checked(Checked::Never);
-    let fleet = fleet_of_one(version);
+    let fleet = Fleet::of_version(version);
     let rendering = renderer.render(compiled, config, snapshots, &fleet, &Limits::default());
     found.untracked = compiled.impure_blocks().into_iter().map(|block| (block, 0)).collect();
     for seen in renderer.untracked(compiled) {
