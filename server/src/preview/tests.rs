@@ -1,3 +1,5 @@
+//! Previews of small bundles: what is told and what must never be shown.
+
 use super::*;
 use haptic_model::{BundleFile, FileKey, FileKind, Text};
 
