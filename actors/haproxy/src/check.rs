@@ -6,7 +6,11 @@
 mod conditions;
 mod keywords;
 mod names;
+mod proof;
 mod references;
+mod tally;
+
+pub use proof::Proof;
 
 use crate::document::{Directive, Document, Line};
 use crate::keywords::nearest;

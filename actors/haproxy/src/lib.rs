@@ -5,6 +5,7 @@
 //! * [`views`] gives the lines that a planner works with a type: servers with `default-server` folded in, binds,
 //!   `use_backend`, files.
 //! * [`keywords`] knows the words of each HAProxy version, [`check`] uses them to find mistakes before HAProxy is run.
+//! * [`outline::Outline`] reads only what changed since the text before, for [`check::Proof`] and for a planner.
 //! * [`diff::compare`] says what changed between two configurations, server lines apart from everything else.
 //!
 //! This crate is pure. It must not read files, start processes, or know Kubernetes, actors or sockets.
@@ -14,6 +15,7 @@ pub mod diff;
 mod document;
 pub mod keywords;
 mod lexer;
+pub mod outline;
 mod problem;
 mod version;
 pub mod views;

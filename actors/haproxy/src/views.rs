@@ -5,7 +5,7 @@
 mod files;
 mod server;
 
-pub use files::{FileKind, FileReference, file_references};
+pub use files::{Bases, FileKind, FileReference, file_references, file_references_below};
 pub use server::{Parameter, Server, servers};
 
 use crate::document::{Document, Line, Section};

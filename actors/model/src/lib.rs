@@ -3,6 +3,7 @@
 //! Nothing here does I/O, knows an actor or waits for anything. Stages meet in these types and nowhere else.
 
 pub mod agent_api;
+pub mod alignment;
 pub mod bundle;
 pub mod config;
 pub mod crd;

@@ -88,6 +88,12 @@ impl Fragment {
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.text, &other.text)
     }
+
+    /// Where it is in memory: the same number for the same piece, as long as it is held.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.text).addr()
+    }
 }
 
 impl Text {
@@ -119,6 +125,16 @@ impl Text {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fragments.iter().all(|f| f.text.is_empty())
+    }
+
+    /// Whether `words` stand in it, on one line.
+    #[must_use]
+    pub fn contains(&self, words: &str) -> bool {
+        let ends_line = |f: &Fragment| f.text.ends_with('\n');
+        if words.contains('\n') || !self.fragments.iter().rev().skip(1).all(ends_line) {
+            return self.to_string().contains(words);
+        }
+        self.fragments.iter().any(|f| f.text.contains(words))
     }
 
     /// The digest of the whole.
@@ -181,6 +197,14 @@ mod tests {
         assert_eq!(text.line(3).as_deref(), Some("c"));
         assert_eq!(text.origin(4), None);
         assert_eq!(text.origin(0), None);
+    }
+
+    #[test]
+    fn words_are_found_in_and_between_pieces() {
+        let text = Text::new(vec![fragment("ab", "m", 1), fragment("cd\n", "m", 1), fragment("e\n", "m", 2)]);
+        for (words, found) in [("bc", true), ("e", true), ("d\ne", true), ("ce", false)] {
+            assert_eq!(text.contains(words), found, "{words}");
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use crate::{
     binaries::{Binaries, Binary},
-    folder, report, syntax,
+    folder, report,
+    syntax::Syntax,
     verdict::Verdict,
 };
 use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion};
@@ -41,6 +42,7 @@ pub struct Checker {
     binaries: Binaries,
     limits: CheckLimits,
     slots: Arc<Semaphore>,
+    syntax: Syntax,
     known: Cache<(Digest, Vec<HaproxyVersion>), Arc<Vec<Diagnostic>>>,
 }
 
@@ -49,7 +51,7 @@ impl Checker {
     #[must_use]
     pub fn new(binaries: Binaries, limits: CheckLimits) -> Self {
         let slots = Arc::new(Semaphore::new(limits.at_once.max(1)));
-        Self { binaries, limits, slots, known: Cache::new(REMEMBERED) }
+        Self { binaries, limits, slots, syntax: Syntax::default(), known: Cache::new(REMEMBERED) }
     }
 
     /// Checks `bundle` for every one of `versions` (none: the newest binary's). Dropping the future ends the check.
@@ -82,8 +84,8 @@ impl Checker {
     async fn phase_one(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
         let newest = self.binaries.nearest(None).map(|b| b.version);
         let versions = if versions.is_empty() { newest.into_iter().collect() } else { versions.to_vec() };
-        let bundle = bundle.clone();
-        let work = tokio::task::spawn_blocking(move || syntax::problems(&bundle, &versions));
+        let (bundle, syntax) = (bundle.clone(), self.syntax.clone());
+        let work = tokio::task::spawn_blocking(move || syntax.problems(&bundle, &versions));
         work.await
             .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
     }

@@ -1,16 +1,49 @@
 //! Phase 1: what the keyword tables know, in milliseconds and without a process.
 
 use crate::report::at_line;
-use haptic_haproxy::{CheckOptions, Document, Problem, Version, check};
+use haptic_haproxy::{
+    CheckOptions, Document, Problem, Version,
+    check::{Proof, check},
+};
 use haptic_model::{Bundle, Diagnostic, HaproxyVersion};
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+/// Phase 1 for one bundle after another: only what changed is looked at as long as nothing is wrong. The result is
+/// always that of [`problems`]. A cheap handle; clones share what is known.
+#[derive(Clone, Debug, Default)]
+pub struct Syntax(Arc<Mutex<Proof>>);
+
+impl Syntax {
+    /// As [`problems`].
+    #[must_use]
+    pub fn problems(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
+        let tables: Vec<Version> = versions.iter().copied().map(table_version).collect();
+        let present = |path: &str| is_present(bundle, path);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever comes after a panic begins afresh.
+        let mut proof = std::mem::take(&mut *known);
+        let proven = proof.holds(&bundle.config.text, &tables, &present);
+        *known = proof;
+        drop(known);
+        if proven { Vec::new() } else { problems(bundle, versions) }
+    }
+
+    /// Bytes that are kept for the next bundle, beside the text of the last one.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).bytes()
+    }
+}
 
 /// What is wrong with `bundle`'s haproxy.cfg for any of `versions`, each problem once.
 #[must_use]
 pub fn problems(bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
     let text = bundle.config.text.to_string();
     let document = Document::parse(&text);
-    let present = |path: &str| bundle.files.contains_key(path) || outside(path);
+    let present = |path: &str| is_present(bundle, path);
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     for version in versions {
@@ -28,6 +61,10 @@ fn diagnostic(problem: Problem, bundle: &Bundle) -> Diagnostic {
     let line = u32::try_from(problem.line).unwrap_or(u32::MAX);
     let diagnostic = Diagnostic { help: problem.help, ..Diagnostic::error("syntax", problem.message) };
     at_line(diagnostic, &bundle.config, line)
+}
+
+fn is_present(bundle: &Bundle, path: &str) -> bool {
+    bundle.files.contains_key(path) || outside(path)
 }
 
 /// Absolute names and the system's CA store are the pod's own affair: only HAProxy there can know.
@@ -62,6 +99,23 @@ mod tests {
         assert_eq!(problems(&bundle(&rule("maps/host.map")), &VERSIONS), []);
         let found = problems(&bundle(&rule("maps/hosts.map")), &VERSIONS);
         assert!(found.len() == 1 && found[0].to_string().contains("maps/hosts.map"), "{found:?}");
+    }
+
+    #[test]
+    fn one_bundle_after_another_is_judged_as_if_it_were_the_first() {
+        let syntax = Syntax::default();
+        let rule = "defaults\n  mode http\nfrontend f\n  bind :80\n  use_backend x if { path,map(maps/host.map) -m found }\n";
+        for (config, clean) in [
+            (format!("{rule}backend x\n"), true),
+            (rule.to_owned(), false),
+            (format!("{rule}backend x\nbackend x\n"), false),
+            (format!("{rule}backend x\n"), true),
+        ] {
+            let found = syntax.problems(&bundle(&config), &VERSIONS);
+            assert_eq!(found, problems(&bundle(&config), &VERSIONS), "{config}");
+            assert_eq!(found.is_empty(), clean, "{config}");
+        }
+        assert!(syntax.bytes() > 0);
     }
 
     #[test]

@@ -4,7 +4,6 @@ use haptic_haproxy::{
     Document, Line, Section, SectionKind,
     views::{Server, servers},
 };
-use std::collections::HashSet;
 
 /// The lines of a backend that decide whether its servers may come, go and change their weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,17 +19,6 @@ pub(super) struct Backend {
     backups: usize,
     /// A server whose place among others is that of its number, which is that of its line.
     numbered: Option<String>,
-}
-
-/// What other lines of a configuration refer to.
-#[derive(Clone, Debug, Default)]
-pub(super) struct References {
-    /// Backend and server. HAProxy refuses to remove these.
-    servers: HashSet<(String, String)>,
-    /// Files that are loaded already, as they are written.
-    files: HashSet<String>,
-    /// Every word and part of a word that may name a backend.
-    names: HashSet<String>,
 }
 
 impl Backend {
@@ -152,75 +140,6 @@ fn is_numbered(server: &Server) -> bool {
     server.param("hash-key").is_none_or(|values| values.first().is_none_or(|key| key == "id"))
 }
 
-impl References {
-    /// Reads all lines of a configuration.
-    pub fn read(document: &Document<'_>) -> Self {
-        let mut references = Self::default();
-        for section in &document.sections {
-            for line in &section.lines {
-                references.take(&section.name, line);
-                references.take_names(line);
-            }
-        }
-        references
-    }
-
-    fn take(&mut self, section: &str, line: &Line<'_>) {
-        let mut before = "";
-        for word in &line.words {
-            let value: &str = &word.value;
-            match before {
-                "use-server" | "track" => self.refer(section, value),
-                "ca-file" | "crl-file" | "crt" | "ca-verify-file" => {
-                    self.files.insert(value.to_owned());
-                }
-                _ => {}
-            }
-            // Fetches such as `srv_is_up(b/s)` and `srv_conn(s)` name servers too.
-            for fetch in value.split("srv_").skip(1) {
-                if let Some((argument, _)) =
-                    fetch.split_once('(').and_then(|(_, rest)| rest.split_once([')', ',']))
-                {
-                    self.refer(section, argument);
-                }
-            }
-            before = value;
-        }
-    }
-
-    /// Whatever looks like a name: one too many costs a reload, one too few a refusal. A server's own name, its address and
-    /// comments are none.
-    fn take_names(&mut self, line: &Line<'_>) {
-        let from = if line.keyword() == "server" { 3 } else { 1 };
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-        for word in line.from(from) {
-            for name in word.value.split(|c| !is_name(c)).filter(|name| !name.is_empty()) {
-                if !self.names.contains(name) {
-                    self.names.insert(name.to_owned());
-                }
-            }
-        }
-    }
-
-    /// Whether any line names the backend, which then cannot be removed.
-    pub fn names_backend(&self, name: &str) -> bool {
-        self.names.contains(name)
-    }
-
-    fn refer(&mut self, section: &str, name: &str) {
-        let (backend, server) = name.split_once('/').unwrap_or((section, name));
-        self.servers.insert((backend.to_owned(), server.to_owned()));
-    }
-
-    pub fn names_server(&self, backend: &str, server: &str) -> bool {
-        self.servers.contains(&(backend.to_owned(), server.to_owned()))
-    }
-
-    pub fn has_loaded(&self, file: &str) -> bool {
-        self.files.contains(file)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,16 +168,5 @@ mod tests {
         ] {
             assert_eq!(backend(text).why_fixed().is_some(), fixed, "{text}");
         }
-    }
-
-    #[test]
-    fn servers_that_other_lines_name_are_found() {
-        let text = "frontend f\n http-request deny if { srv_is_up(b/fetched) }\nbackend b\n use-server used if TRUE\n\
-            http-request set-header x %[srv_conn(own)]\n server t 10.0.0.1:1 track c/tracked\n";
-        let references = References::read(&Document::parse(text));
-        for (backend, server) in [("b", "fetched"), ("b", "used"), ("b", "own"), ("c", "tracked")] {
-            assert!(references.names_server(backend, server), "{backend}/{server}");
-        }
-        assert!(!references.names_server("b", "t"));
     }
 }

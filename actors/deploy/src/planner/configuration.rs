@@ -1,18 +1,37 @@
 //! What changed in haproxy.cfg, by its meaning.
 
 use super::{
-    Effect, Reason, ReasonKind,
-    backend::Backend,
-    server::Place,
-    view::{Configuration, RunningView},
+    Effect, Reason, ReasonKind, backend::Backend, references::References, server::Place, view::RunningView,
     whole_backend,
 };
 use haptic_haproxy::{
-    SectionKind,
+    Document, SectionKind,
     diff::{Change, compare},
+    outline::differing,
     views::maxconn,
 };
 use haptic_model::{Capabilities, Operation};
+
+/// The part of a haproxy.cfg that may differ from the other one, with all defaults sections that it needs.
+pub(super) struct Configuration<'c> {
+    document: Document<'c>,
+    /// The defaults section of each section.
+    pub inheritance: Vec<Option<usize>>,
+    /// What all lines refer to, also those of the part that does not differ.
+    pub references: &'c References,
+}
+
+impl<'c> Configuration<'c> {
+    fn read(text: &'c str, view: &'c RunningView) -> Self {
+        let document = Document::parse(text);
+        let inheritance = document.inheritance();
+        Self { document, inheritance, references: &view.outline().ledger().references }
+    }
+
+    pub fn document(&self) -> &Document<'c> {
+        &self.document
+    }
+}
 
 /// What each change asks of the running HAProxy.
 pub(super) fn effects(
@@ -24,13 +43,14 @@ pub(super) fn effects(
     if config(running) == config(desired) {
         return Vec::new();
     }
-    let (old, new) = (running.configuration(), desired.configuration());
+    let (old, new) = differing(running.outline(), desired.outline());
+    let (old, new) = (&Configuration::read(&old, running), &Configuration::read(&new, desired));
     let mut effects = Vec::new();
     for change in compare(old.document(), new.document()) {
         match change {
             Change::Servers { backend, added, removed, modified, reordered } => {
                 let facts = backend_named(old, &backend);
-                let place = Place { name: &backend, backend: &facts, references: &old.references };
+                let place = Place { name: &backend, backend: &facts, references: old.references };
                 if reordered {
                     effects.extend(place.reordered());
                 }
@@ -56,7 +76,7 @@ pub(super) fn effects(
 }
 
 /// Only the limit of a frontend changed, which the socket can set.
-fn frontend_maxconn(new: &Configuration, frontend: String, what: String) -> Effect {
+fn frontend_maxconn(new: &Configuration<'_>, frontend: String, what: String) -> Effect {
     let section = new.document().section(&SectionKind::Frontend, &frontend);
     let maxconn = section.and_then(maxconn).and_then(|maxconn| u32::try_from(maxconn).ok());
     match maxconn.filter(|maxconn| *maxconn > 0) {
@@ -65,7 +85,7 @@ fn frontend_maxconn(new: &Configuration, frontend: String, what: String) -> Effe
     }
 }
 
-fn backend_named(configuration: &Configuration, name: &str) -> Backend {
+fn backend_named(configuration: &Configuration<'_>, name: &str) -> Backend {
     let document = configuration.document();
     let found =
         document.sections.iter().position(|section| section.kind.has_backend() && section.name == name);

@@ -3,7 +3,7 @@
 use super::{
     Effect, Reason, ReasonKind,
     certificates::Certificates,
-    map,
+    map::Lookup,
     usages::{How, first_line},
     view::RunningView,
 };
@@ -11,7 +11,7 @@ use haptic_model::{
     Bundle, BundleFile, Capabilities, Operation,
     bundle::{FileKey, FileKind},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
 /// What happens to files, and what it asks of the running HAProxy.
 #[derive(Debug, Default)]
@@ -22,37 +22,54 @@ pub(super) struct Changes {
     files: Vec<Pair>,
 }
 
-type Files<'a> = BTreeMap<&'a str, &'a Arc<BundleFile>>;
 type Pair = (Option<Arc<BundleFile>>, Option<Arc<BundleFile>>);
+type Borrowed<'b> = (Option<&'b Arc<BundleFile>>, Option<&'b Arc<BundleFile>>);
 
 pub(super) fn changes(running: &RunningView, desired: &RunningView) -> Changes {
-    let (old, new) = (by_path(running), by_path(desired));
     let mut changes = Changes::default();
-    for (path, file) in &new {
-        let before = old.get(path).copied();
-        if before.is_some_and(|before| before.digest == file.digest) {
-            continue;
+    for (old, new) in pairs(running.bundle(), desired.bundle()) {
+        match (&old, &new) {
+            (Some(old), Some(new)) if old.digest == new.digest => continue,
+            (_, Some(new)) => changes.write.push(Arc::clone(&new.path)),
+            (Some(old), None) => changes.delete.push(Arc::clone(&old.path)),
+            (None, None) => continue,
         }
-        changes.write.push(Arc::clone(&file.path));
-        changes.files.push((before.cloned(), Some(Arc::clone(file))));
+        changes.files.push((old.cloned(), new.cloned()));
     }
-    for (path, file) in &old {
-        if !new.contains_key(path) {
-            changes.delete.push(Arc::clone(&file.path));
-            changes.files.push((Some(Arc::clone(file)), None));
-        }
-    }
+    changes.write.sort();
+    changes.delete.sort();
     changes
 }
 
-fn by_path(view: &RunningView) -> Files<'_> {
-    view.bundle().into_iter().flat_map(|bundle| bundle.all()).map(|file| (&*file.path, file)).collect()
+/// Each file of both bundles, with the one of the same path in the other.
+fn pairs<'b>(old: Option<&'b Bundle>, new: Option<&'b Bundle>) -> Vec<Borrowed<'b>> {
+    fn sorted(bundle: Option<&Bundle>) -> impl Iterator<Item = &Arc<BundleFile>> {
+        bundle.into_iter().flat_map(|bundle| bundle.files.values())
+    }
+    let (config, desired) = (old.map(|bundle| &bundle.config), new.map(|bundle| &bundle.config));
+    // haproxy.cfg may have another path now.
+    let mut pairs = match (config, desired) {
+        (Some(one), Some(other)) if one.path != other.path => vec![(None, desired), (config, None)],
+        _ => vec![(config, desired)],
+    };
+    let (mut left, mut right) = (sorted(old).peekable(), sorted(new).peekable());
+    loop {
+        let order = match (left.peek(), right.peek()) {
+            (Some(one), Some(other)) => one.path.cmp(&other.path),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return pairs,
+        };
+        let old = if order.is_gt() { None } else { left.next() };
+        let new = if order.is_lt() { None } else { right.next() };
+        pairs.push((old, new));
+    }
 }
 
 /// What the changed files ask for. haproxy.cfg is compared by its meaning, elsewhere.
 pub(super) fn effects(
     changes: &Changes,
-    running: &RunningView,
+    (running, desired): (&RunningView, &RunningView),
     (old, new): (&Bundle, &Bundle),
     capabilities: Capabilities,
 ) -> Vec<Effect> {
@@ -62,7 +79,7 @@ pub(super) fn effects(
     if files.peek().is_none() {
         return Vec::new();
     }
-    let usages = &running.configuration().usages;
+    let usages = &running.outline().ledger().usages;
     let tls = Certificates { old, new, usages, capabilities }.findings();
     let mut effects: Vec<Effect> = tls.reasons.into_iter().map(reload).collect();
     let mut entries = Vec::new();
@@ -71,8 +88,8 @@ pub(super) fn effects(
         .filter(|(path, _)| !tls.known.contains(&***path))
         .map(|(_, pair)| pair)
     {
-        match effect(running, old, before.as_ref(), after.as_ref()) {
-            Ok((line, operations)) => entries.push((line, operations)),
+        match effect((running, desired), old, before.as_ref(), after.as_ref()) {
+            Ok((place, operations)) => entries.push((place, operations)),
             Err(why) => effects.push(reload(why)),
         }
     }
@@ -93,43 +110,45 @@ fn reload(why: String) -> Effect {
 }
 
 /// A map that rules ask first gets its entries last and loses them first, so that what it leads to is there.
-fn in_order_of_use(mut maps: Vec<(usize, Vec<Operation>)>) -> Vec<Operation> {
-    maps.sort_by_key(|(line, _)| *line);
+fn in_order_of_use(mut maps: Vec<(Place, Vec<Operation>)>) -> Vec<Operation> {
+    maps.sort_by_key(|(place, _)| *place);
     let goes = |operation: &Operation| matches!(operation, Operation::DelMapEntry { .. });
     let gone: Vec<_> = maps.iter().flat_map(|(_, all)| all.iter().filter(|o| goes(o)).cloned()).collect();
     let come = maps.into_iter().rev().flat_map(|(_, all)| all).filter(|operation| !goes(operation));
     come.chain(gone).collect()
 }
 
-/// What the change of one file asks for, and the line that uses it first.
+/// Where a file is used first: a block of haproxy.cfg, and a line in it.
+type Place = (usize, usize);
+
+/// What the change of one file asks for, and where the file is used first.
 fn effect(
-    running: &RunningView,
+    (running, desired): (&RunningView, &RunningView),
     bundle: &Bundle,
     old: Option<&Arc<BundleFile>>,
     new: Option<&Arc<BundleFile>>,
-) -> Result<(usize, Vec<Operation>), String> {
-    let Some(file) = new.or(old) else { return Ok((0, Vec::new())) };
+) -> Result<(Place, Vec<Operation>), String> {
+    let nothing = || ((0, 0), Vec::new());
+    let Some(file) = new.or(old) else { return Ok(nothing()) };
     let (key, path) = (&file.key, &*file.path);
     let what = match (old, new) {
         (Some(_), Some(_)) => "changed",
         (None, _) => "is new",
         (_, None) => "is gone",
     };
-    let configuration = running.configuration();
-    let usages = configuration.usages.of(path);
+    let outline = running.outline();
+    let usages = outline.ledger().usages.of(path);
     if usages.is_empty() {
-        return if may_be_read(running, bundle, file) {
-            Err(format!("{key} {what}"))
-        } else {
-            Ok((0, Vec::new()))
-        };
+        return if may_be_read(running, bundle, file) { Err(format!("{key} {what}")) } else { Ok(nothing()) };
     }
     let is_lookup = |how: &How| matches!(how, How::Map(_) | How::Acl | How::Rewritten);
     match (old, new) {
         (Some(old), Some(new)) if usages.iter().all(|usage| is_lookup(&usage.how)) => {
-            let operations = map::changes(path, usages, &old.text.to_string(), &new.text.to_string())
-                .map_err(|why| format!("{key} changed: {why}"))?;
-            Ok((first_line(usages), operations))
+            let lookup = Lookup { path, usages, running, desired };
+            let operations =
+                lookup.changes(&old.text, &new.text).map_err(|why| format!("{key} changed: {why}"))?;
+            let place = outline.marked(|block| first_line(block, outline.bases(), path));
+            Ok((place.unwrap_or_default(), operations))
         }
         _ => Err(format!("{key} {what}")),
     }
@@ -137,11 +156,10 @@ fn effect(
 
 /// Whether HAProxy may have read a file that no line of its configuration is known to use.
 fn may_be_read(running: &RunningView, bundle: &Bundle, file: &BundleFile) -> bool {
-    let configuration = running.configuration();
-    let (usages, path) = (&configuration.usages, &*file.path);
+    let (usages, path) = (&running.outline().ledger().usages, &*file.path);
     if usages.names_folder_of(path)
-        || usages.has_unknown
-        || file.key.kind == FileKind::General && usages.runs_lua
+        || usages.has_unknown()
+        || file.key.kind == FileKind::General && usages.runs_lua()
     {
         return true;
     }
@@ -151,10 +169,10 @@ fn may_be_read(running: &RunningView, bundle: &Bundle, file: &BundleFile) -> boo
         return true;
     }
     let names_others = |kind: FileKind| matches!(kind, FileKind::CrtList | FileKind::General);
-    configuration.document().text.contains(path)
+    bundle.config.text.contains(path)
         || bundle
             .files
             .values()
             .filter(|other| other.path != file.path && names_others(other.key.kind))
-            .any(|other| other.text.to_string().contains(path))
+            .any(|other| other.text.contains(path))
 }

@@ -1,78 +1,96 @@
 //! From one map or ACL file to another, entry by entry where the order of entries does not matter, else as a whole.
 
-use super::usages::{How, Match, Usage, matches};
+use super::{
+    changed_lines::changed_lines,
+    usages::{How, Match, Usage, matches},
+    view::RunningView,
+};
 use haptic_model::{
-    Operation,
+    Operation, Text,
     pattern_file::{map_entries, patterns},
 };
-use std::{
-    borrow::Cow,
-    collections::{HashMap, HashSet},
-    net::IpAddr,
-};
+use std::collections::{HashMap, HashSet};
 
 /// More changed entries are brought by replacing the whole map, which is one exchange instead of thousands.
 const SINGLY: usize = 1000;
 /// Bytes of an entry that a socket command surely takes (`tune.bufsize` is 16,384), escaped.
 const LONGEST: usize = 4000;
 
-type Entries<'a> = Vec<(&'a str, &'a str)>;
+/// A map or ACL file that a running HAProxy uses for lookups.
+pub(super) struct Lookup<'l> {
+    pub path: &'l str,
+    pub usages: &'l [Usage],
+    /// Where what is known of its keys is found, and kept.
+    pub running: &'l RunningView,
+    pub desired: &'l RunningView,
+}
 
-/// The operations from `old` to `new`, in no order, or why it needs a reload.
-pub(super) fn changes(path: &str, usages: &[Usage], old: &str, new: &str) -> Result<Vec<Operation>, String> {
-    if usages.iter().all(|usage| usage.how == How::Acl) {
-        return acl(path, old, new);
+impl Lookup<'_> {
+    /// The operations from `old` to `new`, in no order, or why it needs a reload.
+    pub fn changes(&self, old: &Text, new: &Text) -> Result<Vec<Operation>, String> {
+        if self.usages.iter().all(|usage| usage.how == How::Acl) {
+            return acl(self.path, &old.to_string(), &new.to_string());
+        }
+        if self.usages.iter().any(|usage| usage.how == How::Rewritten) {
+            return Err("rules of haproxy.cfg change it in memory".to_owned());
+        }
+        let kinds = matches(self.usages).ok_or("it is used for more than lookups")?;
+        if let Some(operations) = self.singly(&kinds, old, new) {
+            return operations.iter().try_for_each(check_entry).map(|()| operations);
+        }
+        let (old, new) = (old.to_string(), new.to_string());
+        if map_entries(&old).eq(map_entries(&new)) { Ok(Vec::new()) } else { self.whole(&new) }
     }
-    if usages.iter().any(|usage| usage.how == How::Rewritten) {
-        return Err("rules of haproxy.cfg change it in memory".to_owned());
+
+    /// Entry by entry; `None` when the order of entries may matter, or the socket takes the whole map only.
+    fn singly(&self, kinds: &[Match], old: &Text, new: &Text) -> Option<Vec<Operation>> {
+        let before = self.running.keys(self.path, kinds)?;
+        let (old, new) = changed_lines(old, new);
+        let keys = before.after(&old, &new)?;
+        self.desired.keep_keys(self.path, keys);
+        let operations = entry_by_entry(self.path, &old, &new);
+        let one_by_one = operations.len() <= SINGLY && !operations.iter().any(names_a_reference);
+        one_by_one.then_some(operations)
     }
-    match matches(usages) {
-        Some(matches) => map(path, &matches, &map_entries(old).collect(), &map_entries(new).collect()),
-        None => Err("it is used for more than lookups".to_owned()),
+
+    fn whole(&self, new: &str) -> Result<Vec<Operation>, String> {
+        map_entries(new).try_for_each(|(key, value)| check(key, value))?;
+        Ok(vec![Operation::ReplaceMap { map: self.path.to_owned() }])
     }
 }
 
-fn map(path: &str, kinds: &[Match], old: &Entries<'_>, new: &Entries<'_>) -> Result<Vec<Operation>, String> {
-    if old == new {
-        return Ok(Vec::new());
-    }
-    let whole = || {
-        new.iter().try_for_each(|(key, value)| check(key, value))?;
-        Ok(vec![Operation::ReplaceMap { map: path.to_owned() }])
-    };
-    if kinds.iter().any(|kind| has_order(*kind, old) || has_order(*kind, new)) {
-        return whole();
-    }
-    let before: HashMap<&str, &str> = old.iter().copied().collect();
-    let after: HashMap<&str, &str> = new.iter().copied().collect();
+/// Keys are there once in each of both.
+fn entry_by_entry(path: &str, old: &str, new: &str) -> Vec<Operation> {
+    let before: HashMap<&str, &str> = map_entries(old).collect();
+    let after: HashMap<&str, &str> = map_entries(new).collect();
     let mut operations = Vec::new();
-    for (key, value) in new {
-        let (map, key, value) = (path.to_owned(), (*key).to_owned(), (*value).to_owned());
+    for (key, value) in map_entries(new) {
+        let (map, key, value) = (path.to_owned(), key.to_owned(), value.to_owned());
         match before.get(key.as_str()) {
             Some(known) if *known == value => {}
             Some(_) => operations.push(Operation::SetMapEntry { map, key, value }),
             None => operations.push(Operation::AddMapEntry { map, key, value }),
         }
     }
-    for (key, _) in old.iter().filter(|(key, _)| !after.contains_key(key)) {
-        operations.push(Operation::DelMapEntry { map: path.to_owned(), key: (*key).to_owned() });
+    for (key, _) in map_entries(old).filter(|(key, _)| !after.contains_key(key)) {
+        operations.push(Operation::DelMapEntry { map: path.to_owned(), key: key.to_owned() });
     }
-    if operations.len() > SINGLY || operations.iter().any(names_a_reference) {
-        return whole();
-    }
-    operations.iter().try_for_each(|operation| match operation {
-        Operation::SetMapEntry { key, value, .. } | Operation::AddMapEntry { key, value, .. } => {
-            check(key, value)
-        }
-        Operation::DelMapEntry { key, .. } => check(key, "x"),
-        _ => Ok(()),
-    })?;
-    Ok(operations)
+    operations
 }
 
 /// The socket takes `#0x…` for the address of an entry.
 fn names_a_reference(operation: &Operation) -> bool {
     matches!(operation, Operation::SetMapEntry { key, .. } | Operation::DelMapEntry { key, .. } if key.starts_with('#'))
+}
+
+fn check_entry(operation: &Operation) -> Result<(), String> {
+    match operation {
+        Operation::SetMapEntry { key, value, .. } | Operation::AddMapEntry { key, value, .. } => {
+            check(key, value)
+        }
+        Operation::DelMapEntry { key, .. } => check(key, "x"),
+        _ => Ok(()),
+    }
 }
 
 /// What the socket does not take.
@@ -88,41 +106,6 @@ fn check(key: &str, value: &str) -> Result<(), String> {
         return Err(format!("its entry {shown} has a control character"));
     }
     Ok(())
-}
-
-/// Whether it matters in which order the entries stand: when two may match the same.
-fn has_order(kind: Match, entries: &Entries<'_>) -> bool {
-    let mut seen = HashSet::with_capacity(entries.len());
-    entries.iter().any(|(key, _)| canonical(kind, key).is_none_or(|key| !seen.insert(key)))
-}
-
-/// What a key matches, so that equal ones match the same and others never do; `None` when that cannot be told.
-fn canonical(kind: Match, key: &str) -> Option<Cow<'_, str>> {
-    match kind {
-        Match::Exact | Match::Prefix => Some(Cow::Borrowed(key)),
-        Match::Number => key.parse::<i64>().ok().map(|number| Cow::Owned(number.to_string())),
-        Match::Network => network(key).map(Cow::Owned),
-        Match::First => None,
-    }
-}
-
-/// `10.1.2.3/8` as `10.0.0.0/8`.
-fn network(key: &str) -> Option<String> {
-    let (address, length) =
-        key.split_once('/').map_or((key, None), |(address, length)| (address, Some(length)));
-    let length: Option<u32> = length.map(str::parse).transpose().ok()?;
-    match address.parse().ok()? {
-        IpAddr::V4(address) => {
-            let length = length.unwrap_or(32);
-            let mask = u32::MAX.checked_shl(32_u32.checked_sub(length)?).unwrap_or(0);
-            Some(format!("4 {}/{length}", u32::from(address) & mask))
-        }
-        IpAddr::V6(address) => {
-            let length = length.unwrap_or(128);
-            let mask = u128::MAX.checked_shl(128_u32.checked_sub(length)?).unwrap_or(0);
-            Some(format!("6 {}/{length}", u128::from(address) & mask))
-        }
-    }
 }
 
 /// Whether a condition holds does not depend on the order of its patterns.
@@ -152,10 +135,24 @@ fn acl(path: &str, old: &str, new: &str) -> Result<Vec<Operation>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haptic_model::{Bundle, BundleFile, FileKey, FileKind};
+
+    /// By a plan from one bundle to the other, as with files that share no piece.
+    fn changes(how: How, old: &str, new: &str) -> Result<Vec<Operation>, String> {
+        let view = |text: &str| {
+            let map = BundleFile::new(FileKey::new(FileKind::Map, "m"), "m", Text::plain(text));
+            let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(""));
+            RunningView::of(Bundle::new(config, [map]))
+        };
+        let (running, desired) = (view(old), view(new));
+        let lookup =
+            Lookup { path: "m", usages: &[Usage { how, places: 1 }], running: &running, desired: &desired };
+        lookup.changes(&Text::plain(old), &Text::plain(new))
+    }
 
     fn show(how: How, old: &str, new: &str) -> String {
         let lines = |text: &str| text.split("; ").map(|line| format!("{line}\n")).collect::<String>();
-        match changes("m", &[Usage { line: 1, how }], &lines(old), &lines(new)) {
+        match changes(how, &lines(old), &lines(new)) {
             Ok(operations) => operations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
             Err(why) => format!("reload: {why}"),
         }
@@ -208,8 +205,8 @@ mod tests {
     #[test]
     fn many_changes_replace_the_map() {
         let new: String = (0..=SINGLY).map(|n| format!("k{n} v\n")).collect();
-        let usage = [Usage { line: 1, how: How::Map(Match::Exact) }];
-        assert_eq!(changes("m", &usage, "", &new).unwrap(), [Operation::ReplaceMap { map: "m".to_owned() }]);
+        let how = How::Map(Match::Exact);
+        assert_eq!(changes(how, "", &new).unwrap(), [Operation::ReplaceMap { map: "m".to_owned() }]);
     }
 
     #[test]

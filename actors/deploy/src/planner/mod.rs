@@ -9,11 +9,15 @@ mod accepted;
 mod backend;
 mod cache;
 mod certificates;
+mod changed_lines;
 mod configuration;
 mod crt_list;
 mod files;
 mod map;
+mod map_keys;
+mod mentions;
 mod order;
+mod references;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -104,12 +108,13 @@ pub fn plan(running: &RunningView, desired: &Bundle, capabilities: Capabilities)
 
 /// As [`plan`], for a desired bundle that was looked at before.
 pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabilities: Capabilities) -> Plan {
+    desired.follow(running);
     let changes = files::changes(running, desired);
     let verdict = match (running.bundle(), desired.bundle()) {
         (Some(old), Some(new)) if old.digest == new.digest => Verdict::Nothing,
         (Some(old), Some(new)) => {
             let mut effects = configuration::effects(running, desired, capabilities);
-            effects.extend(files::effects(&changes, running, (old, new), capabilities));
+            effects.extend(files::effects(&changes, (running, desired), (old, new), capabilities));
             merge(effects)
         }
         _ => Verdict::Reload {

@@ -1,9 +1,6 @@
 //! One server that comes, goes or changes, as socket operations or as the reason why that needs a reload.
 
-use super::{
-    Effect, Reason, ReasonKind, accepted,
-    backend::{Backend, References},
-};
+use super::{Effect, Reason, ReasonKind, accepted, backend::Backend, references::References};
 use haptic_haproxy::views::{Parameter, Server};
 use haptic_model::{Operation, operation::ServerState};
 use std::net::IpAddr;

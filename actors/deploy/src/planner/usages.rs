@@ -2,33 +2,43 @@
 
 use haptic_haproxy::{
     Document, Line, SectionKind,
-    views::{FileKind, file_references},
+    views::{Bases, FileKind, file_references_below},
 };
-use std::collections::{BTreeMap, HashSet};
+use imbl::OrdMap;
+use std::collections::HashSet;
 
 /// The uses of all files that a configuration names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usages {
-    files: BTreeMap<String, Vec<Usage>>,
-    /// Whether a file's name comes from an environment variable, so that any file may be meant.
-    pub has_unknown: bool,
+    files: OrdMap<String, Vec<Usage>>,
+    unknown: u32,
+    renaming: u32,
+    lua: u32,
     /// Whether `crt-base` or a crt-store changes what names in crt-lists mean.
     pub renames_certificates: bool,
-    /// Whether Lua runs, which may read any file.
-    pub runs_lua: bool,
 }
 
-/// One place that uses a file.
+/// One way in which a file is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// The line in haproxy.cfg, from 1.
-    pub line: usize,
     /// What for.
     pub how: How,
+    /// At how many places.
+    pub places: u32,
+}
+
+/// What one part of a configuration says of files.
+#[derive(Debug, Default)]
+struct Uses {
+    /// Path, line in this part from 1, and what for.
+    files: Vec<(String, usize, How)>,
+    unknown: u32,
+    renaming: u32,
+    lua: u32,
 }
 
 /// What a file is used for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum How {
     /// A converter looks values up.
     Map(Match),
@@ -45,7 +55,7 @@ pub(super) enum How {
 }
 
 /// How keys of a map are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Match {
     /// Equal strings.
     Exact,
@@ -60,48 +70,51 @@ pub(super) enum Match {
 }
 
 impl Usages {
-    /// Reads a whole configuration.
-    pub fn read(document: &Document<'_>) -> Self {
-        let mut usages = Self::default();
-        let mut strict = HashSet::new();
-        let mut servers_and_binds = HashSet::new();
-        for section in &document.sections {
-            for line in &section.lines {
-                match line.keyword() {
-                    "crt-base" | "key-base" => usages.renames_certificates = true,
-                    "lua-load" | "lua-load-per-thread" => usages.runs_lua = true,
-                    "bind" | "server" | "default-server" => {
-                        servers_and_binds.insert(line.number);
-                    }
-                    _ => {}
-                }
-                if line.keyword() == "bind" && line.words.iter().any(|word| word.value == "strict-sni") {
-                    strict.insert(line.number);
-                }
-                usages.take(line);
-            }
-            usages.renames_certificates |= section.kind == SectionKind::CrtStore;
+    /// Adds what a part of a configuration uses (`by` is 1), or takes it away (-1). Returns whether it uses any file.
+    pub fn count(&mut self, document: &Document<'_>, bases: &Bases, by: i32) -> bool {
+        let Uses { files, unknown, renaming, lua } = Uses::of(document, bases);
+        let shift = |count: &mut u32, of: u32| *count = count.saturating_add_signed(by * of.cast_signed());
+        shift(&mut self.unknown, unknown);
+        shift(&mut self.renaming, renaming);
+        shift(&mut self.lua, lua);
+        self.renames_certificates = self.renaming > 0;
+        let uses_any = !files.is_empty();
+        for (path, _, how) in files {
+            self.change(path, how, by);
         }
-        for file in file_references(document) {
-            let how = match file.kind {
-                FileKind::Map | FileKind::Acl => continue,
-                FileKind::CrtList => How::CrtList { strict_sni: strict.contains(&file.line) },
-                FileKind::Certificate if servers_and_binds.contains(&file.line) => How::Certificate,
-                _ => How::Start,
-            };
-            usages.add(&file.path, file.line, how);
-        }
-        usages
+        uses_any
     }
 
-    /// The uses of the file at `path`, in the order of the lines.
+    fn change(&mut self, path: String, how: How, by: i32) {
+        let mut ways = self.files.get(&path).cloned().unwrap_or_default();
+        match ways.iter_mut().find(|usage| usage.how == how) {
+            Some(usage) => usage.places = usage.places.saturating_add_signed(by),
+            None => ways.push(Usage { how, places: u32::from(by > 0) }),
+        }
+        ways.retain(|usage| usage.places > 0);
+        // The same whatever came first.
+        ways.sort_unstable_by_key(|usage| usage.how);
+        if ways.is_empty() { _ = self.files.remove(&path) } else { _ = self.files.insert(path, ways) }
+    }
+
+    /// The ways in which the file at `path` is used.
     pub fn of(&self, path: &str) -> &[Usage] {
         self.files.get(path).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Every file that is used, with its uses.
+    /// Every file that is used, with the ways.
     pub fn all(&self) -> impl Iterator<Item = (&str, &[Usage])> {
         self.files.iter().map(|(path, usages)| (path.as_str(), usages.as_slice()))
+    }
+
+    /// Whether a file's name comes from an environment variable, so that any file may be meant.
+    pub fn has_unknown(&self) -> bool {
+        self.unknown > 0
+    }
+
+    /// Whether Lua runs, which may read any file.
+    pub fn runs_lua(&self) -> bool {
+        self.lua > 0
     }
 
     /// Whether a folder is named that `path` lies in: HAProxy loads everything in it.
@@ -111,13 +124,54 @@ impl Usages {
             self.files.contains_key(folder) || self.files.contains_key(&format!("{folder}/"))
         })
     }
+}
+
+/// The first line of a part of a configuration that uses the file at `path`, from 1.
+pub(super) fn first_line(document: &Document<'_>, bases: &Bases, path: &str) -> Option<usize> {
+    let uses = Uses::of(document, bases).files.into_iter();
+    uses.filter(|(used, ..)| used == path).map(|(_, line, _)| line).min()
+}
+
+impl Uses {
+    fn of(document: &Document<'_>, bases: &Bases) -> Self {
+        let mut uses = Self::default();
+        let mut strict = HashSet::new();
+        let mut servers_and_binds = HashSet::new();
+        for section in &document.sections {
+            for line in &section.lines {
+                match line.keyword() {
+                    "crt-base" | "key-base" => uses.renaming += 1,
+                    "lua-load" | "lua-load-per-thread" => uses.lua += 1,
+                    "bind" | "server" | "default-server" => {
+                        servers_and_binds.insert(line.number);
+                    }
+                    _ => {}
+                }
+                if line.keyword() == "bind" && line.words.iter().any(|word| word.value == "strict-sni") {
+                    strict.insert(line.number);
+                }
+                uses.take(line);
+            }
+            uses.renaming += u32::from(section.kind == SectionKind::CrtStore);
+        }
+        for file in file_references_below(document, bases) {
+            let how = match file.kind {
+                FileKind::Map | FileKind::Acl => continue,
+                FileKind::CrtList => How::CrtList { strict_sni: strict.contains(&file.line) },
+                FileKind::Certificate if servers_and_binds.contains(&file.line) => How::Certificate,
+                _ => How::Start,
+            };
+            uses.add(&file.path, file.line, how);
+        }
+        uses
+    }
 
     /// Maps and ACLs of one line.
     fn take(&mut self, line: &Line<'_>) {
         let mut before = "";
         for word in line.from(1) {
             let value: &str = &word.value;
-            self.has_unknown |= word.has_variable && (value.contains("map") || before == "-f");
+            self.unknown += u32::from(word.has_variable && (value.contains("map") || before == "-f"));
             if before == "-f" {
                 self.add(value, line.number, How::Acl);
             }
@@ -132,7 +186,7 @@ impl Usages {
         let path = path.strip_prefix("file@").unwrap_or(path);
         // The socket knows an optional file by its whole name, which no file of a bundle has.
         let (path, how) = path.strip_prefix("opt@").map_or((path, how), |path| (path, How::Start));
-        self.files.entry(path.to_owned()).or_default().push(Usage { line, how });
+        self.files.push((path.to_owned(), line, how));
     }
 }
 
@@ -169,11 +223,6 @@ fn of_function(function: &str) -> Option<How> {
     }))
 }
 
-/// What a person calls a list of uses: the first line that uses the file.
-pub(super) fn first_line(usages: &[Usage]) -> usize {
-    usages.iter().map(|usage| usage.line).min().unwrap_or_default()
-}
-
 /// The matches of a map's uses; `None` when a use is no lookup.
 pub(super) fn matches(usages: &[Usage]) -> Option<Vec<Match>> {
     usages
@@ -191,7 +240,13 @@ mod tests {
 
     fn of(line: &str, path: &str) -> Vec<How> {
         let text = format!("listen l\n {line}\n");
-        Usages::read(&Document::parse(&text)).of(path).iter().map(|usage| usage.how).collect()
+        let mut usages = Usages::default();
+        let document = Document::parse(&text);
+        usages.count(&document, &Bases::default(), 1);
+        let found = usages.of(path).iter().map(|usage| usage.how).collect();
+        usages.count(&document, &Bases::default(), -1);
+        assert_eq!(usages.all().count(), 0, "what is taken away is gone");
+        found
     }
 
     #[test]

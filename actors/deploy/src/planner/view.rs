@@ -1,36 +1,21 @@
-//! A bundle as the planner looks at it: its haproxy.cfg is parsed when first needed, and once.
+//! A bundle as the planner looks at it: what its files mean is found out when first needed, once, and from what is
+//! known of the bundle before it where that is the same.
 
-use super::{backend::References, usages::Usages};
-use haptic_haproxy::Document;
+use super::{map_keys::Keys, mentions::Mentions, usages::Match};
+use haptic_haproxy::outline::Outline;
 use haptic_model::{Bundle, BundleFile, Digest, FileKey, FileKind, Layout, Text, agent_api::RunningBundle};
-use self_cell::self_cell;
-use std::sync::OnceLock;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 /// What a pod runs.
 #[derive(Default)]
 pub struct RunningView {
     bundle: Option<Bundle>,
-    parsed: OnceLock<Configuration>,
-}
-
-self_cell!(
-    /// A parsed document together with the text it borrows from.
-    struct OwnedDocument {
-        owner: String,
-        #[covariant]
-        dependent: Document,
-    }
-);
-
-/// A parsed haproxy.cfg with what the planner asks of it.
-pub(super) struct Configuration {
-    document: OwnedDocument,
-    /// The defaults section of each section.
-    pub inheritance: Vec<Option<usize>>,
-    /// What lines refer to.
-    pub references: References,
-    /// What files are used for.
-    pub usages: Usages,
+    outline: OnceLock<Outline<Mentions>>,
+    /// Of maps that have changed, by path.
+    keys: Mutex<BTreeMap<Arc<str>, Keys>>,
 }
 
 impl RunningView {
@@ -43,7 +28,17 @@ impl RunningView {
     /// A pod that runs `bundle`.
     #[must_use]
     pub fn of(bundle: Bundle) -> Self {
-        Self { bundle: Some(bundle), parsed: OnceLock::new() }
+        Self { bundle: Some(bundle), ..Self::default() }
+    }
+
+    /// A view with a fault, for the test that proves that tests find one: it and its followers never forget a mention.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn forgetful(bundle: Bundle) -> Self {
+        let view = Self::of(bundle);
+        let mut outline = Outline::forgetful();
+        outline.advance(&view.bundle.as_ref().map(|bundle| bundle.config.text.clone()).unwrap_or_default());
+        Self { outline: outline.into(), ..view }
     }
 
     /// A pod that sent what it runs. The kinds of its files are taken from their folders.
@@ -73,22 +68,52 @@ impl RunningView {
         self.bundle.as_ref()
     }
 
-    pub(super) fn configuration(&self) -> &Configuration {
-        self.parsed.get_or_init(|| {
-            let text = self.bundle.as_ref().map(|bundle| bundle.config.text.to_string()).unwrap_or_default();
-            let document = OwnedDocument::new(text, |text| Document::parse(text));
-            let inheritance = document.borrow_dependent().inheritance();
-            let references = References::read(document.borrow_dependent());
-            let usages = Usages::read(document.borrow_dependent());
-            Configuration { document, inheritance, references, usages }
+    /// Its haproxy.cfg.
+    pub(super) fn outline(&self) -> &Outline<Mentions> {
+        self.outline.get_or_init(|| self.bundle.as_ref().map(outline_of).unwrap_or_default())
+    }
+
+    /// Takes over what is known of `before`, so that only what differs will be read.
+    pub(super) fn follow(&self, before: &Self) {
+        let (Some(bundle), Some(old)) = (&self.bundle, &before.bundle) else { return };
+        // Before the cell below is filled: two views may follow each other at once.
+        let known = before.outline();
+        self.outline.get_or_init(|| {
+            let mut outline = known.clone();
+            outline.advance(&bundle.config.text);
+            outline
+        });
+        let is_same = |path: &str| {
+            let digest = |bundle: &Bundle| bundle.files.get(path).map(|file| file.digest);
+            digest(bundle) == digest(old)
+        };
+        let known = before.known_keys().clone();
+        self.known_keys().extend(known.into_iter().filter(|(path, _)| is_same(path)));
+    }
+
+    /// The keys of the map at `path`; `None` when two entries may match the same.
+    pub(super) fn keys(&self, path: &str, kinds: &[Match]) -> Option<Keys> {
+        let known = self.known_keys().get(path).filter(|keys| keys.are_for(kinds)).cloned();
+        known.or_else(|| {
+            let file = self.bundle.as_ref()?.files.get(path)?;
+            let keys = Keys::of(kinds, &file.text.to_string())?;
+            self.keep_keys(path, keys.clone());
+            Some(keys)
         })
+    }
+
+    /// Keeps what was found out of a map's keys.
+    pub(super) fn keep_keys(&self, path: &str, keys: Keys) {
+        self.known_keys().insert(path.into(), keys);
+    }
+
+    fn known_keys(&self) -> std::sync::MutexGuard<'_, BTreeMap<Arc<str>, Keys>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Configuration {
-    pub fn document(&self) -> &Document<'_> {
-        self.document.borrow_dependent()
-    }
+fn outline_of(bundle: &Bundle) -> Outline<Mentions> {
+    Outline::of(&bundle.config.text)
 }
 
 /// What a file on a pod is, as far as its path says. Certificates and crt-lists share a folder.

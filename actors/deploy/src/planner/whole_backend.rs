@@ -2,14 +2,14 @@
 //!
 //! Such a backend takes everything from a named defaults section. So the section may hold servers and nothing else.
 
-use super::{Effect, Reason, ReasonKind, backend::Backend, server::Place, view::Configuration};
+use super::{Effect, Reason, ReasonKind, backend::Backend, configuration::Configuration, server::Place};
 use haptic_haproxy::{Section, SectionKind, views::servers};
 use haptic_model::{Capabilities, Operation};
 
 /// A backend that is only in the new configuration, at `position` there.
 pub(super) fn added(
-    old: &Configuration,
-    new: &Configuration,
+    old: &Configuration<'_>,
+    new: &Configuration<'_>,
     position: usize,
     capabilities: Capabilities,
 ) -> Vec<Effect> {
@@ -20,7 +20,7 @@ pub(super) fn added(
         Err(why) => vec![reload(why)],
         Ok(defaults) => {
             let (backend, defaults) = (section.name.to_string(), defaults.to_owned());
-            let place = Place { name: &backend, backend: &facts, references: &old.references };
+            let place = Place { name: &backend, backend: &facts, references: old.references };
             let mut effects = vec![Effect::Operations(vec![
                 Operation::AddBackend { backend: backend.clone(), defaults },
                 Operation::PublishBackend { backend: backend.clone() },
@@ -36,7 +36,7 @@ pub(super) fn added(
 }
 
 /// A backend that is only in the running configuration.
-pub(super) fn removed(old: &Configuration, name: &str, capabilities: Capabilities) -> Vec<Effect> {
+pub(super) fn removed(old: &Configuration<'_>, name: &str, capabilities: Capabilities) -> Vec<Effect> {
     let document = old.document();
     let is_it = |section: &Section<'_>| section.kind == SectionKind::Backend && section.name == name;
     let Some(position) = document.sections.iter().position(is_it) else { return Vec::new() };
@@ -52,7 +52,7 @@ pub(super) fn removed(old: &Configuration, name: &str, capabilities: Capabilitie
         Err(why) => return vec![reload(why)],
     };
     let backend = name.to_owned();
-    let place = Place { name, backend: &facts, references: &old.references };
+    let place = Place { name, backend: &facts, references: old.references };
     let mut effects = vec![Effect::Operations(vec![
         Operation::UnpublishBackend { backend: backend.clone() },
         Operation::DeleteBackend { backend, defaults },

@@ -9,9 +9,9 @@ use crate::version::Version;
 /// The first version that refuses a backend named like an earlier `listen`, in either order.
 const ONE_NAME_FOR_BACKENDS: Version = Version::new(3, 2);
 /// The first version that only warns when `from` names a defaults section that is there twice.
-const AMBIGUITY_IS_ACCEPTED: Version = Version::new(3, 3);
+pub(super) const AMBIGUITY_IS_ACCEPTED: Version = Version::new(3, 3);
 /// The first version that refuses a frontend and a backend of the same name.
-const ONE_NAME_FOR_PROXIES: Version = Version::new(3, 3);
+pub(super) const ONE_NAME_FOR_PROXIES: Version = Version::new(3, 3);
 
 pub(super) fn check(document: &Document<'_>, version: Version, problems: &mut Vec<Problem>) {
     let mut names = Names { version, ..Names::default() };
@@ -30,12 +30,35 @@ pub(super) fn check(document: &Document<'_>, version: Version, problems: &mut Ve
     }
 }
 
-fn is_conditional(section: &Section<'_>) -> bool {
+/// What can be said of sections by themselves: missing names, and servers of the same name.
+pub(super) fn within_sections(document: &Document<'_>, problems: &mut Vec<Problem>) {
+    let mut taken = HashMap::new();
+    for section in &document.sections {
+        missing_name(section, problems);
+        servers(section, &mut taken, problems);
+    }
+}
+
+/// Whether `from` names something that stands before it in `document`, and only once.
+pub(super) fn inherits_from_within(document: &Document<'_>, version: Version) -> bool {
+    let mut problems = Vec::new();
+    let mut defaults: HashMap<&str, Vec<usize>> = HashMap::new();
+    for section in &document.sections {
+        inherited(section, &defaults, document, version, &mut problems);
+        if section.kind == SectionKind::Defaults {
+            let lines = defaults.entry(&section.name).or_default();
+            lines.extend((!is_conditional(section)).then_some(section.line));
+        }
+    }
+    problems.is_empty()
+}
+
+pub(super) fn is_conditional(section: &Section<'_>) -> bool {
     section.header.as_ref().is_some_and(|header| header.conditional)
 }
 
 /// Whether the name is the one HAProxy will see.
-fn is_certain(section: &Section<'_>) -> bool {
+pub(super) fn is_certain(section: &Section<'_>) -> bool {
     let has_variable =
         section.header.as_ref().is_some_and(|header| header.words.iter().any(|word| word.has_variable));
     !is_conditional(section) && !has_variable

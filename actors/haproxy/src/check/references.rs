@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::document::{Document, SectionKind};
+use crate::document::{Document, Line, Section, SectionKind};
 use crate::problem::{Code, Problem};
-use crate::views::{FileKind, UseBackend, backend_names, file_references};
+use crate::views::{Bases, FileKind, FileReference, UseBackend, backend_names, file_references_below};
 
 pub(super) fn check(
     document: &Document<'_>,
@@ -20,10 +20,13 @@ pub(super) fn check(
 
 /// Whether a name of a section of such a kind comes from an environment variable, so that not all are known.
 fn has_unknown_name(document: &Document<'_>, is_kind: impl Fn(&SectionKind) -> bool) -> bool {
-    let header_varies = |word: Option<&crate::document::Word<'_>>| word.is_some_and(|word| word.has_variable);
-    document.sections.iter().any(|section| {
-        is_kind(&section.kind) && header_varies(section.header.as_ref().and_then(|h| h.words.get(1)))
-    })
+    document.sections.iter().any(|section| is_kind(&section.kind) && varies(section))
+}
+
+/// Whether the section's name comes from an environment variable.
+pub(super) fn varies(section: &Section<'_>) -> bool {
+    let name = section.header.as_ref().and_then(|header| header.words.get(1));
+    name.is_some_and(|name| name.has_variable)
 }
 
 fn backends(document: &Document<'_>, problems: &mut Vec<Problem>) {
@@ -57,10 +60,7 @@ fn userlists(document: &Document<'_>, problems: &mut Vec<Problem>) {
     let known: HashSet<&str> = lists.map(|section| section.name.as_ref()).collect();
     let proxies = document.sections.iter().filter(|section| section.kind.is_proxy());
     for line in proxies.flat_map(|section| &section.lines).filter(|line| !line.conditional) {
-        for (at, word) in line.words.iter().enumerate().filter(|(_, word)| !word.has_variable) {
-            let starts = ["http_auth(", "http_auth_group("];
-            let Some(name) = starts.iter().find_map(|start| word.value.strip_prefix(start)) else { continue };
-            let name = name.split([',', ')']).next().unwrap_or_default();
+        for (at, name) in userlists_named(line) {
             if !known.contains(name) {
                 let message = format!("There is no userlist '{name}'.");
                 let help = format!("add a section 'userlist {name}', or correct the name");
@@ -70,17 +70,35 @@ fn userlists(document: &Document<'_>, problems: &mut Vec<Problem>) {
     }
 }
 
+/// The userlists that a line names, with the positions of their words.
+pub(super) fn userlists_named<'l>(line: &'l Line<'_>) -> impl Iterator<Item = (usize, &'l str)> {
+    let words = line.words.iter().enumerate().filter(|(_, word)| !word.has_variable);
+    words.filter_map(|(at, word)| {
+        let starts = ["http_auth(", "http_auth_group("];
+        let name = starts.iter().find_map(|start| word.value.strip_prefix(start))?;
+        Some((at, name.split([',', ')']).next().unwrap_or_default()))
+    })
+}
+
 fn missing_files(document: &Document<'_>, is_there: &dyn Fn(&str) -> bool, problems: &mut Vec<Problem>) {
-    let conditional: HashSet<usize> =
-        document.lines().filter(|line| line.conditional).map(|line| line.number).collect();
-    for file in file_references(document) {
-        if file.optional || conditional.contains(&file.line) || is_there(&file.path) {
+    let mut bases = Bases::default();
+    bases.read(document);
+    for file in files_needed(document, &bases) {
+        if is_there(&file.path) {
             continue;
         }
         let message = format!("The {} '{}' is not there.", noun(file.kind), file.path);
         let help = "render it as a file of this configuration, or correct the name";
         problems.push(Problem::new(Code::MissingFile, file.line, file.column, message).help(help));
     }
+}
+
+/// The files without which HAProxy does not start.
+pub(super) fn files_needed(document: &Document<'_>, bases: &Bases) -> impl Iterator<Item = FileReference> {
+    let conditional: HashSet<usize> =
+        document.lines().filter(|line| line.conditional).map(|line| line.number).collect();
+    let files = file_references_below(document, bases).into_iter();
+    files.filter(move |file| !file.optional && !conditional.contains(&file.line))
 }
 
 fn noun(kind: FileKind) -> &'static str {

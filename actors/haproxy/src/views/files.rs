@@ -47,15 +47,18 @@ pub enum FileKind {
 /// All files a document names, in the order of the text. Paths with an environment variable, names of a
 /// `crt-store` (`@store/name`) and virtual maps (`virt@`) are left out: they cannot be looked up.
 pub fn file_references(document: &Document<'_>) -> Vec<FileReference> {
-    let mut global = Bases::default();
-    for section in document.sections.iter().filter(|section| section.kind == SectionKind::Global) {
-        global.read(section);
-    }
-    let mut collector = Collector { bases: global, found: Vec::new() };
+    let mut bases = Bases::default();
+    bases.read(document);
+    file_references_below(document, &bases)
+}
+
+/// The same for a part of a configuration, with the directories that the whole of it sets.
+pub fn file_references_below(document: &Document<'_>, bases: &Bases) -> Vec<FileReference> {
+    let mut collector = Collector { bases: Cow::Borrowed(bases), found: Vec::new() };
     for section in &document.sections {
-        collector.bases = global;
+        collector.bases = Cow::Borrowed(bases);
         if section.kind == SectionKind::CrtStore {
-            collector.bases.read(section);
+            collector.bases.to_mut().take(section);
         }
         for line in &section.lines {
             collector.line(&section.kind, line);
@@ -66,17 +69,27 @@ pub fn file_references(document: &Document<'_>) -> Vec<FileReference> {
 }
 
 /// The directories that `global` and `crt-store` set for relative names.
-#[derive(Default, Clone, Copy)]
-struct Bases<'d> {
-    crt: Option<&'d str>,
-    key: Option<&'d str>,
-    ca: Option<&'d str>,
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bases {
+    crt: Option<String>,
+    key: Option<String>,
+    ca: Option<String>,
 }
 
-impl<'d> Bases<'d> {
-    fn read(&mut self, section: &'d Section<'_>) {
+impl Bases {
+    /// Takes in what the `global` sections of a document set, over what was set before.
+    pub fn read(&mut self, document: &Document<'_>) {
+        document
+            .sections
+            .iter()
+            .filter(|section| section.kind == SectionKind::Global)
+            .for_each(|section| self.take(section));
+    }
+
+    fn take(&mut self, section: &Section<'_>) {
         for line in &section.lines {
-            let value = line.words.get(1).filter(|word| !word.has_variable).map(|word| word.value.as_ref());
+            let value = line.words.get(1).filter(|word| !word.has_variable);
+            let value = value.map(|word| word.value.to_string());
             match line.keyword() {
                 "crt-base" => self.crt = value,
                 "key-base" => self.key = value,
@@ -87,8 +100,8 @@ impl<'d> Bases<'d> {
     }
 }
 
-struct Collector<'d> {
-    bases: Bases<'d>,
+struct Collector<'b> {
+    bases: Cow<'b, Bases>,
     found: Vec<FileReference>,
 }
 
@@ -206,9 +219,9 @@ impl Collector<'_> {
             return;
         }
         let base = match kind {
-            FileKind::Key => self.bases.key,
-            FileKind::Certificate => self.bases.crt,
-            FileKind::Ca | FileKind::Crl => self.bases.ca,
+            FileKind::Key => self.bases.key.as_deref(),
+            FileKind::Certificate => self.bases.crt.as_deref(),
+            FileKind::Ca | FileKind::Crl => self.bases.ca.as_deref(),
             _ => None,
         };
         let path = match base {

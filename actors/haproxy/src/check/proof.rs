@@ -1,0 +1,61 @@
+//! Proof that a configuration has no problem, kept from one configuration to the next.
+//!
+//! A problem is either in a block by itself, and then it is there until the block changes, or it is about names, and
+//! those are counted. So after a change only the changed blocks are checked, and names compared. Where the counts do
+//! not suffice (a defaults section after its users, `.if` around several blocks) there is no proof, which says
+//! nothing: only [`check`](super::check) finds problems, and their places.
+
+use super::tally::Tally;
+use crate::{
+    document::Document,
+    outline::{Ledger, Outline},
+    version::Version,
+    views::Bases,
+};
+use haptic_model::Text;
+
+/// What is known of the configuration that was looked at last.
+#[derive(Debug, Default)]
+pub struct Proof {
+    outline: Outline<Tally>,
+}
+
+impl Proof {
+    /// Whether `text` surely has no problem for any of `versions`, so that [`check`](super::check) finds none.
+    /// `files` says whether a file will be there.
+    pub fn holds(&mut self, text: &Text, versions: &[Version], files: &dyn Fn(&str) -> bool) -> bool {
+        if self.outline.ledger().versions() != versions {
+            self.outline = self.outline.anew(Tally::of(versions));
+        }
+        self.outline.advance(text);
+        self.outline.has_defaults_first() && self.outline.ledger().is_clean(files)
+    }
+
+    /// Bytes that it takes beside the text, which it shares.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.outline.bytes() + self.outline.ledger().bytes()
+    }
+
+    /// One with a fault, for the test that proves that tests find it: it forgets to take away what has gone.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn forgetful() -> Self {
+        Self { outline: Outline::forgetful() }
+    }
+}
+
+impl Ledger for Tally {
+    fn enter(&mut self, block: &Document<'_>, bases: &Bases) -> bool {
+        self.count(block, bases, 1);
+        false
+    }
+
+    fn strike(&mut self, block: &Document<'_>, bases: &Bases) {
+        self.count(block, bases, -1);
+    }
+
+    fn anew(&self) -> Self {
+        Self::of(self.versions())
+    }
+}

@@ -1,0 +1,245 @@
+//! After any history of changes, what is found by reading only the changed blocks is what a full reading finds.
+#![allow(clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+use haptic_haproxy::{
+    CheckOptions, Document, Version,
+    check::{self, Proof},
+    diff::{Change, compare},
+    outline::{Ledger, Outline, differing},
+    views::Bases,
+};
+use haptic_model::{Text, text::Fragment};
+use proptest::{prelude::*, sample::Index, test_runner::TestRunner};
+use std::sync::Arc;
+
+const VERSIONS: [Version; 3] = [Version::new(3, 0), Version::new(3, 2), Version::new(3, 4)];
+
+/// Pieces of which no block's problem depends on another one, except by names.
+const ORDERLY: &[&str] = &[
+    "backend a from web\n server s 10.0.0.1:80\n",
+    "backend a from web\n server s 10.0.0.2:80\n",
+    "backend b from web\n",
+    "backend c from tcp\n server s 10.0.0.1:80 check\n server t 10.0.0.2:80\n\n",
+    "backend d from none\n",
+    "frontend f from web\n bind :80\n use_backend a if { path /a }\n default_backend b\n",
+    "frontend g from web\n bind :81\n default_backend c\n",
+    "frontend h\n bind :82 ssl crt a.pem crt-list list.txt\n",
+    "backend two-a from web\n server s 10.0.0.3:80\nbackend two-b from web\n",
+    "\n# a comment\nbackend e from web\n balance source\n",
+    " server x 10.0.0.9:80\n",
+    " server x 10.0.0.8:80\n server y 10.0.0.7:80\n",
+    " http-request deny if !known\n",
+    " acl known src -f lan.lst\n",
+    " modee http\n",
+    "# only a comment\n",
+    "\n",
+    "peers p\n peer a 10.0.0.1:1\n",
+    "userlist u\n user x password y\n",
+    "backend auth from web\n http-request auth unless { http_auth(u) }\n",
+    "backend file from web\n errorfile 503 there.http\n",
+    "backend lost from web\n errorfile 503 missing.http\n",
+    "global\n maxconn 5\n",
+    "global\n crt-base /ssl\n",
+];
+
+/// Pieces that reach beyond themselves, or of which less is known.
+const TANGLED: &[&str] = &[
+    "defaults web\n mode http\n",
+    "defaults\n mode tcp\n default-server check\n",
+    "defaults tcp from web\n mode tcp\n",
+    "backend plain\n server s 10.0.0.1:80\n",
+    ".if defined(X)\n",
+    ".else\n",
+    ".endif\n",
+    "backend a\n.if defined(X)\n server s 10.0.0.1:80\n.endif\n",
+    "listen a\n bind :90\n server s 10.0.0.1:80\n",
+    "listen l from web\n bind :91\n server s 10.0.0.1:80\n",
+    "backend \"$NAME\" from web\n",
+    "userlist \"$NAME\"\n",
+    "backend cut from web\n server s 10.0",
+    ".0.1:80\n",
+    " bind \"quote\n",
+    "no section\n",
+    "\"backend\" quoted from web\n",
+    " use_backend nowhere\n",
+    "frontend f\n bind :80\n",
+];
+
+const FIRST: &str = "global\n maxconn 10\ndefaults web\n mode http\ndefaults tcp\n mode tcp\n";
+
+#[derive(Clone, Debug)]
+enum Edit {
+    Insert(Index, Index),
+    Remove(Index),
+    Replace(Index, Index),
+    Swap(Index, Index),
+    /// The same text in other memory.
+    Copy(Index),
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        3 => any::<(Index, Index)>().prop_map(|(at, piece)| Edit::Insert(at, piece)),
+        2 => any::<Index>().prop_map(Edit::Remove),
+        2 => any::<(Index, Index)>().prop_map(|(at, piece)| Edit::Replace(at, piece)),
+        1 => any::<(Index, Index)>().prop_map(|(one, other)| Edit::Swap(one, other)),
+        1 => any::<Index>().prop_map(Edit::Copy),
+    ]
+}
+
+/// Generations, each of some edits.
+fn history() -> impl Strategy<Value = Vec<Vec<Edit>>> {
+    prop::collection::vec(prop::collection::vec(edit(), 0..4), 1..16)
+}
+
+/// The configurations of a history. Pieces that stay are the same memory.
+fn generations(history: &[Vec<Edit>], texts: &[&str]) -> Vec<Text> {
+    let pieces: Vec<Fragment> = texts.iter().map(|text| Fragment::new(*text, Arc::default())).collect();
+    let mut list = vec![Fragment::new(FIRST, Arc::default())];
+    let mut generations = vec![Text::new(list.clone())];
+    for edits in history {
+        for edit in edits {
+            let piece = |index: &Index| pieces[index.index(pieces.len())].clone();
+            let length = list.len();
+            match edit {
+                Edit::Insert(at, index) => list.insert(at.index(length + 1), piece(index)),
+                _ if length == 0 => {}
+                Edit::Remove(at) => drop(list.remove(at.index(length))),
+                Edit::Replace(at, index) => list[at.index(length)] = piece(index),
+                Edit::Swap(one, other) => list.swap(one.index(length), other.index(length)),
+                Edit::Copy(at) => {
+                    let at = at.index(length);
+                    list[at] = Fragment::new(list[at].as_str(), Arc::default());
+                }
+            }
+        }
+        generations.push(Text::new(list.clone()));
+    }
+    generations
+}
+
+fn is_there(path: &str) -> bool {
+    ["there.http", "lan.lst", "a.pem", "list.txt", "/ssl/a.pem"].contains(&path)
+}
+
+fn problems(text: &Text) -> Vec<String> {
+    let text = text.to_string();
+    let document = Document::parse(&text);
+    let all = VERSIONS.iter().flat_map(|version| {
+        let options = CheckOptions { files: Some(&is_there), ..CheckOptions::new(*version) };
+        check::check(&document, &options)
+    });
+    all.map(|problem| problem.to_string()).collect()
+}
+
+/// The first generation of which the proof says something else than a full check.
+fn contradiction(mut proof: Proof, generations: &[Text], exact: bool) -> Option<String> {
+    generations.iter().find_map(|text| {
+        let found = problems(text);
+        let (proven, clean) = (proof.holds(text, &VERSIONS, &is_there), found.is_empty());
+        let contradicts = if exact { proven != clean } else { proven && !clean };
+        contradicts.then(|| format!("proven: {proven}; {found:?}\n{text}"))
+    })
+}
+
+/// Nothing is counted.
+#[derive(Clone, Debug, Default)]
+struct Nothing;
+
+impl Ledger for Nothing {
+    fn enter(&mut self, _: &Document<'_>, _: &Bases) -> bool {
+        false
+    }
+
+    fn strike(&mut self, _: &Document<'_>, _: &Bases) {}
+}
+
+/// What changed, with the line of an added section in place of its position.
+fn changes(old: &str, new: &str) -> Vec<Change> {
+    let (old, new) = (Document::parse(old), Document::parse(new));
+    let mut changes = compare(&old, &new);
+    for change in &mut changes {
+        if let Change::SectionAdded { kind, name, position } = change {
+            let section = &new.sections[*position];
+            assert_eq!((&section.kind, section.name.as_ref()), (&*kind, name.as_str()));
+            *position = 0;
+        }
+    }
+    changes
+}
+
+/// Each generation is compared with the one before, and with the one three before.
+fn differs_from_full(generations: &[Text]) -> Option<String> {
+    let mut outlines: Vec<Outline<Nothing>> = Vec::new();
+    for text in generations {
+        let mut outline = outlines.last().cloned().unwrap_or_default();
+        outline.advance(text);
+        for back in [1, 3] {
+            let Some(at) = outlines.len().checked_sub(back) else { continue };
+            let (old, new) = differing(&outlines[at], &outline);
+            let (short, full) =
+                (changes(&old, &new), changes(&generations[at].to_string(), &text.to_string()));
+            if short != full {
+                return Some(format!(
+                    "{short:?}\nbut in full {full:?}\n--- old\n{}--- new\n{text}",
+                    generations[at]
+                ));
+            }
+        }
+        outlines.push(outline);
+    }
+    None
+}
+
+fn all_pieces() -> Vec<&'static str> {
+    [ORDERLY, TANGLED].concat()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_proof_holds_exactly_when_a_full_check_finds_nothing(history in history()) {
+        let generations = generations(&history, ORDERLY);
+        prop_assert_eq!(contradiction(Proof::default(), &generations, true), None);
+    }
+
+    #[test]
+    fn a_proof_never_holds_when_a_full_check_finds_something(history in history()) {
+        let generations = generations(&history, &all_pieces());
+        prop_assert_eq!(contradiction(Proof::default(), &generations, false), None);
+    }
+
+    #[test]
+    fn changed_blocks_differ_as_the_whole_does(history in history()) {
+        prop_assert_eq!(differs_from_full(&generations(&history, ORDERLY)), None);
+        prop_assert_eq!(differs_from_full(&generations(&history, &all_pieces())), None);
+    }
+}
+
+#[test]
+fn a_proof_that_forgets_what_has_gone_is_found_out() {
+    let mut runner = TestRunner::deterministic();
+    let found = runner.run(&history(), |history| {
+        let generations = generations(&history, ORDERLY);
+        prop_assert_eq!(contradiction(Proof::forgetful(), &generations, true), None);
+        Ok(())
+    });
+    assert!(found.is_err(), "the property must fail with this fault");
+}
+
+#[test]
+fn one_change_among_many_blocks_is_all_that_is_compared() {
+    let pieces: Vec<Fragment> = std::iter::once(FIRST.to_owned())
+        .chain((0..1000).map(|n| format!("backend b{n} from web\n server s 10.0.0.1:80\n")))
+        .map(|text| Fragment::new(text, Arc::default()))
+        .collect();
+    let mut changed = pieces.clone();
+    changed[500] = Fragment::new("backend b499 from web\n server s 10.0.0.2:80\n", Arc::default());
+    let old: Outline<Nothing> = Outline::of(&Text::new(pieces));
+    let mut new = old.clone();
+    new.advance(&Text::new(changed));
+    let (old, new) = differing(&old, &new);
+    assert_eq!(old, format!("{FIRST}backend b499 from web\n server s 10.0.0.1:80\n"));
+    assert_eq!(new, format!("{FIRST}backend b499 from web\n server s 10.0.0.2:80\n"));
+}
