@@ -107,32 +107,42 @@ pub(crate) fn failure(log: &str, current: &Path) -> String {
         "exit-on-failure",
         "Current worker",
     ];
-    let alerts: Vec<&str> = lines_of(log, &["[ALERT]"]);
-    let told: Vec<&str> =
-        alerts.iter().copied().filter(|l| !SUMMARIES.iter().any(|s| l.starts_with(s))).collect();
-    let lines = [told, alerts, lines_of(log, &["[WARNING]"]), log.lines().collect()];
+    let alerts = messages(log, &["[ALERT]"]);
+    let told = alerts.iter().filter(|l| !SUMMARIES.iter().any(|s| l.starts_with(s))).cloned().collect();
+    let lines =
+        [told, alerts, messages(log, &["[WARNING]"]), log.lines().map(str::to_owned).collect::<Vec<_>>()];
     let chosen = lines.into_iter().find(|l| !l.is_empty()).unwrap_or_default();
     shown(&chosen, current)
 }
 
 /// What is worth passing on of a reload that succeeded: warnings and alerts, without those every reload has.
 pub(crate) fn remarks(log: &str, current: &Path) -> String {
-    let mut lines = lines_of(log, &["[WARNING]", "[ALERT]"]);
+    let mut lines = messages(log, &["[WARNING]", "[ALERT]"]);
     lines.retain(|line| !line.starts_with("Former worker") && !line.contains("HAProxy was started as"));
     shown(&lines, current)
 }
 
-/// The messages at the given levels: `[ALERT]    (123) : config : parsing [...` becomes `parsing [...`.
-fn lines_of<'a>(log: &'a str, levels: &[&str]) -> Vec<&'a str> {
-    let message = |line: &'a str| {
-        let rest = levels.iter().find_map(|level| line.strip_prefix(level))?;
-        let (_, text) = rest.split_once(" : ")?;
-        Some(text.strip_prefix("config : ").unwrap_or(text).trim())
-    };
-    log.lines().filter_map(message).collect()
+/// The messages at the given levels: `[ALERT]    (123) : config : parsing [...` becomes `parsing [...`. What HAProxy says
+/// on further, indented lines belongs to the message.
+fn messages(log: &str, levels: &[&str]) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    let mut in_message = false;
+    for line in log.lines() {
+        if in_message && line.starts_with([' ', '\t']) {
+            if let Some(message) = messages.last_mut() {
+                *message = format!("{message} {}", line.trim());
+            }
+            continue;
+        }
+        let rest = levels.iter().find_map(|level| line.strip_prefix(level));
+        let text = rest.and_then(|rest| rest.split_once(" : ")).map(|(_, text)| text);
+        in_message = text.is_some();
+        messages.extend(text.map(|text| text.strip_prefix("config : ").unwrap_or(text).trim().to_owned()));
+    }
+    messages
 }
 
-fn shown(lines: &[&str], current: &Path) -> String {
+fn shown(lines: &[String], current: &Path) -> String {
     let mut text = lines.join("\n").replace(&format!("{}/", current.display()), "");
     if text.len() > MOST_WORDS {
         let end = (0..=MOST_WORDS).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
@@ -186,6 +196,15 @@ mod tests {
         assert_eq!(
             failure(log, Path::new("/d/current")),
             "parsing [haproxy.cfg:13] : unknown keyword 'nonsense' in 'backend' section"
+        );
+    }
+
+    #[test]
+    fn what_haproxy_says_on_further_lines_belongs_to_its_message() {
+        let log = "[ALERT]    (1) : config : parsing [/d/current/haproxy.cfg:6] : 'bind :443' in section 'frontend' : \n  'crt-list' : No Private Key found in 'ssl/a.pem.key'.\n  unable to load 'ssl/a.pem'.\n[NOTICE]   (1) : x\n  y\n[ALERT]    (1) : config : Fatal errors found in configuration.\n";
+        assert_eq!(
+            failure(log, Path::new("/d/current")),
+            "parsing [haproxy.cfg:6] : 'bind :443' in section 'frontend' : 'crt-list' : No Private Key found in 'ssl/a.pem.key'. unable to load 'ssl/a.pem'."
         );
     }
 

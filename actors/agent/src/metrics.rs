@@ -13,6 +13,7 @@ pub(crate) struct Metrics {
     applies: [AtomicU64; OUTCOMES.len()],
     operations: AtomicU64,
     operations_failed: AtomicU64,
+    operating: Histogram,
     worker_changes: AtomicU64,
     expired_certificates: AtomicU64,
 }
@@ -35,8 +36,9 @@ impl Metrics {
     }
 
     /// Runtime operations were carried out, or one of them failed.
-    pub(crate) fn operated(&self, operations: &[Operation], succeeded: bool) {
+    pub(crate) fn operated(&self, operations: &[Operation], succeeded: bool, took: Duration) {
         if succeeded {
+            self.operating.observe(took);
             self.operations.fetch_add(operations.len() as u64, Relaxed);
         } else {
             self.operations_failed.fetch_add(1, Relaxed);
@@ -145,6 +147,11 @@ pub(crate) fn text(now: &Now, metrics: &Metrics, round_trips: &Histogram) -> Str
         "gauge",
         "Those of them that have done so for longer than 30 s.",
         now.overdue_deletions,
+    );
+    page.histogram(
+        "haptic_agent_operate_seconds",
+        "Runtime operations of one order, carried out and read back.",
+        &metrics.operating,
     );
     page.histogram(
         "haptic_agent_socket_seconds",

@@ -1,7 +1,7 @@
 //! Carrying out runtime operations and reading back what HAProxy then runs.
 //!
-//! Neighbouring operations of one kind are sent in one go. Between kinds it waits: when a server cannot be added, its backend
-//! is not published, and no map leads to it.
+//! Neighbouring operations are sent in one go as long as the failure of one leaves those after it harmless. Before a map leads
+//! to a backend it waits until all of the backend is there.
 
 use crate::{
     agent::Inner,
@@ -32,9 +32,10 @@ type Prepared<'o> = (&'o Operation, Vec<String>);
 impl Inner {
     /// Sends the operations and reads back; gives the worker's pid. Carrying them out again is the same as once.
     pub(crate) async fn operate(&self, operations: &[Operation], contents: &Contents) -> Result<u32, String> {
+        let begun = Instant::now();
         let outcome = self.operate_now(operations, contents).await;
         self.ledger.save();
-        self.metrics.operated(operations, outcome.is_ok());
+        self.metrics.operated(operations, outcome.is_ok(), begun.elapsed());
         outcome
     }
 
@@ -49,7 +50,15 @@ impl Inner {
         let pid = worker.pid;
         let earlier = self.ledger.begin(backends_added(operations));
         let outcome = async {
-            for batch in prepared.chunk_by(|(one, _), (other, _)| are_independent(one, other)) {
+            // After an interrupted order, or while something waits to be removed, one kind may take more than one round.
+            let is_plain = earlier.is_none() && self.ledger.counts().0 == 0;
+            let together = |one: &Operation, other: &Operation| {
+                discriminant(one) == discriminant(other)
+                    || stage(one).is_some_and(|stage_of_one| {
+                        (is_plain || stage_of_one == Together::Settings) && stage(other) == Some(stage_of_one)
+                    })
+            };
+            for batch in prepared.chunk_by(|(one, _), (other, _)| together(one, other)) {
                 self.carry_out(&mut worker, batch, contents, earlier.as_ref()).await?;
             }
             self.verify(&mut worker, operations, contents).await
@@ -196,18 +205,31 @@ impl Inner {
     }
 }
 
-/// Whether the failure of one leaves the other harmless, so that both may be under way at the same time.
-fn are_independent(one: &Operation, other: &Operation) -> bool {
-    let sets = |operation: &Operation| {
-        matches!(
-            operation,
-            Operation::SetServerAddress { .. }
-                | Operation::SetServerWeight { .. }
-                | Operation::SetServerState { .. }
-                | Operation::SetServerMaxconn { .. }
-        )
-    };
-    discriminant(one) == discriminant(other) || sets(one) && sets(other)
+/// Operations of different kinds that may be under way at the same time: HAProxy carries them out in their order, and the
+/// failure of one leaves the others harmless.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Together {
+    Settings,
+    /// No map leads to the backend yet.
+    Coming,
+    /// No map leads to the backend any more.
+    Going,
+}
+
+fn stage(operation: &Operation) -> Option<Together> {
+    match operation {
+        Operation::SetServerAddress { .. }
+        | Operation::SetServerWeight { .. }
+        | Operation::SetServerState { .. }
+        | Operation::SetServerMaxconn { .. } => Some(Together::Settings),
+        Operation::AddBackend { .. } | Operation::AddServer { .. } | Operation::PublishBackend { .. } => {
+            Some(Together::Coming)
+        }
+        Operation::UnpublishBackend { .. }
+        | Operation::DeleteServer { .. }
+        | Operation::DeleteBackend { .. } => Some(Together::Going),
+        _ => None,
+    }
 }
 
 fn backends_added(operations: &[Operation]) -> BTreeMap<String, String> {

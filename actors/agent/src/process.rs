@@ -94,6 +94,7 @@ impl Launch {
             // A configuration can print its environment.
             .env_remove("HAPTIC_USERNAME")
             .env_remove("HAPTIC_PASSWORD")
+            .env_remove("MIMALLOC_ARENA_EAGER_COMMIT")
             .stdin(Stdio::null())
             .stderr(log)
             .process_group(0)

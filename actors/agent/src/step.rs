@@ -46,8 +46,9 @@ enum Stage<'o> {
     Certificate(&'o str),
     /// The list is shown, to find the line by its number.
     FindLine { list: &'o str, line: &'o str },
-    /// `add server`, perhaps after a `del server` of one that was waiting to be removed.
-    AddServer { revive: Vec<String>, enable: Vec<String> },
+    /// `add server`, after a `del server` when one was waiting to be removed, and then without what enables it: that one may
+    /// still be there, and have another address.
+    AddServer { waited: bool, revive: Vec<String>, enable: Vec<String> },
     /// `del backend` of one that is wanted again.
     BringBack { backend: &'o str, defaults: &'o str, had: String },
     /// `add backend`; with the defaults section of an interrupted order that added it.
@@ -97,10 +98,12 @@ impl<'o> Step<'o> {
             Operation::AddServer { backend, server, .. } => {
                 let removal = Removal::server(backend, server);
                 let waited = ledger.cancel(&removal).is_some();
-                let mut commands = commands.into_iter();
+                let revive = revival(operation, contents)?;
+                let (add, enable) = commands.split_at_checked(1).unwrap_or_default();
+                let (add, enable) = (add.to_vec(), enable.to_vec());
                 // One that waited may be gone by now, and then is added as it should be.
-                let sent = waited.then(|| removal.command()).into_iter().chain(commands.next()).collect();
-                (Stage::AddServer { revive: revival(operation, contents)?, enable: commands.collect() }, sent)
+                let sent = if waited { [vec![removal.command()], add].concat() } else { commands };
+                (Stage::AddServer { waited, revive, enable }, sent)
             }
             Operation::AddBackend { backend, defaults } => {
                 let removal = Removal::backend(backend);
@@ -167,14 +170,16 @@ impl<'o> Step<'o> {
                 let commands = commands.collect::<Result<Vec<_>, _>>()?;
                 return Ok(self.send(Stage::Each, commands));
             }
-            Stage::AddServer { revive, enable } => {
-                let mut commands = std::mem::take(enable);
-                if last.contains("Already exists") {
-                    commands = [std::mem::take(revive), commands].concat();
-                } else if !answer::accepted(last) {
-                    return Err(said(last_sent, last));
+            Stage::AddServer { waited, revive, enable } => {
+                let (waited, revive, enable) = (*waited, std::mem::take(revive), std::mem::take(enable));
+                let added = sent().skip(usize::from(waited));
+                if added.clone().next().is_some_and(|(_, answer)| answer.contains("Already exists")) {
+                    return Ok(self.send(Stage::Each, [revive, enable].concat()));
                 }
-                return Ok(self.send(Stage::Each, commands));
+                each_accepted(added, "")?;
+                if waited {
+                    return Ok(self.send(Stage::Each, enable));
+                }
             }
             Stage::BringBack { backend, defaults, had } => {
                 if answer::backend_is_gone(last) {

@@ -6,7 +6,7 @@ use crate::{
 };
 use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, TlsSource};
 use haptic_runtime::Signals;
-use std::time::Duration;
+use std::{os::unix::process::CommandExt, time::Duration};
 
 /// Half of Kubernetes' default grace period: the other half is for what is under way.
 const DRAIN: Duration = Duration::from_secs(15);
@@ -16,6 +16,7 @@ const DRAIN: Duration = Duration::from_secs(15);
 /// # Errors
 /// When it cannot start: no credentials, no HAProxy, the folder or port cannot be used.
 pub fn run(args: AgentArgs) -> Result<(), Failure> {
+    become_frugal();
     let _level = logging::start();
     let options = options(args)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
@@ -23,6 +24,23 @@ pub fn run(args: AgentArgs) -> Result<(), Failure> {
     // The agent's HTTP server needs an actix system; everything else in it is plain tokio.
     let system = actix_rt::System::with_tokio_rt(move || runtime);
     system.block_on(serve(options))
+}
+
+/// Starts the process anew, under its own id, with an allocator that gives back what a large order needed: 13 MB instead of
+/// 30 MB at rest with 10,000 routes. The allocator reads its settings before `main`. A controller keeps the faster default.
+fn become_frugal() {
+    const SETTING: &str = "MIMALLOC_ARENA_EAGER_COMMIT";
+    if std::env::var_os(SETTING).is_some() {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    let mut arguments = std::env::args_os();
+    let mut command = std::process::Command::new(program);
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    // Gives back an error or nothing at all: then the agent is this process, and only larger.
+    let _larger = command.args(arguments).env(SETTING, "0").exec();
 }
 
 async fn serve(options: AgentOptions) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use crate::setting::{Backend, Setting, bring, order, reload};
 use base64::{Engine, prelude::BASE64_STANDARD};
 use haptic_agent::{Agent, AgentError, AgentOptions, CredentialsSource, RunningAgent, TlsSource};
 use haptic_model::agent_api::{Outcome, RunningBundle, Status};
+use std::net::SocketAddr;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -25,14 +26,14 @@ async fn serving(setting: &Setting) -> RunningAgent {
 }
 
 /// Status code and body of a request.
-async fn call(
-    agent: &RunningAgent,
+pub async fn call(
+    agent: SocketAddr,
     method: &str,
     path: &str,
     password: Option<&str>,
     body: &str,
 ) -> (u16, String) {
-    let mut stream = TcpStream::connect(agent.local_addr().unwrap()).await.unwrap();
+    let mut stream = TcpStream::connect(agent).await.unwrap();
     let credentials = password
         .map(|p| format!("Authorization: Basic {}\r\n", BASE64_STANDARD.encode(format!("admin:{p}"))))
         .unwrap_or_default();
@@ -95,31 +96,32 @@ async fn a_binary_that_is_not_there_is_named() {
 async fn a_controller_can_do_all_over_http() {
     let setting = Setting::new(VARIABLE);
     let agent = serving(&setting).await;
+    let address = agent.local_addr().unwrap();
     let one = Backend::start("one").await;
-    assert_eq!(call(&agent, "GET", "/healthz", None, "").await.0, 200);
-    assert_eq!(call(&agent, "GET", "/readyz", None, "").await.0, 503);
+    assert_eq!(call(address, "GET", "/healthz", None, "").await.0, 200);
+    assert_eq!(call(address, "GET", "/readyz", None, "").await.0, 503);
     for (method, path) in [("GET", "/v1/status"), ("GET", "/v1/bundle"), ("POST", "/v1/apply")] {
-        assert_eq!(call(&agent, method, path, None, "").await.0, 401, "{path}");
-        assert_eq!(call(&agent, method, path, Some("wrong"), "").await.0, 401, "{path}");
+        assert_eq!(call(address, method, path, None, "").await.0, 401, "{path}");
+        assert_eq!(call(address, method, path, Some("wrong"), "").await.0, 401, "{path}");
     }
-    let (code, empty) = call(&agent, "GET", "/v1/bundle", Some("first"), "").await;
+    let (code, empty) = call(address, "GET", "/v1/bundle", Some("first"), "").await;
     assert_eq!((code, serde_json::from_str::<RunningBundle>(&empty).unwrap().files.len()), (200, 0));
 
     let files = setting.files(&[one.line("s1")]);
     let body = serde_json::to_string(&order(None, &files, reload())).unwrap();
-    let (code, answer) = call(&agent, "POST", "/v1/apply", Some("first"), &body).await;
+    let (code, answer) = call(address, "POST", "/v1/apply", Some("first"), &body).await;
     assert_eq!(code, 200);
     let outcome: Outcome = serde_json::from_str(&answer).unwrap();
     assert!(matches!(outcome, Outcome::Applied { reloaded: true, .. }), "{answer}");
     assert_eq!(setting.get("/").await.unwrap(), "one");
-    assert_eq!(call(&agent, "GET", "/readyz", None, "").await.0, 200);
-    let (_, status) = call(&agent, "GET", "/v1/status", Some("first"), "").await;
+    assert_eq!(call(address, "GET", "/readyz", None, "").await.0, 200);
+    let (_, status) = call(address, "GET", "/v1/status", Some("first"), "").await;
     assert!(serde_json::from_str::<Status>(&status).unwrap().alive, "{status}");
-    let (_, bundle) = call(&agent, "GET", "/v1/bundle", Some("first"), "").await;
+    let (_, bundle) = call(address, "GET", "/v1/bundle", Some("first"), "").await;
     assert_eq!(serde_json::from_str::<RunningBundle>(&bundle).unwrap().files, files);
-    let (_, metrics) = call(&agent, "GET", "/metrics", None, "").await;
+    let (_, metrics) = call(address, "GET", "/metrics", None, "").await;
     assert!(metrics.contains("haptic_agent_haproxy_reloads_total 1\n"), "{metrics}");
-    let (code, error) = call(&agent, "POST", "/v1/apply", Some("first"), "{\"epoch\":1}").await;
+    let (code, error) = call(address, "POST", "/v1/apply", Some("first"), "{\"epoch\":1}").await;
     assert!(code == 400 && error.contains("not an apply order"), "{code} {error}");
     agent.stop(false).await;
 }
@@ -128,9 +130,10 @@ async fn a_controller_can_do_all_over_http() {
 async fn a_body_that_is_too_large_is_refused() {
     let setting = Setting::new(VARIABLE);
     let agent = serving(&setting).await;
-    let code = call(&agent, "POST", "/v1/apply", Some("first"), &" ".repeat((32 << 20) + 1)).await.0;
+    let address = agent.local_addr().unwrap();
+    let code = call(address, "POST", "/v1/apply", Some("first"), &" ".repeat((32 << 20) + 1)).await.0;
     assert!(code == 413 || code == 0, "{code}");
-    assert_eq!(call(&agent, "GET", "/v1/status", Some("first"), "").await.0, 200);
+    assert_eq!(call(address, "GET", "/v1/status", Some("first"), "").await.0, 200);
     agent.stop(false).await;
 }
 
@@ -138,9 +141,10 @@ async fn a_body_that_is_too_large_is_refused() {
 async fn new_credentials_pass_at_once_and_the_old_ones_for_a_while() {
     let setting = Setting::new(VARIABLE);
     let agent = serving(&setting).await;
+    let address = agent.local_addr().unwrap();
     std::fs::write(setting.dir.path().join("credentials/dataplane_password"), "second").unwrap();
     for (password, code) in [("second", 200), ("first", 200), ("third", 401)] {
-        assert_eq!(call(&agent, "GET", "/v1/status", Some(password), "").await.0, code, "{password}");
+        assert_eq!(call(address, "GET", "/v1/status", Some(password), "").await.0, code, "{password}");
     }
     agent.stop(false).await;
 }
@@ -164,7 +168,7 @@ async fn with_a_certificate_it_speaks_only_tls() {
     };
     let agent = Agent::start(options).await.unwrap();
     let address = agent.local_addr().unwrap();
-    let (code, _) = call(&agent, "GET", "/healthz", None, "").await;
+    let (code, _) = call(address, "GET", "/healthz", None, "").await;
     assert_ne!(code, 200, "it speaks plain HTTP");
     let body = tokio::task::spawn_blocking(move || over_tls(address, made.cert.der().clone())).await.unwrap();
     assert!(body.starts_with("HTTP/1.1 200"), "{body}");
@@ -204,6 +208,7 @@ async fn a_listening_agent_can_be_dropped_and_started_again_at_once() {
     bring(&agent, None, &setting.files(&[one.line("s1")])).await;
     drop(agent);
     let next = serving(&setting).await;
-    assert_eq!(call(&next, "GET", "/readyz", None, "").await.0, 200);
+    let address = next.local_addr().unwrap();
+    assert_eq!(call(address, "GET", "/readyz", None, "").await.0, 200);
     next.stop(false).await;
 }

@@ -1,10 +1,11 @@
 //! Stories about agents and HAProxys that die.
 
-use crate::setting::{Backend, Setting, bring, digest, order, reload, runtime, until};
-use haptic_agent::{Agent, AgentOptions, HaproxyMode};
+use crate::setting::{
+    Backend, Neighbour, Setting, attached_to, bring, digest, order, reload, runtime, until,
+};
 use haptic_model::{Operation, agent_api::Outcome};
 use rustix::process::{Pid, Signal, kill_process};
-use std::{process::Stdio, sync::Arc};
+use std::sync::Arc;
 
 crate::with_each_haproxy! {
     a_new_agent_takes_over_the_living_haproxy
@@ -155,25 +156,9 @@ async fn a_graceful_stop_lets_requests_finish(variable: &str) {
 async fn an_attached_haproxy_is_served_too(variable: &str) {
     for with_agents_file in [true, false] {
         let setting = Setting::new(variable);
-        let dir = setting.dir.path().join("d");
-        let socket = setting.dir.path().join("m.sock");
-        let options = AgentOptions {
-            haproxy: HaproxyMode::Attach { master_socket: socket.clone() },
-            ..setting.options()
-        };
-        let agent = Agent::start(options).await.unwrap();
+        let agent = attached_to(&setting, setting.master()).await;
         assert!(!agent.status().await.alive, "nothing runs yet");
-        let mut command = std::process::Command::new(&setting.binary);
-        command.args(["-W", "-S"]).arg(&socket);
-        if with_agents_file {
-            command.arg("-f").arg(dir.join("agent.cfg"));
-        } else {
-            let own = setting.dir.path().join("own.cfg");
-            std::fs::write(&own, "global\n    default-path config\n").unwrap();
-            command.arg("-f").arg(own);
-        }
-        command.arg("-f").arg(dir.join("current/haproxy.cfg")).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut haproxy = Neighbour(command.spawn().unwrap());
+        let haproxy = Neighbour::start(&setting, with_agents_file);
         until("it is found", || async { agent.status().await.alive }).await;
 
         let (one, two) = (Backend::start("one").await, Backend::start("two").await);
@@ -199,16 +184,6 @@ async fn an_attached_haproxy_is_served_too(variable: &str) {
         assert!(matches!(agent.apply(order(Some(&second), &bad, reload())).await, Outcome::Refused { .. }));
         agent.stop(true).await;
         assert_eq!(setting.get("/").await.unwrap(), "two", "an attached HAProxy ended with the agent");
-        kill_process(Pid::from_raw(i32::try_from(haproxy.0.id()).unwrap()).unwrap(), Signal::TERM).unwrap();
-        haproxy.0.wait().unwrap();
-    }
-}
-
-/// A HAProxy that the agent does not keep; it ends with its story, also with one that failed.
-struct Neighbour(std::process::Child);
-
-impl Drop for Neighbour {
-    fn drop(&mut self) {
-        let _ended = (self.0.kill(), self.0.wait());
+        drop(haproxy);
     }
 }

@@ -1,9 +1,17 @@
 //! The agent against the real HAProxys 3.0, 3.2 and 3.4: each story with each of them.
 
 #[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod connections;
+#[cfg(test)]
+mod figures;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod http;
+#[cfg(test)]
+mod interrupted;
 #[cfg(test)]
 mod lives;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Stories about routes, maps and certificates that come and go without a reload.
 
-use crate::setting::{Backend, Files, Setting, bring, order, runtime, until};
+use crate::setting::{Backend, Files, Setting, bring, certificate, order, runtime, until};
 use haptic_agent::RunningAgent;
 use haptic_model::{Operation, agent_api::Outcome};
 
@@ -21,18 +21,8 @@ async fn a_backend_with_requests_goes_when_they_end_and_may_come_back() {
     busy_backend("HAPTIC_HAPROXY_3_4").await;
 }
 
-/// Two self-signed certificates with their keys.
-fn certificates() -> [String; 2] {
-    let make = || {
-        let key = rcgen::KeyPair::generate().unwrap();
-        let params = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
-        format!("{}\n\n{}", params.self_signed(&key).unwrap().pem(), key.serialize_pem())
-    };
-    [make(), make()]
-}
-
 /// A configuration whose backends are chosen by a map, with an empty crt-list.
-fn files(setting: &Setting, backends: &str, map: &str, others: &[(&str, &str)]) -> Files {
+pub fn files(setting: &Setting, backends: &str, map: &str, others: &[(&str, &str)]) -> Files {
     let config = format!(
         "defaults web\n    mode http\n    timeout connect 2s\n    timeout client 30s\n    timeout server 30s\n    http-reuse never\n\
          frontend main from web\n    bind unix@{}\n    bind unix@{}.tls ssl strict-sni crt-list ssl/list.txt\n    use_backend %[path,map(maps/a.map,none)]\n\
@@ -49,7 +39,7 @@ fn files(setting: &Setting, backends: &str, map: &str, others: &[(&str, &str)]) 
     files
 }
 
-async fn change(agent: &RunningAgent, old: &Files, new: &Files, operations: Vec<Operation>) {
+pub async fn change(agent: &RunningAgent, old: &Files, new: &Files, operations: Vec<Operation>) {
     let outcome = agent.apply(order(Some(old), new, runtime(operations))).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
 }
@@ -103,7 +93,7 @@ async fn a_map_is_replaced_as_a_whole(variable: &str) {
 async fn certificates_and_their_lines_come_rotate_and_go(variable: &str) {
     let setting = Setting::new(variable);
     let agent = setting.agent().await;
-    let [first, second] = certificates();
+    let [first, second] = [2100, 2101].map(|year| certificate("a.example", year));
     let without = files(&setting, "", "", &[]);
     let lines = "ssl/a.pem a.example\nssl/a.pem [alpn h2,http/1.1] b.example\n";
     let with = |pem: &str| files(&setting, "", "", &[("ssl/a.pem", pem), ("ssl/list.txt", lines)]);
@@ -154,7 +144,7 @@ async fn an_entry_that_haproxy_refuses_is_named(variable: &str) {
     agent.stop(false).await;
 }
 
-fn come(server: &Backend) -> Vec<Operation> {
+pub fn come(server: &Backend) -> Vec<Operation> {
     let backend = || "shop".to_owned();
     vec![
         Operation::AddBackend { backend: backend(), defaults: "web".to_owned() },

@@ -1,12 +1,18 @@
 //! What the stories need: an agent with its HAProxy, servers behind it, orders, and requests through it.
 
-use haptic_agent::{Agent, AgentOptions, RunningAgent};
+use haptic_agent::{Agent, AgentOptions, HaproxyMode, RunningAgent};
 use haptic_model::{
     Digest, Epoch, Generation, Operation,
     agent_api::{Apply, Method, Outcome},
     bundle::digest_of_files,
 };
-use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    time::Duration,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, UnixStream},
@@ -53,6 +59,11 @@ impl Setting {
         ])
     }
 
+    /// The master socket of a HAProxy that the agent is attached to.
+    pub fn master(&self) -> PathBuf {
+        self.dir.path().join("m.sock")
+    }
+
     pub fn front(&self) -> PathBuf {
         self.dir.path().join("front.sock")
     }
@@ -79,6 +90,72 @@ impl Drop for Setting {
             let _gone = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM));
         }
     }
+}
+
+/// A HAProxy that the agent does not keep; it ends with its story, also with one that failed.
+pub struct Neighbour(pub Child);
+
+impl Neighbour {
+    /// Starts it on the agent's folder, with or without the agent's own file.
+    pub fn start(setting: &Setting, with_agents_file: bool) -> Self {
+        let dir = setting.dir.path().join("d");
+        let own = setting.dir.path().join("own.cfg");
+        std::fs::write(&own, "global\n    default-path config\n").unwrap();
+        let mut command = std::process::Command::new(&setting.binary);
+        command.args(["-W", "-S"]).arg(setting.master()).arg("-f");
+        command.arg(if with_agents_file { dir.join("agent.cfg") } else { own });
+        command.arg("-f").arg(dir.join("current/haproxy.cfg")).stdout(Stdio::null()).stderr(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+}
+
+impl Drop for Neighbour {
+    fn drop(&mut self) {
+        let pid = i32::try_from(self.0.id()).ok().and_then(rustix::process::Pid::from_raw);
+        // A worker whose master is killed ends a little later by itself; told to end, the master takes it along.
+        let _told = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::TERM));
+        let _ended = self.0.wait();
+    }
+}
+
+/// An agent attached to the HAProxy behind `master_socket`.
+pub async fn attached_to(setting: &Setting, master_socket: PathBuf) -> RunningAgent {
+    let options = AgentOptions { haproxy: HaproxyMode::Attach { master_socket }, ..setting.options() };
+    Agent::start(options).await.unwrap()
+}
+
+/// An agent and the HAProxy that it is attached to.
+pub async fn attached(setting: &Setting, with_agents_file: bool) -> (RunningAgent, Neighbour) {
+    let agent = attached_to(setting, setting.master()).await;
+    let haproxy = Neighbour::start(setting, with_agents_file);
+    until("HAProxy is found", || async { agent.status().await.alive }).await;
+    (agent, haproxy)
+}
+
+/// What HAProxy's command line at `socket` answers.
+pub async fn tell(socket: &Path, command: &str) -> String {
+    let mut stream = UnixStream::connect(socket).await.unwrap();
+    stream.write_all(format!("{command}\n").as_bytes()).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// One of the agent's own figures.
+pub async fn get_metric(agent: &RunningAgent, name: &str) -> u64 {
+    let page = agent.handle().metrics().await;
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{name} is not in\n{page}")).parse().unwrap()
+}
+
+/// A self-signed certificate of `host` with its key, valid until the first day of `year`.
+pub fn certificate(host: &str, year: i32) -> String {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new([host.to_owned()]).unwrap();
+    params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+    params.not_after = rcgen::date_time_ymd(year, 1, 1);
+    format!("{}\n\n{}", params.self_signed(&key).unwrap().pem(), key.serialize_pem())
 }
 
 /// A server that answers its own name; on `/slow` only once told to through `release`.

@@ -1,0 +1,179 @@
+//! Stories about orders that cannot be carried out, and about a HAProxy that does not behave: bounded time, a clear reason,
+//! and what ran before still runs.
+
+use crate::{
+    routes,
+    setting::{
+        Backend, Files, Setting, attached_to, bring, certificate, digest, get_metric, order, reload, runtime,
+    },
+};
+use haptic_agent::RunningAgent;
+use haptic_model::{
+    Operation,
+    agent_api::{Epoch, Outcome},
+};
+use std::time::{Duration, Instant};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::UnixListener,
+};
+
+crate::with_each_haproxy! {
+    a_certificate_without_its_key_is_refused_by_name
+    an_expired_certificate_is_presented_and_counted
+    a_server_name_with_spaces_never_reaches_haproxy
+}
+
+async fn refusal(agent: &RunningAgent, base: &Files, target: &Files, operation: Operation) -> String {
+    match agent.apply(order(Some(base), target, runtime([operation]))).await {
+        Outcome::Refused { message, reload_may_help: true } => message,
+        outcome => panic!("{outcome:?}"),
+    }
+}
+
+async fn a_certificate_without_its_key_is_refused_by_name(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let before = routes::files(&setting, "", "", &[]);
+    let both = certificate("a.example", 2100);
+    let (only, _) = both.split_once("-----BEGIN PRIVATE KEY-----").unwrap();
+    let after =
+        routes::files(&setting, "", "", &[("ssl/a.pem", only), ("ssl/list.txt", "ssl/a.pem a.example\n")]);
+    bring(&agent, None, &before).await;
+    let worker = agent.status().await.worker_pid;
+    let add = Operation::AddCertificate { certificate: "ssl/a.pem".to_owned() };
+    let message = refusal(&agent, &before, &after, add).await;
+    assert!(message.contains("ssl/a.pem") && message.contains("no private key"), "{message}");
+    // The reload that may help does not: HAProxy says so in its own words.
+    match agent.apply(order(Some(&before), &after, reload())).await {
+        Outcome::Refused { message, reload_may_help: false } => {
+            assert!(message.contains("ssl/a.pem"), "{message}")
+        }
+        outcome => panic!("{outcome:?}"),
+    }
+    assert_eq!(agent.status().await.worker_pid, worker);
+    agent.stop(false).await;
+}
+
+async fn an_expired_certificate_is_presented_and_counted(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let before = routes::files(&setting, "", "", &[]);
+    let pem = certificate("a.example", 2020);
+    let after = routes::files(&setting, "", "", &[("ssl/a.pem", &pem)]);
+    bring(&agent, None, &before).await;
+    let add = Operation::AddCertificate { certificate: "ssl/a.pem".to_owned() };
+    let outcome = agent.apply(order(Some(&before), &after, runtime([add]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(get_metric(&agent, "haptic_agent_expired_certificates_total").await, 1);
+    agent.stop(false).await;
+}
+
+async fn a_server_name_with_spaces_never_reaches_haproxy(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let (before, after) = (setting.files(&[]), setting.files(&[one.line("s1")]));
+    bring(&agent, None, &before).await;
+    let add = |server: &str| Operation::AddServer {
+        backend: "web".to_owned(),
+        server: server.to_owned(),
+        address: one.address.to_string(),
+        params: Vec::new(),
+        enabled: true,
+    };
+    let outcome =
+        agent.apply(order(Some(&before), &after, runtime([add("s1"), add("a b; shutdown sessions")]))).await;
+    match outcome {
+        Outcome::Refused { message, .. } => {
+            assert!(message.contains("is not a name that HAProxy takes"), "{message}")
+        }
+        outcome => panic!("{outcome:?}"),
+    }
+    assert!(setting.get("/").await.is_err(), "the first of the order was carried out");
+    assert_eq!(get_metric(&agent, "haptic_agent_operations_failed_total").await, 1);
+    agent.stop(false).await;
+}
+
+/// A million entries are 14 MB: more than the agent ever keeps at once of what HAProxy shows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_map_of_a_million_entries_is_replaced_in_bounded_time() {
+    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let before = setting.files(&[one.line("s1")]);
+    let mut after = before.clone();
+    after.insert("maps/a.map".to_owned(), (0..1_000_000).map(|n| format!("/map{n} v{n}\n")).collect());
+    bring(&agent, None, &before).await;
+    let replace = Operation::ReplaceMap { map: "maps/a.map".to_owned() };
+    let begun = Instant::now();
+    let outcome = agent.apply(order(Some(&before), &after, runtime([replace]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert!(begun.elapsed() < Duration::from_secs(240), "it took {:?}", begun.elapsed());
+    assert_eq!(setting.get("/map999999").await.unwrap(), "v999999");
+    agent.stop(false).await;
+}
+
+/// A HAProxy that answers everything with `answer`.
+async fn with_a_strange_haproxy(answer: &'static [u8]) {
+    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
+    let socket = setting.dir.path().join("m.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let haproxy = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _written = stream.write_all(answer).await;
+            let _asked = stream.read_to_end(&mut Vec::new()).await;
+        }
+    });
+    let agent = attached_to(&setting, socket).await;
+    let files = setting.files(&[]);
+    for method in [reload(), runtime([])] {
+        let begun = Instant::now();
+        match agent.apply(order(None, &files, method)).await {
+            Outcome::Refused { message, .. } => assert!(message.contains("m.sock"), "{message}"),
+            outcome => panic!("{outcome:?}"),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(200), "it took {:?}", begun.elapsed());
+    }
+    let status = agent.status().await;
+    assert!(!status.alive && status.running.is_none(), "{status:?}");
+    assert!(!agent.handle().ready().await);
+    agent.stop(false).await;
+    haproxy.abort();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_haproxy_that_answers_garbage_is_told_with_its_socket() {
+    with_a_strange_haproxy(b"HTTP/1.0 418 I am a teapot\r\n\r\n").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_controllers_at_once_the_newer_leader_wins() {
+    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let first = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &first).await;
+    let with = |word: &str, transitions: i64| {
+        let mut files = first.clone();
+        files.insert("maps/a.map".to_owned(), format!("/map {word}\n"));
+        let mut order = order(Some(&first), &files, reload());
+        order.epoch = Epoch { lease_created: 1, transitions };
+        (files, order)
+    };
+    let ((_, old), (new_files, new)) = (with("old", 1), with("new", 2));
+    let handles = [agent.handle(), agent.handle()];
+    let (old, new) = tokio::join!(handles[0].apply(old.clone()), handles[1].apply(new));
+    // Either came first; the old one's order never comes after the new one's.
+    match (&old, &new) {
+        (Outcome::Stale { .. }, Outcome::Applied { .. }) => {
+            assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&new_files)));
+        }
+        (Outcome::Applied { .. }, Outcome::Conflict { .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(agent.status().await.epoch, Epoch { lease_created: 1, transitions: 2 });
+    let (_, late) = with("late", 1);
+    assert!(matches!(agent.apply(late).await, Outcome::Stale { .. }));
+    agent.stop(false).await;
+}

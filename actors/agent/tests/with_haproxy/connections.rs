@@ -1,0 +1,144 @@
+//! Stories about the connections that the agent keeps to HAProxy, and about what it notices by itself.
+
+use crate::setting::{Backend, Neighbour, Setting, attached, bring, get_metric, order, runtime, tell, until};
+use haptic_model::{Operation, agent_api::Outcome};
+
+crate::with_each_haproxy! {
+    no_old_worker_is_kept_alive_by_the_agent
+    a_reload_by_someone_else_is_noticed_and_the_new_worker_is_served
+    payloads_pass_through_a_master
+    an_attached_haproxy_that_is_restarted_is_noticed_within_a_second
+    thousands_of_operations_go_in_one_order
+}
+
+fn address(server: &str, to: &Backend) -> Operation {
+    Operation::SetServerAddress {
+        backend: "web".to_owned(),
+        server: server.to_owned(),
+        address: to.address.ip().to_string(),
+        port: to.address.port(),
+    }
+}
+
+async fn no_old_worker_is_kept_alive_by_the_agent(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (first, second) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
+    bring(&agent, None, &first).await;
+    let outcome = agent.apply(order(Some(&first), &second, runtime([address("s1", &two)]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    bring(&agent, Some(&second), &first).await;
+    until("old workers are gone", || async { agent.status().await.old_workers == 0 }).await;
+    agent.stop(false).await;
+}
+
+async fn a_reload_by_someone_else_is_noticed_and_the_new_worker_is_served(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (first, second) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
+    bring(&agent, None, &first).await;
+    let outcome = agent.apply(order(Some(&first), &second, runtime([address("s1", &two)]))).await;
+    assert!(matches!(outcome, Outcome::Applied { .. }), "{outcome:?}");
+    let before = get_metric(&agent, "haptic_agent_haproxy_worker_changes_total").await;
+    let worker = get_metric(&agent, "haptic_agent_haproxy_worker_pid").await;
+    let said = tell(&setting.dir.path().join("d/master.sock"), "reload").await;
+    assert!(said.contains("Success=1"), "{said}");
+    // An order that comes at once meets the new worker.
+    let outcome = agent.apply(order(Some(&second), &first, runtime([address("s1", &one)]))).await;
+    assert!(matches!(outcome, Outcome::Applied { .. }), "{outcome:?}");
+    assert_eq!(setting.get("/").await.unwrap(), "one");
+    assert_eq!(get_metric(&agent, "haptic_agent_haproxy_worker_changes_total").await, before + 1);
+    assert_ne!(get_metric(&agent, "haptic_agent_haproxy_worker_pid").await, worker);
+    until("old workers are gone", || async { agent.status().await.old_workers == 0 }).await;
+    agent.stop(false).await;
+}
+
+/// Without the agent's own file, all goes through the master: maps and certificates have payloads.
+async fn payloads_pass_through_a_master(variable: &str) {
+    let setting = Setting::new(variable);
+    let (agent, haproxy) = attached(&setting, false).await;
+    let mut first = setting.files(&[]);
+    first.insert("maps/a.map".to_owned(), "/map one\n".to_owned());
+    bring(&agent, None, &first).await;
+    let mut second = first.clone();
+    let many: String = (0..3000).map(|n| format!("/map{n} entry {n}\n")).collect();
+    second.insert("maps/a.map".to_owned(), many);
+    let replace = Operation::ReplaceMap { map: "maps/a.map".to_owned() };
+    let outcome = agent.apply(order(Some(&first), &second, runtime([replace]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(setting.get("/map2999").await.unwrap(), "entry 2999");
+    let mut third = second.clone();
+    third.insert("ssl/new.pem".to_owned(), crate::setting::certificate("a.example", 2100));
+    let add = Operation::AddCertificate { certificate: "ssl/new.pem".to_owned() };
+    let outcome = agent.apply(order(Some(&second), &third, runtime([add]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    agent.stop(false).await;
+    drop(haproxy);
+}
+
+async fn an_attached_haproxy_that_is_restarted_is_noticed_within_a_second(variable: &str) {
+    let setting = Setting::new(variable);
+    let (agent, haproxy) = attached(&setting, true).await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    // What the agent writes down by itself: nobody asks it meanwhile.
+    let noticed = || std::fs::read_to_string(setting.dir.path().join("d/ledger.json")).unwrap_or_default();
+    until("the first worker is noticed", || async { noticed().contains("\"worker\"") }).await;
+    let before = noticed();
+    drop(haproxy);
+    let haproxy = Neighbour::start(&setting, true);
+    until("the restart is noticed", || async { noticed() != before }).await;
+    assert_eq!(setting.get("/").await.unwrap(), "one");
+    let status = agent.status().await;
+    assert!(status.alive, "{status:?}");
+    let mut next = files.clone();
+    next.insert("maps/a.map".to_owned(), "/map two\n".to_owned());
+    bring(&agent, Some(&files), &next).await;
+    assert_eq!(setting.get("/map").await.unwrap(), "two");
+    agent.stop(false).await;
+    drop(haproxy);
+}
+
+async fn thousands_of_operations_go_in_one_order(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let without = setting.files(&[]);
+    let mut with = setting.files(&(0..500).map(|n| one.line(&format!("s{n}"))).collect::<Vec<_>>());
+    with.insert("maps/a.map".to_owned(), (0..1000).map(|n| format!("/map{n} entry{n}\n")).collect());
+    let add = (0..500).map(|n| Operation::AddServer {
+        backend: "web".to_owned(),
+        server: format!("s{n}"),
+        address: one.address.to_string(),
+        params: vec!["weight".to_owned(), "3".to_owned()],
+        enabled: true,
+    });
+    let entries = (0..1000).map(|n| Operation::AddMapEntry {
+        map: "maps/a.map".to_owned(),
+        key: format!("/map{n}"),
+        value: format!("entry{n}"),
+    });
+    let gone = Operation::DelMapEntry { map: "maps/a.map".to_owned(), key: "/map".to_owned() };
+    bring(&agent, None, &without).await;
+    let operations = runtime(add.chain(entries).chain([gone]));
+    let outcome = agent.apply(order(Some(&without), &with, operations)).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(setting.get("/").await.unwrap(), "one");
+    assert_eq!(setting.get("/map999").await.unwrap(), "entry999");
+    assert_eq!(get_metric(&agent, "haptic_agent_operations_total").await, 1501);
+    let remove = (0..500)
+        .map(|n| Operation::DeleteServer { backend: "web".to_owned(), server: format!("s{n}") })
+        .chain(
+            (0..1000)
+                .map(|n| Operation::DelMapEntry { map: "maps/a.map".to_owned(), key: format!("/map{n}") }),
+        );
+    let mut empty = without.clone();
+    empty.insert("maps/a.map".to_owned(), String::new());
+    let outcome = agent.apply(order(Some(&with), &empty, runtime(remove))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert!(setting.get("/").await.is_err());
+    agent.stop(false).await;
+}
