@@ -8,6 +8,7 @@ SHELL := /bin/bash
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
+release := $(or $(CARGO_TARGET_DIR),target)/release
 # All tests are built as one workspace: packages built alone get other features, and all their dependencies are compiled anew.
 # Journeys run the dev profile for the same reason.
 
@@ -18,14 +19,15 @@ deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apise
 	@$(with) haproxy cluster
 	$(cargo) fetch
 
-build: ## the release binary, target/release/haptic
-	@$(cargo) build --release -p haptic --bin haptic
+# One call, or what the demo and the benchmark add would give haptic other features, and all dependencies be compiled twice.
+build: ## the release binary, target/release/haptic, with the demo and the benchmark
+	@$(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench
 
 demo: build ## a short tour on this terminal, without a cluster; ends by itself
-	@$(with) haproxy-3.4 -- $(cargo) run -q --release -p integration-tests --bin demo
+	@$(with) haproxy-3.4 -- $(release)/demo
 
 local: build ## the demo's configuration, left running: edit its manifests and watch
-	@$(with) haproxy-3.4 -- $(cargo) run -q --release -p integration-tests --bin demo -- --stay
+	@$(with) haproxy-3.4 -- $(release)/demo --stay
 
 test: lint unit journeys ## lint, unit tests, journeys
 
@@ -45,14 +47,17 @@ unit: ## the tests of each crate, with real HAProxys
 journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs those whose name contains it
 	@echo "== journeys"
 	$(cargo) build --workspace --bins --tests
-	$(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- $(ONLY)
+	$(with) haproxy cluster wrk -- $(cargo) test --workspace --test journeys -- $(ONLY)
 
-soak: ## long runs: random changes on real HAProxys (CASES=5000 pairs for each version, SEED=n to repeat), leaders killed, long outages
-	@echo "== soak"
+soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to repeat), leaders killed, MINUTES=20 of storm and load
+	@echo "== soak: random changes"
 	$(cargo) build --workspace --bins --tests
 	seed=$${SEED:-$$((RANDOM * 1000))}; echo "SEED=$$seed"
 	HAPTIC_CASES=$(or $(CASES),5000) HAPTIC_SEED=$$seed $(with) haproxy -- $(cargo) test --workspace --test properties -- --nocapture
-	HAPTIC_SOAK=1 $(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- $(or $(ONLY),leader_)
+	echo "== soak: several replicas"
+	HAPTIC_SOAK=1 $(with) haproxy cluster wrk -- $(cargo) test --workspace --test journeys -- $(or $(ONLY),leader_)
+	echo "== soak: storm and load"
+	$(with) haproxy cluster wrk -- $(release)/bench --only soak --minutes $(or $(MINUTES),20)
 
-bench: build ## a table of figures, and the same in target/bench/latest.json
-	@$(with) haproxy-3.4 cluster -- $(cargo) run -q --release -p integration-tests --bin bench
+bench: build ## a table of figures, and the same in target/bench/latest.json; ARGS=--help tells what it can leave out
+	@$(with) haproxy cluster wrk -- $(release)/bench $(ARGS)

@@ -27,7 +27,7 @@ use std::{
 };
 use tokio::process::Command;
 
-const READY_WITHIN: Duration = Duration::from_secs(60);
+const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// A user with no rights but those that a journey gives.
 pub const GUEST: &str = "guest";
@@ -46,7 +46,7 @@ impl Cluster {
     /// Starts one at `address`, with its files in `dir`.
     ///
     /// # Errors
-    /// A part is missing or not ready in a minute: its last words.
+    /// A part is missing or not ready in two minutes: its last words.
     pub async fn start(address: Ipv4Addr, dir: &Path) -> Outcome<Self> {
         fs::create_dir_all(dir)?;
         let authority = write_keys(address, dir)?;
@@ -95,7 +95,7 @@ impl Cluster {
     /// Starts the API server again; back when it answers.
     ///
     /// # Errors
-    /// It is not ready in a minute.
+    /// It is not ready in two minutes.
     pub async fn start_api_server(&self) -> Outcome {
         let started = start_api_server(self.address, &self.dir)?;
         self.api_server.lock().unwrap_or_else(PoisonError::into_inner).replace(started);

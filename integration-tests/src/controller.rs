@@ -15,8 +15,8 @@ use tokio::process::Command;
 /// Where it tells how it is. Its ports are the defaults: it has an address of its own.
 pub const HEALTH_PORT: u16 = 8080;
 const DEBUG_PORT: u16 = 6060;
-/// How long a controller may take to end when asked to.
-const DRAIN: Duration = Duration::from_secs(25);
+/// How long a controller may take to end when asked to: what a pod is given, and some more for a loaded machine.
+const DRAIN: Duration = Duration::from_secs(40);
 
 /// One running controller.
 pub struct Controller {
@@ -82,6 +82,12 @@ impl Controller {
         let answer = http::get(self.debug(), "controller", "/debug/actors").await?;
         answer.has_status(200)?;
         Ok(serde_json::from_str(&answer.body)?)
+    }
+
+    /// What it printed so far.
+    #[must_use]
+    pub fn printed(&self) -> String {
+        self.process.printed()
     }
 
     /// Its actors by name, each with how often it was restarted.

@@ -5,7 +5,7 @@ use std::{fmt::Display, panic::Location, time::Duration};
 use tokio::time::{Instant, sleep};
 
 /// How long [`eventually`] waits: generous, for a loaded machine. How fast things are is what the benchmark measures.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Tries every 10 ms until `attempt` succeeds.
 ///

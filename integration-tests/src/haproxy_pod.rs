@@ -5,14 +5,13 @@ use crate::{
     configuration::{POD_ADDRESS, pod_labels},
     eventually::eventually,
     failure::{Failure, Outcome, ensure},
-    http::{self, Response},
+    http::{self, Connection, Response},
     manifest,
     process::Process,
     program::{self, HaproxySeries},
     traffic::Traffic,
     wire::Wire,
 };
-use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::Value;
 use std::{
     fs,
@@ -22,7 +21,7 @@ use std::{
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::UnixStream,
     process::Command,
 };
 
@@ -44,6 +43,17 @@ pub struct PodSpec {
     pub credentials: (String, String),
     /// Of the frontends: plain and TLS.
     pub ports: (u16, u16),
+    /// Whether a [`Wire`] lies between controller and agent.
+    pub wired: bool,
+}
+
+/// The process of HAProxy that takes connections now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Worker {
+    /// Its number.
+    pub pid: u64,
+    /// Reloads since the agent started.
+    pub reloads: u64,
 }
 
 /// One pod.
@@ -66,7 +76,11 @@ impl HaproxyPod {
     /// A part is missing, the address is in use, or the agent does not answer.
     pub async fn start(name: &str, address: Ipv4Addr, dir: PathBuf, spec: PodSpec) -> Outcome<Self> {
         fs::create_dir_all(&dir)?;
-        let wire = Wire::between((address, AGENT_PORT).into(), (address, BEHIND_WIRE).into()).await?;
+        let wire = if spec.wired {
+            Wire::between((address, AGENT_PORT).into(), (address, BEHIND_WIRE).into()).await?
+        } else {
+            Wire::absent()
+        };
         let mut pod = Self { name: name.to_owned(), address, wire, spec, dir, agent: None };
         pod.start_containers().await?;
         let object = pod.object();
@@ -85,7 +99,7 @@ impl HaproxyPod {
     pub async fn start_containers(&mut self) -> Outcome {
         ensure(self.agent.is_none(), format!("{} is running", self.name))?;
         let mut command = Command::new(program::haptic()?);
-        command.arg("agent").arg("--listen").arg(format!("{}:{BEHIND_WIRE}", self.address));
+        command.arg("agent").arg("--listen").arg(self.agent_address().to_string());
         command
             .arg("--dir")
             .arg(self.dir.join("haproxy"))
@@ -99,7 +113,7 @@ impl HaproxyPod {
         self.agent = Some(Process::start(command, &self.dir.join("agent.log"))?);
         eventually(format!("the agent of {} answers", self.name), async || {
             self.agent.as_mut().map_or(Ok(()), Process::ensure_running)?;
-            http::get((self.address, BEHIND_WIRE).into(), "agent", "/healthz").await?.has_status(200)
+            http::get(self.agent_address(), "agent", "/healthz").await?.has_status(200)
         })
         .await
     }
@@ -128,6 +142,71 @@ impl HaproxyPod {
     pub async fn remove(mut self) -> Outcome {
         self.crash().await?;
         self.spec.cluster.delete(&self.spec.namespace, &self.object()).await
+    }
+
+    /// Stops the agent without its notice: it takes connections and answers nothing. Its HAProxy goes on.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn hang(&self) -> Outcome {
+        self.running()?.pause()
+    }
+
+    /// Lets the agent go on after [`HaproxyPod::hang`].
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn go_on(&self) -> Outcome {
+        self.running()?.resume()
+    }
+
+    /// The number of the agent's process.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn agent_process(&self) -> Outcome<u32> {
+        Ok(self.running()?.id())
+    }
+
+    /// The worker that HAProxy's master has started last, and how often HAProxy was reloaded, as the agent tells them.
+    ///
+    /// # Errors
+    /// It does not answer, or HAProxy is down.
+    pub async fn worker(&self) -> Outcome<Worker> {
+        let status = self.status().await?;
+        let told = |name: &str| status[name].as_u64().filter(|told| name != "workerPid" || *told > 0);
+        match (told("workerPid"), told("reloads")) {
+            (Some(pid), Some(reloads)) => Ok(Worker { pid, reloads }),
+            _ => Err(Failure::new(format!("no running worker in {status}"))),
+        }
+    }
+
+    /// HAProxy's answer to a command of its runtime API.
+    ///
+    /// # Errors
+    /// HAProxy is down.
+    pub async fn runtime(&self, command: &str) -> Outcome<String> {
+        let mut socket = UnixStream::connect(self.folder().join("worker.sock")).await?;
+        socket.write_all(format!("{command}\n").as_bytes()).await?;
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).await?;
+        Ok(answer)
+    }
+
+    /// Where the agent keeps HAProxy's files.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        self.dir.join("haproxy")
+    }
+
+    /// Where the agent itself listens.
+    #[must_use]
+    pub fn agent_address(&self) -> SocketAddr {
+        (self.address, if self.spec.wired { BEHIND_WIRE } else { AGENT_PORT }).into()
+    }
+
+    fn running(&self) -> Outcome<&Process> {
+        self.agent.as_ref().ok_or_else(|| Failure::new(format!("{} does not run", self.name)))
     }
 
     /// Where it answers plain HTTP.
@@ -195,15 +274,6 @@ impl HaproxyPod {
         Traffic::start(4, self.http(), host)
     }
 
-    /// The worker's pid and the count of reloads, as the agent tells them.
-    ///
-    /// # Errors
-    /// It does not answer.
-    pub async fn worker(&self) -> Outcome<(Value, Value)> {
-        let status = self.status().await?;
-        Ok((status["workerPid"].clone(), status["reloads"].clone()))
-    }
-
     /// The newest leadership that the agent has seen: when its Lease was made, and its transitions.
     ///
     /// # Errors
@@ -219,18 +289,10 @@ impl HaproxyPod {
     /// What the agent says of itself.
     async fn status(&self) -> Outcome<Value> {
         let (user, password) = &self.spec.credentials;
-        let credentials = STANDARD.encode(format!("{user}:{password}"));
-        let mut agent = TcpStream::connect((self.address, BEHIND_WIRE)).await?;
-        let request = format!(
-            "GET /v1/status HTTP/1.1\r\nHost: agent\r\nAuthorization: Basic {credentials}\r\nConnection: close\r\n\r\n"
-        );
-        agent.write_all(request.as_bytes()).await?;
-        let mut answer = String::new();
-        agent.read_to_string(&mut answer).await?;
-        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
-        let status: Value = serde_json::from_str(body)?;
-        ensure(status["workerPid"].is_u64(), format!("the agent answers {answer}"))?;
-        Ok(status)
+        let mut agent = Connection::open(self.agent_address(), None).await?;
+        let answer = agent.get_as((user, password), "/v1/status").await?;
+        answer.has_status(200)?;
+        Ok(serde_json::from_str(&answer.body)?)
     }
 
     fn object(&self) -> Value {

@@ -4,6 +4,7 @@
 //! certificate, because which one it gets is what the journey is about.
 
 use crate::failure::{Failure, Outcome, ensure};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustls::{
     ClientConfig, DigitallySignedStruct, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -18,8 +19,8 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-/// No answer after this long is a failure.
-pub const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// No answer after this long is a failure: far longer than even a loaded machine takes.
+pub const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
 /// What came back.
 #[derive(Clone, Debug)]
@@ -98,6 +99,12 @@ impl Connection {
         Ok(Self { stream: BufReader::new(Box::new(tls)), certificate, answered: true })
     }
 
+    /// The certificate that the server showed, in DER; none over plain HTTP.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.certificate.as_deref()
+    }
+
     /// Whether the last request failed because the server had closed the connection before it said a word, as servers
     /// do with idle ones. HTTP clients then ask again on a new connection.
     #[must_use]
@@ -110,7 +117,22 @@ impl Connection {
     /// # Errors
     /// The connection broke, or no answer came within [`ANSWER_WITHIN`].
     pub async fn request(&mut self, method: &str, host: &str, path: &str) -> Outcome<Response> {
-        let asked = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n");
+        self.send(&format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n")).await
+    }
+
+    /// A GET with Basic credentials: user and password.
+    ///
+    /// # Errors
+    /// As [`Connection::request`].
+    pub async fn get_as(&mut self, (user, password): (&str, &str), path: &str) -> Outcome<Response> {
+        let credentials = STANDARD.encode(format!("{user}:{password}"));
+        self.send(&format!(
+            "GET {path} HTTP/1.1\r\nHost: agent\r\nAuthorization: Basic {credentials}\r\n\r\n"
+        ))
+        .await
+    }
+
+    async fn send(&mut self, asked: &str) -> Outcome<Response> {
         let exchange = async {
             self.answered = false;
             self.stream.get_mut().write_all(asked.as_bytes()).await?;

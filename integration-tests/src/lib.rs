@@ -13,6 +13,7 @@ pub mod eventually;
 pub mod failure;
 pub mod haproxy_pod;
 pub mod http;
+pub mod load;
 pub mod manifest;
 pub mod network;
 pub mod process;

@@ -43,6 +43,14 @@ pub fn kube_apiserver() -> Outcome<PathBuf> {
     from_environment("HAPTIC_KUBE_APISERVER")
 }
 
+/// wrk, the load generator.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn wrk() -> Outcome<PathBuf> {
+    from_environment("HAPTIC_WRK")
+}
+
 /// The program under test: `HAPTIC_BIN`, else the one cargo built beside this test program.
 ///
 /// # Errors

@@ -29,7 +29,7 @@ use tokio::{
 /// How many journeys run at once.
 const AT_ONCE: usize = 3;
 /// How long one may take, in seconds: in a soak, longer.
-const LIMIT: (u64, u64) = (180, 1800);
+const LIMIT: (u64, u64) = (400, 1800);
 
 type Story = Box<dyn Fn(Scene) -> Pin<Box<dyn Future<Output = Outcome>>> + Send + Sync>;
 

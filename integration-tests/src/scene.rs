@@ -154,6 +154,18 @@ impl Scene {
     /// # Errors
     /// It does not start.
     pub async fn pod_of(&self, series: HaproxySeries) -> Outcome<HaproxyPod> {
+        self.start_pod(series, true).await
+    }
+
+    /// The same without a wire between controller and agent.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn unwired_pod_of(&self, series: HaproxySeries) -> Outcome<HaproxyPod> {
+        self.start_pod(series, false).await
+    }
+
+    async fn start_pod(&self, series: HaproxySeries, wired: bool) -> Outcome<HaproxyPod> {
         let number = next(&self.pods);
         let configuration = self.configuration()?;
         let spec = PodSpec {
@@ -162,6 +174,7 @@ impl Scene {
             series,
             credentials: self.credentials.clone(),
             ports: (configuration.port(false)?, configuration.port(true)?),
+            wired,
         };
         let name = format!("haproxy-{number}");
         HaproxyPod::start(&name, self.block.pod(number), self.dir.join(&name), spec).await

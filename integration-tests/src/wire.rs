@@ -1,4 +1,4 @@
-//! The wire between controller and agent: counts what the controller brings, and is slow when a journey wants it.
+//! The wire between controller and agent: counts what the controller brings, and holds it back when a journey wants it.
 
 use crate::failure::{Failure, Outcome};
 use std::{
@@ -7,24 +7,24 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy},
     net::{TcpListener, TcpStream},
+    sync::watch,
     task::{JoinHandle, JoinSet},
 };
 
 /// A relay from one address to another.
 pub struct Wire {
     state: Arc<State>,
-    relaying: JoinHandle<()>,
+    relaying: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
 struct State {
     pushes: AtomicU64,
-    delay_ms: AtomicU64,
+    held: watch::Sender<bool>,
 }
 
 impl Wire {
@@ -37,7 +37,13 @@ impl Wire {
             TcpListener::bind(from).await.map_err(|e| Failure::new(format!("wire at {from}: {e}")))?;
         let state = Arc::new(State::default());
         let relaying = tokio::spawn(relay(listener, to, Arc::clone(&state)));
-        Ok(Self { state, relaying })
+        Ok(Self { state, relaying: Some(relaying) })
+    }
+
+    /// No wire at all: nothing is relayed, counted or delayed. For measurements, where a relay would cost time.
+    #[must_use]
+    pub fn absent() -> Self {
+        Self { state: Arc::default(), relaying: None }
     }
 
     /// How many bundles the controller has brought.
@@ -46,15 +52,22 @@ impl Wire {
         self.state.pushes.load(Ordering::Relaxed)
     }
 
-    /// From now on everything the controller says arrives this much later.
-    pub fn delay(&self, delay: Duration) {
-        self.state.delay_ms.store(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    /// From now on nothing that the controller says arrives, until [`Wire::release`].
+    pub fn hold(&self) {
+        self.state.held.send_replace(true);
+    }
+
+    /// What was held back arrives, and everything after it.
+    pub fn release(&self) {
+        self.state.held.send_replace(false);
     }
 }
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        self.relaying.abort();
+        if let Some(relaying) = &self.relaying {
+            relaying.abort();
+        }
     }
 }
 
@@ -70,6 +83,7 @@ async fn relay(listener: TcpListener, to: SocketAddr, state: Arc<State>) {
 async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
     let (mut from_agent, mut to_agent) = TcpStream::connect(to).await?.into_split();
     let (mut from_controller, mut to_controller) = client.into_split();
+    let mut held = state.held.subscribe();
     let forth = async {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -81,11 +95,7 @@ async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
             if said.starts_with(b"POST /v1/apply ") {
                 state.pushes.fetch_add(1, Ordering::Relaxed);
             }
-            match state.delay_ms.load(Ordering::Relaxed) {
-                // A timer takes a millisecond even for nothing.
-                0 => {}
-                delay => tokio::time::sleep(Duration::from_millis(delay)).await,
-            }
+            held.wait_for(|held| !held).await?;
             to_agent.write_all(said).await?;
         }
     };

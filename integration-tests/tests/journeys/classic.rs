@@ -168,7 +168,7 @@ impl Site {
     }
 
     async fn close(self) -> Outcome {
-        let code = self.haptic.terminate(Duration::from_secs(25)).await?;
+        let code = self.haptic.terminate(Duration::from_secs(40)).await?;
         ensure(code == 0, format!("haptic local ended with exit code {code}"))
     }
 

@@ -3,12 +3,14 @@
 use integration_tests::{
     Outcome, Scene,
     backend::Backend,
-    certificate, ensure, eventually, http, manifest,
+    certificate, ensure,
+    eventually::{PATIENCE, eventually},
+    http, manifest,
     process::Process,
     program::{self, HaproxySeries},
     traffic::Traffic,
 };
-use std::{fs, net::SocketAddr, time::Duration};
+use std::{fs, net::SocketAddr};
 use tokio::process::Command;
 
 pub async fn parts_work_without_a_controller(scene: Scene) -> Outcome {
@@ -67,7 +69,7 @@ async fn serve_with(scene: &Scene, series: HaproxySeries, backends: &[&Backend; 
     traffic.answers(10).await?;
     ensure(haproxy.kill_descendants("haproxy") > 0, "HAProxy has a worker")?;
     haproxy
-        .ended(Duration::from_secs(10))
+        .ended(PATIENCE)
         .await
         .map(drop)
         .or_else(|killed| ensure(killed.sentence().contains("ended by"), killed.sentence()))?;

@@ -2,12 +2,15 @@
 #![allow(clippy::indexing_slicing, reason = "a missing field of a JSON value reads as null")]
 
 mod bad_input;
+mod churn;
 mod classic;
 mod configuration;
 mod failures;
+mod fleet;
 mod harness;
 mod leader;
 mod plan;
+mod removal;
 mod restarts;
 mod routes;
 mod zero_reload;
@@ -20,6 +23,7 @@ fn journeys() -> Vec<Journey> {
     vec![
         journey("api_server_away_for_30_seconds", failures::api_server_away_for_30_seconds),
         journey("leader_killed", leader::killed_again_and_again),
+        journey("churn_under_load", churn::under_load),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
         journey("no_definition_of_the_configuration", bad_input::no_definition_of_the_configuration),
         journey("classic", classic::classic),
@@ -30,6 +34,9 @@ fn journeys() -> Vec<Journey> {
         journey("leader_lease_deleted", leader::lease_deleted),
         journey("leader_election_off_and_on", leader::election_turned_off_and_on),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
+        journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
+        journey("fleet_of_two_versions", fleet::of_two_versions),
+        journey("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),
         journey("harness", harness::parts_work_without_a_controller),
         journey("first_deployment", |scene| routes::first_deployment(scene, HaproxySeries::V3_4)),
         journey("first_deployment_on_haproxy_3_2", |scene| {
@@ -43,6 +50,8 @@ fn journeys() -> Vec<Journey> {
         journey("everyday_changes_without_a_reload", zero_reload::everyday_changes),
         journey("plan_tells_before_it_happens", plan::tells_before_it_happens),
         journey("certificate_rotation", routes::certificate_rotation),
+        journey("removal", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_4)),
+        journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),
         journey("delete", routes::delete),
         journey("config_changed_live", configuration::changed_live),
         journey("config_invalid_then_recovered", configuration::invalid_then_recovered),

@@ -1,46 +1,158 @@
 //! Changes through a cluster: objects of an API server are patched, HAProxy of a pod answers.
 
 use crate::{
+    arguments::{Counts, Series},
     dataset::Dataset,
-    figures::Scope,
+    figures::{Figures, Scope},
     objects::Objects,
+    probe::Prober,
     progress::say,
     site::{DEBUG_PORT, Site},
 };
 use integration_tests::{Outcome, Scene, cluster::Cluster, network::Block};
-use std::{path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    cell::Cell,
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-/// Starts a pod and a controller with `dataset` in a namespace of its own, measures, and ends them.
-///
-/// # Errors
-/// Something does not start, or a change never becomes live.
-pub async fn measure(
-    cluster: &Arc<Cluster>,
-    dataset: Dataset,
-    (changes, routes): (usize, usize),
-    block: Block,
-    dir: PathBuf,
-    into: &mut Scope<'_>,
-) -> Outcome {
-    let name = format!("bench-{}", dataset.ingresses);
-    let scene = Scene::new(Arc::clone(cluster), &name, block, dir).await?;
-    let objects = Objects::Cluster { client: cluster.client.clone(), namespace: scene.namespace.clone() };
-    let writing = Instant::now();
-    objects.create_all(dataset.manifests()).await?;
-    say(&format!("the API server has all objects after {:.0} s", writing.elapsed().as_secs_f32()));
+/// Of endpoint changes and of new routes, where each new route may cost a reload.
+const WITH_RELOADS: (usize, usize) = (200, 20);
 
-    scene.configure().await?;
-    let pod = scene.pod().await?;
-    let started = Instant::now();
-    let controller = scene.controller()?;
-    let site = Site {
-        dataset,
-        objects,
-        front: pod.http(),
-        debug: (controller.address, DEBUG_PORT).into(),
-        process: controller.process_id(),
-    };
-    site.measure(changes, routes, started, into).await?;
-    controller.kill().await?;
-    pod.remove().await
+/// What is measured.
+pub struct Measurement {
+    /// With which objects.
+    pub dataset: Dataset,
+    /// How much.
+    pub counts: Counts,
+    /// Changes of each kind with each of these.
+    pub series: Vec<Series>,
+    /// Changes under load with each of these.
+    pub loaded: Vec<Series>,
+    /// A storm and a load with HAProxy 3.4, each of this length.
+    pub soak: Option<Duration>,
+}
+
+impl Measurement {
+    /// Whether there is nothing to measure.
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty() && self.loaded.is_empty() && self.soak.is_none()
+    }
+
+    /// Writes the objects in a namespace of their own, starts a pod and a controller for each HAProxy, and measures.
+    ///
+    /// # Errors
+    /// Something does not start, or a change never becomes live.
+    pub async fn take(
+        self,
+        cluster: &Arc<Cluster>,
+        block: Block,
+        dir: PathBuf,
+        figures: &mut Figures,
+    ) -> Outcome {
+        let name = format!("bench-{}", self.dataset.ingresses);
+        let scene = Scene::new(Arc::clone(cluster), &name, block, dir).await?;
+        let objects = Objects::Cluster { client: cluster.client.clone(), namespace: scene.namespace.clone() };
+        let writing = Instant::now();
+        objects.create_all(self.dataset.manifests()).await?;
+        for secured in self.dataset.secured(self.counts.certificates) {
+            objects.create_all([secured.secret()?.1, secured.ingress()].into_iter()).await?;
+        }
+        say(&format!("the API server has all objects after {:.0} s", writing.elapsed().as_secs_f32()));
+        scene.configure().await?;
+
+        let changes = Cell::new(0);
+        let all = [Series::V3_4, Series::V3_2, Series::V3_0].into_iter();
+        let wanted = |series: &Series| {
+            let soaked = self.soak.is_some() && series.adds_backends();
+            soaked || self.series.contains(series) || self.loaded.contains(series)
+        };
+        for series in all.filter(wanted) {
+            say(&format!("-- {}", series.name()));
+            self.with(series, &scene, &objects, &changes, figures).await?;
+        }
+        Ok(())
+    }
+
+    async fn with(
+        &self,
+        series: Series,
+        scene: &Scene,
+        objects: &Objects,
+        changes: &Cell<usize>,
+        figures: &mut Figures,
+    ) -> Outcome {
+        let pod = scene.unwired_pod_of(series.haproxy()).await?;
+        let started = Instant::now();
+        let controller = scene.controller()?;
+        let site = Site {
+            dataset: self.dataset,
+            objects: objects.clone(),
+            front: pod.http(),
+            debug: (controller.address, DEBUG_PORT).into(),
+            process: controller.process_id(),
+            pod: Some(&pod),
+            prober: Prober::start(pod.http()),
+            changes,
+        };
+        let mut of_size = figures.of_size(self.dataset.ingresses);
+        if series == Series::V3_4 {
+            site.come_to_rest(started, &mut of_size).await?;
+        } else {
+            site.come_to_rest(started, &mut of_size.within(series.name())).await?;
+        }
+        if self.series.contains(&series) {
+            let mut scope = of_size.within(series.name());
+            self.changes(series, &site, pod.https(), &mut scope).await?;
+        }
+        if self.loaded.contains(&series) {
+            say(&format!("load for {} s", self.counts.load.as_secs()));
+            let mut churn = figures.of("churn_under_load");
+            churn.count("ingresses", self.dataset.ingresses as u64);
+            site.under_load(self.counts.load, &scene.dir, &mut churn.within(series.name())).await?;
+        }
+        if let Some(lasts) = self.soak {
+            let mut soak = figures.of("soak");
+            site.measured("storm", site.storm(lasts), &mut soak).await?;
+            site.memory_into("resident_after_storm", &mut soak)?;
+            site.under_load(lasts, &scene.dir, &mut soak.within(series.name())).await?;
+        }
+        controller.kill().await?;
+        pod.remove().await
+    }
+
+    /// Every kind of change, and what all of them together cost HAProxy.
+    async fn changes(
+        &self,
+        series: Series,
+        site: &Site<'_>,
+        https: std::net::SocketAddr,
+        into: &mut Scope<'_>,
+    ) -> Outcome {
+        let before = site.worker().await?;
+        let newcomers = |count: usize| site.dataset.newcomers().take(count).collect::<Vec<_>>().into_iter();
+        let Counts { changes, routes, certificates, storm, .. } = self.counts;
+        if series.adds_backends() {
+            site.measured("endpoint_change", site.endpoint_changes(changes), into).await?;
+            site.measured("new_route", site.new_routes(newcomers(routes)), into).await?;
+            site.measured("deleted_route", site.deleted_routes(newcomers(routes)), into).await?;
+            let secured = site.dataset.secured(certificates).collect::<Vec<_>>().into_iter();
+            site.measured("certificate", site.rotations(secured, https), into).await?;
+            site.measured("storm", site.storm(storm), into).await?;
+            site.at_rest().await?;
+            site.memory_into("resident_after", into)?;
+        } else {
+            let (changes, routes) = (changes.min(WITH_RELOADS.0), routes.min(WITH_RELOADS.1));
+            site.measured("endpoint_change", site.endpoint_changes(changes), into).await?;
+            site.measured("new_route", site.stream_of_new_routes(newcomers(routes)), into).await?;
+            for member in newcomers(routes) {
+                site.objects.delete_together(&member.manifests()).await?;
+            }
+        }
+        let after = site.worker().await?;
+        into.count("reloads", after.reloads.saturating_sub(before.reloads));
+        into.count("worker_changes", u64::from(after.pid != before.pid));
+        Ok(())
+    }
 }

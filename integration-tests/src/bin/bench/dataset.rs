@@ -1,6 +1,12 @@
-//! The objects of a measurement: Ingresses with a host each, a Service and three endpoints for each of them.
+//! The objects of a measurement: Ingresses with a host each, a Service and three endpoints for each of them; hosts with
+//! certificates.
 
-use integration_tests::manifest;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use integration_tests::{
+    Outcome,
+    certificate::{self, Certificate},
+    manifest,
+};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 
@@ -10,6 +16,9 @@ pub const PORT: u16 = 7070;
 const ENDPOINTS: usize = 3;
 /// Of the first endpoint; those before are the clusters', controllers' and HAProxys'.
 const FIRST: Ipv4Addr = Ipv4Addr::new(10, 99, 16, 0);
+
+/// How many of them this machine has. After so many changes an address comes again.
+const ADDRESSES: usize = 240 * 256;
 
 /// Which objects there are.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +32,12 @@ pub struct Dataset {
 /// One route: an Ingress with its Service and endpoints.
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
+    number: usize,
+}
+
+/// A host with a certificate of its own, in front of a Service that is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Secured {
     number: usize,
 }
 
@@ -53,11 +68,26 @@ impl Dataset {
         (self.ingresses..self.ingresses + self.later).map(|number| Member { number })
     }
 
+    /// The first `count` routes.
+    pub fn first(self, count: usize) -> impl Iterator<Item = Member> {
+        (0..self.ingresses.min(count)).map(|number| Member { number })
+    }
+
+    /// Hosts with certificates, `count` of them.
+    pub fn secured(self, count: usize) -> impl Iterator<Item = Secured> {
+        (0..self.ingresses.min(count)).map(|number| Secured { number })
+    }
+
     /// The `count`th change: one of three endpoints goes, another comes. Neighbours in time are far apart in the files.
     pub fn change(self, count: usize) -> Move {
         const STRIDE: usize = 7919;
-        let member = Member { number: count * STRIDE % self.ingresses.max(1) };
-        let address = address(ENDPOINTS * (self.ingresses + self.later) + count);
+        self.change_of(Member { number: count * STRIDE % self.ingresses.max(1) }, count)
+    }
+
+    /// The `count`th change, to `member`.
+    pub fn change_of(self, member: Member, count: usize) -> Move {
+        let known = ENDPOINTS * (self.ingresses + self.later);
+        let address = address(known + count % ADDRESSES.saturating_sub(known).max(1));
         let mut addresses = member.addresses();
         if let Some(first) = addresses.first_mut() {
             *first = address;
@@ -92,6 +122,33 @@ impl Member {
 
     fn name(self) -> String {
         format!("service-{}", self.number)
+    }
+}
+
+impl Secured {
+    /// The host of its Ingress.
+    pub fn host(self) -> String {
+        format!("secure-{}.example", self.number)
+    }
+
+    /// Its Ingress.
+    pub fn ingress(self) -> Value {
+        let name = format!("secure-{}", self.number);
+        manifest::tls_ingress(&name, &self.host(), &Member { number: self.number }.name(), &name)
+    }
+
+    /// A new certificate, and its Secret.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn secret(self) -> Outcome<(Certificate, Value)> {
+        let made = certificate::for_host(&self.host())?;
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
+            "metadata": { "name": format!("secure-{}", self.number) },
+            "data": { "tls.crt": STANDARD.encode(&made.pem), "tls.key": STANDARD.encode(&made.key) },
+        });
+        Ok((made, secret))
     }
 }
 

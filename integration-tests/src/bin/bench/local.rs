@@ -1,9 +1,11 @@
 //! Changes through `haptic local`: files of a folder are replaced, HAProxy of the same machine answers.
 
 use crate::{
+    arguments::Counts,
     dataset::Dataset,
     figures::Scope,
     objects::Objects,
+    probe::Prober,
     site::{DEBUG_PORT, Site},
 };
 use integration_tests::{
@@ -13,9 +15,13 @@ use integration_tests::{
     process::Process,
     program::{self, HaproxySeries},
 };
-use std::{fs, path::Path, time::Instant};
+use std::{cell::Cell, fs, net::SocketAddr, path::Path, time::Instant};
 use tokio::process::Command;
 
+/// Of endpoint changes and of new routes: what matters is measured through a cluster.
+const AT_MOST: (usize, usize) = (100, 20);
+/// As the figures are named: the series that is measured.
+const SERIES: &str = "haproxy_3.4";
 /// The namespace of all manifests.
 const NAMESPACE: &str = "bench";
 
@@ -25,7 +31,7 @@ const NAMESPACE: &str = "bench";
 /// It does not start, or a change never becomes live.
 pub async fn measure(
     dataset: Dataset,
-    (changes, routes): (usize, usize),
+    counts: Counts,
     block: Block,
     dir: &Path,
     into: &mut Scope<'_>,
@@ -46,13 +52,23 @@ pub async fn measure(
     command.arg("--haproxy").arg(program::haproxy(HaproxySeries::V3_4)?);
     command.env(POD_ADDRESS, block.pod(0).to_string());
     let process = Process::start(command, &dir.join("local.log"))?;
+    let front: SocketAddr = (block.pod(0), configuration.port(false)?).into();
+    let changes = Cell::new(0);
     let site = Site {
         dataset,
         objects,
-        front: (block.pod(0), configuration.port(false)?).into(),
+        front,
         debug: (block.controller(0), DEBUG_PORT).into(),
         process: process.id(),
+        pod: None,
+        prober: Prober::start(front),
+        changes: &changes,
     };
-    site.measure(changes, routes, started, into).await?;
+    site.come_to_rest(started, into).await?;
+    let mut series = into.within(SERIES);
+    let changes = site.endpoint_changes(counts.changes.min(AT_MOST.0));
+    site.measured("endpoint_change", changes, &mut series).await?;
+    let newcomers = dataset.newcomers().take(counts.routes.min(AT_MOST.1)).collect::<Vec<_>>();
+    site.measured("new_route", site.new_routes(newcomers.into_iter()), &mut series).await?;
     process.kill().await
 }

@@ -9,16 +9,20 @@ mod dataset;
 mod echo;
 mod figures;
 mod local;
+mod memory;
 mod metering;
 mod objects;
 mod probe;
 mod progress;
+mod series;
 mod site;
 mod stages;
 mod statistics;
+mod under_load;
 
 use arguments::{Arguments, Way};
 use clap::Parser as _;
+use cluster::Measurement;
 use dataset::Dataset;
 use figures::Figures;
 use integration_tests::{
@@ -39,6 +43,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The blocks of addresses: the cluster's own, then one for each size and way.
 const CLUSTER: u8 = 0;
 const LOCAL: u8 = 8;
+/// Routes that come and go under load.
+const AT_LEAST_LATER: usize = 50;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -70,9 +76,9 @@ fn run(arguments: &Arguments) -> Outcome {
 
 async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Outcome {
     let _endpoints = echo::start(dataset::PORT).await?;
-    let counts = (arguments.changes, arguments.routes);
     let sizes = || (1_u8..).zip(arguments.sizes());
-    let dataset = |ingresses| Dataset { ingresses, later: arguments.routes };
+    let dataset =
+        |ingresses| Dataset { ingresses, later: arguments.counts(ingresses).routes.max(AT_LEAST_LATER) };
     for (_, size) in sizes().filter(|_| arguments.includes(Way::Stages)) {
         begin("stages", size);
         let mut scope = figures.of_size(size);
@@ -81,19 +87,27 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
     for (number, size) in sizes().filter(|_| arguments.includes(Way::Local)) {
         begin("haptic local", size);
         let mut scope = figures.of_size(size);
-        let dir = dir.join(format!("local-{size}"));
-        local::measure(dataset(size), counts, Block(LOCAL + number), &dir, &mut scope.within("local"))
+        let (dir, block) = (dir.join(format!("local-{size}")), Block(LOCAL + number));
+        local::measure(dataset(size), arguments.counts(size), block, &dir, &mut scope.within("local"))
             .await?;
     }
-    if arguments.includes(Way::Cluster) {
+    if [Way::Cluster, Way::Load, Way::Soak].into_iter().any(|way| arguments.includes(way)) {
         let started = Instant::now();
         let cluster = Arc::new(ready_cluster(Block(CLUSTER).api_server(), &dir.join("cluster")).await?);
         say(&format!("cluster ready ({:.1} s)", started.elapsed().as_secs_f32()));
+        let largest = arguments.sizes().into_iter().max();
         for (number, size) in sizes() {
+            let series = if arguments.includes(Way::Cluster) { arguments.series() } else { Vec::new() };
+            let loaded = arguments.includes(Way::Load) && largest == Some(size);
+            let loaded = arguments.series().into_iter().filter(|of| loaded && of.adds_backends()).collect();
+            let (dataset, counts, soak) = (dataset(size), arguments.counts(size), arguments.soak());
+            let taken = Measurement { dataset, counts, series, loaded, soak };
+            if taken.is_empty() {
+                continue;
+            }
             begin("cluster", size);
             let dir = dir.join(format!("cluster-{size}"));
-            let block = Block(CLUSTER + number);
-            cluster::measure(&cluster, dataset(size), counts, block, dir, &mut figures.of_size(size)).await?;
+            taken.take(&cluster, Block(CLUSTER + number), dir, figures).await?;
         }
     }
     Ok(())
@@ -107,7 +121,9 @@ fn begin(way: &str, size: usize) {
 fn ends_of_logs(dir: &Path) -> String {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
-    let logs = folders.flat_map(|folder| ["local.log", "controller-0.log"].map(|log| folder.join(log)));
+    let logs = folders.flat_map(|folder| {
+        ["local.log", "controller-0.log", "haproxy-0/agent.log"].map(|log| folder.join(log))
+    });
     let shown = logs
         .filter(|log| log.is_file())
         .map(|log| format!("\n--- {}\n{}", log.display(), last_lines(&log, 10)));

@@ -3,19 +3,24 @@
 use integration_tests::{Failure, Outcome, http};
 use std::{collections::BTreeMap, net::SocketAddr};
 
-/// Where a stage's durations are, by the name that the figure gets.
-const STAGES: [(&str, &str, &str); 4] = [
-    ("render", "haptic_stage_duration_seconds", r#"{stage="render"}"#),
-    ("check", "haptic_stage_duration_seconds", r#"{stage="validate"}"#),
-    ("deploy", "haptic_deployment_duration_seconds", ""),
-    ("deployed", "haptic_convergence_lag_seconds", ""),
-];
+/// The metric that has a label for each stage.
+const STAGES: &str = "haptic_stage_duration_seconds";
+/// From the first change seen by the controller to the acknowledgement of the pod.
+const LAG: &str = "haptic_convergence_lag_seconds";
 
-/// Seconds and number of times, by stage.
+/// Reloads by reason.
+const RELOADS: &str = "haptic_reloads_total{reason=\"";
+
+/// What a controller's metrics say.
 #[derive(Debug, Default)]
-pub struct Stages(BTreeMap<&'static str, (f64, f64)>);
+pub struct Metrics {
+    /// Seconds and number of times, by stage.
+    stages: BTreeMap<String, (f64, f64)>,
+    /// How often, by reason.
+    reloads: BTreeMap<String, f64>,
+}
 
-impl Stages {
+impl Metrics {
     /// Since the controller at `address` started.
     ///
     /// # Errors
@@ -25,21 +30,50 @@ impl Stages {
     }
 
     fn of(metrics: &str) -> Self {
-        let all = STAGES.into_iter().map(|(stage, name, labels)| {
-            let number = |part: &str| value(metrics, &format!("{name}_{part}{labels} ")).unwrap_or_default();
-            (stage, (number("sum"), number("count")))
-        });
-        Self(all.collect())
+        let mut read = Self::default();
+        for line in metrics.lines() {
+            let Some((series, number)) = line.rsplit_once(' ') else { continue };
+            let Ok(number) = number.parse::<f64>() else { continue };
+            let sum = stage_of(series, "sum").map(|stage| (stage, (number, 0.0)));
+            let count = || stage_of(series, "count").map(|stage| (stage, (0.0, number)));
+            if let Some((stage, (sum, count))) = sum.or_else(count) {
+                let known = read.stages.entry(stage.to_owned()).or_default();
+                *known = (known.0 + sum, known.1 + count);
+            } else if let Some(reason) = series.strip_prefix(RELOADS) {
+                read.reloads.insert(reason.trim_end_matches("\"}").to_owned(), number);
+            }
+        }
+        read
     }
 
     /// The mean of each stage since `before`, in milliseconds; stages that did nothing have none.
-    pub fn means_since(&self, before: &Self) -> Vec<(&'static str, f64)> {
-        let then = |stage| before.0.get(stage).copied().unwrap_or_default();
-        let spans = self.0.iter().map(|(stage, now)| (*stage, now.0 - then(stage).0, now.1 - then(stage).1));
+    pub fn means_since(&self, before: &Self) -> Vec<(String, f64)> {
+        let then = |stage| before.stages.get(stage).copied().unwrap_or_default();
+        let spans =
+            self.stages.iter().map(|(stage, now)| (stage, now.0 - then(stage).0, now.1 - then(stage).1));
         spans
             .filter(|(.., count)| *count > 0.0)
-            .map(|(stage, sum, count)| (stage, sum / count * 1e3))
+            .map(|(stage, sum, count)| (stage.clone(), sum / count * 1e3))
             .collect()
+    }
+
+    /// The reloads since `before`, by reason.
+    pub fn reloads_since(&self, before: &Self) -> Vec<(String, f64)> {
+        let more = |(reason, now): (&String, &f64)| {
+            let more = now - before.reloads.get(reason).copied().unwrap_or_default();
+            (more > 0.0).then(|| (reason.clone(), more))
+        };
+        self.reloads.iter().filter_map(more).collect()
+    }
+}
+
+/// The stage that a series of the kind `part` is about.
+fn stage_of<'s>(series: &'s str, part: &str) -> Option<&'s str> {
+    let of = |name: &str| series.strip_prefix(name)?.strip_prefix('_')?.strip_prefix(part);
+    match (of(STAGES), of(LAG)) {
+        (Some(labels), _) => labels.split_once("stage=\"")?.1.split('"').next(),
+        (_, Some(_)) => Some("seen_to_deployed"),
+        _ => None,
     }
 }
 
@@ -48,7 +82,7 @@ impl Stages {
 ///
 /// # Errors
 /// It does not answer, or counts none.
-pub async fn reloads(address: SocketAddr) -> Outcome<f64> {
+pub async fn reloads(address: SocketAddr) -> Outcome<u64> {
     let reloads = value(&metrics(address).await?, "haptic_agent_haproxy_reloads_total ");
     reloads.ok_or_else(|| Failure::new("the agent's metrics do not count reloads"))
 }
@@ -59,7 +93,7 @@ async fn metrics(address: SocketAddr) -> Outcome<String> {
     Ok(answer.body)
 }
 
-fn value(metrics: &str, start: &str) -> Option<f64> {
+fn value(metrics: &str, start: &str) -> Option<u64> {
     metrics.lines().find_map(|line| line.strip_prefix(start))?.trim().parse().ok()
 }
 
@@ -74,8 +108,16 @@ mod tests {
                 "# HELP x\nhaptic_stage_duration_seconds_sum{{stage=\"render\"}} {sum}\nhaptic_stage_duration_seconds_count{{stage=\"render\"}} {count}\n"
             )
         };
-        let (before, after) = (Stages::of(&text(10.0, 1)), Stages::of(&text(10.5, 3)));
-        assert_eq!(after.means_since(&before), [("render", 250.0)]);
+        let (before, after) = (Metrics::of(&text(10.0, 1)), Metrics::of(&text(10.5, 3)));
+        assert_eq!(after.means_since(&before), [("render".to_owned(), 250.0)]);
         assert_eq!(after.means_since(&after), []);
+    }
+
+    #[test]
+    fn reloads_are_told_with_their_reasons() {
+        let text = |count: u8| format!("haptic_reloads_total{{reason=\"a bind changed\"}} {count}\n");
+        let (before, after) = (Metrics::of(&text(1)), Metrics::of(&text(3)));
+        assert_eq!(after.reloads_since(&before), [("a bind changed".to_owned(), 2.0)]);
+        assert_eq!(after.reloads_since(&after), []);
     }
 }

@@ -83,6 +83,36 @@ impl Objects {
         }
     }
 
+    /// Deletes what belongs together, in the order in which it is taken away: the first of `manifests` last.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub async fn delete_together(&self, manifests: &[Value; 3]) -> Outcome {
+        for manifest in manifests.iter().rev() {
+            self.delete(manifest).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes an object.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub async fn delete(&self, manifest: &Value) -> Outcome {
+        match self {
+            // The file of objects that belong together is named after the first of them.
+            Self::Folder { path, .. } => match fs::remove_file(path.join(file_name(manifest))) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+                _ => Ok(()),
+            },
+            Self::Cluster { client, namespace } => {
+                let path = format!("{}/{}", collection(manifest, namespace)?, name(manifest));
+                client.request_text(http::Request::delete(path).body(Vec::new())?).await?;
+                Ok(())
+            }
+        }
+    }
+
     /// Changes an object: a file is replaced by renaming, an object of the API server is patched.
     ///
     /// # Errors
@@ -106,13 +136,15 @@ fn put_file(folder: &Path, namespace: &str, mut manifests: Vec<Value>) -> Outcom
     for manifest in &mut manifests {
         manifest["metadata"]["namespace"] = Value::from(namespace);
     }
-    let file = manifests
-        .first()
-        .map(|first| format!("{}-{}.json", first["kind"].as_str().unwrap_or_default(), name(first)));
+    let file = manifests.first().map(file_name);
     let file = file.ok_or_else(|| Failure::new("no manifests to write"))?;
     let unfinished = folder.join(format!(".{file}"));
     fs::write(&unfinished, manifests.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     Ok(fs::rename(&unfinished, folder.join(file))?)
+}
+
+fn file_name(manifest: &Value) -> String {
+    format!("{}-{}.json", manifest["kind"].as_str().unwrap_or_default(), name(manifest))
 }
 
 fn name(manifest: &Value) -> &str {
@@ -123,6 +155,7 @@ fn name(manifest: &Value) -> &str {
 fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
     let (group, plural) = match manifest["kind"].as_str() {
         Some("Service") => ("/api/v1", "services"),
+        Some("Secret") => ("/api/v1", "secrets"),
         Some("EndpointSlice") => ("/apis/discovery.k8s.io/v1", "endpointslices"),
         Some("Ingress") => ("/apis/networking.k8s.io/v1", "ingresses"),
         kind => return Err(Failure::new(format!("the measurement has no objects of kind {kind:?}"))),
@@ -146,6 +179,8 @@ mod tests {
         assert_eq!(files, [dir.path().join("Service-a.json")]);
         let read: Value = serde_json::from_str(&fs::read_to_string(&files[0]).unwrap()).unwrap();
         assert_eq!((&read["port"], &read["metadata"]["namespace"]), (&json!(2), &json!("here")));
+        objects.delete(&service(2)).await.unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
     #[test]
@@ -154,6 +189,6 @@ mod tests {
             collection(&json!({ "kind": "EndpointSlice" }), "n").unwrap(),
             "/apis/discovery.k8s.io/v1/namespaces/n/endpointslices"
         );
-        assert!(collection(&json!({ "kind": "Secret" }), "n").is_err());
+        assert!(collection(&json!({ "kind": "Pod" }), "n").is_err());
     }
 }

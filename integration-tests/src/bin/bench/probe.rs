@@ -1,78 +1,221 @@
-//! A client that asks HAProxy again and again, each time on a new connection, until the answer is the wanted one.
+//! The instrument: asks HAProxy again and again, until its answer shows that a change is live.
 //!
-//! Its own thread and blocking calls: an asynchronous timer is no finer than a millisecond.
+//! One thread and blocking calls, because an asynchronous timer is no finer than a millisecond. Each question has one kept
+//! connection and a round of [`IN_A_ROW`] requests in one write, so that every server of a backend has its turn in a
+//! round. The instrument takes CPU from what it measures, so it rests between rounds, and says how far apart they were: a
+//! change is noticed that much late at most.
 
 use integration_tests::{Failure, Outcome};
 use std::{
-    io::{Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
     thread,
     time::{Duration, Instant},
 };
+use tokio::sync::oneshot;
 
-/// Between an answer and the next question.
-const PAUSE: Duration = Duration::from_micros(400);
+/// As many as a backend has servers, or one that is new could be passed over for a round or two.
+const IN_A_ROW: usize = 3;
+/// From one round to the next, at least.
+const ROUND: Duration = Duration::from_millis(1);
+/// On a busy machine a round takes long without costing much.
+const REST_AT_MOST: Duration = Duration::from_millis(4);
 /// A change that shows no effect for this long never will.
 const PATIENCE: Duration = Duration::from_secs(60);
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// What is asked, and which answer is waited for.
+/// What an answer must be for a change to be live.
 #[derive(Clone, Debug)]
-pub struct Probe {
-    /// Where HAProxy listens.
-    pub front: SocketAddr,
-    /// The host asked for.
-    pub host: String,
-    /// The bodies that count.
-    pub wanted: Vec<String>,
+pub enum Shows {
+    /// Success, with one of these bodies.
+    OneOf(Vec<String>),
+    /// No route for this host.
+    NoRoute,
 }
 
-impl Probe {
-    /// When the first wanted answer had arrived.
-    ///
-    /// # Errors
-    /// It never did: the last answer.
-    pub async fn answered(self) -> Outcome<Instant> {
-        tokio::task::spawn_blocking(move || self.ask_until_answered()).await?
+/// When a change was seen.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The answer's arrival.
+    pub at: Instant,
+    /// Since the question before: it may have been live for that long already.
+    pub late: Duration,
+}
+
+/// A handle to the instrument; it ends with the last of them.
+#[derive(Clone)]
+pub struct Prober(Sender<Question>);
+
+struct Question {
+    host: String,
+    shows: Shows,
+    reply: oneshot::Sender<Outcome<Seen>>,
+}
+
+impl Prober {
+    /// Starts it, for a HAProxy that listens at `front`.
+    pub fn start(front: SocketAddr) -> Self {
+        let (questions, incoming) = channel();
+        thread::spawn(move || work(front, &incoming));
+        Self(questions)
     }
 
-    fn ask_until_answered(&self) -> Outcome<Instant> {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let answer = self.ask();
-            let now = Instant::now();
-            if answer.as_ref().is_ok_and(|(status, body)| *status == 200 && self.wanted.contains(body)) {
-                return Ok(now);
-            }
-            if now > deadline {
-                return Err(Failure::new(format!(
-                    "{} is not answered by {} within {} s; the last answer: {answer:?}",
-                    self.host,
-                    self.wanted.join(" or "),
-                    PATIENCE.as_secs()
-                )));
-            }
-            thread::park_timeout(PAUSE);
+    /// Begins at once to ask for `host`; the future ends when the answer shows what is wanted.
+    ///
+    /// # Errors
+    /// It never does: the last answer.
+    pub fn ask(&self, host: String, shows: Shows) -> impl Future<Output = Outcome<Seen>> + use<> {
+        let (reply, seen) = oneshot::channel();
+        let asked = self.0.send(Question { host, shows, reply });
+        async move {
+            asked.map_err(|_| Failure::new("the instrument has ended"))?;
+            seen.await?
+        }
+    }
+}
+
+fn work(front: SocketAddr, incoming: &Receiver<Question>) {
+    let mut open: Vec<Asking> = Vec::new();
+    loop {
+        if open.is_empty() {
+            let Ok(question) = incoming.recv() else { return };
+            open.push(Asking::new(front, question));
+        }
+        open.extend(incoming.try_iter().map(|question| Asking::new(front, question)));
+        let begun = Instant::now();
+        open.iter_mut().for_each(Asking::ask);
+        open = open.into_iter().filter_map(|asking| asking.hear(begun)).collect();
+        let took = begun.elapsed();
+        thread::park_timeout(ROUND.saturating_sub(took).max((2 * took).min(REST_AT_MOST)));
+    }
+}
+
+/// One question, asked until it is answered.
+struct Asking {
+    front: SocketAddr,
+    question: Question,
+    round: Arc<str>,
+    connection: Option<BufReader<TcpStream>>,
+    begun: Instant,
+    round_before: Instant,
+    last: String,
+}
+
+impl Asking {
+    fn new(front: SocketAddr, question: Question) -> Self {
+        let round = format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", question.host).repeat(IN_A_ROW).into();
+        let now = Instant::now();
+        let last = "no answer".to_owned();
+        Self { front, question, round, connection: None, begun: now, round_before: now, last }
+    }
+
+    /// Sends one round, on a new connection where the last one is gone.
+    fn ask(&mut self) {
+        let round = Arc::clone(&self.round);
+        if let Err(error) = self.connected().and_then(|mut stream| stream.write_all(round.as_bytes())) {
+            self.connection = None;
+            self.last = error.to_string();
         }
     }
 
-    fn ask(&self) -> std::io::Result<(u16, String)> {
-        let mut connection = TcpStream::connect_timeout(&self.front, ANSWER_WITHIN)?;
-        connection.set_nodelay(true)?;
-        connection.set_read_timeout(Some(ANSWER_WITHIN))?;
-        let request = format!("GET / HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.host);
-        connection.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        connection.read_to_string(&mut answer)?;
-        Ok(split(&answer))
+    fn connected(&mut self) -> std::io::Result<&TcpStream> {
+        let kept = match self.connection.take() {
+            Some(kept) => kept,
+            None => {
+                let stream = TcpStream::connect_timeout(&self.front, ANSWER_WITHIN)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+                BufReader::new(stream)
+            }
+        };
+        Ok(self.connection.insert(kept).get_ref())
+    }
+
+    /// Reads the round's answers; itself again unless the question is answered, or nobody waits any more.
+    fn hear(mut self, round: Instant) -> Option<Self> {
+        for _ in 0..IN_A_ROW {
+            let Some(connection) = self.connection.as_mut() else { break };
+            match answer(connection) {
+                Ok(answer) => {
+                    let at = Instant::now();
+                    if self.question.shows.is_shown_by(&answer) {
+                        let late = at.saturating_duration_since(self.round_before);
+                        let _nobody_waits = self.question.reply.send(Ok(Seen { at, late }));
+                        return None;
+                    }
+                    if answer.closes {
+                        self.connection = None;
+                    }
+                    self.last = format!("{} {}", answer.status, answer.body);
+                }
+                Err(error) => {
+                    self.connection = None;
+                    self.last = error.to_string();
+                }
+            }
+        }
+        self.round_before = round;
+        if self.begun.elapsed() > PATIENCE {
+            let Question { host, shows, reply } = self.question;
+            let never = format!(
+                "{host}: no {shows:?} within {} s; the last answer: {}",
+                PATIENCE.as_secs(),
+                self.last
+            );
+            let _nobody_waits = reply.send(Err(Failure::new(never)));
+            return None;
+        }
+        (!self.question.reply.is_closed()).then_some(self)
     }
 }
 
-/// Status and body; HAProxy's own answers and the endpoints' are short and never chunked.
-fn split(answer: &str) -> (u16, String) {
-    let status = answer.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or_default();
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    (status, body.trim().to_owned())
+impl Shows {
+    fn is_shown_by(&self, answer: &Answer) -> bool {
+        match self {
+            Self::OneOf(bodies) => answer.status == 200 && bodies.contains(&answer.body),
+            Self::NoRoute => answer.status == 404,
+        }
+    }
+}
+
+/// An answer, as far as it matters here.
+struct Answer {
+    status: u16,
+    body: String,
+    closes: bool,
+}
+
+/// Reads one answer. HAProxy's own and the endpoints' are short and never chunked.
+fn answer(stream: &mut impl BufRead) -> std::io::Result<Answer> {
+    let mut line = String::new();
+    stream.read_line(&mut line)?;
+    let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
+    let status = status.ok_or_else(|| std::io::Error::other("the connection was closed"))?;
+    let (mut length, mut closes) = (None, false);
+    loop {
+        line.clear();
+        stream.read_line(&mut line)?;
+        let header = line.trim_end().to_ascii_lowercase();
+        match header.split_once(':').map(|(name, value)| (name, value.trim())) {
+            Some(("content-length", value)) => length = value.parse::<u64>().ok(),
+            Some(("connection", "close")) => closes = true,
+            Some(_) => {}
+            None => break,
+        }
+    }
+    let mut body = String::new();
+    match length {
+        Some(length) => stream.take(length).read_to_string(&mut body)?,
+        None => {
+            closes = true;
+            stream.read_to_string(&mut body)?
+        }
+    };
+    Ok(Answer { status, body: body.trim().to_owned(), closes })
 }
 
 #[cfg(test)]
@@ -80,10 +223,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_split_into_status_and_body() {
-        let answer = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n10.99.1.1";
-        assert_eq!(split(answer), (200, "10.99.1.1".to_owned()));
-        assert_eq!(split(""), (0, String::new()));
+    fn answers_are_read_one_after_the_other() {
+        let text = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n10.99.1.1HTTP/1.0 404 Not Found\r\nConnection: close\r\n\r\nno";
+        let mut stream = text.as_bytes();
+        let first = answer(&mut stream).unwrap();
+        assert_eq!((first.status, first.body.as_str(), first.closes), (200, "10.99.1.1", false));
+        let second = answer(&mut stream).unwrap();
+        assert_eq!((second.status, second.body.as_str(), second.closes), (404, "no", true));
+        assert!(answer(&mut stream).is_err());
     }
 
     #[tokio::test]
@@ -93,9 +240,9 @@ mod tests {
         drop(listener);
         let _echo = crate::echo::start(port).await.unwrap();
         for address in ["127.0.0.1", "127.0.0.7"] {
-            let front = SocketAddr::new(address.parse().unwrap(), port);
-            let probe = Probe { front, host: "x".into(), wanted: vec![address.into()] };
-            probe.answered().await.unwrap();
+            let prober = Prober::start(SocketAddr::new(address.parse().unwrap(), port));
+            let seen = prober.ask("x".into(), Shows::OneOf(vec![address.into()])).await.unwrap();
+            assert!(seen.late < PATIENCE);
         }
     }
 }
