@@ -63,5 +63,31 @@ pub(crate) fn still_in_use(answer: &str) -> bool {
         "still has attached streams",
         "Only a backend without server can be deleted",
     ];
-    REASONS.iter().any(|reason| answer.contains(reason))
+    REASONS.iter().any(|reason| answer.contains(reason)) || lacks_a_verdict(answer)
+}
+
+/// Whether an answer is news of servers, without a word on the removal: HAProxy 3.4 puts what other commands did to servers in
+/// front of its verdict, and cuts that off where all of it has more than 1 KB. Whoever asks again hears the verdict alone.
+fn lacks_a_verdict(answer: &str) -> bool {
+    const NEWS: [&str; 3] = [" is going DOWN", " is UP", "has no server available!"];
+    const VERDICTS: [&str; 3] = ["Backend deleted", "Server deleted", "No such"];
+    let last = answer.trim().lines().next_back().unwrap_or_default();
+    NEWS.iter().any(|news| answer.contains(news)) && !VERDICTS.iter().any(|verdict| last.starts_with(verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::still_in_use;
+
+    const NEWS: &str = "Server blog/a is going DOWN for maintenance. 3 active and 0 backup servers left.\n\
+                        backend blog has no server available!\n";
+
+    #[test]
+    fn news_of_servers_are_no_verdict() {
+        assert!(still_in_use(NEWS));
+        assert!(still_in_use(&format!("{NEWS}Server shop/b is goi")));
+        assert!(!still_in_use(&format!("{NEWS}Backend deleted.\n")));
+        assert!(!still_in_use("No such backend"));
+        assert!(!still_in_use(""));
+    }
 }
