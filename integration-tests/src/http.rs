@@ -221,7 +221,11 @@ fn too_late(address: SocketAddr) -> Failure {
     Failure::new(format!("no connection to {address} in {} s", ANSWER_WITHIN.as_secs()))
 }
 
-fn client_config() -> Outcome<ClientConfig> {
+/// A client's side of TLS that takes any certificate.
+///
+/// # Errors
+/// None in practice.
+pub fn client_config() -> Outcome<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let anyone = Arc::new(AnyCertificate(Arc::clone(&provider)));
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;

@@ -43,6 +43,8 @@ pub enum Command {
     Crd(CrdArgs),
     /// Print the functions that templates can call
     Functions(FunctionsArgs),
+    /// List the built-in template libraries, or print one
+    Library(LibraryArgs),
     /// Print the version
     Version(VersionArgs),
 }
@@ -275,6 +277,30 @@ pub struct FunctionsArgs {
     pub output: FunctionsOutput,
 }
 
+/// `haptic library`
+#[derive(Debug, Args)]
+pub struct LibraryArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LibraryCommand,
+}
+
+/// What can be done with libraries.
+#[derive(Debug, Subcommand)]
+pub enum LibraryCommand {
+    /// List all of them
+    List {
+        /// How they are printed
+        #[arg(long, value_enum, default_value_t)]
+        output: SummaryOrJson,
+    },
+    /// Print one as YAML
+    Show {
+        /// Its name
+        name: String,
+    },
+}
+
 /// `haptic version`
 #[derive(Debug, Args)]
 pub struct VersionArgs {
@@ -371,6 +397,7 @@ pub fn run() -> ExitCode {
         Command::Benchmark(args) => command::benchmark::run(&args),
         Command::Crd(args) => command::print::crd(args.output),
         Command::Functions(args) => command::print::functions(args.output),
+        Command::Library(args) => command::library::run(&args.command),
         Command::Version(args) => command::print::version(args.output),
     };
     match done {

@@ -1,5 +1,6 @@
 //! A configuration that was read but not yet judged.
 
+use crate::library;
 use haptic_model::{Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec};
 use serde_json::Value;
 use std::sync::Arc;
@@ -13,18 +14,18 @@ pub struct Candidate {
     pub namespace: Arc<str>,
     /// `metadata.generation`; 0 for a file.
     pub resource_generation: i64,
-    /// All fields, defaults applied.
+    /// All fields, laid over the libraries they name, defaults applied.
     pub spec: Arc<HAProxyTemplateConfigSpec>,
 }
 
 impl Candidate {
-    /// The candidate in a whole `HAProxyTemplateConfig` given as JSON.
+    /// The candidate in a whole `HAProxyTemplateConfig` given as JSON, laid over the libraries it names.
     ///
     /// # Errors
     /// What does not fit the types, with its field.
     pub fn from_resource(resource: &Value) -> Result<Self, Diagnostic> {
         let text = |path: &str| resource.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let spec = resource.get("spec").cloned().unwrap_or_default();
+        let spec = library::merged(resource.get("spec").cloned().unwrap_or_default())?;
         Ok(Self {
             name: text("/metadata/name").into(),
             namespace: text("/metadata/namespace").into(),

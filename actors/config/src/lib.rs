@@ -8,6 +8,7 @@ pub mod candidate;
 pub mod credentials;
 pub mod document;
 pub mod intake;
+pub mod library;
 pub mod places;
 pub mod schema;
 pub mod source;

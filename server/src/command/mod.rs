@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod benchmark;
+pub mod library;
 pub mod local;
 pub mod plan;
 pub mod print;

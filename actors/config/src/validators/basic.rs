@@ -1,5 +1,6 @@
 //! Structure, ports, durations, required fields: what can be known without compiling a template.
 
+use crate::library::LIBRARIES;
 use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, Transport, crd::Interval};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -37,16 +38,20 @@ fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
         );
     }
     if spec.haproxy_config.is_none() {
-        missing("haproxyConfig.template", "Write the template of haproxy.cfg");
+        missing(
+            "haproxyConfig.template",
+            "Write the template of haproxy.cfg, or take it from the library base",
+        );
     }
     if spec.watched_resources.is_empty() {
         missing("watchedResources", "Name at least one resource to watch, for example ingresses");
     }
-    for library in &spec.libraries {
+    let known = LIBRARIES.map(|library| library.name);
+    for library in spec.libraries.iter().filter(|name| !known.contains(&name.as_str())) {
         problems.push(
             Diagnostic::error("basic", format!("there is no library {library:?}"))
                 .at_field("spec.libraries")
-                .help("This version has no built-in libraries"),
+                .help(format!("The libraries are {}", known.join(", "))),
         );
     }
     if spec.dataplane.transport == Transport::DataPlaneApi {

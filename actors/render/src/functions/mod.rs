@@ -12,6 +12,7 @@ mod haproxy;
 mod listing;
 mod lists;
 mod printf;
+mod quantities;
 mod resources;
 mod strings;
 mod variables;
@@ -176,6 +177,7 @@ pub fn table() -> impl Iterator<Item = &'static Function> {
         encoding::FUNCTIONS,
         arithmetic::FUNCTIONS,
         haproxy::FUNCTIONS,
+        quantities::FUNCTIONS,
         resources::FUNCTIONS,
         control::FUNCTIONS,
     ]

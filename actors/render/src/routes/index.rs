@@ -171,13 +171,13 @@ impl RouteIndex {
         number: usize,
         claim: &CertificateClaim,
     ) -> Verdict<'i> {
-        if claims.certificates.iter().take(number).any(|c| c.host == claim.host) {
+        // Several certificates of one object for one host are wanted: one ECDSA, one RSA.
+        if claims.certificates.iter().take(number).any(|c| c == claim) {
             return Verdict::Repeated;
         }
         let wanted = Wanted::Tls(claim.host.clone());
         let Some((winner, theirs)) = self.winner(object, &wanted) else { return Verdict::Granted };
-        let same = theirs.certificates.iter().find(|c| c.host == claim.host);
-        if winner.namespace == object.namespace && same.is_some_and(|c| c.secret == claim.secret) {
+        if winner.namespace == object.namespace && theirs.certificates.contains(claim) {
             return Verdict::Shared;
         }
         Verdict::Taken { by: winner, older: claims.rank(&wanted) != theirs.rank(&wanted) }

@@ -12,6 +12,9 @@ use std::{collections::BTreeMap, sync::Arc};
 /// The annotation that named the class before `spec.ingressClassName` did.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
+/// What our own annotations begin with; templates see them as `options`, without it.
+const OPTIONS: &str = "haproxy-haptic.org/";
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Ingress {
@@ -114,10 +117,13 @@ pub fn claims(json: &[u8], classes: &Classes) -> Result<Option<Claims>, String> 
         reading.default_backend(&hosts, backend);
     }
     reading.certificates(&hosts, spec.tls.as_deref().unwrap_or_default());
+    let own = annotations.iter().filter_map(|(key, value)| Some((key.strip_prefix(OPTIONS)?, value)));
+    let options = json!(own.collect::<BTreeMap<_, _>>());
     let metadata = json!({
         "namespace": metadata.namespace, "name": metadata.name, "annotations": annotations,
     });
-    reading.claims.fields = Map::from_iter([("metadata".to_owned(), metadata)]);
+    reading.claims.fields =
+        Map::from_iter([("metadata".to_owned(), metadata), ("options".to_owned(), options)]);
     Ok(Some(reading.claims))
 }
 

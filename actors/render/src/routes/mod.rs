@@ -113,6 +113,9 @@ fn unreadable(object: &ObjectRef, why: String) -> Claims {
     let metadata = serde_json::json!({
         "namespace": object.namespace, "name": object.name, "annotations": {},
     });
-    let fields = serde_json::Map::from_iter([("metadata".to_owned(), metadata)]);
+    let fields = serde_json::Map::from_iter([
+        ("metadata".to_owned(), metadata),
+        ("options".to_owned(), serde_json::json!({})),
+    ]);
     Claims { refused: vec![why], fields, ..Claims::default() }
 }

@@ -1,0 +1,194 @@
+//! Built-in template libraries, and how a configuration is laid over them.
+//!
+//! A library is a configuration with parts only. The libraries that `spec.libraries` names are laid one over the other in
+//! that order, the user's own parts over all of them: of two parts with the same name the later one counts, whole;
+//! `extraContext` is merged key by key. Nothing here looks into a part.
+
+use haptic_model::Diagnostic;
+use serde_json::{Map, Value};
+
+/// A library, as it stands in the binary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Library {
+    /// As `spec.libraries` names it.
+    pub name: &'static str,
+    /// What it gives, in a few words.
+    pub summary: &'static str,
+    /// Its YAML, with its comments.
+    pub text: &'static str,
+}
+
+/// All libraries, in the order in which they are best listed.
+pub const LIBRARIES: [Library; 3] = [
+    Library {
+        name: "base",
+        summary: "the frame of haproxy.cfg: process, profiles, frontend, error pages, health",
+        text: include_str!("../../../charts/haptic/libraries/base.yaml"),
+    },
+    Library {
+        name: "ssl",
+        summary: "HTTPS: certificates from TLS Secrets, redirects",
+        text: include_str!("../../../charts/haptic/libraries/ssl.yaml"),
+    },
+    Library {
+        name: "ingress",
+        summary: "networking.k8s.io/v1 Ingress; needs base and ssl",
+        text: include_str!("../../../charts/haptic/libraries/ingress.yaml"),
+    },
+];
+
+/// Fields of a spec whose entries have names; a later entry takes the place of an earlier one of its name.
+const NAMED: [&str; 7] = [
+    "watchedResources",
+    "templateSnippets",
+    "maps",
+    "files",
+    "sslCertificates",
+    "crtLists",
+    "validationTests",
+];
+
+/// The library of that name.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Library> {
+    LIBRARIES.iter().find(|library| library.name == name)
+}
+
+impl Library {
+    /// Its `spec`.
+    ///
+    /// # Errors
+    /// Never in practice: what is built in is tested.
+    pub fn spec(&self) -> Result<Value, Diagnostic> {
+        let document: Value = serde_saphyr::from_str(self.text).map_err(|e| {
+            Diagnostic::error("basic", format!("the library {} cannot be read: {e}", self.name))
+        })?;
+        Ok(document.get("spec").cloned().unwrap_or_default())
+    }
+}
+
+/// `spec` with the parts of the libraries it names. A name that no library has is left for the validators.
+///
+/// # Errors
+/// As [`Library::spec`].
+pub fn merged(spec: Value) -> Result<Value, Diagnostic> {
+    let names: Vec<String> = spec
+        .get("libraries")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(|n| n.as_str().map(str::to_owned)).collect())
+        .unwrap_or_default();
+    let mut whole = Value::Object(Map::new());
+    for library in names.iter().filter_map(|name| find(name)) {
+        whole = over(whole, library.spec()?);
+    }
+    Ok(over(whole, spec))
+}
+
+/// The parts of `upper` over those of `lower`; of fields without parts those of `upper` alone.
+fn over(lower: Value, upper: Value) -> Value {
+    let (Value::Object(mut lower), Value::Object(mut upper)) = (lower, upper.clone()) else { return upper };
+    for field in NAMED {
+        if let Some(Value::Object(parts)) = lower.remove(field) {
+            let mut parts = parts;
+            if let Some(Value::Object(own)) = upper.remove(field) {
+                parts.extend(own);
+            }
+            upper.insert(field.to_owned(), Value::Object(parts));
+        }
+    }
+    if let Some(config) = lower.remove("haproxyConfig")
+        && upper.get("haproxyConfig").is_none_or(Value::is_null)
+    {
+        upper.insert("haproxyConfig".to_owned(), config);
+    }
+    if let Some(below) = lower.get_mut("templatingSettings").and_then(|s| s.get_mut("extraContext")) {
+        let settings = upper.entry("templatingSettings").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(settings) = settings {
+            let own = settings.remove("extraContext").unwrap_or_default();
+            settings.insert("extraContext".to_owned(), deep(below.take(), own));
+        }
+    }
+    Value::Object(upper)
+}
+
+/// `upper` over `lower`, key by key where both are dicts.
+fn deep(lower: Value, upper: Value) -> Value {
+    match (lower, upper) {
+        (Value::Object(mut lower), Value::Object(upper)) => {
+            for (key, value) in upper {
+                let below = lower.remove(&key).unwrap_or_default();
+                lower.insert(key, deep(below, value));
+            }
+            Value::Object(lower)
+        }
+        (lower, Value::Null) => lower,
+        (_, upper) => upper,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+    use haptic_model::HAProxyTemplateConfigSpec;
+    use serde_json::json;
+
+    fn configuration(more: &str) -> HAProxyTemplateConfigSpec {
+        let text = format!(
+            "credentialsSecretRef: {{name: c}}\npodSelector: {{matchLabels: {{app: haproxy}}}}\n{more}"
+        );
+        let candidate = parse(&text, "edge.yaml").unwrap_or_else(|e| panic!("{e:?}"));
+        (*candidate.spec).clone()
+    }
+
+    #[test]
+    fn every_library_fits_the_schema_and_is_named_like_its_file() {
+        for library in LIBRARIES {
+            let document: Value = serde_saphyr::from_str(library.text).unwrap();
+            assert_eq!(document.pointer("/metadata/name").unwrap(), library.name);
+            let mut spec = library.spec().unwrap();
+            spec["credentialsSecretRef"] = json!({"name": "c"});
+            spec["podSelector"] = json!({"matchLabels": {"a": "b"}});
+            let text = serde_json::to_string(&spec).unwrap();
+            parse(&text, "library.yaml").unwrap_or_else(|e| panic!("{}: {e:?}", library.name));
+            let strange: Vec<&String> = spec.as_object().unwrap().keys().collect();
+            let known = |key: &str| {
+                NAMED.contains(&key)
+                    || ["haproxyConfig", "templatingSettings", "credentialsSecretRef", "podSelector"]
+                        .contains(&key)
+            };
+            assert!(strange.iter().all(|key| known(key)), "{strange:?}");
+        }
+    }
+
+    #[test]
+    fn a_configuration_that_only_names_libraries_is_whole() {
+        let spec = configuration("libraries: [base, ssl, ingress]");
+        assert_eq!(crate::validators::basic(&spec), []);
+        assert!(spec.watched_resources.contains_key("ingresses"));
+    }
+
+    #[test]
+    fn a_part_of_the_users_own_takes_the_place_of_the_librarys() {
+        let spec = configuration(
+            "libraries: [base]\nfiles: {404.http: {template: mine}, more.http: {template: more}}\ntemplatingSettings: {extraContext: {timeouts: {client: 9s}, mine: 1}}",
+        );
+        assert_eq!(spec.files["404.http"].template, "mine");
+        assert!(spec.files.contains_key("503.http") && spec.files.contains_key("more.http"));
+        let context = &spec.templating_settings.extra_context;
+        assert_eq!(context["timeouts"]["client"], "9s");
+        assert_eq!(context["timeouts"]["connect"], "5s");
+        assert_eq!(context["mine"], 1);
+        let base = configuration("libraries: [base]");
+        assert_eq!(spec.haproxy_config, base.haproxy_config);
+        let own = configuration("libraries: [base]\nhaproxyConfig: {template: own}");
+        assert_eq!(own.haproxy_config.unwrap().template, "own");
+    }
+
+    #[test]
+    fn of_two_libraries_the_later_one_counts() {
+        let lower = json!({"maps": {"a": 1, "b": 1}, "haproxyConfig": 1});
+        let upper = json!({"maps": {"b": 2, "c": 2}, "haproxyConfig": 2});
+        assert_eq!(over(lower, upper), json!({"maps": {"a": 1, "b": 2, "c": 2}, "haproxyConfig": 2}));
+    }
+}

@@ -1,0 +1,21 @@
+//! The built-in libraries, as real requests over HTTP and HTTPS to HAProxy 3.0, 3.2 and 3.4.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod classes;
+mod client;
+mod echo;
+mod options;
+mod site;
+mod specification;
+
+use integration_tests::program::HaproxySeries;
+use site::Site;
+
+const SERIES: [HaproxySeries; 3] = [HaproxySeries::V3_0, HaproxySeries::V3_2, HaproxySeries::V3_4];
+
+/// Asks a site of each HAProxy.
+fn on_each_haproxy(manifests: &[serde_json::Value], ask: impl Fn(&Site)) {
+    for series in SERIES {
+        ask(&Site::start(series, manifests));
+    }
+}

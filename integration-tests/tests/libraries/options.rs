@@ -1,0 +1,255 @@
+//! Each annotation of our own, over HTTP and HTTPS, beside another Ingress of the same host that must not feel it; and
+//! with a wrong value.
+
+use crate::{
+    client::Answer,
+    on_each_haproxy,
+    site::{SCHEMES, Scheme, Site, rendered_alone, sentences},
+};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use serde_json::{Map, Value, json};
+
+/// An Ingress with annotations at `a.example/on`, and one without at `a.example/off`, of services 1 and 2.
+fn both(options: &[(&str, &str)]) -> Vec<Value> {
+    let ingress = |name: &str, annotations: Map<String, Value>, service: u8| {
+        json!({"kind": "Ingress", "metadata": {"namespace": "shop", "name": name, "annotations": annotations},
+            "spec": {"tls": [{"hosts": ["a.example"]}], "rules": [{"host": "a.example", "http": {"paths": [
+                {"path": format!("/{name}"), "pathType": "Prefix",
+                    "backend": {"service": {"name": format!("s{service}"), "port": {"number": 80}}}}]}}]}})
+    };
+    let own = options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value)));
+    vec![ingress("on", own.collect(), 1), ingress("off", Map::new(), 2)]
+}
+
+/// Asks both Ingresses over both schemes on each HAProxy; the other one must serve as if nothing were.
+fn with(options: &[(&str, &str)], check: impl Fn(&Site, Scheme)) {
+    let mut manifests = both(options);
+    manifests.push(users());
+    on_each_haproxy(&manifests, |site| {
+        for scheme in SCHEMES {
+            check(site, scheme);
+            let answer = site.get(scheme, "a.example", "/off/x");
+            assert_eq!(answer.service(), Some(2), "{options:?} {scheme:?}: {answer:?}");
+            assert_eq!(answer.request_line(), "GET /off/x HTTP/1.1");
+            assert!(answer.sent("x-own").is_none() && answer.header("x-own").is_none());
+            assert!(answer.header("access-control-allow-origin").is_none(), "{answer:?}");
+            assert!(answer.header("strict-transport-security").is_none(), "{answer:?}");
+            assert!(answer.header("set-cookie").is_none(), "{answer:?}");
+        }
+    });
+}
+
+fn on(site: &Site, scheme: Scheme, path: &str) -> Answer {
+    site.get(scheme, "a.example", path)
+}
+
+/// The users anna (password "secret").
+fn users() -> Value {
+    json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "users", "labels": {"haproxy-haptic.org/use": "yes"}},
+        "data": {"auth": BASE64.encode("anna:$5$salt$kpa26zwgX83BPSR8d7w93OIXbFt/d3UOTZaAu5vsTM6\n")}})
+}
+
+#[test]
+fn redirects_to_https_only_where_it_is_asked_for() {
+    with(&[("ssl-redirect", "true")], |site, scheme| {
+        let answer = on(site, scheme, "/on/x?y=1");
+        match scheme {
+            Scheme::Http => {
+                assert_eq!(answer.status, 308);
+                assert_eq!(answer.header("location"), Some("https://a.example/on/x?y=1"));
+            }
+            Scheme::Https => assert_eq!(answer.service(), Some(1)),
+        }
+    });
+}
+
+#[test]
+fn redirects_to_another_place() {
+    with(&[("redirect-to", "https://b.example/a?b=c&d=%41"), ("redirect-code", "301")], |site, scheme| {
+        let answer = on(site, scheme, "/on");
+        assert_eq!((answer.status, answer.header("location")), (301, Some("https://b.example/a?b=c&d=%41")));
+    });
+}
+
+#[test]
+fn rewrites_the_path_that_matched() {
+    let line = |site: &Site, scheme, path| on(site, scheme, path).request_line().to_owned();
+    with(&[("rewrite-path", "/new")], |site, scheme| {
+        assert_eq!(line(site, scheme, "/on/x?y=/on"), "GET /new/x?y=/on HTTP/1.1");
+        assert_eq!(line(site, scheme, "/on"), "GET /new HTTP/1.1");
+    });
+    with(&[("rewrite-path", "/")], |site, scheme| {
+        assert_eq!(line(site, scheme, "/on/x"), "GET /x HTTP/1.1");
+        assert_eq!(line(site, scheme, "/on"), "GET / HTTP/1.1");
+    });
+}
+
+#[test]
+fn a_server_that_is_too_slow_is_given_up() {
+    with(&[("timeout-server", "200ms"), ("rewrite-path", "/never")], |site, scheme| {
+        assert_eq!(on(site, scheme, "/on").status, 504);
+    });
+}
+
+#[test]
+fn bodies_that_are_too_large_are_refused() {
+    with(&[("max-body-size", "1k")], |site, scheme| {
+        let post = |size: usize| site.ask(scheme, "POST", "a.example", "/on", "", &"x".repeat(size));
+        assert_eq!(post(1024).service(), Some(1));
+        assert_eq!(post(1025).status, 413);
+    });
+}
+
+#[test]
+fn clients_are_limited_one_by_one() {
+    with(&[("rate-limit", "3"), ("rate-limit-period", "hour")], |site, scheme| {
+        let statuses: Vec<u16> = (0..5).map(|_| on(site, scheme, "/on").status).collect();
+        match scheme {
+            Scheme::Http => assert_eq!(statuses, [200, 200, 200, 429, 429]),
+            // Both schemes count together.
+            Scheme::Https => assert_eq!(statuses, [429; 5]),
+        }
+    });
+}
+
+#[test]
+fn only_clients_from_allowed_networks_come_in() {
+    with(&[("allow-from", "10.0.0.0/8, fd00::/8")], |site, scheme| {
+        assert_eq!(on(site, scheme, "/on").status, 403);
+    });
+    with(&[("allow-from", "127.0.0.0/9")], |site, scheme| {
+        assert_eq!(on(site, scheme, "/on").service(), Some(1));
+    });
+    with(&[("deny-from", "127.0.0.1")], |site, scheme| {
+        assert_eq!(on(site, scheme, "/on").status, 403);
+    });
+    with(&[("allow-from", "127.0.0.0/8"), ("deny-from", "127.0.0.2/31")], |site, scheme| {
+        assert_eq!(on(site, scheme, "/on").service(), Some(1));
+    });
+}
+
+#[test]
+fn cross_origin_requests_are_answered_with_their_preflight() {
+    let asked = "Origin: https://shop.example\r\nAccess-Control-Request-Method: PUT\r\n";
+    let options = [
+        ("cors-allow-origin", "https://shop.example, https://other.example"),
+        ("cors-allow-credentials", "true"),
+        ("cors-max-age", "60"),
+    ];
+    with(&options, |site, scheme| {
+        let preflight = site.ask(scheme, "OPTIONS", "a.example", "/on", asked, "");
+        assert_eq!(preflight.status, 204, "{preflight:?}");
+        for (name, value) in [
+            ("access-control-allow-origin", "https://shop.example"),
+            ("access-control-allow-credentials", "true"),
+            ("access-control-max-age", "60"),
+            ("access-control-allow-methods", "GET, HEAD, POST, PUT, PATCH, DELETE"),
+        ] {
+            assert_eq!(preflight.header(name), Some(value), "{preflight:?}");
+        }
+        let get =
+            |origin: &str| site.ask(scheme, "GET", "a.example", "/on", &format!("Origin: {origin}\r\n"), "");
+        assert_eq!(
+            get("https://other.example").header("access-control-allow-origin"),
+            Some("https://other.example")
+        );
+        let stranger = get("https://evil.example");
+        assert_eq!((stranger.service(), stranger.header("access-control-allow-origin")), (Some(1), None));
+    });
+    with(&[("cors-allow-origin", "*")], |site, scheme| {
+        let answer = site.ask(scheme, "GET", "a.example", "/on", "Origin: https://any.example\r\n", "");
+        assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
+    });
+}
+
+#[test]
+fn hsts_is_sent_over_https_only() {
+    with(&[("hsts-max-age", "31536000"), ("hsts-subdomains", "true")], |site, scheme| {
+        let answer = on(site, scheme, "/on");
+        let expected = (scheme == Scheme::Https).then_some("max-age=31536000; includeSubDomains");
+        assert_eq!(answer.header("strict-transport-security"), expected);
+    });
+}
+
+#[test]
+fn headers_are_set_on_requests_and_answers() {
+    let options =
+        [("request-headers", "X-Own: a 100% b\nX-Other: c"), ("response-headers", "X-Own: \"quoted\"")];
+    with(&options, |site, scheme| {
+        let answer = on(site, scheme, "/on");
+        assert_eq!((answer.sent("x-own"), answer.sent("x-other")), (Some("a 100% b"), Some("c")));
+        assert_eq!(answer.header("x-own"), Some("\"quoted\""));
+    });
+}
+
+#[test]
+fn users_are_asked_for_their_password() {
+    with(&[("auth-secret", "users"), ("auth-realm", "my shop")], |site, scheme| {
+        let with = |credentials: &str| {
+            let header = format!("Authorization: Basic {}\r\n", BASE64.encode(credentials));
+            site.ask(scheme, "GET", "a.example", "/on", &header, "")
+        };
+        let stranger = on(site, scheme, "/on");
+        assert_eq!(
+            (stranger.status, stranger.header("www-authenticate")),
+            (401, Some("Basic realm=\"my shop\""))
+        );
+        assert_eq!(with("anna:wrong").status, 401);
+        assert_eq!(with("anna:secret").service(), Some(1));
+    });
+}
+
+#[test]
+fn without_the_secret_of_the_users_nobody_comes_in() {
+    with(&[("auth-secret", "nonesuch")], |site, scheme| {
+        assert_eq!(on(site, scheme, "/on").status, 503);
+    });
+}
+
+#[test]
+fn clients_find_their_server_again_by_a_cookie() {
+    with(&[("affinity", "cookie"), ("balance", "leastconn"), ("max-connections", "10")], |site, scheme| {
+        let answer = on(site, scheme, "/on");
+        let cookie = answer.header("set-cookie").unwrap_or_default();
+        assert!(cookie.starts_with("HAPTIC_AFFINITY=") && !cookie.contains("127.0.1"), "{answer:?}");
+    });
+}
+
+#[test]
+fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
+    let wrong = [
+        ("affinity", "ip", "it must be cookie"),
+        ("allow-from", "10.0.0.0/33", "networks such as 10.0.0.0/8"),
+        ("allow-from", "", "networks such as 10.0.0.0/8"),
+        ("balance", "fastest", "roundrobin, leastconn, random, source"),
+        ("cors-allow-origin", "shop.example", "origins such as"),
+        ("deny-from", "all", "networks such as"),
+        ("hsts-max-age", "1y", "a number of seconds"),
+        ("max-body-size", "10MB", "a size such as"),
+        ("max-connections", "0", "a number of connections"),
+        ("protocol", "ftp", "h1, h2, https or h2s"),
+        ("rate-limit", "-1", "a number of requests"),
+        ("redirect-to", "javascript:x", "a URL or path"),
+        ("request-headers", "no colon", "lines of NAME: VALUE"),
+        ("response-headers", "Bad Name: x", "lines of NAME: VALUE"),
+        ("retry", "always", "idempotent or all"),
+        ("rewrite-path", "new", "a path that begins with /"),
+        ("ssl-redirect", "yes", "true or false"),
+        ("timeout-server", "30 seconds", "a time such as"),
+        ("timeout-tunnel", "0", "longer than 0"),
+    ];
+    for (option, value, expected) in wrong {
+        let problems = rendered_alone(&both(&[(option, value)])).expect_err(option);
+        let said = sentences(&problems);
+        assert!(said.contains(expected), "{option}={value}: {said}");
+        assert!(said.contains(&format!("annotation haproxy-haptic.org/{option}")), "{option}: {said}");
+        assert!(problems.iter().all(|p| p.object.as_ref().is_some_and(|o| &*o.name == "on")), "{said}");
+    }
+}
+
+#[test]
+fn an_annotation_that_means_nothing_is_told() {
+    let (_, warnings) =
+        rendered_alone(&both(&[("timeout-servr", "1s")])).unwrap_or_else(|e| panic!("{}", sentences(&e)));
+    assert!(sentences(&warnings).contains("there is no annotation haproxy-haptic.org/timeout-servr"));
+}

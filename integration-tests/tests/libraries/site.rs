@@ -1,0 +1,239 @@
+//! A HAProxy that runs what the libraries make of some objects, with a server behind every service.
+
+use crate::{
+    client::{self, Answer},
+    echo,
+};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use haptic_model::{
+    ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Object, ObjectRef,
+    Snapshot, Snapshots,
+};
+use haptic_render::{Limits, Templates, engine, render};
+use integration_tests::{
+    certificate,
+    program::{self, HaproxySeries},
+};
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// So many services there are: s1, s2, … behind 127.0.1.1, 127.0.1.2, …
+const SERVICES: u8 = 40;
+
+/// A running HAProxy; it ends with this value.
+pub struct Site {
+    haproxy: Child,
+    http: u16,
+    https: u16,
+    _folder: tempfile::TempDir,
+}
+
+/// How a request is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    Http,
+    Https,
+}
+
+pub const SCHEMES: [Scheme; 2] = [Scheme::Http, Scheme::Https];
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        self.haproxy.kill().and_then(|()| self.haproxy.wait()).expect("HAProxy can be stopped");
+    }
+}
+
+impl Site {
+    /// Renders and starts.
+    pub fn start(series: HaproxySeries, manifests: &[Value]) -> Self {
+        let server = echo::start();
+        for _ in 0..5 {
+            let (http, https, health) = (free_port(), free_port(), free_port());
+            let bundle = match rendered(series, manifests, server, (http, https, health)) {
+                Ok((bundle, _)) => bundle,
+                Err(problems) => panic!("{}", sentences(&problems)),
+            };
+            if let Some(site) = Self::run(series, &bundle, http, https) {
+                return site;
+            }
+        }
+        panic!("five times a port was taken by somebody else")
+    }
+
+    fn run(series: HaproxySeries, bundle: &Bundle, http: u16, https: u16) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), bundle);
+        let log = folder.path().join("log");
+        let output = std::fs::File::create(&log).unwrap();
+        let haproxy = Command::new(program::haproxy(series).unwrap_or_else(|e| panic!("{e}")))
+            .args(["-db", "-dr", "-f"])
+            .arg(folder.path().join("own.cfg"))
+            .arg("-f")
+            .arg(folder.path().join("haproxy.cfg"))
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .spawn()
+            .unwrap();
+        let mut site = Self { haproxy, http, https, _folder: folder };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(("127.0.0.1", https)).is_err() {
+            if site.haproxy.try_wait().unwrap().is_some() || Instant::now() > deadline {
+                let said = std::fs::read_to_string(&log).unwrap();
+                assert!(said.contains("Address already in use"), "{said}");
+                return None;
+            }
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        Some(site)
+    }
+
+    /// GET.
+    pub fn get(&self, scheme: Scheme, host: &str, path: &str) -> Answer {
+        self.ask(scheme, "GET", host, path, "", "")
+    }
+
+    /// Any request. `headers`: whole lines, each with its end.
+    pub fn ask(
+        &self,
+        scheme: Scheme,
+        method: &str,
+        host: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Answer {
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}");
+        let (port, name) = match scheme {
+            Scheme::Http => (self.http, None),
+            Scheme::Https => (self.https, Some(host.split(':').next().unwrap())),
+        };
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        client::ask(address, name, &head, body)
+            .unwrap_or_else(|e| panic!("{scheme:?} {method} {host}{path}: {e}"))
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn write(folder: &Path, bundle: &Bundle) {
+    std::fs::write(folder.join("own.cfg"), "global\n  default-path config\n").unwrap();
+    for file in bundle.all() {
+        let path = folder.join(&*file.path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, file.text.to_string()).unwrap();
+    }
+}
+
+/// What the libraries make of `manifests`, or why they do not; no HAProxy is needed.
+pub fn rendered_alone(manifests: &[Value]) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
+    rendered(HaproxySeries::V3_4, manifests, 8080, (7080, 7443, 7084))
+}
+
+pub fn sentences(problems: &[Diagnostic]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn rendered(
+    series: HaproxySeries,
+    manifests: &[Value],
+    server: u16,
+    (http, https, health): (u16, u16, u16),
+) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let config = configuration(http, https, health);
+    let mut objects = manifests.to_vec();
+    objects.extend(surroundings(server));
+    let snapshots = snapshots(&config, &objects);
+    let version = match series {
+        HaproxySeries::V3_0 => HaproxyVersion::new(3, 0),
+        HaproxySeries::V3_2 => HaproxyVersion::new(3, 2),
+        HaproxySeries::V3_4 => HaproxyVersion::new(3, 4),
+    };
+    let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
+    let compiled = engine("handlebars").unwrap().compile(&Templates::of(&config.spec))?;
+    render(&*compiled, &config, &snapshots, &fleet, &Limits::default())
+}
+
+/// What a user writes, and what makes tests possible side by side.
+fn configuration(http: u16, https: u16, health: u16) -> ActiveConfig {
+    let spec = json!({
+        "libraries": ["base", "ssl", "ingress"],
+        "credentialsSecretRef": {"name": "credentials"},
+        "podSelector": {"matchLabels": {"app": "haproxy"}},
+        "templatingSettings": {"extraContext": {
+            "bindAddresses": ["127.0.0.1"], "httpPort": http, "httpsPort": https,
+            "healthAddress": "127.0.0.1", "healthPort": health, "accessLog": "none", "sslRedirect": false,
+            "defaultCertificate": {"namespace": "edge", "name": "default-tls"},
+        }},
+    });
+    let candidate =
+        haptic_config::parse(&spec.to_string(), "edge.yaml").unwrap_or_else(|e| panic!("{}", sentences(&e)));
+    ActiveConfig {
+        name: candidate.name,
+        namespace: candidate.namespace,
+        resource_generation: 1,
+        revision: 1,
+        spec: candidate.spec,
+        layout: Layout::default(),
+        credentials: vec![],
+    }
+}
+
+/// Services with their endpoints, our default class, a certificate.
+fn surroundings(server: u16) -> Vec<Value> {
+    let mut objects: Vec<Value> = (1..=SERVICES)
+        .flat_map(|number| {
+            let name = format!("s{number}");
+            [
+                json!({"kind": "Service", "metadata": {"namespace": "shop", "name": name},
+                    "spec": {"ports": [{"name": "web", "port": 80}]}}),
+                json!({"kind": "EndpointSlice",
+                    "metadata": {"namespace": "shop", "name": name, "labels": {"kubernetes.io/service-name": name}},
+                    "addressType": "IPv4", "ports": [{"name": "web", "port": server}],
+                    "endpoints": [{"addresses": [format!("127.0.1.{number}")]}]}),
+            ]
+        })
+        .collect();
+    let certificate = certificate::for_host("default.example").unwrap();
+    objects.push(json!({"kind": "Secret", "metadata": {"namespace": "edge", "name": "default-tls"},
+        "data": {"tls.crt": BASE64.encode(&certificate.pem), "tls.key": BASE64.encode(&certificate.key)}}));
+    objects.push(json!({"kind": "IngressClass",
+        "metadata": {"name": "haptic", "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}},
+        "spec": {"controller": "haproxy-haptic.org/ingress-controller"}}));
+    objects
+}
+
+/// The stores as a watch of each resource would fill them.
+fn snapshots(config: &ActiveConfig, objects: &[Value]) -> Snapshots {
+    let stores = config.spec.watched_resources.iter().map(|(name, watched)| {
+        let mut store = Snapshot::full();
+        for object in objects.iter().filter(|o| watches(name, &watched.resources, o)) {
+            let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+            let (namespace, own) = (text("/metadata/namespace"), text("/metadata/name"));
+            let service = text("/metadata/labels/kubernetes.io~1service-name");
+            let key = [namespace, if name == "endpoints" { service } else { own }];
+            let reference = Arc::new(ObjectRef::new(name, namespace, own));
+            let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
+            store.apply(object, key.iter().map(|k| Arc::from(*k)).collect());
+        }
+        store.set_synced();
+        (Arc::from(name.as_str()), Arc::new(store))
+    });
+    Snapshots::new(stores.collect::<BTreeMap<_, _>>())
+}
+
+fn watches(name: &str, resources: &str, object: &Value) -> bool {
+    let kind = object["kind"].as_str().unwrap().to_lowercase();
+    let plural = if kind.ends_with("ss") { format!("{kind}es") } else { format!("{kind}s") };
+    let labelled = object.pointer("/metadata/labels/haproxy-haptic.org~1use").is_some();
+    plural == resources && (resources != "secrets" || labelled == (name == "labelledsecrets"))
+}
