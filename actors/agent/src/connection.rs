@@ -20,8 +20,10 @@ use tokio::{
 
 /// How long a reload may take: HAProxy reads 20,000 backends in some seconds, on a busy machine in many.
 pub(crate) const RELOAD_PATIENCE: Duration = Duration::from_secs(180);
-/// How long a master may take to execute itself anew.
-const REEXECUTION: Duration = Duration::from_secs(3);
+/// How long a master may take to execute itself anew, and refuse connections: HAProxy 3.0 does so just after its start.
+pub(crate) const REEXECUTION: Duration = Duration::from_secs(3);
+/// How long that is waited for when HAProxy is only looked at: one that is down is looked at often.
+const GLANCE: Duration = Duration::from_millis(250);
 
 /// HAProxy did not answer as it should.
 #[derive(Debug, thiserror::Error)]
@@ -84,7 +86,7 @@ impl Sockets {
 
     /// `show proc` of the master.
     pub(crate) async fn processes(&self) -> Result<answer::Processes, SocketError> {
-        let text = self.ask_master("show proc", PATIENCE).await?;
+        let text = self.ask_soon("show proc", PATIENCE, GLANCE).await?;
         let processes =
             answer::Processes::parse(&text).ok_or_else(|| strange(&self.master, "show proc", &text))?;
         self.keep_only(processes.worker);
@@ -94,18 +96,23 @@ impl Sockets {
     /// Reloads; gives HAProxy's verdict and log.
     pub(crate) async fn reload(&self) -> Result<(bool, String), SocketError> {
         self.keep_only(0);
-        let text = self.ask_reload().await?;
+        let text = self.ask_soon("reload", RELOAD_PATIENCE, REEXECUTION).await?;
         match answer::reload(&text) {
             Some((success, log)) => Ok((success, log.to_owned())),
             None => Err(strange(&self.master, "reload", &text)),
         }
     }
 
-    /// A master that has just started executes itself anew (HAProxy 3.0), and takes no connection for a moment.
-    async fn ask_reload(&self) -> Result<String, SocketError> {
-        let until = Instant::now() + REEXECUTION;
+    /// Asks a master that may refuse connections for as long as `refusing`: nothing was asked then.
+    async fn ask_soon(
+        &self,
+        command: &str,
+        patience: Duration,
+        refusing: Duration,
+    ) -> Result<String, SocketError> {
+        let until = Instant::now() + refusing;
         loop {
-            match self.ask_master("reload", RELOAD_PATIENCE).await {
+            match self.ask_master(command, patience).await {
                 Err(SocketError::Unreachable { .. }) if Instant::now() < until => {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }

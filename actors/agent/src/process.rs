@@ -2,7 +2,7 @@
 
 use crate::{
     answer,
-    connection::Sockets,
+    connection::{REEXECUTION, Sockets},
     folder::{self, Folder},
 };
 use rustix::{
@@ -15,7 +15,7 @@ use std::{
     process::Stdio,
     time::Duration,
 };
-use tokio::io::unix::AsyncFd;
+use tokio::{io::unix::AsyncFd, time::Instant};
 
 /// How long HAProxy may take to start: it reads 20,000 backends in some seconds.
 const START_PATIENCE: Duration = Duration::from_secs(120);
@@ -64,19 +64,32 @@ impl Launch {
 
     /// Finds the HAProxy that an earlier agent left running. One that does not answer is ended.
     pub(crate) async fn find(&self) -> Option<Master> {
-        if let Ok(processes) = self.sockets.processes().await
-            && let Ok(master) = Master::watch(processes.master)
-        {
-            return Some(master);
+        let left_behind = self.left_behind();
+        let until = Instant::now() + REEXECUTION;
+        loop {
+            if let Ok(processes) = self.sockets.processes().await
+                && let Ok(master) = Master::watch(processes.master)
+            {
+                return Some(master);
+            }
+            // It may have been started just before its agent died, and take no connection for a moment.
+            if left_behind.is_none() || Instant::now() > until {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        let pid = std::fs::read_to_string(self.folder.pid()).ok()?.trim().parse().ok()?;
-        let name = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
-        if name.contains(&*self.folder.agent_config().to_string_lossy()) {
-            let silent = Master::watch(pid).ok()?;
-            tracing::warn!(pid, "a HAProxy of an earlier agent does not answer and is ended");
-            silent.end(None).await;
-        }
+        let silent = left_behind?;
+        tracing::warn!(pid = silent.pid, "a HAProxy of an earlier agent does not answer and is ended");
+        silent.end(None).await;
         None
+    }
+
+    /// The process that an earlier agent started, when it still runs.
+    fn left_behind(&self) -> Option<Master> {
+        let pid = std::fs::read_to_string(self.folder.pid()).ok()?.trim().parse().ok()?;
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+        let is_ours = command.contains(&*self.folder.agent_config().to_string_lossy());
+        Master::watch(pid).ok().filter(|_| is_ours)
     }
 
     fn spawn(&self) -> io::Result<Master> {
