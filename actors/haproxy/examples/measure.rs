@@ -1,8 +1,16 @@
-//! Times parse, check and compare on a generated configuration: `cargo run --release --example measure`.
+//! Times parse, check and compare on a generated configuration, in full and after a change of one backend: `cargo run --release --example measure`.
 
 use std::time::{Duration, Instant};
 
-use haptic_haproxy::{CheckOptions, Document, Version, check, diff};
+use haptic_haproxy::{
+    CheckOptions, Document, Version,
+    check::{Proof, check},
+    diff,
+    outline::{Ledger, Outline, differing},
+    views::Bases,
+};
+use haptic_model::{Text, text::Fragment};
+use std::sync::Arc;
 
 const BACKENDS: usize = 10_000;
 const ROUNDS: u32 = 40;
@@ -36,6 +44,63 @@ fn fastest<T>(mut work: impl FnMut() -> T) -> Duration {
     (0..ROUNDS).map(round).min().unwrap_or_default()
 }
 
+/// Nothing is counted.
+#[derive(Clone, Debug, Default)]
+struct Nothing;
+
+impl Ledger for Nothing {
+    fn enter(&mut self, _: &Document<'_>, _: &Bases) -> bool {
+        false
+    }
+
+    fn strike(&mut self, _: &Document<'_>, _: &Bases) {}
+}
+
+/// A piece a backend; equal pieces are the same memory.
+fn pieces(text: &str, known: &Text) -> Text {
+    let cuts: Vec<usize> = text.match_indices("\nbackend ").map(|(at, _)| at + 1).collect();
+    let starts = std::iter::once(0).chain(cuts.iter().copied());
+    let ends = cuts.iter().copied().chain([text.len()]);
+    let piece = |(number, (start, end)): (usize, (usize, usize))| {
+        let piece = text.get(start..end).unwrap_or_default();
+        let before = known.fragments().get(number).filter(|fragment| fragment.as_str() == piece);
+        before.cloned().unwrap_or_else(|| Fragment::new(piece, Arc::default()))
+    };
+    Text::new(starts.zip(ends).enumerate().map(piece).collect())
+}
+
+#[allow(clippy::print_stdout)]
+fn after_a_change(old: &str, new: &str) {
+    let old = pieces(old, &Text::default());
+    let new = pieces(new, &old);
+    let versions = [Version::new(3, 4)];
+    println!("--- {} pieces, one of them changed", new.fragments().len());
+    let mut proof = Proof::default();
+    let start = std::time::Instant::now();
+    let holds = proof.holds(&old, &versions, &|_| true);
+    println!(
+        "check   {:?} the first time ({holds}, {:.1} MB kept)",
+        start.elapsed(),
+        proof.bytes() as f64 / 1e6
+    );
+    let mut turn = [&new, &old].into_iter().cycle();
+    println!("check   {:?}", fastest(|| turn.next().map(|text| proof.holds(text, &versions, &|_| true))));
+    let before: Outline<Nothing> = Outline::of(&old);
+    let advanced = || {
+        let mut after = before.clone();
+        after.advance(&new);
+        after
+    };
+    println!("outline {:?}", fastest(advanced));
+    let after = advanced();
+    let compared = || {
+        let (old, new) = differing(&before, &after);
+        diff::compare(&Document::parse(&old), &Document::parse(&new)).len()
+    };
+    println!("compare {:?} ({} change)", fastest(compared), compared());
+    println!("digest  {:?}", fastest(|| new.digest()));
+}
+
 #[allow(clippy::print_stdout)]
 fn main() {
     let (old, new) = (configuration(8080), configuration(8081));
@@ -52,4 +117,5 @@ fn main() {
     for change in diff::compare(&before, &after) {
         println!("        {change}");
     }
+    after_a_change(&old, &new);
 }

@@ -4,13 +4,16 @@ use crate::{dataset::Dataset, figures::Scope, progress::say, statistics::millise
 use haptic_deploy::planner::{RunningView, Verdict, plan};
 use haptic_haproxy::Document;
 use haptic_model::{
-    ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Snapshot, Snapshots,
+    ActiveConfig, Bundle, BundleFile, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Snapshot, Snapshots,
     secret::{Credentials, Sensitive},
 };
 use haptic_render::{
     Compiled, Limits, RenderInput, Renderer, Templates, engine, render::context, settle::settle,
 };
-use haptic_validate::{folder, syntax};
+use haptic_validate::{
+    folder,
+    syntax::{self, Syntax},
+};
 use haptic_watch::{ingest::Ingest, spec::WatchSpec};
 use integration_tests::{
     Failure, Outcome,
@@ -52,7 +55,9 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let (bundle, changed) = render(&*compiled, &config, (&snapshots, &changed), &fleet, into)?;
     into.add("bundle_mb", megabytes(bundle.size()));
     settle_alone(&*compiled, &config, &snapshots, &fleet, into)?;
+    digests(&bundle, into);
     check(&bundle, into)?;
+    check_change(&bundle, &changed, into)?;
     plan_change(&bundle, &changed, into)
 }
 
@@ -98,6 +103,29 @@ fn settle_alone(
     Ok(())
 }
 
+/// Making a bundle of texts of which haproxy.cfg is new.
+fn digests(bundle: &Bundle, into: &mut Scope<'_>) {
+    let BundleFile { key, path, text, .. } = &*bundle.config;
+    let digest = || BundleFile::new(key.clone(), path, text.clone());
+    into.add("digest_haproxy_cfg_ms", milliseconds(median(digest)));
+    let files: Vec<BundleFile> = bundle.files.values().map(|file| (**file).clone()).collect();
+    into.add("bundle_ms", milliseconds(median(|| Bundle::new(digest(), files.clone()))));
+}
+
+/// Phase 1 of one bundle after the other, between which one endpoint moves.
+fn check_change(before: &Bundle, after: &Bundle, into: &mut Scope<'_>) -> Outcome {
+    let phase_1 = Syntax::default();
+    for bundle in [before, after] {
+        let problems = phase_1.problems(bundle, &[VERSION]);
+        ensure(problems.is_empty(), refused(&problems).sentence())?;
+    }
+    let mut turn = [before, after].into_iter().cycle();
+    let next = || turn.next().map(|bundle| phase_1.problems(bundle, &[VERSION]));
+    into.add("phase_1_after_change_ms", milliseconds(median(next)));
+    into.add("phase_1_kept_mb", megabytes(phase_1.bytes()));
+    Ok(())
+}
+
 fn check(bundle: &Bundle, into: &mut Scope<'_>) -> Outcome {
     let text = bundle.config.text.to_string();
     into.add("haproxy_cfg_mb", megabytes(text.len()));
@@ -130,8 +158,9 @@ fn haproxy_check(bundle: &Bundle) -> Outcome {
 fn plan_change(before: &Bundle, after: &Bundle, into: &mut Scope<'_>) -> Outcome {
     let capabilities = Capabilities::of(VERSION);
     let running = RunningView::of(before.clone());
-    let planned = plan(&running, after, capabilities);
-    into.add("plan_ms", milliseconds(median(|| plan(&running, after, capabilities))));
+    let (first, planned) = timed(|| plan(&running, after, capabilities));
+    into.add("plan_first_ms", milliseconds(first));
+    into.add("plan_after_change_ms", milliseconds(median(|| plan(&running, after, capabilities))));
     let reloads = matches!(planned.verdict, Verdict::Reload { .. });
     into.add("plan_reloads", if reloads { 1.0 } else { 0.0 });
     let what = planned.verdict.reload_reason().unwrap_or_else(|| {
