@@ -76,6 +76,9 @@ fn tls_success(answer: &str) -> bool {
     last == "Success!"
         || answer.starts_with("New empty certificate store")
         || last.starts_with("Transaction created for certificate")
+        || answer.starts_with("New CA file created")
+        || last.starts_with("transaction created for CA")
+        || last.starts_with("CA file '") && last.ends_with("deleted!")
         || last.starts_with("Certificate '") && last.ends_with("deleted!")
         || last.starts_with("Entry '") && last.contains("deleted in crtlist")
 }

@@ -2,7 +2,11 @@
 //!
 //! Every word is checked: nothing that an order contains can end a command or begin another.
 
-use haptic_model::{Operation, operation::ServerState, pattern_file::map_entries};
+use haptic_model::{
+    Operation,
+    operation::{CheckSetting, ServerState},
+    pattern_file::map_entries,
+};
 use std::{
     collections::BTreeMap,
     net::{IpAddr, SocketAddr},
@@ -36,7 +40,9 @@ pub(crate) fn content_of(operation: &Operation) -> Option<&str> {
     match operation {
         Operation::ReplaceMap { map: path }
         | Operation::AddCertificate { certificate: path }
-        | Operation::SetCertificate { certificate: path } => Some(path),
+        | Operation::SetCertificate { certificate: path }
+        | Operation::AddCaFile { file: path }
+        | Operation::SetCaFile { file: path } => Some(path),
         _ => None,
     }
 }
@@ -62,6 +68,11 @@ fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, Stri
         Operation::SetServerMaxconn { backend, server, maxconn } => {
             vec![format!("set maxconn server {} {maxconn}", full_name(backend, server)?)]
         }
+        Operation::SetServerCheck { backend, server, setting, value } => {
+            check_setting(*setting, value)?;
+            let name = full_name(backend, server)?;
+            vec![format!("set server {name} {} {}", setting.keyword(), escaped(value)?)]
+        }
         Operation::AddServer { backend, server, address, params, enabled } => {
             let name = full_name(backend, server)?;
             check_address(address)?;
@@ -77,6 +88,10 @@ fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, Stri
                     lines.push(format!("enable health {name}"));
                 }
                 lines.push(format!("enable server {name}"));
+                // An agent that is enabled before its server has the server down until it answers (HAProxy 3.0 and 3.2).
+                if params.iter().any(|p| p == "agent-check") {
+                    lines.push(format!("enable agent {name}"));
+                }
             }
             lines
         }
@@ -117,6 +132,13 @@ fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, Stri
         Operation::SetCertificate { certificate } => {
             set_certificate(certificate, content(contents, certificate)?)?
         }
+        Operation::AddCaFile { file: path } => {
+            let mut lines = vec![format!("new ssl ca-file {}", file(path)?)];
+            lines.extend(set_content("ca-file", path, content(contents, path)?)?);
+            lines
+        }
+        Operation::SetCaFile { file } => set_content("ca-file", file, content(contents, file)?)?,
+        Operation::DeleteCaFile { file: path } => vec![format!("del ssl ca-file {}", file(path)?)],
         Operation::DeleteCertificate { certificate } => vec![format!("del ssl cert {}", file(certificate)?)],
         Operation::AddCrtListLine { list, line } => {
             vec![format!("add ssl crt-list {} <<\n{}\n", file(list)?, crt_list_line(line)?)]
@@ -209,22 +231,42 @@ pub(crate) fn delete_crt_list_line(list: &str, certificate: &str, number: u64) -
     Ok(format!("del ssl crt-list {} {}:{number}", file(list)?, file(certificate)?))
 }
 
+/// Lets go of authorities that were set and cannot be committed.
+pub(crate) fn abort_authorities(path: &str) -> Result<String, String> {
+    Ok(format!("abort ssl ca-file {}", file(path)?))
+}
+
 /// Lets go of a certificate that was set and cannot be committed.
 pub(crate) fn abort_certificate(certificate: &str) -> Result<String, String> {
     Ok(format!("abort ssl cert {}", file(certificate)?))
 }
 
 fn set_certificate(certificate: &str, content: &str) -> Result<Vec<String>, String> {
-    let path = file(certificate)?;
     if !crate::certificate::has_private_key(content) {
         return Err(
             "the file has no private key; put certificate and key into one file, or leave this to a reload"
                 .to_owned(),
         );
     }
+    set_content("cert", certificate, content)
+}
+
+/// HAProxy takes any number for a port.
+fn check_setting(setting: CheckSetting, value: &str) -> Result<(), String> {
+    let fits = match setting {
+        CheckSetting::CheckPort | CheckSetting::AgentPort => value.parse::<u16>().is_ok_and(|port| port > 0),
+        CheckSetting::AgentAddr => value.parse::<IpAddr>().is_ok(),
+        CheckSetting::AgentSend => true,
+    };
+    if fits { Ok(()) } else { Err(format!("{} {value:?} is none", setting.keyword())) }
+}
+
+/// Certificates (`cert`) or authorities (`ca-file`) as HAProxy takes them.
+fn set_content(kind: &str, path: &str, content: &str) -> Result<Vec<String>, String> {
+    let path = file(path)?;
     let control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     if content.contains(control) {
-        return Err("the certificate has a control character".to_owned());
+        return Err("the file has a control character".to_owned());
     }
     // An empty line would end the payload.
     let pem: String = content
@@ -234,9 +276,9 @@ fn set_certificate(certificate: &str, content: &str) -> Result<Vec<String>, Stri
         .flat_map(|line| [line, "\n"])
         .collect();
     if pem.is_empty() {
-        return Err("the certificate is empty".to_owned());
+        return Err("the file is empty".to_owned());
     }
-    Ok(vec![format!("set ssl cert {path} <<\n{pem}"), format!("commit ssl cert {path}")])
+    Ok(vec![format!("set ssl {kind} {path} <<\n{pem}"), format!("commit ssl {kind} {path}")])
 }
 
 fn content<'c>(contents: &'c Contents, path: &str) -> Result<&'c str, String> {
@@ -303,6 +345,7 @@ pub(crate) fn target(operation: &Operation) -> Option<(&str, &str)> {
         | Operation::SetServerWeight { backend, server, .. }
         | Operation::SetServerState { backend, server, .. }
         | Operation::SetServerMaxconn { backend, server, .. }
+        | Operation::SetServerCheck { backend, server, .. }
         | Operation::AddServer { backend, server, .. }
         | Operation::DeleteServer { backend, server } => Some((backend, server)),
         _ => None,

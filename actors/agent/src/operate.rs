@@ -221,7 +221,8 @@ fn stage(operation: &Operation) -> Option<Together> {
         Operation::SetServerAddress { .. }
         | Operation::SetServerWeight { .. }
         | Operation::SetServerState { .. }
-        | Operation::SetServerMaxconn { .. } => Some(Together::Settings),
+        | Operation::SetServerMaxconn { .. }
+        | Operation::SetServerCheck { .. } => Some(Together::Settings),
         Operation::AddBackend { .. } | Operation::AddServer { .. } | Operation::PublishBackend { .. } => {
             Some(Together::Coming)
         }

@@ -44,6 +44,8 @@ enum Stage<'o> {
     Pattern,
     /// `new`, `set` and `commit ssl cert`. One that is there already is set.
     Certificate(&'o str),
+    /// The same of `ssl ca-file`.
+    Authorities(&'o str),
     /// The list is shown, to find the line by its number.
     FindLine { list: &'o str, line: &'o str },
     /// `add server`, after a `del server` when one was waiting to be removed, and then without what enables it: that one may
@@ -87,7 +89,12 @@ impl<'o> Step<'o> {
             Operation::AddCertificate { certificate } | Operation::SetCertificate { certificate } => {
                 (Stage::Certificate(certificate), commands)
             }
-            Operation::DeleteCertificate { .. } => (Stage::UnlessGone("doesn't exist"), commands),
+            Operation::AddCaFile { file } | Operation::SetCaFile { file } => {
+                (Stage::Authorities(file), commands)
+            }
+            Operation::DeleteCaFile { .. } | Operation::DeleteCertificate { .. } => {
+                (Stage::UnlessGone("doesn't exist"), commands)
+            }
             Operation::DeleteCrtListLine { list, line } => (Stage::FindLine { list, line }, commands),
             Operation::DeleteServer { backend, server } => {
                 (Stage::Delete(Removal::server(backend, server), ""), commands)
@@ -139,6 +146,7 @@ impl<'o> Step<'o> {
         let cleanup = match &self.stage {
             Stage::Fill { map, version, .. } => command::clear_map(map, version),
             Stage::Certificate(certificate) => command::abort_certificate(certificate),
+            Stage::Authorities(file) => command::abort_authorities(file),
             _ => return Vec::new(),
         };
         cleanup.into_iter().collect()
@@ -152,7 +160,7 @@ impl<'o> Step<'o> {
             Stage::UnlessGone(gone) => each_accepted(sent(), gone)?,
             Stage::Pattern if answer::accepted(last) => {}
             Stage::Pattern => return Err(said(last_sent, last)),
-            Stage::Certificate(_) => each_accepted(sent(), "already exists")?,
+            Stage::Certificate(_) | Stage::Authorities(_) => each_accepted(sent(), "already exists")?,
             Stage::SetOrAdd(add) => {
                 if last.contains("entry not found") {
                     let add = std::mem::take(add);

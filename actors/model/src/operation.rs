@@ -14,6 +14,33 @@ pub enum ServerState {
     Maint,
 }
 
+/// A setting of a server's checks that its socket can change (`set server B/S agent-port 9` and the like).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckSetting {
+    /// Where health checks connect to: 1 to 65535.
+    CheckPort,
+    /// Where agent checks connect to: an IP address.
+    AgentAddr,
+    /// Where agent checks connect to: 1 to 65535.
+    AgentPort,
+    /// What agent checks send.
+    AgentSend,
+}
+
+impl CheckSetting {
+    /// As `set server` calls it.
+    #[must_use]
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Self::CheckPort => "check-port",
+            Self::AgentAddr => "agent-addr",
+            Self::AgentPort => "agent-port",
+            Self::AgentSend => "agent-send",
+        }
+    }
+}
+
 /// One change of a running HAProxy (HAProxy Management Guide, 9.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -56,7 +83,19 @@ pub enum Operation {
         /// 0 is no limit.
         maxconn: u32,
     },
-    /// `add server B/S A:P PARAMS…`, then `enable server` (and `enable health` when it has checks).
+    /// `set server B/S check-port N`, or another setting of its checks.
+    SetServerCheck {
+        /// The backend.
+        backend: String,
+        /// The server, which has checks of that kind.
+        server: String,
+        /// Which setting.
+        setting: CheckSetting,
+        /// Its new value.
+        value: String,
+    },
+    /// `add server B/S A:P PARAMS…`, then `enable server` (after `enable health` when it has checks, and before
+    /// `enable agent` when it has an agent: in the other order, HAProxy 3.0 and 3.2 hold it for down until the agent answers).
     AddServer {
         /// The backend.
         backend: String,
@@ -159,6 +198,21 @@ pub enum Operation {
         /// The file's path.
         certificate: String,
     },
+    /// `new ssl ca-file F`, then as [`Self::SetCaFile`].
+    AddCaFile {
+        /// The file's path, as haproxy.cfg names it.
+        file: String,
+    },
+    /// `set ssl ca-file F` with the content of the target's file of that path, `commit ssl ca-file F`.
+    SetCaFile {
+        /// The file's path, as haproxy.cfg names it.
+        file: String,
+    },
+    /// `del ssl ca-file F`: nothing names it any more.
+    DeleteCaFile {
+        /// The file's path.
+        file: String,
+    },
     /// `add ssl crt-list L` with one line.
     AddCrtListLine {
         /// The list's path, as haproxy.cfg names it.
@@ -198,6 +252,9 @@ impl std::fmt::Display for Operation {
             Self::SetServerMaxconn { backend, server, maxconn } => {
                 write!(f, "set maxconn server {backend}/{server} {maxconn}")
             }
+            Self::SetServerCheck { backend, server, setting, value } => {
+                write!(f, "set server {backend}/{server} {} {value}", setting.keyword())
+            }
             Self::AddServer { backend, server, address, .. } => {
                 write!(f, "add server {backend}/{server} {address}")
             }
@@ -215,6 +272,9 @@ impl std::fmt::Display for Operation {
             Self::AddCertificate { certificate } => write!(f, "new ssl cert {certificate}"),
             Self::SetCertificate { certificate } => write!(f, "set ssl cert {certificate}"),
             Self::DeleteCertificate { certificate } => write!(f, "del ssl cert {certificate}"),
+            Self::AddCaFile { file } => write!(f, "new ssl ca-file {file}"),
+            Self::SetCaFile { file } => write!(f, "set ssl ca-file {file}"),
+            Self::DeleteCaFile { file } => write!(f, "del ssl ca-file {file}"),
             Self::AddCrtListLine { list, line } => write!(f, "add ssl crt-list {list} {line}"),
             Self::DeleteCrtListLine { list, line } => write!(f, "del ssl crt-list {list} {line}"),
             Self::SetFrontendMaxconn { frontend, maxconn } => {

@@ -1,7 +1,11 @@
 //! Stories about changes without a reload.
 
 use crate::setting::{Backend, Setting, bring, digest, order, runtime, until};
-use haptic_model::{Operation, agent_api::Outcome, operation::ServerState};
+use haptic_model::{
+    Operation,
+    agent_api::Outcome,
+    operation::{CheckSetting, ServerState},
+};
 use std::collections::BTreeSet;
 
 crate::with_each_haproxy! {
@@ -10,6 +14,7 @@ crate::with_each_haproxy! {
     a_deleted_server_finishes_its_requests_and_can_come_back
     a_refused_operation_is_told_and_nothing_is_written
     weight_state_and_maxconn_are_set_and_read_back
+    authorities_and_checks_are_set_without_a_reload
 }
 
 fn address(server: &str, to: &Backend) -> Operation {
@@ -157,5 +162,53 @@ async fn weight_state_and_maxconn_are_set_and_read_back(variable: &str) {
     let outcome = agent.apply(order(Some(&before), &after, runtime([weight, maxconn, drain]))).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     assert_eq!(answers(&setting).await, BTreeSet::from(["one".to_owned()]));
+    agent.stop(false).await;
+}
+
+async fn authorities_and_checks_are_set_without_a_reload(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let checked = |more: &str| {
+        format!("{} check inter 60s agent-check agent-inter 60s agent-port {more}", one.line("s1"))
+    };
+    let before = setting.files(&[checked("1")]);
+    bring(&agent, None, &before).await;
+    let set = |what: CheckSetting, value: &str| Operation::SetServerCheck {
+        backend: "web".to_owned(),
+        server: "s1".to_owned(),
+        setting: what,
+        value: value.to_owned(),
+    };
+    let file = || "ssl/ca.pem".to_owned();
+    let port = one.address.port().to_string();
+    let tls = ["ssl", "verify", "required", "ca-file", "ssl/ca.pem", "agent-check", "agent-port", "1"];
+    let mut after = setting.files(&[checked("2"), two.line("s2")]);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let authority =
+        rcgen::CertificateParams::new(["ca.example".to_owned()]).unwrap().self_signed(&key).unwrap();
+    after.insert(file(), authority.pem());
+    let operations = [
+        Operation::AddCaFile { file: file() },
+        set(CheckSetting::CheckPort, &port),
+        set(CheckSetting::AgentPort, "2"),
+        set(CheckSetting::AgentAddr, "127.0.0.2"),
+        set(CheckSetting::AgentSend, "two words"),
+        add("s2", &two, &tls),
+    ];
+    let outcome = agent.apply(order(Some(&before), &after, runtime(operations))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    let operations =
+        [delete("s2"), Operation::SetCaFile { file: file() }, Operation::DeleteCaFile { file: file() }];
+    let outcome = agent.apply(order(Some(&after), &before, runtime(operations))).await;
+    match outcome {
+        Outcome::Refused { message, .. } => {
+            assert!(message.contains("is not a file of the order"), "{message}")
+        }
+        other => panic!("{other:?}"),
+    }
+    let operations = [delete("s2"), Operation::DeleteCaFile { file: file() }];
+    let outcome = agent.apply(order(Some(&after), &before, runtime(operations))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     agent.stop(false).await;
 }

@@ -115,8 +115,9 @@ const DEFAULTS: &[&str] = &[
     "stick",
 ];
 
-/// Parameters whose value names a file that HAProxy must have loaded when it started.
-const FILES: &[&str] = &["ca-file", "crl-file", "crt"];
+/// Parameters whose value names a file that HAProxy must have loaded when it started. Those of `ca-file` can be loaded
+/// later, too.
+const FILES: &[&str] = &["crl-file", "crt"];
 
 /// Whether `add server` takes the parameter.
 pub(super) fn is_accepted(parameter: &Parameter) -> bool {
@@ -131,6 +132,14 @@ pub(super) fn is_default(parameter: &Parameter) -> bool {
 /// Whether the parameter's value is the name of a file.
 pub(super) fn names_a_file(parameter: &Parameter) -> bool {
     FILES.contains(&parameter.name.as_str())
+}
+
+/// Whether HAProxy's socket takes `word` for one word of a command.
+pub(super) fn is_word(word: &str) -> bool {
+    !word.is_empty()
+        && !word.contains(|c: char| c == ';' || c.is_control())
+        && !word.starts_with("<<")
+        && !word.starts_with('#')
 }
 
 /// Whether a value needs what only HAProxy's own start knows: an environment variable.

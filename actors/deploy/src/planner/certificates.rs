@@ -5,6 +5,7 @@
 
 use super::{
     crt_list::{Difference, Entry, difference, entries},
+    hosts::hosts_of,
     usages::{How, Usages},
 };
 use haptic_model::{Bundle, BundleFile, Capabilities, HaproxyVersion, Operation};
@@ -106,13 +107,21 @@ impl Certificates<'_> {
             self.check_line(entry)?;
             let later = list.new.iter().enumerate().skip(position + 1);
             let mut kept = later.filter(|(at, _)| !added.iter().any(|(position, _)| position == at));
-            if let Some((_, winner)) = kept.find(|(_, later)| later.competes_with(entry)) {
+            if let Some((_, winner)) = kept.find(|(_, later)| self.compete(later, entry)) {
                 return Err(format!(
                     "{} must come before {}, and what is added at run time comes last",
                     entry.certificate, winner.certificate
                 ));
             }
             operations.push(Operation::AddCrtListLine { list: list.path.to_owned(), line: entry.line() });
+        }
+        let is_alike = |one: &Entry<'_>, other: &Entry<'_>| {
+            one.certificate == other.certificate && one.hosts == other.hosts
+        };
+        for entry in &removed {
+            if list.old.iter().any(|old| is_alike(old, entry) && !removed.contains(&old)) {
+                return Err(format!("two lines of {} differ in their options only", entry.certificate));
+            }
         }
         let gone = removed
             .iter()
@@ -175,20 +184,39 @@ impl Certificates<'_> {
             (true, true, _, Some(new)) => {
                 self.check_file(path, &new)?;
                 // Its hosts go behind those of all others.
-                for list in lists {
-                    let mut own = list.new.iter().enumerate().filter(|(_, entry)| entry.certificate == path);
-                    let wins = |(at, entry): (usize, &Entry<'_>)| {
-                        let mut later = list.new.iter().skip(at + 1);
-                        later.any(|later| later.certificate != path && later.shares_host(entry))
-                    };
-                    if own.any(wins) {
-                        return Err("changed, and must stay before another one for the same host".to_owned());
-                    }
+                if lists.iter().any(|list| self.wins(path, list)) {
+                    return Err("changed, and must stay before another one for the same host".to_owned());
                 }
                 Ok(Some(Operation::SetCertificate { certificate }))
             }
             (false, false, ..) => Ok(None),
         }
+    }
+
+    /// Whether a line of `certificate` stands before another one for the same host.
+    fn wins(&self, certificate: &str, list: &List<'_>) -> bool {
+        let mut own = list.new.iter().enumerate().filter(|(_, entry)| entry.certificate == certificate);
+        own.any(|(at, entry)| list.new.iter().skip(at + 1).any(|later| self.compete(later, entry)))
+    }
+
+    /// Whether two certificates may be served for the same host, so that the first line of them is.
+    fn compete(&self, one: &Entry<'_>, other: &Entry<'_>) -> bool {
+        if one.certificate == other.certificate {
+            return false;
+        }
+        match (self.hosts(one), self.hosts(other)) {
+            (Some(one), Some(other)) => !one.is_disjoint(&other),
+            _ => true,
+        }
+    }
+
+    /// The hosts of a line: its own, or those of its certificate; `None` when that is not known.
+    fn hosts(&self, entry: &Entry<'_>) -> Option<BTreeSet<String>> {
+        if entry.hosts.is_empty() {
+            return hosts_of(&self.new.files.get(entry.certificate)?.text.to_string());
+        }
+        let hosts = entry.hosts.iter().filter(|host| !host.starts_with('!'));
+        Some(hosts.map(|host| host.to_lowercase()).collect())
     }
 
     fn check_file(&self, path: &str, file: &Arc<BundleFile>) -> Result<(), String> {

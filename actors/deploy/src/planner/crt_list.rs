@@ -1,6 +1,6 @@
 //! crt-lists as HAProxy reads them, and what differs between two.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// One line of a crt-list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,19 +55,6 @@ impl<'a> Entry<'a> {
         }
         line
     }
-
-    /// Whether both may be served for the same host, so that the first of them is.
-    pub fn competes_with(&self, other: &Self) -> bool {
-        self.certificate != other.certificate
-            && (self.hosts.is_empty() || other.hosts.is_empty() || self.shares_host(other))
-    }
-
-    /// Whether both name the same host.
-    pub fn shares_host(&self, other: &Self) -> bool {
-        let lower =
-            |entry: &Self| entry.hosts.iter().map(|host| host.to_lowercase()).collect::<BTreeSet<_>>();
-        !lower(self).is_disjoint(&lower(other))
-    }
 }
 
 /// Compares two lists line by line.
@@ -105,12 +92,5 @@ mod tests {
         let found = difference(&old, &new);
         assert_eq!(found.added.len(), 1);
         assert!(found.removed.is_empty());
-    }
-
-    #[test]
-    fn certificates_without_hosts_may_compete_with_any() {
-        let read = entries("a x\nb y X\nc\nd z\n").unwrap();
-        assert!(read[0].competes_with(&read[1]));
-        assert!(read[2].competes_with(&read[3]) && !read[0].competes_with(&read[3]));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{
     Effect, Reason, ReasonKind,
+    authorities::Authorities,
     certificates::Certificates,
     map::Lookup,
     usages::{How, first_line},
@@ -72,6 +73,7 @@ pub(super) fn effects(
     (running, desired): (&RunningView, &RunningView),
     (old, new): (&Bundle, &Bundle),
     capabilities: Capabilities,
+    authorities: &Authorities,
 ) -> Vec<Effect> {
     let is_config =
         |file: &Option<Arc<BundleFile>>| file.as_ref().is_some_and(|file| file.key == FileKey::config());
@@ -85,7 +87,7 @@ pub(super) fn effects(
     let mut entries = Vec::new();
     for (before, after) in files
         .filter_map(|(before, after)| path_of(before, after).map(|path| (path, (before, after))))
-        .filter(|(path, _)| !tls.known.contains(&***path))
+        .filter(|(path, _)| !tls.known.contains(&***path) && !authorities.knows(path))
         .map(|(_, pair)| pair)
     {
         match effect((running, desired), old, before.as_ref(), after.as_ref()) {

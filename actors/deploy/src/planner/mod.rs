@@ -6,6 +6,7 @@
 //! run time is a reason to reload: a needless reload costs little, traffic that differs from the files costs much.
 
 mod accepted;
+mod authorities;
 mod backend;
 mod cache;
 mod certificates;
@@ -13,6 +14,7 @@ mod changed_lines;
 mod configuration;
 mod crt_list;
 mod files;
+mod hosts;
 mod map;
 mod map_keys;
 mod mentions;
@@ -30,6 +32,7 @@ mod whole_backend;
 pub use cache::PlanCache;
 pub use view::RunningView;
 
+use authorities::Authorities;
 use haptic_model::{Bundle, Capabilities, Digest, Operation};
 use std::{fmt, sync::Arc};
 
@@ -114,7 +117,11 @@ pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabil
         (Some(old), Some(new)) if old.digest == new.digest => Verdict::Nothing,
         (Some(old), Some(new)) => {
             let mut effects = configuration::effects(running, desired, capabilities);
-            effects.extend(files::effects(&changes, (running, desired), (old, new), capabilities));
+            let usages = (&running.outline().ledger().usages, &desired.outline().ledger().usages);
+            let authorities = Authorities::compare((usages.0, old), (usages.1, new), capabilities);
+            let views = (running, desired);
+            effects.extend(files::effects(&changes, views, (old, new), capabilities, &authorities));
+            effects.extend(authorities.effects);
             merge(effects)
         }
         _ => Verdict::Reload {

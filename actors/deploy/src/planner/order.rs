@@ -7,7 +7,10 @@ use haptic_model::Operation;
 pub(super) fn step(operation: &Operation) -> u8 {
     match operation {
         // What TLS needs, then where requests go, then what leads there.
-        Operation::AddCertificate { .. } | Operation::SetCertificate { .. } => 0,
+        Operation::AddCertificate { .. }
+        | Operation::SetCertificate { .. }
+        | Operation::AddCaFile { .. }
+        | Operation::SetCaFile { .. } => 0,
         Operation::AddCrtListLine { .. } => 1,
         Operation::AddBackend { .. } => 2,
         // New servers before others go, so that no backend is empty in between.
@@ -16,6 +19,7 @@ pub(super) fn step(operation: &Operation) -> u8 {
         | Operation::SetServerWeight { .. }
         | Operation::SetServerState { .. }
         | Operation::SetServerMaxconn { .. }
+        | Operation::SetServerCheck { .. }
         | Operation::SetFrontendMaxconn { .. } => 4,
         Operation::PublishBackend { .. } => 5,
         Operation::SetMapEntry { .. }
@@ -28,6 +32,6 @@ pub(super) fn step(operation: &Operation) -> u8 {
         Operation::DeleteServer { .. } => 9,
         Operation::DeleteBackend { .. } => 10,
         Operation::DeleteCrtListLine { .. } => 11,
-        Operation::DeleteCertificate { .. } => 12,
+        Operation::DeleteCertificate { .. } | Operation::DeleteCaFile { .. } => 12,
     }
 }

@@ -1,6 +1,6 @@
 //! What the lines of a configuration refer to: servers, files, and whatever may be a backend's name.
 
-use haptic_haproxy::{Document, Line};
+use haptic_haproxy::{Document, Line, SectionKind};
 use imbl::HashMap;
 
 /// Everything that some line refers to, and how often.
@@ -12,12 +12,17 @@ pub(super) struct References {
     files: HashMap<String, u32>,
     /// Every word and part of a word that may name a backend.
     names: HashMap<String, u32>,
+    /// Frontends and defaults sections. In a file a backend may have the name of one, at run time not.
+    others: HashMap<String, u32>,
 }
 
 impl References {
     /// Adds what all lines refer to (`by` is 1), or takes it away (-1).
     pub fn count(&mut self, document: &Document<'_>, by: i32) {
         for section in &document.sections {
+            if section.kind.has_frontend() || section.kind == SectionKind::Defaults {
+                change(&mut self.others, section.name.to_string(), by);
+            }
             for line in &section.lines {
                 self.take(&section.name, line, by);
                 self.take_names(line, by);
@@ -68,6 +73,11 @@ impl References {
     /// Whether any line names the backend, which then cannot be removed.
     pub fn names_backend(&self, name: &str) -> bool {
         self.names.contains_key(name)
+    }
+
+    /// Whether a frontend, a listen or a defaults section has this name.
+    pub fn has_namesake(&self, name: &str) -> bool {
+        self.others.contains_key(name)
     }
 
     pub fn names_server(&self, backend: &str, server: &str) -> bool {

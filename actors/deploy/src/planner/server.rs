@@ -2,7 +2,10 @@
 
 use super::{Effect, Reason, ReasonKind, accepted, backend::Backend, references::References};
 use haptic_haproxy::views::{Parameter, Server};
-use haptic_model::{Operation, operation::ServerState};
+use haptic_model::{
+    Operation,
+    operation::{CheckSetting, ServerState},
+};
 use std::net::IpAddr;
 
 /// Where a server stands, and what the running configuration says around it.
@@ -118,12 +121,34 @@ impl Place<'_> {
                 "{at}: {name} needs an environment variable, known only when HAProxy starts"
             ));
         }
+        if let Some(word) = parameter.words().find(|word| !accepted::is_word(word)) {
+            return Err(format!("{at}: {word:?} cannot be given to HAProxy's socket"));
+        }
         match parameter.values.first() {
             Some(file) if accepted::names_a_file(parameter) && !self.references.has_loaded(file) => {
                 Err(format!("{at}: {name} {file} is not loaded yet"))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Settings of checks that are new or others.
+    fn checks(&self, at: &str, old: &Server, new: &Server) -> Result<Vec<Operation>, String> {
+        let mut operations = Vec::new();
+        for parameter in new.effective_params() {
+            let (Some(setting), Some(value)) = (setting(&parameter.name), parameter.values.first()) else {
+                continue;
+            };
+            if old.param(&parameter.name).as_ref() == Some(&parameter.values) {
+                continue;
+            }
+            if !is_settable(setting, value) {
+                return Err(format!("{at}: the socket does not take {} {value}", parameter.name));
+            }
+            let (backend, server) = (self.name.to_owned(), new.name.clone());
+            operations.push(Operation::SetServerCheck { backend, server, setting, value: value.clone() });
+        }
+        Ok(operations)
     }
 
     fn change(&self, old: &Server, new: &Server) -> Result<Vec<Operation>, String> {
@@ -169,6 +194,7 @@ impl Place<'_> {
             let (backend, server) = (backend.clone(), server.clone());
             operations.push(Operation::SetServerMaxconn { backend, server, maxconn });
         }
+        operations.extend(self.checks(&at, old, new)?);
         // Out of service before anything else changes; into service when everything has.
         match (is_disabled(old), is_disabled(new)) {
             (false, true) => {
@@ -202,6 +228,27 @@ fn number(server: &Server, name: &str, absent: u32, at: &str) -> Result<u32, Str
     value.parse().map_err(|_| format!("{at}: {name} {value:?} is not a plain number"))
 }
 
+/// The settings of checks, by the parameters that set them. An address for health checks (`addr`) is none: HAProxy 3.4.7
+/// answers `invalid addr` to every one.
+fn setting(name: &str) -> Option<CheckSetting> {
+    match name {
+        "port" => Some(CheckSetting::CheckPort),
+        "agent-addr" => Some(CheckSetting::AgentAddr),
+        "agent-port" => Some(CheckSetting::AgentPort),
+        "agent-send" => Some(CheckSetting::AgentSend),
+        _ => None,
+    }
+}
+
+/// Whether the socket takes `value`: it takes any number for a port, and sends what it is given.
+fn is_settable(setting: CheckSetting, value: &str) -> bool {
+    match setting {
+        CheckSetting::CheckPort | CheckSetting::AgentPort => value.parse::<u16>().is_ok_and(|port| port > 0),
+        CheckSetting::AgentAddr => value.parse::<IpAddr>().is_ok(),
+        CheckSetting::AgentSend => accepted::is_word(value) && !value.contains('$'),
+    }
+}
+
 /// What differs besides address, weight, maxconn and state: `inter 2s became inter 5s`.
 fn unsettable_difference(old: &Server, new: &Server) -> Option<String> {
     let lasting = |server: &Server| {
@@ -209,10 +256,18 @@ fn unsettable_difference(old: &Server, new: &Server) -> Option<String> {
         params.retain(|p| !SETTABLE.contains(&p.name.as_str()) && !accepted::is_default(p));
         params
     };
+    let has = |name: &str| old.param(name).is_some() && new.param(name).is_some();
+    let is_set = |parameter: &Parameter| {
+        let Some(setting) = setting(&parameter.name) else { return false };
+        let checks = if setting == CheckSetting::CheckPort { "check" } else { "agent-check" };
+        has(checks) && parameter.values.first().is_some_and(|value| is_settable(setting, value))
+    };
     let (before, after) = (lasting(old), lasting(new));
     let words = |parameter: &Parameter| parameter.words().collect::<Vec<_>>().join(" ");
     for parameter in &after {
         match before.iter().find(|known| known.name == parameter.name) {
+            // One that is gone cannot be unset.
+            _ if is_set(parameter) => {}
             None => return Some(format!("{} is new", words(parameter))),
             Some(known) if known != parameter => {
                 return Some(format!("{} became {}", words(known), words(parameter)));

@@ -169,7 +169,7 @@ fn a_server_that_the_socket_cannot_change_is_a_reload_with_the_reason() {
         (
             a,
             "server a 10.0.0.1:80; server c 10.0.0.2:443 ssl ca-file new.pem",
-            "server b/c: ca-file new.pem is not loaded yet",
+            "CA file new.pem is named for the first time, and is no file of the bundle",
         ),
         (
             a,

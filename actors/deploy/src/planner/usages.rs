@@ -50,6 +50,8 @@ pub(super) enum How {
     CrtList { strict_sni: bool },
     /// A certificate that a `bind` or `server` line names.
     Certificate,
+    /// The authorities that a `server` or `bind` line verifies with.
+    Authority { of_server: bool },
     /// Read only when HAProxy starts.
     Start,
 }
@@ -136,7 +138,7 @@ impl Uses {
     fn of(document: &Document<'_>, bases: &Bases) -> Self {
         let mut uses = Self::default();
         let mut strict = HashSet::new();
-        let mut servers_and_binds = HashSet::new();
+        let (mut servers_and_binds, mut binds, mut others) = (HashSet::new(), HashSet::new(), HashSet::new());
         for section in &document.sections {
             for line in &section.lines {
                 match line.keyword() {
@@ -144,6 +146,14 @@ impl Uses {
                     "lua-load" | "lua-load-per-thread" => uses.lua += 1,
                     "bind" | "server" | "default-server" => {
                         servers_and_binds.insert(line.number);
+                        if line.keyword() == "bind" {
+                            binds.insert(line.number);
+                        }
+                        // The socket changes neither of these.
+                        let is_other = |word: &str| matches!(word, "ca-verify-file" | "ca-sign-file");
+                        if line.words.iter().any(|word| is_other(&word.value)) {
+                            others.insert(line.number);
+                        }
                     }
                     _ => {}
                 }
@@ -158,6 +168,9 @@ impl Uses {
             let how = match file.kind {
                 FileKind::Map | FileKind::Acl => continue,
                 FileKind::CrtList => How::CrtList { strict_sni: strict.contains(&file.line) },
+                FileKind::Ca if servers_and_binds.contains(&file.line) && !others.contains(&file.line) => {
+                    How::Authority { of_server: !binds.contains(&file.line) }
+                }
                 FileKind::Certificate if servers_and_binds.contains(&file.line) => How::Certificate,
                 _ => How::Start,
             };
@@ -266,7 +279,9 @@ mod tests {
             ("bind :1 ssl crt-list f strict-sni", vec![How::CrtList { strict_sni: true }]),
             ("bind :1 ssl crt-list f", vec![How::CrtList { strict_sni: false }]),
             ("bind :1 ssl crt f", vec![How::Certificate]),
-            ("bind :1 ssl crt x ca-file f", vec![How::Start]),
+            ("bind :1 ssl crt x ca-file f", vec![How::Authority { of_server: false }]),
+            ("server s 1.1.1.1:1 ssl ca-file f", vec![How::Authority { of_server: true }]),
+            ("bind :1 ssl crt x ca-file f ca-verify-file g", vec![How::Start]),
             ("errorfile 503 f", vec![How::Start]),
             ("use_backend %[path,map(opt@f)]", vec![How::Start]),
             ("use_backend %[path,map(virt@f)]", vec![]),

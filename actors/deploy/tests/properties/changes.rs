@@ -27,7 +27,7 @@ pub fn world(dice: &mut Dice) -> World {
         strict: Vec::new(),
         lax: vec![Line { certificate: 0, options: "", hosts: Vec::new() }],
         certificates: vec![0; CERTIFICATES + 1],
-        authorities: [BTreeSet::from([0]), BTreeSet::from([0, 1])],
+        authorities: [BTreeSet::from([0]), BTreeSet::from([0, 1]), BTreeSet::from([0])],
         keeps_unused: dice.one_in(3),
     };
     for _ in 0..2 {
@@ -159,7 +159,7 @@ fn vary(server: &mut Server, dice: &mut Dice) {
         7..=8 => server.maxconn = *dice.pick(&[None, Some(3), Some(9)]),
         9..=11 => server.state = *dice.pick(&["", "", " disabled", " enabled"]),
         12 => {
-            let verify = *dice.pick(&[None, Some(0), Some(1)]);
+            let verify = *dice.pick(&[None, Some(0), Some(2), Some(2)]);
             server.target = Target::Tls { upstream: dice.below(2), verify, sni: dice.one_in(2) };
         }
         _ => {
@@ -173,6 +173,7 @@ fn vary(server: &mut Server, dice: &mut Dice) {
                 format!(" check port {}", upstream::PLAIN[1]),
                 format!(" agent-check agent-inter 9s agent-port {agent}"),
                 " agent-check agent-inter 9s agent-port 1 agent-send \"a b\"".to_owned(),
+                " agent-check agent-inter 9s agent-port 1 agent-addr 127.0.0.2 agent-send c".to_owned(),
                 " backup".to_owned(),
                 " backup".to_owned(),
                 " cookie one".to_owned(),
@@ -265,7 +266,7 @@ fn certificates(world: &mut World, dice: &mut Dice) {
             world.certificates[at] = dice.below(3);
         }
         3 => {
-            let at = dice.below(2);
+            let at = dice.below(3);
             world.authorities[at] =
                 dice.pick::<BTreeSet<usize>>(&[[0].into(), [1].into(), [0, 1].into()]).clone();
         }

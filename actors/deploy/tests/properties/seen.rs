@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Bits of `srv_admin_state` (`SRV_ADMF_MAINT`). `SRV_ADMF_CMAINT` only says how it began.
+const IN_MAINTENANCE: u32 = 0x23;
 /// Columns of `show stat` that a configuration decides.
 const OF_SERVERS: &[&str] = &[
     "slim",
@@ -227,7 +229,7 @@ fn servers(haproxy: &Haproxy, facts: &mut Facts) {
             row["be_name"],
             row["srv_name"],
             values.join(" "),
-            admin & 0x05 != 0,
+            admin & IN_MAINTENANCE != 0,
             admin & 0x18 != 0
         ));
     }

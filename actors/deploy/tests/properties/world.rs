@@ -59,7 +59,7 @@ pub struct World {
     /// Which of its versions each certificate has; the last one is named by a bind line.
     pub certificates: Vec<usize>,
     /// The authorities that each CA file holds.
-    pub authorities: [BTreeSet<usize>; 2],
+    pub authorities: [BTreeSet<usize>; 3],
     /// Certificates that no line names are files, too.
     pub keeps_unused: bool,
 }
@@ -134,7 +134,8 @@ impl World {
             }
         }
         for (at, authorities) in self.authorities.iter().enumerate() {
-            if self.keeps_unused || self.servers().any(|server| server.verifies_with(at)) {
+            // One is also named by a bind line.
+            if at == 1 || self.keeps_unused || self.servers().any(|server| server.verifies_with(at)) {
                 let pem =
                     authorities.iter().map(|authority| upstream::AUTHORITIES[*authority].as_str()).collect();
                 files.push((FileKind::Certificate, format!("ssl/ca{at}.pem"), pem));
@@ -180,7 +181,7 @@ impl World {
 const FRONTEND: &str = "    bind unix@FOLDER/http
     bind unix@FOLDER/strict ssl strict-sni crt-list ssl/strict.txt
     bind unix@FOLDER/lax ssl crt-list ssl/lax.txt
-    bind unix@FOLDER/one ssl crt ssl/c4.pem
+    bind unix@FOLDER/one ssl crt ssl/c4.pem verify optional ca-file ssl/ca1.pem
     http-request deny deny_status 410 if { req.hdr(host) -i -f maps/denied.lst }
     http-request deny deny_status 403 if { path -m sub -f maps/denied-parts.lst }
     http-request set-var(txn.path) path

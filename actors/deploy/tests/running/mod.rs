@@ -108,13 +108,17 @@ impl Haproxy {
                 };
                 self.send(&format!("set server {backend}/{server} state {state}"), &[])
             }
+            Operation::SetServerCheck { backend, server, setting, value } => {
+                let (keyword, value) = (setting.keyword(), escaped(value));
+                self.send(&format!("set server {backend}/{server} {keyword} {value}"), &[])
+            }
             Operation::AddServer { backend, server, address, params, enabled } => {
                 let words: String = params.iter().map(|param| format!(" {}", escaped(param))).collect();
                 self.send(
                     &format!("add server {backend}/{server} {address}{words}"),
                     &["New server registered"],
                 )?;
-                for (param, what) in [("check", "health"), ("agent-check", "agent"), ("", "server")] {
+                for (param, what) in [("check", "health"), ("", "server"), ("agent-check", "agent")] {
                     if *enabled && (param.is_empty() || params.iter().any(|word| word == param)) {
                         self.send(&format!("enable {what} {backend}/{server}"), &[])?;
                     }
@@ -178,6 +182,12 @@ impl Haproxy {
             Operation::DeleteCertificate { certificate } => {
                 self.send(&format!("del ssl cert {certificate}"), &["deleted!"])
             }
+            Operation::AddCaFile { file } => {
+                self.send(&format!("new ssl ca-file {file}"), &["New CA file created"])?;
+                self.set("ca-file", file, target)
+            }
+            Operation::SetCaFile { file } => self.set("ca-file", file, target),
+            Operation::DeleteCaFile { file } => self.send(&format!("del ssl ca-file {file}"), &["deleted!"]),
             Operation::AddCrtListLine { list, line } => {
                 self.send(&format!("add ssl crt-list {list} <<\n{line}\n"), &["Success!"])
             }
