@@ -82,11 +82,11 @@ fn lines(operation: &Operation, contents: &Contents) -> Result<Vec<String>, Stri
                 add.push_str(&escaped(param)?);
             }
             let mut lines = vec![add];
+            // A server that was added starts in maintenance, and its checks stopped.
+            if params.iter().any(|p| p == "check") {
+                lines.push(format!("enable health {name}"));
+            }
             if *enabled {
-                // A server that was added starts in maintenance, and its checks stopped.
-                if params.iter().any(|p| p == "check") {
-                    lines.push(format!("enable health {name}"));
-                }
                 lines.push(format!("enable server {name}"));
                 // An agent that is enabled before its server has the server down until it answers (HAProxy 3.0 and 3.2).
                 if params.iter().any(|p| p == "agent-check") {

@@ -94,8 +94,8 @@ pub enum Operation {
         /// Its new value.
         value: String,
     },
-    /// `add server B/S A:P PARAMS…`, then `enable server` (after `enable health` when it has checks, and before
-    /// `enable agent` when it has an agent: in the other order, HAProxy 3.0 and 3.2 hold it for down until the agent answers).
+    /// `add server B/S A:P PARAMS…`, `enable health` when it has checks, `enable server` when it is enabled, and then `enable
+    /// agent` when it has an agent: in the other order, HAProxy 3.0 and 3.2 hold it for down until the agent answers.
     AddServer {
         /// The backend.
         backend: String,

@@ -44,6 +44,11 @@ impl Keys {
         Some(keys)
     }
 
+    /// How many entries there are.
+    pub fn entries(&self) -> usize {
+        self.hashes.len() / self.kinds.len().max(1)
+    }
+
     /// Whether these are the keys for comparisons of these kinds.
     pub fn are_for(&self, kinds: &[Match]) -> bool {
         self.kinds == kinds

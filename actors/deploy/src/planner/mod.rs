@@ -24,6 +24,8 @@ mod server;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_reasons;
+#[cfg(test)]
 mod tests_of_routes;
 mod usages;
 mod view;

@@ -94,6 +94,10 @@ impl Place<'_> {
                 "{at}: backup servers are used in the order of their lines, and it would be the last"
             ));
         }
+        if is_disabled(server) && server.param("agent-check").is_some() {
+            // Its agent would be enabled before it, and then HAProxy 3.0 and 3.2 have it down until the agent answers.
+            return Err(format!("{at}: one with an agent cannot be added while it is disabled"));
+        }
         let mut params = Vec::new();
         for parameter in server.effective_params() {
             if parameter.name == "disabled" || accepted::is_default(&parameter) {

@@ -18,6 +18,9 @@ pub(super) fn added(
     let facts = Backend::read(document, &new.inheritance, position);
     match defaults_of(section, &facts, "add", capabilities) {
         Err(why) => vec![reload(why)],
+        Ok(_) if old.references.has_namesake(&section.name) => {
+            vec![reload(format!("{}: a frontend or a defaults section has the same name", section.title()))]
+        }
         Ok(defaults) => {
             let (backend, defaults) = (section.name.to_string(), defaults.to_owned());
             let place = Place { name: &backend, backend: &facts, references: old.references };

@@ -119,7 +119,8 @@ impl Haproxy {
                     &["New server registered"],
                 )?;
                 for (param, what) in [("check", "health"), ("", "server"), ("agent-check", "agent")] {
-                    if *enabled && (param.is_empty() || params.iter().any(|word| word == param)) {
+                    let is_server = param.is_empty() && *enabled;
+                    if is_server || params.iter().any(|word| word == param) {
                         self.send(&format!("enable {what} {backend}/{server}"), &[])?;
                     }
                 }
