@@ -1,7 +1,7 @@
 //! Files of certificate authorities that servers and binds verify with (`ca-file`).
 //!
 //! Tried on HAProxy 3.0, 3.2 and 3.4: a new file can be loaded before the server that names it is added; a file that changes
-//! reaches binds, but not the servers that are there; one that nothing names can be deleted.
+//! reaches binds (without harm since 3.2), but not the servers that are there; one that nothing names can be deleted.
 
 use super::{
     Effect, Reason, ReasonKind,
@@ -109,6 +109,11 @@ fn change(
             Some(_) if old.servers || new.servers => {
                 Err("changed, and servers that are there keep the old one until HAProxy starts".to_owned())
             }
+            // There, `show ssl cert` calls a certificate of that bind unused then, and changes of it reach nobody.
+            Some(_) if capabilities.version < HaproxyVersion::new(3, 2) => Err(format!(
+                "changed, and HAProxy {} loses sight of the certificates of its bind lines then",
+                capabilities.version
+            )),
             Some(content) => {
                 check(content, capabilities)?;
                 Ok(vec![Operation::SetCaFile { file: file() }])

@@ -251,6 +251,11 @@ fn each_reason_to_reload_is_a_sentence_that_says_what_and_why() {
             File("ssl/servers.pem", "a", "b"),
             "CA file ssl/servers.pem changed, and servers that are there keep the old one until HAProxy starts",
         ),
+        (
+            V3_0,
+            File("ssl/ca.pem", "a", "b"),
+            "CA file ssl/ca.pem changed, and HAProxy 3.0 loses sight of the certificates of its bind lines then",
+        ),
         (V3_4, File("ssl/ca.pem", "a", "b"), "CA file ssl/ca.pem has no certificate"),
         (
             V3_4,
