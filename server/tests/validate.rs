@@ -74,7 +74,7 @@ fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
         1,
         &[
             "✗ a_service_gets_its_host_and_its_endpoints",
-            "  ✗ match_count haproxy_config\n    Error: pattern \"^ +server \" found 2 times in haproxy_config, expected 1 times\n",
+            "  ✗ match_count haproxy_config\n    Error: pattern \"^ +server \" found 2 times in haproxy_config, expected 1\n",
             "server 10.0.0.2_8000 10.0.0.2:8000   (haproxyConfig:",
             "endpoints default/shop-1)",
             "Tests: 1 passed, 1 failed, 2 total",

@@ -42,7 +42,7 @@ pub struct FilePosition {
 pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
-    /// Who found it: `basic`, `template`, `jsonpath`, `render`, `structure`, `syntax`, `haproxy`, `deploy`.
+    /// Who found it: `basic`, `template`, `jsonpath`, `tests`, `watch`, `render`, `structure`, `syntax`, `haproxy`, `deploy`.
     pub source: &'static str,
     /// What is wrong, a sentence without a full stop.
     pub message: String,

@@ -75,7 +75,7 @@ fn contains(target: &Target, text: &Text, pattern: &Regex) -> Result<(), Fault> 
     let near = similar(&content, pattern.as_str());
     let hint = if near.is_some() { "; the line most like it:" } else { "" };
     let lines = near.map(|number| around(text, &[number])).unwrap_or_default();
-    Err(Fault { message: format!("pattern {:?} not found in {target}{hint}", pattern.as_str()), lines })
+    Err(Fault { message: format!("pattern \"{pattern}\" not found in {target}{hint}"), lines })
 }
 
 fn lacks(target: &Target, text: &Text, pattern: &Regex) -> Result<(), Fault> {
@@ -83,8 +83,7 @@ fn lacks(target: &Target, text: &Text, pattern: &Regex) -> Result<(), Fault> {
     if found.is_empty() {
         return Ok(());
     }
-    let message =
-        format!("pattern {:?} unexpectedly found in {target}{}", pattern.as_str(), times(found.len()));
+    let message = format!("pattern \"{pattern}\" unexpectedly found in {target}{}", times(found.len()));
     Err(Fault { message, lines: around(text, &found) })
 }
 
@@ -93,11 +92,8 @@ fn count(target: &Target, text: &Text, pattern: &Regex, expected: usize) -> Resu
     if found.len() == expected {
         return Ok(());
     }
-    let message = format!(
-        "pattern {:?} found {} times in {target}, expected {expected} times",
-        pattern.as_str(),
-        found.len()
-    );
+    let message =
+        format!("pattern \"{pattern}\" found {} times in {target}, expected {expected}", found.len());
     Err(Fault { message, lines: around(text, &found) })
 }
 
@@ -109,7 +105,7 @@ fn order(target: &Target, text: &Text, patterns: &[Regex]) -> Result<(), Fault> 
             (after, line) = (found.end(), line_of(&content, found.start()));
             continue;
         }
-        let which = format!("pattern {} of {}, {:?},", number + 1, patterns.len(), pattern.as_str());
+        let which = format!("pattern {} of {}, \"{pattern}\",", number + 1, patterns.len());
         let (elsewhere, marked) = match pattern.find(&content) {
             Some(found) => {
                 let before = line_of(&content, found.start());

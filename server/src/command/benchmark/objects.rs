@@ -1,6 +1,7 @@
 //! Made-up objects of the usual kinds: Ingresses, each with its Service and its endpoints. Pure.
 
 use haptic_model::{HAProxyTemplateConfigSpec, crd::WatchedResource};
+use haptic_render::routes::class::CONTROLLER;
 use haptic_watch::given::Given;
 use serde_json::{Map, Value, json};
 
@@ -23,6 +24,7 @@ pub(super) fn all(spec: &HAProxyTemplateConfigSpec, size: Size) -> Given {
             Some("ingresses") => Box::new(ingress),
             Some("services") => Box::new(service),
             Some("endpointslices") => Box::new(|n| slice(n, size.endpoints, 0)),
+            Some("ingressclasses") => return vec![as_object(class(spec))],
             _ => return Vec::new(),
         };
         (0..size.ingresses).map(|number| as_object(make(number))).collect()
@@ -33,7 +35,7 @@ pub(super) fn all(spec: &HAProxyTemplateConfigSpec, size: Size) -> Given {
 /// The plural name, if it is of the API that has the usual kind of that name.
 fn kind(resource: &WatchedResource) -> Option<&str> {
     let api = match &*resource.resources {
-        "ingresses" => "networking.k8s.io/v1",
+        "ingresses" | "ingressclasses" => "networking.k8s.io/v1",
         "services" => "v1",
         "endpointslices" => "discovery.k8s.io/v1",
         _ => return None,
@@ -70,6 +72,16 @@ pub(super) fn ingress(number: usize) -> Value {
             "http": {"paths": [{"path": "/", "pathType": "Prefix",
                 "backend": {"service": {"name": name(number), "port": {"number": 80}}}}]},
         }]},
+    })
+}
+
+/// The class of all Ingresses, as ours.
+fn class(spec: &HAProxyTemplateConfigSpec) -> Value {
+    let own = spec.templating_settings.extra_context.get("ingressClass").and_then(|c| c.get("controller"));
+    let controller = own.and_then(Value::as_str).unwrap_or(CONTROLLER);
+    json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "IngressClass",
+        "metadata": {"name": "haproxy"}, "spec": {"controller": controller},
     })
 }
 
