@@ -2,9 +2,11 @@
 
 use crate::wiring::keep;
 use actix::ArbiterHandle;
-use haptic_leader::{Fence, LeaderActor, LeaderArguments, StepDown, identity};
-use haptic_model::{ActiveConfig, pipeline::Leadership};
-use haptic_runtime::{CellReader, Events, Kept, Supervision, cell};
+use haptic_leader::{
+    Fence, LeaderActor, LeaderArguments, ReportBoard, ReporterActor, ReporterArguments, StepDown, identity,
+};
+use haptic_model::{ActiveConfig, config::Judgement, pipeline::Leadership};
+use haptic_runtime::{CellReader, CellWriter, Events, Kept, Supervision, cell};
 use std::sync::Arc;
 
 /// How it is found out whether this process leads.
@@ -18,6 +20,8 @@ pub enum LeadingBy {
         client: kube::Client,
         /// Where the Lease is: the configuration's namespace.
         namespace: Arc<str>,
+        /// The configuration's name, for its status.
+        name: Arc<str>,
     },
 }
 
@@ -28,35 +32,66 @@ pub struct Leading {
     actor: Option<Kept<LeaderActor>>,
 }
 
+/// What is there before it is known who leads: the one that leads reports, and a reporter observes.
+pub struct Beginning {
+    by: LeadingBy,
+    identity: Arc<str>,
+    writer: CellWriter<Leadership>,
+    /// The cell that everybody reads.
+    pub leadership: CellReader<Leadership>,
+}
+
+impl Beginning {
+    /// Nobody leads yet, unless nobody else can.
+    #[must_use]
+    pub fn of(by: LeadingBy) -> Self {
+        let first = match &by {
+            LeadingBy::Itself => haptic_leader::sole_replica(),
+            LeadingBy::Lease { .. } => Leadership::default(),
+        };
+        let (writer, leadership) = cell(first);
+        Self { by, identity: identity::of_this_process().into(), writer, leadership }
+    }
+
+    /// What tells the API server about `board`, where there is one.
+    #[must_use]
+    pub fn reporter(
+        &self,
+        board: ReportBoard,
+        arbiter: &ArbiterHandle,
+        supervision: &Supervision,
+    ) -> Option<Kept<ReporterActor>> {
+        let LeadingBy::Lease { client, namespace, name } = self.by.clone() else { return None };
+        let arguments =
+            ReporterArguments { client, namespace, name, identity: Arc::clone(&self.identity), board };
+        let reporter = move |seat| ReporterActor::new(seat, arguments.clone());
+        Some(keep(arbiter, "reporter", supervision, reporter))
+    }
+}
+
 impl Leading {
     /// Begins to find out.
     pub fn start(
-        by: LeadingBy,
+        beginning: Beginning,
         config: &CellReader<Option<Arc<ActiveConfig>>>,
+        judged: &CellReader<Option<Judgement>>,
         events: &Events,
         arbiter: &ArbiterHandle,
         supervision: &Supervision,
     ) -> Self {
-        match by {
-            LeadingBy::Itself => {
-                let (_, leadership) = cell(haptic_leader::sole_replica());
-                Self { leadership, actor: None }
-            }
-            LeadingBy::Lease { client, namespace } => {
-                let (writer, leadership) = cell(Leadership::default());
-                let arguments = LeaderArguments {
-                    client,
-                    namespace,
-                    identity: identity::of_this_process().into(),
-                    config: config.clone(),
-                    fence: Fence::new(writer, events.clone()),
-                };
-                let actor = keep(arbiter, "leader", supervision, move |seat| {
-                    LeaderActor::new(seat, arguments.clone())
-                });
-                Self { leadership, actor: Some(actor) }
-            }
-        }
+        let Beginning { by, identity, writer, leadership } = beginning;
+        let LeadingBy::Lease { client, namespace, .. } = by else { return Self { leadership, actor: None } };
+        let arguments = LeaderArguments {
+            client,
+            namespace,
+            identity,
+            config: config.clone(),
+            judged: judged.clone(),
+            fence: Fence::new(writer, events.clone()),
+        };
+        let actor =
+            keep(arbiter, "leader", supervision, move |seat| LeaderActor::new(seat, arguments.clone()));
+        Self { leadership, actor: Some(actor) }
     }
 
     /// Stops leading and releases the Lease, so that another replica leads at once.

@@ -15,7 +15,7 @@
 
 use crate::{
     in_force,
-    leading::{Leading, LeadingBy},
+    leading::{Beginning, Leading, LeadingBy},
     tests_of_config,
 };
 use actix::ArbiterHandle;
@@ -25,6 +25,7 @@ use haptic_debounce::{Changes, DebounceActor, Generations, Inputs};
 use haptic_deploy::{
     Board, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments, PodStates, Roster,
 };
+use haptic_leader::ReportBoard;
 use haptic_model::{
     ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Snapshots,
     pipeline::{Rendered, Validated},
@@ -35,7 +36,8 @@ use haptic_render::{
     compile,
 };
 use haptic_runtime::{
-    ActorSpec, Arbiters, CellReader, CellWriter, Events, Health, Keeper, Kept, Supervision, cell,
+    ActorSpec, Arbiters, CellReader, CellWriter, Envelope, Events, Health, Keeper, Kept, Post, Supervision,
+    cell,
 };
 use haptic_validate::{Checker, ValidateActor, ValidateOptions};
 use haptic_watch::{Origin, RunningWatches, Stores, Troubles, WatchSet, WatchSetActor};
@@ -148,12 +150,27 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (fleet_writer, fleet_view) = cell(Fleet::default());
     let (discovered_writer, discovered) = cell(Vec::new());
 
+    let (judged_writer, judged) = cell(None);
+    let beginning = Beginning::of(outside.leading);
+    let leadership = beginning.leadership.clone();
+
     let history = History::new();
-    let events = observers(&observe, &health, &config, &history);
+    let reporter = {
+        let board = ReportBoard {
+            leadership: leadership.clone(),
+            judged: judged.clone(),
+            config: config.clone(),
+            validated: validated.clone(),
+            pods: pods.clone(),
+            snapshots: snapshots.clone(),
+        };
+        // Its restarts are logged by the Keeper and told to nobody, as those of other observers.
+        beginning.reporter(board, &lead, &Supervision::new(health.clone()))
+    };
+    let events = observers(&observe, &health, &config, &history, reporter.as_ref().map(Kept::post));
     let supervision = supervise(health.clone(), &events);
     let changes = Changes::new();
-    let leading = Leading::start(outside.leading, &config, &events, &lead, &supervision);
-    let leadership = leading.leadership.clone();
+    let leading = Leading::start(beginning, &config, &judged, &events, &lead, &supervision);
 
     let config_actor = {
         let options = ConfigOptions {
@@ -161,6 +178,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             validators: validators(),
             active: Arc::new(accepted_writer),
             state: Arc::new(state_writer),
+            judged: Arc::new(judged_writer),
             events: events.clone(),
         };
         keep(&intake, "config", &supervision, move |seat| ConfigActor::new(seat, options.clone()))
@@ -306,6 +324,7 @@ fn observers(
     health: &Health,
     config: &CellReader<Option<Arc<ActiveConfig>>>,
     history: &History,
+    reporter: Option<Post<Envelope<Event>>>,
 ) -> Events {
     // Restarts of observers are logged by the Keeper and told to nobody: the events would go to themselves.
     let supervision = Supervision::new(health.clone());
@@ -314,7 +333,8 @@ fn observers(
         CommentatorActor::new(seat, config.clone(), history.clone())
     });
     let metrics = keep(arbiter, "metrics", &supervision, MetricsActor::new);
-    Events::new(OBSERVED_BACKLOG, vec![commentator.post(), metrics.post()])
+    let others = vec![commentator.post(), metrics.post()];
+    Events::new(OBSERVED_BACKLOG, others.into_iter().chain(reporter).collect())
 }
 
 fn supervise(health: Health, events: &Events) -> Supervision {

@@ -7,7 +7,7 @@ use crate::{
     validators::{self, Validator},
 };
 use actix::prelude::*;
-use haptic_model::{ActiveConfig, secret::Credentials};
+use haptic_model::{ActiveConfig, config::Judgement, secret::Credentials};
 use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat, cell};
 use std::sync::Arc;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -23,6 +23,8 @@ pub struct ConfigOptions {
     pub active: Arc<CellWriter<Option<Arc<ActiveConfig>>>>,
     /// How the configuration is.
     pub state: Arc<CellWriter<ConfigState>>,
+    /// The verdict on the newest configuration; `None` at first.
+    pub judged: Arc<CellWriter<Option<Judgement>>>,
     /// Who is told.
     pub events: Events,
 }
@@ -56,7 +58,7 @@ impl ConfigActor {
         match self.intake.look(&self.observed.read()) {
             Step::Nothing => {}
             Step::Declare(state) => {
-                if let Some(event) = self.intake.declared(state) {
+                if let Some(event) = self.intake.declared(state, &self.observed.read()) {
                     self.options.events.tell(event);
                 }
                 self.publish_state();
@@ -83,6 +85,7 @@ impl ConfigActor {
     }
 
     fn publish_state(&self) {
+        self.options.judged.publish_if_changed(self.intake.judgement().cloned());
         self.options.state.publish_if_changed(self.intake.state().clone());
         self.seat.set_detail(&format!("{:?}", self.intake.state()));
     }

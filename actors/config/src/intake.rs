@@ -1,7 +1,9 @@
 //! Decides, purely, what an observation of the sources means for the configuration in force.
 
 use crate::{candidate::Candidate, credentials, validators};
-use haptic_model::{ActiveConfig, Diagnostic, Event, Layout, secret::Credentials};
+use haptic_model::{
+    ActiveConfig, Diagnostic, Event, Layout, Severity, config::Judgement, secret::Credentials,
+};
 use std::sync::Arc;
 
 /// What the sources hold at the moment.
@@ -23,8 +25,8 @@ pub enum ObservedConfig {
     Unknown,
     /// There is none of that name.
     Absent,
-    /// There is one that does not fit the types.
-    Unreadable(Vec<Diagnostic>),
+    /// There is one of this `metadata.generation` that does not fit the types.
+    Unreadable(i64, Vec<Diagnostic>),
     /// There is one.
     Found(Candidate),
 }
@@ -61,6 +63,7 @@ pub struct Intake {
     active: Option<Arc<ActiveConfig>>,
     state: ConfigState,
     refused: Option<Candidate>,
+    judgement: Option<Judgement>,
 }
 
 impl Intake {
@@ -71,13 +74,20 @@ impl Intake {
             Some(_) => ConfigState::Valid,
             None => ConfigState::Waiting(format!("waiting for {wanted}")),
         };
-        Self { wanted, active, state, refused: None }
+        let judgement = active.as_deref().map(in_force);
+        Self { wanted, active, state, refused: None, judgement }
     }
 
     /// How the configuration is.
     #[must_use]
     pub fn state(&self) -> &ConfigState {
         &self.state
+    }
+
+    /// The verdict on the newest configuration, once there is one.
+    #[must_use]
+    pub fn judgement(&self) -> Option<&Judgement> {
+        self.judgement.as_ref()
     }
 
     /// What `seen` asks for.
@@ -90,7 +100,7 @@ impl Intake {
             }),
             ObservedConfig::Absent if self.active.is_some() => self.declare(ConfigState::Deleted),
             ObservedConfig::Absent => self.declare_waiting(format!("there is no {}", self.wanted)),
-            ObservedConfig::Unreadable(problems) => self.declare(ConfigState::Invalid(problems.clone())),
+            ObservedConfig::Unreadable(_, problems) => self.declare(ConfigState::Invalid(problems.clone())),
             ObservedConfig::Found(candidate) => self.look_at(candidate, seen),
         }
     }
@@ -114,8 +124,19 @@ impl Intake {
         Step::Validate(candidate.clone(), credentials.clone())
     }
 
-    /// Records `state`; the event to tell, if it is news.
-    pub fn declared(&mut self, state: ConfigState) -> Option<Event> {
+    /// Records `state`, which `seen` led to; the event to tell, if it is news.
+    pub fn declared(&mut self, state: ConfigState, seen: &Observation) -> Option<Event> {
+        if let ConfigState::Invalid(problems) = &state {
+            self.judgement = match &seen.config {
+                ObservedConfig::Unreadable(resource_generation, _) => Some(Judgement {
+                    resource_generation: *resource_generation,
+                    problems: problems.clone(),
+                    leader_election: None,
+                }),
+                ObservedConfig::Found(candidate) => Some(refused(candidate, problems)),
+                ObservedConfig::Unknown | ObservedConfig::Absent => self.judgement.take(),
+            };
+        }
         let name: Arc<str> = self.wanted.as_str().into();
         let event = match &state {
             ConfigState::Invalid(diagnostics) => {
@@ -148,6 +169,7 @@ impl Intake {
         let layout = match layout {
             Ok(layout) if !validators::refused(&diagnostics) => layout,
             _ => {
+                self.judgement = Some(refused(&candidate, &diagnostics));
                 self.refused = Some(candidate);
                 self.state = ConfigState::Invalid(diagnostics.clone());
                 return (None, vec![Event::ConfigRejected { name, diagnostics }]);
@@ -171,6 +193,7 @@ impl Intake {
         });
         self.refused = None;
         self.state = ConfigState::Valid;
+        self.judgement = Some(in_force(&active));
         self.active = Some(active.clone());
         (Some(active), events)
     }
@@ -179,6 +202,7 @@ impl Intake {
         self.state == ConfigState::Valid
             && self.active.as_ref().is_some_and(|a| {
                 a.spec == candidate.spec
+                    && a.resource_generation == candidate.resource_generation
                     && a.name == candidate.name
                     && a.credentials.first() == Some(credentials)
             })
@@ -191,6 +215,22 @@ impl Intake {
 
     fn declare(&self, state: ConfigState) -> Step {
         if self.state == state { Step::Nothing } else { Step::Declare(state) }
+    }
+}
+
+fn in_force(active: &ActiveConfig) -> Judgement {
+    Judgement {
+        resource_generation: active.resource_generation,
+        problems: Vec::new(),
+        leader_election: Some(active.spec.controller.leader_election.clone()),
+    }
+}
+
+fn refused(candidate: &Candidate, diagnostics: &[Diagnostic]) -> Judgement {
+    Judgement {
+        resource_generation: candidate.resource_generation,
+        problems: diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned().collect(),
+        leader_election: Some(candidate.spec.controller.leader_election.clone()),
     }
 }
 
@@ -261,7 +301,7 @@ mod tests {
     fn a_deleted_configuration_is_declared_and_taken_again_when_it_returns() {
         let mut intake = serving("a");
         let Step::Declare(state) = intake.look(&absent()) else { panic!("a deletion is news") };
-        assert!(matches!(intake.declared(state), Some(Event::ConfigDeleted { .. })));
+        assert!(matches!(intake.declared(state, &absent()), Some(Event::ConfigDeleted { .. })));
         assert_eq!(intake.look(&absent()), Step::Nothing);
         assert!(matches!(intake.look(&found("a", "p")), Step::Validate(..)));
     }

@@ -76,6 +76,7 @@ where
             validators: Validator::built_in(),
             active: Arc::new(active_writer),
             state: Arc::new(state_writer),
+            judged: Arc::new(cell(None).0),
             events: Events::silent(),
         };
         let actor =

@@ -1,22 +1,30 @@
-//! Who leads: of all replicas exactly one deploys and writes status.
+//! Who leads, and what only the leader tells: of all replicas exactly one deploys, and writes to the API server.
 //!
 //! The lock is a Lease in the configuration's namespace. [`Election`] decides purely, from times and what the API
 //! server shows, when this replica may try to write it and until when it leads; [`lease`] lets kube-leader-election
 //! write it, as a compare-and-swap; [`Fence`] ends a leadership on time even if nothing else runs any more; a
-//! [`Campaign`](campaign::Campaign) is the loop of the three. Nothing here renders or deploys.
+//! [`Campaign`](campaign::Campaign) is the loop of the three.
+//!
+//! A [`Reporter`](reporter::Reporter) is the loop of what the leader writes: the configuration's status ([`report`]),
+//! Events ([`notices`]), the addresses of Ingresses ([`addresses`]). Nothing here renders or deploys.
 
 pub mod actor;
+pub mod addresses;
 pub mod campaign;
 pub mod election;
 pub mod fence;
 pub mod identity;
 pub mod lease;
+pub mod notices;
+pub mod report;
+pub mod reporter;
 pub mod timing;
 pub mod warrant;
 
-pub use actor::{LeaderActor, LeaderArguments, StepDown};
+pub use actor::{LeaderActor, LeaderArguments, ReporterActor, ReporterArguments, StepDown};
 pub use election::Election;
 pub use fence::Fence;
+pub use reporter::ReportBoard;
 pub use timing::Timing;
 
 use haptic_model::pipeline::Leadership;

@@ -1,7 +1,23 @@
 //! The configuration in force: validated, with defaults applied and credentials resolved.
 
-use crate::{crd::HAProxyTemplateConfigSpec, layout::Layout, secret::Credentials};
+use crate::{
+    crd::{HAProxyTemplateConfigSpec, LeaderElectionSpec},
+    diagnostic::Diagnostic,
+    layout::Layout,
+    secret::Credentials,
+};
 use std::sync::Arc;
+
+/// The verdict on the newest configuration, whether it came into force or not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// `metadata.generation` of the resource it is about; 0 for a file.
+    pub resource_generation: i64,
+    /// Why it was refused; empty: it is in force.
+    pub problems: Vec<Diagnostic>,
+    /// What it says of leader election; `None`: it does not fit the types, and nothing can be read from it.
+    pub leader_election: Option<LeaderElectionSpec>,
+}
 
 /// A valid configuration. Never changes; a new one replaces it.
 #[derive(Clone, Debug)]

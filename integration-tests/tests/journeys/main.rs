@@ -11,6 +11,7 @@ mod harness;
 mod leader;
 mod plan;
 mod removal;
+mod reports;
 mod restarts;
 mod routes;
 mod zero_reload;
@@ -33,6 +34,10 @@ fn journeys() -> Vec<Journey> {
         journey("leader_hands_over", leader::hands_over_when_asked_to_end),
         journey("leader_lease_deleted", leader::lease_deleted),
         journey("leader_election_off_and_on", leader::election_turned_off_and_on),
+        journey("leader_status", reports::status),
+        journey("leader_status_of_an_invalid_one", reports::status_without_a_valid_configuration),
+        journey("leader_events", reports::events_on_the_object_at_fault),
+        journey("leader_addresses", reports::addresses_of_ingresses),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
         journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
         journey("fleet_of_two_versions", fleet::of_two_versions),

@@ -27,7 +27,11 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         let Cluster { client, namespace } = Cluster::reach(&cluster).await?;
         tracing::info!(config = name, namespace, "starting");
         let outside = Outside {
-            leading: LeadingBy::Lease { client: client.clone(), namespace: namespace.as_str().into() },
+            leading: LeadingBy::Lease {
+                client: client.clone(),
+                namespace: namespace.as_str().into(),
+                name: name.as_str().into(),
+            },
             source: Source::Kubernetes { client: client.clone(), namespace, name },
             origin: OriginOf::Cluster(client.clone()),
             pods: Pods::Selected(client),

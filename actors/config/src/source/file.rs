@@ -61,7 +61,7 @@ async fn read(path: &Path) -> ObservedConfig {
         );
     match read.await {
         Ok(Some(Ok(candidate))) => ObservedConfig::Found(candidate),
-        Ok(Some(Err(problems))) => ObservedConfig::Unreadable(problems),
+        Ok(Some(Err(problems))) => ObservedConfig::Unreadable(0, problems),
         Ok(None) => ObservedConfig::Absent,
         Err(_) => ObservedConfig::Unknown,
     }

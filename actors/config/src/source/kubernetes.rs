@@ -77,7 +77,9 @@ fn read_config(object: &DynamicObject) -> ObservedConfig {
     let value = serde_json::to_value(object).map_err(|e| Diagnostic::error("basic", e.to_string()));
     match value.and_then(|v| Candidate::from_resource(&v)) {
         Ok(candidate) => ObservedConfig::Found(candidate),
-        Err(problem) => ObservedConfig::Unreadable(vec![problem]),
+        Err(problem) => {
+            ObservedConfig::Unreadable(object.metadata.generation.unwrap_or_default(), vec![problem])
+        }
     }
 }
 

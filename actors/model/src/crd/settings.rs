@@ -41,6 +41,31 @@ pub struct ControllerSpec {
     pub leader_election: LeaderElectionSpec,
     /// One line for everything that happens.
     pub event_commentator: EventCommentatorSpec,
+    /// Which addresses the Ingresses that are served show as theirs; without it none are written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ingress_status: Option<IngressStatusSpec>,
+}
+
+/// Where the addresses come from that are written to `status.loadBalancer` of Ingresses.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct IngressStatusSpec {
+    /// The Service in front of the HAProxy pods: its load balancer's addresses, external IPs, or cluster IP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceReference>,
+    /// IP addresses and host names, after those of the Service.
+    pub addresses: Vec<String>,
+}
+
+/// Names a Service.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ServiceReference {
+    /// Its name.
+    pub name: String,
+    /// Its namespace; the configuration's when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
 }
 
 /// Leader election between replicas.
@@ -49,7 +74,7 @@ pub struct ControllerSpec {
 pub struct LeaderElectionSpec {
     /// Without it, this replica deploys always: run one only.
     pub enabled: bool,
-    /// Name of the Lease.
+    /// Name of the Lease. Another name is taken up after `leaseDuration`; let it be one that was never used.
     pub lease_name: String,
     /// How long a lease is valid without being renewed.
     pub lease_duration: Interval,
@@ -138,6 +163,7 @@ impl Default for ControllerSpec {
             webhook_port: 9443,
             leader_election: LeaderElectionSpec::default(),
             event_commentator: EventCommentatorSpec::default(),
+            ingress_status: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     campaign::{Campaign, Standing, settings_of},
 };
 use actix::{fut::wrap_future, prelude::*};
-use haptic_model::{ActiveConfig, crd::LeaderElectionSpec};
+use haptic_model::{ActiveConfig, config::Judgement, crd::LeaderElectionSpec};
 use haptic_runtime::{CellReader, CellWriter, Seat, cell};
 use std::sync::Arc;
 
@@ -20,6 +20,8 @@ pub struct LeaderArguments {
     pub identity: Arc<str>,
     /// Whose settings count.
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// Whose settings count as long as no configuration was valid: somebody has to say that it is not.
+    pub judged: CellReader<Option<Judgement>>,
     /// Who is told whether we lead.
     pub fence: Fence,
 }
@@ -44,7 +46,7 @@ impl LeaderActor {
     /// An actor that begins when it is started.
     #[must_use]
     pub fn new(seat: Seat<Self>, arguments: LeaderArguments) -> Self {
-        let (writer, reader) = cell(settings_in(&arguments.config));
+        let (writer, reader) = cell(arguments.settings());
         Self { seat, arguments, settings: (Arc::new(writer), reader), stop: cell(false) }
     }
 
@@ -62,18 +64,21 @@ impl LeaderActor {
     }
 }
 
-fn settings_in(config: &CellReader<Option<Arc<ActiveConfig>>>) -> Option<LeaderElectionSpec> {
-    config.read().as_ref().as_ref().map(|config| settings_of(config))
+impl LeaderArguments {
+    fn settings(&self) -> Option<LeaderElectionSpec> {
+        let refused = || self.judged.read().as_ref().as_ref()?.leader_election.clone();
+        self.config.read().as_ref().as_deref().map(settings_of).or_else(refused)
+    }
 }
 
 /// Whatever else changes in the configuration is no news to an election.
-async fn follow(
-    mut config: CellReader<Option<Arc<ActiveConfig>>>,
-    settings: Arc<CellWriter<Option<LeaderElectionSpec>>>,
-) {
+async fn follow(mut arguments: LeaderArguments, settings: Arc<CellWriter<Option<LeaderElectionSpec>>>) {
     loop {
-        settings.publish_if_changed(settings_in(&config));
-        config.changed().await;
+        settings.publish_if_changed(arguments.settings());
+        tokio::select! {
+            _ = arguments.config.changed() => {}
+            _ = arguments.judged.changed() => {}
+        }
     }
 }
 
@@ -81,8 +86,7 @@ impl Actor for LeaderActor {
     type Context = Context<Self>;
 
     fn started(&mut self, context: &mut Self::Context) {
-        let config = self.arguments.config.clone();
-        context.spawn(wrap_future(follow(config, Arc::clone(&self.settings.0))));
+        context.spawn(wrap_future(follow(self.arguments.clone(), Arc::clone(&self.settings.0))));
         let campaign = wrap_future::<_, Self>(self.campaign().run());
         context.spawn(campaign.map(|(), actor, context| actor.seat.finish(context)));
     }

@@ -1,0 +1,123 @@
+//! Lets through what is news: the same is not said twice in ten minutes, of one object not much, all together not too fast.
+//!
+//! A template that fails fails again with each change of any object: without this the API server would store an
+//! Event for each of them.
+
+use super::notice::{About, Notice};
+use std::{collections::HashMap, time::Duration};
+use tokio::time::Instant;
+
+/// The same notice again.
+pub const SAME: Duration = Duration::from_secs(600);
+/// Of one object so many in a minute.
+pub const EACH: usize = 5;
+const MINUTE: Duration = Duration::from_secs(60);
+/// All together: so many at once, and one more each second.
+pub const BURST: u32 = 25;
+const REFILL: Duration = Duration::from_secs(1);
+
+/// What was said lately.
+#[derive(Debug)]
+pub struct Limiter {
+    said: HashMap<Notice, Instant>,
+    about: HashMap<About, Vec<Instant>>,
+    tokens: u32,
+    refilled: Instant,
+    swept: Instant,
+}
+
+impl Limiter {
+    /// Nothing was said.
+    #[must_use]
+    pub fn new(now: Instant) -> Self {
+        Self { said: HashMap::new(), about: HashMap::new(), tokens: BURST, refilled: now, swept: now }
+    }
+
+    /// Whether to say `notice` at `now`; if so, it is said.
+    pub fn lets(&mut self, notice: &Notice, now: Instant) -> bool {
+        self.refill(now);
+        self.sweep(now);
+        let about = self.about.entry(notice.about.clone()).or_default();
+        about.retain(|then| now < *then + MINUTE);
+        let repeated = self.said.get(notice).is_some_and(|then| now < *then + SAME);
+        if self.tokens == 0 || repeated || about.len() >= EACH {
+            return false;
+        }
+        self.tokens -= 1;
+        about.push(now);
+        self.said.insert(notice.clone(), now);
+        true
+    }
+
+    fn refill(&mut self, now: Instant) {
+        let new = u32::try_from(now.duration_since(self.refilled).as_secs() / REFILL.as_secs());
+        let new = new.unwrap_or(BURST);
+        if new > 0 {
+            self.tokens = self.tokens.saturating_add(new).min(BURST);
+            self.refilled = now;
+        }
+    }
+
+    fn sweep(&mut self, now: Instant) {
+        if now >= self.swept + MINUTE {
+            self.said.retain(|_, then| now < *then + SAME);
+            self.about.retain(|_, said| said.iter().any(|then| now < *then + MINUTE));
+            self.swept = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn about(pod: &str, note: &str) -> Notice {
+        Notice {
+            about: About::Pod(Arc::from(pod)),
+            warning: true,
+            reason: "DeploymentFailed",
+            action: "Deploy",
+            note: note.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_same_is_said_again_only_after_ten_minutes() {
+        let start = Instant::now();
+        let mut limiter = Limiter::new(start);
+        assert!(limiter.lets(&about("a", "no"), start));
+        for seconds in [1, 60, 599] {
+            assert!(!limiter.lets(&about("a", "no"), start + Duration::from_secs(seconds)));
+        }
+        assert!(limiter.lets(&about("a", "no"), start + SAME));
+    }
+
+    #[test]
+    fn one_object_is_not_talked_about_all_the_time() {
+        let start = Instant::now();
+        let mut limiter = Limiter::new(start);
+        let said = (0..1000_u64)
+            .filter(|n| limiter.lets(&about("a", &n.to_string()), start + Duration::from_millis(10 * n)));
+        assert_eq!(said.count(), EACH);
+    }
+
+    #[test]
+    fn thousands_of_objects_at_fault_are_a_trickle() {
+        let start = Instant::now();
+        let mut limiter = Limiter::new(start);
+        let said = (0..10_000_u64)
+            .filter(|n| limiter.lets(&about(&n.to_string(), "no"), start + Duration::from_millis(*n)));
+        assert_eq!(said.count(), 25 + 9);
+    }
+
+    #[test]
+    fn what_was_said_long_ago_is_forgotten() {
+        let start = Instant::now();
+        let mut limiter = Limiter::new(start);
+        for n in 0..100_u64 {
+            limiter.lets(&about(&n.to_string(), "no"), start + Duration::from_secs(60 * n));
+        }
+        assert!(limiter.said.len() <= 11, "{}", limiter.said.len());
+    }
+}

@@ -1,0 +1,128 @@
+//! What happened, as a notice about something that people look at.
+
+use haptic_model::{Diagnostic, Event, ObjectRef};
+use std::sync::Arc;
+
+/// The API server refuses longer ones.
+const LONGEST: usize = 1000;
+
+/// What a notice is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum About {
+    /// The configuration.
+    Config,
+    /// A watched object.
+    Object(Arc<ObjectRef>),
+    /// A HAProxy pod, `namespace/name`.
+    Pod(Arc<str>),
+}
+
+/// One Kubernetes Event to be.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Notice {
+    /// What it is about.
+    pub about: About,
+    /// Warning, or Normal.
+    pub warning: bool,
+    /// One word, as Kubernetes has it: `RenderFailed`.
+    pub reason: &'static str,
+    /// What was being done: `Render`.
+    pub action: &'static str,
+    /// The sentence.
+    pub note: String,
+}
+
+/// The notices that `event` is worth; most are worth none.
+#[must_use]
+pub fn of(event: &Event) -> Vec<Notice> {
+    match event {
+        Event::ConfigAccepted { revision, .. } => vec![Notice {
+            about: About::Config,
+            warning: false,
+            reason: "ConfigurationAccepted",
+            action: "Validate",
+            note: format!("the configuration is in force (revision {revision} of this controller)"),
+        }],
+        Event::ConfigRejected { diagnostics, .. } => blamed("ConfigurationRejected", "Validate", diagnostics),
+        Event::RenderFailed { diagnostics, .. } => blamed("RenderFailed", "Render", diagnostics),
+        Event::ValidationFailed { diagnostics, .. } => blamed("CheckFailed", "Render", diagnostics),
+        Event::Warned { diagnostic, .. } if diagnostic.object.is_some() => {
+            blamed("Warned", "Render", std::slice::from_ref(diagnostic))
+        }
+        Event::ObjectMalformed { object, message } => {
+            vec![warning(About::Object(Arc::clone(object)), "Malformed", "Watch", message)]
+        }
+        Event::DeployFailed { pod, message, .. } => {
+            vec![warning(About::Pod(Arc::clone(pod)), "DeploymentFailed", "Deploy", message)]
+        }
+        Event::DriftFound { pod, what } => {
+            let note = format!("somebody else changed HAProxy: {what}; it is brought back");
+            vec![warning(About::Pod(Arc::clone(pod)), "DriftFound", "Deploy", &note)]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// One for each thing at fault: an object, or else the configuration.
+#[must_use]
+pub fn blamed(reason: &'static str, action: &'static str, diagnostics: &[Diagnostic]) -> Vec<Notice> {
+    let mut notices: Vec<Notice> = Vec::new();
+    for diagnostic in diagnostics {
+        let about = diagnostic.object.clone().map_or(About::Config, About::Object);
+        // Where in the output it is changes with every other object.
+        let said = Diagnostic { output: None, ..diagnostic.clone() }.to_string();
+        match notices.iter_mut().find(|notice| notice.about == about) {
+            Some(notice) => notice.note = shortened(&format!("{}\n{said}", notice.note)),
+            None => notices.push(warning(about, reason, action, &said)),
+        }
+    }
+    notices
+}
+
+fn warning(about: About, reason: &'static str, action: &'static str, note: &str) -> Notice {
+    Notice { about, warning: true, reason, action, note: shortened(note) }
+}
+
+fn shortened(note: &str) -> String {
+    if note.len() <= LONGEST {
+        return note.to_owned();
+    }
+    let end = (0..LONGEST - 4).rev().find(|end| note.is_char_boundary(*end)).unwrap_or_default();
+    format!("{}…", note.get(..end).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::Generation;
+
+    fn failed(diagnostics: Vec<Diagnostic>) -> Vec<Notice> {
+        of(&Event::RenderFailed { generation: Generation(1), diagnostics })
+    }
+
+    #[test]
+    fn each_object_at_fault_gets_one_notice_and_the_configuration_what_is_nobodys() {
+        let object = |name: &str| Some(Arc::new(ObjectRef::new("ingresses", "default", name)));
+        let notices = failed(vec![
+            Diagnostic::error("render", "no host").of_object(object("shop")),
+            Diagnostic::error("render", "no path").of_object(object("shop")),
+            Diagnostic::error("render", "no host").of_object(object("blog")),
+            Diagnostic::error("render", "no template"),
+        ]);
+        assert_eq!(notices.len(), 3);
+        assert!(notices[0].note.contains("no host") && notices[0].note.contains("no path"));
+        assert_eq!(notices[2].about, About::Config);
+    }
+
+    #[test]
+    fn a_long_story_is_cut_to_what_the_api_server_takes() {
+        let notices = failed(vec![Diagnostic::error("render", "ü".repeat(2000))]);
+        assert!(notices[0].note.len() <= LONGEST, "{}", notices[0].note.len());
+        assert!(notices[0].note.ends_with('…'));
+    }
+
+    #[test]
+    fn what_works_is_no_news() {
+        assert!(of(&Event::LeadershipChanged { leads: true }).is_empty());
+    }
+}

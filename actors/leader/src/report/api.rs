@@ -1,0 +1,71 @@
+//! The resource's status at the API server.
+
+use haptic_model::{HAProxyTemplateConfig, crd::HAProxyTemplateConfigStatus};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, Patch, PatchParams},
+};
+use serde_json::json;
+use std::time::Duration;
+
+/// One call takes no longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Reads and writes one configuration's status.
+#[derive(Clone)]
+pub struct StatusApi {
+    api: Api<DynamicObject>,
+    name: String,
+}
+
+/// What is at the API server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// `metadata.uid`, for events about it.
+    pub uid: Option<String>,
+    /// Its status; empty when it was never written.
+    pub status: HAProxyTemplateConfigStatus,
+}
+
+impl StatusApi {
+    /// For configuration `namespace/name`.
+    #[must_use]
+    pub fn new(client: Client, namespace: &str, name: &str) -> Self {
+        let kind = ApiResource::erase::<HAProxyTemplateConfig>(&());
+        Self { api: Api::namespaced_with(client, namespace, &kind), name: name.to_owned() }
+    }
+
+    /// The status that the resource has; `None` when there is no such resource.
+    ///
+    /// # Errors
+    /// The API server's words.
+    pub async fn read(&self) -> Result<Option<Found>, String> {
+        let found = in_time(self.api.get_opt(&self.name)).await?;
+        Ok(found.map(|object| Found {
+            uid: object.metadata.uid.clone(),
+            // One that somebody else wrote and that does not fit is as good as none: it is replaced.
+            status: serde_json::from_value(object.data["status"].clone()).unwrap_or_default(),
+        }))
+    }
+
+    /// Replaces the status.
+    ///
+    /// # Errors
+    /// The API server's words, with what to allow when it is a matter of rights.
+    pub async fn write(&self, status: &HAProxyTemplateConfigStatus) -> Result<(), String> {
+        let patch = Patch::Merge(json!({ "status": status }));
+        in_time(self.api.patch_status(&self.name, &PatchParams::default(), &patch)).await.map(drop)
+    }
+}
+
+async fn in_time<T>(call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+    match tokio::time::timeout(PATIENCE, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
+            "{}. Allow get on haproxytemplateconfigs and patch on haproxytemplateconfigs/status",
+            status.message
+        )),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+    }
+}

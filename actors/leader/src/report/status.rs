@@ -1,0 +1,159 @@
+//! The status of the resource: what it should say, and whether that is worth a write.
+
+use super::health::{Failed, Fleet, Health};
+use haptic_model::{Diagnostic, crd::HAProxyTemplateConfigStatus};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+
+/// Longer messages help nobody, and the API server limits them (32,768).
+const LONGEST: usize = 2000;
+
+/// A condition without its times.
+struct Verdict {
+    kind: &'static str,
+    status: &'static str,
+    reason: &'static str,
+    message: String,
+}
+
+/// The status for `health` at `now`, if it differs from `before`, the one that the resource has.
+///
+/// Times are no difference: `lastTransitionTime` is when a condition's status changed, `lastValidated` when the
+/// verdict on the configuration did. A fleet that is only catching up leaves the condition as it is.
+#[must_use]
+pub fn changed(
+    before: &HAProxyTemplateConfigStatus,
+    health: &Health,
+    now: Timestamp,
+) -> Option<HAProxyTemplateConfigStatus> {
+    let (validation, message) = validation(health);
+    let generation = Some(health.judgement.resource_generation).filter(|generation| *generation > 0);
+    let judged_alike = before.observed_generation == generation
+        && before.validation_status.as_deref() == Some(validation)
+        && before.validation_message.as_deref() == Some(&message);
+    let last_validated = match &before.last_validated {
+        Some(then) if judged_alike => then.clone(),
+        _ => format!("{now:.0}"),
+    };
+    let status = HAProxyTemplateConfigStatus {
+        observed_generation: generation,
+        last_validated: Some(last_validated),
+        validation_status: Some(validation.to_owned()),
+        validation_message: Some(message),
+        conditions: conditions(before, health, now),
+    };
+    (status != *before).then_some(status)
+}
+
+fn validation(health: &Health) -> (&'static str, String) {
+    match (&health.judgement.problems[..], &health.failed) {
+        ([], Some(failed)) if !failed.is_an_objects() => ("Invalid", sentence(&failed.diagnostics)),
+        ([], _) => ("Valid", String::new()),
+        (problems, _) => ("Invalid", sentence(problems)),
+    }
+}
+
+fn conditions(before: &HAProxyTemplateConfigStatus, health: &Health, now: Timestamp) -> Vec<Condition> {
+    let deployed = deployed(health).or_else(|| as_before(before, "Deployed")).unwrap_or_else(|| {
+        Verdict::new("Deployed", "Unknown", "InProgress", "pods are being brought to the configuration")
+    });
+    let verdicts = [ready(health, &deployed), templates_valid(health), deployed, quarantined()];
+    verdicts.into_iter().map(|verdict| verdict.at(before, health, now)).collect()
+}
+
+fn ready(health: &Health, deployed: &Verdict) -> Verdict {
+    let not = |reason, message: &str| Verdict::new("Ready", "False", reason, message);
+    match (&health.judgement.problems[..], &health.failed) {
+        ([], None) if deployed.status == "True" => {
+            Verdict::new("Ready", "True", "Deployed", "the configuration is in force on every pod")
+        }
+        ([], None) => Verdict { kind: "Ready", message: deployed.message.clone(), ..*deployed },
+        ([], Some(Failed { reason, diagnostics, .. })) => not(reason, &sentence(diagnostics)),
+        (problems, _) => not("Invalid", &sentence(problems)),
+    }
+}
+
+fn templates_valid(health: &Health) -> Verdict {
+    let verdict = |status, reason, message: &str| Verdict::new("TemplatesValid", status, reason, message);
+    let broken: Vec<Diagnostic> =
+        health.judgement.problems.iter().filter(|problem| problem.source == "template").cloned().collect();
+    match (&broken[..], &health.failed) {
+        ([], Some(failed)) if !failed.is_an_objects() && failed.reason == "RenderFailed" => {
+            verdict("False", failed.reason, &sentence(&failed.diagnostics))
+        }
+        ([], _) if health.judgement.leader_election.is_none() => {
+            verdict("Unknown", "Unreadable", "the configuration does not fit its schema")
+        }
+        ([], _) => verdict("True", "Compiled", "all templates compile"),
+        (broken, _) => verdict("False", "Invalid", &sentence(broken)),
+    }
+}
+
+/// `None`: as it was.
+fn deployed(health: &Health) -> Option<Verdict> {
+    let verdict = |status, reason, message: &str| Some(Verdict::new("Deployed", status, reason, message));
+    match &health.fleet {
+        Fleet::Catching => None,
+        Fleet::NothingToDeploy => verdict("False", "NothingToDeploy", "nothing has passed all checks yet"),
+        Fleet::NoPods => verdict("False", "NoPods", "no HAProxy pod has the labels of spec.podSelector"),
+        Fleet::Deployed(pods) => {
+            verdict("True", "Deployed", &format!("{pods} of {pods} pods run the newest valid configuration"))
+        }
+        Fleet::Behind { pods, of, why } => {
+            let why = why.as_deref().unwrap_or("see the controller's log");
+            let names = pods.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+            verdict(
+                "False",
+                "PodsBehind",
+                &format!("{} of {of} pods are behind ({names}): {why}", pods.len()),
+            )
+        }
+    }
+}
+
+fn quarantined() -> Verdict {
+    Verdict::new("Quarantined", "False", "None", "no object is held back")
+}
+
+fn as_before(before: &HAProxyTemplateConfigStatus, kind: &'static str) -> Option<Verdict> {
+    let found = before.conditions.iter().find(|condition| condition.type_ == kind)?;
+    let known = ["Deployed", "NothingToDeploy", "NoPods", "PodsBehind", "InProgress"];
+    let reason = known.into_iter().find(|reason| *reason == found.reason)?;
+    let status = ["True", "False", "Unknown"].into_iter().find(|status| *status == found.status)?;
+    Some(Verdict { kind, status, reason, message: found.message.clone() })
+}
+
+impl Verdict {
+    fn new(kind: &'static str, status: &'static str, reason: &'static str, message: &str) -> Self {
+        Self { kind, status, reason, message: message.to_owned() }
+    }
+
+    fn at(self, before: &HAProxyTemplateConfigStatus, health: &Health, now: Timestamp) -> Condition {
+        let same = before.conditions.iter().find(|c| c.type_ == self.kind && c.status == self.status);
+        let whole_seconds = Timestamp::from_second(now.as_second()).unwrap_or(now);
+        Condition {
+            type_: self.kind.to_owned(),
+            status: self.status.to_owned(),
+            reason: self.reason.to_owned(),
+            message: self.message,
+            observed_generation: Some(health.judgement.resource_generation),
+            last_transition_time: same.map_or(Time(whole_seconds), |c| c.last_transition_time.clone()),
+        }
+    }
+}
+
+/// What is wrong, without the line of the output: that moves with every object that comes or goes.
+fn sentence(problems: &[Diagnostic]) -> String {
+    let said = |problem: &Diagnostic| Diagnostic { output: None, ..problem.clone() }.to_string();
+    let mut text = problems.iter().take(5).map(said).collect::<Vec<_>>().join("\n");
+    if problems.len() > 5 {
+        text.push_str(&format!("\nand {} more", problems.len() - 5));
+    }
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;

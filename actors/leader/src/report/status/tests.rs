@@ -1,0 +1,134 @@
+//! What the status says, and when it is written.
+
+use super::*;
+use haptic_model::{Generation, ObjectRef, config::Judgement, crd::LeaderElectionSpec};
+use std::sync::Arc;
+
+fn healthy() -> Health {
+    let judgement = Judgement {
+        resource_generation: 3,
+        problems: Vec::new(),
+        leader_election: Some(LeaderElectionSpec::default()),
+    };
+    Health { judgement, failed: None, fleet: Fleet::Deployed(3) }
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_000_000_000 + second).unwrap()
+}
+
+fn written(health: &Health) -> HAProxyTemplateConfigStatus {
+    changed(&HAProxyTemplateConfigStatus::default(), health, at(0)).unwrap()
+}
+
+fn condition<'a>(status: &'a HAProxyTemplateConfigStatus, kind: &str) -> &'a Condition {
+    status.conditions.iter().find(|condition| condition.type_ == kind).unwrap()
+}
+
+fn verdicts(status: &HAProxyTemplateConfigStatus) -> Vec<(&str, &str)> {
+    status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str())).collect()
+}
+
+fn failed(reason: &'static str, object: Option<&str>) -> Option<Failed> {
+    let object = object.map(|name| Arc::new(ObjectRef::new("ingresses", "default", name)));
+    let diagnostics = vec![Diagnostic::error("render", "no host").of_object(object)];
+    Some(Failed { generation: Generation(7), reason, diagnostics })
+}
+
+#[test]
+fn all_is_well() {
+    let status = written(&healthy());
+    assert_eq!(status.validation_status.as_deref(), Some("Valid"));
+    assert_eq!(status.observed_generation, Some(3));
+    assert_eq!(status.last_validated.as_deref(), Some("2001-09-09T01:46:40Z"));
+    let all = [("Ready", "True"), ("TemplatesValid", "True"), ("Deployed", "True"), ("Quarantined", "False")];
+    assert_eq!(verdicts(&status), all);
+    assert_eq!(condition(&status, "Quarantined").reason, "None");
+}
+
+#[test]
+fn nothing_new_is_not_written_whoever_leads_and_however_much_time_passes() {
+    let status = written(&healthy());
+    assert_eq!(changed(&status, &healthy(), at(86_400)), None);
+    let through_the_api: HAProxyTemplateConfigStatus =
+        serde_json::from_value(serde_json::to_value(&status).unwrap()).unwrap();
+    assert_eq!(changed(&through_the_api, &healthy(), at(86_400)), None);
+}
+
+#[test]
+fn a_fleet_that_catches_up_changes_nothing() {
+    let status = written(&healthy());
+    assert_eq!(changed(&status, &Health { fleet: Fleet::Catching, ..healthy() }, at(9)), None);
+    let first = written(&Health { fleet: Fleet::Catching, ..healthy() });
+    assert_eq!(condition(&first, "Deployed").status, "Unknown");
+    assert_eq!(condition(&first, "Ready").status, "Unknown");
+}
+
+#[test]
+fn a_pod_that_stays_behind_is_named_and_its_recovery_told() {
+    let behind = Fleet::Behind { pods: vec!["edge/b".into()], of: 3, why: Some("no connection".into()) };
+    let status = changed(&written(&healthy()), &Health { fleet: behind, ..healthy() }, at(60)).unwrap();
+    let deployed = condition(&status, "Deployed");
+    assert_eq!((deployed.status.as_str(), deployed.reason.as_str()), ("False", "PodsBehind"));
+    assert_eq!(deployed.message, "1 of 3 pods are behind (edge/b): no connection");
+    assert_eq!(deployed.last_transition_time.0, at(60));
+    assert_eq!(condition(&status, "TemplatesValid").last_transition_time.0, at(0));
+    assert_eq!(condition(&status, "Ready").status, "False");
+    let recovered = changed(&status, &healthy(), at(90)).unwrap();
+    assert_eq!(condition(&recovered, "Ready").status, "True");
+    assert_eq!(recovered.last_validated, status.last_validated, "the configuration was not judged anew");
+}
+
+#[test]
+fn a_refused_configuration_is_invalid_until_it_is_put_right() {
+    let problems = vec![Diagnostic::error("template", "unknown function").at_template("http", 4, 2)];
+    let judgement = Judgement { resource_generation: 4, problems, ..healthy().judgement };
+    let status = changed(&written(&healthy()), &Health { judgement, ..healthy() }, at(5)).unwrap();
+    assert_eq!(status.validation_status.as_deref(), Some("Invalid"));
+    assert_eq!(status.validation_message.as_deref(), Some("unknown function; template http:4:2"));
+    assert_eq!(status.observed_generation, Some(4));
+    assert_eq!(
+        verdicts(&status)[..3],
+        [("Ready", "False"), ("TemplatesValid", "False"), ("Deployed", "True")]
+    );
+    let judgement = Judgement { resource_generation: 5, ..healthy().judgement };
+    let repaired = changed(&status, &Health { judgement, ..healthy() }, at(9)).unwrap();
+    assert_eq!(repaired.validation_message.as_deref(), Some(""));
+    assert_eq!(condition(&repaired, "TemplatesValid").status, "True");
+    assert_eq!(repaired.last_validated.as_deref(), Some("2001-09-09T01:46:49Z"));
+}
+
+#[test]
+fn a_template_that_fails_is_the_configurations_fault_and_an_objects_failure_is_not() {
+    let status = written(&Health { failed: failed("RenderFailed", None), ..healthy() });
+    assert_eq!(status.validation_status.as_deref(), Some("Invalid"));
+    assert_eq!(condition(&status, "TemplatesValid").status, "False");
+    let status = written(&Health { failed: failed("CheckFailed", Some("shop")), ..healthy() });
+    assert_eq!(status.validation_status.as_deref(), Some("Valid"));
+    assert_eq!(condition(&status, "TemplatesValid").status, "True");
+    let ready = condition(&status, "Ready");
+    assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("False", "CheckFailed"));
+    assert!(ready.message.contains("ingresses default/shop"), "{}", ready.message);
+}
+
+#[test]
+fn where_in_the_output_it_is_makes_no_difference() {
+    let failed = |line| {
+        let mut failed = failed("CheckFailed", None).unwrap();
+        failed.diagnostics = vec![Diagnostic::error("haproxy", "no").at_output(
+            haptic_model::FileKey::config(),
+            line,
+            "bind x",
+        )];
+        Health { failed: Some(failed), ..healthy() }
+    };
+    assert_eq!(changed(&written(&failed(12)), &failed(13), at(5)), None);
+}
+
+#[test]
+fn a_long_message_is_cut() {
+    let mut health = healthy();
+    health.judgement.problems = vec![Diagnostic::error("basic", "ü".repeat(10_000))];
+    let message = written(&health).validation_message.unwrap();
+    assert_eq!(message.chars().count(), LONGEST + 1);
+}

@@ -1,0 +1,98 @@
+//! When a pod counts as behind: not while it moves, and not while it only has not had the time.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use haptic_leader::report::health::{Fleet, Lag, PATIENCE};
+use haptic_model::{
+    ActiveConfig, Bundle, BundleFile, FileKey, Generation, HAProxyTemplateConfigSpec, HaproxyPod, Layout,
+    pipeline::{Cause, PodState, Reconcile, Rendered, Validated},
+    text::Text,
+};
+use serde_json::json;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::time::Instant;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn validated(generation: u64) -> Validated {
+    let spec: HAProxyTemplateConfigSpec = serde_json::from_value(
+        json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}}),
+    )
+    .unwrap();
+    let config = ActiveConfig {
+        name: "edge".into(),
+        namespace: "n".into(),
+        resource_generation: 1,
+        revision: 1,
+        layout: Layout::of(&spec.dataplane).unwrap(),
+        spec: Arc::new(spec),
+        credentials: Vec::new(),
+    };
+    let text = Text::plain(&format!("# {generation}\n"));
+    let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), []);
+    let generation = Generation(generation);
+    let reconcile = Reconcile { generation, cause: Cause::default(), triggered: std::time::Instant::now() };
+    let rendered =
+        Rendered { reconcile, config: Arc::new(config), bundle, took: Duration::ZERO, warnings: Vec::new() };
+    Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
+}
+
+fn pods(states: &[(&str, Option<u64>, Option<&str>)]) -> BTreeMap<HaproxyPod, PodState> {
+    let pod = |name: &str| HaproxyPod {
+        namespace: "n".into(),
+        name: name.into(),
+        uid: name.into(),
+        address: [10, 0, 0, 1].into(),
+        port: 5555,
+    };
+    let state = |deployed: Option<u64>, error: Option<&str>| PodState {
+        deployed: deployed.map(Generation),
+        last_error: error.map(str::to_owned),
+        ..PodState::default()
+    };
+    states.iter().map(|(name, deployed, error)| (pod(name), state(*deployed, *error))).collect()
+}
+
+#[test]
+fn without_a_bundle_or_without_pods_that_is_what_is_said() {
+    let mut lag = Lag::default();
+    assert_eq!(lag.look(None, &pods(&[]), Instant::now()), Fleet::NothingToDeploy);
+    assert_eq!(lag.look(Some(&validated(1)), &pods(&[]), Instant::now()), Fleet::NoPods);
+}
+
+#[test]
+fn a_storm_of_generations_is_no_lag_as_long_as_pods_follow() {
+    let (mut lag, start) = (Lag::default(), Instant::now());
+    for second in 0..120 {
+        let newest = validated(u64::from(second) * 50 + 50);
+        let behind = pods(&[("a", Some(u64::from(second) * 50 + 49), None)]);
+        assert_eq!(lag.look(Some(&newest), &behind, start + SECOND * second), Fleet::Catching);
+    }
+}
+
+#[test]
+fn a_pod_that_does_not_move_is_behind_after_a_while_and_well_again_at_once() {
+    let (mut lag, start, newest) = (Lag::default(), Instant::now(), validated(8));
+    let stuck = pods(&[("a", Some(8), None), ("b", Some(7), Some("no connection"))]);
+    assert_eq!(lag.look(Some(&newest), &stuck, start), Fleet::Catching);
+    assert_eq!(lag.look(Some(&newest), &stuck, start + PATIENCE - SECOND), Fleet::Catching);
+    let behind = lag.look(Some(&newest), &stuck, start + PATIENCE);
+    let said = Fleet::Behind { pods: vec!["n/b".into()], of: 2, why: Some("no connection".into()) };
+    assert_eq!(behind, said);
+    let well = pods(&[("a", Some(8), None), ("b", Some(8), None)]);
+    assert_eq!(lag.look(Some(&newest), &well, start + PATIENCE), Fleet::Deployed(2));
+}
+
+#[test]
+fn a_pod_that_runs_the_bundle_already_is_not_behind() {
+    let newest = validated(3);
+    let mut states = pods(&[("a", None, None)]);
+    let digest = newest.bundle().digest;
+    for state in states.values_mut() {
+        state.running = Some(haptic_model::agent_api::Running {
+            digest,
+            generation: Generation(99),
+            files: BTreeMap::new(),
+        });
+    }
+    assert_eq!(Lag::default().look(Some(&newest), &states, Instant::now()), Fleet::Deployed(1));
+}

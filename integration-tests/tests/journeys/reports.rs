@@ -1,0 +1,168 @@
+//! What the leader tells the API server: the configuration's status, Events, addresses of Ingresses.
+
+use integration_tests::{
+    Failure, Outcome, Scene, configuration::NAME, ensure, eventually, manifest, soaking,
+};
+use k8s_openapi::api::events::v1::Event;
+use kube::{Api, api::ListParams};
+use serde_json::{Value, json};
+
+const HOST: &str = "shop.example";
+
+pub async fn status(scene: Scene) -> Outcome {
+    let (pod, mut controller) = scene.running().await?;
+    let backends = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &backends[0]).await?;
+    pod.serves(HOST, "a").await?;
+    says(&scene, "Valid", [("Ready", "True"), ("TemplatesValid", "True"), ("Deployed", "True")]).await?;
+
+    let written = version(&scene).await?;
+    for change in 0..soaking(60, 3000) {
+        let next = &backends[usize::from(change % 2 == 0)];
+        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
+        pod.serves(HOST, &next.name).await?;
+    }
+    ensure(version(&scene).await? == written, "the status was written though nothing changed")?;
+
+    let good = scene.configuration()?;
+    let bad = good.with_template(format!("{}\n{{{{no_such_function}}}}", good.template()));
+    scene.apply(&bad.manifest).await?;
+    let status =
+        says(&scene, "Invalid", [("Ready", "False"), ("TemplatesValid", "False"), ("Deployed", "True")])
+            .await?;
+    let message = status["validationMessage"].as_str().unwrap_or_default();
+    ensure(message.contains("no_such_function"), format!("the message is {message:?}"))?;
+    has_event(&scene, "HAProxyTemplateConfig", NAME, "RenderFailed").await?;
+
+    controller.kill().await?;
+    controller = scene.controller()?;
+    controller.says("this replica leads").await?;
+    says(&scene, "Invalid", [("Ready", "False"), ("TemplatesValid", "False")]).await?;
+    scene.apply(&good.manifest).await?;
+    says(&scene, "Valid", [("Ready", "True"), ("TemplatesValid", "True"), ("Deployed", "True")]).await?;
+    controller.ready().await
+}
+
+/// A configuration that was wrong from the beginning is told, too.
+pub async fn status_without_a_valid_configuration(scene: Scene) -> Outcome {
+    let good = scene.configuration()?;
+    let bad = good.with_template("{{#each".to_owned());
+    scene.configure_with(&bad.manifest).await?;
+    let _controller = scene.controller()?;
+    says(&scene, "Invalid", [("Ready", "False"), ("TemplatesValid", "False"), ("Deployed", "False")]).await?;
+    has_event(&scene, "HAProxyTemplateConfig", NAME, "ConfigurationRejected").await
+}
+
+pub async fn events_on_the_object_at_fault(scene: Scene) -> Outcome {
+    let (pod, _controller) = scene.running().await?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    // A certificate that is none: HAProxy refuses it, and the Secret is at fault.
+    scene.publish("secure", "secure.example", &a).await?;
+    scene
+        .apply(&json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "metadata": { "name": "broken" },
+            "stringData": { "tls.crt": "no certificate", "tls.key": "no key" },
+        }))
+        .await?;
+    scene.apply(&manifest::tls_ingress("secure", "secure.example", "secure", "broken")).await?;
+    eventually("there is an Event on the Ingress or its Secret", async || {
+        let events = events(&scene).await?;
+        let at_fault = events.iter().find(|event| {
+            let regarding = event.regarding.clone().unwrap_or_default();
+            ["Ingress", "Secret"].contains(&regarding.kind.unwrap_or_default().as_str())
+                && regarding.uid.is_some()
+        });
+        at_fault.map(drop).ok_or_else(|| Failure::new(format!("there are {events:?}")))
+    })
+    .await?;
+    says(&scene, "Valid", [("Ready", "False"), ("TemplatesValid", "True")]).await?;
+    scene.delete(&manifest::ingress("secure", "secure.example", "secure")).await?;
+    says(&scene, "Valid", [("Ready", "True"), ("TemplatesValid", "True")]).await.map(drop)
+}
+
+pub async fn addresses_of_ingresses(scene: Scene) -> Outcome {
+    let mut configuration = scene.configuration()?.manifest;
+    configuration["spec"]["controller"]["ingressStatus"] =
+        json!({ "service": { "name": "edge" }, "addresses": ["lb.example"] });
+    scene.configure_with(&configuration).await?;
+    let edge = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": { "name": "edge" },
+        "spec": { "type": "LoadBalancer", "ports": [{ "port": 80 }] },
+    });
+    scene.apply(&edge).await?;
+    let given = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.7" }] } } });
+    scene.cluster.set_status(&scene.namespace, &edge, &given).await?;
+    let pod = scene.pod().await?;
+    let _controller = scene.controller()?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let ingress = manifest::ingress("shop", HOST, "shop");
+    shows(&scene, &ingress, &json!([{ "ip": "192.0.2.7" }, { "hostname": "lb.example" }])).await?;
+
+    // Without a rule nothing is rendered for it.
+    let mut unserved = ingress.clone();
+    unserved["spec"] =
+        json!({ "defaultBackend": { "service": { "name": "shop", "port": { "number": 80 } } } });
+    scene.apply(&unserved).await?;
+    shows(&scene, &ingress, &Value::Null).await
+}
+
+/// Waits until the status says so.
+async fn says<const N: usize>(
+    scene: &Scene,
+    validation: &str,
+    conditions: [(&str, &str); N],
+) -> Outcome<Value> {
+    eventually(format!("the status says {validation} and {conditions:?}"), async || {
+        let status = object(scene).await?.data["status"].clone();
+        ensure(status["validationStatus"] == validation, format!("it is {status}"))?;
+        for (kind, wanted) in conditions {
+            let found = status["conditions"].as_array().into_iter().flatten().find(|c| c["type"] == kind);
+            ensure(found.is_some_and(|c| c["status"] == wanted), format!("it is {status}"))?;
+        }
+        let generation = object(scene).await?.metadata.generation;
+        ensure(status["observedGeneration"].as_i64() == generation, format!("it is old: {status}"))?;
+        Ok(status)
+    })
+    .await
+}
+
+async fn shows(scene: &Scene, ingress: &Value, addresses: &Value) -> Outcome {
+    eventually(format!("the Ingress shows {addresses}"), async || {
+        let found = scene.cluster.get(&scene.namespace, ingress).await?;
+        let shown = &found.data["status"]["loadBalancer"]["ingress"];
+        ensure(shown == addresses, format!("it shows {shown}"))
+    })
+    .await
+}
+
+async fn has_event(scene: &Scene, kind: &str, name: &str, reason: &str) -> Outcome {
+    eventually(format!("there is an Event {reason} on {kind} {name}"), async || {
+        let events = events(scene).await?;
+        let found = events.iter().find(|event| {
+            let about = event.regarding.clone().unwrap_or_default();
+            event.reason.as_deref() == Some(reason)
+                && (about.kind.as_deref(), about.name.as_deref()) == (Some(kind), Some(name))
+        });
+        found.map(drop).ok_or_else(|| Failure::new(format!("there are {events:?}")))
+    })
+    .await
+}
+
+async fn events(scene: &Scene) -> Outcome<Vec<Event>> {
+    let api: Api<Event> = Api::namespaced(scene.cluster.client.clone(), &scene.namespace);
+    Ok(api.list(&ListParams::default()).await?.items)
+}
+
+async fn object(scene: &Scene) -> Outcome<kube::api::DynamicObject> {
+    scene.cluster.get(&scene.namespace, &scene.configuration()?.manifest).await
+}
+
+/// Grows with every write to the configuration, its status included.
+async fn version(scene: &Scene) -> Outcome<u64> {
+    let version = object(scene).await?.metadata.resource_version.unwrap_or_default();
+    version.parse().map_err(|_| Failure::new(format!("the resourceVersion is {version:?}")))
+}
