@@ -40,6 +40,9 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "every journey makes this Secret",
     ),
     ("kubectl apply -n edge -f config.yaml", "every journey applies a configuration"),
+    ("kubectl get haptpl -n edge", "journey `leader_status` reads the same fields"),
+    ("kubectl describe haptpl first -n edge", "journeys `leader_status` and `leader_events` read the same"),
+    ("kubectl wait haptpl first -n edge --for=condition=Ready", "journey `leader_status` waits for the same"),
     (
         "haptic plan --name first --namespace edge --kubeconfig ~/.kube/config",
         "the journey `plan_tells_before_it_happens`",

@@ -54,7 +54,7 @@ impl Cluster {
         let seen = self.observe(name, |seen| seen.config != ObservedConfig::Unknown).await?;
         match seen.config {
             ObservedConfig::Found(candidate) => Ok(candidate),
-            ObservedConfig::Unreadable(problems) => Err(Failure::told(&problems)),
+            ObservedConfig::Unreadable(_, problems) => Err(Failure::told(&problems)),
             _ => Err(Failure::Because(format!(
                 "there is no HAProxyTemplateConfig {name} in namespace {}; `kubectl get haproxytemplateconfigs -A` lists them",
                 self.namespace

@@ -129,7 +129,7 @@ async fn serves(scene: &Scene) -> Outcome {
 }
 
 /// A Role `name` with `rules` in the journey's namespace, for [`GUEST`].
-async fn allow(scene: &Scene, name: &str, rules: &Value) -> Outcome {
+pub(crate) async fn allow(scene: &Scene, name: &str, rules: &Value) -> Outcome {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": { "name": name }, "rules": rules,
     });

@@ -36,6 +36,7 @@ fn journeys() -> Vec<Journey> {
         journey("leader_election_off_and_on", leader::election_turned_off_and_on),
         journey("leader_status", reports::status),
         journey("leader_status_of_an_invalid_one", reports::status_without_a_valid_configuration),
+        journey("leader_with_the_documented_rights", reports::with_the_documented_rights),
         journey("leader_events", reports::events_on_the_object_at_fault),
         journey("leader_addresses", reports::addresses_of_ingresses),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),

@@ -1,11 +1,16 @@
 //! What the leader tells the API server: the configuration's status, Events, addresses of Ingresses.
 
+use crate::bad_input::allow;
 use integration_tests::{
-    Failure, Outcome, Scene, configuration::NAME, ensure, eventually, manifest, soaking,
+    Failure, Outcome, Scene,
+    cluster::GUEST,
+    configuration::{CREDENTIALS, NAME},
+    ensure, eventually, manifest, soaking,
 };
 use k8s_openapi::api::events::v1::Event;
 use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
+use std::{fs, path::Path};
 
 const HOST: &str = "shop.example";
 
@@ -108,6 +113,46 @@ pub async fn addresses_of_ingresses(scene: Scene) -> Outcome {
         json!({ "defaultBackend": { "service": { "name": "shop", "port": { "number": 80 } } } });
     scene.apply(&unserved).await?;
     shows(&scene, &ingress, &Value::Null).await
+}
+
+/// With the rights that the README gives, and those for what the demo watches.
+pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/first/rbac.yaml");
+    let documents = serde_saphyr::from_multiple::<Value>(&fs::read_to_string(file)?)?;
+    let mut rules: Vec<Value> = documents
+        .iter()
+        .filter(|document| ["Role", "ClusterRole"].contains(&document["kind"].as_str().unwrap_or_default()))
+        .flat_map(|role| role["rules"].as_array().cloned().unwrap_or_default())
+        .collect();
+    for rule in &mut rules {
+        if rule["resourceNames"] == json!(["haproxy-credentials"]) {
+            rule["resourceNames"] = json!([CREDENTIALS]);
+        }
+    }
+    ensure(rules.len() >= 7, format!("only {rules:?}"))?;
+    let read = json!(["get", "list", "watch"]);
+    rules.push(json!({ "apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": read }));
+    rules.push(json!({ "apiGroups": [""], "resources": ["secrets"], "verbs": read }));
+    allow(&scene, "documented", &json!(rules)).await?;
+
+    scene.configure().await?;
+    let pod = scene.pod().await?;
+    let mut controllers = [scene.controller_as(GUEST)?, scene.controller_as(GUEST)?];
+    for controller in &mut controllers {
+        controller.ready().await?;
+    }
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    says(&scene, "Valid", [("Ready", "True")]).await?;
+    let good = scene.configuration()?;
+    scene.apply(&good.with_template("{{#each".to_owned()).manifest).await?;
+    has_event(&scene, "HAProxyTemplateConfig", NAME, "ConfigurationRejected").await?;
+    for controller in controllers {
+        let said = controller.printed();
+        ensure(!said.contains("forbidden"), format!("a right is missing: {said}"))?;
+    }
+    Ok(())
 }
 
 /// Waits until the status says so.

@@ -44,7 +44,11 @@ impl StatusApi {
         Ok(found.map(|object| Found {
             uid: object.metadata.uid.clone(),
             // One that somebody else wrote and that does not fit is as good as none: it is replaced.
-            status: serde_json::from_value(object.data["status"].clone()).unwrap_or_default(),
+            status: object
+                .data
+                .get("status")
+                .and_then(|status| serde_json::from_value(status.clone()).ok())
+                .unwrap_or_default(),
         }))
     }
 
