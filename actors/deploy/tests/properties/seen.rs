@@ -247,8 +247,10 @@ fn servers(haproxy: &Haproxy, facts: &mut Facts) {
             "BACKEND" => &["mode", "cookie", "algo"],
             _ => OF_SERVERS,
         };
-        // Its weight while in maintenance is only what it was before.
-        let columns = columns.iter().filter(|name| **name != "weight" || status != "MAINT");
+        // In maintenance its weight is only what it was before, and nobody acts on its checks.
+        let counts =
+            |name: &str| name != "weight" && !name.starts_with("check_") && !name.starts_with("agent_");
+        let columns = columns.iter().filter(|name| status != "MAINT" || counts(name));
         let values: Vec<String> = columns.map(|name| format!("{name}={}", column(name))).collect();
         facts.insert(format!("stat {}/{} {status} {}", column("pxname"), column("svname"), values.join(" ")));
     }

@@ -24,8 +24,8 @@ pub const PROFILES: &[(&str, &str)] = &[
         "sticky",
         "    cookie SRV insert indirect nocache\n    balance random\n    default-server check inter 30s\n",
     ),
-    ("dynamic", "    cookie SRV insert dynamic\n    dynamic-cookie-key secret\n"),
-    ("proxied", "    default-server send-proxy\n"),
+    ("dynamic", "    balance roundrobin\n    cookie SRV insert dynamic\n    dynamic-cookie-key secret\n"),
+    ("proxied", "    balance roundrobin\n    default-server send-proxy\n"),
 ];
 const COMMON: &str = "    mode http
     timeout client 5s
@@ -154,7 +154,8 @@ impl World {
     }
 
     fn config(&self) -> String {
-        let mut text = "global\n    ssl-default-bind-options ssl-min-ver TLSv1.2\n".to_owned();
+        let mut text =
+            "global\n    maxconn 500\n    ssl-default-bind-options ssl-min-ver TLSv1.2\n".to_owned();
         for (name, lines) in PROFILES {
             let timeout = self.server_timeout;
             text.push_str(&format!("defaults {name}\n{COMMON}{lines}    timeout server {timeout}s\n"));
