@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 fn both(options: &[(&str, &str)]) -> Vec<Value> {
     let ingress = |name: &str, annotations: Map<String, Value>, service: u8| {
         json!({"kind": "Ingress", "metadata": {"namespace": "shop", "name": name, "annotations": annotations},
-            "spec": {"tls": [{"hosts": ["a.example"]}], "rules": [{"host": "a.example", "http": {"paths": [
+            "spec": {"tls": [{"hosts": ["a.example"], "secretName": "a-tls"}], "rules": [{"host": "a.example", "http": {"paths": [
                 {"path": format!("/{name}"), "pathType": "Prefix",
                     "backend": {"service": {"name": format!("s{service}"), "port": {"number": 80}}}}]}}]}})
     };
@@ -24,7 +24,7 @@ fn both(options: &[(&str, &str)]) -> Vec<Value> {
 /// Asks both Ingresses over both schemes on each HAProxy; the other one must serve as if nothing were.
 fn with(options: &[(&str, &str)], check: impl Fn(&Site, Scheme)) {
     let mut manifests = both(options);
-    manifests.push(users());
+    manifests.extend([users(), authority(), certificate()]);
     on_each_haproxy(&manifests, |site| {
         for scheme in SCHEMES {
             check(site, scheme);
@@ -41,6 +41,19 @@ fn with(options: &[(&str, &str)], check: impl Fn(&Site, Scheme)) {
 
 fn on(site: &Site, scheme: Scheme, path: &str) -> Answer {
     site.get(scheme, "a.example", path)
+}
+
+/// That of the host.
+fn certificate() -> Value {
+    let own = integration_tests::certificate::for_host("a.example").unwrap();
+    json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "a-tls"},
+        "data": {"tls.crt": BASE64.encode(own.pem), "tls.key": BASE64.encode(own.key)}})
+}
+
+fn authority() -> Value {
+    let pem = integration_tests::certificate::for_host("authority").unwrap().pem;
+    json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "ca", "labels": {"haproxy-haptic.org/use": "yes"}},
+        "data": {"ca.crt": BASE64.encode(pem)}})
 }
 
 /// The users anna (password "secret").
@@ -197,6 +210,27 @@ fn users_are_asked_for_their_password() {
         assert_eq!(with("anna:wrong").status, 401);
         assert_eq!(with("anna:secret").service(), Some(1));
     });
+}
+
+#[test]
+fn without_a_certificate_of_its_own_no_client_comes_in() {
+    for secret in ["ca", "nonesuch"] {
+        with(&[("client-ca-secret", secret)], |site, scheme| {
+            assert_eq!(on(site, scheme, "/on").status, 403);
+        });
+    }
+}
+
+#[test]
+fn servers_may_speak_http_2_and_a_ca_that_is_missing_trusts_nobody() {
+    // The server behind it speaks neither: what is asked here is that only this Ingress feels it.
+    for options in
+        [[("protocol", "h2"), ("retry", "all")], [("protocol", "https"), ("server-ca-secret", "nonesuch")]]
+    {
+        with(&options, |site, scheme| {
+            assert!(on(site, scheme, "/on").status >= 500);
+        });
+    }
 }
 
 #[test]

@@ -41,14 +41,17 @@ pub(super) fn of(
             }
         }
     }
-    let mut tls: Vec<(Arc<str>, Vec<Arc<str>>)> = Vec::new();
+    let mut tls: Vec<(bool, Arc<str>, Vec<Arc<str>>)> = Vec::new();
     for (claim, verdict) in claims.certificates.iter().zip(certificates) {
+        let shared = *verdict == Verdict::Shared;
         match verdict {
-            Verdict::Granted => match tls.iter_mut().find(|(secret, _)| *secret == claim.secret) {
-                Some((_, hosts)) => hosts.push(claim.host.clone()),
-                None => tls.push((claim.secret.clone(), vec![claim.host.clone()])),
-            },
-            Verdict::Repeated | Verdict::Shared | Verdict::Yielded => {}
+            Verdict::Granted | Verdict::Shared => {
+                match tls.iter_mut().find(|(s, secret, _)| *s == shared && *secret == claim.secret) {
+                    Some((.., hosts)) => hosts.push(claim.host.clone()),
+                    None => tls.push((shared, claim.secret.clone(), vec![claim.host.clone()])),
+                }
+            }
+            Verdict::Repeated | Verdict::Yielded => {}
             Verdict::Taken { by, older } => rejected.push(format!(
                 "the certificate of {} is that of {by}, {}",
                 claim.host,
@@ -56,8 +59,10 @@ pub(super) fn of(
             )),
         }
     }
-    let tls: Vec<Value> =
-        tls.into_iter().map(|(secret, hosts)| json!({"secret": secret, "hosts": hosts})).collect();
+    let tls = tls
+        .into_iter()
+        .map(|(shared, secret, hosts)| json!({"secret": secret, "hosts": hosts, "shared": shared}));
+    let tls: Vec<Value> = tls.collect();
     let mut fields = claims.fields.clone();
     for (name, value) in [
         ("routes", Value::Array(accepted)),
