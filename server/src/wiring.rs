@@ -4,7 +4,7 @@
 //!  source ──> ConfigActor ──active config──┐                                    ┌─> DeployActor(pod a) ─> HAProxy
 //!  origin ──> WatchActor(ingresses) ─┐     v                                    ├─> DeployActor(pod b) ─> HAProxy
 //!         ──> WatchActor(services)  ─┼─> DebounceActor ─> RenderActor ─> ValidateActor
-//!         ──> WatchActor(...)       ─┘      Reconcile       rendered       validated
+//!         ──> WatchActor(...)       ─┘      Reconcile       rendered       candidate, validated
 //!  pods   ──> DiscoveryActor ──discovered pods─────────────────────────────────┤
 //!  lease  ──> LeaderActor ───────leadership─────────────────────────────────────┘
 //!                     every stage ──Event──> CommentatorActor, MetricsActor
@@ -145,7 +145,9 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (stores, snapshots) = Stores::new();
     let troubles = stores.troubles();
     let (rendered_writer, rendered) = cell(None);
+    let (candidate_writer, candidate) = cell(None);
     let (validated_writer, validated) = cell(None);
+    let (refused_writer, refused) = cell(None);
     let (states_writer, pods) = cell(PodStates::new());
     let (fleet_writer, fleet_view) = cell(Fleet::default());
     let (discovered_writer, discovered) = cell(Vec::new());
@@ -237,7 +239,9 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             checker: outside.checker,
             rendered: rendered.clone(),
             fleet: fleet_view,
+            candidate: Arc::new(candidate_writer),
             validated: Arc::new(validated_writer),
+            refused: Arc::new(refused_writer),
             events: events.clone(),
         };
         keep(&render, "validate", &supervision, move |seat| ValidateActor::new(seat, options.clone()));
@@ -247,7 +251,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let fleet = {
         let arguments = FleetArguments::new(
             discovered,
-            Board { leadership, validated: validated.clone(), config: config.clone() },
+            Board { leadership, candidate, validated: validated.clone(), refused, config: config.clone() },
             Roster::new(states_writer, fleet_writer),
             events.clone(),
             deploy.clone(),

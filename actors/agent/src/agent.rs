@@ -9,6 +9,7 @@ use crate::{
     http,
     keep::Keeper,
     ledger::Ledger,
+    live::{Identity, Live},
     metrics::{self, Metrics},
     options::{AgentError, AgentOptions, HaproxyMode},
     process::Launch,
@@ -17,7 +18,7 @@ use crate::{
 };
 use haptic_model::{
     Epoch, HaproxyVersion,
-    agent_api::{Apply, Outcome, RunningBundle, Status},
+    agent_api::{Apply, Incarnation, Outcome, RunningBundle, Status},
 };
 use std::{
     fs::File,
@@ -27,9 +28,12 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
-use tokio::task::JoinHandle;
+use tokio::{sync::watch, task::JoinHandle};
+
+/// How long a question for the next incarnation is kept waiting.
+const LONGEST_WAIT: Duration = Duration::from_secs(25);
 
 /// Starts agents.
 #[derive(Debug)]
@@ -59,8 +63,14 @@ pub(crate) struct Inner {
     pub(crate) ledger: Ledger,
     pub(crate) metrics: Metrics,
     pub(crate) sight: Sight,
-    /// Held while HAProxy is changed.
+    /// Held while HAProxy is changed, or what counts on disk.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
+    /// Held while files are written. Whoever needs both takes it first.
+    pub(crate) disk: tokio::sync::Mutex<()>,
+    /// Counts HAProxys that began anew without an order, from a number that no other agent begins with.
+    pub(crate) incarnation: watch::Sender<u64>,
+    /// Set at the end, so that nobody is kept waiting.
+    leaving: watch::Sender<bool>,
     bundles: Arc<Bundles>,
     state: Mutex<State>,
     ending: AtomicBool,
@@ -71,6 +81,10 @@ pub(crate) struct Inner {
 struct State {
     epoch: Epoch,
     stored: Option<Arc<Stored>>,
+    live: Live,
+    /// The worker that `live` is about; `None` before HAProxy was seen.
+    worker: Option<Identity>,
+    setback: Option<String>,
     reloads: ReloadCount,
     version: String,
 }
@@ -157,6 +171,7 @@ impl RunningAgent {
     /// Ends it, and the HAProxy that it keeps: with `graceful`, its connections may finish within the drain time.
     /// An attached HAProxy is left alone. An apply under way is finished first.
     pub async fn stop(mut self, graceful: bool) {
+        self.handle.0.leaving.send_replace(true);
         if let Some(server) = self.server.take() {
             server.stop(graceful).await;
         }
@@ -195,6 +210,7 @@ impl AgentHandle {
     /// How agent and HAProxy are, read from HAProxy and the disk now.
     pub async fn status(&self) -> Status {
         let inner = &self.0;
+        inner.glance().await;
         let processes = inner.look().await;
         let worker = inner.sockets.worker().await;
         if let Ok(worker) = &worker {
@@ -205,7 +221,11 @@ impl AgentHandle {
         Status {
             version: version_text.parse().unwrap_or(HaproxyVersion::new(0, 0)),
             version_text,
-            running: inner.stored().map(|stored| stored.running()),
+            running: inner.running(),
+            exact: inner.live().is_exact(),
+            stored: inner.stored().map(|stored| stored.running()),
+            incarnation: *inner.incarnation.borrow(),
+            setback: inner.setback(),
             epoch: inner.epoch(),
             worker_pid: worker.as_ref().map_or(0, |w| w.pid),
             old_workers: processes.as_ref().map_or(0, |p| p.old_workers),
@@ -216,15 +236,32 @@ impl AgentHandle {
         }
     }
 
-    /// The running bundle's files; an empty one while HAProxy runs the bootstrap file.
+    /// The running bundle's files, or where they are not known the stored one's; an empty one while HAProxy runs the bootstrap
+    /// file.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub async fn bundle(&self) -> io::Result<RunningBundle> {
-        let Some(stored) = self.0.stored() else { return Ok(RunningBundle::default()) };
+        let (live, stored) = (self.0.live(), self.0.stored());
         let bundles = self.0.bundles.clone();
-        let read = move || bundles.read(&stored);
+        let read = move || match (live, stored) {
+            (Live::Ahead(target), stored) => target.read(&bundles, stored.as_deref()),
+            (_, Some(stored)) => bundles.read(&stored),
+            (_, None) => Ok(RunningBundle::default()),
+        };
         tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+    }
+
+    /// The number of incarnations once it is another one than `not`, or after a while.
+    pub async fn incarnation(&self, not: u64) -> Incarnation {
+        let (mut incarnation, mut leaving) = (self.0.incarnation.subscribe(), self.0.leaving.subscribe());
+        tokio::select! {
+            _ = incarnation.wait_for(|now| *now != not) => {}
+            _ = leaving.wait_for(|leaving| *leaving) => {}
+            () = tokio::time::sleep(LONGEST_WAIT) => {}
+        }
+        let incarnation = *self.0.incarnation.borrow();
+        Incarnation { incarnation }
     }
 
     /// Whether HAProxy runs a controller's bundle: only then it should get traffic.
@@ -289,6 +326,8 @@ impl Inner {
             }
         };
         let stored = stored.map(Arc::new);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let (incarnation, _) = watch::channel(u64::try_from(now.as_millis()).unwrap_or_default());
         let state = State { epoch: epoch.unwrap_or_default(), stored, version, ..State::default() };
         Ok(Self {
             ledger: Ledger::open(folder.ledger()),
@@ -298,6 +337,9 @@ impl Inner {
             sockets,
             keeper,
             turn: Arc::default(),
+            disk: tokio::sync::Mutex::default(),
+            incarnation,
+            leaving: watch::Sender::new(false),
             bundles: Arc::new(bundles),
             state: Mutex::new(state),
             ending: AtomicBool::new(false),
@@ -314,8 +356,11 @@ impl Inner {
         // What HAProxy counted before this agent is not this agent's.
         let _before = self.look().await;
         let outcome = match (&self.keeper, lives) {
-            (_, true) if !self.is_reload_due() => return Ok(()),
-            (_, true) => self.bring_up().await.map(drop),
+            (_, true) if self.is_reload_due() => self.bring_up().await.map(drop),
+            (_, true) => match self.take_over().await {
+                None => return Ok(()),
+                Some(why) => self.start_over(why).await,
+            },
             (Some(keeper), false) => keeper.start().await,
             (None, false) => return Ok(()),
         };
@@ -327,10 +372,33 @@ impl Inner {
             Err(problem) => {
                 tracing::error!(problem, "HAProxy does not take the files on disk");
                 self.step_back().await?;
+                return Ok(());
+            }
+        }
+        if let Ok(worker) = self.current_worker().await {
+            self.now_worker(worker.identity());
+            if let Err(error) = self.now_live(Live::Stored) {
+                tracing::warn!(%error, "what HAProxy runs cannot be noted");
             }
         }
         let _counted = self.look().await;
         Ok(())
+    }
+
+    /// Takes over the HAProxy that an earlier agent left running; gives why what it runs is not known.
+    async fn take_over(&self) -> Option<String> {
+        let worker = self.current_worker().await.ok()?.identity();
+        self.now_worker(worker);
+        let live = self.recall(worker);
+        self.set_live(live.clone());
+        if let Live::Unknown { why, .. } = live { Some(why) } else { None }
+    }
+
+    /// One reload of the files on disk, because it is not known what HAProxy runs.
+    async fn start_over(&self, why: String) -> Result<(), String> {
+        tracing::warn!(reason = why, "HAProxy is reloaded with the files on disk");
+        self.set_setback(Some(format!("{why}; HAProxy was reloaded with the files on disk")));
+        self.bring_up().await.map(drop)
     }
 
     /// After a reload that a killed agent began and HAProxy does not take: the bundle before counts again.
@@ -384,6 +452,32 @@ impl Inner {
         self.state().stored.clone()
     }
 
+    pub(crate) fn live(&self) -> Live {
+        self.state().live.clone()
+    }
+
+    /// See [`Inner::now_live`], which also notes it on disk.
+    pub(crate) fn set_live(&self, live: Live) {
+        self.state().live = live;
+    }
+
+    pub(crate) fn worker(&self) -> Option<Identity> {
+        self.state().worker
+    }
+
+    /// The worker that HAProxy's state is about from now on; gives the one before.
+    pub(crate) fn now_worker(&self, worker: Identity) -> Option<Identity> {
+        self.state().worker.replace(worker)
+    }
+
+    fn setback(&self) -> Option<String> {
+        self.state().setback.clone()
+    }
+
+    pub(crate) fn set_setback(&self, setback: Option<String>) {
+        self.state().setback = setback;
+    }
+
     pub(crate) fn reloads(&self) -> u64 {
         self.state().reloads.total
     }
@@ -395,7 +489,7 @@ impl Inner {
         }
     }
 
-    /// `stored` runs and counts; those before are removed.
+    /// `stored` counts; those before are removed.
     pub(crate) fn now_stored(&self, stored: Stored) {
         let (bundles, keep) = (self.bundles.clone(), stored.number());
         self.state().stored = Some(Arc::new(stored));

@@ -1,15 +1,17 @@
-//! Carrying out an order: checks first, then runtime operations or a reload, then what counts on disk. One at a time.
+//! Carrying out an order: checks first, then runtime operations or a reload, then what counts on disk. One at a time; only
+//! the writing of files goes on beside operations.
 
 use crate::{
     agent::Inner,
     answer,
-    bundles::{Bundles, Stored},
+    bundles::Stored,
     command::{self, Contents},
     connection::{SocketError, Worker},
-    request,
+    live::Live,
+    target::{Have, Target},
 };
 use haptic_model::{
-    Epoch, Operation,
+    Digest, Epoch, Operation,
     agent_api::{Apply, Method, Outcome},
 };
 use std::{sync::Arc, time::Duration};
@@ -17,17 +19,16 @@ use tokio::time::Instant;
 
 /// How long a new worker may take to be the one that accepts connections.
 const TAKEOVER: Duration = Duration::from_secs(10);
+/// Why operations cannot follow after files were stored beside the bootstrap file.
+const NO_BUNDLE: &str = "HAProxy runs the bootstrap file";
 
 impl Inner {
     /// Carries out `apply`.
     pub(crate) async fn apply(self: &Arc<Self>, apply: Apply) -> Outcome {
-        let _turn = self.turn.lock().await;
-        if self.is_ending() {
-            return refused("the agent ends".to_owned());
-        }
         let begun = Instant::now();
         let method = match &apply.method {
-            Method::Runtime { operations } => format!("{} runtime operations", operations.len()),
+            Method::Runtime { operations, .. } => format!("{} runtime operations", operations.len()),
+            Method::Store => "store".to_owned(),
             Method::Reload { reason } => format!("reload: {reason}"),
         };
         let (generation, bundle) = (apply.generation, apply.target.short());
@@ -42,56 +43,36 @@ impl Inner {
 
     async fn apply_now(self: &Arc<Self>, apply: Apply) -> Result<Outcome, Outcome> {
         self.check_epoch(&apply)?;
-        request::check(&apply).map_err(refused)?;
-        let before = self.stored();
-        let running = before.as_ref().map(|b| b.digest);
-        if running == Some(apply.target) && apply.base != Some(apply.target) && self.intact().await {
-            // The same order again.
-            let worker_pid = self.sockets.processes().await.map_err(lost)?.worker;
-            return Ok(Outcome::Applied { reloaded: false, worker_pid, log: String::new() });
-        }
-        if running != apply.base {
-            return Err(Outcome::Conflict { running });
-        }
-        let apply = Arc::new(apply);
-        let missing = {
-            let (apply, before) = (apply.clone(), before.clone());
-            self.on_disk(move |bundles| bundles.missing(before.as_deref(), &apply)).await?
-        };
-        if !missing.is_empty() {
-            return Err(Outcome::Missing { paths: missing });
-        }
-        match &apply.method {
-            Method::Runtime { operations } => {
-                let contents = self.contents(before.clone(), &apply, operations).await?;
-                let worker_pid = self.operate(operations, &contents).await.map_err(reload_may_help)?;
-                let stored = self.write(before, apply.clone()).await?;
-                self.count(stored).await?;
-                Ok(Outcome::Applied { reloaded: false, worker_pid, log: String::new() })
+        match apply.method.clone() {
+            Method::Runtime { operations, store: false } => {
+                let _turn = self.take_turn().await?;
+                self.operate_towards(apply, &operations).await.map(|(_, outcome)| outcome)
             }
-            Method::Reload { .. } => self.reload(before, apply.clone()).await,
+            Method::Runtime { operations, store: true } => {
+                let _disk = self.disk.lock().await;
+                let _turn = self.take_turn().await?;
+                let (target, outcome) = self.operate_towards(apply, &operations).await?;
+                if self.stored().is_none_or(|stored| stored.digest != target.digest) {
+                    let stored = self.write(target).await?;
+                    self.count(stored).await?;
+                }
+                Ok(outcome)
+            }
+            Method::Store => {
+                let _disk = self.disk.lock().await;
+                self.store(apply).await
+            }
+            Method::Reload { .. } => {
+                let _disk = self.disk.lock().await;
+                let _turn = self.take_turn().await?;
+                self.reload(apply).await
+            }
         }
     }
 
-    /// The contents of the target's files that `operations` bring.
-    async fn contents(
-        &self,
-        before: Option<Arc<Stored>>,
-        apply: &Arc<Apply>,
-        operations: &[Operation],
-    ) -> Result<Contents, Outcome> {
-        let paths: Vec<String> =
-            operations.iter().filter_map(command::content_of).map(str::to_owned).collect();
-        if paths.is_empty() {
-            return Ok(Contents::new());
-        }
-        let apply = apply.clone();
-        let read = move |bundles: &Bundles| {
-            let content = |path: String| bundles.content(before.as_deref(), &apply, &path).map(|c| (path, c));
-            paths.into_iter().map(content).collect::<std::io::Result<_>>()
-        };
-        let read = self.on_disk(read).await?;
-        read.map_err(|e| reload_may_help(format!("a file cannot be read: {e}")))
+    async fn take_turn(&self) -> Result<tokio::sync::MutexGuard<'_, ()>, Outcome> {
+        let turn = self.turn.lock().await;
+        if self.is_ending() { Err(refused("the agent ends".to_owned())) } else { Ok(turn) }
     }
 
     /// Refuses an older leadership, remembers a newer one.
@@ -111,16 +92,144 @@ impl Inner {
         Ok(())
     }
 
-    async fn write(&self, before: Option<Arc<Stored>>, apply: Arc<Apply>) -> Result<Stored, Outcome> {
-        let written = self.on_disk(move |bundles| bundles.write(before.as_deref(), &apply)).await?;
+    /// The bundle that `apply` leads to, with what is needed of it.
+    async fn resolve(&self, apply: Apply) -> Result<Arc<Target>, Outcome> {
+        let (stored, live) = (self.stored(), self.live());
+        let resolved = self.on_disk(move |bundles| {
+            Have { bundles, stored: stored.as_deref(), live: live.target() }.resolve(apply)
+        });
+        resolved.await?.map(Arc::new)
+    }
+
+    fn running_digest(&self) -> Option<Digest> {
+        self.running().map(|running| running.digest)
+    }
+
+    // --- operations --------------------------------------------------------------------------------
+
+    /// Has HAProxy follow `apply` by operations; gives what it then runs.
+    async fn operate_towards(
+        &self,
+        apply: Apply,
+        operations: &[Operation],
+    ) -> Result<(Arc<Target>, Outcome), Outcome> {
+        let worker = self.meet().await.map_err(lost)?;
+        if let Live::Unknown { why, .. } = self.live() {
+            return Err(reload_may_help(why));
+        }
+        let (running, base) = (self.running_digest(), apply.base);
+        let again = running == Some(apply.target);
+        if running != base && !again {
+            return Err(Outcome::Conflict { running });
+        }
+        let target = self.resolve(apply).await?;
+        let done = |pid| Outcome::Applied { reloaded: false, worker_pid: pid, log: String::new() };
+        if again && base != running {
+            // The same order again.
+            return Ok((target, done(worker.pid)));
+        }
+        let contents = self.contents(target.clone(), operations).await?;
+        let under_way = Live::Unknown { from: self.running(), why: "operations were interrupted".to_owned() };
+        let before = self.live();
+        self.now_live(under_way)
+            .map_err(|e| refused(format!("the agent cannot note what it does to HAProxy: {e}")))?;
+        let outcome = match self.operate(operations, &contents).await {
+            Ok(pid) if pid == worker.pid => Ok(done(pid)),
+            Ok(_) => Err("HAProxy was restarted meanwhile".to_owned()),
+            Err(why) => Err(why),
+        };
+        let live = match &outcome {
+            _ if operations.is_empty() && outcome.is_err() => before,
+            Ok(_) if self.stored().is_some_and(|stored| stored.digest == target.digest) => Live::Stored,
+            Ok(_) => Live::Ahead(target.clone()),
+            Err(why) => Live::Unknown { from: self.running(), why: why.clone() },
+        };
+        if outcome.is_ok() {
+            self.set_setback(None);
+        }
+        if let Err(error) = self.now_live(live) {
+            tracing::warn!(%error, "what HAProxy runs cannot be noted");
+        }
+        Ok((target, outcome.map_err(reload_may_help)?))
+    }
+
+    /// The contents of the target's files that `operations` bring.
+    async fn contents(&self, target: Arc<Target>, operations: &[Operation]) -> Result<Contents, Outcome> {
+        let paths: Vec<String> =
+            operations.iter().filter_map(command::content_of).map(str::to_owned).collect();
+        if paths.is_empty() {
+            return Ok(Contents::new());
+        }
+        let stored = self.stored();
+        let read = self.on_disk(move |bundles| {
+            let content = |path: String| {
+                let content = target.content(bundles, stored.as_deref(), &path)?;
+                Ok((path, content.to_string()))
+            };
+            paths.into_iter().map(content).collect::<std::io::Result<_>>()
+        });
+        read.await?.map_err(|e| reload_may_help(format!("a file cannot be read: {e}")))
+    }
+
+    // --- files -------------------------------------------------------------------------------------
+
+    /// Stores a bundle; HAProxy goes on with what it runs. The files are written beside orders to HAProxy.
+    async fn store(&self, apply: Apply) -> Result<Outcome, Outcome> {
+        let stored = self.stored().map(|stored| stored.digest);
+        let (base, target) = (apply.base, apply.target);
+        let again = stored == Some(target) && base != stored && self.intact().await;
+        if stored != base && !again {
+            return Err(Outcome::Conflict { running: stored });
+        }
+        if !again {
+            let target = self.resolve(apply).await?;
+            let written = self.write(target).await?;
+            let _turn = self.take_turn().await?;
+            self.count(written).await?;
+        }
+        let worker_pid = self.worker().map_or(0, |worker| worker.pid);
+        Ok(Outcome::Applied { reloaded: false, worker_pid, log: String::new() })
+    }
+
+    async fn write(&self, target: Arc<Target>) -> Result<Stored, Outcome> {
+        let before = self.stored();
+        let written = self.on_disk(move |bundles| bundles.write(before.as_deref(), &target)).await?;
         written.map_err(|e| refused(format!("the files cannot be written: {e}")))
     }
 
-    /// Makes a written bundle the one that counts.
+    /// Makes a written bundle the one that counts, while HAProxy goes on with what it runs. Only with the turn.
     async fn count(&self, stored: Stored) -> Result<(), Outcome> {
+        let live = self.live_beside(&stored).await?;
+        if !matches!(live, Live::Stored) {
+            self.now_live(live.clone())
+                .map_err(|e| refused(format!("the agent cannot note what HAProxy runs: {e}")))?;
+        }
         self.activate(Some(stored.number())).await?;
         self.now_stored(stored);
+        if matches!(live, Live::Stored)
+            && let Err(error) = self.now_live(live)
+        {
+            tracing::warn!(%error, "what HAProxy runs cannot be noted");
+        }
         Ok(())
+    }
+
+    /// What HAProxy runs, as seen from the bundle that is to be stored.
+    async fn live_beside(&self, now: &Stored) -> Result<Live, Outcome> {
+        let running = match (self.live(), self.stored()) {
+            (Live::Ahead(target), _) => target,
+            (Live::Stored, Some(stored)) => Arc::new(stored.as_target()),
+            (Live::Remembered(running), _) if running.digest == now.digest => return Ok(Live::Stored),
+            (Live::Stored, None) => return Ok(Live::Unknown { from: None, why: NO_BUNDLE.to_owned() }),
+            (live, _) => return Ok(live),
+        };
+        if running.digest == now.digest {
+            return Ok(Live::Stored);
+        }
+        let (before, now) = (self.stored(), now.clone());
+        let beside = self.on_disk(move |bundles| running.beside(bundles, before.as_deref(), &now)).await?;
+        let beside = beside.map_err(|e| refused(format!("a file that HAProxy runs cannot be read: {e}")))?;
+        Ok(Live::Ahead(Arc::new(beside)))
     }
 
     async fn activate(&self, number: Option<u64>) -> Result<(), Outcome> {
@@ -130,18 +239,30 @@ impl Inner {
 
     // --- reload ------------------------------------------------------------------------------------
 
-    async fn reload(
-        self: &Arc<Self>,
-        before: Option<Arc<Stored>>,
-        apply: Arc<Apply>,
-    ) -> Result<Outcome, Outcome> {
-        let stored = self.write(before.clone(), apply).await?;
-        let (number, old) = (stored.number(), before.map(|b| b.number()));
-        let switched = self.switch(number, old).await;
-        match switched {
-            Ok((worker_pid, log)) => {
+    async fn reload(self: &Arc<Self>, apply: Apply) -> Result<Outcome, Outcome> {
+        let (running, base) = (self.running_digest(), apply.base);
+        let is_there = self.live().is_exact() && running == Some(apply.target);
+        if is_there && base != running && matches!(self.live(), Live::Stored) && self.intact().await {
+            // The same order again.
+            let worker_pid = self.meet().await.map_err(lost)?.pid;
+            return Ok(Outcome::Applied { reloaded: false, worker_pid, log: String::new() });
+        }
+        if running != base {
+            return Err(Outcome::Conflict { running });
+        }
+        let target = self.resolve(apply).await?;
+        let old = self.stored().map(|stored| stored.number());
+        let stored = self.write(target).await?;
+        let number = stored.number();
+        match self.switch(number, old).await {
+            Ok((worker, log)) => {
+                self.now_worker(worker.identity());
                 self.now_stored(stored);
-                Ok(Outcome::Applied { reloaded: true, worker_pid, log })
+                self.set_setback(None);
+                if let Err(error) = self.now_live(Live::Stored) {
+                    tracing::warn!(%error, "what HAProxy runs cannot be noted");
+                }
+                Ok(Outcome::Applied { reloaded: true, worker_pid: worker.pid, log })
             }
             Err(problem) => {
                 let back = self.activate(old).await;
@@ -157,7 +278,7 @@ impl Inner {
     }
 
     /// Puts the new bundle in place and has HAProxy run it; gives the new worker and HAProxy's remarks.
-    async fn switch(&self, new: u64, old: Option<u64>) -> Result<(u32, String), String> {
+    async fn switch(&self, new: u64, old: Option<u64>) -> Result<(Worker, String), String> {
         self.reload_is_due(old).map_err(|e| format!("the agent cannot note the reload: {e}"))?;
         self.activate(Some(new)).await.map_err(|outcome| format!("{outcome:?}"))?;
         let outcome = self.bring_up().await?;
@@ -166,13 +287,13 @@ impl Inner {
     }
 
     /// Reloads HAProxy, or starts it when it is down.
-    pub(crate) async fn bring_up(&self) -> Result<(u32, String), String> {
+    pub(crate) async fn bring_up(&self) -> Result<(Worker, String), String> {
         if let Some(keeper) = &self.keeper
             && !keeper.is_up()
             && keeper.start_now().await?
         {
             let worker = self.current_worker().await.map_err(|e| e.to_string())?;
-            return Ok((worker.pid, String::new()));
+            return Ok((worker, String::new()));
         }
         let (success, log) = match self.sockets.reload().await {
             Ok(outcome) => outcome,
@@ -183,7 +304,7 @@ impl Inner {
             return Err(answer::failure(&log, &self.folder.current()));
         }
         let worker = self.current_worker().await.map_err(|e| e.to_string())?;
-        Ok((worker.pid, answer::remarks(&log, &self.folder.current())))
+        Ok((worker, answer::remarks(&log, &self.folder.current())))
     }
 
     /// Whether a reload whose answer was lost succeeded, by HAProxy's own count.

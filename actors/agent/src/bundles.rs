@@ -4,20 +4,24 @@
 //!
 //! All of this blocks on the disk: callers run it off the async threads.
 
-use crate::folder::{self, Folder};
+use crate::{
+    folder::{self, Folder},
+    target::{Target, Texts},
+};
 use haptic_model::{
     Digest, Generation,
-    agent_api::{Apply, Running, RunningBundle},
+    agent_api::{Running, RunningBundle},
 };
 use serde::{Deserialize, Serialize};
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, HashMap},
     fs::{File, OpenOptions},
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink},
     path::{Path, PathBuf},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -39,7 +43,7 @@ pub(crate) struct Stored {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct StoredFile {
+pub(crate) struct StoredFile {
     digest: Digest,
     /// `None` when its bytes were not those of the digest.
     stamp: Option<Stamp>,
@@ -57,7 +61,14 @@ struct Stamp {
 #[derive(Serialize, Deserialize)]
 struct Record {
     config: String,
-    running: Running,
+    running: Listed,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Listed {
+    digest: Digest,
+    generation: Generation,
+    files: BTreeMap<String, Digest>,
 }
 
 /// All bundles in the agent's folder.
@@ -70,12 +81,23 @@ pub(crate) struct Bundles {
 }
 
 impl Stored {
-    /// Digests by path.
     pub(crate) fn running(&self) -> Running {
-        Running {
+        Running { digest: self.digest, generation: self.generation }
+    }
+
+    /// Digests by path.
+    pub(crate) fn digests(&self) -> BTreeMap<String, Digest> {
+        self.files.iter().map(|(path, file)| (path.clone(), file.digest)).collect()
+    }
+
+    /// The same bundle, all of whose contents are on disk.
+    pub(crate) fn as_target(&self) -> Target {
+        Target {
             digest: self.digest,
             generation: self.generation,
-            files: self.files.iter().map(|(path, file)| (path.clone(), file.digest)).collect(),
+            config: self.config.clone(),
+            files: self.digests(),
+            texts: Texts::new(),
         }
     }
 
@@ -130,32 +152,10 @@ impl Bundles {
         })
     }
 
-    /// The files that are neither in the order nor in the bundle that counts.
-    pub(crate) fn missing(&self, before: Option<&Stored>, apply: &Apply) -> Vec<String> {
-        let had = self.had(before, apply);
-        let lacks = |(path, digest): &(&String, &Digest)| {
-            !apply.contents.contains_key(*path) && had.file(**digest).is_none()
-        };
-        apply.files.iter().filter(lacks).map(|(path, _)| path.clone()).collect()
-    }
-
-    /// The content of one file of the order's bundle.
-    pub(crate) fn content(&self, before: Option<&Stored>, apply: &Apply, path: &str) -> io::Result<String> {
-        if let Some(content) = apply.contents.get(path) {
-            return Ok(content.clone());
-        }
-        let lacking = || io::Error::other(format!("{path} is not a file of the order's bundle"));
-        let digest = apply.files.get(path).ok_or_else(lacking)?;
-        let had = self.had(before, apply);
-        let (known, _) = had.file(*digest).ok_or_else(lacking)?;
-        let content = std::fs::read_to_string(had.home.join(known))?;
-        if Digest::of(content.as_bytes()) == *digest { Ok(content) } else { Err(lacking()) }
-    }
-
-    /// Writes the order's bundle beside the others. It counts only after [`Self::activate`].
-    pub(crate) fn write(&self, before: Option<&Stored>, apply: &Apply) -> io::Result<Stored> {
+    /// Writes a bundle beside the others. It counts only after [`Self::activate`].
+    pub(crate) fn write(&self, before: Option<&Stored>, target: &Target) -> io::Result<Stored> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let written = Writing::begin(self, number, before, apply).and_then(|mut writing| {
+        let written = Writing::begin(self, number, before, target).and_then(|mut writing| {
             writing.all()?;
             writing.finish()
         });
@@ -174,10 +174,10 @@ impl Bundles {
     /// it, and could not reload any more without.
     pub(crate) fn remove(&self, number: u64) {
         for name in names(&self.folder.trees()).into_iter().filter(|name| number_of(name) == Some(number)) {
-            removed(&self.folder.trees().join(name));
+            folder::removed(&self.folder.trees().join(name));
         }
-        names(&self.home(number)).iter().for_each(|name| removed(&self.home(number).join(name)));
-        removed(&self.record(number));
+        names(&self.home(number)).iter().for_each(|name| folder::removed(&self.home(number).join(name)));
+        folder::removed(&self.record(number));
     }
 
     /// Removes all bundles before `keep` and what only they used.
@@ -198,7 +198,7 @@ impl Bundles {
         let old = |name: &String| number_of(name).is_some_and(|number| number < keep);
         for name in names(&self.folder.trees()).into_iter().filter(old) {
             if !used.iter().any(|link| link.file_name().is_some_and(|tree| *tree == *name)) {
-                removed(&self.folder.trees().join(name));
+                folder::removed(&self.folder.trees().join(name));
             }
         }
         let old: Vec<String> = names(&self.folder.bundles()).into_iter().filter(old).collect();
@@ -207,7 +207,7 @@ impl Bundles {
         };
         let last_failed = old.iter().filter(is_empty).max_by_key(|name| number_of(name));
         for name in old.iter().filter(|name| Some(*name) != last_failed) {
-            removed(&self.folder.bundles().join(name));
+            folder::removed(&self.folder.bundles().join(name));
         }
     }
 
@@ -239,20 +239,15 @@ impl Bundles {
         number_of(std::fs::read_link(self.folder.current()).ok()?.file_name()?.to_str()?)
     }
 
-    fn had<'a>(&self, before: Option<&'a Stored>, apply: &Apply) -> Had<'a> {
-        let files = before
-            .into_iter()
-            .flat_map(|b| b.files.iter().map(|(path, file)| (file.digest, (path.as_str(), *file))));
-        Had {
-            home: before.map(|b| self.home(b.number)).unwrap_or_default(),
-            files: files.collect(),
-            checked: apply.base == Some(apply.target),
-        }
+    /// What `stored` has. `checked`: each file is looked at before it is said to be there.
+    pub(crate) fn had<'a>(&self, stored: Option<&'a Stored>, checked: bool) -> Had<'a> {
+        let home = stored.map(|stored| self.home(stored.number)).unwrap_or_default();
+        Had { home, stored, by_digest: OnceCell::new(), checked }
     }
 
     fn link(&self, name: &str) -> io::Result<()> {
         let new = self.folder.root().join("current.new");
-        removed(&new);
+        folder::removed(&new);
         symlink(Path::new("bundles").join(name), &new)?;
         // Made durable before anything is removed: until then the bundle before is still there.
         std::fs::rename(&new, self.folder.current())
@@ -267,17 +262,38 @@ impl Bundles {
     }
 }
 
-/// Which bytes the bundle before has.
-struct Had<'a> {
+/// Which bytes a stored bundle has.
+pub(crate) struct Had<'a> {
     home: PathBuf,
-    files: HashMap<Digest, (&'a str, StoredFile)>,
+    stored: Option<&'a Stored>,
+    /// Made when a file is looked for that is not where it was.
+    by_digest: OnceCell<HashMap<Digest, (&'a str, StoredFile)>>,
     /// A repair looks at every file; other orders do without ten thousand looks.
     checked: bool,
 }
 
 impl<'a> Had<'a> {
-    fn file(&self, digest: Digest) -> Option<(&'a str, StoredFile)> {
-        self.files.get(&digest).copied().filter(|(path, file)| self.good(path, file))
+    /// Where it has what is to be at `path`: there, or elsewhere.
+    pub(crate) fn at(&self, path: &str, digest: Digest) -> Option<(&'a str, StoredFile)> {
+        let same = self.stored?.files.get_key_value(path).map(|(path, file)| (path.as_str(), *file));
+        same.filter(|(path, file)| file.digest == digest && self.good(path, file))
+            .or_else(|| self.anywhere(digest))
+    }
+
+    /// A content, `None` when it is not there any more.
+    pub(crate) fn read(&self, digest: Digest) -> io::Result<Option<Arc<str>>> {
+        let Some((path, _)) = self.anywhere(digest) else { return Ok(None) };
+        let content = std::fs::read_to_string(self.home.join(path))?;
+        Ok((Digest::of(content.as_bytes()) == digest).then(|| content.into()))
+    }
+
+    fn anywhere(&self, digest: Digest) -> Option<(&'a str, StoredFile)> {
+        let all = || {
+            let files = self.stored.into_iter().flat_map(|stored| &stored.files);
+            files.map(|(path, file)| (file.digest, (path.as_str(), *file))).collect()
+        };
+        let found = self.by_digest.get_or_init(all).get(&digest).copied();
+        found.filter(|(path, file)| self.good(path, file))
     }
 
     fn good(&self, path: &str, file: &StoredFile) -> bool {
@@ -290,7 +306,7 @@ struct Writing<'a> {
     bundles: &'a Bundles,
     before: Option<&'a Stored>,
     had: Had<'a>,
-    apply: &'a Apply,
+    bundle: &'a Target,
     number: u64,
     home: PathBuf,
     files: BTreeMap<String, StoredFile>,
@@ -304,15 +320,16 @@ impl<'a> Writing<'a> {
         bundles: &'a Bundles,
         number: u64,
         before: Option<&'a Stored>,
-        apply: &'a Apply,
+        bundle: &'a Target,
     ) -> io::Result<Self> {
         let home = bundles.home(number);
         make_folder(&home)?;
         Ok(Self {
             bundles,
             before,
-            had: bundles.had(before, apply),
-            apply,
+            // A repair looks at every file.
+            had: bundles.had(before, before.is_some_and(|before| before.digest == bundle.digest)),
+            bundle,
             number,
             home,
             files: BTreeMap::new(),
@@ -323,7 +340,7 @@ impl<'a> Writing<'a> {
 
     fn all(&mut self) -> io::Result<()> {
         let mut by_folder: BTreeMap<&str, Vec<(&'a str, Digest)>> = BTreeMap::new();
-        for (path, digest) in &self.apply.files {
+        for (path, digest) in &self.bundle.files {
             let top = path.split_once('/').map_or("", |(top, _)| top);
             by_folder.entry(top).or_default().push((path.as_str(), *digest));
         }
@@ -341,8 +358,8 @@ impl<'a> Writing<'a> {
                 }
             }
         }
-        if self.apply.config != crate::request::CONFIG {
-            symlink(&self.apply.config, self.home.join(crate::request::CONFIG))?;
+        if self.bundle.config != crate::request::CONFIG {
+            symlink(&self.bundle.config, self.home.join(crate::request::CONFIG))?;
         }
         Ok(())
     }
@@ -381,7 +398,7 @@ impl<'a> Writing<'a> {
         if let Some(parent) = target.parent().filter(|parent| !parent.exists()) {
             make_folder(parent)?;
         }
-        let file = match (self.had.file(digest), self.apply.contents.get(path)) {
+        let file = match (self.had.at(path, digest), self.bundle.texts.get(&digest)) {
             (Some((old, file)), _) => {
                 std::fs::hard_link(self.had.home.join(old), &target)?;
                 file
@@ -400,12 +417,12 @@ impl<'a> Writing<'a> {
     fn write_file(&self, target: &Path, content: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().create_new(true).write(true).mode(0o640).open(target)?;
         file.write_all(content.as_bytes())?;
-        if self.apply.contents.len() <= SYNCED_SINGLY { file.sync_all() } else { Ok(()) }
+        if self.bundle.texts.len() <= SYNCED_SINGLY { file.sync_all() } else { Ok(()) }
     }
 
     fn count(&mut self, bytes: u64) -> io::Result<()> {
         self.bytes += bytes;
-        if self.bytes > crate::request::MOST_BYTES {
+        if self.bytes > crate::request::MOST_BYTES as u64 {
             return Err(io::Error::other(format!(
                 "the bundle has more than {} bytes",
                 crate::request::MOST_BYTES
@@ -416,7 +433,7 @@ impl<'a> Writing<'a> {
 
     /// Puts all on disk, the record last.
     fn finish(self) -> io::Result<Stored> {
-        if self.apply.contents.len() > SYNCED_SINGLY {
+        if self.bundle.texts.len() > SYNCED_SINGLY {
             rustix::fs::syncfs(File::open(&self.home)?)?;
         } else {
             for tree in &self.trees {
@@ -426,12 +443,13 @@ impl<'a> Writing<'a> {
         }
         let stored = Stored {
             number: self.number,
-            digest: self.apply.target,
-            generation: self.apply.generation,
-            config: self.apply.config.clone(),
+            digest: self.bundle.digest,
+            generation: self.bundle.generation,
+            config: self.bundle.config.clone(),
             files: self.files,
         };
-        let record = Record { config: stored.config.clone(), running: stored.running() };
+        let listed = Listed { digest: stored.digest, generation: stored.generation, files: stored.digests() };
+        let record = Record { config: stored.config.clone(), running: listed };
         folder::replace(&self.bundles.record(self.number), &serde_json::to_vec(&record)?)?;
         Ok(stored)
     }
@@ -469,15 +487,4 @@ fn numbers(folder: &Path) -> Vec<u64> {
 /// 7 of `7`, `7.json` and `7.2`.
 fn number_of(name: &str) -> Option<u64> {
     name.split('.').next()?.parse().ok()
-}
-
-fn removed(path: &Path) {
-    let outcome = match std::fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(path),
-        Ok(_) => std::fs::remove_file(path),
-        Err(_) => return,
-    };
-    if let Err(error) = outcome {
-        tracing::warn!(path = %path.display(), %error, "an old file cannot be removed");
-    }
 }

@@ -6,6 +6,7 @@
 use crate::{
     answer,
     channel::{self, Channel, LARGEST_ANSWER, PATIENCE},
+    live::Identity,
     metrics::Histogram,
 };
 use std::{
@@ -54,6 +55,8 @@ pub(crate) struct Sockets {
 #[derive(Debug)]
 pub(crate) struct Worker {
     pub(crate) pid: u32,
+    /// When it started, in seconds since 1970.
+    pub(crate) started: u64,
     /// `3.4.7-1`.
     pub(crate) version: String,
     channel: Channel,
@@ -159,8 +162,9 @@ impl Sockets {
         };
         let text = channel.ask("show info").await?;
         let pid = answer::info(&text, "Pid").and_then(|pid| pid.parse().ok());
+        let started = answer::info(&text, "Start_time_sec").and_then(|at| at.parse().ok()).unwrap_or(0);
         match (pid, answer::info(&text, "Version")) {
-            (Some(pid), Some(version)) => Ok(Worker { pid, version: version.to_owned(), channel }),
+            (Some(pid), Some(version)) => Ok(Worker { pid, started, version: version.to_owned(), channel }),
             _ => Err(strange(&self.worker, "show info", &text)),
         }
     }
@@ -202,6 +206,11 @@ impl Sockets {
 }
 
 impl Worker {
+    /// Which process it is.
+    pub(crate) fn identity(&self) -> Identity {
+        Identity { pid: self.pid, started: self.started }
+    }
+
     /// See [`Channel::ask`].
     pub(crate) async fn ask(&mut self, command: &str) -> Result<String, SocketError> {
         self.channel.ask(command).await

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! agent.cfg            the agent's own few lines of HAProxy configuration (its socket)
-//! current ->           the bundle that HAProxy runs: a symbolic link, swapped atomically
+//! current ->           the bundle that HAProxy starts with: a symbolic link, swapped atomically
 //! bundles/7/           one complete bundle; folders in it are links into trees/, so that an unchanged one is shared
 //! bundles/7.json       its digests
 //! trees/7.maps/
 //! epoch.json           the newest leadership seen
+//! live.json            there while HAProxy runs something else than `current`
 //! reload-pending       there while `current` may not be what HAProxy runs
 //! ledger.json          what the agent did to the running worker and HAProxy cannot tell
 //! haproxy.log          what HAProxy writes to its standard error
@@ -108,6 +109,9 @@ impl Folder {
     pub(crate) fn epoch(&self) -> PathBuf {
         self.root.join("epoch.json")
     }
+    pub(crate) fn live(&self) -> PathBuf {
+        self.root.join("live.json")
+    }
     pub(crate) fn reload_pending(&self) -> PathBuf {
         self.root.join("reload-pending")
     }
@@ -146,6 +150,18 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
     file.sync_all()?;
     std::fs::rename(&new, path)?;
     sync_folder(path.parent().unwrap_or(Path::new("/")))
+}
+
+/// Removes a file or folder; one that cannot be removed is only told.
+pub(crate) fn removed(path: &Path) {
+    let outcome = match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => std::fs::remove_dir_all(path),
+        Ok(_) => std::fs::remove_file(path),
+        Err(_) => return,
+    };
+    if let Err(error) = outcome {
+        tracing::warn!(path = %path.display(), %error, "an old file cannot be removed");
+    }
 }
 
 /// Makes the names in a folder durable.

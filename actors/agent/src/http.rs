@@ -1,6 +1,6 @@
 //! The agent over HTTP: a thin layer on [`AgentHandle`].
 //!
-//! `GET /v1/status`, `GET /v1/bundle` and `POST /v1/apply` need Basic credentials; `/healthz`, `/readyz` and `/metrics` do
+//! `GET /v1/status`, `GET /v1/incarnation`, `GET /v1/bundle` and `POST /v1/apply` need Basic credentials; `/healthz`, `/readyz` and `/metrics` do
 //! not and tell nothing that is secret.
 
 use crate::{agent::AgentHandle, credentials::Gate, options::AgentError};
@@ -13,11 +13,18 @@ use actix_web::{
     web::{self, Bytes, Data},
 };
 use haptic_model::agent_api::Apply;
+use serde::Deserialize;
 use std::{net::SocketAddr, sync::Arc};
 use tokio::task::JoinHandle;
 
 /// The largest order.
 const LARGEST_BODY: usize = 32 << 20;
+
+/// What the caller knows already.
+#[derive(Deserialize)]
+struct Seen {
+    not: u64,
+}
 
 /// The HTTP server of an agent. Dropped, it stops at once.
 #[derive(Debug)]
@@ -69,6 +76,7 @@ pub(crate) fn serve(
                 web::scope("/v1")
                     .wrap(from_fn(admit))
                     .service(web::resource("/status").get(status))
+                    .service(web::resource("/incarnation").get(incarnation))
                     .service(web::resource("/bundle").get(bundle))
                     .service(web::resource("/apply").post(apply)),
             )
@@ -124,6 +132,10 @@ async fn metrics(agent: Data<AgentHandle>) -> HttpResponse {
 
 async fn status(agent: Data<AgentHandle>) -> HttpResponse {
     HttpResponse::Ok().json(agent.status().await)
+}
+
+async fn incarnation(agent: Data<AgentHandle>, seen: web::Query<Seen>) -> HttpResponse {
+    HttpResponse::Ok().json(agent.incarnation(seen.not).await)
 }
 
 async fn bundle(agent: Data<AgentHandle>) -> HttpResponse {

@@ -20,6 +20,7 @@ mod folder;
 pub mod http;
 mod keep;
 mod ledger;
+mod live;
 mod metrics;
 mod operate;
 mod options;
@@ -30,6 +31,7 @@ mod readback_files;
 mod removals;
 mod request;
 mod step;
+mod target;
 mod tls;
 mod watch;
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 /// How often HAProxy is looked at. One look costs it some 50 µs.
-const PACE: Duration = Duration::from_millis(500);
+const PACE: Duration = Duration::from_millis(250);
 
 /// What was seen last.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Inner {
         loop {
             tokio::time::sleep(PACE).await;
             match self.look().await {
-                Ok(_) => {}
+                Ok(_) => self.glance().await,
                 // A master that reloads says nothing for a while.
                 Err(SocketError::Silent { .. }) => {}
                 Err(error) => self.gone(&error),

@@ -156,6 +156,13 @@ impl Commentary {
                     ms(*retry_in)
                 ),
             ),
+            Event::TakenBack { generation, pod, to, why } => (
+                Level::Warn,
+                format!(
+                    "generation {generation} was live on {pod} and HAProxy's checker refuses it: {why}; \
+                     {pod} goes back to generation {to}"
+                ),
+            ),
             Event::DriftFound { pod, what } => {
                 (Level::Warn, format!("somebody else changed {pod}: {what}; it is brought back"))
             }

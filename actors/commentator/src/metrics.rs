@@ -53,7 +53,12 @@ impl Recorder {
                 counter!("haptic_validation_errors_total").increment(1);
                 counter!("haptic_reconciliation_errors_total").increment(1);
             }
-            Event::Deployed { reload, took, lag, .. } => self.deployed(reload.as_deref(), *took, *lag),
+            Event::Deployed { pod, reload, took, lag, .. } => {
+                self.deployed(reload.as_deref(), *took, *lag);
+                gauge!("haptic_pod_convergence_lag_seconds", "pod" => pod.to_string()).set(lag.as_secs_f64());
+            }
+            Event::TakenBack { .. } => counter!("haptic_generations_taken_back_total").increment(1),
+            Event::DriftFound { .. } => counter!("haptic_drift_total").increment(1),
             Event::DeployFailed { .. } => {
                 counter!("haptic_deployment_total").increment(1);
                 counter!("haptic_deployment_errors_total").increment(1);
@@ -172,6 +177,16 @@ pub fn describe() {
         Unit::Seconds,
         "First change seen to acknowledgement by one pod"
     );
+    describe_gauge!(
+        "haptic_pod_convergence_lag_seconds",
+        Unit::Seconds,
+        "First change seen to acknowledgement, of each pod's newest generation"
+    );
+    describe_counter!(
+        "haptic_generations_taken_back_total",
+        "Generations that were live and that HAProxy's checker refused, over all pods"
+    );
+    describe_counter!("haptic_drift_total", "Changes of pods by somebody else that were found");
     describe_gauge!("haptic_leader", "1 while this replica leads");
 }
 

@@ -11,7 +11,7 @@
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::ServerHandle, http::header, web};
 use haptic_deploy::{AgentTransport, Transport, TransportError};
 use haptic_model::{
-    ActiveConfig, HaproxyPod, Layout,
+    ActiveConfig, Content, HaproxyPod, Layout,
     agent_api::{Apply, Method, Outcome},
     secret::{Credentials, Sensitive},
 };
@@ -22,7 +22,7 @@ use std::{
     time::Duration,
 };
 
-const STATUS: &str = r#"{"version":"3.4","versionText":"3.4.7","running":null,
+const STATUS: &str = r#"{"version":"3.4","versionText":"3.4.7","running":null,"exact":true,"stored":null,"incarnation":1,"setback":null,
     "epoch":{"leaseCreated":0,"transitions":0},"workerPid":7,"oldWorkers":0,"reloads":1,"alive":true,"intact":true}"#;
 
 /// What the server does, and who called it.
@@ -120,9 +120,10 @@ fn order(content: String) -> Arc<Apply> {
         base: None,
         target: digest,
         config: "haproxy.cfg".into(),
+        since: None,
         files: Default::default(),
-        contents: [("haproxy.cfg".to_owned(), content)].into(),
-        method: Method::Runtime { operations: vec![] },
+        contents: [("haproxy.cfg".to_owned(), Content::Whole(content))].into(),
+        method: Method::Runtime { operations: vec![], store: true },
     })
 }
 

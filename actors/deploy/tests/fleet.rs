@@ -46,6 +46,10 @@ impl Transport for Double {
                 version: HaproxyVersion::new(3, 4),
                 version_text: String::new(),
                 running: None,
+                exact: true,
+                stored: None,
+                incarnation: 1,
+                setback: None,
                 epoch: Epoch::default(),
                 worker_pid: 1,
                 old_workers: 0,
@@ -59,6 +63,10 @@ impl Transport for Double {
 
     fn running_bundle(&self) -> haptic_deploy::transport::Answer<'_, RunningBundle> {
         async { Ok(RunningBundle::default()) }.boxed_local()
+    }
+
+    fn incarnation(&self, _: u64) -> haptic_deploy::transport::Answer<'_, u64> {
+        futures::future::pending().boxed_local()
     }
 
     fn apply(&self, _: Arc<Apply>) -> haptic_deploy::transport::Answer<'_, Outcome> {
@@ -95,7 +103,8 @@ fn scene() -> Scene {
     let health = Health::new();
     let supervision = Supervision::new(health.clone());
     let arbiter = actix_rt::Arbiter::current();
-    let board = Board { leadership: led, validated: newest, config: config_read };
+    let ((_, candidate), (_, refused)) = (cell(None), cell(None));
+    let board = Board { leadership: led, candidate, validated: newest, refused, config: config_read };
     let mut arguments = FleetArguments::new(
         pods,
         board,

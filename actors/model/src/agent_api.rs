@@ -1,9 +1,15 @@
 //! What controller and agent say to each other, over HTTP with JSON bodies.
 //!
-//! `GET /v1/status` -> [`Status`]; `GET /v1/bundle` -> [`RunningBundle`]; `POST /v1/apply` [`Apply`] -> [`Outcome`].
-//! All three need Basic credentials. `GET /readyz` (is a bundle of a controller running?) and `GET /healthz` need none.
+//! `GET /v1/status` -> [`Status`]; `GET /v1/bundle` -> [`RunningBundle`]; `POST /v1/apply` [`Apply`] -> [`Outcome`];
+//! `GET /v1/incarnation?not=N` -> [`Incarnation`], once it is another one than N. All need Basic credentials.
+//! `GET /readyz` (is a bundle of a controller running?) and `GET /healthz` need none.
+//!
+//! What HAProxy *runs* may be ahead of what is *stored*: operations bring a change at once, while its files are stored only
+//! after every check has passed. A restart of HAProxy therefore brings the last checked bundle, and the controller the rest.
 
-use crate::{digest::Digest, generation::Generation, operation::Operation, version::HaproxyVersion};
+use crate::{
+    digest::Digest, generation::Generation, operation::Operation, patch::Content, version::HaproxyVersion,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,6 +34,14 @@ pub struct Status {
     pub version_text: String,
     /// What it runs; `None` while it runs the bootstrap file.
     pub running: Option<Running>,
+    /// Whether it runs exactly that. False after operations that it refused half-way: a reload gives a known state again.
+    pub exact: bool,
+    /// What a reload or a restart brings; `None` while that is the bootstrap file.
+    pub stored: Option<Running>,
+    /// Another number whenever HAProxy or the agent has begun anew without an order to.
+    pub incarnation: u64,
+    /// Why HAProxy no longer runs what the last order brought it to.
+    pub setback: Option<String>,
     /// The newest leadership seen.
     pub epoch: Epoch,
     /// The current worker; 0 while HAProxy is down.
@@ -38,23 +52,29 @@ pub struct Status {
     pub reloads: u64,
     /// Whether HAProxy's socket answers.
     pub alive: bool,
-    /// Whether the files on disk are those of `running`, byte for byte.
+    /// Whether the files on disk are those of `stored`, byte for byte.
     pub intact: bool,
 }
 
-/// What a HAProxy runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A bundle that HAProxy runs, or that is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Running {
     /// The bundle's digest.
     pub digest: Digest,
     /// The controller's generation that brought it. Starts anew with each controller process: not an identity.
     pub generation: Generation,
-    /// Digest of every file by path.
-    pub files: BTreeMap<String, Digest>,
 }
 
-/// The running bundle's files, for a controller that does not know them.
+/// How often HAProxy or the agent began anew; see [`Status::incarnation`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incarnation {
+    /// Only to be compared for being the same.
+    pub incarnation: u64,
+}
+
+/// The running bundle's files, for a controller that does not know them. Those of the stored one, when the agent does not
+/// know them either: the digest tells.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningBundle {
@@ -72,30 +92,38 @@ pub struct Apply {
     pub epoch: Epoch,
     /// For logs and status.
     pub generation: Generation,
-    /// What the plan was made against; anything else running is a [`Outcome::Conflict`].
+    /// What the order was made against: what HAProxy runs, or for [`Method::Store`] what is on disk. Anything else there is
+    /// a [`Outcome::Conflict`].
     pub base: Option<Digest>,
-    /// The bundle's digest afterwards, over `files`' paths and digests.
+    /// The bundle's digest afterwards, over its files' paths and digests.
     pub target: Digest,
-    /// haproxy.cfg's path among `files`.
+    /// haproxy.cfg's path among the files.
     pub config: String,
-    /// Every file of the target. A file not listed is deleted once HAProxy no longer uses it.
-    pub files: BTreeMap<String, Digest>,
+    /// The bundle that `files` is the difference from, which runs or is on disk; `None`: all files of the target are listed.
+    pub since: Option<Digest>,
+    /// Digests of the target's files; `None`: no longer one of them.
+    pub files: BTreeMap<String, Option<Digest>>,
     /// Content of those files that the pod does not have.
-    pub contents: BTreeMap<String, String>,
-    /// How the running process gets there.
+    pub contents: BTreeMap<String, Content>,
+    /// What is done with it.
     pub method: Method,
 }
 
-/// How the running process gets to the target.
+/// What is done with a bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "camelCase")]
 pub enum Method {
-    /// The operations first, so that traffic is right at once; then the files, so that a later reload changes nothing.
+    /// The running process follows it by operations.
     Runtime {
         /// In order.
         operations: Vec<Operation>,
+        /// Whether the files are stored afterwards: only those of a bundle that passed every check are.
+        store: bool,
     },
-    /// The files, then one reload.
+    /// The files, so that a later reload or restart brings this bundle. The running process stays as it is. Only for a
+    /// bundle that passed every check.
+    Store,
+    /// The files, then one reload. Only for a bundle that passed every check.
     Reload {
         /// Why, in words of a person: `global section: maxconn changed`.
         reason: String,
@@ -106,7 +134,7 @@ pub enum Method {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Outcome {
-    /// HAProxy runs the target; read back and verified.
+    /// HAProxy runs the target, read back and verified; or it is stored, when that was the order.
     Applied {
         /// Whether a reload happened.
         reloaded: bool,
@@ -115,9 +143,9 @@ pub enum Outcome {
         /// What HAProxy said during the reload.
         log: String,
     },
-    /// Something else than `base` is running: plan again from that.
+    /// Something else than `base` is there: plan again from that.
     Conflict {
-        /// What runs.
+        /// What is.
         running: Option<Digest>,
     },
     /// A newer leader has spoken.
@@ -125,9 +153,9 @@ pub enum Outcome {
         /// The newest leadership seen.
         epoch: Epoch,
     },
-    /// Contents that the pod does not have were not sent.
+    /// The pod does not have what the order refers to.
     Missing {
-        /// Their paths.
+        /// The files whose contents it lacks; none when it does not know [`Apply::since`]: everything must be sent.
         paths: Vec<String>,
     },
     /// HAProxy refused; what ran before still runs.

@@ -165,6 +165,17 @@ pub enum Event {
         /// When it is tried again.
         retry_in: Duration,
     },
+    /// A generation that was live already was refused by its check: the pod goes back to a checked one.
+    TakenBack {
+        /// The refused one's number.
+        generation: Generation,
+        /// `namespace/name`.
+        pod: Arc<str>,
+        /// The checked one's number.
+        to: Generation,
+        /// What is wrong with the refused one, with its template line and object.
+        why: String,
+    },
     /// A pod does not run what it was brought to: somebody else changed it.
     DriftFound {
         /// `namespace/name`.
@@ -213,6 +224,7 @@ impl Event {
             Self::PodGone { .. } => "PodGone",
             Self::Deployed { .. } => "Deployed",
             Self::DeployFailed { .. } => "DeployFailed",
+            Self::TakenBack { .. } => "TakenBack",
             Self::DriftFound { .. } => "DriftFound",
             Self::ActorRestarted { .. } => "ActorRestarted",
             Self::LeadershipChanged { .. } => "LeadershipChanged",
@@ -231,6 +243,7 @@ impl Event {
             | Self::ValidationFailed { generation, .. }
             | Self::Warned { generation, .. }
             | Self::Deployed { generation, .. }
+            | Self::TakenBack { generation, .. }
             | Self::DeployFailed { generation, .. } => Some(*generation),
             _ => None,
         }

@@ -66,6 +66,32 @@ pub struct Validated {
     pub warnings: Vec<Diagnostic>,
 }
 
+/// The newest bundle that was checked, when HAProxy's own checker refused it. It may be live on pods already: see
+/// [`Candidate`].
+#[derive(Clone, Debug)]
+pub struct Refused {
+    /// What was checked.
+    pub rendered: Arc<Rendered>,
+    /// Everything that is wrong with it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A bundle that passed everything but HAProxy's own checker, which takes longer than all else. It may go live by operations
+/// that HAProxy checks one by one; it is stored or reloaded only as a [`Validated`] one.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// What was checked.
+    pub rendered: Arc<Rendered>,
+}
+
+impl Candidate {
+    /// Its generation.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.rendered.reconcile.generation
+    }
+}
+
 impl Validated {
     /// Its generation.
     #[must_use]
@@ -96,6 +122,8 @@ pub struct PodState {
     pub capabilities: Option<Capabilities>,
     /// What it runs, as it said last.
     pub running: Option<Running>,
+    /// What a restart of it brings.
+    pub stored: Option<Running>,
     /// The newest generation it acknowledged.
     pub deployed: Option<Generation>,
     /// Why the last attempt failed, if it did.

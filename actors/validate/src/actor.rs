@@ -1,14 +1,15 @@
-//! ValidateActor: checks what was rendered last, one bundle at a time, and puts what passed on the board.
+//! ValidateActor: checks what was rendered last and puts what passed on the board: first what may go live by operations, and
+//! behind it what may be stored and reloaded.
 
 use crate::{checker::Checker, verdict::Verdict};
 use actix::prelude::*;
 use haptic_model::{
-    Diagnostic, Event, Fleet, Severity,
-    pipeline::{Rendered, Validated},
+    Diagnostic, Event, Fleet, Generation, Severity,
+    pipeline::{Candidate, Refused, Rendered, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat};
 use serde::Serialize;
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 use tokio::task::{AbortHandle, JoinHandle};
 
 /// What a [`ValidateActor`] is built from; the same for each of its lives.
@@ -20,19 +21,27 @@ pub struct ValidateOptions {
     pub rendered: CellReader<Option<Arc<Rendered>>>,
     /// Whose versions the bundle must suit.
     pub fleet: CellReader<Fleet>,
+    /// What passed last, but for HAProxy's own checker.
+    pub candidate: Arc<CellWriter<Option<Arc<Candidate>>>>,
     /// What passed last.
     pub validated: Arc<CellWriter<Option<Arc<Validated>>>>,
+    /// What was checked last, when it was refused.
+    pub refused: Arc<CellWriter<Option<Arc<Refused>>>>,
     /// Who is told.
     pub events: Events,
 }
 
-/// Checks the newest render. A check is superseded by a newer render, but never two in a row: under a storm of
-/// changes every second check ends.
+/// Checks the newest render: its syntax in milliseconds, and then by HAProxy's own checker, which may take a second.
+///
+/// A check under way is never given up: under a storm of changes none would end, and nothing would reach a disk. The newest
+/// bundle waits behind it, and those between are skipped.
 pub struct ValidateActor {
     seat: Seat<Self>,
     options: ValidateOptions,
+    /// Whose syntax was looked at last, or is.
+    read: Option<Arc<Rendered>>,
+    reading: bool,
     checking: Option<Checking>,
-    superseded_last: bool,
     judged: Option<Arc<Rendered>>,
 }
 
@@ -43,32 +52,56 @@ struct Checking {
 
 #[derive(Serialize)]
 struct Detail {
-    checking: Option<u64>,
-    judged: Option<u64>,
+    candidate: Option<Generation>,
+    checking: Option<Generation>,
+    judged: Option<Generation>,
 }
 
 impl ValidateActor {
     /// An actor that looks at the board as soon as it starts.
     #[must_use]
     pub fn new(seat: Seat<Self>, options: ValidateOptions) -> Self {
-        let judged = (*options.validated.read()).as_ref().map(|v| v.rendered.clone());
-        Self { seat, options, checking: None, superseded_last: false, judged }
+        let validated = (*options.validated.read()).as_ref().map(|validated| validated.rendered.clone());
+        let refused = (*options.refused.read()).as_ref().map(|refused| refused.rendered.clone());
+        let read = (*options.candidate.read()).as_ref().map(|candidate| candidate.rendered.clone());
+        Self { seat, options, read, reading: false, checking: None, judged: refused.or(validated) }
     }
 
     fn look(&mut self, context: &mut Context<Self>) {
-        let Some(newest) = (*self.options.rendered.read()).clone() else { return };
-        if self.judged.as_ref().is_some_and(|j| Arc::ptr_eq(j, &newest)) {
-            return;
+        if let Some(newest) = (*self.options.rendered.read()).clone()
+            && !self.reading
+            && !is_same(self.read.as_ref(), &newest)
+        {
+            self.read_syntax(newest, context);
         }
-        match &self.checking {
-            Some(running) if Arc::ptr_eq(&running.rendered, &newest) || self.superseded_last => return,
-            Some(running) => {
-                running.task.abort();
-                self.superseded_last = true;
+        if let Some(candidate) = (*self.options.candidate.read()).clone()
+            && self.checking.is_none()
+            && !is_same(self.judged.as_ref(), &candidate.rendered)
+        {
+            self.check(candidate.rendered.clone(), context);
+        }
+    }
+
+    fn read_syntax(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
+        (self.read, self.reading) = (Some(rendered.clone()), true);
+        let checker = self.options.checker.clone();
+        let versions = self.options.fleet.read().versions.clone();
+        let began = Instant::now();
+        let read = async move {
+            let diagnostics = checker.syntax(&rendered.bundle, &versions).await;
+            (rendered, diagnostics)
+        };
+        context.spawn(read.into_actor(self).map(move |(rendered, diagnostics), actor, context| {
+            actor.reading = false;
+            let (generation, took) = (rendered.reconcile.generation, began.elapsed());
+            tracing::debug!(%generation, ?took, "syntax read");
+            if diagnostics.is_empty() {
+                actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
+            } else {
+                actor.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
             }
-            None => self.superseded_last = false,
-        }
-        self.check(newest, context);
+            actor.look(context);
+        }));
     }
 
     fn check(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
@@ -76,17 +109,12 @@ impl ValidateActor {
         let versions = self.options.fleet.read().versions.clone();
         let checked = rendered.clone();
         let task: JoinHandle<Verdict> =
-            tokio::spawn(async move { checker.check(&checked.bundle, &versions).await });
+            tokio::spawn(async move { checker.semantics(&checked.bundle, &versions).await });
         self.checking = Some(Checking { rendered: rendered.clone(), task: task.abort_handle() });
         self.show();
         context.spawn(task.into_actor(self).map(move |verdict, actor, context| {
-            let current = actor.checking.as_ref().is_some_and(|c| Arc::ptr_eq(&c.rendered, &rendered));
-            if !current {
-                return;
-            }
             actor.checking = None;
             actor.judge(rendered, verdict.unwrap_or_else(|error| unfinished(&error)));
-            actor.superseded_last = false;
             actor.look(context);
         }));
     }
@@ -98,6 +126,8 @@ impl ValidateActor {
         let passed = verdict.passed();
         let Verdict { diagnostics, took, cached } = verdict;
         if !passed {
+            let refused = Refused { rendered, diagnostics: diagnostics.clone() };
+            self.options.refused.publish(Some(Arc::new(refused)));
             return self.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
         }
         let warnings: Vec<_> = diagnostics.into_iter().filter(|d| d.severity == Severity::Warning).collect();
@@ -105,16 +135,24 @@ impl ValidateActor {
             self.options.events.tell(Event::Warned { generation, diagnostic: diagnostic.clone() });
         }
         self.options.validated.publish(Some(Arc::new(Validated { rendered, took, warnings })));
+        if self.options.refused.read().is_some() {
+            self.options.refused.publish(None);
+        }
         self.options.events.tell(Event::Validated { generation, took, cached });
     }
 
     fn show(&self) {
-        let number = |r: &Arc<Rendered>| r.reconcile.generation.0;
+        let number = |rendered: &Arc<Rendered>| rendered.reconcile.generation;
         self.seat.set_detail(&Detail {
+            candidate: (*self.options.candidate.read()).as_ref().map(|candidate| candidate.generation()),
             checking: self.checking.as_ref().map(|c| number(&c.rendered)),
             judged: self.judged.as_ref().map(number),
         });
     }
+}
+
+fn is_same(one: Option<&Arc<Rendered>>, other: &Arc<Rendered>) -> bool {
+    one.is_some_and(|one| Arc::ptr_eq(one, other))
 }
 
 /// A check that panicked refuses its bundle: what was not checked is not deployed.

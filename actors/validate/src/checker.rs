@@ -57,21 +57,38 @@ impl Checker {
     /// Checks `bundle` for every one of `versions` (none: the newest binary's). Dropping the future ends the check.
     pub async fn check(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
         let start = Instant::now();
+        let diagnostics = self.syntax(bundle, versions).await;
+        if !diagnostics.is_empty() {
+            return Verdict { diagnostics, took: start.elapsed(), cached: false };
+        }
+        self.semantics(bundle, versions).await
+    }
+
+    /// Phase 1 alone: what the keyword tables know, in milliseconds.
+    pub async fn syntax(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
+        let newest = self.binaries.nearest(None).map(|b| b.version);
+        let versions = if versions.is_empty() { newest.into_iter().collect() } else { versions.to_vec() };
+        let (bundle, syntax) = (bundle.clone(), self.syntax.clone());
+        let work = tokio::task::spawn_blocking(move || syntax.problems(&bundle, &versions));
+        work.await
+            .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
+    }
+
+    /// Phase 3 alone: `haproxy -c` of each version, for a bundle that has passed phase 1.
+    pub async fn semantics(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
+        let start = Instant::now();
         let key = (bundle.digest, versions.to_vec());
         if let Some(known) = self.known.get(&key) {
             return Verdict { diagnostics: known.to_vec(), took: start.elapsed(), cached: true };
         }
-        let mut diagnostics = self.phase_one(bundle, versions).await;
-        let mut lasting = true;
-        if diagnostics.is_empty() {
-            for (binary, warning) in self.binaries_for(versions) {
-                diagnostics.extend(warning);
-                match self.run(binary, bundle).await {
-                    Ok(found) => diagnostics.extend(found),
-                    Err(why) => {
-                        lasting = false;
-                        diagnostics.push(why);
-                    }
+        let (mut diagnostics, mut lasting) = (Vec::new(), true);
+        for (binary, warning) in self.binaries_for(versions) {
+            diagnostics.extend(warning);
+            match self.run(binary, bundle).await {
+                Ok(found) => diagnostics.extend(found),
+                Err(why) => {
+                    lasting = false;
+                    diagnostics.push(why);
                 }
             }
         }
@@ -79,15 +96,6 @@ impl Checker {
             self.known.insert(key, Arc::new(diagnostics.clone()));
         }
         Verdict { diagnostics, took: start.elapsed(), cached: false }
-    }
-
-    async fn phase_one(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
-        let newest = self.binaries.nearest(None).map(|b| b.version);
-        let versions = if versions.is_empty() { newest.into_iter().collect() } else { versions.to_vec() };
-        let (bundle, syntax) = (bundle.clone(), self.syntax.clone());
-        let work = tokio::task::spawn_blocking(move || syntax.problems(&bundle, &versions));
-        work.await
-            .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
     }
 
     /// The binary for each version, once, with a warning where it is another version.

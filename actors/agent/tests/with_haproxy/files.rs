@@ -1,6 +1,6 @@
 //! Stories about files and reloads.
 
-use crate::setting::{Backend, Setting, bring, digest, order, reload};
+use crate::setting::{Backend, Setting, bring, digest, order, reload, whole};
 use haptic_model::agent_api::{Epoch, Outcome};
 
 crate::with_each_haproxy! {
@@ -104,7 +104,7 @@ async fn conflicts_stale_leaders_and_missing_contents_are_told_apart(variable: &
 
     let mut escaping = order(Some(&next), &next, reload());
     escaping.epoch = newer;
-    escaping.files.insert("../escape".to_owned(), digest(&files));
+    escaping.files.insert("../escape".to_owned(), Some(digest(&files)));
     let refused = agent.apply(escaping).await;
     assert!(
         matches!(&refused, Outcome::Refused { message, .. } if message.contains("../escape")),
@@ -142,7 +142,7 @@ async fn a_file_changed_by_hand_is_noticed_and_repaired(variable: &str) {
     assert!(!agent.status().await.intact);
     let mut repair = order(Some(&files), &files, reload());
     assert_eq!(agent.apply(repair.clone()).await, Outcome::Missing { paths: vec!["maps/a.map".to_owned()] });
-    repair.contents = files.clone();
+    repair.contents = whole(&files);
     assert!(matches!(agent.apply(repair.clone()).await, Outcome::Applied { reloaded: true, .. }));
     assert!(agent.status().await.intact);
     assert_eq!(setting.get("/map").await.unwrap(), "one");

@@ -140,6 +140,7 @@ async fn an_entry_that_haproxy_refuses_is_named(variable: &str) {
             }
             other => panic!("{other:?}"),
         }
+        bring(&agent, Some(&old), &old).await;
     }
     agent.stop(false).await;
 }

@@ -139,8 +139,12 @@ async fn a_refused_operation_is_told_and_nothing_is_written(variable: &str) {
             }
             other => panic!("{other:?}"),
         }
+        let status = agent.status().await;
+        assert!(!status.exact, "what HAProxy runs after a refusal is taken for known");
+        assert_eq!(status.running.map(|r| r.digest), Some(digest(&before)));
+        bring(&agent, Some(&before), &before).await;
+        assert!(agent.status().await.exact);
     }
-    assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&before)));
     assert_eq!(agent.bundle().await.unwrap().files, before);
     agent.stop(false).await;
 }

@@ -2,7 +2,7 @@
 
 use haptic_agent::{Agent, AgentOptions, HaproxyMode, RunningAgent};
 use haptic_model::{
-    Digest, Epoch, Generation, Operation,
+    Content, Digest, Epoch, Generation, Operation,
     agent_api::{Apply, Method, Outcome},
     bundle::digest_of_files,
 };
@@ -204,6 +204,11 @@ fn digests(files: &Files) -> BTreeMap<String, Digest> {
     files.iter().map(|(path, content)| (path.clone(), Digest::of(content.as_bytes()))).collect()
 }
 
+/// Contents, all of them.
+pub fn whole(files: &Files) -> BTreeMap<String, Content> {
+    files.iter().map(|(path, content)| (path.clone(), Content::Whole(content.clone()))).collect()
+}
+
 /// The digest of a bundle of `files`.
 pub fn digest(files: &Files) -> Digest {
     let digests = digests(files);
@@ -220,8 +225,9 @@ pub fn order(base: Option<&Files>, files: &Files, method: Method) -> Apply {
         base: base.map(digest),
         target: digest(files),
         config: "haproxy.cfg".to_owned(),
-        files: digests(files),
-        contents: changed.map(|(p, c)| (p.clone(), c.clone())).collect(),
+        since: None,
+        files: digests(files).into_iter().map(|(path, digest)| (path, Some(digest))).collect(),
+        contents: changed.map(|(p, c)| (p.clone(), Content::Whole(c.clone()))).collect(),
         method,
     }
 }
@@ -230,8 +236,9 @@ pub fn reload() -> Method {
     Method::Reload { reason: "test".to_owned() }
 }
 
+/// Operations toward files that passed every check.
 pub fn runtime(operations: impl IntoIterator<Item = Operation>) -> Method {
-    Method::Runtime { operations: operations.into_iter().collect() }
+    Method::Runtime { operations: operations.into_iter().collect(), store: true }
 }
 
 /// Applies `files` with a reload, which must work.

@@ -1,11 +1,9 @@
 //! What is known of a pod, and what follows from it. Pure.
 
-use crate::planner::Plan;
 use haptic_model::{
-    Bundle, Capabilities, Digest, Epoch, Generation,
-    agent_api::{Apply, Method, Running, Status},
+    Bundle, Capabilities, Digest, Generation,
+    agent_api::{Running, Status},
 };
-use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 /// A pod as it was when it last answered.
@@ -13,6 +11,10 @@ use tokio::time::Instant;
 pub(super) struct Knowledge {
     pub capabilities: Capabilities,
     pub running: Option<Running>,
+    pub exact: bool,
+    pub stored: Option<Running>,
+    pub incarnation: u64,
+    pub setback: Option<String>,
     pub worker_pid: u32,
     pub alive: bool,
     pub intact: bool,
@@ -27,9 +29,7 @@ pub(super) enum Need {
     Nothing,
     /// HAProxy itself must come back first.
     Haproxy,
-    /// Files on its disk were changed by somebody else; the process runs what it should.
-    Files,
-    /// As before, and somebody restarted or reloaded HAProxy with them.
+    /// Somebody else changed files on its disk, and restarted or reloaded HAProxy with them.
     FilesAndReload,
     /// A plan from what it runs.
     Plan,
@@ -40,6 +40,10 @@ impl Knowledge {
         Self {
             capabilities: Capabilities::of(status.version),
             running: status.running,
+            exact: status.exact,
+            stored: status.stored,
+            incarnation: status.incarnation,
+            setback: status.setback,
             worker_pid: status.worker_pid,
             alive: status.alive,
             intact: status.intact,
@@ -48,21 +52,24 @@ impl Knowledge {
     }
 
     pub fn digest(&self) -> Option<Digest> {
-        self.running.as_ref().map(|running| running.digest)
+        self.running.map(|running| running.digest)
     }
 
-    /// `before` is what was known when the pod last was as it should be.
+    pub fn stored_digest(&self) -> Option<Digest> {
+        self.stored.map(|stored| stored.digest)
+    }
+
+    /// `worker_before`: which worker ran when the pod last was as it should be.
     pub fn need(&self, target: Digest, worker_before: Option<u32>) -> Need {
-        if self.digest() != Some(target) {
+        let restarted = worker_before.is_some_and(|worker| worker != self.worker_pid);
+        if !self.exact || self.digest() != Some(target) {
             Need::Plan
         } else if !self.alive {
             Need::Haproxy
-        } else if self.intact {
-            Need::Nothing
-        } else if worker_before.is_some_and(|worker| worker != self.worker_pid) {
+        } else if !self.intact && restarted && self.stored_digest() == Some(target) {
             Need::FilesAndReload
         } else {
-            Need::Files
+            Need::Nothing
         }
     }
 
@@ -70,56 +77,31 @@ impl Knowledge {
     pub fn drift(&self, before: &Self) -> Option<String> {
         let short = |digest: Option<Digest>| digest.map_or("its bootstrap file".to_owned(), |d| d.short());
         if self.digest() != before.digest() {
-            return Some(format!("it runs {} instead of {}", short(self.digest()), short(before.digest())));
+            let instead = format!("it runs {} instead of {}", short(self.digest()), short(before.digest()));
+            return Some(
+                self.setback.clone().map_or(instead.clone(), |setback| format!("{setback}: {instead}")),
+            );
+        }
+        if before.exact && !self.exact {
+            return Some("HAProxy was changed half-way".to_owned());
         }
         if before.intact && !self.intact {
-            return Some("files on its disk differ from what it runs".to_owned());
+            return Some("files on its disk differ from what they should be".to_owned());
         }
         (before.alive && !self.alive).then(|| "HAProxy does not answer its socket".to_owned())
     }
 
-    /// The order that carries out `plan`. Only contents that the pod does not have are sent, and those of `missing`.
-    pub fn order(
-        &self,
-        plan: &Plan,
-        bundle: &Bundle,
-        epoch: Epoch,
-        generation: Generation,
-        missing: &[String],
-    ) -> Apply {
-        let present: BTreeSet<Digest> =
-            self.running.iter().flat_map(|running| running.files.values().copied()).collect();
-        let lacks =
-            |path: &str, digest: &Digest| !present.contains(digest) || missing.iter().any(|m| m == path);
-        let contents = bundle
-            .all()
-            .filter(|file| lacks(&file.path, &file.digest))
-            .map(|file| (file.path.to_string(), file.text.to_string()))
-            .collect();
-        let method = match plan.verdict.reload_reason() {
-            Some(reason) => Method::Reload { reason },
-            None => Method::Runtime { operations: plan.verdict.operations().to_vec() },
-        };
-        Apply {
-            epoch,
-            generation,
-            base: self.digest(),
-            target: bundle.digest,
-            config: bundle.config.path.to_string(),
-            files: digests(bundle),
-            contents,
-            method,
-        }
-    }
-
     /// The pod runs `bundle` now.
     pub fn applied(&mut self, bundle: &Bundle, generation: Generation, worker_pid: u32) {
-        self.running = Some(Running { digest: bundle.digest, generation, files: digests(bundle) });
+        self.running = Some(Running { digest: bundle.digest, generation });
         self.worker_pid = worker_pid;
-        (self.alive, self.intact) = (true, true);
+        self.setback = None;
+        (self.alive, self.exact) = (true, true);
     }
-}
 
-fn digests(bundle: &Bundle) -> BTreeMap<String, Digest> {
-    bundle.all().map(|file| (file.path.to_string(), file.digest)).collect()
+    /// `bundle` is on its disk now.
+    pub fn stored(&mut self, bundle: &Bundle, generation: Generation) {
+        self.stored = Some(Running { digest: bundle.digest, generation });
+        self.intact = true;
+    }
 }

@@ -3,11 +3,18 @@
 //! It reads what it needs from the board each time it looks, so there is no order of messages it depends on: a
 //! deployment that starts late, restarts or becomes the leader's looks and is whole.
 
+mod attempt;
 mod driver;
 mod knowledge;
+mod memory;
+mod order;
+mod outlook;
 mod state;
+mod storing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_express;
 
 pub use driver::{Board, Deployment};
 pub use state::State;
@@ -27,6 +34,9 @@ pub enum Failure {
     /// Another controller leads.
     #[error("a controller with a newer leadership deploys to this pod: this one must not")]
     Stale,
+    /// Its files could not be stored; what HAProxy runs is not affected.
+    #[error("the pod could not store its files, and a restart of it would bring older ones: {0}")]
+    NotStored(String),
     /// It asked for the same contents again.
     #[error("the pod still lacks {0} after they were sent: is its disk full?")]
     StillMissing(String),

@@ -8,14 +8,19 @@ use serde::Serialize;
 /// ```text
 /// Unknown ──> Reading ──> Standby              nothing to deploy, or another replica leads
 ///                │  ^
-///                v  └───── conflict, drift check, after any failure
-///             Planning ──> Waiting             a reload, too soon after the last one
-///                │           │ newer bundle, or time
-///                v <─────────┘
-///             Applying ──> Converged ──> Planning (newer bundle), Reading (drift check)
-///                │
-///                └───────> BackingOff ──> Reading
+///                v  └───── conflict, drift check, HAProxy began anew, after any failure
+///             Planning ──> Checking            it needs a reload, and its check has not ended
+///                │  │        │ verdict, or newer bundle
+///                │  └──────> Waiting           a reload, too soon after the last one
+///                v <─────────┘ newer bundle, or time
+///             Applying ──> Ahead               live by operations; its check has not ended
+///                │           │ verdict
+///                │           v
+///                ├───────> Converged ──> Planning (newer bundle), Reading (drift check)
+///                v
+///             BackingOff ──> Reading
 /// ```
+/// Files are stored beside all of this, as soon as a bundle that the pod has reached passed its check.
 /// `Gone` is reached from everywhere: the pod was deleted, and what was under way is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "camelCase", rename_all_fields = "camelCase")]
@@ -29,6 +34,11 @@ pub enum State {
     /// The way to a bundle is computed.
     Planning {
         /// The bundle's generation.
+        generation: Generation,
+    },
+    /// HAProxy can follow only by a reload, or refused operations: that waits for a checked bundle.
+    Checking {
+        /// The generation that waits.
         generation: Generation,
     },
     /// A reload waits until minDeploymentInterval has passed since the last one.
@@ -45,7 +55,12 @@ pub enum State {
         /// Why HAProxy reloads, if it does.
         reload: Option<String>,
     },
-    /// The pod runs the newest bundle.
+    /// The pod runs the newest bundle, which HAProxy's checker is still looking at.
+    Ahead {
+        /// Its generation.
+        generation: Generation,
+    },
+    /// The pod runs the newest bundle, and it passed every check.
     Converged {
         /// Its generation.
         generation: Generation,

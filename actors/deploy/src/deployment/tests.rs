@@ -8,10 +8,10 @@ use crate::{
 };
 use futures::FutureExt;
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Event, FileKey, FileKind, Fleet, Generation, HaproxyPod,
-    HaproxyVersion, Text,
+    ActiveConfig, Bundle, BundleFile, Content, Diagnostic, Digest, Event, FileKey, FileKind, Fleet,
+    Generation, HaproxyPod, HaproxyVersion, Text,
     agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, Status},
-    pipeline::{Cause, Leadership, Reconcile, Rendered, Validated},
+    pipeline::{Candidate, Cause, Leadership, Reconcile, Refused, Rendered, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Envelope, Events, cell};
 use std::{
@@ -20,25 +20,35 @@ use std::{
     sync::{Arc, Mutex},
     time::Duration,
 };
-use tokio::{sync::mpsc, task::LocalSet, time::Instant};
+use tokio::{
+    sync::{mpsc, watch},
+    task::LocalSet,
+    time::Instant,
+};
 
 /// The pod's side: applies what it is told, unless an answer is scripted.
-struct Pod {
-    status: Status,
+pub(super) struct Pod {
+    pub(super) status: Status,
+    /// Of what runs, and of what is stored.
     contents: BTreeMap<String, String>,
-    scripted: VecDeque<Result<Outcome, TransportError>>,
-    delay: Duration,
+    files: BTreeMap<Digest, BTreeMap<String, Digest>>,
+    texts: BTreeMap<Digest, String>,
+    anew: watch::Sender<u64>,
+    pub(super) scripted: VecDeque<Result<Outcome, TransportError>>,
+    pub(super) delay: Duration,
     calls: Vec<String>,
     orders: Vec<(Instant, Arc<Apply>)>,
 }
 
 #[derive(Clone)]
-struct Scripted(Arc<Mutex<Pod>>);
+pub(super) struct Scripted(pub(super) Arc<Mutex<Pod>>);
 
-struct Scene {
-    pod: Scripted,
+pub(super) struct Scene {
+    pub(super) pod: Scripted,
     leadership: CellWriter<Leadership>,
+    candidate: CellWriter<Option<Arc<Candidate>>>,
     validated: CellWriter<Option<Arc<Validated>>>,
+    refused: CellWriter<Option<Arc<Refused>>>,
     config: Arc<ActiveConfig>,
     _config: CellWriter<Option<Arc<ActiveConfig>>>,
     events: mpsc::Receiver<Envelope<Event>>,
@@ -66,12 +76,21 @@ impl Transport for Scripted {
         .boxed_local()
     }
 
+    fn incarnation(&self, not: u64) -> Answer<'_, u64> {
+        async move {
+            let mut anew = self.0.lock().unwrap().anew.subscribe();
+            Ok(*anew.wait_for(|incarnation| *incarnation != not).await.unwrap())
+        }
+        .boxed_local()
+    }
+
     fn apply(&self, order: Arc<Apply>) -> Answer<'_, Outcome> {
         async move {
             let delay = self.0.lock().unwrap().delay;
             tokio::time::sleep(delay).await;
             let mut pod = self.0.lock().unwrap();
-            pod.calls.push(format!("apply {}", order.generation));
+            let what = if order.method == Method::Store { "store" } else { "apply" };
+            pod.calls.push(format!("{what} {}", order.generation));
             pod.orders.push((Instant::now(), Arc::clone(&order)));
             match pod.scripted.pop_front() {
                 Some(answer) => answer,
@@ -84,24 +103,74 @@ impl Transport for Scripted {
 
 impl Pod {
     fn apply(&mut self, order: &Apply) -> Outcome {
-        let running = self.status.running.as_ref().map(|running| running.digest);
+        let there = if order.method == Method::Store { self.status.stored } else { self.status.running };
+        let running = there.map(|running| running.digest);
         if running != order.base {
             return Outcome::Conflict { running };
         }
-        self.contents.retain(|path, _| order.files.contains_key(path));
-        self.contents.extend(order.contents.clone());
-        self.status.running =
-            Some(Running { digest: order.target, generation: order.generation, files: order.files.clone() });
-        self.status.intact = true;
+        let Some(mut files) = self.files_since(order.since) else {
+            return Outcome::Missing { paths: vec![] };
+        };
+        for (path, digest) in &order.files {
+            match digest {
+                Some(digest) => files.insert(path.clone(), *digest),
+                None => files.remove(path),
+            };
+        }
+        for content in order.contents.values() {
+            let text = match content {
+                Content::Whole(text) => text.clone(),
+                Content::Patch(patch) => patch.apply(&self.texts[&patch.of], 1 << 20).unwrap(),
+            };
+            self.texts.insert(Digest::of(text.as_bytes()), text);
+        }
+        let lacks = files.iter().filter(|(_, digest)| !self.texts.contains_key(digest));
+        let paths: Vec<String> = lacks.map(|(path, _)| path.clone()).collect();
+        if !paths.is_empty() {
+            return Outcome::Missing { paths };
+        }
+        let reached = Some(Running { digest: order.target, generation: order.generation });
         let reloaded = matches!(order.method, Method::Reload { .. });
+        if !matches!(order.method, Method::Store) {
+            (self.status.running, self.status.exact) = (reached, true);
+            self.contents = files.iter().map(|(p, digest)| (p.clone(), self.texts[digest].clone())).collect();
+        }
+        if !matches!(order.method, Method::Runtime { store: false, .. }) {
+            (self.status.stored, self.status.intact) = (reached, true);
+        }
+        self.files.insert(order.target, files);
         self.status.worker_pid += u32::from(reloaded);
         Outcome::Applied { reloaded, worker_pid: self.status.worker_pid, log: String::new() }
+    }
+
+    fn files_since(&self, since: Option<Digest>) -> Option<BTreeMap<String, Digest>> {
+        let Some(since) = since else { return Some(BTreeMap::new()) };
+        self.files.get(&since).cloned()
+    }
+
+    /// Somebody has brought it to `bundle`.
+    pub(super) fn runs(&mut self, bundle: &Bundle, generation: u64) {
+        let files = bundle.all().map(|file| (file.path.to_string(), file.digest)).collect();
+        self.contents = bundle.all().map(|file| (file.path.to_string(), file.text.to_string())).collect();
+        self.texts.extend(bundle.all().map(|file| (file.digest, file.text.to_string())));
+        self.files.insert(bundle.digest, files);
+        self.status.running = Some(Running { digest: bundle.digest, generation: Generation(generation) });
+        self.status.stored = self.status.running;
+    }
+
+    /// HAProxy dies and comes back with what is on disk.
+    pub(super) fn begin_anew(&mut self, setback: &str) {
+        (self.status.running, self.status.exact) = (self.status.stored, true);
+        self.status.setback = Some(setback.to_owned());
+        self.status.worker_pid += 1;
+        self.status.incarnation += 1;
+        self.anew.send_replace(self.status.incarnation);
     }
 }
 
 impl Scene {
     /// A pod that runs its bootstrap file, and a controller that leads and has validated nothing.
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self::with(true)
     }
 
@@ -111,6 +180,10 @@ impl Scene {
                 version: HaproxyVersion::new(3, 4),
                 version_text: "3.4.7".into(),
                 running: None,
+                exact: true,
+                stored: None,
+                incarnation: 1,
+                setback: None,
                 epoch: Epoch::default(),
                 worker_pid: 1,
                 old_workers: 0,
@@ -119,6 +192,9 @@ impl Scene {
                 intact: true,
             },
             contents: BTreeMap::new(),
+            files: BTreeMap::new(),
+            texts: BTreeMap::new(),
+            anew: watch::Sender::new(1),
             scripted: VecDeque::new(),
             delay: Duration::from_millis(5),
             calls: Vec::new(),
@@ -126,7 +202,9 @@ impl Scene {
         })));
         let config = Arc::new(active_config());
         let (leadership, led) = cell(Leadership { leads, epoch: Epoch::default() });
+        let (candidate, live) = cell(None);
         let (validated, newest) = cell(None);
+        let (refused, bad) = cell(None);
         let (config_writer, config_reader) = cell(Some(Arc::clone(&config)));
         let ((states, states_read), (fleet, _)) = (cell(PodStates::new()), cell(Fleet::default()));
         let roster = Roster::new(states, fleet);
@@ -136,7 +214,13 @@ impl Scene {
         let connect: Connect = Arc::new(move |_, _| Ok(Rc::new(double.clone()) as Rc<dyn Transport>));
         let deployment = Deployment {
             pod: target(),
-            board: Board { leadership: led, validated: newest, config: config_reader },
+            board: Board {
+                leadership: led,
+                candidate: live,
+                validated: newest,
+                refused: bad,
+                config: config_reader,
+            },
             plans: PlanCache::new(),
             roster,
             events,
@@ -149,7 +233,9 @@ impl Scene {
         Self {
             pod,
             leadership,
+            candidate,
             validated,
+            refused,
             config,
             _config: config_writer,
             events: received,
@@ -160,7 +246,30 @@ impl Scene {
     }
 
     /// A new bundle passes all checks.
-    fn validate(&mut self, bundle: Bundle) {
+    pub(super) fn validate(&mut self, bundle: Bundle) {
+        let rendered = self.render(bundle);
+        self.pass_check(rendered);
+    }
+
+    /// A new bundle passes everything but HAProxy's own checker, which is still at work.
+    pub(super) fn propose(&mut self, bundle: Bundle) -> Arc<Rendered> {
+        let rendered = self.render(bundle);
+        self.candidate.publish(Some(Arc::new(Candidate { rendered: rendered.clone() })));
+        rendered
+    }
+
+    pub(super) fn pass_check(&mut self, rendered: Arc<Rendered>) {
+        let validated = Validated { rendered, took: Duration::ZERO, warnings: Vec::new() };
+        self.validated.publish(Some(Arc::new(validated)));
+        self.refused.publish(None);
+    }
+
+    pub(super) fn fail_check(&mut self, rendered: Arc<Rendered>) {
+        let diagnostics = vec![Diagnostic::error("haproxy", "unknown keyword 'x'").at_template("main", 7, 1)];
+        self.refused.publish(Some(Arc::new(Refused { rendered, diagnostics })));
+    }
+
+    fn render(&mut self, bundle: Bundle) -> Arc<Rendered> {
         self.generation += 1;
         let reconcile = Reconcile {
             generation: Generation(self.generation),
@@ -168,20 +277,17 @@ impl Scene {
             triggered: std::time::Instant::now(),
         };
         let config = Arc::clone(&self.config);
-        let rendered = Rendered { reconcile, config, bundle, took: Duration::ZERO, warnings: Vec::new() };
-        let validated =
-            Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() };
-        self.validated.publish(Some(Arc::new(validated)));
+        Arc::new(Rendered { reconcile, config, bundle, took: Duration::ZERO, warnings: Vec::new() })
     }
 
-    async fn next(&mut self) -> Event {
+    pub(super) async fn next(&mut self) -> Event {
         let (events, local) = (&mut self.events, &self.local);
         let event = local.run_until(tokio::time::timeout(Duration::from_secs(600), events.recv())).await;
         event.expect("an event within ten minutes").unwrap().payload.as_ref().clone()
     }
 
     /// Until a generation is deployed: its number and reload reason.
-    async fn deployed(&mut self) -> (u64, Option<String>) {
+    pub(super) async fn deployed(&mut self) -> (u64, Option<String>) {
         loop {
             if let Event::Deployed { generation, reload, .. } = self.next().await {
                 return (generation.0, reload);
@@ -189,7 +295,7 @@ impl Scene {
         }
     }
 
-    async fn failed(&mut self) -> String {
+    pub(super) async fn failed(&mut self) -> String {
         loop {
             if let Event::DeployFailed { message, .. } = self.next().await {
                 return message;
@@ -197,28 +303,28 @@ impl Scene {
         }
     }
 
-    async fn pass(&self, time: Duration) {
+    pub(super) async fn pass(&self, time: Duration) {
         self.local.run_until(tokio::time::sleep(time)).await;
     }
 
-    fn script(&self, answers: impl IntoIterator<Item = Result<Outcome, TransportError>>) {
+    pub(super) fn script(&self, answers: impl IntoIterator<Item = Result<Outcome, TransportError>>) {
         self.pod.0.lock().unwrap().scripted.extend(answers);
     }
 
-    fn calls(&self) -> Vec<String> {
+    pub(super) fn calls(&self) -> Vec<String> {
         std::mem::take(&mut self.pod.0.lock().unwrap().calls)
     }
 
-    fn order(&self, index: usize) -> (Instant, Arc<Apply>) {
+    pub(super) fn order(&self, index: usize) -> (Instant, Arc<Apply>) {
         self.pod.0.lock().unwrap().orders[index].clone()
     }
 
-    fn deployed_so_far(&self) -> Option<Generation> {
+    pub(super) fn deployed_so_far(&self) -> Option<Generation> {
         self.states.read()[&target()].deployed
     }
 }
 
-fn target() -> HaproxyPod {
+pub(super) fn target() -> HaproxyPod {
     HaproxyPod {
         namespace: "n".into(),
         name: "p".into(),
@@ -242,13 +348,13 @@ fn active_config() -> ActiveConfig {
 }
 
 /// A bundle that differs from another one in `maxconn` by a reload and in `server` by the socket.
-fn bundle(maxconn: u32, server: u8) -> Bundle {
+pub(super) fn bundle(maxconn: u32, server: u8) -> Bundle {
     let text = format!("global\n maxconn {maxconn}\nbackend b\n server a 10.0.0.{server}:80\n");
     let map = BundleFile::new(FileKey::new(FileKind::Map, "h.map"), "maps/h.map", Text::plain("a b\n"));
     Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&text)), [map])
 }
 
-fn refused(reload_may_help: bool) -> Result<Outcome, TransportError> {
+pub(super) fn refused(reload_may_help: bool) -> Result<Outcome, TransportError> {
     Ok(Outcome::Refused { message: "No such server.".into(), reload_may_help })
 }
 
@@ -277,9 +383,7 @@ async fn the_first_bundle_is_one_reload_and_a_server_change_is_one_call_without(
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_runs_the_bundle_already_is_only_asked() {
     let mut scene = Scene::new();
-    let files = bundle(1, 1).all().map(|file| (file.path.to_string(), file.digest)).collect();
-    scene.pod.0.lock().unwrap().status.running =
-        Some(Running { digest: bundle(1, 1).digest, generation: Generation(77), files });
+    scene.pod.0.lock().unwrap().runs(&bundle(1, 1), 77);
     scene.validate(bundle(1, 1));
     assert_eq!(scene.deployed().await, (1, None));
     assert_eq!(scene.calls(), ["status"]);
@@ -288,13 +392,7 @@ async fn a_pod_that_runs_the_bundle_already_is_only_asked() {
 #[tokio::test(start_paused = true)]
 async fn a_restarted_controller_reads_what_the_pod_runs_and_changes_only_the_difference() {
     let mut scene = Scene::new();
-    let old = bundle(1, 1);
-    {
-        let mut pod = scene.pod.0.lock().unwrap();
-        let files = old.all().map(|file| (file.path.to_string(), file.digest)).collect();
-        pod.contents = old.all().map(|file| (file.path.to_string(), file.text.to_string())).collect();
-        pod.status.running = Some(Running { digest: old.digest, generation: Generation(77), files });
-    }
+    scene.pod.0.lock().unwrap().runs(&bundle(1, 1), 77);
     scene.validate(bundle(1, 2));
     assert_eq!(scene.deployed().await, (1, None));
     assert_eq!(scene.calls(), ["status", "bundle", "apply 1"]);
@@ -338,12 +436,7 @@ async fn a_conflict_is_read_and_planned_again_at_once() {
     let mut scene = Scene::new();
     scene.validate(bundle(1, 1));
     scene.deployed().await;
-    let files = bundle(1, 9).all().map(|file| (file.path.to_string(), file.digest)).collect();
-    {
-        let mut pod = scene.pod.0.lock().unwrap();
-        pod.contents = bundle(1, 9).all().map(|f| (f.path.to_string(), f.text.to_string())).collect();
-        pod.status.running = Some(Running { digest: bundle(1, 9).digest, generation: Generation(5), files });
-    }
+    scene.pod.0.lock().unwrap().runs(&bundle(1, 9), 5);
     scene.calls();
     scene.validate(bundle(1, 2));
     assert_eq!(scene.deployed().await, (2, None));
@@ -474,7 +567,7 @@ async fn files_that_somebody_changed_are_written_again_without_a_reload() {
     assert!(what.contains("files on its disk"), "{what}");
     scene.pass(Duration::from_secs(1)).await;
     assert!(scene.pod.0.lock().unwrap().status.intact);
-    assert_eq!(scene.order(1).1.method, Method::Runtime { operations: vec![] });
+    assert_eq!(scene.order(1).1.method, Method::Store);
 }
 
 #[tokio::test(start_paused = true)]

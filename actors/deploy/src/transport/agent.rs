@@ -10,8 +10,8 @@ use base64::Engine;
 use bytes::Bytes;
 use futures::FutureExt;
 use haptic_model::{
-    ActiveConfig, HaproxyPod,
-    agent_api::{Apply, Outcome, RunningBundle, Status},
+    ActiveConfig, Content, HaproxyPod,
+    agent_api::{Apply, Incarnation, Outcome, RunningBundle, Status},
     crd::Scheme,
     secret::Credentials,
 };
@@ -25,6 +25,10 @@ const BODY_LIMIT: usize = 64 * 1024 * 1024;
 const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// An agent answers its status from memory and one socket command.
 const STATUS_LIMIT: Duration = Duration::from_secs(5);
+/// An agent keeps a question for its next incarnation waiting for less.
+const WAIT_LIMIT: Duration = Duration::from_secs(40);
+/// Orders up to so many bytes are written on the arbiter's thread: that takes less than handing them over.
+const WRITTEN_AT_ONCE: usize = 64 << 10;
 /// As much of an unexpected answer as a person needs.
 const EXCERPT: usize = 200;
 
@@ -43,6 +47,14 @@ pub struct AgentTransport {
 struct Reply {
     status: StatusCode,
     body: Bytes,
+}
+
+/// What is called; with a body it is a POST.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    path: &'static str,
+    query: &'a str,
+    limit: Duration,
 }
 
 impl AgentTransport {
@@ -78,18 +90,12 @@ impl AgentTransport {
     }
 
     /// Calls with each of the known credentials until one is accepted, beginning with the one that worked last.
-    async fn call(
-        &self,
-        method: Method,
-        path: &'static str,
-        body: Option<Bytes>,
-        limit: Duration,
-    ) -> Result<Reply, TransportError> {
+    async fn call(&self, call: Call<'_>, body: Option<Bytes>) -> Result<Reply, TransportError> {
         let known = self.authorizations.len();
         for attempt in 0..known {
             let index = (self.accepted.get() + attempt) % known;
             let Some(authorization) = self.authorizations.get(index) else { break };
-            let reply = self.call_as(authorization, &method, path, body.clone(), limit).await?;
+            let reply = self.call_as(authorization, call, body.clone()).await?;
             if reply.status != StatusCode::UNAUTHORIZED {
                 self.accepted.set(index);
                 return Ok(reply);
@@ -101,18 +107,17 @@ impl AgentTransport {
     async fn call_as(
         &self,
         authorization: &str,
-        method: &Method,
-        path: &'static str,
+        call: Call<'_>,
         body: Option<Bytes>,
-        limit: Duration,
     ) -> Result<Reply, TransportError> {
+        let Call { path, limit, .. } = call;
         let exchange = async {
-            let request = self.request(authorization, method, path);
             let sent = match body {
-                Some(body) => {
-                    request.insert_header((header::CONTENT_TYPE, "application/json")).send_body(body)
-                }
-                None => request.send(),
+                Some(body) => self
+                    .request(authorization, Method::POST, call)
+                    .insert_header((header::CONTENT_TYPE, "application/json"))
+                    .send_body(body),
+                None => self.request(authorization, Method::GET, call).send(),
             };
             let mut response = sent.await.map_err(|error| self.explain(path, &error))?.timeout(limit);
             let body = response.body().limit(BODY_LIMIT).await.map_err(|error| self.broken(path, &error))?;
@@ -125,9 +130,9 @@ impl AgentTransport {
     }
 
     // awc's own limit, 5 s, is shorter than a reload may take: it is off, and ours counts.
-    fn request(&self, authorization: &str, method: &Method, path: &str) -> ClientRequest {
+    fn request(&self, authorization: &str, method: Method, call: Call<'_>) -> ClientRequest {
         self.client
-            .request(method.clone(), format!("{}{path}", self.base))
+            .request(method, format!("{}{}{}", self.base, call.path, call.query))
             .insert_header((header::AUTHORIZATION, authorization))
     }
 
@@ -157,6 +162,14 @@ impl AgentTransport {
         TransportError::Broken { address: self.address.clone(), call, cause: cause.to_string() }
     }
 
+    fn get<'a, T: DeserializeOwned + 'a>(&'a self, call: Call<'a>) -> Answer<'a, T> {
+        async move {
+            let reply = self.call(call, None).await?;
+            self.read(call.path, &reply)
+        }
+        .boxed_local()
+    }
+
     /// The body as `T`. An outcome may come with any status: the body says what happened.
     fn read<T: DeserializeOwned>(&self, call: &'static str, reply: &Reply) -> Result<T, TransportError> {
         let error = match serde_json::from_slice(&reply.body) {
@@ -183,34 +196,45 @@ impl AgentTransport {
 
 impl Transport for AgentTransport {
     fn status(&self) -> Answer<'_, Status> {
-        async {
-            let reply = self.call(Method::GET, "/v1/status", None, STATUS_LIMIT).await?;
-            self.read("/v1/status", &reply)
-        }
-        .boxed_local()
+        self.get(Call { path: "/v1/status", query: "", limit: STATUS_LIMIT })
     }
 
     fn running_bundle(&self) -> Answer<'_, RunningBundle> {
-        async {
-            let reply = self.call(Method::GET, "/v1/bundle", None, self.apply_limit).await?;
-            self.read("/v1/bundle", &reply)
+        self.get(Call { path: "/v1/bundle", query: "", limit: self.apply_limit })
+    }
+
+    fn incarnation(&self, not: u64) -> Answer<'_, u64> {
+        async move {
+            let query = format!("?not={not}");
+            let call = Call { path: "/v1/incarnation", query: &query, limit: WAIT_LIMIT };
+            self.get::<Incarnation>(call).await.map(|now| now.incarnation)
         }
         .boxed_local()
     }
 
     fn apply(&self, order: Arc<Apply>) -> Answer<'_, Outcome> {
         async move {
-            let body = cpu("deploy", move || serde_json::to_vec(&*order))
-                .await
-                .map_err(|error| TransportError::Setup(error.to_string()))?
-                .map_err(|error| {
-                    TransportError::Setup(format!("the order cannot be written as JSON: {error}"))
-                })?;
-            let reply = self.call(Method::POST, "/v1/apply", Some(body.into()), self.apply_limit).await?;
+            let body = if sent(&order) > WRITTEN_AT_ONCE {
+                let written = cpu("deploy", move || serde_json::to_vec(&*order)).await;
+                written.map_err(|error| TransportError::Setup(error.to_string()))?
+            } else {
+                serde_json::to_vec(&*order)
+            };
+            let body = body.map_err(|error| {
+                TransportError::Setup(format!("the order cannot be written as JSON: {error}"))
+            })?;
+            let call = Call { path: "/v1/apply", query: "", limit: self.apply_limit };
+            let reply = self.call(call, Some(body.into())).await?;
             self.read("/v1/apply", &reply)
         }
         .boxed_local()
     }
+}
+
+/// About how many bytes the order has.
+fn sent(order: &Apply) -> usize {
+    const EACH: usize = 128;
+    order.files.len() * EACH + order.contents.values().map(Content::sent).sum::<usize>()
 }
 
 /// rustls hands its errors over inside those of the connection.

@@ -26,6 +26,9 @@ pub trait Transport {
     /// The files of what it runs.
     fn running_bundle(&self) -> Answer<'_, RunningBundle>;
 
+    /// The number of its incarnations, once it is another one than `not` or after a while.
+    fn incarnation(&self, not: u64) -> Answer<'_, u64>;
+
     /// Brings it from one bundle to another. After an error it is unknown what the pod runs: read its status.
     fn apply(&self, order: Arc<Apply>) -> Answer<'_, Outcome>;
 }

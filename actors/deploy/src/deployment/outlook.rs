@@ -1,0 +1,69 @@
+//! Which bundle a pod is to be brought to: what the board says, and what follows from it. Pure.
+
+use haptic_model::{
+    Bundle, Generation,
+    pipeline::{Candidate, Refused, Rendered, Validated},
+};
+use std::sync::Arc;
+
+/// The newest bundles and verdicts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outlook {
+    /// The newest that passed everything but HAProxy's checker.
+    pub candidate: Option<Arc<Candidate>>,
+    /// The newest that passed that as well.
+    pub validated: Option<Arc<Validated>>,
+    /// The newest that was checked, when it did not pass.
+    pub refused: Option<Arc<Refused>>,
+}
+
+/// A bundle to bring a pod to.
+#[derive(Clone, Debug)]
+pub(super) struct Aim {
+    pub rendered: Arc<Rendered>,
+    /// Whether it passed every check, so that it may be stored and reloaded.
+    pub checked: bool,
+}
+
+impl Outlook {
+    /// A bundle that may go live before its check ends, by operations alone. `reached`: the generation that the pod runs.
+    ///
+    /// While the newest check is a refusal there is none: what comes next most likely holds the same mistake, and pods would
+    /// go to and fro.
+    pub fn express(&self, reached: Option<Generation>) -> Option<Aim> {
+        let (candidate, validated) = (self.candidate.as_ref()?, self.validated.as_ref()?);
+        let is_newer =
+            candidate.generation() > validated.generation() && Some(candidate.generation()) >= reached;
+        (is_newer && self.refused.is_none())
+            .then(|| Aim { rendered: Arc::clone(&candidate.rendered), checked: false })
+    }
+
+    /// The checked bundle that the pod is to run; `None` while it runs a newer one that nobody has refused.
+    pub fn checked(&self, reached: Option<Generation>) -> Option<Aim> {
+        let validated = self.validated.as_ref()?;
+        let is_behind = reached.is_some_and(|reached| reached > validated.generation());
+        (!is_behind || self.refused.is_some())
+            .then(|| Aim { rendered: Arc::clone(&validated.rendered), checked: true })
+    }
+
+    /// The newest generation that there is a verdict on.
+    pub fn judged(&self) -> Option<Generation> {
+        let refused = self.refused.as_ref().map(|refused| refused.rendered.reconcile.generation);
+        refused.max(self.validated.as_ref().map(|validated| validated.generation()))
+    }
+
+    /// The newest generation.
+    pub fn newest(&self) -> Option<Generation> {
+        self.candidate.as_ref().map(|candidate| candidate.generation()).max(self.judged())
+    }
+}
+
+impl Aim {
+    pub fn generation(&self) -> Generation {
+        self.rendered.reconcile.generation
+    }
+
+    pub fn bundle(&self) -> &Bundle {
+        &self.rendered.bundle
+    }
+}

@@ -1,0 +1,199 @@
+//! A file's content as the difference from one that the receiver has: a change of one server in 2 MB of haproxy.cfg travels as
+//! that one line. Pure: digests are the receiver's to verify.
+
+use crate::{
+    digest::Digest,
+    text::{Fragment, Text},
+};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// The content of a file that is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Content {
+    /// All of it.
+    Whole(String),
+    /// What differs.
+    Patch(Patch),
+}
+
+/// A text made of pieces of another one and of new ones.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Patch {
+    /// The digest of the text that pieces are kept from.
+    pub of: Digest,
+    /// In order.
+    pub pieces: Vec<Piece>,
+}
+
+/// A piece of a patched text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Piece {
+    /// Bytes of the other text: where they begin, and how many.
+    Keep(usize, usize),
+    /// New ones.
+    Put(String),
+}
+
+/// Why a patch cannot be applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatchError {
+    /// It keeps bytes that the other text does not have, or half a character.
+    #[error("it keeps what the text it was made from does not have")]
+    Outside,
+    /// Its result would be too long.
+    #[error("its result has more than {0} bytes")]
+    TooLong(usize),
+}
+
+impl Content {
+    /// Bytes that travel.
+    #[must_use]
+    pub fn sent(&self) -> usize {
+        let put = |piece: &Piece| if let Piece::Put(text) = piece { text.len() } else { 0 };
+        match self {
+            Self::Whole(text) => text.len(),
+            Self::Patch(patch) => patch.pieces.iter().map(put).sum(),
+        }
+    }
+}
+
+impl Patch {
+    /// What leads from `old`, whose digest is `of`, to `new`. Found by the pieces that both share in memory, so it takes a
+    /// glance at each of them and reads none. `None` when nothing of `old` is worth keeping.
+    #[must_use]
+    pub fn between(old: &Text, of: Digest, new: &Text) -> Option<Self> {
+        let (old, new) = (old.fragments(), new.fragments());
+        let head = old.iter().zip(new).take_while(|(a, b)| a.same(b)).count();
+        let (old_rest, new_rest) = (old.get(head..)?, new.get(head..)?);
+        let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a.same(b)).count();
+        let changed = new_rest.get(..new_rest.len() - tail)?;
+        let mut patch = Self { of, pieces: Vec::new() };
+        patch.keep(0, length(old.get(..head)?));
+        let mut at = length(old.get(..head)?);
+        let mut moved = HashMap::new();
+        for fragment in old_rest.get(..old_rest.len() - tail)? {
+            moved.insert(fragment.as_str().as_ptr(), at);
+            at += fragment.as_str().len();
+        }
+        for fragment in changed {
+            match moved.get(&fragment.as_str().as_ptr()) {
+                Some(from) => patch.keep(*from, fragment.as_str().len()),
+                None => patch.put(fragment.as_str()),
+            }
+        }
+        patch.keep(at, length(old_rest.get(old_rest.len() - tail..)?));
+        patch.pieces.iter().any(|piece| matches!(piece, Piece::Keep(..))).then_some(patch)
+    }
+
+    /// The new text, of at most `longest` bytes.
+    ///
+    /// # Errors
+    /// [`PatchError`] when this is no patch of `old`.
+    pub fn apply(&self, old: &str, longest: usize) -> Result<String, PatchError> {
+        let mut pieces = Vec::with_capacity(self.pieces.len());
+        for piece in &self.pieces {
+            pieces.push(match piece {
+                Piece::Put(text) => text.as_str(),
+                Piece::Keep(from, bytes) => {
+                    let end = from.checked_add(*bytes).ok_or(PatchError::Outside)?;
+                    old.get(*from..end).ok_or(PatchError::Outside)?
+                }
+            });
+        }
+        let total: usize = pieces.iter().map(|piece| piece.len()).sum();
+        if total > longest {
+            return Err(PatchError::TooLong(longest));
+        }
+        Ok(pieces.concat())
+    }
+
+    fn keep(&mut self, from: usize, bytes: usize) {
+        match self.pieces.last_mut() {
+            _ if bytes == 0 => {}
+            Some(Piece::Keep(before, length)) if *before + *length == from => *length += bytes,
+            _ => self.pieces.push(Piece::Keep(from, bytes)),
+        }
+    }
+
+    fn put(&mut self, text: &str) {
+        match self.pieces.last_mut() {
+            _ if text.is_empty() => {}
+            Some(Piece::Put(before)) => before.push_str(text),
+            _ => self.pieces.push(Piece::Put(text.to_owned())),
+        }
+    }
+}
+
+fn length(fragments: &[Fragment]) -> usize {
+    fragments.iter().map(|fragment| fragment.as_str().len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::Arc;
+
+    fn pieces(texts: &[&str]) -> Vec<Fragment> {
+        texts.iter().map(|text| Fragment::new(*text, Arc::default())).collect()
+    }
+
+    fn patch(old: &[Fragment], new: &[Fragment]) -> Option<Patch> {
+        let old = Text::new(old.to_vec());
+        Patch::between(&old, old.digest(), &Text::new(new.to_vec()))
+    }
+
+    #[test]
+    fn one_changed_piece_in_the_middle_is_all_that_travels() {
+        let old = pieces(&["global\n", " server a\n", " server b\n", "end\n"]);
+        let mut new = old.clone();
+        new[1] = Fragment::new(" server z\n", Arc::default());
+        let patch = patch(&old, &new).unwrap();
+        assert_eq!(patch.pieces, [Piece::Keep(0, 7), Piece::Put(" server z\n".into()), Piece::Keep(17, 14)]);
+        let content = Content::Patch(patch);
+        assert_eq!(content.sent(), 10);
+        let json = serde_json::to_string(&content).unwrap();
+        assert_eq!(serde_json::from_str::<Content>(&json).unwrap(), content);
+        assert_eq!(serde_json::from_str::<Content>("\"a\"").unwrap(), Content::Whole("a".into()));
+    }
+
+    #[test]
+    fn texts_that_share_nothing_have_no_patch() {
+        assert_eq!(patch(&pieces(&["a\n"]), &pieces(&["a\n"])), None);
+    }
+
+    #[test]
+    fn a_patch_that_keeps_what_is_not_there_is_an_error() {
+        let of = Digest::of(b"");
+        for piece in [Piece::Keep(0, 4), Piece::Keep(usize::MAX, 2), Piece::Keep(1, 1)] {
+            let patch = Patch { of, pieces: vec![piece] };
+            assert_eq!(patch.apply("é!", 100), Err(PatchError::Outside));
+        }
+        let twice = Patch { of, pieces: vec![Piece::Keep(0, 3), Piece::Keep(0, 3)] };
+        assert_eq!(twice.apply("é!", 5), Err(PatchError::TooLong(5)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_patch_leads_from_any_arrangement_of_pieces_to_any_other(
+            texts in prop::collection::vec("[aé\n]{0,3}", 1..6),
+            old in prop::collection::vec(0_usize..6, 0..12),
+            new in prop::collection::vec(0_usize..9, 0..12),
+        ) {
+            let known: Vec<Fragment> = texts.iter().map(|text| Fragment::new(text.as_str(), Arc::default())).collect();
+            let choose = |index: &usize| {
+                known.get(*index).cloned().unwrap_or_else(|| Fragment::new("new\n", Arc::default()))
+            };
+            let old = Text::new(old.iter().map(choose).collect());
+            let new = Text::new(new.iter().map(choose).collect());
+            if let Some(patch) = Patch::between(&old, old.digest(), &new) {
+                prop_assert_eq!(patch.of, old.digest());
+                prop_assert_eq!(patch.apply(&old.to_string(), 1000).unwrap(), new.to_string());
+            }
+        }
+    }
+}
