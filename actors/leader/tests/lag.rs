@@ -88,11 +88,7 @@ fn a_pod_that_runs_the_bundle_already_is_not_behind() {
     let mut states = pods(&[("a", None, None)]);
     let digest = newest.bundle().digest;
     for state in states.values_mut() {
-        state.running = Some(haptic_model::agent_api::Running {
-            digest,
-            generation: Generation(99),
-            files: BTreeMap::new(),
-        });
+        state.running = Some(haptic_model::agent_api::Running { digest, generation: Generation(99) });
     }
     assert_eq!(Lag::default().look(Some(&newest), &states, Instant::now()), Fleet::Deployed(1));
 }
