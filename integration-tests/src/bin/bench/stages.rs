@@ -4,7 +4,8 @@ use crate::{dataset::Dataset, figures::Scope, progress::say, statistics::millise
 use haptic_deploy::planner::{RunningView, Verdict, plan};
 use haptic_haproxy::Document;
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Snapshot, Snapshots,
+    ActiveConfig, Bundle, BundleFile, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Snapshot,
+    Snapshots,
     secret::{Credentials, Sensitive},
 };
 use haptic_render::{
