@@ -18,7 +18,7 @@ use crate::{
 };
 use haptic_model::{
     Epoch, HaproxyVersion,
-    agent_api::{Apply, Incarnation, Outcome, RunningBundle, Status},
+    agent_api::{Apply, Incarnation, Outcome, RunningBundle, Runtime, Status},
 };
 use std::{
     fs::File,
@@ -250,6 +250,14 @@ impl AgentHandle {
             (_, None) => Ok(RunningBundle::default()),
         };
         tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+    }
+
+    /// What HAProxy itself says of its servers and maps.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn runtime(&self) -> io::Result<Runtime> {
+        self.0.runtime().await.map_err(io::Error::other)
     }
 
     /// The number of incarnations once it is another one than `not`, or after a while.

@@ -1,6 +1,6 @@
 //! The agent over HTTP: a thin layer on [`AgentHandle`].
 //!
-//! `GET /v1/status`, `GET /v1/incarnation`, `GET /v1/bundle` and `POST /v1/apply` need Basic credentials; `/healthz`, `/readyz` and `/metrics` do
+//! `GET /v1/status`, `GET /v1/incarnation`, `GET /v1/runtime`, `GET /v1/bundle` and `POST /v1/apply` need Basic credentials; `/healthz`, `/readyz` and `/metrics` do
 //! not and tell nothing that is secret.
 
 use crate::{agent::AgentHandle, credentials::Gate, options::AgentError};
@@ -77,6 +77,7 @@ pub(crate) fn serve(
                     .wrap(from_fn(admit))
                     .service(web::resource("/status").get(status))
                     .service(web::resource("/incarnation").get(incarnation))
+                    .service(web::resource("/runtime").get(runtime))
                     .service(web::resource("/bundle").get(bundle))
                     .service(web::resource("/apply").post(apply)),
             )
@@ -136,6 +137,13 @@ async fn status(agent: Data<AgentHandle>) -> HttpResponse {
 
 async fn incarnation(agent: Data<AgentHandle>, seen: web::Query<Seen>) -> HttpResponse {
     HttpResponse::Ok().json(agent.incarnation(seen.not).await)
+}
+
+async fn runtime(agent: Data<AgentHandle>) -> HttpResponse {
+    match agent.runtime().await {
+        Ok(runtime) => HttpResponse::Ok().json(runtime),
+        Err(error) => HttpResponse::InternalServerError().json(told(&error.to_string())),
+    }
 }
 
 async fn bundle(agent: Data<AgentHandle>) -> HttpResponse {

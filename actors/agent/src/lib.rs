@@ -16,6 +16,7 @@ mod channel;
 mod command;
 mod connection;
 mod credentials;
+mod drift;
 mod folder;
 pub mod http;
 mod keep;

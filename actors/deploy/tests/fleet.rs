@@ -15,7 +15,7 @@ use haptic_deploy::{
 use haptic_model::{
     ActiveConfig, Bundle, BundleFile, Event, FileKey, Fleet, Generation, HaproxyPod, HaproxyVersion, Layout,
     Text,
-    agent_api::{Apply, Epoch, Outcome, RunningBundle, Status},
+    agent_api::{Apply, Epoch, Outcome, RunningBundle, Runtime, Status},
     pipeline::{Cause, Leadership, Reconcile, Rendered, Validated},
 };
 use haptic_runtime::{
@@ -63,6 +63,10 @@ impl Transport for Double {
 
     fn running_bundle(&self) -> haptic_deploy::transport::Answer<'_, RunningBundle> {
         async { Ok(RunningBundle::default()) }.boxed_local()
+    }
+
+    fn runtime(&self) -> haptic_deploy::transport::Answer<'_, Runtime> {
+        futures::future::pending().boxed_local()
     }
 
     fn incarnation(&self, _: u64) -> haptic_deploy::transport::Answer<'_, u64> {

@@ -1,17 +1,21 @@
 //! What controller and agent say to each other, over HTTP with JSON bodies.
 //!
 //! `GET /v1/status` -> [`Status`]; `GET /v1/bundle` -> [`RunningBundle`]; `POST /v1/apply` [`Apply`] -> [`Outcome`];
-//! `GET /v1/incarnation?not=N` -> [`Incarnation`], once it is another one than N. All need Basic credentials.
+//! `GET /v1/incarnation?not=N` -> [`Incarnation`], once it is another one than N; `GET /v1/runtime` -> [`Runtime`]. All need Basic credentials.
 //! `GET /readyz` (is a bundle of a controller running?) and `GET /healthz` need none.
 //!
 //! What HAProxy *runs* may be ahead of what is *stored*: operations bring a change at once, while its files are stored only
 //! after every check has passed. A restart of HAProxy therefore brings the last checked bundle, and the controller the rest.
 
 use crate::{
-    digest::Digest, generation::Generation, operation::Operation, patch::Content, version::HaproxyVersion,
+    digest::Digest,
+    generation::Generation,
+    operation::{Operation, ServerState},
+    patch::Content,
+    version::HaproxyVersion,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr};
 
 /// Which leadership an order comes from; agents refuse orders of an older one. The default is that of a controller
 /// without an election, which is never too old.
@@ -71,6 +75,34 @@ pub struct Running {
 pub struct Incarnation {
     /// Only to be compared for being the same.
     pub incarnation: u64,
+}
+
+/// What HAProxy itself says of its servers and maps, whoever changed them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Runtime {
+    /// All servers.
+    pub servers: Vec<RunningServer>,
+    /// Entries of each map, by its path.
+    pub maps: BTreeMap<String, usize>,
+}
+
+/// One server as HAProxy shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningServer {
+    /// Its backend.
+    pub backend: String,
+    /// Its name.
+    pub server: String,
+    /// Where it is; `None` for what is not an IP address.
+    pub address: Option<IpAddr>,
+    /// Its port.
+    pub port: u16,
+    /// Its weight as it was set.
+    pub weight: u32,
+    /// Its administrative state.
+    pub state: ServerState,
 }
 
 /// The running bundle's files, for a controller that does not know them. Those of the stored one, when the agent does not

@@ -5,8 +5,9 @@ mod bad_input;
 #[cfg(test)]
 mod connections;
 #[cfg(test)]
-mod figures;
+mod express;
 #[cfg(test)]
+mod figures;
 mod files;
 #[cfg(test)]
 mod http;

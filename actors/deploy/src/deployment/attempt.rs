@@ -1,7 +1,7 @@
 //! One look at the board, and what it takes to bring the pod there.
 
 use super::{
-    Failure, State,
+    Failure, State, drift,
     driver::{Deployment, Step},
     knowledge::{Knowledge, Need},
     memory::{Instead, Memory},
@@ -42,8 +42,8 @@ impl Deployment {
         let leadership = *self.board.leadership.read();
         // What was known before is what another leader may have changed meanwhile.
         let took_over = leadership.leads && memory.led.replace(leadership.epoch) != Some(leadership.epoch);
-        let is_due = memory.is_anew() || began >= self.next_check(memory);
-        if took_over || memory.known.is_none() || is_due {
+        let is_due = memory.known.is_some() && began >= self.next_check(memory);
+        if took_over || memory.known.is_none() || memory.is_anew() || is_due {
             self.read_status(memory, &*transport).await?;
         }
         let outlook = self.outlook();
@@ -51,7 +51,10 @@ impl Deployment {
             return Ok(Step::Settled(State::Standby));
         }
         let scene = Scene { config: &config, transport: &*transport, leadership, outlook: &outlook, began };
-        let step = self.advance(memory, &scene).await?;
+        let mut step = self.advance(memory, &scene).await?;
+        if is_due && matches!(step, Step::Settled(State::Converged { .. } | State::Ahead { .. })) {
+            step = self.mend(memory, &scene).await?.unwrap_or(step);
+        }
         self.store_if_due(memory, &outlook, leadership.epoch);
         Ok(step)
     }
@@ -271,6 +274,52 @@ impl Deployment {
                 }
                 Err(Failure::Refused(message))
             }
+        }
+    }
+
+    /// Looks whether somebody changed what HAProxy runs through its socket, tells it and sets it right.
+    async fn mend(&self, memory: &mut Memory, scene: &Scene<'_>) -> Result<Option<Step>, Failure> {
+        let Some(known) = memory.known.clone() else { return Ok(None) };
+        let Some(view) = known.digest().and_then(|digest| memory.held(digest)) else { return Ok(None) };
+        let Some(bundle) = view.bundle().cloned() else { return Ok(None) };
+        let runtime = scene.transport.runtime().await?;
+        let compared = bundle.clone();
+        let found = cpu("deploy", move || drift::differences(&compared, &runtime)).await?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let what = drift::told(&found);
+        self.events.tell(Event::DriftFound { pod: self.name(), what: what.clone() });
+        if found.iter().any(|difference| difference.repair.is_empty()) {
+            let reason =
+                Reason { kind: ReasonKind::Drift, sentence: format!("somebody changed HAProxy: {what}") };
+            memory.instead = Some(Instead { reason, failed: None });
+            return Ok(Some(Step::Again("somebody else changes it")));
+        }
+        let operations = found.into_iter().flat_map(|difference| difference.repair).collect();
+        let ground = Ground {
+            epoch: scene.leadership.epoch,
+            base: known.digest(),
+            since: Some(&bundle),
+            besides: None,
+            lacks: &Lacks::Nothing,
+        };
+        let generation = known.running.map(|running| running.generation).unwrap_or_default();
+        let order = ground.order(&bundle, generation, Method::Runtime { operations, store: false });
+        memory.known = None;
+        match scene.transport.apply(Arc::new(order)).await? {
+            Outcome::Applied { .. } => {
+                memory.known = Some(known);
+                Ok(None)
+            }
+            Outcome::Refused { message, .. } => {
+                let sentence =
+                    format!("somebody changed HAProxy ({what}), and its socket refused: {message}");
+                let reason = Reason { kind: ReasonKind::Drift, sentence };
+                memory.instead = Some(Instead { reason, failed: None });
+                Ok(Some(Step::Again("somebody else changes it")))
+            }
+            _ => Ok(Some(Step::Again("somebody else changes it"))),
         }
     }
 

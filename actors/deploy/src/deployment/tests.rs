@@ -9,8 +9,8 @@ use crate::{
 use futures::FutureExt;
 use haptic_model::{
     ActiveConfig, Bundle, BundleFile, Content, Diagnostic, Digest, Event, FileKey, FileKind, Fleet,
-    Generation, HaproxyPod, HaproxyVersion, Text,
-    agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, Status},
+    Generation, HaproxyPod, HaproxyVersion, Operation, Text,
+    agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, RunningServer, Runtime, Status},
     pipeline::{Candidate, Cause, Leadership, Reconcile, Refused, Rendered, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Envelope, Events, cell};
@@ -34,6 +34,7 @@ pub(super) struct Pod {
     files: BTreeMap<Digest, BTreeMap<String, Digest>>,
     texts: BTreeMap<Digest, String>,
     anew: watch::Sender<u64>,
+    pub(super) weight: u32,
     pub(super) scripted: VecDeque<Result<Outcome, TransportError>>,
     pub(super) delay: Duration,
     calls: Vec<String>,
@@ -74,6 +75,10 @@ impl Transport for Scripted {
             Ok(RunningBundle { config: "haproxy.cfg".into(), files: pod.contents.clone() })
         }
         .boxed_local()
+    }
+
+    fn runtime(&self) -> Answer<'_, Runtime> {
+        async { Ok(self.0.lock().unwrap().runtime()) }.boxed_local()
     }
 
     fn incarnation(&self, not: u64) -> Answer<'_, u64> {
@@ -129,6 +134,11 @@ impl Pod {
         if !paths.is_empty() {
             return Outcome::Missing { paths };
         }
+        if let Method::Runtime { operations, .. } = &order.method
+            && operations.iter().any(|operation| matches!(operation, Operation::SetServerWeight { .. }))
+        {
+            self.weight = 1;
+        }
         let reached = Some(Running { digest: order.target, generation: order.generation });
         let reloaded = matches!(order.method, Method::Reload { .. });
         if !matches!(order.method, Method::Store) {
@@ -146,6 +156,23 @@ impl Pod {
     fn files_since(&self, since: Option<Digest>) -> Option<BTreeMap<String, Digest>> {
         let Some(since) = since else { return Some(BTreeMap::new()) };
         self.files.get(&since).cloned()
+    }
+
+    /// Its server as its configuration has it, unless somebody changed its weight.
+    fn runtime(&self) -> Runtime {
+        let config = self.contents.get("haproxy.cfg").map(String::as_str).unwrap_or_default();
+        let servers = config.lines().filter_map(|line| {
+            let (address, port) = line.strip_prefix(" server a ")?.split_once(':')?;
+            Some(RunningServer {
+                backend: "b".into(),
+                server: "a".into(),
+                address: address.parse().ok(),
+                port: port.parse().ok()?,
+                weight: self.weight,
+                state: haptic_model::operation::ServerState::Ready,
+            })
+        });
+        Runtime { servers: servers.collect(), maps: BTreeMap::new() }
     }
 
     /// Somebody has brought it to `bundle`.
@@ -195,6 +222,7 @@ impl Scene {
             files: BTreeMap::new(),
             texts: BTreeMap::new(),
             anew: watch::Sender::new(1),
+            weight: 1,
             scripted: VecDeque::new(),
             delay: Duration::from_millis(5),
             calls: Vec::new(),

@@ -179,3 +179,16 @@ async fn files_that_cannot_be_stored_are_tried_again_with_pauses_and_hold_nothin
     scene.pass(Duration::from_secs(30)).await;
     assert_eq!(stored(&scene), Some(bundle(1, 2).digest));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_somebody_changed_through_the_socket_is_told_and_set_right_without_a_reload() {
+    let mut scene = settled().await;
+    scene.pod.0.lock().unwrap().weight = 7;
+    let Event::DriftFound { what, .. } = scene.next().await else { panic!("it is told") };
+    assert_eq!(what, "server b/a has weight 7, not 1");
+    scene.pass(Duration::from_secs(1)).await;
+    assert_eq!(scene.pod.0.lock().unwrap().weight, 1);
+    assert_eq!(scene.calls(), ["status", "apply 1"]);
+    scene.pass(Duration::from_secs(300)).await;
+    assert!(scene.calls().iter().all(|call| call == "status"), "once was enough");
+}

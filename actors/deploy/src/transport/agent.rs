@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use haptic_model::{
     ActiveConfig, Content, HaproxyPod,
-    agent_api::{Apply, Incarnation, Outcome, RunningBundle, Status},
+    agent_api::{Apply, Incarnation, Outcome, RunningBundle, Runtime, Status},
     crd::Scheme,
     secret::Credentials,
 };
@@ -201,6 +201,10 @@ impl Transport for AgentTransport {
 
     fn running_bundle(&self) -> Answer<'_, RunningBundle> {
         self.get(Call { path: "/v1/bundle", query: "", limit: self.apply_limit })
+    }
+
+    fn runtime(&self) -> Answer<'_, Runtime> {
+        self.get(Call { path: "/v1/runtime", query: "", limit: self.apply_limit })
     }
 
     fn incarnation(&self, not: u64) -> Answer<'_, u64> {

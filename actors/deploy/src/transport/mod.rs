@@ -11,7 +11,7 @@ pub use agent::AgentTransport;
 use futures::future::LocalBoxFuture;
 use haptic_model::{
     ActiveConfig, HaproxyPod, Transport as Kind,
-    agent_api::{Apply, Outcome, RunningBundle, Status},
+    agent_api::{Apply, Outcome, RunningBundle, Runtime, Status},
 };
 use std::{rc::Rc, sync::Arc, time::Duration};
 
@@ -25,6 +25,9 @@ pub trait Transport {
 
     /// The files of what it runs.
     fn running_bundle(&self) -> Answer<'_, RunningBundle>;
+
+    /// What HAProxy itself says of its servers and maps.
+    fn runtime(&self) -> Answer<'_, Runtime>;
 
     /// The number of its incarnations, once it is another one than `not` or after a while.
     fn incarnation(&self, not: u64) -> Answer<'_, u64>;

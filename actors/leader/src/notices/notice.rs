@@ -55,6 +55,12 @@ pub fn of(event: &Event) -> Vec<Notice> {
         Event::DeployFailed { pod, message, .. } => {
             vec![warning(About::Pod(Arc::clone(pod)), "DeploymentFailed", "Deploy", message)]
         }
+        Event::TakenBack { generation, pod, why, .. } => {
+            let note = format!(
+                "generation {generation} was live and HAProxy's checker refuses it: {why}; it is taken back"
+            );
+            vec![warning(About::Pod(Arc::clone(pod)), "TakenBack", "Deploy", &note)]
+        }
         Event::DriftFound { pod, what } => {
             let note = format!("somebody else changed HAProxy: {what}; it is brought back");
             vec![warning(About::Pod(Arc::clone(pod)), "DriftFound", "Deploy", &note)]

@@ -1,0 +1,199 @@
+//! What somebody changed through HAProxy's socket, and how it is set right. Pure: what HAProxy says is compared with what its
+//! configuration makes of it.
+
+use haptic_haproxy::{
+    Document, SectionKind,
+    views::{Server, servers},
+};
+use haptic_model::{
+    Bundle, FileKind, Operation,
+    agent_api::{RunningServer, Runtime},
+    operation::ServerState,
+    pattern_file::map_entries,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// For people: `server shop/a has weight 3, not 1`.
+    pub what: String,
+    /// What sets it right; without any, a reload does.
+    pub repair: Vec<Operation>,
+}
+
+/// What differs from what `bundle` makes HAProxy run.
+///
+/// Left out is what HAProxy changes itself: servers that are named, resolved, made from templates or ruled by an agent-check.
+pub(super) fn differences(bundle: &Bundle, runtime: &Runtime) -> Vec<Difference> {
+    let mut shown: BTreeMap<&str, BTreeMap<&str, &RunningServer>> = BTreeMap::new();
+    for server in &runtime.servers {
+        shown.entry(&server.backend).or_default().insert(&server.server, server);
+    }
+    let text = bundle.config.text.to_string();
+    let document = Document::parse(&text);
+    let inheritance = document.inheritance();
+    let mut found = Vec::new();
+    for (position, section) in document.sections.iter().enumerate() {
+        if !matches!(section.kind, SectionKind::Backend | SectionKind::Listen) {
+            continue;
+        }
+        let mut there = shown.remove::<str>(&section.name).unwrap_or_default();
+        for server in servers(&document, &inheritance, position) {
+            found.extend(of_server(&section.name, &server, there.remove::<str>(&server.name)));
+        }
+        if !section.lines.iter().any(|line| line.keyword() == "server-template") {
+            found.extend(there.into_values().filter_map(of_stranger));
+        }
+    }
+    found.extend(shown.into_values().flat_map(BTreeMap::into_values).filter_map(of_stranger));
+    found.extend(of_maps(bundle, &runtime.maps));
+    found
+}
+
+fn of_server(backend: &str, server: &Server, shown: Option<&RunningServer>) -> Option<Difference> {
+    let at = format!("server {backend}/{}", server.name);
+    let Some(shown) = shown else {
+        return Some(Difference { what: format!("{at} is gone"), repair: vec![] });
+    };
+    let (address, port) = (server.address.parse::<IpAddr>().ok()?, server.port?);
+    if server.param("agent-check").is_some() {
+        return None;
+    }
+    let weight = server.param("weight").and_then(|values| values.first()?.parse::<u32>().ok()).unwrap_or(1);
+    let state = if server.param("disabled").is_some() { ServerState::Maint } else { ServerState::Ready };
+    let (mut is, mut repair) = (Vec::new(), Vec::new());
+    let names = || (backend.to_owned(), server.name.clone());
+    if (shown.address, shown.port) != (Some(address), port) {
+        let (backend, server) = names();
+        is.push(format!("is not at {address} port {port}"));
+        repair.push(Operation::SetServerAddress { backend, server, address: address.to_string(), port });
+    }
+    if shown.weight != weight {
+        let (backend, server) = names();
+        is.push(format!("has weight {}, not {weight}", shown.weight));
+        let weight = u16::try_from(weight).unwrap_or(256);
+        repair.push(Operation::SetServerWeight { backend, server, weight });
+    }
+    if shown.state != state {
+        let (backend, server) = names();
+        is.push(format!("is in state {:?}, not {state:?}", shown.state).to_lowercase());
+        repair.push(Operation::SetServerState { backend, server, state });
+    }
+    (!is.is_empty()).then(|| Difference { what: format!("{at} {}", is.join(" and ")), repair })
+}
+
+/// A server of which the configuration says nothing. In maintenance it waits to be removed.
+fn of_stranger(shown: &RunningServer) -> Option<Difference> {
+    let what = format!("server {}/{} was added", shown.backend, shown.server);
+    (shown.state != ServerState::Maint).then(|| Difference {
+        what,
+        repair: vec![Operation::DeleteServer {
+            backend: shown.backend.clone(),
+            server: shown.server.clone(),
+        }],
+    })
+}
+
+fn of_maps<'a>(
+    bundle: &'a Bundle,
+    shown: &'a BTreeMap<String, usize>,
+) -> impl Iterator<Item = Difference> + 'a {
+    let maps = bundle.files.values().filter(|file| file.key.kind == FileKind::Map);
+    maps.filter_map(|file| {
+        let is = *shown.get(&*file.path)?;
+        let should = map_entries(&file.text.to_string()).count();
+        (is != should).then(|| Difference {
+            what: format!("map {} has {is} entries, not {should}", file.path),
+            repair: vec![Operation::ReplaceMap { map: file.path.to_string() }],
+        })
+    })
+}
+
+/// All of it in one line, the first ones in full.
+pub(super) fn told(differences: &[Difference]) -> String {
+    const SHOWN: usize = 3;
+    let first: BTreeSet<&str> = differences.iter().take(SHOWN).map(|d| d.what.as_str()).collect();
+    let mut line = first.into_iter().collect::<Vec<_>>().join("; ");
+    if let Some(more @ 1..) = differences.len().checked_sub(SHOWN) {
+        line.push_str(&format!("; and {more} more"));
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{BundleFile, FileKey, Text};
+
+    const CONFIG: &str = "defaults d\n default-server weight 5\nbackend b from d\n server a 10.0.0.1:80\n server off 10.0.0.2:80 disabled\n server named web.example:80\n server agent 10.0.0.3:80 agent-check\nbackend t\n server-template x 2 10.0.0.9:80\n";
+
+    fn bundle() -> Bundle {
+        let map = BundleFile::new(
+            FileKey::new(FileKind::Map, "h.map"),
+            "maps/h.map",
+            Text::plain("# none\na b\n\nc d\n"),
+        );
+        Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(CONFIG)), [map])
+    }
+
+    fn shown(backend: &str, server: &str, address: &str, weight: u32, state: ServerState) -> RunningServer {
+        let (backend, server) = (backend.to_owned(), server.to_owned());
+        RunningServer { backend, server, address: address.parse().ok(), port: 80, weight, state }
+    }
+
+    fn right() -> Runtime {
+        Runtime {
+            servers: vec![
+                shown("b", "a", "10.0.0.1", 5, ServerState::Ready),
+                shown("b", "off", "10.0.0.2", 5, ServerState::Maint),
+                shown("b", "named", "10.7.7.7", 9, ServerState::Ready),
+                shown("b", "agent", "10.0.0.3", 77, ServerState::Drain),
+                shown("b", "leaving", "10.0.0.8", 1, ServerState::Maint),
+                shown("t", "x1", "10.0.0.9", 1, ServerState::Ready),
+            ],
+            maps: BTreeMap::from([("maps/h.map".to_owned(), 2)]),
+        }
+    }
+
+    #[test]
+    fn what_is_as_it_should_be_is_no_drift() {
+        assert_eq!(differences(&bundle(), &right()), []);
+    }
+
+    #[test]
+    fn each_change_by_hand_is_told_with_what_sets_it_right() {
+        let mut runtime = right();
+        runtime.servers[0] = shown("b", "a", "10.6.6.6", 9, ServerState::Drain);
+        runtime.servers.push(shown("b", "mine", "10.0.0.7", 1, ServerState::Ready));
+        runtime.maps.insert("maps/h.map".to_owned(), 3);
+        let found = differences(&bundle(), &runtime);
+        assert_eq!(
+            told(&found),
+            "map maps/h.map has 3 entries, not 2; server b/a is not at 10.0.0.1 port 80 and has weight 9, not 5 and is in state drain, not ready; server b/mine was added"
+        );
+        let repair: Vec<String> = found.iter().flat_map(|d| &d.repair).map(ToString::to_string).collect();
+        assert_eq!(
+            repair,
+            [
+                "set server b/a addr 10.0.0.1 port 80",
+                "set server b/a weight 5",
+                "set server b/a state Ready",
+                "del server b/mine",
+                "replace map maps/h.map"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_server_that_is_gone_needs_a_reload() {
+        let mut runtime = right();
+        runtime.servers.remove(0);
+        let found = differences(&bundle(), &runtime);
+        assert_eq!(told(&found), "server b/a is gone");
+        assert!(found[0].repair.is_empty());
+    }
+}
