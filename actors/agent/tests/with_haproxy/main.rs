@@ -8,6 +8,7 @@ mod connections;
 mod express;
 #[cfg(test)]
 mod figures;
+#[cfg(test)]
 mod files;
 #[cfg(test)]
 mod http;
