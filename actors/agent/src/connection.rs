@@ -23,6 +23,8 @@ use tokio::{
 pub(crate) const RELOAD_PATIENCE: Duration = Duration::from_secs(180);
 /// How long a master may take to execute itself anew, and refuse connections: HAProxy 3.0 does so just after its start.
 pub(crate) const REEXECUTION: Duration = Duration::from_secs(3);
+/// What a master answers to `reload` while it starts a worker, also the first one.
+const BUSY: &str = "Another reload is still in progress";
 /// How long that is waited for when HAProxy is only looked at: one that is down is looked at often.
 const GLANCE: Duration = Duration::from_millis(250);
 
@@ -99,7 +101,14 @@ impl Sockets {
     /// Reloads; gives HAProxy's verdict and log.
     pub(crate) async fn reload(&self) -> Result<(bool, String), SocketError> {
         self.keep_only(0);
-        let text = self.ask_soon("reload", RELOAD_PATIENCE, REEXECUTION).await?;
+        let until = Instant::now() + RELOAD_PATIENCE;
+        let text = loop {
+            let text = self.ask_soon("reload", RELOAD_PATIENCE, REEXECUTION).await?;
+            if !text.contains(BUSY) || Instant::now() > until {
+                break text;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
         match answer::reload(&text) {
             Some((success, log)) => Ok((success, log.to_owned())),
             None => Err(strange(&self.master, "reload", &text)),

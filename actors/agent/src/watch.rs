@@ -27,7 +27,11 @@ impl Inner {
     pub(crate) async fn watch(&self) {
         loop {
             tokio::time::sleep(PACE).await;
-            match self.look().await {
+            // In the midst of a reload HAProxy has counted it and does not know yet whether it fails.
+            let Ok(turn) = self.turn.try_lock() else { continue };
+            let seen = self.look().await;
+            drop(turn);
+            match seen {
                 Ok(_) => self.glance().await,
                 // A master that reloads says nothing for a while.
                 Err(SocketError::Silent { .. }) => {}
