@@ -24,7 +24,7 @@ async fn a_backend_that_a_killed_agent_added_is_known_to_the_next() {
     let disk = Disk::save(&setting);
     change(&agent, &without, &with, routes::come(&one)).await;
     drop(agent);
-    disk.restore();
+    disk.restore().await;
     let next = setting.agent().await;
     change(&next, &without, &with, routes::come(&one)).await;
     one.release.notify_one();
@@ -79,7 +79,7 @@ async fn an_order_whose_files_were_never_written_is_carried_out_again_without_a_
     let disk = Disk::save(&setting);
     change(&agent, &before, &after, operations()).await;
     drop(agent);
-    disk.restore();
+    disk.restore().await;
     let next = setting.agent().await;
     change(&next, &before, &after, operations()).await;
     assert_eq!(setting.get("/x").await.unwrap(), "one");
@@ -131,8 +131,15 @@ impl<'s> Disk<'s> {
         Self { setting }
     }
 
-    fn restore(self) {
+    async fn restore(self) {
         let dir = self.setting.dir.path();
+        // The killed agent is of this process: it may still be removing what nothing uses any more.
+        until("old files are removed", || async {
+            let names =
+                std::fs::read_dir(dir.join("d/bundles")).unwrap().flatten().map(|entry| entry.file_name());
+            names.filter(|name| name.to_string_lossy().ends_with(".json")).count() == 1
+        })
+        .await;
         for part in Self::PARTS {
             let path = dir.join("d").join(part);
             if path.is_symlink() {
