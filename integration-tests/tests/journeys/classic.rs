@@ -86,13 +86,13 @@ async fn scaling_stays_at_run_time(site: &Site, shops: &[Backend]) -> Outcome {
     )?;
     let reloads: Vec<&String> = said.iter().filter(|text| text.contains("reloaded because")).collect();
     ensure(reloads.is_empty(), format!("scaling from 1 to 3 reloaded: {reloads:?}"))?;
-    ensure(site.slots()? == 10, format!("{} slots", site.slots()?))
+    site.has_slots(10).await
 }
 
 async fn more_than_ten_double_the_slots(site: &Site, shops: &[Backend]) -> Outcome {
     site.write("shop-endpoints.yaml", &endpoints("shop", &shops.iter().collect::<Vec<_>>()))?;
     site.serves_from_all(shops.iter()).await?;
-    ensure(site.slots()? == 20, format!("{} slots for 11 endpoints", site.slots()?))
+    site.has_slots(20).await
 }
 
 /// It is named, what ran before goes on, and once it is right everything moves on.
@@ -220,6 +220,15 @@ impl Site {
     }
 
     /// Server lines of the shop's backend in what HAProxy was started with.
+    /// On disk, which follows the traffic as soon as the bundle is checked.
+    async fn has_slots(&self, count: usize) -> Outcome {
+        eventually("the file on disk has its slots", async || {
+            let slots = self.slots()?;
+            ensure(slots == count, format!("{slots} slots"))
+        })
+        .await
+    }
+
     fn slots(&self) -> Outcome<usize> {
         let config = fs::read_to_string(self.folder.join("current/haproxy.cfg"))?;
         let shop = format!("backend ing_default_shop_shop_{BACKEND_PORT}");
