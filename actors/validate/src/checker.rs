@@ -15,6 +15,9 @@ use tokio::{io::AsyncReadExt, process::Command, sync::Semaphore, time::Instant};
 /// Verdicts remembered: enough for a fleet of versions and a configuration that goes to and fro.
 const REMEMBERED: u64 = 64;
 
+/// How much a check gives way to everything else (`nice`).
+const NICENESS: i32 = 10;
+
 /// Most of a check's output that is read.
 const OUTPUT_LIMIT: u64 = 1 << 20;
 
@@ -134,7 +137,7 @@ impl Checker {
             .kill_on_drop(true)
             .spawn()
             .map_err(|e| failed(format!("{}: {e}", binary.path.display())))?;
-        self.limit_memory(child.id());
+        self.restrain(child.id());
         let finish = async {
             let mut output = Vec::new();
             if let Some(said) = child.stderr.take() {
@@ -158,12 +161,16 @@ impl Checker {
         Ok(found)
     }
 
-    /// HAProxy of 10,000 backends takes 600 MB; a runaway one must not take the controller with it.
-    fn limit_memory(&self, pid: Option<u32>) {
+    /// HAProxy of 10,000 backends takes 600 MB; a runaway one must not take the controller with it. And it keeps a core busy
+    /// behind changes that are live already: it gives way to those that are not.
+    fn restrain(&self, pid: Option<u32>) {
         let pid = pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw);
         let limit = Rlimit { current: Some(self.limits.memory), maximum: Some(self.limits.memory) };
         if let Err(error) = rustix::process::prlimit(pid, Resource::As, limit) {
             tracing::debug!(%error, "the checker's memory could not be limited");
+        }
+        if let Err(error) = rustix::process::setpriority_process(pid, NICENESS) {
+            tracing::debug!(%error, "the checker could not be made to give way");
         }
     }
 }
