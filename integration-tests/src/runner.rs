@@ -86,7 +86,7 @@ pub fn main(journeys: &[Journey]) -> ExitCode {
 fn run(journeys: &[&Journey]) -> Outcome<usize> {
     let runtime = Runtime::new()?;
     runtime.spawn(end_when_asked());
-    let dir = tempfile::Builder::new().prefix("haptic-journeys-").tempdir()?.keep();
+    let dir = tempfile::Builder::new().prefix("haptic-").tempdir()?.keep();
     let started = Instant::now();
     let cluster = Arc::new(runtime.block_on(ready_cluster(Block(0).api_server(), &dir.join("cluster")))?);
     print(&format!("cluster ready ({:.1} s); {} journeys", started.elapsed().as_secs_f32(), journeys.len()));
