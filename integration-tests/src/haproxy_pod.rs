@@ -286,6 +286,19 @@ impl HaproxyPod {
             .ok_or_else(|| Failure::new(format!("no epoch in {status}")))
     }
 
+    /// Waits until what it runs is on its disk too: the check behind it is over, and a restart would bring the same.
+    ///
+    /// # Errors
+    /// They never become the same: the last status.
+    #[track_caller]
+    pub fn has_stored_what_it_runs(&self) -> impl Future<Output = Outcome> {
+        eventually(format!("{} has stored what it runs", self.name), async || {
+            let status = self.status().await?;
+            let digest = |bundle: &str| status[bundle]["digest"].as_str().map(str::to_owned);
+            ensure(digest("running").is_some() && digest("running") == digest("stored"), status.to_string())
+        })
+    }
+
     /// What the agent says of itself.
     async fn status(&self) -> Outcome<Value> {
         let (user, password) = &self.spec.credentials;

@@ -42,15 +42,15 @@ impl Inner {
     }
 
     async fn apply_now(self: &Arc<Self>, apply: Apply) -> Result<Outcome, Outcome> {
-        self.check_epoch(&apply)?;
+        self.check_epoch(apply.epoch)?;
         match apply.method.clone() {
             Method::Runtime { operations, store: false } => {
-                let _turn = self.take_turn().await?;
+                let _turn = self.take_turn(apply.epoch).await?;
                 self.operate_towards(apply, &operations).await.map(|(_, outcome)| outcome)
             }
             Method::Runtime { operations, store: true } => {
                 let _disk = self.disk.lock().await;
-                let _turn = self.take_turn().await?;
+                let _turn = self.take_turn(apply.epoch).await?;
                 let (target, outcome) = self.operate_towards(apply, &operations).await?;
                 if self.stored().is_none_or(|stored| stored.digest != target.digest) {
                     let stored = self.write(target).await?;
@@ -64,29 +64,34 @@ impl Inner {
             }
             Method::Reload { .. } => {
                 let _disk = self.disk.lock().await;
-                let _turn = self.take_turn().await?;
+                let _turn = self.take_turn(apply.epoch).await?;
                 self.reload(apply).await
             }
         }
     }
 
-    async fn take_turn(&self) -> Result<tokio::sync::MutexGuard<'_, ()>, Outcome> {
+    /// The turn of an order; a newer leader may have spoken while it waited.
+    async fn take_turn(&self, epoch: Epoch) -> Result<tokio::sync::MutexGuard<'_, ()>, Outcome> {
         let turn = self.turn.lock().await;
-        if self.is_ending() { Err(refused("the agent ends".to_owned())) } else { Ok(turn) }
+        if self.is_ending() {
+            return Err(refused("the agent ends".to_owned()));
+        }
+        self.check_epoch(epoch)?;
+        Ok(turn)
     }
 
     /// Refuses an older leadership, remembers a newer one.
-    fn check_epoch(&self, apply: &Apply) -> Result<(), Outcome> {
+    fn check_epoch(&self, epoch: Epoch) -> Result<(), Outcome> {
         let newest = self.epoch();
         // Without an election there is one controller, and nothing that its orders could be older than.
-        if apply.epoch == Epoch::default() {
+        if epoch == Epoch::default() {
             return Ok(());
         }
-        if apply.epoch < newest {
+        if epoch < newest {
             return Err(Outcome::Stale { epoch: newest });
         }
-        if apply.epoch > newest {
-            self.remember(apply.epoch)
+        if epoch > newest {
+            self.remember(epoch)
                 .map_err(|e| refused(format!("the agent cannot remember the leadership: {e}")))?;
         }
         Ok(())
@@ -176,7 +181,7 @@ impl Inner {
     /// Stores a bundle; HAProxy goes on with what it runs. The files are written beside orders to HAProxy.
     async fn store(&self, apply: Apply) -> Result<Outcome, Outcome> {
         let stored = self.stored().map(|stored| stored.digest);
-        let (base, target) = (apply.base, apply.target);
+        let (base, target, epoch) = (apply.base, apply.target, apply.epoch);
         let again = stored == Some(target) && base != stored && self.intact().await;
         if stored != base && !again {
             return Err(Outcome::Conflict { running: stored });
@@ -184,7 +189,7 @@ impl Inner {
         if !again {
             let target = self.resolve(apply).await?;
             let written = self.write(target).await?;
-            let _turn = self.take_turn().await?;
+            let _turn = self.take_turn(epoch).await?;
             self.count(written).await?;
         }
         let worker_pid = self.worker().map_or(0, |worker| worker.pid);

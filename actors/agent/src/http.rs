@@ -1,7 +1,7 @@
 //! The agent over HTTP: a thin layer on [`AgentHandle`].
 //!
-//! `GET /v1/status`, `GET /v1/incarnation`, `GET /v1/runtime`, `GET /v1/bundle` and `POST /v1/apply` need Basic credentials; `/healthz`, `/readyz` and `/metrics` do
-//! not and tell nothing that is secret.
+//! `GET /v1/status`, `GET /v1/incarnation`, `GET /v1/runtime`, `GET /v1/bundle` and `POST /v1/apply` need Basic
+//! credentials; `/healthz`, `/readyz` and `/metrics` do not and tell nothing that is secret.
 
 use crate::{agent::AgentHandle, credentials::Gate, options::AgentError};
 use actix_web::{

@@ -67,7 +67,7 @@ pub(crate) fn still_in_use(answer: &str) -> bool {
 }
 
 /// Whether an answer is news of servers, without a word on the removal: HAProxy 3.4 puts what other commands did to servers in
-/// front of its verdict, and cuts that off where all of it has more than 1 KB. Whoever asks again hears the verdict alone.
+/// front of its verdict, and under many changes the verdict is sometimes missing. Whoever asks again hears it alone.
 fn lacks_a_verdict(answer: &str) -> bool {
     const NEWS: [&str; 3] = [" is going DOWN", " is UP", "has no server available!"];
     const VERDICTS: [&str; 3] = ["Backend deleted", "Server deleted", "No such"];

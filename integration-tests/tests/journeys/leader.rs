@@ -161,6 +161,7 @@ impl Replicas {
         let backends = [scene.backend("a").await?, scene.backend("b").await?];
         scene.publish("shop", HOST, &backends[0]).await?;
         pod.serves(HOST, "a").await?;
+        pod.has_stored_what_it_runs().await?;
         Ok(Self { scene, pod, backends, running, changes: 0 })
     }
 
@@ -189,6 +190,8 @@ impl Replicas {
         self.changes += 1;
         let next = &self.backends[self.changes % 2];
         self.scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
-        self.pod.serves(HOST, &next.name).await
+        self.pod.serves(HOST, &next.name).await?;
+        // Until then a successor rightly pushes: it has the checked files stored.
+        self.pod.has_stored_what_it_runs().await
     }
 }

@@ -147,6 +147,32 @@ async fn a_haproxy_that_answers_garbage_is_told_with_its_socket() {
     with_a_strange_haproxy(b"HTTP/1.0 418 I am a teapot\r\n\r\n").await;
 }
 
+/// On one thread, orders begin in the order in which they are given.
+#[tokio::test]
+async fn an_order_of_an_older_leader_that_waits_when_a_newer_one_speaks_is_refused() {
+    let setting = Setting::new("HAPTIC_HAPROXY_3_4");
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let first = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &first).await;
+    let step = |base: &Files, word: &str, transitions: i64| {
+        let mut files = base.clone();
+        files.insert("maps/a.map".to_owned(), format!("/map {word}\n"));
+        let mut order = order(Some(base), &files, reload());
+        order.epoch = Epoch { lease_created: 1, transitions };
+        (files, order)
+    };
+    let (second, slow) = step(&first, "slow", 1);
+    let ((_, old), (newest, new)) = (step(&second, "old", 1), step(&second, "new", 2));
+    let handles = [agent.handle(), agent.handle(), agent.handle()];
+    let (slow, old, new) = tokio::join!(handles[0].apply(slow), handles[1].apply(old), handles[2].apply(new));
+    assert!(matches!(slow, Outcome::Applied { .. }), "{slow:?}");
+    assert!(matches!(old, Outcome::Stale { .. }), "{old:?}");
+    assert!(matches!(new, Outcome::Applied { .. }), "{new:?}");
+    assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&newest)));
+    agent.stop(false).await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn of_two_controllers_at_once_the_newer_leader_wins() {
     let setting = Setting::new("HAPTIC_HAPROXY_3_4");

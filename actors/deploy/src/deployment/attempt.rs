@@ -283,8 +283,7 @@ impl Deployment {
         let Some(view) = known.digest().and_then(|digest| memory.held(digest)) else { return Ok(None) };
         let Some(bundle) = view.bundle().cloned() else { return Ok(None) };
         let runtime = scene.transport.runtime().await?;
-        let compared = bundle.clone();
-        let found = cpu("deploy", move || drift::differences(&compared, &runtime)).await?;
+        let found = cpu("deploy", move || drift::differences(&view, &runtime)).await?;
         if found.is_empty() {
             return Ok(None);
         }

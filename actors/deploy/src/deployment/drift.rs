@@ -1,6 +1,7 @@
 //! What somebody changed through HAProxy's socket, and how it is set right. Pure: what HAProxy says is compared with what its
 //! configuration makes of it.
 
+use crate::planner::RunningView;
 use haptic_haproxy::{
     Document, SectionKind,
     views::{Server, servers},
@@ -25,10 +26,12 @@ pub(super) struct Difference {
     pub repair: Vec<Operation>,
 }
 
-/// What differs from what `bundle` makes HAProxy run.
+/// What differs from what the bundle of `view` makes HAProxy run.
 ///
-/// Left out is what HAProxy changes itself: servers that are named, resolved, made from templates or ruled by an agent-check.
-pub(super) fn differences(bundle: &Bundle, runtime: &Runtime) -> Vec<Difference> {
+/// Left out is what HAProxy changes itself: servers that are named, resolved, made from templates, ruled by an agent-check
+/// or following another server, and maps that its rules write.
+pub(super) fn differences(view: &RunningView, runtime: &Runtime) -> Vec<Difference> {
+    let Some(bundle) = view.bundle() else { return Vec::new() };
     let mut shown: BTreeMap<&str, BTreeMap<&str, &RunningServer>> = BTreeMap::new();
     for server in &runtime.servers {
         shown.entry(&server.backend).or_default().insert(&server.server, server);
@@ -50,7 +53,9 @@ pub(super) fn differences(bundle: &Bundle, runtime: &Runtime) -> Vec<Difference>
         }
     }
     found.extend(shown.into_values().flat_map(BTreeMap::into_values).filter_map(of_stranger));
-    found.extend(of_maps(bundle, &runtime.maps));
+    found.extend(
+        of_maps(bundle, &runtime.maps).filter(|(path, _)| !view.is_rewritten(path)).map(|(_, found)| found),
+    );
     found
 }
 
@@ -60,11 +65,11 @@ fn of_server(backend: &str, server: &Server, shown: Option<&RunningServer>) -> O
         return Some(Difference { what: format!("{at} is gone"), repair: vec![] });
     };
     let (address, port) = (server.address.parse::<IpAddr>().ok()?, server.port?);
-    if server.param("agent-check").is_some() {
+    if server.param("agent-check").is_some() || server.param("track").is_some() {
         return None;
     }
     let weight = server.param("weight").and_then(|values| values.first()?.parse::<u32>().ok()).unwrap_or(1);
-    let state = if server.param("disabled").is_some() { ServerState::Maint } else { ServerState::Ready };
+    let state = if server.is_disabled() { ServerState::Maint } else { ServerState::Ready };
     let (mut is, mut repair) = (Vec::new(), Vec::new());
     let names = || (backend.to_owned(), server.name.clone());
     if (shown.address, shown.port) != (Some(address), port) {
@@ -101,15 +106,16 @@ fn of_stranger(shown: &RunningServer) -> Option<Difference> {
 fn of_maps<'a>(
     bundle: &'a Bundle,
     shown: &'a BTreeMap<String, usize>,
-) -> impl Iterator<Item = Difference> + 'a {
+) -> impl Iterator<Item = (&'a str, Difference)> + 'a {
     let maps = bundle.files.values().filter(|file| file.key.kind == FileKind::Map);
     maps.filter_map(|file| {
         let is = *shown.get(&*file.path)?;
         let should = map_entries(&file.text.to_string()).count();
-        (is != should).then(|| Difference {
+        let difference = || Difference {
             what: format!("map {} has {is} entries, not {should}", file.path),
             repair: vec![Operation::ReplaceMap { map: file.path.to_string() }],
-        })
+        };
+        (is != should).then(|| (&*file.path, difference()))
     })
 }
 
@@ -129,15 +135,15 @@ mod tests {
     use super::*;
     use haptic_model::{BundleFile, FileKey, Text};
 
-    const CONFIG: &str = "defaults d\n default-server weight 5\nbackend b from d\n server a 10.0.0.1:80\n server off 10.0.0.2:80 disabled\n server named web.example:80\n server agent 10.0.0.3:80 agent-check\nbackend t\n server-template x 2 10.0.0.9:80\n";
+    const CONFIG: &str = "defaults d\n default-server weight 5\nbackend b from d\n server a 10.0.0.1:80\n server off 10.0.0.2:80 disabled\n server named web.example:80\n server agent 10.0.0.3:80 agent-check\n server follower 10.0.0.4:80 track b/a\nbackend e from d\n default-server disabled\n server on 10.0.0.5:80 enabled\n http-request set-map(maps/learned.map) %[src] 1\nbackend t\n server-template x 2 10.0.0.9:80\n";
 
-    fn bundle() -> Bundle {
-        let map = BundleFile::new(
-            FileKey::new(FileKind::Map, "h.map"),
-            "maps/h.map",
-            Text::plain("# none\na b\n\nc d\n"),
-        );
-        Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(CONFIG)), [map])
+    fn view() -> RunningView {
+        let map = |name: &str, text: &str| {
+            BundleFile::new(FileKey::new(FileKind::Map, name), &format!("maps/{name}"), Text::plain(text))
+        };
+        let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(CONFIG));
+        let maps = [map("h.map", "# none\na b\n\nc d\n"), map("learned.map", "")];
+        RunningView::of(Bundle::new(config, maps))
     }
 
     fn shown(backend: &str, server: &str, address: &str, weight: u32, state: ServerState) -> RunningServer {
@@ -152,16 +158,18 @@ mod tests {
                 shown("b", "off", "10.0.0.2", 5, ServerState::Maint),
                 shown("b", "named", "10.7.7.7", 9, ServerState::Ready),
                 shown("b", "agent", "10.0.0.3", 77, ServerState::Drain),
+                shown("b", "follower", "10.0.0.4", 5, ServerState::Maint),
+                shown("e", "on", "10.0.0.5", 5, ServerState::Ready),
                 shown("b", "leaving", "10.0.0.8", 1, ServerState::Maint),
                 shown("t", "x1", "10.0.0.9", 1, ServerState::Ready),
             ],
-            maps: BTreeMap::from([("maps/h.map".to_owned(), 2)]),
+            maps: BTreeMap::from([("maps/h.map".to_owned(), 2), ("maps/learned.map".to_owned(), 9)]),
         }
     }
 
     #[test]
     fn what_is_as_it_should_be_is_no_drift() {
-        assert_eq!(differences(&bundle(), &right()), []);
+        assert_eq!(differences(&view(), &right()), []);
     }
 
     #[test]
@@ -170,7 +178,7 @@ mod tests {
         runtime.servers[0] = shown("b", "a", "10.6.6.6", 9, ServerState::Drain);
         runtime.servers.push(shown("b", "mine", "10.0.0.7", 1, ServerState::Ready));
         runtime.maps.insert("maps/h.map".to_owned(), 3);
-        let found = differences(&bundle(), &runtime);
+        let found = differences(&view(), &runtime);
         assert_eq!(
             told(&found),
             "map maps/h.map has 3 entries, not 2; server b/a is not at 10.0.0.1 port 80 and has weight 9, not 5 and is in state drain, not ready; server b/mine was added"
@@ -192,7 +200,7 @@ mod tests {
     fn a_server_that_is_gone_needs_a_reload() {
         let mut runtime = right();
         runtime.servers.remove(0);
-        let found = differences(&bundle(), &runtime);
+        let found = differences(&view(), &runtime);
         assert_eq!(told(&found), "server b/a is gone");
         assert!(found[0].repair.is_empty());
     }

@@ -94,7 +94,7 @@ impl Place<'_> {
                 "{at}: backup servers are used in the order of their lines, and it would be the last"
             ));
         }
-        if is_disabled(server) && server.param("agent-check").is_some() {
+        if server.is_disabled() && server.param("agent-check").is_some() {
             // Its agent would be enabled before it, and then HAProxy 3.0 and 3.2 have it down until the agent answers.
             return Err(format!("{at}: one with an agent cannot be added while it is disabled"));
         }
@@ -111,7 +111,7 @@ impl Place<'_> {
             server: server.name.clone(),
             address: server.endpoint.clone(),
             params,
-            enabled: !is_disabled(server),
+            enabled: !server.is_disabled(),
         })
     }
 
@@ -200,7 +200,7 @@ impl Place<'_> {
         }
         operations.extend(self.checks(&at, old, new)?);
         // Out of service before anything else changes; into service when everything has.
-        match (is_disabled(old), is_disabled(new)) {
+        match (old.is_disabled(), new.is_disabled()) {
             (false, true) => {
                 operations
                     .insert(0, Operation::SetServerState { backend, server, state: ServerState::Maint });
@@ -212,12 +212,6 @@ impl Place<'_> {
         }
         Ok(operations)
     }
-}
-
-/// The last word counts.
-fn is_disabled(server: &Server) -> bool {
-    let words = server.inherited.iter().chain(&server.params).map(|parameter| parameter.name.as_str());
-    words.rev().find(|name| matches!(*name, "enabled" | "disabled")) == Some("disabled")
 }
 
 /// IP address and port, as far as written: an address that HAProxy need not resolve, map or open as a path.

@@ -1,7 +1,11 @@
 //! A bundle as the planner looks at it: what its files mean is found out when first needed, once, and from what is
 //! known of the bundle before it where that is the same.
 
-use super::{map_keys::Keys, mentions::Mentions, usages::Match};
+use super::{
+    map_keys::Keys,
+    mentions::Mentions,
+    usages::{How, Match},
+};
 use haptic_haproxy::outline::Outline;
 use haptic_model::{Bundle, BundleFile, Digest, FileKey, FileKind, Layout, Text, agent_api::RunningBundle};
 use std::{
@@ -66,6 +70,11 @@ impl RunningView {
     #[must_use]
     pub fn bundle(&self) -> Option<&Bundle> {
         self.bundle.as_ref()
+    }
+
+    /// Whether rules of haproxy.cfg change the map or list at `path` in memory, so that its file says only how it began.
+    pub(crate) fn is_rewritten(&self, path: &str) -> bool {
+        self.outline().ledger().usages.of(path).iter().any(|usage| usage.how == How::Rewritten)
     }
 
     /// Its haproxy.cfg.

@@ -74,6 +74,12 @@ impl Server {
         self.effective_params().into_iter().find(|param| param.name == name).map(|param| param.values)
     }
 
+    /// Whether HAProxy starts it in maintenance: of all `enabled` and `disabled`, inherited ones included, the last counts.
+    pub fn is_disabled(&self) -> bool {
+        let words = self.inherited.iter().chain(&self.params).map(|parameter| parameter.name.as_str());
+        words.rev().find(|name| matches!(*name, "enabled" | "disabled")) == Some("disabled")
+    }
+
     /// Whether two servers are the same to HAProxy, wherever their parameters come from.
     pub fn same_as(&self, other: &Self) -> bool {
         let sorted = |server: &Self| {
