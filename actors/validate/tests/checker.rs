@@ -4,8 +4,8 @@
 use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
 use haptic_validate::{Binaries, CheckLimits, Checker};
 use std::{
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    process::Command,
     time::Duration,
 };
 
@@ -48,10 +48,13 @@ fn bundle(config: &str) -> Bundle {
 
 /// A checker that is no HAProxy: says a version, then runs `check`.
 fn imitation(folder: &Path, check: &str) -> Binaries {
-    let path = folder.join("haproxy");
+    let (text, path) = (folder.join("text"), folder.join("haproxy"));
     let script = format!("#!/bin/sh\n[ \"$1\" = -v ] && echo 'HAProxy version 3.4.0' && exit 0\n{check}\n");
-    std::fs::write(&path, script).unwrap();
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(&text, script).unwrap();
+    // Another process writes it: a program that this one has open for writing while another thread starts a process
+    // stays open there for a moment, and cannot be started.
+    let installed = Command::new("install").args(["-m", "755"]).args([&text, &path]).status().unwrap();
+    assert!(installed.success(), "{installed}");
     Binaries::probe([path]).unwrap()
 }
 

@@ -11,22 +11,13 @@ crate::with_each_haproxy! {
     thousands_of_operations_go_in_one_order
 }
 
-fn address(server: &str, to: &Backend) -> Operation {
-    Operation::SetServerAddress {
-        backend: "web".to_owned(),
-        server: server.to_owned(),
-        address: to.address.ip().to_string(),
-        port: to.address.port(),
-    }
-}
-
 async fn no_old_worker_is_kept_alive_by_the_agent(variable: &str) {
     let setting = Setting::new(variable);
     let agent = setting.agent().await;
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (first, second) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &first).await;
-    let outcome = agent.apply(order(Some(&first), &second, runtime([address("s1", &two)]))).await;
+    let outcome = agent.apply(order(Some(&first), &second, runtime([two.replaces("s1")]))).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     bring(&agent, Some(&second), &first).await;
     until("old workers are gone", || async { agent.status().await.old_workers == 0 }).await;
@@ -39,14 +30,14 @@ async fn a_reload_by_someone_else_is_noticed_and_the_new_worker_is_served(variab
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (first, second) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &first).await;
-    let outcome = agent.apply(order(Some(&first), &second, runtime([address("s1", &two)]))).await;
+    let outcome = agent.apply(order(Some(&first), &second, runtime([two.replaces("s1")]))).await;
     assert!(matches!(outcome, Outcome::Applied { .. }), "{outcome:?}");
     let before = get_metric(&agent, "haptic_agent_haproxy_worker_changes_total").await;
     let worker = get_metric(&agent, "haptic_agent_haproxy_worker_pid").await;
     let said = tell(&setting.dir.path().join("d/master.sock"), "reload").await;
     assert!(said.contains("Success=1"), "{said}");
     // An order that comes at once meets the new worker.
-    let outcome = agent.apply(order(Some(&second), &first, runtime([address("s1", &one)]))).await;
+    let outcome = agent.apply(order(Some(&second), &first, runtime([one.replaces("s1")]))).await;
     assert!(matches!(outcome, Outcome::Applied { .. }), "{outcome:?}");
     assert_eq!(setting.get("/").await.unwrap(), "one");
     assert_eq!(get_metric(&agent, "haptic_agent_haproxy_worker_changes_total").await, before + 1);

@@ -42,13 +42,7 @@ impl Scene {
     }
 
     fn live(&self, from: usize, to: usize) -> Apply {
-        let address = self.backends[to].address;
-        let operations = vec![Operation::SetServerAddress {
-            backend: "web".to_owned(),
-            server: "s1".to_owned(),
-            address: address.ip().to_string(),
-            port: address.port(),
-        }];
+        let operations = vec![self.backends[to].replaces("s1")];
         order(Some(&self.files[from]), &self.files[to], Method::Runtime { operations, store: false })
     }
 

@@ -78,13 +78,7 @@ async fn a_killed_haproxy_comes_back_with_its_bundle(variable: &str) {
     let (one, two) = (Backend::start("one").await, Backend::start("two").await);
     let (files, moved) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &files).await;
-    let operation = Operation::SetServerAddress {
-        backend: "web".to_owned(),
-        server: "s1".to_owned(),
-        address: two.address.ip().to_string(),
-        port: two.address.port(),
-    };
-    let outcome = agent.apply(order(Some(&files), &moved, runtime([operation]))).await;
+    let outcome = agent.apply(order(Some(&files), &moved, runtime([two.replaces("s1")]))).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     for which in ["worker", "master"] {
         let old = agent.status().await.worker_pid;

@@ -17,15 +17,6 @@ crate::with_each_haproxy! {
     authorities_and_checks_are_set_without_a_reload
 }
 
-fn address(server: &str, to: &Backend) -> Operation {
-    Operation::SetServerAddress {
-        backend: "web".to_owned(),
-        server: server.to_owned(),
-        address: to.address.ip().to_string(),
-        port: to.address.port(),
-    }
-}
-
 fn add(server: &str, to: &Backend, params: &[&str]) -> Operation {
     Operation::AddServer {
         backend: "web".to_owned(),
@@ -55,7 +46,7 @@ async fn a_servers_address_changes_without_a_reload(variable: &str) {
     let (before, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &before).await;
     let worker = agent.status().await.worker_pid;
-    let outcome = agent.apply(order(Some(&before), &after, runtime([address("s1", &two)]))).await;
+    let outcome = agent.apply(order(Some(&before), &after, runtime([two.replaces("s1")]))).await;
     assert_eq!(outcome, Outcome::Applied { reloaded: false, worker_pid: worker, log: String::new() });
     assert_eq!(setting.get("/").await.unwrap(), "two");
     let status = agent.status().await;
@@ -129,7 +120,7 @@ async fn a_refused_operation_is_told_and_nothing_is_written(variable: &str) {
     let (before, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &before).await;
     for (operation, words) in [
-        (address("gone", &two), "No such server"),
+        (two.replaces("gone"), "No such server"),
         (add("s9", &two, &["nonsense"]), "unknown keyword 'nonsense'"),
         (add("s9", &two, &["a;b"]), "cannot be given at run time"),
     ] {

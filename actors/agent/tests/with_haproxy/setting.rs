@@ -198,6 +198,16 @@ impl Backend {
     pub fn line(&self, name: &str) -> String {
         format!("{name} {}", self.address)
     }
+
+    /// After it, the requests of `server` go here.
+    pub fn replaces(&self, server: &str) -> Operation {
+        Operation::SetServerAddress {
+            backend: "web".to_owned(),
+            server: server.to_owned(),
+            address: self.address.ip().to_string(),
+            port: self.address.port(),
+        }
+    }
 }
 
 fn digests(files: &Files) -> BTreeMap<String, Digest> {

@@ -1,16 +1,14 @@
 //! Wrong input, as users give it: the exit code and the words that must be in what is printed.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 
+use crate::place::{Place, haproxy};
 use serde_json::Value;
 use std::{
-    ffi::OsString,
     fs,
     io::{BufRead, BufReader},
     net::TcpListener,
     path::Path,
     process::{Command, Stdio},
 };
-use tempfile::TempDir;
 
 const GOOD: &str = r##"apiVersion: haproxy-haptic.org/v1alpha1
 kind: HAProxyTemplateConfig
@@ -39,62 +37,12 @@ spec:
 
 const SERVICE: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: shop, namespace: default}\n";
 
-/// What a command did.
-struct Done {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-/// A folder with `config.yaml` and `manifests/service.yaml`, in which `haptic` is run.
-struct Place(TempDir);
-
-impl Place {
-    fn new(config: &str) -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        place.write("config.yaml", config);
-        fs::create_dir(place.0.path().join("manifests")).unwrap();
-        place.write("manifests/service.yaml", SERVICE);
-        place
-    }
-
-    fn write(&self, name: &str, text: &str) {
-        fs::write(self.0.path().join(name), text).unwrap();
-    }
-
-    fn haptic(&self, arguments: &[&str]) -> Done {
-        self.haptic_with(arguments, |_| {})
-    }
-
-    fn haptic_with(&self, arguments: &[&str], change: impl Fn(&mut Command)) -> Done {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haptic"));
-        command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
-        for variable in
-            ["KUBECONFIG", "POD_NAMESPACE", "HAPTIC_CONFIG_NAME", "HAPTIC_USERNAME", "HAPTIC_PASSWORD"]
-        {
-            command.env_remove(variable);
-        }
-        command.env("HAPTIC_HAPROXY_3_4", haproxy());
-        change(&mut command);
-        let output = command.output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Done { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
-    }
-}
-
-impl Done {
-    fn must_be(&self, what: &str, code: i32, words: &[&str]) {
-        assert_eq!(self.code, Some(code), "{what}: {}\n{}", self.out, self.err);
-        for word in words {
-            assert!(self.err.contains(word), "{what}: {word:?} is not in:\n{}", self.err);
-        }
-        assert!(!self.err.contains("panicked"), "{what}: {}", self.err);
-    }
-}
-
-fn haproxy() -> OsString {
-    std::env::var_os("HAPTIC_HAPROXY_3_4")
-        .expect("HAPTIC_HAPROXY_3_4 is not set: run this test through `make test`")
+/// A folder with `config.yaml` and `manifests/service.yaml`.
+fn place_with(config: &str) -> Place {
+    let place = Place::new();
+    place.write("config.yaml", config);
+    place.write("manifests/service.yaml", SERVICE);
+    place
 }
 
 /// What is wrong, the text that is replaced in the good configuration and by what, and what must be said.
@@ -177,20 +125,20 @@ const WRONG_CONFIGURATIONS: &[Wrong] = &[
 #[test]
 fn wrong_configurations_are_told_with_their_place_and_exit_code_1() {
     assert!(
-        Place::new(GOOD).haptic(&["validate", "-f", "config.yaml"]).code == Some(0),
+        place_with(GOOD).haptic(&["validate", "-f", "config.yaml"]).code == Some(0),
         "the good one is valid"
     );
     for (what, good, wrong, words) in WRONG_CONFIGURATIONS {
         let text = GOOD.replacen(good, wrong, 1);
         assert_ne!(text, GOOD, "{what}: nothing is replaced");
-        Place::new(&text).haptic(&["validate", "-f", "config.yaml"]).must_be(what, 1, words);
+        place_with(&text).haptic(&["validate", "-f", "config.yaml"]).must_complain(what, 1, words);
     }
 }
 
 #[test]
 fn no_message_ends_in_empty_advice_or_speaks_to_programmers() {
     for (what, good, wrong, _) in WRONG_CONFIGURATIONS {
-        let done = Place::new(&GOOD.replacen(good, wrong, 1)).haptic(&["validate", "-f", "config.yaml"]);
+        let done = place_with(&GOOD.replacen(good, wrong, 1)).haptic(&["validate", "-f", "config.yaml"]);
         for line in done.err.lines() {
             assert!(!line.ends_with(". ") && !line.contains(".;"), "{what}: {line:?}");
             assert!(!line.contains("Options") && !line.contains("serde"), "{what}: {line:?}");
@@ -202,13 +150,13 @@ fn no_message_ends_in_empty_advice_or_speaks_to_programmers() {
 fn everything_wrong_with_the_fields_is_told_at_once() {
     let text =
         GOOD.replace("podSelector", "podSelecter").replace("resources: services", "resurces: services");
-    let done = Place::new(&text).haptic(&["validate", "-f", "config.yaml"]);
-    done.must_be("two mistakes", 1, &["podSelecter", "resurces", "Did you mean \"resources\"?"]);
+    let done = place_with(&text).haptic(&["validate", "-f", "config.yaml"]);
+    done.must_complain("two mistakes", 1, &["podSelecter", "resurces", "Did you mean \"resources\"?"]);
 }
 
 #[test]
 fn wrong_paths_are_told_with_what_to_do() {
-    let place = Place::new(GOOD);
+    let place = place_with(GOOD);
     place.write("text.yaml", "just text\n");
     let render = ["render", "-f", "config.yaml", "--resources"];
     let cases: &[(&[&str], &[&str])] = &[
@@ -248,13 +196,13 @@ fn wrong_paths_are_told_with_what_to_do() {
         ),
     ];
     for (arguments, words) in cases {
-        place.haptic(arguments).must_be(&arguments.join(" "), 1, words);
+        place.haptic(arguments).must_complain(&arguments.join(" "), 1, words);
     }
 }
 
 #[test]
 fn wrong_usage_has_exit_code_2() {
-    let place = Place::new(GOOD);
+    let place = place_with(GOOD);
     let cases: &[(&[&str], &[&str])] = &[
         (&[], &["Usage: haptic <COMMAND>"]),
         (&["validte"], &["'validate'"]),
@@ -279,13 +227,13 @@ fn wrong_usage_has_exit_code_2() {
         (&["run", "--name", "a", "--bind-address", "here"], &["here"]),
     ];
     for (arguments, words) in cases {
-        place.haptic(arguments).must_be(&arguments.join(" "), 2, words);
+        place.haptic(arguments).must_complain(&arguments.join(" "), 2, words);
     }
 }
 
 #[test]
 fn without_any_haproxy_it_is_said_how_to_get_one() {
-    let place = Place::new(GOOD);
+    let place = place_with(GOOD);
     let nowhere = |command: &mut Command| {
         for series in ["3_0", "3_2", "3_4"] {
             command.env_remove(format!("HAPTIC_HAPROXY_{series}"));
@@ -298,16 +246,16 @@ fn without_any_haproxy_it_is_said_how_to_get_one() {
         let done = place.haptic_with(arguments, nowhere);
         // A machine may have one in /usr/sbin, which is searched as well.
         if !Path::new("/usr/sbin/haproxy").exists() && !Path::new("/usr/local/sbin/haproxy").exists() {
-            done.must_be(arguments[0], 1, &["no HAProxy was found", "--haproxy"]);
+            done.must_complain(arguments[0], 1, &["no HAProxy was found", "--haproxy"]);
         }
     }
 }
 
 #[test]
 fn json_stays_json_whatever_is_wrong() {
-    let broken = Place::new(&GOOD.replace("metadata:", "metadata: ["));
-    let partial = Place::new(&GOOD.replace("> greeting", "> greting"));
-    let good = Place::new(GOOD);
+    let broken = place_with(&GOOD.replace("metadata:", "metadata: ["));
+    let partial = place_with(&GOOD.replace("> greeting", "> greting"));
+    let good = place_with(GOOD);
     let cases: [(&Place, &[&str]); 4] = [
         (&broken, &["validate", "-f", "config.yaml", "--output", "json"]),
         (&partial, &["validate", "-f", "config.yaml", "--output", "json"]),
@@ -316,7 +264,7 @@ fn json_stays_json_whatever_is_wrong() {
     ];
     for (place, arguments) in cases {
         let done = place.haptic(arguments);
-        done.must_be(&arguments.join(" "), 1, &[]);
+        done.must_complain(&arguments.join(" "), 1, &[]);
         let result: Value = serde_json::from_str(&done.out).expect(&done.out);
         assert_eq!(
             (&result["valid"], result["errors"].as_u64()),
@@ -345,7 +293,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 
 #[test]
 fn manifests_that_cannot_be_read_are_named_and_the_rest_is_rendered() {
-    let place = Place::new(&GOOD.replace(
+    let place = place_with(&GOOD.replace(
         "{{> greeting}}",
         "{{#each (list \"services\") as |s|}}\n        # {{s.metadata.name}}\n        {{/each}}",
     ));
@@ -363,12 +311,12 @@ fn manifests_that_cannot_be_read_are_named_and_the_rest_is_rendered() {
         "Service default/shop is defined in manifests/service.yaml and in manifests/zz-again.yaml",
     ];
     let done = place.haptic(&["render", "-f", "config.yaml", "--resources", "manifests", "--out", "out"]);
-    done.must_be("render", 0, &words);
-    let rendered = fs::read_to_string(place.0.path().join("out/haproxy.cfg")).unwrap();
+    done.must_complain("render", 0, &words);
+    let rendered = fs::read_to_string(place.path().join("out/haproxy.cfg")).unwrap();
     assert!(rendered.contains("# shop"), "{rendered}");
     place
         .haptic(&["validate", "-f", "config.yaml", "--resources", "manifests"])
-        .must_be("validate", 0, &words);
+        .must_complain("validate", 0, &words);
 }
 
 #[test]
@@ -377,15 +325,15 @@ fn a_port_in_use_is_told_with_the_field_that_changes_it() {
     let port = taken.local_addr().unwrap().port();
     let controller = format!("spec:\n  controller: {{healthzPort: {port}, metricsPort: 0, debugPort: 0}}\n");
     let place =
-        Place::new(&GOOD.replace("spec:\n", &controller).replace("bind 127.0.0.1:7999", "bind 127.0.0.1:0"));
+        place_with(&GOOD.replace("spec:\n", &controller).replace("bind 127.0.0.1:7999", "bind 127.0.0.1:0"));
     let done = place.haptic(&["local", "-f", "config.yaml", "--resources", "manifests"]);
     let words = [&format!("cannot listen on 127.0.0.1:{port}"), "in use", "controller.healthzPort"];
-    done.must_be("local", 1, &words);
+    done.must_complain("local", 1, &words);
 }
 
 #[test]
 fn an_agent_that_cannot_start_says_why_and_what_to_do() {
-    let place = Place::new(GOOD);
+    let place = place_with(GOOD);
     let haproxy = haproxy().into_string().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -424,6 +372,6 @@ fn an_agent_that_cannot_start_says_why_and_what_to_do() {
                 command.env("HAPTIC_USERNAME", "admin").env("HAPTIC_PASSWORD", "secret");
             }
         };
-        place.haptic_with(arguments, with).must_be(&arguments.join(" "), 1, words);
+        place.haptic_with(arguments, with).must_complain(&arguments.join(" "), 1, words);
     }
 }

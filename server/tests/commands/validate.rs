@@ -1,59 +1,32 @@
 //! `haptic validate` with tests in the configuration: outputs, exit codes, `--test`, `--dump-rendered`.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 
+use crate::place::{Done, Place};
 use serde_json::Value;
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Stdio},
-};
-use tempfile::TempDir;
+use std::{fs, path::Path};
 
-struct Place(TempDir);
+/// The first configuration of the README with its tests.
+struct First(Place);
 
-struct Done {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl Place {
-    /// The first configuration of the README with its tests; `from` in it becomes `to`.
+impl First {
+    /// `from` in it becomes `to`.
     fn new(from: &str, to: &str) -> Self {
         let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/first");
         let read = |file: &str| fs::read_to_string(first.join(file)).unwrap();
         let config = read("config.yaml") + &read("tests.yaml");
         assert!(config.contains(from), "{from:?} is not in the configuration");
-        let place = Self(tempfile::tempdir().unwrap());
-        fs::write(place.0.path().join("config.yaml"), config.replace(from, to)).unwrap();
-        place
+        let place = Place::new();
+        place.write("config.yaml", &config.replace(from, to));
+        Self(place)
     }
 
     fn validate(&self, more: &[&str]) -> Done {
-        let haproxy = std::env::var_os("HAPTIC_HAPROXY_3_4")
-            .expect("HAPTIC_HAPROXY_3_4 is not set: run this test through `make test`");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_haptic"));
-        command.args(["validate", "-f", "config.yaml"]).args(more).current_dir(self.0.path());
-        command.env_remove("KUBECONFIG").env("HAPTIC_HAPROXY_3_4", haproxy).stdin(Stdio::null());
-        let output = command.output().unwrap();
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Done { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
-    }
-}
-
-impl Done {
-    fn must(&self, code: i32, words: &[&str]) {
-        let told = format!("{}{}", self.out, self.err);
-        assert_eq!(self.code, Some(code), "{told}");
-        for word in words {
-            assert!(told.contains(word), "{word:?} is not in\n{told}");
-        }
+        self.0.haptic(&[&["validate", "-f", "config.yaml"], more].concat())
     }
 }
 
 #[test]
 fn tests_that_pass_are_told_and_end_with_0() {
-    let done = Place::new("", "").validate(&[]);
+    let done = First::new("", "").validate(&[]);
     done.must(
         0,
         &[
@@ -69,7 +42,7 @@ fn tests_that_pass_are_told_and_end_with_0() {
 
 #[test]
 fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
-    let place = Place::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
+    let place = First::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
     place.validate(&[]).must(
         1,
         &[
@@ -87,7 +60,7 @@ fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
 
 #[test]
 fn programs_get_the_counts_at_the_top_level() {
-    let place = Place::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
+    let place = First::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
     let done = place.validate(&["--output", "json"]);
     done.must(1, &[]);
     let json: Value = serde_json::from_str(&done.out).unwrap();
@@ -109,7 +82,7 @@ fn programs_get_the_counts_at_the_top_level() {
 
 #[test]
 fn what_was_rendered_is_shown_when_asked_for() {
-    let place = Place::new("", "");
+    let place = First::new("", "");
     place.validate(&["--dump-rendered"]).must(
         0,
         &[
@@ -149,34 +122,31 @@ fn a_test_that_is_written_wrongly_is_never_a_pass() {
             ["\"servces\" is not watched", "✗ a_service"],
         ),
     ] {
-        Place::new(from, to).validate(&[]).must(1, &words);
+        First::new(from, to).validate(&[]).must(1, &words);
     }
-    Place::new("", "")
+    First::new("", "")
         .validate(&["--test", "nonesuch"])
         .must(2, &["there is no test \"nonesuch\"", "a_note_with"]);
 }
 
 #[test]
 fn verbose_shows_what_is_rendered_anew_each_time() {
-    let place = Place::new(
+    let place = First::new(
         "      backend {{> backend-name}}\n",
         "      {{#if (once \"x\")}}\n      # once\n      {{/if}}\n      backend {{> backend-name}}\n",
     );
     place
         .validate(&["-v"])
         .must(0, &["rendered anew for each object after any change:\n", "haproxyConfig:", "it asks `once`"]);
-    Place::new("", "").validate(&["-v"]).must(0, &["only the blocks of what changed are rendered"]);
+    First::new("", "").validate(&["-v"]).must(0, &["only the blocks of what changed are rendered"]);
 }
 
 #[test]
 fn a_benchmark_shows_each_stage() {
-    let place = Place::new("      labelSelector: expose=web\n", "");
-    let haproxy = std::env::var_os("HAPTIC_HAPROXY_3_4").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_haptic"));
-    command.args(["benchmark", "-f", "config.yaml", "--ingresses", "50", "--output", "json"]);
-    let output = command.env("HAPTIC_HAPROXY_3_4", haproxy).current_dir(place.0.path()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let place = First::new("      labelSelector: expose=web\n", "");
+    let done = place.0.haptic(&["benchmark", "-f", "config.yaml", "--ingresses", "50", "--output", "json"]);
+    done.must(0, &[]);
+    let json: Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!(
         (&json["objects"]["services"], &json["objects"]["endpoints"]),
         (&50.into(), &50.into()),

@@ -1,0 +1,8 @@
+//! The program as users call it: exit codes and what is printed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
+
+mod bad_input;
+mod libraries;
+mod place;
+mod plan;
+mod validate;
