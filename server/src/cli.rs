@@ -45,6 +45,8 @@ pub enum Command {
     Functions(FunctionsArgs),
     /// List the built-in template libraries, or print one
     Library(LibraryArgs),
+    /// Print a configuration as it is taken: its libraries laid under it, defaults filled in
+    Config(ConfigArgs),
     /// Print the version
     Version(VersionArgs),
 }
@@ -301,6 +303,44 @@ pub enum LibraryCommand {
     },
 }
 
+/// `haptic config`
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+/// What can be done with a configuration.
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Print all of it
+    View(ViewArgs),
+}
+
+/// `haptic config view`
+#[derive(Debug, Args)]
+pub struct ViewArgs {
+    /// The configuration
+    #[arg(
+        short = 'f',
+        long = "file",
+        alias = "config",
+        value_name = "FILE",
+        required_unless_present = "name"
+    )]
+    pub file: Option<PathBuf>,
+    /// Name of the HAProxyTemplateConfig in a cluster, in place of a file
+    #[arg(long, conflicts_with = "file")]
+    pub name: Option<String>,
+    /// Where it is
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: YamlOrJson,
+}
+
 /// `haptic version`
 #[derive(Debug, Args)]
 pub struct VersionArgs {
@@ -398,6 +438,7 @@ pub fn run() -> ExitCode {
         Command::Crd(args) => command::print::crd(args.output),
         Command::Functions(args) => command::print::functions(args.output),
         Command::Library(args) => command::library::run(&args.command),
+        Command::Config(args) => command::config::run(&args.command),
         Command::Version(args) => command::print::version(args.output),
     };
     match done {

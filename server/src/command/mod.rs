@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod benchmark;
+pub mod config;
 pub mod library;
 pub mod local;
 pub mod plan;

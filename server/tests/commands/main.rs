@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "tests")]
 
 mod bad_input;
+mod config_view;
 mod libraries;
 mod place;
 mod plan;
