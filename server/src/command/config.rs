@@ -32,10 +32,11 @@ fn load(args: &ViewArgs) -> Result<Candidate, Failure> {
 }
 
 fn as_resource(candidate: &Candidate) -> Result<Value, Failure> {
-    let mut metadata = json!({"name": *candidate.name});
-    if !candidate.namespace.is_empty() {
-        metadata["namespace"] = json!(*candidate.namespace);
-    }
+    let name = &*candidate.name;
+    let metadata = match &*candidate.namespace {
+        "" => json!({"name": name}),
+        namespace => json!({"name": name, "namespace": namespace}),
+    };
     let spec = serde_json::to_value(&*candidate.spec).map_err(Failure::because)?;
     Ok(json!({
         "apiVersion": "haproxy-haptic.org/v1alpha1",
