@@ -89,7 +89,7 @@ pub async fn control(
         address: addresses.bind,
         debug_address: addresses.debug,
         vitality: vitality(&pipeline, draining),
-        metrics: Scraped { recorded, events: pipeline.events.clone() },
+        metrics: Scraped { recorded, events: pipeline.events.clone(), pods: pipeline.pods.clone() },
         inside: inside(&pipeline),
     };
     tokio::select! {

@@ -315,7 +315,7 @@ impl Inner {
         let problem =
             |e: io::Error| AgentError::Folder { path: folder.root().to_owned(), problem: e.to_string() };
         let (bundles, stored) = Bundles::open(folder.clone()).map_err(problem)?;
-        if let Some(stored) = &stored {
+        if let Some(stored) = stored.as_ref().filter(|_| !folder.reload_pending().exists()) {
             bundles.sweep(stored.number());
         }
         let epoch = std::fs::read(folder.epoch()).ok().and_then(|text| serde_json::from_slice(&text).ok());
@@ -370,6 +370,7 @@ impl Inner {
                 Some(why) => self.start_over(why).await,
             },
             (Some(keeper), false) => keeper.start().await,
+            (None, false) if self.is_reload_due() => return self.step_back_for_a_start().await,
             (None, false) => return Ok(()),
         };
         match outcome {
@@ -385,9 +386,7 @@ impl Inner {
         }
         if let Ok(worker) = self.current_worker().await {
             self.now_worker(worker.identity());
-            if let Err(error) = self.now_live(Live::Stored) {
-                tracing::warn!(%error, "what HAProxy runs cannot be noted");
-            }
+            self.note(Live::Stored);
         }
         let _counted = self.look().await;
         Ok(())
@@ -417,6 +416,18 @@ impl Inner {
             .map_err(|e| AgentError::Folder { path: self.folder.current(), problem: e.to_string() })?;
         self.state().stored = before.and_then(|number| self.bundles.load(number)).map(Arc::new);
         self.reload_is_done();
+        Ok(())
+    }
+
+    /// After a reload that a killed agent began, while something else starts the HAProxy that is down: it may not start with
+    /// the new bundle, and nobody would tell.
+    async fn step_back_for_a_start(&self) -> Result<(), AgentError> {
+        tracing::warn!(
+            "HAProxy is down and a reload was never seen to succeed: the bundle before counts again"
+        );
+        self.step_back().await?;
+        let why = "HAProxy was started while the bundle before was put back".to_owned();
+        self.set_live(Live::Unknown { from: None, why });
         Ok(())
     }
 

@@ -152,9 +152,7 @@ impl Inner {
         if outcome.is_ok() {
             self.set_setback(None);
         }
-        if let Err(error) = self.now_live(live) {
-            tracing::warn!(%error, "what HAProxy runs cannot be noted");
-        }
+        self.note(live);
         Ok((target, outcome.map_err(reload_may_help)?))
     }
 
@@ -211,10 +209,8 @@ impl Inner {
         }
         self.activate(Some(stored.number())).await?;
         self.now_stored(stored);
-        if matches!(live, Live::Stored)
-            && let Err(error) = self.now_live(live)
-        {
-            tracing::warn!(%error, "what HAProxy runs cannot be noted");
+        if matches!(live, Live::Stored) {
+            self.note(live);
         }
         Ok(())
     }
@@ -264,9 +260,7 @@ impl Inner {
                 self.now_worker(worker.identity());
                 self.now_stored(stored);
                 self.set_setback(None);
-                if let Err(error) = self.now_live(Live::Stored) {
-                    tracing::warn!(%error, "what HAProxy runs cannot be noted");
-                }
+                self.note(Live::Stored);
                 Ok(Outcome::Applied { reloaded: true, worker_pid: worker.pid, log })
             }
             Err(problem) => {

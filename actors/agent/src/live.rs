@@ -110,6 +110,13 @@ impl Inner {
         }
     }
 
+    /// As [`Self::now_live`], where nothing can be done about a record that cannot be written.
+    pub(crate) fn note(&self, live: Live) {
+        if let Err(error) = self.now_live(live) {
+            tracing::warn!(%error, "what HAProxy runs cannot be noted");
+        }
+    }
+
     fn forget_record(&self) {
         folder::removed(&self.folder.live());
     }
@@ -122,11 +129,12 @@ impl Inner {
         let connection = self.current_worker().await?;
         let worker = connection.identity();
         self.sockets.keep(connection);
-        let Some(before) = self.now_worker(worker).filter(|before| *before == worker) else {
-            self.began_anew();
-            return Ok(worker);
-        };
-        Ok(before)
+        match self.now_worker(worker) {
+            Some(before) if before == worker => {}
+            None if !self.live().is_exact() => self.note(self.live()),
+            _ => self.began_anew(),
+        }
+        Ok(worker)
     }
 
     fn began_anew(&self) {
@@ -136,9 +144,7 @@ impl Inner {
             tracing::warn!("{setback}; a controller has to bring what came after them");
         }
         self.set_setback(setback);
-        if let Err(error) = self.now_live(Live::Stored) {
-            tracing::warn!(%error, "what HAProxy runs cannot be noted");
-        }
+        self.note(Live::Stored);
         self.incarnation.send_modify(|incarnation| *incarnation += 1);
     }
 

@@ -108,6 +108,7 @@ impl Launch {
             .env_remove("HAPTIC_USERNAME")
             .env_remove("HAPTIC_PASSWORD")
             .env_remove("MIMALLOC_ARENA_EAGER_COMMIT")
+            .env_remove("MIMALLOC_PURGE_DELAY")
             .stdin(Stdio::null())
             .stderr(log)
             .process_group(0)

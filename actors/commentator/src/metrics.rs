@@ -53,9 +53,8 @@ impl Recorder {
                 counter!("haptic_validation_errors_total").increment(1);
                 counter!("haptic_reconciliation_errors_total").increment(1);
             }
-            Event::Deployed { pod, reload, took, lag, .. } => {
+            Event::Deployed { reload, took, lag, .. } => {
                 self.deployed(reload.as_deref(), *took, *lag);
-                gauge!("haptic_pod_convergence_lag_seconds", "pod" => pod.to_string()).set(lag.as_secs_f64());
             }
             Event::TakenBack { .. } => counter!("haptic_generations_taken_back_total").increment(1),
             Event::DriftFound { .. } => counter!("haptic_drift_total").increment(1),
@@ -69,6 +68,8 @@ impl Recorder {
             Event::ActorRestarted { actor, .. } => {
                 counter!("haptic_actor_restarts_total", "actor" => stage_of(actor)).increment(1);
             }
+            Event::Timed { part, took } => stage(part, *took),
+            Event::Kept { by, bytes } => gauge!("haptic_kept_bytes", "by" => *by).set(as_number(*bytes)),
             Event::LeadershipChanged { leads } => gauge!("haptic_leader").set(f64::from(u8::from(*leads))),
             _ => {}
         }
@@ -135,6 +136,22 @@ pub fn record_outbox(events: &Events) {
     counter!("haptic_events_dropped_total").absolute(events.dropped());
 }
 
+/// What [`PodLag`] shows is not recorded but written at each scrape: the series of a pod ends with the pod.
+pub type PodLag = (String, Duration);
+
+/// The lag of each pod's newest generation, in Prometheus' text format.
+#[must_use]
+pub fn pod_lags(pods: impl IntoIterator<Item = PodLag>) -> String {
+    const NAME: &str = "haptic_pod_convergence_lag_seconds";
+    let mut text = format!(
+        "# HELP {NAME} First change seen to acknowledgement, of each pod's newest generation\n# TYPE {NAME} gauge\n"
+    );
+    for (pod, lag) in pods {
+        text.push_str(&format!("{NAME}{{pod={pod:?}}} {}\n", lag.as_secs_f64()));
+    }
+    text
+}
+
 /// Gives every metric its help text and unit. Call it once, after a recorder is installed.
 pub fn describe() {
     describe_counter!("haptic_reconciliation_total", "Reconciles begun");
@@ -170,7 +187,7 @@ pub fn describe() {
     describe_histogram!(
         "haptic_stage_duration_seconds",
         Unit::Seconds,
-        "Work of one stage on one generation"
+        "Work of one stage on one generation, and of its parts: debounce, syntax, plan, agent"
     );
     describe_histogram!(
         "haptic_convergence_lag_seconds",
@@ -178,9 +195,9 @@ pub fn describe() {
         "First change seen to acknowledgement by one pod"
     );
     describe_gauge!(
-        "haptic_pod_convergence_lag_seconds",
-        Unit::Seconds,
-        "First change seen to acknowledgement, of each pod's newest generation"
+        "haptic_kept_bytes",
+        Unit::Bytes,
+        "Memory that a stage spends to look only at what changed"
     );
     describe_counter!(
         "haptic_generations_taken_back_total",
@@ -326,6 +343,24 @@ mod tests {
         let many: Vec<(&str, usize)> = many.iter().map(|name| (name.as_str(), 1)).collect();
         let text = scrape(&[rendered(&many)]);
         has(&text, r#"haptic_render_untracked_blocks{template="other"} 936"#);
+    }
+
+    #[test]
+    fn parts_of_stages_are_timed_and_what_they_keep_is_counted() {
+        let text = scrape(&[
+            Event::Timed { part: "plan", took: Duration::from_millis(250) },
+            Event::Kept { by: "syntax", bytes: 9 },
+            Event::Kept { by: "syntax", bytes: 7 },
+        ]);
+        has(&text, r#"haptic_stage_duration_seconds_sum{stage="plan"} 0.25"#);
+        has(&text, r#"haptic_kept_bytes{by="syntax"} 7"#);
+    }
+
+    #[test]
+    fn each_pod_that_is_there_shows_its_lag() {
+        let text = pod_lags([("default/haproxy-0".to_owned(), Duration::from_millis(90))]);
+        has(&text, r#"haptic_pod_convergence_lag_seconds{pod="default/haproxy-0"} 0.09"#);
+        assert_eq!(pod_lags([]).lines().count(), 2);
     }
 
     #[test]

@@ -146,6 +146,7 @@ impl DebounceActor {
         let pending = self.inputs.changes.take();
         let generation = self.inputs.generations.next();
         let order = order(generation, pending);
+        self.inputs.events.tell(Event::Timed { part: "debounce", took: order.triggered.elapsed() });
         self.inputs.events.tell(Event::ReconcileStarted { generation, cause: order.cause.clone() });
         self.schedule.started();
         self.show();

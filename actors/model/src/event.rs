@@ -197,6 +197,20 @@ pub enum Event {
         /// Whether it leads now.
         leads: bool,
     },
+    /// What a part of a stage took: a figure, nothing that is told.
+    Timed {
+        /// `debounce`, `syntax`, `plan` or `agent`.
+        part: &'static str,
+        /// How long.
+        took: Duration,
+    },
+    /// What a stage keeps in memory so that it looks only at what changed: a figure, nothing that is told.
+    Kept {
+        /// `render` or `syntax`.
+        by: &'static str,
+        /// How much.
+        bytes: usize,
+    },
 }
 
 impl Event {
@@ -228,7 +242,15 @@ impl Event {
             Self::DriftFound { .. } => "DriftFound",
             Self::ActorRestarted { .. } => "ActorRestarted",
             Self::LeadershipChanged { .. } => "LeadershipChanged",
+            Self::Timed { .. } => "Timed",
+            Self::Kept { .. } => "Kept",
         }
+    }
+
+    /// Whether it is for metrics alone: no line, no history.
+    #[must_use]
+    pub fn is_figure(&self) -> bool {
+        matches!(self, Self::Timed { .. } | Self::Kept { .. })
     }
 
     /// The generation it belongs to, if any.

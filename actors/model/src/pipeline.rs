@@ -126,6 +126,8 @@ pub struct PodState {
     pub stored: Option<Running>,
     /// The newest generation it acknowledged.
     pub deployed: Option<Generation>,
+    /// From the first change seen to the acknowledgement of that generation.
+    pub lag: Option<Duration>,
     /// Why the last attempt failed, if it did.
     pub last_error: Option<String>,
 }

@@ -97,6 +97,7 @@ impl RenderActor {
         let CacheSize { blocks, untracked, printed, bytes } = self.workshop.renderer.cache();
         (self.detail.kept_blocks, self.detail.kept_bytes) = (blocks, bytes);
         (self.detail.printed_blocks, self.detail.untracked_blocks) = (printed, untracked);
+        self.options.events.tell(Event::Kept { by: "render", bytes });
         if let Some(diagnostic) = self.workshop.renderer.take_difference() {
             self.options.events.tell(Event::RenderDiffered { generation, diagnostic });
         }

@@ -94,7 +94,11 @@ impl ValidateActor {
         context.spawn(read.into_actor(self).map(move |(rendered, diagnostics), actor, context| {
             actor.reading = false;
             let (generation, took) = (rendered.reconcile.generation, began.elapsed());
-            tracing::debug!(%generation, ?took, "syntax read");
+            actor.options.events.tell(Event::Timed { part: "syntax", took });
+            actor
+                .options
+                .events
+                .tell(Event::Kept { by: "syntax", bytes: actor.options.checker.kept_bytes() });
             if diagnostics.is_empty() {
                 actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
             } else {

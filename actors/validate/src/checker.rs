@@ -77,6 +77,12 @@ impl Checker {
             .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
     }
 
+    /// Bytes that phase 1 keeps for the next bundle.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.syntax.bytes()
+    }
+
     /// Phase 3 alone: `haproxy -c` of each version, for a bundle that has passed phase 1.
     pub async fn semantics(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
         let start = Instant::now();

@@ -1,7 +1,8 @@
 //! `/metrics` in Prometheus' text format.
 
 use actix_web::{HttpResponse, web};
-use haptic_runtime::Events;
+use haptic_deploy::PodStates;
+use haptic_runtime::{CellReader, Events};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub struct Scraped {
     pub recorded: PrometheusHandle,
     /// The outbox, whose counters are read at each scrape.
     pub events: Events,
+    /// What is known of each pod.
+    pub pods: CellReader<PodStates>,
 }
 
 /// The one path.
@@ -50,5 +53,8 @@ pub fn routes(scraped: Scraped) -> impl Fn(&mut web::ServiceConfig) + Clone + Se
 
 async fn metrics(scraped: web::Data<Scraped>) -> HttpResponse {
     haptic_commentator::metrics::record_outbox(&scraped.events);
-    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(scraped.recorded.render())
+    let pods = scraped.pods.read();
+    let lags = pods.iter().filter_map(|(pod, state)| Some((pod.to_string(), state.lag?)));
+    let lags = haptic_commentator::metrics::pod_lags(lags);
+    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(scraped.recorded.render() + &lags)
 }

@@ -1,7 +1,7 @@
 //! Stories about agents and HAProxys that die.
 
 use crate::setting::{
-    Backend, Neighbour, Setting, attached_to, bring, digest, order, reload, runtime, until,
+    Backend, Neighbour, Setting, attached, attached_to, bring, digest, order, reload, runtime, until,
 };
 use haptic_model::{Operation, agent_api::Outcome};
 use rustix::process::{Pid, Signal, kill_process};
@@ -13,6 +13,8 @@ crate::with_each_haproxy! {
     a_killed_haproxy_comes_back_with_its_bundle
     an_order_that_meets_a_dead_haproxy_is_carried_out
     a_bundle_that_haproxy_cannot_start_with_is_taken_back
+    a_reload_that_cannot_succeed_is_taken_back_by_the_next_agent
+    an_attached_haproxy_does_not_start_again_and_again_with_what_it_refuses
     a_graceful_stop_lets_requests_finish
     an_attached_haproxy_is_served_too
 }
@@ -70,6 +72,64 @@ async fn a_reload_that_a_killed_agent_began_is_finished(variable: &str) {
     assert!(!setting.dir.path().join("d/reload-pending").exists());
     assert_eq!(setting.get("/").await.unwrap(), "one");
     next.stop(false).await;
+}
+
+/// As an agent leaves it that is killed in the midst of a reload: another bundle counts, with which HAProxy does not start.
+fn amid_a_reload(setting: &Setting) {
+    let dir = setting.dir.path().join("d");
+    let before = std::fs::read_link(dir.join("current")).unwrap();
+    let number: u64 = before.file_name().unwrap().to_str().unwrap().parse().unwrap();
+    let home = |number: u64| dir.join(format!("bundles/{number}"));
+    let copy = std::process::Command::new("cp").arg("-a").args([home(number), home(number + 1)]).status();
+    assert!(copy.unwrap().success());
+    std::fs::copy(
+        dir.join(format!("bundles/{number}.json")),
+        dir.join(format!("bundles/{}.json", number + 1)),
+    )
+    .unwrap();
+    let config = home(number + 1).join("haproxy.cfg");
+    std::fs::remove_file(&config).unwrap();
+    std::fs::write(config, "frontend web\n    bind no-such-address:1\n").unwrap();
+    std::fs::write(dir.join("reload-pending"), number.to_string()).unwrap();
+    std::fs::remove_file(dir.join("current")).unwrap();
+    std::os::unix::fs::symlink(format!("bundles/{}", number + 1), dir.join("current")).unwrap();
+}
+
+async fn a_reload_that_cannot_succeed_is_taken_back_by_the_next_agent(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    drop(agent);
+    kill(master(&setting));
+    until("HAProxy is gone", || async { setting.get("/").await.is_err() }).await;
+    amid_a_reload(&setting);
+    let next = setting.agent().await;
+    until("HAProxy runs again", || async { setting.get("/").await.is_ok_and(|body| body == "one") }).await;
+    assert_eq!(next.status().await.running.map(|r| r.digest), Some(digest(&files)));
+    next.stop(false).await;
+}
+
+async fn an_attached_haproxy_does_not_start_again_and_again_with_what_it_refuses(variable: &str) {
+    let setting = Setting::new(variable);
+    let (agent, haproxy) = attached(&setting, true).await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    drop(agent);
+    drop(haproxy);
+    amid_a_reload(&setting);
+    let next = attached_to(&setting, setting.master()).await;
+    let haproxy = Neighbour::start(&setting, true);
+    until("HAProxy is found", || async { next.status().await.alive }).await;
+    until("it answers", || async { setting.get("/").await.is_ok_and(|body| body == "one") }).await;
+    // It may have begun with the other bundle just before: only a reload makes sure.
+    assert!(!next.status().await.exact);
+    bring(&next, None, &files).await;
+    assert!(next.status().await.exact);
+    next.stop(false).await;
+    drop(haproxy);
 }
 
 async fn a_killed_haproxy_comes_back_with_its_bundle(variable: &str) {

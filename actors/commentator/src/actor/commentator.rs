@@ -44,6 +44,9 @@ impl Handler<Envelope<Event>> for CommentatorActor {
 
     fn handle(&mut self, event: Envelope<Event>, context: &mut Self::Context) {
         self.seat.received::<Envelope<Event>>(context);
+        if event.payload.is_figure() {
+            return;
+        }
         let settings = Settings::of(self.config.read().as_ref().as_ref().map(AsRef::as_ref));
         let line = self.commentary.tell(&event.payload);
         self.history.keep(&event.payload, &line, settings.buffer_size);

@@ -151,7 +151,9 @@ impl Deployment {
         memory.view = Some(Arc::clone(&running));
         memory.desired = Some(Arc::clone(&desired));
         let (plans, capabilities) = (self.plans.clone(), known.capabilities);
+        let began = Instant::now();
         let plan = cpu("deploy", move || plans.plan(&running, &desired, capabilities)).await?;
+        self.events.tell(Event::Timed { part: "plan", took: began.elapsed() });
         let drift = |sentence: &str| Reason { kind: ReasonKind::Drift, sentence: sentence.to_owned() };
         let instead = match &memory.instead {
             Some(instead) => Some(instead.reason.clone()),
@@ -213,7 +215,9 @@ impl Deployment {
         // Until the answer is there, and if none comes, nobody knows what the pod runs.
         let kept = memory.known.take();
         memory.settled = None;
+        let began = Instant::now();
         let answer = scene.transport.apply(Arc::new(order)).await;
+        self.events.tell(Event::Timed { part: "agent", took: began.elapsed() });
         if reload.is_some() {
             memory.last_reload = Some(Instant::now());
         }
@@ -344,16 +348,20 @@ impl Deployment {
         let generation = aim.generation();
         memory.reached = Some((aim.bundle().digest, generation));
         let known = memory.known.as_ref().map(|known| (known.running, known.stored));
+        let sent = reload.is_some() || operations + files > 0;
+        let is_told = memory.deployed.replace(generation) != Some(generation) || sent;
+        let (took, lag) = (scene.began.elapsed(), aim.rendered.reconcile.triggered.elapsed());
         self.roster.update(&self.pod, |state| {
             (state.running, state.stored) = known.unwrap_or_default();
             state.deployed = Some(generation);
             state.last_error = None;
+            if is_told {
+                state.lag = Some(lag);
+            }
         });
-        let sent = reload.is_some() || operations + files > 0;
-        if memory.deployed.replace(generation) == Some(generation) && !sent {
+        if !is_told {
             return;
         }
-        let (took, lag) = (scene.began.elapsed(), aim.rendered.reconcile.triggered.elapsed());
         let pod = self.name();
         self.events.tell(Event::Deployed { generation, pod, reload, operations, files, took, lag });
     }
