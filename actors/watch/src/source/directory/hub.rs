@@ -2,18 +2,19 @@
 //!
 //! A file that was closed after writing, or moved into place, is read at once. Anything less certain (a file that
 //! appears, shrinks or vanishes) is looked at a moment later: editors move the old file away before they write the
-//! new one, and an object must not vanish for that moment.
+//! new one, and an object must not vanish for that moment. All files are looked at only when a directory came or went:
+//! with ten thousands of them that takes a while.
 
 use super::{
     catalog::{Catalog, Effects},
     manifest::{Broken, Contents, Identity, Manifest, parse},
     scan::{Stamp, is_manifest, scan},
+    signs::{self, Sign},
     subscriber::{NamespaceLabels, Subscriber},
 };
 use crate::{ingest::Ingest, spec::WatchSpec};
 use haptic_model::{Event, Object, ObjectRef};
 use haptic_runtime::Events;
-use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -58,6 +59,8 @@ pub(super) struct Hub {
     catalog: Catalog,
     namespaces: NamespaceLabels,
     stamps: BTreeMap<PathBuf, Stamp>,
+    /// Looked at when they have settled.
+    doubts: BTreeSet<PathBuf>,
     /// What has been said of each file, so that it is said once.
     told: BTreeMap<PathBuf, BTreeSet<String>>,
     /// Kinds and a file that holds one, not yet told about.
@@ -71,6 +74,7 @@ pub(super) struct Hub {
 struct Due {
     list: Option<Instant>,
     rescan: Option<Instant>,
+    doubts: Option<Instant>,
     kinds: Option<Instant>,
 }
 
@@ -84,6 +88,7 @@ impl Hub {
             catalog: Catalog::default(),
             namespaces: NamespaceLabels::new(),
             stamps: BTreeMap::new(),
+            doubts: BTreeSet::new(),
             told: BTreeMap::new(),
             kinds: BTreeMap::new(),
             kinds_told: BTreeSet::new(),
@@ -124,40 +129,52 @@ impl Hub {
         if take_if_due(&mut self.due.rescan, now) {
             self.rescan();
         }
+        if take_if_due(&mut self.due.doubts, now) {
+            self.look_at_doubts();
+        }
         if take_if_due(&mut self.due.kinds, now) {
             self.tell_unwatched_kinds();
         }
     }
 
     fn file_event(&mut self, event: notify::Result<notify::Event>) {
-        let certain = match &event {
-            Ok(event) if event.need_rescan() => return self.soon(),
-            // What is about to be renamed into place; only its last step says anything.
-            Ok(event) if !event.paths.is_empty() && event.paths.iter().all(|p| is_in_passing(p)) => return,
-            Ok(event) => match event.kind {
-                EventKind::Access(AccessKind::Close(AccessMode::Write))
-                | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => &event.paths,
-                EventKind::Access(_) => return,
-                _ => return self.soon(),
-            },
-            Err(_) => return self.soon(),
-        };
-        for path in certain {
-            match Stamp::of(path).filter(|_| is_manifest(path)) {
-                Some(stamp) if self.stamps.get(path) != Some(&stamp) => {
-                    self.stamps.insert(path.clone(), stamp);
-                    self.reread(&path.clone());
+        for sign in signs::of(event) {
+            match sign {
+                Sign::Sure(path) => self.look_at(&path),
+                Sign::Doubtful(path) => {
+                    self.doubts.insert(path);
+                    self.due.doubts.get_or_insert(Instant::now() + SETTLE);
                 }
-                Some(_) => {}
-                // A directory moved in, or the swapped link of a mount.
-                None if !is_temporary(path) => self.soon(),
-                None => {}
+                Sign::Everything => {
+                    self.due.rescan.get_or_insert(Instant::now() + SETTLE);
+                }
             }
         }
     }
 
-    fn soon(&mut self) {
-        self.due.rescan.get_or_insert(Instant::now() + SETTLE);
+    /// Reads a file if it looks different; forgets one that is gone.
+    fn look_at(&mut self, path: &Path) {
+        match Stamp::of(path).filter(|_| is_manifest(path)) {
+            Some(stamp) if self.stamps.get(path) != Some(&stamp) => {
+                self.stamps.insert(path.to_owned(), stamp);
+                self.reread(path);
+            }
+            Some(_) => {}
+            None => self.forget(path),
+        }
+    }
+
+    /// What looked uncertain has settled.
+    fn look_at_doubts(&mut self) {
+        let doubts = std::mem::take(&mut self.doubts);
+        let was_directory = |path: &PathBuf| {
+            let first = self.stamps.range(path.clone()..).next();
+            first.is_some_and(|(known, _)| known != path && known.starts_with(path))
+        };
+        if doubts.iter().any(was_directory) {
+            return self.rescan();
+        }
+        doubts.iter().for_each(|path| self.look_at(path));
     }
 
     /// Reads every file that looks different; forgets those that are gone.
@@ -260,10 +277,13 @@ impl Hub {
     fn forget_missing(&mut self, found: &BTreeMap<PathBuf, Stamp>) {
         let missing: Vec<PathBuf> =
             self.stamps.keys().filter(|path| !found.contains_key(*path)).cloned().collect();
-        for path in missing {
-            self.stamps.remove(&path);
-            self.admit(&path, &Contents::default());
-            self.told.remove(&path);
+        missing.iter().for_each(|path| self.forget(path));
+    }
+
+    fn forget(&mut self, path: &Path) {
+        if self.stamps.remove(path).is_some() {
+            self.admit(path, &Contents::default());
+            self.told.remove(path);
         }
     }
 
@@ -385,7 +405,7 @@ impl Hub {
 
 impl Due {
     fn next(&self) -> Option<Instant> {
-        [self.list, self.rescan, self.kinds].into_iter().flatten().min()
+        [self.list, self.rescan, self.doubts, self.kinds].into_iter().flatten().min()
     }
 }
 
@@ -404,16 +424,4 @@ fn read(path: &Path) -> Result<Contents, Broken> {
 
 fn is_namespace(identity: &Identity) -> bool {
     &*identity.kind == "Namespace" && &*identity.api_version == "v1"
-}
-
-/// A hidden name, but not one of Kubernetes' mounts (`..data`), whose change is a change of everything.
-fn is_in_passing(path: &Path) -> bool {
-    path.file_name()
-        .map(|name| name.as_encoded_bytes())
-        .is_some_and(|n| n.starts_with(b".") && !n.starts_with(b".."))
-}
-
-/// Regular files that are no manifests: an editor's backup or temporary file.
-fn is_temporary(path: &Path) -> bool {
-    path.is_file() && !is_manifest(path) && !path.is_symlink()
 }

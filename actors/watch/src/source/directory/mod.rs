@@ -7,6 +7,7 @@ mod catalog;
 mod hub;
 mod manifest;
 mod scan;
+mod signs;
 mod subscriber;
 
 use crate::{ingest::Ingest, spec::WatchSpec, update::Update};
