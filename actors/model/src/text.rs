@@ -25,6 +25,8 @@ pub struct Blame {
     pub objects: Vec<Arc<ObjectRef>>,
     /// One entry a line of the fragment.
     pub lines: Vec<LineBlame>,
+    /// The object whose block, the outermost one, printed all of the fragment: without that object it would not be there.
+    pub block: Option<Arc<ObjectRef>>,
 }
 
 /// Where one line comes from, as indices into its [`Blame`].
@@ -146,17 +148,32 @@ impl Text {
     /// Where line `number` (from 1) of the file comes from.
     #[must_use]
     pub fn origin(&self, number: u32) -> Option<Origin> {
+        let (fragment, index) = self.place(number)?;
+        fragment.blame.origin(index)
+    }
+
+    /// The fragment that line `number` (from 1) is in, and its number there, from 0.
+    fn place(&self, number: u32) -> Option<(&Fragment, usize)> {
         let mut index = (number as usize).checked_sub(1)?;
         for fragment in self.fragments.iter() {
             let lines = fragment.blame.lines.len();
             if index < lines {
-                return fragment.blame.origin(index);
+                return Some((fragment, index));
             }
             // A fragment without blame still has lines, which must be skipped.
             let lines = if lines == 0 { fragment.text.matches('\n').count() } else { lines };
             index = index.checked_sub(lines)?;
         }
         None
+    }
+
+    /// Whom line `number` (from 1) would not be there without: the object of the block that printed its fragment, else the
+    /// one it was printed for.
+    #[must_use]
+    pub fn blamed(&self, number: u32) -> Option<Arc<ObjectRef>> {
+        let (fragment, index) = self.place(number)?;
+        let of_line = || fragment.blame.origin(index).and_then(|origin| origin.object);
+        fragment.blame.block.clone().or_else(of_line)
     }
 
     /// Line `number` (from 1), without its end.
@@ -186,7 +203,7 @@ mod tests {
         let lines = (0..text.lines().count() as u32)
             .map(|i| LineBlame { template: 0, object: None, line: first_line + i })
             .collect();
-        Fragment::new(text, Arc::new(Blame { templates: vec![template.into()], objects: vec![], lines }))
+        Fragment::new(text, Arc::new(Blame { templates: vec![template.into()], lines, ..Blame::default() }))
     }
 
     #[test]

@@ -2,12 +2,16 @@
 
 use crate::{
     engine::AddedFile,
+    faults::{Fault, FaultKind},
     functions::path_of,
     marks::{self, Marked},
     settle::settle,
 };
-use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Text};
-use std::collections::{BTreeMap, btree_map::Entry};
+use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, ObjectRef, Text};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
 
 /// Makes files of what templates added; one that was added before is the same file again.
 #[derive(Debug, Default)]
@@ -25,7 +29,7 @@ impl AddedFiles {
         added: Vec<AddedFile>,
         own: &[BundleFile],
         config: &ActiveConfig,
-    ) -> Result<Vec<BundleFile>, Vec<Diagnostic>> {
+    ) -> Result<Vec<BundleFile>, Vec<Fault>> {
         let mut by_key: BTreeMap<FileKey, AddedFile> = BTreeMap::new();
         let mut problems = Vec::new();
         for file in added {
@@ -33,23 +37,22 @@ impl AddedFiles {
                 Entry::Vacant(free) => {
                     free.insert(file);
                 }
-                Entry::Occupied(first) if first.get().content == file.content => {}
-                Entry::Occupied(first) => problems.push(two_contents(first.get(), file)),
+                Entry::Occupied(mut first) if first.get().content == file.content => {
+                    first.get_mut().also_by(&file.blocks);
+                }
+                Entry::Occupied(first) => problems.extend(of_blocks(&file, two_contents(first.get(), &file))),
             }
         }
         let mut files = Vec::with_capacity(by_key.len());
         for (key, file) in by_key {
             match self.bundle_file(&file, config) {
-                Ok(made) if own.iter().any(|o| o.path == made.path) => problems.push(
-                    Diagnostic::error(
-                        "render",
-                        format!("{} has a template and is added by another", file.key),
-                    )
-                    .of_object(file.object)
-                    .help("Give one of them another name"),
-                ),
+                Ok(made) if own.iter().any(|o| o.path == made.path) => {
+                    let what = format!("{} has a template and is added by another", file.key);
+                    let what = Diagnostic::error("render", what).of_object(file.object.clone());
+                    problems.extend(of_blocks(&file, what.help("Give one of them another name")));
+                }
                 Ok(made) => files.push((key, (file, made))),
-                Err(mut refused) => problems.append(&mut refused),
+                Err(refused) => problems.extend(refused.into_iter().flat_map(|what| of_blocks(&file, what))),
             }
         }
         if !problems.is_empty() {
@@ -63,7 +66,7 @@ impl AddedFiles {
     fn bundle_file(&self, file: &AddedFile, config: &ActiveConfig) -> Result<BundleFile, Vec<Diagnostic>> {
         let path = path_of(config, &file.key).map_err(|e| vec![Diagnostic::error("render", e)])?;
         match self.last.get(&file.key) {
-            Some((known, made)) if known == file && *made.path == *path => Ok(made.clone()),
+            Some((known, made)) if known.is(file) && *made.path == *path => Ok(made.clone()),
             _ => Ok(BundleFile::new(file.key.clone(), &path, text_of(file)?)),
         }
     }
@@ -87,24 +90,39 @@ fn text_of(file: &AddedFile) -> Result<Text, Vec<Diagnostic>> {
     settle(file.key.kind, &marked)
 }
 
-fn two_contents(first: &AddedFile, second: AddedFile) -> Diagnostic {
+/// A fault of everybody who added the file.
+fn of_blocks(file: &AddedFile, what: Diagnostic) -> Vec<Fault> {
+    if file.blocks.is_empty() {
+        return vec![Fault::of_templates(what)];
+    }
+    let of = |block: &Arc<ObjectRef>| Fault {
+        object: Some(block.clone()),
+        kind: FaultKind::Value,
+        diagnostic: what.clone(),
+        reads: None,
+    };
+    file.blocks.iter().map(of).collect()
+}
+
+fn two_contents(first: &AddedFile, second: &AddedFile) -> Diagnostic {
     let by = first.object.as_ref().map_or_else(|| "another template".to_owned(), ToString::to_string);
     Diagnostic::error("render", format!("{} was added with another content by {by}", second.key))
-        .of_object(second.object)
+        .of_object(second.object.clone())
         .help("Give one of them another name, for example with the namespace in it")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{FileKind, ObjectRef};
-    use std::sync::Arc;
+    use haptic_model::FileKind;
 
     fn added(name: &str, content: &str, object: &str) -> AddedFile {
+        let object = Arc::new(ObjectRef::new("ingresses", "default", object));
         AddedFile {
             key: FileKey::new(FileKind::Certificate, name),
             content: content.into(),
-            object: Some(Arc::new(ObjectRef::new("ingresses", "default", object))),
+            object: Some(object.clone()),
+            blocks: vec![object],
         }
     }
 
@@ -121,7 +139,7 @@ mod tests {
         }
     }
 
-    fn make(added: Vec<AddedFile>) -> Result<Vec<BundleFile>, Vec<Diagnostic>> {
+    fn make(added: Vec<AddedFile>) -> Result<Vec<BundleFile>, Vec<Fault>> {
         AddedFiles::default().make(added, &[], &config())
     }
 
@@ -137,13 +155,16 @@ mod tests {
     #[test]
     fn two_contents_for_one_file_are_refused_with_both_objects() {
         let said = make(vec![added("a.pem", "x\n", "one"), added("a.pem", "y\n", "two")]);
-        let said = said.unwrap_err()[0].to_string();
+        let said = said.unwrap_err()[0].diagnostic.to_string();
         assert!(said.contains("default/one") && said.contains("default/two"), "{said}");
     }
 
     #[test]
     fn what_a_certificate_cannot_hold_is_refused() {
-        let said = make(vec![added("a.pem", "x\u{7}\n", "one")]).unwrap_err();
-        assert!(said[0].to_string().contains("default/one"), "{}", said[0]);
+        let both = vec![added("a.pem", "x\u{7}\n", "one"), added("a.pem", "x\u{7}\n", "two")];
+        let said = make(both).unwrap_err();
+        assert!(said[0].diagnostic.to_string().contains("default/one"), "{}", said[0].diagnostic);
+        let blamed: Vec<_> = said.iter().filter_map(|f| f.object.as_deref()).map(|o| &*o.name).collect();
+        assert_eq!(blamed, ["one", "two"], "leaving one out would leave the file");
     }
 }

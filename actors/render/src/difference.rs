@@ -1,10 +1,10 @@
 //! Whether two renders are the same in bytes, origins, warnings and errors, and where they differ first.
 
-use crate::render::Rendering;
+use crate::{faults::Faults, render::Rendering};
 use haptic_model::{BundleFile, Diagnostic};
 
 /// What a render gave.
-type Outcome = Result<Rendering, Vec<Diagnostic>>;
+type Outcome = Result<Rendering, Faults>;
 
 /// The first difference between a render that kept what did not change and a full one; `None` when they are the same.
 pub(crate) fn difference(kept: &Outcome, full: &Outcome) -> Option<Diagnostic> {
@@ -57,6 +57,7 @@ fn said(what: &str) -> Diagnostic {
     .help("This is a bug in HAPTIC: please report it with your templates")
 }
 
-fn first(problems: &[Diagnostic]) -> String {
-    problems.first().map(ToString::to_string).unwrap_or_default()
+fn first(faults: &Faults) -> String {
+    let sentence = faults.others.first().or_else(|| faults.sentences().next().map(|(_, said)| said));
+    sentence.map(ToString::to_string).unwrap_or_default()
 }

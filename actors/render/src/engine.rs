@@ -5,6 +5,7 @@
 
 pub use crate::around::Untracked;
 use crate::{
+    faults::Fault,
     marks::Marked,
     recall::{PrintedBlock, Recall},
     value::Value,
@@ -31,13 +32,13 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
     /// Renders one file in full.
     ///
     /// # Errors
-    /// The first failure, with template, line, column, and the object it happened for.
+    /// The first failure of no object, with template, line and column, behind those of objects until then.
     fn render(
         &self,
         file: &FileKey,
         input: &RenderInput<'_>,
         limits: &Limits,
-    ) -> Result<RenderedFile, Diagnostic> {
+    ) -> Result<RenderedFile, Vec<Fault>> {
         self.render_again(file, input, limits, None)
     }
 
@@ -52,7 +53,7 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
         input: &RenderInput<'_>,
         limits: &Limits,
         recall: Option<&Recall<'_>>,
-    ) -> Result<RenderedFile, Diagnostic>;
+    ) -> Result<RenderedFile, Vec<Fault>>;
 
     /// Who this is: no other compilation has the same while this one, or a clone of it, is alive.
     fn identity(&self) -> &Arc<()>;
@@ -144,21 +145,39 @@ pub struct RenderedFile {
     pub blocks: Vec<PrintedBlock>,
     /// What `warn` said.
     pub warnings: Vec<Diagnostic>,
-    /// Objects that `register_error` refused.
-    pub refused: Vec<Diagnostic>,
+    /// Objects that `register_error` refused, and those whose blocks failed and printed nothing.
+    pub faults: Vec<Fault>,
     /// Files that `add_file` added.
     pub added: Vec<AddedFile>,
 }
 
 /// A file that a template made of what it read, beside those that have a template of their own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct AddedFile {
     /// Its kind and name.
     pub key: FileKey,
     /// Its content, all of it a value.
     pub content: Arc<str>,
-    /// The object whose block added it.
+    /// The object whose block added it first.
     pub object: Option<Arc<ObjectRef>>,
+    /// The objects of all outermost blocks that added it.
+    pub blocks: Vec<Arc<ObjectRef>>,
+}
+
+impl AddedFile {
+    /// Others have added the same.
+    pub(crate) fn also_by(&mut self, blocks: &[Arc<ObjectRef>]) {
+        for block in blocks {
+            if !self.blocks.contains(block) {
+                self.blocks.push(block.clone());
+            }
+        }
+    }
+
+    /// Whether both are the same file, whoever else added it.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        (&self.key, &self.content, &self.object) == (&other.key, &other.content, &other.object)
+    }
 }
 
 /// One look into a store.

@@ -1,18 +1,20 @@
 //! One file, render after render: printed, settled, and kept for the next time.
 //!
 //! A file whose stores have not changed is the same file again. Otherwise its fixed text is printed anew and blocks
-//! that would print the same are taken from the render before. A render that fails changes nothing of what is kept.
+//! that would print the same are taken from the render before. Blocks that are at fault are not kept; a render that stops
+//! nothing of what is.
 
 use crate::{
-    engine::{AddedFile, Compiled, Limits, RenderInput},
+    engine::{AddedFile, Compiled, Limits, Read, RenderInput},
+    faults::{Fault, FaultKind},
     ground::Ground,
-    recall::{CacheSize, Kept, Place, Recall},
-    settle::Settler,
+    recall::{CacheSize, Kept, Place, PrintedBlock, Recall},
+    settle::{Generation, Settler},
 };
 use haptic_model::{
     ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, Snapshots, Text, text::Fragment,
 };
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// What is known of one file.
 #[derive(Debug, Default)]
@@ -30,12 +32,14 @@ struct Last {
     done: Done,
 }
 
-/// A rendered and settled file.
+/// A rendered file.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
-    pub file: BundleFile,
+    pub path: Arc<str>,
+    /// None where a value could not be settled.
+    pub file: Option<BundleFile>,
     pub warnings: Vec<Diagnostic>,
-    pub refused: Vec<Diagnostic>,
+    pub faults: Vec<Fault>,
     pub added: Vec<AddedFile>,
 }
 
@@ -53,51 +57,45 @@ impl FileMemory {
     /// The file as it was, if nothing that it was made of has changed.
     pub fn unchanged(&mut self, render: &Render<'_>, path: &str) -> Option<Done> {
         let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.ground, render.ground))?;
-        let same = *last.done.file.path == *path && self.kept.is_current(render.snapshots);
+        let same = *last.done.path == *path && self.kept.is_current(render.snapshots);
         let done = same.then(|| last.done.clone())?;
         self.kept.rest();
         Some(done)
     }
 
-    /// Renders and settles the file at `path`.
+    /// Renders and settles the file at `path`, without the blocks of objects that are at fault.
     ///
     /// # Errors
-    /// The first failure of its templates, or all values that cannot stand where they are.
-    pub fn render(
-        &mut self,
-        render: &Render<'_>,
-        key: &FileKey,
-        path: &str,
-    ) -> Result<Done, Vec<Diagnostic>> {
+    /// The first failure of the templates themselves, behind those of objects until then.
+    pub fn render(&mut self, render: &Render<'_>, key: &FileKey, path: &str) -> Result<Done, Vec<Fault>> {
         let Render { compiled, config, snapshots, limits, ground } = *render;
         let input = RenderInput { config, snapshots, context: &ground.context };
         let known = self.last.as_ref().is_some_and(|last| Arc::ptr_eq(&last.ground, ground));
         let nothing = Kept::default();
         let recall = Recall::new(if known { &self.kept } else { &nothing }, snapshots);
         let rendered =
-            compiled.render_again(key, &input, limits, Some(&recall)).map_err(|d| vec![in_file(d, key)])?;
-        let (mut text, pieces) = self
+            compiled.render_again(key, &input, limits, Some(&recall)).map_err(|all| in_file(all, key))?;
+        let Generation { text, fragments, mut refused, refused_pieces } = self
             .settler
             .settle_pieces(key.kind, &rendered.marked)
-            .map_err(|all| all.into_iter().map(|d| in_file(d, key)).collect::<Vec<_>>())?;
+            .map_err(|defect| in_file(vec![Fault::of_templates(defect)], key))?;
+        know_reads(&mut refused, &rendered.blocks);
         if !known {
             self.kept = nothing;
         }
-        let fragment = |piece: usize| {
-            let number = pieces.get(piece).copied().flatten()?;
-            text.fragments().get(number).cloned()
-        };
-        self.kept.update(rendered.blocks, &rendered.outside, snapshots, fragment);
+        let fragment = |piece: usize| fragments.get(piece).cloned().flatten();
+        self.kept.update(rendered.blocks, &rendered.outside, snapshots, fragment, &refused_pieces);
         if self.forgetful {
             self.kept.forget_reads();
         }
-        if key.kind == FileKind::Config {
-            text = with_final_newline(text);
-        }
+        let text =
+            text.map(|text| if key.kind == FileKind::Config { with_final_newline(text) } else { text });
+        let faults = rendered.faults.into_iter().chain(refused).collect();
         let done = Done {
-            file: BundleFile::new(key.clone(), path, text),
+            path: path.into(),
+            file: text.map(|text| BundleFile::new(key.clone(), path, text)),
             warnings: rendered.warnings,
-            refused: rendered.refused,
+            faults: in_file(faults, key),
             added: rendered.added,
         };
         self.last = Some(Last { ground: ground.clone(), done: done.clone() });
@@ -121,12 +119,34 @@ impl FileMemory {
 }
 
 /// Says which file was being rendered when a snippet failed.
-fn in_file(mut diagnostic: Diagnostic, key: &FileKey) -> Diagnostic {
+fn in_file(mut faults: Vec<Fault>, key: &FileKey) -> Vec<Fault> {
     let own = if key.kind == FileKind::Config { "haproxyConfig" } else { &*key.name };
-    if diagnostic.output.is_none() && diagnostic.template.as_ref().is_some_and(|t| *t.template != *own) {
-        diagnostic.message = format!("{} (while {key} was rendered)", diagnostic.message);
+    for Fault { diagnostic, kind, .. } in &mut faults {
+        let elsewhere = diagnostic.template.as_ref().is_some_and(|t| *t.template != *own);
+        if *kind != FaultKind::Registered && diagnostic.output.is_none() && elsewhere {
+            diagnostic.message = format!("{} (while {key} was rendered)", diagnostic.message);
+        }
     }
-    diagnostic
+    faults
+}
+
+/// What the blocks had read whose values were refused.
+fn know_reads(refused: &mut [Fault], blocks: &[PrintedBlock]) {
+    if refused.is_empty() {
+        return;
+    }
+    let fresh = blocks.iter().filter_map(|block| match block {
+        PrintedBlock::Fresh(fresh) => Some((&fresh.object.reference, &fresh.reads)),
+        PrintedBlock::Kept(_) => None,
+    });
+    let mut reads: HashMap<_, Vec<Read>> = HashMap::new();
+    for (object, more) in fresh {
+        reads.entry(object).or_default().extend_from_slice(more);
+    }
+    for fault in refused {
+        fault.reads =
+            fault.object.as_ref().and_then(|object| reads.get(object)).map(|reads| reads.as_slice().into());
+    }
 }
 
 /// HAProxy refuses a configuration whose last line has no end.

@@ -10,6 +10,7 @@ mod added;
 mod around;
 mod difference;
 pub mod engine;
+pub mod faults;
 mod file;
 pub mod functions;
 mod ground;
@@ -28,5 +29,6 @@ pub mod value;
 pub mod watched;
 
 pub use engine::{Compiled, Engine, Limits, RenderInput, Templates, compile, engine};
+pub use faults::{Fault, FaultKind, Faults};
 pub use recall::CacheSize;
 pub use render::{Checked, Renderer, Rendering, UntrackedBlock, render};

@@ -35,11 +35,18 @@ pub(crate) struct PrintedObject {
     pub most: usize,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Counted {
+/// All that an object's block can change, as it was before.
+#[derive(Clone, Copy, Debug)]
+struct Start {
     bytes: usize,
     numbers: usize,
     between_lines: bool,
+    at_line_start: bool,
+    pieces: usize,
+    finished: usize,
+    indent: usize,
+    objects: usize,
+    at: Instant,
 }
 
 /// Collects one file.
@@ -57,7 +64,7 @@ pub(crate) struct Output<'l> {
     /// Whether nothing of a line has been printed yet, not even an empty value: a piece can begin and end here.
     between_lines: bool,
     /// Where the outermost object's piece began.
-    object_start: Counted,
+    object_start: Option<Start>,
     /// The LINE mark in force in this piece.
     announced: Option<Place>,
     indent: String,
@@ -77,7 +84,7 @@ impl<'l> Output<'l> {
             ticks: 0,
             at_line_start: true,
             between_lines: true,
-            object_start: Counted::default(),
+            object_start: None,
             announced: None,
             indent: String::new(),
             objects: Vec::new(),
@@ -158,8 +165,17 @@ impl<'l> Output<'l> {
     pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
         if self.owners == 0 {
             self.finish_piece();
-            self.object_start =
-                Counted { bytes: self.counted(), numbers: self.numbers, between_lines: self.between_lines };
+            self.object_start = Some(Start {
+                bytes: self.counted(),
+                numbers: self.numbers,
+                between_lines: self.between_lines,
+                at_line_start: self.at_line_start,
+                pieces: self.pieces.len(),
+                finished: self.finished,
+                indent: self.indent.len(),
+                objects: self.objects.len(),
+                at: Instant::now(),
+            });
         }
         self.owners += 1;
         if !self.objects.last().is_some_and(|last| Arc::ptr_eq(last, object)) {
@@ -174,21 +190,44 @@ impl<'l> Output<'l> {
 
     /// The object's block is over; what it printed, if it was an outermost one.
     pub fn end_object(&mut self) -> Option<PrintedObject> {
-        let most = self.counted().saturating_sub(self.object_start.bytes);
+        let counted = self.counted();
         self.piece.push(marks::UNOWN);
         self.owners = self.owners.saturating_sub(1);
         if self.owners > 0 {
             return None;
         }
-        let whole_lines = self.object_start.between_lines && self.between_lines;
+        let start = self.object_start.take()?;
+        let most = counted.saturating_sub(start.bytes);
+        let whole_lines = start.between_lines && self.between_lines;
         if is_only_marks(&self.piece) {
             self.piece.clear();
-            (self.announced, self.numbers) = (None, self.object_start.numbers);
+            (self.announced, self.numbers) = (None, start.numbers);
             return Some(PrintedObject { piece: None, whole_lines, bytes: 0, most });
         }
         self.finish_piece();
-        let bytes = self.counted().saturating_sub(self.object_start.bytes);
+        let bytes = self.counted().saturating_sub(start.bytes);
         Some(PrintedObject { piece: self.pieces.len().checked_sub(1), whole_lines, bytes, most })
+    }
+
+    /// The outermost object's block has failed: it is as if it had not begun.
+    pub fn abandon_object(&mut self) {
+        self.owners = 0;
+        self.piece.clear();
+        self.announced = None;
+        let Some(start) = self.object_start.take() else { return };
+        (self.numbers, self.finished) = (start.numbers, start.finished);
+        (self.at_line_start, self.between_lines) = (start.at_line_start, start.between_lines);
+        self.pieces.truncate(start.pieces);
+        self.indent.truncate(start.indent);
+        self.objects.truncate(start.objects);
+    }
+
+    /// Whether the outermost object's block alone has used up the larger part of what all may use.
+    pub fn is_most_of_limits(&self) -> bool {
+        self.object_start.is_some_and(|start| {
+            self.counted().saturating_sub(start.bytes) > self.limits.output / 2
+                || start.at.elapsed() > self.limits.time / 2
+        })
     }
 
     /// Whether a piece of whole lines can follow, with lines indented by `indent` and never more than `most` bytes.

@@ -10,11 +10,12 @@
 use crate::{
     around::{Alike, Around, Found, Untracked},
     engine::{AddedFile, Read},
+    faults::Fault,
 };
 use haptic_model::{Diagnostic, Object, Snapshot, Snapshots, store::Key, text::Fragment};
 use std::{
     cell::{Cell, OnceCell},
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
 };
 
@@ -67,7 +68,7 @@ pub(crate) struct Site {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
     pub warnings: Vec<Diagnostic>,
-    pub refused: Vec<Diagnostic>,
+    pub faults: Vec<Fault>,
     pub added: Vec<AddedFile>,
 }
 
@@ -273,13 +274,15 @@ impl Kept {
         self.printed = 0;
     }
 
-    /// What is kept of a render that has been settled. `fragments`: what became of each of its pieces.
+    /// What is kept of a render that has been settled. `fragments`: what became of each of its pieces; `refused`: those with
+    /// values that cannot stand there, which are not kept.
     pub(crate) fn update(
         &mut self,
         blocks: Vec<PrintedBlock>,
         outside: &[Read],
         snapshots: &Snapshots,
         fragment: impl Fn(usize) -> Option<Fragment>,
+        refused: &BTreeSet<usize>,
     ) {
         let before = std::mem::take(&mut self.blocks);
         self.untracked.clear();
@@ -295,7 +298,9 @@ impl Kept {
                             read.insert(r.resource.clone());
                         }
                     }
-                    self.fresh(*fresh, &fragment);
+                    if fresh.piece.is_none_or(|piece| !refused.contains(&piece)) {
+                        self.fresh(*fresh, &fragment);
+                    }
                 }
             }
         }
@@ -319,7 +324,7 @@ impl Kept {
         let mut reads: Vec<u32> = reads.into_iter().map(|read| self.reads.number(read)).collect();
         reads.sort_unstable();
         reads.dedup();
-        let silent = effects.warnings.is_empty() && effects.refused.is_empty() && effects.added.is_empty();
+        let silent = effects.warnings.is_empty() && effects.faults.is_empty() && effects.added.is_empty();
         let block = KeptBlock {
             site,
             around: around.into(),

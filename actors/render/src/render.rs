@@ -7,6 +7,7 @@ use crate::{
     added::AddedFiles,
     difference::difference,
     engine::{Compiled, ImpureBlock, Limits},
+    faults::{Fault, Faults},
     file::{Done, FileMemory, Render},
     functions::{check_name, path_of},
     ground::Ground,
@@ -126,6 +127,22 @@ impl Renderer {
         fleet: &Fleet,
         limits: &Limits,
     ) -> Result<Rendering, Vec<Diagnostic>> {
+        self.attempt(compiled, config, snapshots, fleet, limits).map_err(Faults::into_diagnostics)
+    }
+
+    /// As [`Self::render`], with what is wrong by object: an object at fault does not keep the others' faults from being
+    /// found.
+    ///
+    /// # Errors
+    /// Every object at fault, and what is wrong with the templates themselves.
+    pub fn attempt(
+        &mut self,
+        compiled: &dyn Compiled,
+        config: &ActiveConfig,
+        snapshots: &Snapshots,
+        fleet: &Fleet,
+        limits: &Limits,
+    ) -> Result<Rendering, Faults> {
         let result = self.changed(compiled, config, snapshots, fleet, limits);
         self.renders += 1;
         let check = match self.checked {
@@ -157,10 +174,11 @@ impl Renderer {
         snapshots: &Snapshots,
         fleet: &Fleet,
         limits: &Limits,
-    ) -> Result<Rendering, Vec<Diagnostic>> {
-        let paths = paths(config, compiled.files())?;
-        let ground =
-            self.ground(compiled, config, fleet, limits).map_err(|e| vec![Diagnostic::error("render", e)])?;
+    ) -> Result<Rendering, Faults> {
+        let paths = paths(config, compiled.files()).map_err(Faults::of_templates)?;
+        let ground = self
+            .ground(compiled, config, fleet, limits)
+            .map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
         let with_routes = compiled.calls("routes").then(|| self.routes.beside(config, snapshots));
         let snapshots = with_routes.as_ref().unwrap_or(snapshots);
         let render = Render { compiled, config, snapshots, limits, ground: &ground };
@@ -244,28 +262,29 @@ fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) ->
 }
 
 fn assemble(
-    results: impl Iterator<Item = Option<Result<Done, Vec<Diagnostic>>>>,
+    results: impl Iterator<Item = Option<Result<Done, Vec<Fault>>>>,
     config_in_force: &ActiveConfig,
     added_files: &mut AddedFiles,
-) -> Result<Rendering, Vec<Diagnostic>> {
+) -> Result<Rendering, Faults> {
     let (mut config, mut files) = (None, Vec::new());
     let (mut warnings, mut problems) = (Vec::new(), Vec::new());
+    let of_templates = |problem: Diagnostic| Fault::of_templates(problem);
     let mut added = Vec::new();
     for result in results {
         match result {
             Some(Ok(mut done)) => {
                 warnings.append(&mut done.warnings);
-                problems.append(&mut done.refused);
+                problems.append(&mut done.faults);
                 added.append(&mut done.added);
-                if done.file.key.kind == FileKind::Config {
-                    config = Some(done.file);
-                } else {
-                    files.push(done.file);
+                match done.file {
+                    Some(file) if file.key.kind == FileKind::Config => config = Some(file),
+                    file => files.extend(file),
                 }
             }
             Some(Err(mut errors)) => problems.append(&mut errors),
             None => {
-                problems.push(Diagnostic::error("render", "a file was not rendered; this is a bug in HAPTIC"))
+                let bug = "a file was not rendered; this is a bug in HAPTIC";
+                problems.push(of_templates(Diagnostic::error("render", bug)));
             }
         }
     }
@@ -275,15 +294,12 @@ fn assemble(
     }
     match config {
         Some(config) if problems.is_empty() => Ok(Rendering { bundle: Bundle::new(config, files), warnings }),
-        None if problems.is_empty() => Err(vec![
+        None if problems.is_empty() => Err(Faults::of_templates(vec![
             Diagnostic::error("render", "there is no template for haproxy.cfg")
                 .at_field("haproxyConfig.template")
                 .help("Write one, or take it from a library"),
-        ]),
-        _ => {
-            problems.dedup();
-            Err(problems)
-        }
+        ])),
+        _ => Err(problems.into_iter().collect()),
     }
 }
 

@@ -5,6 +5,7 @@
 use crate::{
     around::{Around, Border, Found, Untracked},
     engine::{AddedFile, Read, RenderInput, RenderedFile},
+    faults::{Fault, FaultKind},
     marks::Marked,
     output::PrintedObject,
     recall::{Effects, FreshBlock, PrintedBlock, Recall, Site},
@@ -39,7 +40,7 @@ struct State {
     block: Watching,
     printed: Vec<PrintedBlock>,
     warnings: Vec<Diagnostic>,
-    refused: Vec<Diagnostic>,
+    faults: Vec<Fault>,
     added: BTreeMap<FileKey, AddedFile>,
     once: BTreeSet<Arc<str>>,
     patterns: HashMap<Arc<str>, regex::Regex>,
@@ -54,6 +55,8 @@ struct State {
 struct Watching {
     reads: Vec<Read>,
     added: Vec<AddedFile>,
+    /// Of these, those that nobody had added before.
+    first_added: Vec<FileKey>,
     said: (usize, usize),
     untracked: Option<Untracked>,
 }
@@ -182,7 +185,7 @@ impl<'a> Session<'a> {
         let state = &mut *self.state.borrow_mut();
         if state.owners.is_empty() {
             let untracked = object.is_on_demand().then_some(Untracked::OnDemand);
-            let said = (state.warnings.len(), state.refused.len());
+            let said = (state.warnings.len(), state.faults.len());
             state.block = Watching { said, untracked, ..Watching::default() };
         }
         state.owners.push(object.reference().clone());
@@ -196,12 +199,13 @@ impl<'a> Session<'a> {
     /// The outermost block that has just been left, for the render to come.
     pub(crate) fn remember(&self, site: Site, border: &Border, printed: PrintedObject) {
         let state = &mut *self.state.borrow_mut();
-        let Watching { reads, added, said, untracked } = std::mem::take(&mut state.block);
+        let Watching { reads, added, said, untracked, .. } = std::mem::take(&mut state.block);
+        know_reads(state.faults.get_mut(said.1..), &reads);
         let (around, beyond): (Vec<(Around, Found)>, _) = border.take();
         let inside_line = (!printed.whole_lines).then_some(Untracked::InsideLine);
         let effects = Effects {
             warnings: state.warnings.get(said.0..).unwrap_or_default().to_vec(),
-            refused: state.refused.get(said.1..).unwrap_or_default().to_vec(),
+            faults: state.faults.get(said.1..).unwrap_or_default().to_vec(),
             added,
         };
         state.printed.push(PrintedBlock::Fresh(Box::new(FreshBlock {
@@ -217,6 +221,24 @@ impl<'a> Session<'a> {
         })));
     }
 
+    /// The outermost block that has just been left failed: what it did is undone, what it refused stays refused.
+    pub(crate) fn failed(&self, object: &Arc<ObjectRef>, diagnostic: Diagnostic) {
+        let state = &mut *self.state.borrow_mut();
+        let Watching { reads, first_added, added, said, .. } = std::mem::take(&mut state.block);
+        state.warnings.truncate(said.0);
+        for file in added {
+            if let Some(known) = state.added.get_mut(&file.key) {
+                known.blocks.retain(|block| block != object);
+            }
+        }
+        for key in first_added {
+            state.added.remove(&key);
+        }
+        let object = Some(object.clone());
+        state.faults.push(Fault { object, kind: FaultKind::Failed, diagnostic, reads: None });
+        know_reads(state.faults.get_mut(said.1..), &reads);
+    }
+
     /// The block of that number stands again: does again what it did beside printing. Whether that was possible; if
     /// not, nothing was done.
     pub(crate) fn again(&self, number: usize, effects: Option<&Effects>) -> bool {
@@ -229,10 +251,13 @@ impl<'a> Session<'a> {
                 return false;
             }
             for file in &effects.added {
-                state.added.entry(file.key.clone()).or_insert_with(|| file.clone());
+                match state.added.entry(file.key.clone()) {
+                    Entry::Vacant(free) => _ = free.insert(file.clone()),
+                    Entry::Occupied(mut known) => known.get_mut().also_by(&file.blocks),
+                }
             }
             state.warnings.extend_from_slice(&effects.warnings);
-            state.refused.extend_from_slice(&effects.refused);
+            state.faults.extend_from_slice(&effects.faults);
         }
         state.printed.push(PrintedBlock::Kept(number));
         true
@@ -250,7 +275,9 @@ impl<'a> Session<'a> {
 
     /// Remembers that an object is refused.
     pub fn refuse(&self, refusal: Diagnostic) {
-        self.state.borrow_mut().refused.push(refusal);
+        let object = refusal.object.clone();
+        let fault = Fault { object, kind: FaultKind::Registered, diagnostic: refusal, reads: None };
+        self.state.borrow_mut().faults.push(fault);
     }
 
     /// Adds a file to the bundle. Adding it again with the same content is nothing new.
@@ -260,16 +287,21 @@ impl<'a> Session<'a> {
     pub fn add_file(&self, key: FileKey, content: Arc<str>) -> Result<(), String> {
         let object = self.owner();
         let state = &mut *self.state.borrow_mut();
-        let file = AddedFile { key, content, object };
+        let blocks = state.owners.first().cloned().into_iter().collect();
+        let file = AddedFile { key, content, object, blocks };
         if !state.owners.is_empty() {
             state.block.added.push(file.clone());
         }
         match state.added.entry(file.key.clone()) {
             Entry::Vacant(free) => {
+                state.block.first_added.push(file.key.clone());
                 free.insert(file);
                 Ok(())
             }
-            Entry::Occupied(other) if other.get().content == file.content => Ok(()),
+            Entry::Occupied(mut other) if other.get().content == file.content => {
+                other.get_mut().also_by(&file.blocks);
+                Ok(())
+            }
             Entry::Occupied(other) => {
                 let by = other
                     .get()
@@ -287,8 +319,9 @@ impl<'a> Session<'a> {
     /// Places warnings and refusals added since the given counts at a template's line.
     pub(crate) fn place_new(&self, before: (usize, usize), template: &str, line: u32, column: u32) {
         let mut state = self.state.borrow_mut();
-        let State { warnings, refused, .. } = &mut *state;
-        for diagnostic in warnings.iter_mut().skip(before.0).chain(refused.iter_mut().skip(before.1)) {
+        let State { warnings, faults, .. } = &mut *state;
+        let faults = faults.iter_mut().skip(before.1).map(|fault| &mut fault.diagnostic);
+        for diagnostic in warnings.iter_mut().skip(before.0).chain(faults) {
             if diagnostic.template.is_none() {
                 *diagnostic = diagnostic.clone().at_template(template, line, column);
             }
@@ -297,7 +330,7 @@ impl<'a> Session<'a> {
 
     pub(crate) fn said(&self) -> (usize, usize) {
         let state = self.state.borrow();
-        (state.warnings.len(), state.refused.len())
+        (state.warnings.len(), state.faults.len())
     }
 
     /// Whether `key` is asked for the first time in this file.
@@ -328,9 +361,22 @@ impl<'a> Session<'a> {
 
     /// What came of the render, besides `marked` text.
     pub(crate) fn finish(self, marked: Marked) -> RenderedFile {
-        let State { outside, printed, warnings, refused, added, .. } = self.state.into_inner();
+        let State { outside, printed, warnings, faults, added, .. } = self.state.into_inner();
         let added = added.into_values().collect();
-        RenderedFile { marked, outside, blocks: printed, warnings, refused, added }
+        RenderedFile { marked, outside, blocks: printed, warnings, faults, added }
+    }
+
+    /// What objects were at fault for, when the render stopped.
+    pub(crate) fn into_faults(self) -> Vec<Fault> {
+        self.state.into_inner().faults
+    }
+}
+
+fn know_reads(faults: Option<&mut [Fault]>, reads: &[Read]) {
+    let faults = faults.unwrap_or_default();
+    if !faults.is_empty() {
+        let reads: Arc<[Read]> = reads.into();
+        faults.iter_mut().for_each(|fault| fault.reads = Some(reads.clone()));
     }
 }
 

@@ -530,11 +530,12 @@ fn a_render_that_is_checked_is_the_full_one_even_if_tracking_is_broken() {
 }
 
 #[test]
-fn a_failed_render_leaves_what_was_kept_as_it_was() {
+fn a_render_with_a_fault_keeps_what_is_not_at_fault() {
     let body = "{{#if (eq o.spec.rules.0.host \"evil\")}}{{fail \"evil\"}}{{/if}}\nx {{o.metadata.name}}\n";
     let mut history = History::new(&each(body));
     assert_eq!(history.printed(|s| s), (3, 0));
-    let evil = Setup::new("").ingress("n", "b", "evil", &[]);
+    let evil =
+        Setup { stores: history.setup.stores.clone(), ..Setup::new("") }.ingress("n", "b", "evil", &[]);
     let stores = evil.snapshots();
     let failed = history.renderer.render(
         &*history.compiled,
@@ -544,7 +545,7 @@ fn a_failed_render_leaves_what_was_kept_as_it_was() {
         &Limits::default(),
     );
     assert!(all(&failed.unwrap_err()).contains("evil"));
-    assert_eq!(history.printed(|s| s.ingress("n", "c", "other", &[])), (1, 0));
+    assert_eq!(history.printed(|s| s.ingress("n", "c", "other", &[])), (2, 0), "b and c");
 }
 
 #[test]

@@ -11,7 +11,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             "fail",
             Group::Control,
             &[many("text", Text)],
-            "Stops this render: the last good configuration stays in force, and the text says why.",
+            "Gives up the block of the object that it stands in, and outside of all the whole render; the text says why.",
             (r#"{{#if false}}{{fail "no certificate for " host}}{{/if}}ok"#, "ok"),
             |call| Err(sentence(call, 0)),
         ),
@@ -90,7 +90,7 @@ fn register_error(call: &Call<'_>) -> Result<Value, String> {
     call.session.refuse(
         Diagnostic::error("render", sentence(call, 1))
             .of_object(object)
-            .help("Change that object; until then the last good configuration stays in force"),
+            .help("Change that object; until then its last good version stands in for it, if there is one"),
     );
     Ok(Value::Missing)
 }

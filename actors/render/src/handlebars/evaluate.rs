@@ -26,6 +26,8 @@ pub(super) struct Failure {
     help: Option<String>,
     at: Option<At>,
     object: Option<Arc<ObjectRef>>,
+    /// Whether a limit was passed that is one for all objects together.
+    limit: bool,
 }
 
 type Outcome<T = ()> = Result<T, Box<Failure>>;
@@ -42,13 +44,13 @@ pub(super) struct Evaluator<'p> {
 
 impl From<String> for Box<Failure> {
     fn from(message: String) -> Self {
-        Box::new(Failure { message, help: None, at: None, object: None })
+        Box::new(Failure { message, help: None, at: None, object: None, limit: false })
     }
 }
 
 impl Failure {
     fn with_help(message: String, help: impl Into<String>) -> Box<Self> {
-        Box::new(Self { message, help: Some(help.into()), at: None, object: None })
+        Box::new(Self { message, help: Some(help.into()), at: None, object: None, limit: false })
     }
 
     pub fn into_diagnostic(self, names: &[Arc<str>]) -> Diagnostic {
@@ -89,7 +91,10 @@ impl<'p> Evaluator<'p> {
                 failure
             })?;
         }
-        self.output.tick().map_err(|(message, help)| Failure::with_help(message, help))
+        self.output.tick().map_err(|(message, help)| {
+            let failure = Failure::with_help(message, help);
+            Box::new(Failure { limit: true, ..*failure })
+        })
     }
 
     fn node(&mut self, node: &'p Node, scope: &Scope<'_, 'p>) -> Outcome {
@@ -253,7 +258,8 @@ impl<'p> Evaluator<'p> {
         stands
     }
 
-    /// A block printed for a watched object: reads and lines within belong to it.
+    /// A block printed for a watched object: reads and lines within belong to it. An outermost one that fails prints
+    /// nothing, and the render goes on.
     fn object_block(
         &mut self,
         object: &Watched,
@@ -269,18 +275,31 @@ impl<'p> Evaluator<'p> {
             indent: self.output.indentation().into(),
         });
         scope.border = site.as_ref().map(|_| Border::default());
+        let (outermost, depth) = (self.session.owner().is_none(), self.including.len());
         self.session.enter(object);
         self.output.begin_object(object.reference());
         let result = self.block(body, scope).map_err(|mut failure| {
             failure.object.get_or_insert_with(|| object.reference().clone());
             failure
         });
-        let printed = self.output.end_object();
         self.session.leave();
-        if let (Ok(()), Some(site), Some(border), Some(printed)) = (&result, site, &scope.border, printed) {
-            self.session.remember(site, border, printed);
+        match result {
+            Err(failure) if outermost && (!failure.limit || self.output.is_most_of_limits()) => {
+                self.output.abandon_object();
+                self.including.truncate(depth);
+                self.session.failed(object.reference(), failure.into_diagnostic(&self.program.names));
+                Ok(())
+            }
+            result => {
+                let printed = self.output.end_object();
+                if let (Ok(()), Some(site), Some(border), Some(printed)) =
+                    (&result, site, &scope.border, printed)
+                {
+                    self.session.remember(site, border, printed);
+                }
+                result
+            }
         }
-        result
     }
 
     fn with(

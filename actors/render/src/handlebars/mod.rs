@@ -13,6 +13,7 @@ mod scope;
 
 use crate::{
     engine::{Compiled, Engine, ImpureBlock, Limits, RenderInput, RenderedFile, Role, Templates},
+    faults::Fault,
     output::Output,
     recall::Recall,
     session::Session,
@@ -114,15 +115,21 @@ impl Compiled for Program {
         input: &RenderInput<'_>,
         limits: &Limits,
         recall: Option<&Recall<'_>>,
-    ) -> Result<RenderedFile, Diagnostic> {
+    ) -> Result<RenderedFile, Vec<Fault>> {
         let number = self.files.get(file).copied();
         let block = number
             .and_then(|n| self.blocks.get(usize::from(n)))
-            .ok_or_else(|| Diagnostic::error("render", format!("there is no template for {file}")))?;
+            .ok_or_else(|| Diagnostic::error("render", format!("there is no template for {file}")))
+            .map_err(|none| vec![Fault::of_templates(none)])?;
         let mut evaluator =
             Evaluator::new(self, Session::new(*input).recalling(recall), Output::new(limits), limits);
-        evaluator.run(block).map_err(|failure| failure.into_diagnostic(&self.names))?;
+        let stopped = evaluator.run(block).err();
         let (session, output) = evaluator.into_parts();
+        if let Some(failure) = stopped {
+            let mut faults = session.into_faults();
+            faults.push(Fault::of_templates(failure.into_diagnostic(&self.names)));
+            return Err(faults);
+        }
         Ok(session.finish(output.finish(self.names.clone())))
     }
 }

@@ -1,10 +1,10 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
 use super::Settled;
-use crate::marks::Marked;
+use crate::{faults::Fault, marks::Marked};
 use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
 use std::{
-    collections::HashSet,
+    collections::{BTreeSet, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -15,22 +15,39 @@ pub struct Settler {
     last: Text,
 }
 
+/// One generation of a file, as far as it could be settled.
+pub(crate) struct Generation {
+    /// The file, unless anything was refused.
+    pub text: Option<Text>,
+    /// For each piece: its fragment, where one is exactly the other.
+    pub fragments: Vec<Option<Fragment>>,
+    /// What was refused.
+    pub refused: Vec<Fault>,
+    /// In which pieces.
+    pub refused_pieces: BTreeSet<usize>,
+}
+
 impl Settler {
     /// As [`settle`](super::settle()), with the fragments of the generation before where they are equal.
     ///
     /// # Errors
     /// As [`settle`](super::settle()).
     pub fn settle(&mut self, kind: FileKind, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-        self.settle_pieces(kind, marked).map(|(text, _)| text)
+        let settled = self.settle_pieces(kind, marked).map_err(|diagnostic| vec![diagnostic])?;
+        settled.text.ok_or_else(|| settled.refused.into_iter().map(|fault| fault.diagnostic).collect())
     }
 
-    /// The same, and for each piece its fragment's number where one is exactly the other.
+    /// The same, with what became of each piece.
+    ///
+    /// # Errors
+    /// A defect of the engine.
     pub(crate) fn settle_pieces(
         &mut self,
         kind: FileKind,
         marked: &Marked,
-    ) -> Result<(Text, Vec<Option<usize>>), Vec<Diagnostic>> {
-        let Settled { mut fragments, kept, of_piece } = super::pieces(kind, marked)?;
+    ) -> Result<Generation, Diagnostic> {
+        let settled = super::pieces(kind, marked).map_err(|malformed| malformed.diagnostic())?;
+        let Settled { mut fragments, kept, of_piece, refused, refused_pieces } = settled;
         let mut known = self.not_kept(kept.iter().filter_map(|number| fragments.get(*number)));
         let mut kept = kept.into_iter().peekable();
         for (number, fragment) in fragments.iter_mut().enumerate() {
@@ -38,8 +55,13 @@ impl Settler {
                 *fragment = interned(fragment, &mut known);
             }
         }
-        self.last = Text::new(fragments);
-        Ok((self.last.clone(), of_piece))
+        let of_piece = of_piece.into_iter().map(|number| fragments.get(number?).cloned()).collect();
+        let text = Text::new(fragments);
+        if refused.is_empty() {
+            self.last = text.clone();
+        }
+        let text = refused.is_empty().then_some(text);
+        Ok(Generation { text, fragments: of_piece, refused, refused_pieces })
     }
 
     /// What fresh fragments can be equal to: those of the last generation that this one does not keep.

@@ -18,6 +18,8 @@ pub(super) struct Position {
 pub(super) struct Site {
     pub position: Option<Position>,
     pub owner: Option<u32>,
+    /// The outermost owner.
+    pub block: Option<u32>,
 }
 
 /// How a value was printed.

@@ -21,23 +21,32 @@ mod refusal;
 #[cfg(test)]
 mod tests;
 
-use crate::marks::{Marked, Piece};
+use crate::{
+    faults::Fault,
+    marks::{Marked, Piece},
+};
 use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
+pub(crate) use intern::Generation;
 pub use intern::Settler;
 use marked::{LineEnd, Span};
 use provenance::Provenance;
 use refusal::Refusals;
+use std::collections::BTreeSet;
 
-/// At most this many refusals are reported for one file.
+/// At most this many refusals are reported for what a file prints outside of all objects' blocks.
 pub const MAX_REFUSALS: usize = 100;
 
 /// Encodes all values of a file for their places and traces its lines to templates and objects.
 ///
 /// # Errors
-/// Every value that no encoding can make harmless where it stands (source `structure`, at most [`MAX_REFUSALS`]):
+/// Every value that no encoding can make harmless where it stands (source `structure`, a bounded number of each object):
 /// each names the object, the template line, the place, the value, and how to write it instead.
 pub fn settle(kind: FileKind, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-    pieces(kind, marked).map(|settled| Text::new(settled.fragments))
+    let settled = pieces(kind, marked).map_err(|malformed| vec![malformed.diagnostic()])?;
+    match settled.refused.is_empty() {
+        true => Ok(Text::new(settled.fragments)),
+        false => Err(settled.refused.into_iter().map(|fault| fault.diagnostic).collect()),
+    }
 }
 
 /// A settled file, with what became of each piece.
@@ -47,9 +56,13 @@ struct Settled {
     kept: Vec<usize>,
     /// For each piece: the number of its fragment, where one is exactly the other.
     of_piece: Vec<Option<usize>>,
+    /// Values that cannot stand where they are. With any, the fragments are no file.
+    refused: Vec<Fault>,
+    /// The pieces that have such values, where each piece is a fragment.
+    refused_pieces: BTreeSet<usize>,
 }
 
-fn pieces(kind: FileKind, marked: &Marked) -> Result<Settled, Vec<Diagnostic>> {
+fn pieces(kind: FileKind, marked: &Marked) -> Result<Settled, marked::Malformed> {
     let mut pass = Pass {
         encoder: Encoder::new(kind),
         provenance: Provenance::new(marked),
@@ -58,11 +71,10 @@ fn pieces(kind: FileKind, marked: &Marked) -> Result<Settled, Vec<Diagnostic>> {
         carry: String::new(),
         kept: Vec::new(),
         of_piece: Vec::with_capacity(marked.pieces.len()),
+        refused_pieces: BTreeSet::new(),
     };
-    match pass.run(&marked.pieces) {
-        Ok(()) => pass.finish(),
-        Err(malformed) => Err(vec![malformed.diagnostic()]),
-    }
+    pass.run(&marked.pieces)?;
+    Ok(pass.finish())
 }
 
 /// One run over one file.
@@ -76,6 +88,7 @@ struct Pass<'m> {
     carry: String,
     kept: Vec<usize>,
     of_piece: Vec<Option<usize>>,
+    refused_pieces: BTreeSet<usize>,
 }
 
 impl<'m> Pass<'m> {
@@ -83,6 +96,7 @@ impl<'m> Pass<'m> {
         for piece in pieces {
             let number = self.provenance.fragments();
             let clean = self.carry.is_empty();
+            let refused = self.refusals.count();
             match piece {
                 Piece::Printed(text) => self.piece(text)?,
                 Piece::Settled(fragment) if clean => {
@@ -92,6 +106,9 @@ impl<'m> Pass<'m> {
                 Piece::Settled(_) => return Err(marked::Malformed("settled lines inside a line")),
             }
             let whole = clean && self.carry.is_empty() && self.provenance.fragments() == number + 1;
+            if self.refusals.count() > refused {
+                self.refused_pieces.insert(self.of_piece.len());
+            }
             self.of_piece.push(whole.then_some(number));
         }
         self.carried_line()
@@ -149,13 +166,14 @@ impl<'m> Pass<'m> {
         Ok(())
     }
 
-    fn finish(self) -> Result<Settled, Vec<Diagnostic>> {
-        let refused = self.refusals.into_diagnostics();
-        if !refused.is_empty() {
-            return Err(refused);
+    fn finish(self) -> Settled {
+        Settled {
+            fragments: self.provenance.into_fragments(),
+            kept: self.kept,
+            of_piece: self.of_piece,
+            refused: self.refusals.into_faults(),
+            refused_pieces: self.refused_pieces,
         }
-        let fragments = self.provenance.into_fragments();
-        Ok(Settled { fragments, kept: self.kept, of_piece: self.of_piece })
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) struct Provenance<'m> {
     line_start: usize,
     text: String,
     blame: Blame,
+    /// The outermost objects of the fragment's lines so far, if it has any: one and the same, or several.
+    block: Option<Option<u32>>,
     templates: Slots,
     objects: Slots,
     fragments: Vec<Fragment>,
@@ -36,6 +38,7 @@ impl<'m> Provenance<'m> {
             line_start: 0,
             text: String::new(),
             blame: Blame::default(),
+            block: None,
             templates: Slots::new(marked.templates.len()),
             objects: Slots::new(marked.objects.len()),
             fragments: Vec::with_capacity(marked.pieces.len()),
@@ -82,10 +85,13 @@ impl<'m> Provenance<'m> {
     /// A line that begins no object before its first value belongs to that value's object.
     pub fn start_line(&mut self, spans: &[Span<'_>]) {
         if self.line.owner.is_none() {
-            self.line.owner = spans.iter().find_map(|span| match span {
-                Span::Value(value) => value.site.owner,
+            let owned = spans.iter().find_map(|span| match span {
+                Span::Value(value) => value.site.owner.map(|owner| (owner, value.site.block)),
                 Span::Template(_) => None,
             });
+            if let Some((owner, block)) = owned {
+                (self.line.owner, self.line.block) = (Some(owner), block);
+            }
         }
     }
 
@@ -110,6 +116,9 @@ impl<'m> Provenance<'m> {
         self.line_start = self.text.len();
         if ended + unended > 0 {
             let blame = self.line_blame();
+            let block =
+                self.block.map_or(self.line.block, |known| known.filter(|_| known == self.line.block));
+            self.block = Some(block);
             self.blame.lines.extend(std::iter::repeat_n(blame, ended + unended));
         }
     }
@@ -140,7 +149,9 @@ impl<'m> Provenance<'m> {
     }
 
     fn close(&mut self) {
-        let blame = std::mem::take(&mut self.blame);
+        let mut blame = std::mem::take(&mut self.blame);
+        let block = self.block.take().flatten();
+        blame.block = block.and_then(|block| self.marked.objects.get(block as usize)).cloned();
         self.fragments.push(Fragment::new(self.text.as_str(), Arc::new(blame)));
         self.text.clear();
         self.line_start = 0;
@@ -149,7 +160,11 @@ impl<'m> Provenance<'m> {
     }
 
     fn site(&self) -> Site {
-        Site { position: self.position, owner: self.owners.last().copied() }
+        Site {
+            position: self.position,
+            owner: self.owners.last().copied(),
+            block: self.owners.first().copied(),
+        }
     }
 
     fn next_template_line(&mut self) {

@@ -4,8 +4,12 @@ use super::{
     MAX_REFUSALS,
     marked::{Site, Value},
 };
-use crate::marks::Marked;
+use crate::{
+    faults::{Fault, FaultKind, MOST_OF_ONE},
+    marks::Marked,
+};
 use haptic_model::Diagnostic;
+use std::collections::HashMap;
 
 /// Where a value stands, in the words of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,28 +60,41 @@ pub(super) fn control(text: &str) -> Option<char> {
     if found { text.chars().find(char::is_ascii_control) } else { None }
 }
 
-/// All refusals of a file, up to a bound.
+/// All refusals of a file, up to a bound for each object.
 pub(super) struct Refusals<'m> {
     marked: &'m Marked,
-    diagnostics: Vec<Diagnostic>,
+    faults: Vec<Fault>,
+    /// How many there are of each outermost block.
+    counts: HashMap<Option<u32>, usize>,
+    count: usize,
 }
 
 impl<'m> Refusals<'m> {
     pub fn new(marked: &'m Marked) -> Self {
-        Self { marked, diagnostics: Vec::new() }
+        Self { marked, faults: Vec::new(), counts: HashMap::new(), count: 0 }
     }
 
     pub fn add(&mut self, value: &Value<'_>, place: Place, refusal: Refusal) {
-        if self.diagnostics.len() >= MAX_REFUSALS {
+        self.count += 1;
+        let (block, known) = (value.site.block, self.counts.entry(value.site.block).or_default());
+        if *known >= block.map_or(MAX_REFUSALS, |_| MOST_OF_ONE) {
             return;
         }
+        *known += 1;
         let message = format!("the value {} cannot stand {place}: {refusal}", shown(value.text));
         let diagnostic = Diagnostic::error("structure", message).help(refusal.help());
-        self.diagnostics.push(self.at(diagnostic, value.site));
+        let object = block.and_then(|block| self.marked.objects.get(block as usize)).cloned();
+        let diagnostic = self.at(diagnostic, value.site);
+        self.faults.push(Fault { object, kind: FaultKind::Value, diagnostic, reads: None });
     }
 
-    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
-        self.diagnostics
+    /// How many there were, told or not.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    pub fn into_faults(self) -> Vec<Fault> {
+        self.faults
     }
 
     fn at(&self, diagnostic: Diagnostic, site: Site) -> Diagnostic {

@@ -156,7 +156,7 @@ impl Setup {
         let input = RenderInput { config: &config, snapshots: &snapshots, context: &context };
         compiled
             .render_again(&FileKey::config(), &input, &self.limits, recall)
-            .unwrap_or_else(|e| panic!("{e}"))
+            .unwrap_or_else(|faults| panic!("{faults:?}"))
     }
 
     /// The same without marks: what it would be without the settling pass.

@@ -96,7 +96,8 @@ fn settle_alone(
     let render = |file| compiled.render(file, &input, &Limits::default()).map(|done| done.marked);
     let files = compiled.files();
     let (printing, marked) = timed(|| files.iter().map(render).collect::<Result<Vec<_>, _>>());
-    let marked = marked.map_err(|problem| refused(&[problem]))?;
+    let marked = marked
+        .map_err(|faults| refused(&faults.into_iter().map(|fault| fault.diagnostic).collect::<Vec<_>>()))?;
     into.add("print_ms", milliseconds(printing));
     let all =
         || files.iter().zip(&marked).map(|(file, marked)| settle(file.kind, marked)).collect::<Vec<_>>();

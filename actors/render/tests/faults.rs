@@ -1,0 +1,180 @@
+//! Every object at fault is named in one pass, by its own fault only, and nobody else is.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use haptic_model::{FileKey, Fleet};
+use haptic_render::{Checked, FaultKind, Faults, Limits, Renderer, engine::Read};
+use serde_json::json;
+use std::time::Duration;
+use support::Setup;
+
+/// What becomes of an Ingress is said by its host.
+const TEMPLATE: &str = "\
+defaults
+{{#each (list \"ingresses\") as |ing|}}
+{{#with ing.spec.rules.0 as |rule|}}
+{{#if (eq rule.host \"fails\")}}{{warn \"about to fail\"}}{{rule.nope}}{{/if}}
+{{#if (eq rule.host \"registered\")}}{{register_error ing \"not yours\"}}{{/if}}
+backend {{proxy_name ing.metadata.name}}
+  description {{rule.host}}
+{{#each (fetch \"endpoints\" ing.metadata.namespace ing.metadata.name) as |slice|}}
+  # {{slice.metadata.note}}
+{{/each}}
+{{/with}}
+{{/each}}
+";
+
+fn faults(setup: &Setup) -> Faults {
+    let mut renderer = Renderer::checked(Checked::Always);
+    let (config, compiled) = (setup.config(), setup.compile().unwrap());
+    let mut attempt =
+        || renderer.attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &setup.limits);
+    let first = attempt().unwrap_err();
+    assert_eq!(first, attempt().unwrap_err(), "the same faults are found again");
+    assert!(renderer.take_difference().is_none());
+    first
+}
+
+fn told(faults: &Faults) -> Vec<String> {
+    let of = |(object, sentence): (&std::sync::Arc<haptic_model::ObjectRef>, &haptic_model::Diagnostic)| {
+        format!("{}: {}", object.name, sentence.message)
+    };
+    faults.sentences().map(of).collect()
+}
+
+fn with(hosts: &[(&str, &str)]) -> Setup {
+    hosts
+        .iter()
+        .fold(Setup::new(TEMPLATE), |setup, (name, host)| setup.ingress("n", name, host, &[("/", "s")]))
+}
+
+#[test]
+fn each_object_at_fault_is_told_of_in_one_pass_whatever_its_fault() {
+    let setup = with(&[
+        ("a", "fails"),
+        ("b", "good.example"),
+        ("c", "registered"),
+        ("d", "control\u{7}"),
+        ("e", "fails"),
+        ("f", "registered"),
+    ]);
+    let faults = faults(&setup);
+    assert!(faults.others.is_empty(), "{faults:?}");
+    let said = told(&faults);
+    assert_eq!(said.len(), 5, "{said:?}");
+    for (said, expected) in
+        said.iter().zip(["a: rule.nope is missing", "c: not yours", "d: the value \"control"])
+    {
+        assert!(said.starts_with(expected), "{said}");
+    }
+    let kinds: Vec<FaultKind> = faults.objects.values().map(|of_one| of_one[0].kind).collect();
+    use FaultKind::{Failed, Registered, Value};
+    assert_eq!(kinds, [Failed, Registered, Value, Failed, Registered]);
+}
+
+#[test]
+fn what_another_object_does_to_a_block_is_the_fault_of_the_blocks_object() {
+    let slice = json!({"metadata": {"namespace": "n", "name": "a-1", "note": "x\u{7}"}});
+    let none = json!({"metadata": {"namespace": "n", "name": "b-1"}});
+    let setup = with(&[("a", "a.example"), ("b", "b.example"), ("c", "c.example")])
+        .object("endpoints", "n", "a-1", &["n", "a"], slice)
+        .object("endpoints", "n", "b-1", &["n", "b"], none);
+    let faults = faults(&setup);
+    let blamed: Vec<String> = faults.objects.keys().map(ToString::to_string).collect();
+    assert_eq!(blamed, ["ingresses n/a", "ingresses n/b"]);
+    for (name, of_one) in ["a", "b"].into_iter().zip(faults.objects.values()) {
+        assert_eq!(&*of_one[0].diagnostic.object.as_ref().unwrap().resource, "endpoints");
+        let read = Read { resource: "endpoints".into(), key: ["n".into(), name.into()].into() };
+        assert!(of_one[0].reads.as_ref().unwrap().contains(&read), "{of_one:?}");
+    }
+}
+
+#[test]
+fn a_failed_block_leaves_no_trace_in_a_render_that_keeps_what_did_not_change() {
+    let template = "\
+{{#each (list \"ingresses\") as |ing|}}
+  {{> inner}}
+# {{ing.metadata.name}} {{#each ing.spec.rules as |rule|}}{{add_file \"file\" \"shared\" \"x\"}} {{#if (eq rule.host \"fails\")}}{{fail \"it fails\"}}{{/if}}{{/each}}
+{{/each}}
+tail
+";
+    let setup = Setup::new(template)
+        .snippet("inner", "{{#if (eq ing.spec.rules.0.host \"deep\")}}{{> inner}}{{/if}}\n")
+        .ingress("n", "a", "fails", &[])
+        .ingress("n", "b", "b.example", &[])
+        .ingress("n", "c", "deep", &[])
+        .ingress("n", "d", "d.example", &[]);
+    let (config, compiled) = (setup.config(), setup.compile().unwrap());
+    let mut renderer = Renderer::checked(Checked::Always);
+    let mut attempt = |setup: &Setup| {
+        renderer.attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &Limits::default())
+    };
+    let faults = attempt(&setup).unwrap_err();
+    assert_eq!(told(&faults)[0], "a: it fails");
+    assert!(told(&faults)[1].starts_with("c: snippets are nested deeper"), "{faults:?}");
+    let mut without = setup;
+    for name in ["a", "c"] {
+        let reference = haptic_model::ObjectRef::new("ingresses", "n", name);
+        without.stores.get_mut("ingresses").unwrap().remove(&reference);
+    }
+    let bundle = attempt(&without).unwrap().bundle;
+    assert!(bundle.config.text.to_string().ends_with("tail\n"));
+    assert_eq!(bundle.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["general/shared"]);
+    assert!(renderer.take_difference().is_none());
+}
+
+#[test]
+fn all_who_add_a_file_that_cannot_be_are_at_fault() {
+    let template = "{{#each (list \"ingresses\") as |ing|}}\n# {{add_file \"certificate\" \"shared.pem\" ing.spec.rules.0.host}}\n{{/each}}\n";
+    let setup = Setup::new(template).ingress("n", "a", "h\u{7}", &[]).ingress("n", "b", "h\u{7}", &[]);
+    assert_eq!(told(&faults(&setup)).len(), 2);
+}
+
+#[test]
+fn what_the_templates_do_is_no_objects_fault_and_hides_none() {
+    let setup = with(&[("a", "fails")]).map("m", "{{nope}}");
+    let faults = faults(&setup);
+    assert_eq!(told(&faults), ["a: rule.nope is missing: rule is a dict with host, http, without \"nope\""]);
+    assert!(faults.others[0].message.starts_with("nope is missing"), "{:?}", faults.others);
+}
+
+#[test]
+fn who_alone_uses_up_a_limit_is_at_fault_and_nobody_else() {
+    let template = "{{#each (list \"ingresses\") as |ing|}}\n{{#each (range (len ing.spec.rules.0.host))}}\n# a line of some length\n{{/each}}\n{{/each}}\n";
+    let long = "h".repeat(300);
+    let mut setup = Setup::new(template).ingress("n", "a", "short", &[]).ingress("n", "b", &long, &[]);
+    setup.limits = Limits { output: 6_000, ..Limits::default() };
+    let alone = faults(&setup);
+    assert!(told(&alone)[0].starts_with("b: the output is longer"), "{alone:?}");
+    let mut many =
+        (0..400).fold(Setup::new(template), |setup, n| setup.ingress("n", &n.to_string(), "h", &[]));
+    many.limits = setup.limits;
+    let all = faults(&many);
+    assert!(all.objects.is_empty() && all.others[0].message.contains("longer"), "{all:?}");
+}
+
+#[test]
+fn a_line_knows_the_block_that_it_would_not_be_there_without() {
+    let slice = json!({"metadata": {"namespace": "n", "name": "a-1", "note": "x"}});
+    let setup = with(&[("a", "a.example")]).object("endpoints", "n", "a-1", &["n", "a"], slice);
+    let (bundle, _) = setup.bundle().unwrap();
+    let number = bundle.config.text.to_string().lines().position(|line| line.contains("# x")).unwrap() + 1;
+    let number = u32::try_from(number).unwrap();
+    assert_eq!(bundle.config.key, FileKey::config());
+    assert_eq!(&*bundle.config.text.origin(number).unwrap().object.unwrap().resource, "endpoints");
+    assert_eq!(&*bundle.config.text.blamed(number).unwrap().resource, "ingresses");
+    assert_eq!(bundle.config.text.blamed(1), None);
+}
+
+#[test]
+fn a_block_that_takes_most_of_the_time_is_at_fault() {
+    let template = "{{#each (list \"ingresses\") as |ing|}}\n{{#if (eq ing.spec.rules.0.host \"slow\")}}{{#each (range 1000000)}}{{#each (range 1000000)}}{{/each}}{{/each}}{{/if}}\n{{/each}}\n";
+    let mut setup = Setup::new(template).ingress("n", "a", "slow", &[]);
+    setup.limits = Limits { time: Duration::from_millis(50), ..Limits::default() };
+    let (config, compiled) = (setup.config(), setup.compile().unwrap());
+    let faults = Renderer::checked(Checked::Never)
+        .attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &setup.limits)
+        .unwrap_err();
+    assert!(told(&faults)[0].starts_with("a: the render takes longer"), "{faults:?}");
+}
