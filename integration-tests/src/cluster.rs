@@ -3,6 +3,7 @@
 //! No kubelet and no controllers: journeys write Pods' status and EndpointSlices themselves.
 
 use crate::{
+    audit::{self, Request},
     certificate,
     eventually::eventually_within,
     failure::{Failure, Outcome},
@@ -28,6 +29,8 @@ use std::{
 use tokio::process::Command;
 
 const READY_WITHIN: Duration = Duration::from_secs(120);
+
+const AUDIT_LOG: &str = "audit.log";
 
 /// A user with no rights but those that a journey gives.
 pub const GUEST: &str = "guest";
@@ -58,6 +61,7 @@ impl Cluster {
                 kubeconfig(address, &authority, user).to_string(),
             )?;
         }
+        fs::write(dir.join("audit.json"), audit::policy().to_string())?;
         let etcd = start_etcd(address, dir)?;
         let api_server = start_api_server(address, dir)?;
         let cluster = Self {
@@ -81,6 +85,26 @@ impl Cluster {
     #[must_use]
     pub fn kubeconfig_of(&self, user: &str) -> PathBuf {
         self.dir.join(format!("{user}.kubeconfig"))
+    }
+
+    /// Where the API server listens, at port 6443.
+    #[must_use]
+    pub fn address(&self) -> Ipv4Addr {
+        self.address
+    }
+
+    /// The file with the certificate that signs the API server's.
+    #[must_use]
+    pub fn authority(&self) -> PathBuf {
+        self.dir.join("authority.pem")
+    }
+
+    /// What service accounts have asked of the API server until now.
+    ///
+    /// # Errors
+    /// The audit log cannot be read.
+    pub fn audit(&self) -> Outcome<Vec<Request>> {
+        audit::read(&self.dir.join(AUDIT_LOG))
     }
 
     /// Ends the API server without asking; everything it knew stays in etcd.
@@ -241,6 +265,8 @@ fn start_api_server(address: Ipv4Addr, dir: &Path) -> Outcome<Process> {
         file("service-account-key-file", "accounts.pub"),
         file("service-account-signing-key-file", "accounts.key"),
         file("token-auth-file", "tokens.csv"),
+        file("audit-policy-file", "audit.json"),
+        file("audit-log-path", AUDIT_LOG),
     ]);
     server.args([
         "--secure-port=6443",

@@ -4,10 +4,13 @@
 //! a user sees.
 #![allow(clippy::indexing_slicing, reason = "a missing field of a JSON value reads as null")]
 
+pub mod audit;
 pub mod backend;
 pub mod certificate;
+pub mod chart;
 pub mod cluster;
 pub mod configuration;
+pub mod container;
 pub mod controller;
 pub mod eventually;
 pub mod failure;

@@ -51,6 +51,14 @@ pub fn wrk() -> Outcome<PathBuf> {
     from_environment("HAPTIC_WRK")
 }
 
+/// helm 3.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn helm() -> Outcome<PathBuf> {
+    from_environment("HAPTIC_HELM")
+}
+
 /// The program under test: `HAPTIC_BIN`, else the one cargo built beside this test program.
 ///
 /// # Errors
@@ -77,7 +85,7 @@ pub fn haptic() -> Outcome<PathBuf> {
 fn from_environment(variable: &str) -> Outcome<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).ok_or_else(|| {
         Failure::new(format!(
-            "{variable} is not set: run the journeys through `make journeys`, which sets it"
+            "{variable} is not set: run the tests through `make test` (journeys alone: `make journeys`), which sets it"
         ))
     })
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::indexing_slicing, reason = "a missing field of a JSON value reads as null")]
 
 mod bad_input;
+mod chart;
 mod churn;
 mod classic;
 mod configuration;
@@ -24,6 +25,7 @@ fn journeys() -> Vec<Journey> {
     vec![
         journey("api_server_away_for_30_seconds", failures::api_server_away_for_30_seconds),
         journey("leader_killed", leader::killed_again_and_again),
+        journey("chart_install", chart::install),
         journey("churn_under_load", churn::under_load),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
         journey("no_definition_of_the_configuration", bad_input::no_definition_of_the_configuration),

@@ -1,0 +1,36 @@
+# The one image, of controller and HAProxy pods: `haptic`, and HAProxy 3.0, 3.2 and 3.4 to serve with and to check with.
+#
+#   docker build -t haptic:0.1.0 .
+#   docker buildx build --platform linux/amd64,linux/arm64 -t registry.example.com/haptic:0.1.0 --push .
+ARG DEBIAN=trixie-slim
+ARG RUST=1.95-trixie
+
+FROM rust:${RUST} AS build
+WORKDIR /source
+COPY . .
+RUN cargo build --locked --release -p haptic --bin haptic
+
+# Debian's packages, each with all its libraries in a folder of its own. Versions float: build again for a newer HAProxy.
+FROM debian:${DEBIAN} AS haproxy
+COPY integration-tests/parts/debian /debian
+RUN for version in 3.0 3.2 3.4; do \
+      mkdir -p "/opt/haproxy-$version" && \
+      PART_DIR="/opt/haproxy-$version" PART_HOME="/opt/haproxy-$version" /debian haproxy "$version" || exit 1; \
+    done
+
+FROM debian:${DEBIAN}
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="haptic" \
+      org.opencontainers.image.description="HAProxy Template Ingress Controller" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=haproxy /opt /opt
+COPY --from=build /source/target/release/haptic /usr/local/bin/haptic
+# What the controller checks with; agents are told theirs.
+ENV HAPTIC_HAPROXY_3_0=/opt/haproxy-3.0/haproxy \
+    HAPTIC_HAPROXY_3_2=/opt/haproxy-3.2/haproxy \
+    HAPTIC_HAPROXY_3_4=/opt/haproxy-3.4/haproxy
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/haptic"]

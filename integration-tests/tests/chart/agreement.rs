@@ -1,0 +1,67 @@
+//! What the chart says twice, or after somebody else, is the same.
+
+use integration_tests::{Outcome, chart, ensure, process, program};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs, path::Path};
+use tokio::process::Command;
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path.as_ref()).unwrap_or_else(|e| panic!("{}: {e}", path.as_ref().display()))
+}
+
+#[tokio::test]
+async fn the_definition_is_what_haptic_prints() -> Outcome {
+    let printed = process::output(Command::new(program::haptic()?).arg("crd")).await?;
+    let file = chart::folder().join("crds/haproxytemplateconfig.yaml");
+    ensure(read(&file) == printed, format!("{} is another one: `haptic crd > {0}`", file.display()))
+}
+
+#[test]
+fn chart_and_programs_have_one_version() {
+    let chart: Value = serde_saphyr::from_str(&read(chart::folder().join("Chart.yaml"))).unwrap();
+    assert_eq!(chart["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(chart["appVersion"], env!("CARGO_PKG_VERSION"));
+}
+
+#[tokio::test]
+async fn helm_finds_nothing_to_complain_about() -> Outcome {
+    let dir = tempfile::tempdir()?;
+    let mut lint = chart::command(dir.path())?;
+    process::output(lint.args(["lint", "--strict"]).arg(chart::folder())).await.map(drop)
+}
+
+/// Every name of a metric in `text`.
+fn metrics_in(text: &str, prefix: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with(prefix)).map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn alerts_and_dashboard_ask_for_metrics_that_exist() -> Outcome {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let quoted = |file: &str| -> BTreeSet<String> {
+        read(root.join(file))
+            .split('"')
+            .filter(|word| word.starts_with("haptic_") && metrics_in(word, "haptic_").contains(*word))
+            .map(str::to_owned)
+            .collect()
+    };
+    let mut known = quoted("actors/commentator/src/metrics.rs");
+    known.extend(quoted("actors/agent/src/metrics.rs"));
+    let whole = |name: &String| {
+        let parts = ["_bucket", "_sum", "_count"].iter().filter_map(|part| name.strip_suffix(part));
+        known.contains(name) || parts.into_iter().any(|histogram| known.contains(histogram))
+    };
+    let values = json!({ "monitoring": { "rules": { "enabled": true }, "dashboard": { "enabled": true } } });
+    let objects = crate::render(&crate::merged(crate::steady(), &values)).await?;
+    let rules = chart::the(&objects, "PrometheusRule", "haptic")?["spec"].to_string();
+    let dashboard = chart::the(&objects, "ConfigMap", "-dashboard")?["data"]["haptic.json"].clone();
+    let dashboard: Value = serde_json::from_str(dashboard.as_str().unwrap())?;
+    let asked: BTreeSet<String> = [rules, dashboard["panels"].to_string()]
+        .iter()
+        .flat_map(|text| metrics_in(text, "haptic_"))
+        .collect();
+    ensure(asked.len() >= 15, format!("only {asked:?}"))?;
+    let missing: Vec<&String> = asked.iter().filter(|name| !whole(name)).collect();
+    ensure(missing.is_empty(), format!("there are no {missing:?}"))
+}

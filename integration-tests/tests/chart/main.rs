@@ -1,0 +1,34 @@
+//! The Helm chart as helm renders it, without a cluster. Journeys `chart_…` install and run it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod agreement;
+mod matrix;
+mod values;
+
+use integration_tests::{Outcome, chart::Release};
+use serde_json::{Value, json};
+
+/// A password is made anew at each rendering; a Secret of the user's keeps the output the same.
+fn steady() -> Value {
+    json!({ "credentials": { "existingSecret": "given" } })
+}
+
+/// What helm makes of `values`.
+async fn render(values: &Value) -> Outcome<Vec<Value>> {
+    let dir = tempfile::tempdir()?;
+    Release::rendered("haptic", "edge", dir.path()).render(values).await
+}
+
+/// `over` laid over `under`, key by key.
+fn merged(mut under: Value, over: &Value) -> Value {
+    match (under.as_object_mut(), over.as_object()) {
+        (Some(fields), Some(others)) => {
+            for (key, value) in others {
+                let before = fields.remove(key).unwrap_or_default();
+                fields.insert(key.clone(), merged(before, value));
+            }
+            under
+        }
+        _ => over.clone(),
+    }
+}

@@ -1,0 +1,179 @@
+//! Combinations of values, and what must be true of the objects of each.
+
+use crate::{merged, render, steady};
+use integration_tests::{Outcome, ensure};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const CLUSTERWIDE: [&str; 4] =
+    ["ClusterRole", "ClusterRoleBinding", "IngressClass", "ValidatingWebhookConfiguration"];
+
+/// Values that change which objects there are, or what they look like.
+fn matrix() -> Vec<Value> {
+    let kinds = [
+        json!({}),
+        json!({ "haproxy": { "kind": "DaemonSet", "hostPorts": { "http": 80, "https": 443 }, "service": { "enabled": false } } }),
+        json!({ "haproxy": { "autoscaling": { "enabled": true }, "service": { "type": "NodePort" } } }),
+        json!({ "haproxy": { "hostPorts": { "http": 80 }, "service": { "type": "ClusterIP" }, "version": "3.0" } }),
+    ];
+    let others = [
+        json!({}),
+        json!({ "fullnameOverride": "edge", "configuration": { "create": false, "name": "mine" } }),
+        json!({ "credentials": { "existingSecret": "" }, "networkPolicy": { "enabled": false } }),
+        json!({ "ingressClass": { "create": false }, "ingressStatus": { "enabled": false } }),
+        json!({ "monitoring": {
+            "podMonitors": { "enabled": true }, "rules": { "enabled": true }, "dashboard": { "enabled": true },
+        } }),
+        json!({ "configuration": { "spec": { "watchedResources": {
+            "services": { "apiVersion": "v1", "resources": "services", "namespaces": ["a", "b"] },
+            "pages": { "apiVersion": "example.com/v1", "resources": "pages", "store": "on-demand" },
+        } } } }),
+    ];
+    kinds.iter().flat_map(|kind| others.iter().map(|other| merged(kind.clone(), other))).collect()
+}
+
+#[tokio::test]
+async fn each_combination_gives_whole_objects() -> Outcome {
+    for values in matrix() {
+        let objects = render(&merged(steady(), &values)).await?;
+        let problems: Vec<String> = objects.iter().filter_map(|o| problem(o, &objects)).collect();
+        ensure(problems.is_empty(), format!("{values}: {}", problems.join("; ")))?;
+        let ids: BTreeSet<String> = objects
+            .iter()
+            .map(|o| format!("{} {} {}", o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]))
+            .collect();
+        ensure(ids.len() == objects.len(), format!("{values}: two objects of one name"))?;
+    }
+    Ok(())
+}
+
+/// What is wrong with `object`, if anything.
+fn problem(object: &Value, all: &[Value]) -> Option<String> {
+    let (kind, name) = (object["kind"].as_str()?, object["metadata"]["name"].as_str()?);
+    let says = |what: &str| Some(format!("{kind} {name} {what}"));
+    if object["metadata"]["namespace"].is_string() == CLUSTERWIDE.contains(&kind) {
+        return says("has no namespace, or has one and may not");
+    }
+    if object["metadata"]["labels"]["app.kubernetes.io/instance"] != "haptic" {
+        return says("has no label of its release");
+    }
+    if object.to_string().contains("<nil>") || object.to_string().contains("<no value>") {
+        return says("prints a value that is not there");
+    }
+    match kind {
+        "Deployment" | "DaemonSet" => problem_of_pods(object).and_then(|what| says(&what)),
+        "Service" | "PodDisruptionBudget" | "NetworkPolicy" => {
+            let selector = match kind {
+                "Service" => &object["spec"]["selector"],
+                "NetworkPolicy" => &object["spec"]["podSelector"]["matchLabels"],
+                _ => &object["spec"]["selector"]["matchLabels"],
+            };
+            let ports = named_ports(object);
+            let fits = |pods: &&Value| {
+                selects(selector, &pods["spec"]["template"]["metadata"]["labels"])
+                    && ports.is_subset(&container_ports(pods))
+            };
+            let pods = all.iter().filter(|o| o["spec"]["template"]["spec"]["containers"].is_array());
+            if pods.filter(fits).count() == 1 {
+                None
+            } else {
+                says("selects not one kind of pods with its ports")
+            }
+        }
+        _ => None,
+    }
+}
+
+fn problem_of_pods(object: &Value) -> Option<String> {
+    let template = &object["spec"]["template"];
+    if !selects(&object["spec"]["selector"]["matchLabels"], &template["metadata"]["labels"]) {
+        return Some("does not select its own pods".into());
+    }
+    let container = &template["spec"]["containers"][0];
+    let safe = &container["securityContext"];
+    let is_safe = safe["readOnlyRootFilesystem"] == true
+        && safe["allowPrivilegeEscalation"] == false
+        && safe["capabilities"]["drop"] == json!(["ALL"])
+        && template["spec"]["securityContext"]["runAsNonRoot"] == true
+        && template["spec"]["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault";
+    let ports = container_ports(object);
+    let probes = ["livenessProbe", "readinessProbe"].map(|probe| &container[probe]["httpGet"]["port"]);
+    let probed = probes.iter().all(|port| port.as_str().is_some_and(|port| ports.contains(port)));
+    match (is_safe, probed) {
+        (false, _) => Some("is not confined".into()),
+        (_, false) => Some("is probed on a port that it has not".into()),
+        _ => None,
+    }
+}
+
+fn selects(selector: &Value, labels: &Value) -> bool {
+    let wanted = selector.as_object().cloned().unwrap_or_default();
+    !wanted.is_empty() && wanted.iter().all(|(key, value)| labels[key] == *value)
+}
+
+fn container_ports(pods: &Value) -> BTreeSet<String> {
+    let ports =
+        pods["spec"]["template"]["spec"]["containers"][0]["ports"].as_array().cloned().unwrap_or_default();
+    ports.iter().filter_map(|port| port["name"].as_str().map(str::to_owned)).collect()
+}
+
+/// The ports that a Service or NetworkPolicy names.
+fn named_ports(object: &Value) -> BTreeSet<String> {
+    let of = |list: &Value, field: &str| -> Vec<String> {
+        let ports = list.as_array().into_iter().flatten();
+        ports.filter_map(|port| port[field].as_str().map(str::to_owned)).collect()
+    };
+    let rules = object["spec"]["ingress"].as_array().into_iter().flatten();
+    let mut named = of(&object["spec"]["ports"], "targetPort");
+    named.extend(rules.flat_map(|rule| of(&rule["ports"], "port")));
+    named.into_iter().collect()
+}
+
+#[tokio::test]
+async fn rights_follow_what_is_watched() -> Outcome {
+    let values = json!({ "configuration": { "libraries": ["base"], "spec": { "watchedResources": {
+        "pages": { "apiVersion": "example.com/v1", "resources": "pages", "store": "on-demand" },
+        "services": { "apiVersion": "v1", "resources": "services", "namespaces": ["a"] },
+        "tls": { "apiVersion": "v1", "resources": "secrets", "namespaceSelector": "edge=true" },
+    } } } });
+    let objects = render(&merged(steady(), &values)).await?;
+    let rules = |kind: &str, namespace: Option<&str>| -> Vec<Value> {
+        let of = |o: &&Value| o["kind"] == kind && o["metadata"]["namespace"].as_str() == namespace;
+        objects.iter().filter(of).flat_map(|o| o["rules"].as_array().cloned().unwrap_or_default()).collect()
+    };
+    let everywhere = rules("ClusterRole", None);
+    let reads = |group: &str, resource: &str, verbs: &Value| {
+        everywhere.iter().any(|rule| {
+            rule["apiGroups"] == json!([group])
+                && rule["resources"] == json!([resource])
+                && rule["verbs"] == *verbs
+        })
+    };
+    ensure(reads("example.com", "pages", &json!(["get", "list", "watch"])), format!("{everywhere:?}"))?;
+    ensure(reads("", "secrets", &json!(["list", "watch"])), format!("{everywhere:?}"))?;
+    ensure(reads("", "namespaces", &json!(["list", "watch"])), format!("{everywhere:?}"))?;
+    let text = json!(everywhere).to_string();
+    ensure(!text.contains("services") && !text.contains("endpointslices"), text)?;
+    let in_a = rules("Role", Some("a"));
+    let expected = json!([{ "apiGroups": [""], "resources": ["services"], "verbs": ["list", "watch"] }]);
+    ensure(json!(in_a) == expected, format!("{in_a:?}"))
+}
+
+#[tokio::test]
+async fn releases_in_one_namespace_have_nothing_in_common() -> Outcome {
+    let dir = tempfile::tempdir()?;
+    let mut seen = BTreeSet::new();
+    for name in ["one", "two"] {
+        let release = integration_tests::chart::Release::rendered(name, "edge", dir.path());
+        for object in release.render(&steady()).await? {
+            let id = format!("{} {}", object["kind"], object["metadata"]["name"]);
+            ensure(seen.insert(id.clone()), format!("both releases have {id}"))?;
+            let spec = &object["spec"];
+            for selector in [&spec["selector"]["matchLabels"], &spec["podSelector"]["matchLabels"]] {
+                let other = selector.is_object() && selector["app.kubernetes.io/instance"] != name;
+                ensure(!other, format!("{id} selects pods of another release: {selector}"))?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! Every value means something, and nothing else is taken.
+
+use crate::{merged, render, steady};
+use integration_tests::{Outcome, chart, ensure};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, fs};
+
+/// A value that is not the default, where it cannot be guessed; and what has to be said besides for it to matter.
+fn examples() -> BTreeMap<&'static str, (Value, Value)> {
+    let autoscaled = json!({ "haproxy": { "autoscaling": { "enabled": true } } });
+    let monitored = json!({ "monitoring": {
+        "podMonitors": { "enabled": true }, "rules": { "enabled": true }, "dashboard": { "enabled": true },
+    } });
+    let behind_node_ports = json!({ "haproxy": { "service": { "type": "NodePort" } } });
+    let plain = Value::Null;
+    [
+        ("image.digest", json!(format!("sha256:{}", "0".repeat(64))), &plain),
+        ("image.pullPolicy", json!("Always"), &plain),
+        ("configuration.libraries", json!(["base"]), &plain),
+        ("configuration.extraContext", json!({ "accessLog": "json" }), &plain),
+        ("configuration.spec", json!({ "logging": { "level": "DEBUG" } }), &plain),
+        ("ingressClass.controller", json!("example.com/edge"), &plain),
+        ("ingressStatus.addresses", json!(["192.0.2.7"]), &plain),
+        ("controller.leaderElection.leaseDuration", json!("30s"), &plain),
+        ("controller.leaderElection.renewDeadline", json!("12s"), &plain),
+        ("controller.leaderElection.retryPeriod", json!("3s"), &plain),
+        ("controller.env", json!([{ "name": "RUST_LOG", "value": "debug" }]), &plain),
+        ("controller.tolerations", json!([{ "operator": "Exists" }]), &plain),
+        ("controller.affinity", json!({ "podAntiAffinity": {} }), &plain),
+        ("haproxy.kind", json!("DaemonSet"), &plain),
+        ("haproxy.version", json!("3.0"), &plain),
+        ("haproxy.autoscaling.minReplicas", json!(3), &autoscaled),
+        ("haproxy.autoscaling.maxReplicas", json!(30), &autoscaled),
+        ("haproxy.autoscaling.cpuPercent", json!(50), &autoscaled),
+        ("haproxy.service.type", json!("ClusterIP"), &plain),
+        ("haproxy.service.nodePorts.http", json!(30080), &behind_node_ports),
+        ("haproxy.service.nodePorts.https", json!(30443), &behind_node_ports),
+        ("haproxy.service.externalTrafficPolicy", json!("Cluster"), &plain),
+        ("haproxy.service.loadBalancerSourceRanges", json!(["192.0.2.0/24"]), &plain),
+        ("haproxy.files.medium", json!(""), &plain),
+        ("haproxy.files.sizeLimit", json!("1Gi"), &plain),
+        ("haproxy.env", json!([{ "name": "RUST_LOG", "value": "debug" }]), &plain),
+        ("haproxy.tolerations", json!([{ "operator": "Exists" }]), &plain),
+        ("haproxy.affinity", json!({ "podAntiAffinity": {} }), &plain),
+        ("podSecurityContext.seccompProfile.type", json!("Localhost"), &plain),
+        ("networkPolicy.clients", json!([{ "ipBlock": { "cidr": "192.0.2.0/24" } }]), &plain),
+        ("networkPolicy.metrics", json!([{ "podSelector": {} }]), &plain),
+        ("monitoring.podMonitors.interval", json!("10s"), &monitored),
+        ("monitoring.podMonitors.labels", json!({ "a": "b" }), &monitored),
+        ("monitoring.rules.labels", json!({ "a": "b" }), &monitored),
+        ("monitoring.dashboard.labels.grafana_dashboard", json!("2"), &monitored),
+    ]
+    .map(|(path, value, with)| (path, (value, with.clone())))
+    .into()
+}
+
+/// Another value of the same type.
+fn other(default: &Value) -> Value {
+    match default {
+        Value::Bool(set) => json!(!set),
+        Value::Number(number) => json!(number.as_i64().unwrap_or_default() + 1),
+        Value::Array(_) => json!(["other"]),
+        Value::Object(_) => json!({ "other": "other" }),
+        _ => json!("other"),
+    }
+}
+
+/// Paths of all values that hold no others, with their defaults.
+fn leaves(path: &str, value: &Value, found: &mut BTreeMap<String, Value>) {
+    match value.as_object().filter(|fields| !fields.is_empty()) {
+        Some(fields) => {
+            for (key, inner) in fields {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                leaves(&path, inner, found);
+            }
+        }
+        None => drop(found.insert(path.to_owned(), value.clone())),
+    }
+}
+
+fn at(path: &str, value: Value) -> Value {
+    path.rsplit('.').fold(value, |inner, key| json!({ key: inner }))
+}
+
+fn defaults() -> BTreeMap<String, Value> {
+    let text = fs::read_to_string(chart::folder().join("values.yaml")).unwrap();
+    let mut found = BTreeMap::new();
+    leaves("", &serde_saphyr::from_str(&text).unwrap(), &mut found);
+    found
+}
+
+#[tokio::test]
+async fn every_value_changes_what_is_rendered() -> Outcome {
+    let examples = examples();
+    let mut known: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for (path, default) in defaults() {
+        let (value, with) =
+            examples.get(path.as_str()).cloned().unwrap_or_else(|| (other(&default), Value::Null));
+        let around = if with.is_null() { steady() } else { merged(steady(), &with) };
+        let without = match known.get(&around.to_string()) {
+            Some(rendered) => rendered.clone(),
+            None => render(&around).await?,
+        };
+        known.insert(around.to_string(), without.clone());
+        let changed = merged(around, &at(&path, value.clone()));
+        let rendered = render(&changed).await.map_err(|f| f.during(&format!("{path}={value}")))?;
+        ensure(rendered != without, format!("{path}={value} changes nothing"))?;
+    }
+    let unknown: Vec<_> = examples.keys().filter(|path| !defaults().contains_key(**path)).collect();
+    ensure(unknown.is_empty(), format!("values.yaml has no {unknown:?}"))
+}
+
+/// A value that does not exist, at each place where there are others, and values of a wrong type.
+#[tokio::test]
+async fn what_is_misspelt_or_of_a_wrong_type_is_refused() -> Outcome {
+    let free = [
+        "labels",
+        "configuration.extraContext",
+        "configuration.spec",
+        "controller.resources",
+        "haproxy.resources",
+        "podSecurityContext",
+        "monitoring.dashboard.labels",
+    ];
+    let mut refused = 0;
+    for (path, default) in defaults() {
+        if free.iter().any(|free| path.starts_with(free)) {
+            continue;
+        }
+        let misspelt = at(&format!("{path}x"), default.clone());
+        let wrong = at(&path, if default.is_string() { json!([7]) } else { json!("no such thing") });
+        for values in [misspelt, wrong] {
+            let rendered = render(&merged(steady(), &values)).await;
+            let why = rendered.err().map(|failure| failure.sentence().to_owned());
+            ensure(
+                why.as_ref().is_some_and(|why| why.contains("schema")),
+                format!("{values} is taken, or refused for another reason: {why:?}"),
+            )?;
+            refused += 1;
+        }
+    }
+    ensure(refused > 100, format!("only {refused} tried"))
+}

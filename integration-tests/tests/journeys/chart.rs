@@ -1,0 +1,318 @@
+//! The chart installed by helm on a real API server, and its pods' containers started as kubelet would.
+
+use integration_tests::{
+    Failure, Outcome, Scene,
+    audit::Request,
+    chart::{self, Release},
+    container::Container,
+    ensure, eventually, http, manifest,
+    process::Process,
+};
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, api::ListParams};
+use serde_json::{Value, json};
+use std::{collections::BTreeSet, net::Ipv4Addr};
+
+const HOST: &str = "shop.example";
+
+/// A release whose one HAProxy pod runs at `address`: all pods of a journey share one network.
+fn values_for(address: Ipv4Addr) -> Value {
+    json!({
+        "haproxy": { "replicas": 1 },
+        "configuration": { "extraContext": { "bindAddresses": [address], "healthAddress": address } },
+    })
+}
+
+/// A release in `scene`'s cluster and namespace.
+fn release(scene: &Scene, name: &str) -> Release {
+    let release = Release::rendered(name, &scene.namespace, &scene.dir.join(name));
+    release.in_cluster(&scene.cluster.kubeconfig())
+}
+
+/// Pod `name` of the Deployment that ends with `deployment`: its object, and its container running at `address`.
+async fn pod(
+    scene: &Scene,
+    objects: &[Value],
+    (deployment, name): (&str, &str),
+    address: Ipv4Addr,
+    more: &[String],
+) -> Outcome<Process> {
+    let template = &chart::the(objects, "Deployment", deployment)?["spec"]["template"];
+    let object = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": { "name": name, "labels": template["metadata"]["labels"] }, "spec": template["spec"],
+    });
+    scene.apply(&object).await?;
+    scene.cluster.set_status(&scene.namespace, &object, &manifest::pod_status(address, true)).await?;
+    let container = Container {
+        cluster: &scene.cluster,
+        namespace: &scene.namespace,
+        name,
+        address,
+        spec: &template["spec"],
+        dir: &scene.dir,
+    };
+    container.start(more).await
+}
+
+/// Both replicas of the controller and one HAProxy.
+struct Pods {
+    haproxy: Process,
+    controllers: [Process; 2],
+}
+
+impl Pods {
+    async fn start(scene: &Scene, objects: &[Value]) -> Outcome<Self> {
+        let haproxy = pod(scene, objects, ("-haproxy", "haproxy-0"), scene.block.pod(0), &[]).await?;
+        let bound = |number| format!("--bind-address={}", scene.block.controller(number));
+        let one = |number: u8| (number, [bound(number)], format!("controller-{number}"));
+        let [(_, first, a), (_, second, b)] = [one(0), one(1)];
+        let deployment = "-controller";
+        Ok(Self {
+            haproxy,
+            controllers: [
+                pod(scene, objects, (deployment, &a), scene.block.controller(0), &first).await?,
+                pod(scene, objects, (deployment, &b), scene.block.controller(1), &second).await?,
+            ],
+        })
+    }
+
+    /// Waits until `path` of `address` answers 200, as kubelet's probes do.
+    async fn ready(&mut self, scene: &Scene) -> Outcome {
+        for (number, controller) in (0_u8..).zip(&mut self.controllers) {
+            eventually("the controller's readiness probe", async || {
+                controller.ensure_running()?;
+                let address = (scene.block.controller(number), 8080).into();
+                http::get(address, "kubelet", "/readyz").await?.has_status(200)
+            })
+            .await?;
+        }
+        eventually("the HAProxy pod's readiness probe", async || {
+            self.haproxy.ensure_running()?;
+            http::get((scene.block.pod(0), 5555).into(), "kubelet", "/readyz").await?.has_status(200)
+        })
+        .await
+    }
+}
+
+/// Installed on a cluster that never saw it, used, upgraded, removed, and installed again.
+pub async fn install(scene: Scene) -> Outcome {
+    let scene = scene.on_bare_cluster().await?;
+    let release = release(&scene, "haptic");
+    let values = values_for(scene.block.pod(0));
+    let notes = release.install(&values).await?;
+    ensure(notes.contains("kubectl wait haptpl haptic -n chart-install"), format!("the notes are {notes}"))?;
+    let objects = release.manifest().await?;
+    let mut pods = Pods::start(&scene, &objects).await?;
+
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    let entrance = (scene.block.pod(0), 7080).into();
+    eventually("the Ingress is served", async || http::get(entrance, HOST, "/").await?.is_from("a")).await?;
+    pods.ready(&scene).await?;
+    is_ready(&scene).await?;
+    shows_addresses(&scene).await?;
+    metrics_are_there(&scene).await?;
+
+    refused_twice_then_upgraded(&scene, &release, &values).await?;
+    lease_comes_back(&scene).await?;
+    nothing_denied_and_nothing_too_much(&scene, &release.manifest().await?)?;
+    uninstall_and_install_again(&scene, &release, &values).await
+}
+
+async fn is_ready(scene: &Scene) -> Outcome {
+    let config = json!({
+        "apiVersion": "haproxy-haptic.org/v1alpha1", "kind": "HAProxyTemplateConfig", "metadata": { "name": "haptic" },
+    });
+    eventually("the configuration is Ready", async || {
+        let status = scene.cluster.get(&scene.namespace, &config).await?.data["status"].clone();
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let ready = conditions.iter().any(|c| c["type"] == "Ready" && c["status"] == "True");
+        ensure(ready, format!("its status is {status}"))
+    })
+    .await
+}
+
+async fn shows_addresses(scene: &Scene) -> Outcome {
+    let service = json!({ "apiVersion": "v1", "kind": "Service", "metadata": { "name": "haptic" } });
+    let given = json!({ "status": { "loadBalancer": { "ingress": [{ "ip": "192.0.2.7" }] } } });
+    scene.cluster.set_status(&scene.namespace, &service, &given).await?;
+    let ingress = manifest::ingress("shop", HOST, "shop");
+    eventually("the Ingress shows the Service's address", async || {
+        let status = scene.cluster.get(&scene.namespace, &ingress).await?.data["status"].clone();
+        ensure(status["loadBalancer"]["ingress"][0]["ip"] == "192.0.2.7", status.to_string())
+    })
+    .await
+}
+
+/// What PodMonitors, alerts and dashboard ask for, HAProxy's own among them.
+async fn metrics_are_there(scene: &Scene) -> Outcome {
+    let page = async |address: Ipv4Addr, port: u16| -> Outcome<String> {
+        let answer = http::get((address, port).into(), "prometheus", "/metrics").await?;
+        answer.has_status(200)?;
+        Ok(answer.body)
+    };
+    let (pod, controllers) = (scene.block.pod(0), [scene.block.controller(0), scene.block.controller(1)]);
+    let leads = [page(controllers[0], 9090).await?, page(controllers[1], 9090).await?];
+    let leaders = leads.iter().filter(|page| page.lines().any(|line| line == "haptic_leader 1")).count();
+    ensure(leaders == 1, format!("{leaders} replicas lead"))?;
+    let agent = page(pod, 5555).await?;
+    ensure(agent.lines().any(|line| line == "haptic_agent_haproxy_up 1"), agent)?;
+    let haproxy = page(pod, 7084).await?;
+    for name in ["haproxy_frontend_http_requests_total{", "haproxy_frontend_http_responses_total{"] {
+        ensure(haproxy.contains(name), format!("HAProxy tells no {name}"))?;
+    }
+    Ok(())
+}
+
+/// A wrong configuration is told, twice; the upgrade that sets it right keeps the password and takes effect.
+async fn refused_twice_then_upgraded(scene: &Scene, release: &Release, values: &Value) -> Outcome {
+    let before = credentials(scene).await?;
+    for wrong in ["{{#each", "{{#if"] {
+        let mut broken = values.clone();
+        broken["configuration"]["spec"] =
+            json!({ "templateSnippets": { "global-wrong": { "template": wrong } } });
+        release.upgrade(&broken).await?;
+        eventually("an Event tells of it", async || {
+            let refused = events(scene).await?;
+            let of_this = |event: &&Value| {
+                let note = event["note"].as_str().unwrap_or_default();
+                event["reason"] == "ConfigurationRejected" && note.contains("global-wrong")
+            };
+            let told: u64 =
+                refused.iter().filter(of_this).map(|e| 1 + e["series"]["count"].as_u64().unwrap_or(0)).sum();
+            ensure(told >= if wrong == "{{#if" { 2 } else { 1 }, format!("told {told} times: {refused:?}"))
+        })
+        .await?;
+    }
+    let mut changed = values.clone();
+    changed["configuration"]["spec"] = json!({ "templateSnippets": { "frontend-35-hello": { "template":
+        "http-request return status 200 content-type text/plain string hello if { path /hello }\n" } } });
+    release.upgrade(&changed).await?;
+    let entrance = (scene.block.pod(0), 7080).into();
+    eventually("the upgrade is in force", async || {
+        let answer = http::get(entrance, HOST, "/hello").await?;
+        ensure(answer.body == "hello", format!("{} {}", answer.status, answer.body))
+    })
+    .await?;
+    is_ready(scene).await?;
+    ensure(credentials(scene).await? == before, "the upgrade changed the credentials")
+}
+
+async fn lease_comes_back(scene: &Scene) -> Outcome {
+    let lease =
+        json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": { "name": "haptic" } });
+    scene.cluster.delete(&scene.namespace, &lease).await?;
+    eventually("somebody leads again", async || {
+        let lease = scene.cluster.get(&scene.namespace, &lease).await?.data;
+        ensure(
+            lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| !holder.is_empty()),
+            lease.to_string(),
+        )
+    })
+    .await
+}
+
+/// One thing that rules allow.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Right {
+    /// All when empty.
+    namespace: String,
+    group: String,
+    resource: String,
+    verb: String,
+    /// All when empty.
+    name: String,
+}
+
+impl Right {
+    fn covers(&self, request: &Request) -> bool {
+        let within = |limit: &str, value: &str| limit.is_empty() || limit == value;
+        (&self.group, &self.resource, &self.verb) == (&request.group, &request.resource, &request.verb)
+            && within(&self.namespace, &request.namespace)
+            && within(&self.name, &request.name)
+    }
+}
+
+fn rights(objects: &[Value]) -> BTreeSet<Right> {
+    let words = |list: &Value| -> Vec<String> {
+        list.as_array().into_iter().flatten().filter_map(|word| word.as_str().map(str::to_owned)).collect()
+    };
+    let mut rights = BTreeSet::new();
+    for role in
+        objects.iter().filter(|o| ["Role", "ClusterRole"].contains(&o["kind"].as_str().unwrap_or_default()))
+    {
+        let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            let mut names = words(&rule["resourceNames"]);
+            if names.is_empty() {
+                names.push(String::new());
+            }
+            for (group, resource, verb, name) in words(&rule["apiGroups"])
+                .iter()
+                .flat_map(|g| words(&rule["resources"]).into_iter().map(move |r| (g.clone(), r)))
+                .flat_map(|(g, r)| words(&rule["verbs"]).into_iter().map(move |v| (g.clone(), r.clone(), v)))
+                .flat_map(|(g, r, v)| {
+                    names.clone().into_iter().map(move |n| (g.clone(), r.clone(), v.clone(), n))
+                })
+            {
+                rights.insert(Right { namespace: namespace.clone(), group, resource, verb, name });
+            }
+        }
+    }
+    rights
+}
+
+fn nothing_denied_and_nothing_too_much(scene: &Scene, objects: &[Value]) -> Outcome {
+    let requests = scene.cluster.audit()?;
+    let user = format!("system:serviceaccount:{}:haptic", scene.namespace);
+    let others: BTreeSet<&str> = requests.iter().map(|r| r.user.as_str()).filter(|u| *u != user).collect();
+    ensure(others.is_empty(), format!("requests of {others:?}"))?;
+    let denied: BTreeSet<&Request> = requests.iter().filter(|request| request.denied).collect();
+    ensure(denied.is_empty(), format!("denied: {denied:?}"))?;
+    let rights = rights(objects);
+    ensure(rights.len() > 20, format!("only {rights:?}"))?;
+    let unused: Vec<&Right> = rights.iter().filter(|r| !requests.iter().any(|q| r.covers(q))).collect();
+    ensure(unused.is_empty(), format!("granted and never used: {unused:?}"))
+}
+
+async fn credentials(scene: &Scene) -> Outcome<Value> {
+    let secrets: Api<Secret> = Api::namespaced(scene.cluster.client.clone(), &scene.namespace);
+    Ok(json!(secrets.get("haptic-credentials").await?.data))
+}
+
+async fn events(scene: &Scene) -> Outcome<Vec<Value>> {
+    let events: Api<k8s_openapi::api::events::v1::Event> =
+        Api::namespaced(scene.cluster.client.clone(), &scene.namespace);
+    let listed = events.list(&ListParams::default()).await?;
+    Ok(listed.items.iter().map(|event| json!(event)).collect())
+}
+
+/// Removed while everything runs, nothing but the credentials stays; another release of that name takes them up.
+async fn uninstall_and_install_again(scene: &Scene, release: &Release, values: &Value) -> Outcome {
+    let before = credentials(scene).await?;
+    let installed = release.manifest().await?;
+    release.uninstall().await?;
+    let mut left = Vec::new();
+    for object in &installed {
+        match scene.cluster.get(&scene.namespace, object).await {
+            Ok(_) => left.push(format!("{} {}", object["kind"], object["metadata"]["name"])),
+            Err(gone) => ensure(gone.sentence().contains("not found"), gone.sentence())?,
+        }
+    }
+    ensure(left == ["\"Secret\" \"haptic-credentials\""], format!("left behind: {left:?}"))?;
+    let leases: Api<k8s_openapi::api::coordination::v1::Lease> =
+        Api::namespaced(scene.cluster.client.clone(), &scene.namespace);
+    let secrets: Api<Secret> = Api::namespaced(scene.cluster.client.clone(), &scene.namespace);
+    ensure(leases.list(&ListParams::default()).await?.items.is_empty(), "a Lease is left behind")?;
+    let secrets = secrets.list(&ListParams::default()).await?.items;
+    ensure(secrets.len() == 1, format!("{} Secrets are left behind", secrets.len()))?;
+
+    release.install(values).await?;
+    ensure(credentials(scene).await? == before, "another release made other credentials").and_then(|()| {
+        ensure(
+            before["dataplane_password"].as_str().is_some_and(|p| p.len() > 30),
+            Failure::new("no password").sentence(),
+        )
+    })
+}
