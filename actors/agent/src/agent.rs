@@ -3,6 +3,7 @@
 use crate::{
     answer::Processes,
     bundles::{Bundles, Stored},
+    comparison::Round,
     connection::{SocketError, Sockets},
     credentials::Gate,
     folder::{self, Folder},
@@ -63,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) ledger: Ledger,
     pub(crate) metrics: Metrics,
     pub(crate) sight: Sight,
+    pub(crate) round: Round,
     /// Held while HAProxy is changed, or what counts on disk.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
     /// Held while files are written. Whoever needs both takes it first.
@@ -341,6 +343,7 @@ impl Inner {
             ledger: Ledger::open(folder.ledger()),
             metrics: Metrics::default(),
             sight: Sight::default(),
+            round: Round::default(),
             folder,
             sockets,
             keeper,

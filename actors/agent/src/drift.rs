@@ -1,7 +1,7 @@
-//! What HAProxy says of its servers and maps, for a controller that looks whether somebody changed them by hand. Read line by
+//! What HAProxy says of its servers, maps and certificates, for a controller that looks whether somebody changed them by hand. Read line by
 //! line: there may be ten thousands.
 
-use crate::{agent::Inner, connection::SocketError};
+use crate::{agent::Inner, comparison::pattern_file, connection::SocketError};
 use haptic_model::{
     agent_api::{RunningServer, Runtime},
     operation::ServerState,
@@ -12,7 +12,7 @@ const MAINTENANCE: u32 = 0x01 | 0x02 | 0x04 | 0x20 | 0x40;
 const DRAIN: u32 = 0x08 | 0x10;
 
 impl Inner {
-    /// Reads all servers and the sizes of all maps, on a connection of its own.
+    /// Reads all servers, the sizes of all maps, and some of what was loaded from files, on a connection of its own.
     ///
     /// # Errors
     /// HAProxy does not answer.
@@ -24,11 +24,14 @@ impl Inner {
             let line = String::from_utf8_lossy(line);
             match question {
                 0 => runtime.servers.extend(columns.server(&line)),
-                _ => runtime.maps.extend(map(&line)),
+                _ => {
+                    runtime.maps.extend(pattern_file(&line).map(|(path, entries)| (path.to_owned(), entries)))
+                }
             }
             Ok(())
         };
         worker.each_line(&questions, each).await?;
+        runtime.changed = self.changed_files(&mut worker).await?;
         Ok(runtime)
     }
 }
@@ -63,20 +66,12 @@ impl Columns {
     }
 }
 
-/// `4 (maps/h.map) pattern loaded from file … curr_ver=0 next_ver=0 entry_cnt=2`.
-fn map(line: &str) -> Option<(String, usize)> {
-    let (_, rest) = line.split_once(" (")?;
-    let (path, rest) = rest.split_once(") ")?;
-    let entries = rest.rsplit_once("entry_cnt=")?.1.trim().parse().ok()?;
-    Some((path.to_owned(), entries))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn servers_and_maps_are_read_as_haproxy_shows_them() {
+    fn servers_are_read_as_haproxy_shows_them() {
         let mut columns = Columns::default();
         let header =
             "# be_id be_name srv_id srv_name srv_addr srv_op_state srv_admin_state srv_uweight srv_port";
@@ -86,8 +81,5 @@ mod tests {
         assert_eq!((server.backend.as_str(), server.server.as_str(), server.port), ("b", "s1", 80));
         assert_eq!((server.weight, server.state), (7, ServerState::Maint));
         assert_eq!(columns.server("3 b 1 s1 - 0 8 7 80").unwrap().state, ServerState::Drain);
-        let shown = "4 (maps/h.map) pattern loaded from file 'maps/h.map' used by map at file 'h.cfg' line 8. curr_ver=0 next_ver=0 entry_cnt=2";
-        assert_eq!(map(shown), Some(("maps/h.map".to_owned(), 2)));
-        assert_eq!(map("# id (file) description"), None);
     }
 }

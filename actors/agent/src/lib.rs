@@ -14,6 +14,7 @@ mod bundles;
 mod certificate;
 mod channel;
 mod command;
+mod comparison;
 mod connection;
 mod credentials;
 mod drift;

@@ -77,7 +77,7 @@ pub struct Incarnation {
     pub incarnation: u64,
 }
 
-/// What HAProxy itself says of its servers and maps, whoever changed them.
+/// What HAProxy itself says of its servers, and of what it has loaded from files, whoever changed them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Runtime {
@@ -85,6 +85,34 @@ pub struct Runtime {
     pub servers: Vec<RunningServer>,
     /// Entries of each map, by its path.
     pub maps: BTreeMap<String, usize>,
+    /// Files of the running bundle of which HAProxy has something else in memory: of those that were looked at this time.
+    /// One look after another reaches all.
+    #[serde(default)]
+    pub changed: Vec<ChangedFile>,
+}
+
+/// A file of which HAProxy has something else in memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedFile {
+    /// Its path in the bundle.
+    pub path: String,
+    /// What HAProxy took it for.
+    pub loaded: LoadedAs,
+    /// For people: `has other entries`.
+    pub what: String,
+}
+
+/// What HAProxy has made of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum LoadedAs {
+    /// Entries of a map.
+    Map,
+    /// Patterns of an ACL.
+    Acl,
+    /// A certificate with its key.
+    Certificate,
 }
 
 /// One server as HAProxy shows it.

@@ -1,11 +1,11 @@
 //! Stories about what is live before its files are stored: whoever is killed when, what was checked last answers as soon as
 //! HAProxy does, and it is known what has to be brought again.
 
-use crate::setting::{Backend, Files, Setting, bring, digest, order, reload, until};
+use crate::setting::{Backend, Files, Setting, bring, certificate, digest, order, reload, tell, until};
 use haptic_agent::RunningAgent;
 use haptic_model::{
     Content, Operation, Patch,
-    agent_api::{Apply, Method, Outcome, Status},
+    agent_api::{Apply, ChangedFile, LoadedAs, Method, Outcome, Status},
     patch::Piece,
 };
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,6 +19,7 @@ crate::with_each_haproxy! {
     refused_operations_are_mended_by_one_reload
     older_files_can_be_stored_while_newer_ones_are_live
     what_somebody_changes_through_the_socket_is_shown
+    lists_and_certificates_that_somebody_changes_are_shown
 }
 
 /// `s1` at one backend, then at two, then at three.
@@ -214,8 +215,17 @@ async fn what_somebody_changes_through_the_socket_is_shown(variable: &str) {
     let before = scene.agent.handle().runtime().await.unwrap();
     assert_eq!(before.maps.get("maps/a.map"), Some(&1));
     let socket = scene.setting.dir.path().join("d/worker.sock");
+    assert_eq!(before.changed, []);
+    tell(&socket, "set map maps/a.map /map other").await;
+    let now = scene.agent.handle().runtime().await.unwrap();
+    let changed = ChangedFile {
+        path: "maps/a.map".to_owned(),
+        loaded: LoadedAs::Map,
+        what: "has other entries".to_owned(),
+    };
+    assert_eq!((now.maps, now.changed), (before.maps, vec![changed]));
     for command in ["set server web/s1 weight 7", "add map maps/a.map /more two"] {
-        crate::setting::tell(&socket, command).await;
+        tell(&socket, command).await;
     }
     until("both are shown", || async {
         let now = scene.agent.handle().runtime().await.unwrap();
@@ -224,4 +234,36 @@ async fn what_somebody_changes_through_the_socket_is_shown(variable: &str) {
     })
     .await;
     scene.agent.stop(false).await;
+}
+
+async fn lists_and_certificates_that_somebody_changes_are_shown(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let mut files = setting.files(&[one.line("s1")]);
+    let secured = format!(
+        "frontend main\n    bind unix@{}.tls ssl crt ssl/a.pem\n    acl listed path -f ssl/listed.lst\n    http-request deny if listed\n",
+        setting.front().display()
+    );
+    let config = files.get_mut("haproxy.cfg").unwrap();
+    *config = config.replace("frontend main\n", &secured);
+    files.insert("ssl/listed.lst".to_owned(), "# none\n  /a b \n\n/c\n".to_owned());
+    files.insert("ssl/a.pem".to_owned(), certificate("a.example", 2100));
+    bring(&agent, None, &files).await;
+    let handle = agent.handle();
+    let changed = || async { handle.runtime().await.unwrap().changed };
+    assert_eq!(changed().await, []);
+    let socket = setting.dir.path().join("d/worker.sock");
+    tell(&socket, "add acl ssl/listed.lst /d").await;
+    // An empty line would end the payload.
+    let other = certificate("b.example", 2100);
+    let other: String = other.lines().filter(|line| !line.is_empty()).flat_map(|line| [line, "\n"]).collect();
+    let said = tell(&socket, &format!("set ssl cert ssl/a.pem <<\n{other}\n")).await;
+    assert!(said.contains("Transaction created"), "{said}");
+    let said = tell(&socket, "commit ssl cert ssl/a.pem").await;
+    assert!(said.contains("Success"), "{said}");
+    let found: Vec<_> = changed().await.into_iter().map(|file| (file.path, file.loaded)).collect();
+    let both = [("ssl/a.pem", LoadedAs::Certificate), ("ssl/listed.lst", LoadedAs::Acl)];
+    assert_eq!(found, both.map(|(path, loaded)| (path.to_owned(), loaded)));
+    agent.stop(false).await;
 }

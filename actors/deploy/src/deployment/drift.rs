@@ -8,7 +8,7 @@ use haptic_haproxy::{
 };
 use haptic_model::{
     Bundle, FileKind, Operation,
-    agent_api::{RunningServer, Runtime},
+    agent_api::{ChangedFile, LoadedAs, RunningServer, Runtime},
     operation::ServerState,
     pattern_file::map_entries,
 };
@@ -29,7 +29,7 @@ pub(super) struct Difference {
 /// What differs from what the bundle of `view` makes HAProxy run.
 ///
 /// Left out is what HAProxy changes itself: servers that are named, resolved, made from templates, ruled by an agent-check
-/// or following another server, and maps that its rules write.
+/// or following another server, maps and lists that its rules write, and certificates that it renews.
 pub(super) fn differences(view: &RunningView, runtime: &Runtime) -> Vec<Difference> {
     let Some(bundle) = view.bundle() else { return Vec::new() };
     let mut shown: BTreeMap<&str, BTreeMap<&str, &RunningServer>> = BTreeMap::new();
@@ -53,9 +53,12 @@ pub(super) fn differences(view: &RunningView, runtime: &Runtime) -> Vec<Differen
         }
     }
     found.extend(shown.into_values().flat_map(BTreeMap::into_values).filter_map(of_stranger));
-    found.extend(
-        of_maps(bundle, &runtime.maps).filter(|(path, _)| !view.is_rewritten(path)).map(|(_, found)| found),
-    );
+    let renews = document.sections.iter().any(|section| section.kind == SectionKind::Acme);
+    let is_ours = |changed: &&ChangedFile| !(renews && changed.loaded == LoadedAs::Certificate);
+    let changed = runtime.changed.iter().filter(is_ours).map(|changed| (&*changed.path, of_changed(changed)));
+    // Of a map with more or fewer entries the first difference tells more.
+    let files: BTreeMap<&str, Difference> = changed.chain(of_maps(bundle, &runtime.maps)).collect();
+    found.extend(files.into_iter().filter(|(path, _)| !view.is_rewritten(path)).map(|(_, found)| found));
     found
 }
 
@@ -119,6 +122,16 @@ fn of_maps<'a>(
     })
 }
 
+fn of_changed(changed: &ChangedFile) -> Difference {
+    let path = changed.path.clone();
+    let (kind, repair) = match changed.loaded {
+        LoadedAs::Map => ("map", vec![Operation::ReplaceMap { map: path }]),
+        LoadedAs::Certificate => ("certificate", vec![Operation::SetCertificate { certificate: path }]),
+        LoadedAs::Acl => ("acl", vec![]),
+    };
+    Difference { what: format!("{kind} {} {}", changed.path, changed.what), repair }
+}
+
 /// All of it in one line, the first ones in full.
 pub(super) fn told(differences: &[Difference]) -> String {
     const SHOWN: usize = 3;
@@ -151,6 +164,10 @@ mod tests {
         RunningServer { backend, server, address: address.parse().ok(), port: 80, weight, state }
     }
 
+    fn changed(path: &str, loaded: LoadedAs) -> ChangedFile {
+        ChangedFile { path: path.to_owned(), loaded, what: "differs".to_owned() }
+    }
+
     fn right() -> Runtime {
         Runtime {
             servers: vec![
@@ -164,6 +181,7 @@ mod tests {
                 shown("t", "x1", "10.0.0.9", 1, ServerState::Ready),
             ],
             maps: BTreeMap::from([("maps/h.map".to_owned(), 2), ("maps/learned.map".to_owned(), 9)]),
+            changed: vec![changed("maps/learned.map", LoadedAs::Map)],
         }
     }
 
@@ -194,6 +212,22 @@ mod tests {
                 "replace map maps/h.map"
             ]
         );
+    }
+
+    #[test]
+    fn what_was_loaded_from_files_is_set_right_or_loaded_anew() {
+        let mut runtime = right();
+        let as_other =
+            [("maps/h.map", LoadedAs::Map), ("ssl/a.pem", LoadedAs::Certificate), ("l", LoadedAs::Acl)];
+        runtime.changed.extend(as_other.map(|(path, loaded)| changed(path, loaded)));
+        let found = differences(&view(), &runtime);
+        assert_eq!(told(&found), "acl l differs; certificate ssl/a.pem differs; map maps/h.map differs");
+        let repair: Vec<String> = found.iter().flat_map(|d| &d.repair).map(ToString::to_string).collect();
+        assert_eq!(repair, ["replace map maps/h.map", "set ssl cert ssl/a.pem"]);
+        let text = format!("{CONFIG}acme ca\n directory https://ca.example\n");
+        let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&text));
+        let renewing = RunningView::of(Bundle::new(config, []));
+        assert!(!told(&differences(&renewing, &runtime)).contains("certificate"));
     }
 
     #[test]

@@ -172,7 +172,7 @@ impl Pod {
                 state: haptic_model::operation::ServerState::Ready,
             })
         });
-        Runtime { servers: servers.collect(), maps: BTreeMap::new() }
+        Runtime { servers: servers.collect(), ..Runtime::default() }
     }
 
     /// Somebody has brought it to `bundle`.
