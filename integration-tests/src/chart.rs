@@ -4,7 +4,7 @@ use crate::{
     failure::{Failure, Outcome},
     process, program,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     ffi::OsStr,
     fs,
@@ -141,4 +141,46 @@ pub fn the<'a>(objects: &'a [Value], kind: &str, name: &str) -> Outcome<&'a Valu
         [one] => Ok(one),
         ref others => Err(Failure::new(format!("{} objects are {kind} …{name}", others.len()))),
     }
+}
+
+/// `over` laid over `under`, key by key, as helm does with values.
+#[must_use]
+pub fn merged(mut under: Value, over: &Value) -> Value {
+    match (under.as_object_mut(), over.as_object()) {
+        (Some(fields), Some(others)) => {
+            for (key, value) in others {
+                let before = fields.remove(key).unwrap_or_default();
+                fields.insert(key.clone(), merged(before, value));
+            }
+            under
+        }
+        _ => over.clone(),
+    }
+}
+
+/// Values that change which objects there are, or what they look like, each with each.
+#[must_use]
+pub fn combinations() -> Vec<Value> {
+    let kinds = [
+        json!({}),
+        json!({ "haproxy": {
+            "kind": "DaemonSet", "hostPorts": { "http": 80, "https": 443 }, "service": { "enabled": false },
+        } }),
+        json!({ "haproxy": { "autoscaling": { "enabled": true }, "service": { "type": "NodePort" } } }),
+        json!({ "haproxy": { "hostPorts": { "http": 80 }, "service": { "type": "ClusterIP" }, "version": "3.0" } }),
+    ];
+    let others = [
+        json!({}),
+        json!({ "fullnameOverride": "edge", "configuration": { "create": false, "name": "mine" } }),
+        json!({ "credentials": { "existingSecret": "" }, "networkPolicy": { "enabled": false } }),
+        json!({ "ingressClass": { "create": false }, "ingressStatus": { "enabled": false } }),
+        json!({ "monitoring": {
+            "podMonitors": { "enabled": true }, "rules": { "enabled": true }, "dashboard": { "enabled": true },
+        } }),
+        json!({ "configuration": { "spec": { "watchedResources": {
+            "services": { "apiVersion": "v1", "resources": "services", "namespaces": ["default", "kube-system"] },
+            "pages": { "apiVersion": "example.com/v1", "resources": "pages", "store": "on-demand" },
+        } } } }),
+    ];
+    kinds.iter().flat_map(|kind| others.iter().map(|other| merged(kind.clone(), other))).collect()
 }

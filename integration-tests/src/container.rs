@@ -15,6 +15,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
 use serde_json::{Value, json};
 use std::{
+    collections::BTreeMap,
     fs,
     net::Ipv4Addr,
     path::{Path, PathBuf},
@@ -197,6 +198,14 @@ pub fn secret_value(secret: &Value, key: &str) -> Outcome<String> {
     let encoded =
         secret["data"][key].as_str().ok_or_else(|| Failure::new(format!("the Secret has no {key}")))?;
     Ok(String::from_utf8(base64::engine::general_purpose::STANDARD.decode(encoded)?)?)
+}
+
+/// What ENV of the Dockerfile says.
+///
+/// # Errors
+/// There is none.
+pub fn image_environment() -> Outcome<BTreeMap<String, String>> {
+    image::environment()
 }
 
 /// What the Dockerfile promises.

@@ -59,6 +59,22 @@ pub fn helm() -> Outcome<PathBuf> {
     from_environment("HAPTIC_HELM")
 }
 
+/// The folder with definitions of other projects' resources.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn definitions() -> Outcome<PathBuf> {
+    from_environment("HAPTIC_DEFINITIONS")
+}
+
+/// The folder with the files of the container image, without `haptic`.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn image() -> Outcome<PathBuf> {
+    from_environment("HAPTIC_IMAGE")
+}
+
 /// The program under test: `HAPTIC_BIN`, else the one cargo built beside this test program.
 ///
 /// # Errors

@@ -34,6 +34,30 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "haptic crd | kubectl apply -f -",
         "every journey; the first half also here, by `definitions_are_printed`",
     ),
+    (
+        "docker build -t haptic:0.1.0 .",
+        "`parts/image/build` executes the Dockerfile, tests `chart::image` start what is in it",
+    ),
+    ("helm install haptic charts/haptic --namespace edge --create-namespace", "journey `chart_install`"),
+    (
+        "kubectl wait haptpl haptic -n edge --for=condition=Ready --timeout=2m",
+        "journey `chart_install` waits for the same",
+    ),
+    (
+        "kubectl create ingress hello --class=haptic --rule=\"hello.example.com/*=hello:80\"",
+        "journey `chart_install` makes such an Ingress",
+    ),
+    ("kubectl get ingress hello", "journey `chart_install` reads the address from its status"),
+    ("curl -H 'Host: hello.example.com' http://ADDRESS/", "journey `chart_install`, on HAProxy's own port"),
+    (
+        "kubectl apply --server-side --force-conflicts -f charts/haptic/crds",
+        "journey `chart_install` applies the definitions once more",
+    ),
+    (
+        "helm upgrade haptic charts/haptic --namespace edge --reset-then-reuse-values --set haproxy.replicas=3",
+        "journey `chart_install` upgrades",
+    ),
+    ("helm uninstall haptic --namespace edge", "journey `chart_install`"),
     ("kubectl create namespace edge", "every journey makes its namespace"),
     (
         "kubectl create secret generic haproxy-credentials -n edge --from-literal=dataplane_username=haptic --from-literal=dataplane_password=\"$(openssl rand -hex 16)\"",

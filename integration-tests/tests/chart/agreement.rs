@@ -53,7 +53,7 @@ async fn alerts_and_dashboard_ask_for_metrics_that_exist() -> Outcome {
         known.contains(name) || parts.into_iter().any(|histogram| known.contains(histogram))
     };
     let values = json!({ "monitoring": { "rules": { "enabled": true }, "dashboard": { "enabled": true } } });
-    let objects = crate::render(&crate::merged(crate::steady(), &values)).await?;
+    let objects = crate::render(&chart::merged(crate::steady(), &values)).await?;
     let rules = chart::the(&objects, "PrometheusRule", "haptic")?["spec"].to_string();
     let dashboard = chart::the(&objects, "ConfigMap", "-dashboard")?["data"]["haptic.json"].clone();
     let dashboard: Value = serde_json::from_str(dashboard.as_str().unwrap())?;

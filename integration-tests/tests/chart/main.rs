@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod agreement;
+mod image;
 mod matrix;
 mod values;
 
@@ -17,18 +18,4 @@ fn steady() -> Value {
 async fn render(values: &Value) -> Outcome<Vec<Value>> {
     let dir = tempfile::tempdir()?;
     Release::rendered("haptic", "edge", dir.path()).render(values).await
-}
-
-/// `over` laid over `under`, key by key.
-fn merged(mut under: Value, over: &Value) -> Value {
-    match (under.as_object_mut(), over.as_object()) {
-        (Some(fields), Some(others)) => {
-            for (key, value) in others {
-                let before = fields.remove(key).unwrap_or_default();
-                fields.insert(key.clone(), merged(before, value));
-            }
-            under
-        }
-        _ => over.clone(),
-    }
 }

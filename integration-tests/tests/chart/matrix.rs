@@ -1,40 +1,20 @@
-//! Combinations of values, and what must be true of the objects of each.
+//! What must be true of the objects of each combination of values.
 
-use crate::{merged, render, steady};
-use integration_tests::{Outcome, ensure};
+use crate::{render, steady};
+use integration_tests::{
+    Outcome,
+    chart::{combinations, merged},
+    ensure,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 const CLUSTERWIDE: [&str; 4] =
     ["ClusterRole", "ClusterRoleBinding", "IngressClass", "ValidatingWebhookConfiguration"];
 
-/// Values that change which objects there are, or what they look like.
-fn matrix() -> Vec<Value> {
-    let kinds = [
-        json!({}),
-        json!({ "haproxy": { "kind": "DaemonSet", "hostPorts": { "http": 80, "https": 443 }, "service": { "enabled": false } } }),
-        json!({ "haproxy": { "autoscaling": { "enabled": true }, "service": { "type": "NodePort" } } }),
-        json!({ "haproxy": { "hostPorts": { "http": 80 }, "service": { "type": "ClusterIP" }, "version": "3.0" } }),
-    ];
-    let others = [
-        json!({}),
-        json!({ "fullnameOverride": "edge", "configuration": { "create": false, "name": "mine" } }),
-        json!({ "credentials": { "existingSecret": "" }, "networkPolicy": { "enabled": false } }),
-        json!({ "ingressClass": { "create": false }, "ingressStatus": { "enabled": false } }),
-        json!({ "monitoring": {
-            "podMonitors": { "enabled": true }, "rules": { "enabled": true }, "dashboard": { "enabled": true },
-        } }),
-        json!({ "configuration": { "spec": { "watchedResources": {
-            "services": { "apiVersion": "v1", "resources": "services", "namespaces": ["a", "b"] },
-            "pages": { "apiVersion": "example.com/v1", "resources": "pages", "store": "on-demand" },
-        } } } }),
-    ];
-    kinds.iter().flat_map(|kind| others.iter().map(|other| merged(kind.clone(), other))).collect()
-}
-
 #[tokio::test]
 async fn each_combination_gives_whole_objects() -> Outcome {
-    for values in matrix() {
+    for values in combinations() {
         let objects = render(&merged(steady(), &values)).await?;
         let problems: Vec<String> = objects.iter().filter_map(|o| problem(o, &objects)).collect();
         ensure(problems.is_empty(), format!("{values}: {}", problems.join("; ")))?;

@@ -1,7 +1,11 @@
 //! Every value means something, and nothing else is taken.
 
-use crate::{merged, render, steady};
-use integration_tests::{Outcome, chart, ensure};
+use crate::{render, steady};
+use integration_tests::{
+    Outcome,
+    chart::{self, merged},
+    ensure,
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, fs};
 

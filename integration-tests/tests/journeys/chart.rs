@@ -7,11 +7,15 @@ use integration_tests::{
     container::Container,
     ensure, eventually, http, manifest,
     process::Process,
+    program,
 };
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, net::Ipv4Addr};
+use std::{
+    collections::BTreeSet,
+    net::{Ipv4Addr, SocketAddr},
+};
 
 const HOST: &str = "shop.example";
 
@@ -55,43 +59,46 @@ async fn pod(
     container.start(more).await
 }
 
-/// Both replicas of the controller and one HAProxy.
+/// Controllers and one HAProxy of a release.
 struct Pods {
-    haproxy: Process,
-    controllers: [Process; 2],
+    haproxy: (Process, Ipv4Addr),
+    controllers: Vec<(Process, Ipv4Addr)>,
 }
 
 impl Pods {
-    async fn start(scene: &Scene, objects: &[Value]) -> Outcome<Self> {
-        let haproxy = pod(scene, objects, ("-haproxy", "haproxy-0"), scene.block.pod(0), &[]).await?;
-        let bound = |number| format!("--bind-address={}", scene.block.controller(number));
-        let one = |number: u8| (number, [bound(number)], format!("controller-{number}"));
-        let [(_, first, a), (_, second, b)] = [one(0), one(1)];
-        let deployment = "-controller";
-        Ok(Self {
-            haproxy,
-            controllers: [
-                pod(scene, objects, (deployment, &a), scene.block.controller(0), &first).await?,
-                pod(scene, objects, (deployment, &b), scene.block.controller(1), &second).await?,
-            ],
-        })
+    /// Those of `release`: HAProxy at the `number`th address of pods, controllers at these numbers.
+    async fn start(scene: &Scene, release: &Release, number: u8, controllers: &[u8]) -> Outcome<Self> {
+        let objects = release.manifest().await?;
+        let address = scene.block.pod(number);
+        let name = format!("{}-haproxy-0", release.name);
+        let haproxy = pod(scene, &objects, ("-haproxy", &name), address, &[]).await?;
+        let mut pods = Self { haproxy: (haproxy, address), controllers: Vec::new() };
+        for number in controllers {
+            let address = scene.block.controller(*number);
+            let name = format!("{}-controller-{number}", release.name);
+            let bound = [format!("--bind-address={address}")];
+            let controller = pod(scene, &objects, ("-controller", &name), address, &bound).await?;
+            pods.controllers.push((controller, address));
+        }
+        Ok(pods)
     }
 
-    /// Waits until `path` of `address` answers 200, as kubelet's probes do.
-    async fn ready(&mut self, scene: &Scene) -> Outcome {
-        for (number, controller) in (0_u8..).zip(&mut self.controllers) {
-            eventually("the controller's readiness probe", async || {
-                controller.ensure_running()?;
-                let address = (scene.block.controller(number), 8080).into();
-                http::get(address, "kubelet", "/readyz").await?.has_status(200)
+    /// Waits until all readiness probes succeed, as kubelet makes them.
+    async fn ready(&mut self) -> Outcome {
+        let controllers = self.controllers.iter_mut().map(|pod| (pod, 8080));
+        for ((process, address), port) in controllers.chain([(&mut self.haproxy, 5555)]) {
+            eventually(format!("the readiness probe of {address}:{port}"), async || {
+                process.ensure_running()?;
+                http::get((*address, port).into(), "kubelet", "/readyz").await?.has_status(200)
             })
             .await?;
         }
-        eventually("the HAProxy pod's readiness probe", async || {
-            self.haproxy.ensure_running()?;
-            http::get((scene.block.pod(0), 5555).into(), "kubelet", "/readyz").await?.has_status(200)
-        })
-        .await
+        Ok(())
+    }
+
+    /// Where clients come in.
+    fn entrance(&self) -> SocketAddr {
+        (self.haproxy.1, 7080).into()
     }
 }
 
@@ -102,14 +109,13 @@ pub async fn install(scene: Scene) -> Outcome {
     let values = values_for(scene.block.pod(0));
     let notes = release.install(&values).await?;
     ensure(notes.contains("kubectl wait haptpl haptic -n chart-install"), format!("the notes are {notes}"))?;
-    let objects = release.manifest().await?;
-    let mut pods = Pods::start(&scene, &objects).await?;
+    let mut pods = Pods::start(&scene, &release, 0, &[0, 1]).await?;
 
     let a = scene.backend("a").await?;
     scene.publish("shop", HOST, &a).await?;
-    let entrance = (scene.block.pod(0), 7080).into();
+    let entrance = pods.entrance();
     eventually("the Ingress is served", async || http::get(entrance, HOST, "/").await?.is_from("a")).await?;
-    pods.ready(&scene).await?;
+    pods.ready().await?;
     is_ready(&scene).await?;
     shows_addresses(&scene).await?;
     metrics_are_there(&scene).await?;
@@ -185,6 +191,8 @@ async fn refused_twice_then_upgraded(scene: &Scene, release: &Release, values: &
         })
         .await?;
     }
+    let definitions = std::fs::read_to_string(chart::folder().join("crds/haproxytemplateconfig.yaml"))?;
+    scene.cluster.install_definitions(&definitions).await?;
     let mut changed = values.clone();
     changed["configuration"]["spec"] = json!({ "templateSnippets": { "frontend-35-hello": { "template":
         "http-request return status 200 content-type text/plain string hello if { path /hello }\n" } } });
@@ -315,4 +323,57 @@ async fn uninstall_and_install_again(scene: &Scene, release: &Release, values: &
             Failure::new("no password").sentence(),
         )
     })
+}
+
+/// Two releases in one namespace: each serves its own class with its own pods, and does not mind the other's end.
+pub async fn side_by_side(scene: Scene) -> Outcome {
+    let scene = scene.on_bare_cluster().await?;
+    let releases = [release(&scene, "one"), release(&scene, "two")];
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    let mut all = Vec::new();
+    for (number, release) in (0_u8..).zip(&releases) {
+        release.install(&values_for(scene.block.pod(number))).await?;
+        let mut ingress = manifest::ingress(&release.name, &format!("{}.example", release.name), "shop");
+        ingress["spec"]["ingressClassName"] = json!(format!("{}-haptic", release.name));
+        scene.apply(&ingress).await?;
+        let mut pods = Pods::start(&scene, release, number, &[number]).await?;
+        pods.ready().await?;
+        all.push(pods);
+    }
+    let serves_its_own = async |number: usize| {
+        let (own, other) = (&releases[number].name, &releases[1 - number].name);
+        let ask = async |name: &str| http::get(all[number].entrance(), &format!("{name}.example"), "/").await;
+        eventually("a release serves its own class", async || ask(own).await?.is_from("a")).await?;
+        ask(other).await?.has_status(404)
+    };
+    serves_its_own(0).await?;
+    serves_its_own(1).await?;
+    releases[0].uninstall().await?;
+    let b = scene.backend("b").await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    let entrance = all[1].entrance();
+    eventually("the other release goes on", async || {
+        http::get(entrance, "two.example", "/").await?.is_from("b")
+    })
+    .await
+}
+
+/// What the chart makes of combinations of values is taken by a real API server, and taken away again.
+pub async fn combinations(scene: Scene) -> Outcome {
+    let scene = scene.on_bare_cluster().await?;
+    for file in std::fs::read_dir(program::definitions()?)? {
+        let path = file?.path();
+        if path.extension().is_some_and(|extension| extension == "yaml") {
+            scene.cluster.install_definitions(&std::fs::read_to_string(path)?).await?;
+        }
+    }
+    for (number, values) in chart::combinations().iter().enumerate().step_by(2) {
+        let release = release(&scene, &format!("release-{number}"));
+        let during = |failure: Failure| failure.during(&values.to_string());
+        release.install(values).await.map_err(during)?;
+        ensure(release.manifest().await?.len() > 10, format!("{values}: hardly anything"))?;
+        release.uninstall().await.map_err(during)?;
+    }
+    Ok(())
 }

@@ -26,6 +26,8 @@ fn journeys() -> Vec<Journey> {
         journey("api_server_away_for_30_seconds", failures::api_server_away_for_30_seconds),
         journey("leader_killed", leader::killed_again_and_again),
         journey("chart_install", chart::install),
+        journey("chart_combinations", chart::combinations),
+        journey("chart_side_by_side", chart::side_by_side),
         journey("churn_under_load", churn::under_load),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
         journey("no_definition_of_the_configuration", bad_input::no_definition_of_the_configuration),
