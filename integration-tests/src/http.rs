@@ -132,6 +132,24 @@ impl Connection {
         .await
     }
 
+    /// A POST of `body`.
+    ///
+    /// # Errors
+    /// As [`Connection::request`].
+    pub async fn post(&mut self, path: &str, body: &str) -> Outcome<Response> {
+        let length = body.len();
+        self.send(&format!("POST {path} HTTP/1.1\r\nHost: any\r\nContent-Length: {length}\r\n\r\n{body}"))
+            .await
+    }
+
+    /// A request with a body of `length` bytes of which none is sent: the answer to the head alone.
+    ///
+    /// # Errors
+    /// As [`Connection::request`].
+    pub async fn announce(&mut self, method: &str, path: &str, length: usize) -> Outcome<Response> {
+        self.send(&format!("{method} {path} HTTP/1.1\r\nHost: any\r\nContent-Length: {length}\r\n\r\n")).await
+    }
+
     async fn send(&mut self, asked: &str) -> Outcome<Response> {
         let exchange = async {
             self.answered = false;

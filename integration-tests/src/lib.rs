@@ -21,6 +21,7 @@ pub mod manifest;
 pub mod network;
 pub mod process;
 pub mod program;
+pub mod registration;
 pub mod runner;
 pub mod scene;
 pub mod traffic;

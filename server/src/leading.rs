@@ -53,6 +53,15 @@ impl Beginning {
         Self { by, identity: identity::of_this_process().into(), writer, leadership }
     }
 
+    /// The API server and the configuration's namespace, where there is one.
+    #[must_use]
+    pub fn api_server(&self) -> Option<(kube::Client, Arc<str>)> {
+        match &self.by {
+            LeadingBy::Itself => None,
+            LeadingBy::Lease { client, namespace, .. } => Some((client.clone(), namespace.clone())),
+        }
+    }
+
     /// What tells the API server about `board`, where there is one.
     #[must_use]
     pub fn reporter(

@@ -17,4 +17,5 @@ pub mod output;
 pub mod preview;
 pub mod process;
 pub mod tests_of_config;
+pub mod webhook;
 pub mod wiring;

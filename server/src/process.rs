@@ -9,6 +9,7 @@ use crate::{
         servers::Front,
     },
     logging::LogLevel,
+    webhook::{start::admission, workshop::Board},
     wiring::{self, Outside, Pipeline},
 };
 use haptic_config::ConfigState;
@@ -81,6 +82,7 @@ pub async fn control(
     haptic_commentator::metrics::describe();
     let health = Health::new();
     let arbiters = Arbiters::new(runtime, health.clone(), ARBITER_BOUND);
+    let (leading, checker) = (outside.leading.clone(), outside.checker.clone());
     let pipeline = wiring::start(outside, &arbiters, health).map_err(Failure::because)?;
     let (draining_writer, draining) = cell(false);
     follow_log_level(pipeline.config.clone(), log_level);
@@ -91,6 +93,7 @@ pub async fn control(
         vitality: vitality(&pipeline, draining),
         metrics: Scraped { recorded, events: pipeline.events.clone(), pods: pipeline.pods.clone() },
         inside: inside(&pipeline),
+        admission: admission(&leading, board(&pipeline), pipeline.webhook.clone(), &checker),
     };
     tokio::select! {
         served = front.serve(pipeline.config.clone()) => served.map_err(Failure::because)?,
@@ -115,7 +118,16 @@ fn vitality(pipeline: &Pipeline, draining: CellReader<bool>) -> Vitality {
         config: pipeline.config.clone(),
         snapshots: pipeline.snapshots.clone(),
         troubles: pipeline.troubles.clone(),
+        webhook: pipeline.webhook.clone(),
         draining,
+    }
+}
+
+fn board(pipeline: &Pipeline) -> Board {
+    Board {
+        config: pipeline.config.clone(),
+        snapshots: pipeline.snapshots.clone(),
+        fleet: pipeline.fleet_view.clone(),
     }
 }
 

@@ -7,6 +7,7 @@
 //!         ──> WatchActor(...)       ─┘      Reconcile       rendered       candidate, validated
 //!  pods   ──> DiscoveryActor ──discovered pods─────────────────────────────────┤
 //!  lease  ──> LeaderActor ───────leadership─────────────────────────────────────┘
+//!  Secret ──> WebhookActor ──path, certificate──> admission webhook
 //!                     every stage ──Event──> CommentatorActor, MetricsActor
 //! ```
 //!
@@ -17,6 +18,7 @@ use crate::{
     in_force,
     leading::{Beginning, Leading, LeadingBy},
     tests_of_config,
+    webhook::{identity::keeper::KeeperArguments, standing::Standing, start::WebhookActor},
 };
 use actix::ArbiterHandle;
 use haptic_commentator::{CommentatorActor, History, MetricsActor};
@@ -99,6 +101,10 @@ pub struct Pipeline {
     pub validated: CellReader<Option<Arc<Validated>>>,
     /// What is known of each pod.
     pub pods: CellReader<PodStates>,
+    /// The pods as templates see them.
+    pub fleet_view: CellReader<Fleet>,
+    /// What the admission webhook is called by.
+    pub webhook: CellReader<Standing>,
     /// What happened.
     pub history: History,
     /// Who is told.
@@ -155,6 +161,8 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (judged_writer, judged) = cell(None);
     let beginning = Beginning::of(outside.leading);
     let leadership = beginning.leadership.clone();
+    let (standing_writer, webhook) = cell(Standing::Off);
+    let api_server = beginning.api_server();
 
     let history = History::new();
     let reporter = {
@@ -173,6 +181,16 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let supervision = supervise(health.clone(), &events);
     let changes = Changes::new();
     let leading = Leading::start(beginning, &config, &judged, &events, &lead, &supervision);
+    if let Some((client, namespace)) = api_server {
+        let arguments = KeeperArguments {
+            client,
+            namespace,
+            config: config.clone(),
+            leadership: leadership.clone(),
+            standing: Arc::new(standing_writer),
+        };
+        keep(&lead, "webhook", &supervision, move |seat| WebhookActor::new(seat, arguments.clone()));
+    }
 
     let config_actor = {
         let options = ConfigOptions {
@@ -238,7 +256,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         let options = ValidateOptions {
             checker: outside.checker,
             rendered: rendered.clone(),
-            fleet: fleet_view,
+            fleet: fleet_view.clone(),
             candidate: Arc::new(candidate_writer),
             validated: Arc::new(validated_writer),
             refused: Arc::new(refused_writer),
@@ -269,6 +287,8 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         rendered,
         validated,
         pods,
+        fleet_view,
+        webhook,
         history,
         events,
         watches,

@@ -57,6 +57,20 @@ impl Checker {
         Self { binaries, limits, slots, syntax: Syntax::default(), known: Cache::new(REMEMBERED) }
     }
 
+    /// Another checker with the same binaries that remembers by itself which syntax it read last, and waits for nobody but its
+    /// own checks. What either of them found out about a bundle, both know.
+    #[must_use]
+    pub fn apart(&self, limits: CheckLimits) -> Self {
+        let slots = Arc::new(Semaphore::new(limits.at_once.max(1)));
+        Self { limits, slots, syntax: Syntax::default(), ..self.clone() }
+    }
+
+    /// The newest version that it can check for.
+    #[must_use]
+    pub fn newest(&self) -> Option<HaproxyVersion> {
+        self.binaries.nearest(None).map(|binary| binary.version)
+    }
+
     /// Checks `bundle` for every one of `versions` (none: the newest binary's). Dropping the future ends the check.
     pub async fn check(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
         let start = Instant::now();

@@ -8,7 +8,7 @@ use crate::{
 use haptic_model::{
     HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
     crd::{StoreKind, WatchedResource},
-    store::Change,
+    store::{Change, FetchObject},
 };
 use serde_json::{Map, Value};
 use std::{collections::BTreeMap, sync::Arc};
@@ -38,7 +38,7 @@ pub fn snapshots(spec: &HAProxyTemplateConfigSpec, objects: &Given) -> Result<Sn
 }
 
 /// `snapshots` with one object more, or changed. Selectors and completion as in [`snapshots()`]: an object that is not
-/// selected is not in its store afterwards.
+/// selected is not in its store afterwards. `namespace_labels` are those of its namespace, for a `namespaceSelector`.
 ///
 /// # Errors
 /// Why its store cannot hold it.
@@ -47,20 +47,54 @@ pub fn with_object(
     snapshots: &Snapshots,
     resource: &str,
     object: Map<String, Value>,
+    namespace_labels: &Map<String, Value>,
 ) -> Result<Snapshots, Vec<String>> {
-    let alone = self::snapshots(spec, &Given::from([(resource.to_owned(), vec![object.clone()])]))?;
-    let (Some(store), Some(given)) = (snapshots.get(resource), alone.get(resource)) else {
-        return Err(vec![format!("{resource:?} is not watched")]);
+    let not_watched = || vec![format!("{resource:?} is not watched")];
+    let watched = spec.watched_resources.get(resource).ok_or_else(not_watched)?;
+    let live = snapshots.get(resource).ok_or_else(not_watched)?;
+    let (manifests, unreadable) = read(&Given::from([(resource.to_owned(), vec![object])]));
+    let Some(manifest) = manifests.get(resource).and_then(|one| one.first()) else { return Err(unreadable) };
+    let (namespace, name) = (manifest.identity.namespace.clone(), manifest.identity.name.clone());
+    let labels = NamespaceLabels::from([(namespace.clone(), namespace_labels.clone())]);
+    let ignore = &spec.watched_resources_ignore_fields;
+    let alone = store(resource, watched, ignore, std::slice::from_ref(manifest), &labels)?;
+    let Some((object, key)) = alone.entries().next() else {
+        return Ok(without_object(snapshots, &ObjectRef { resource: resource.into(), namespace, name }));
     };
-    let mut store = Snapshot::clone(store);
-    if let Some((object, key)) = given.entries().next() {
-        store.apply(Object::clone(object), key.clone());
-    } else {
-        let text = |field: &str| object.get("metadata").and_then(|m| m.get(field)).and_then(Value::as_str);
-        let namespace = text("namespace").unwrap_or("default");
-        store.remove(&ObjectRef::new(resource, namespace, text("name").unwrap_or_default()));
+    let mut store = Snapshot::clone(live);
+    if live.is_on_demand() {
+        store = store.with_fetch(Some(Arc::new(LaidOver { object: object.clone(), below: live.clone() })));
     }
+    store.apply(Object::clone(object), key.clone());
     Ok(snapshots.with(resource.into(), Arc::new(store)))
+}
+
+/// `snapshots` without this object.
+#[must_use]
+pub fn without_object(snapshots: &Snapshots, object: &ObjectRef) -> Snapshots {
+    let Some(store) = snapshots.get(&object.resource) else { return snapshots.clone() };
+    let mut store = Snapshot::clone(store);
+    store.remove(object);
+    snapshots.with(object.resource.clone(), Arc::new(store))
+}
+
+/// Fetches one object from here, all others as before.
+#[derive(Debug)]
+struct LaidOver {
+    object: Arc<Object>,
+    below: Arc<Snapshot>,
+}
+
+impl FetchObject for LaidOver {
+    fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+        if *reference == self.object.reference {
+            return Ok(Some(self.object.clone()));
+        }
+        match self.below.get(&reference.namespace, &reference.name) {
+            Some(known) => self.below.load(known),
+            None => Ok(None),
+        }
+    }
 }
 
 fn unknown(spec: &HAProxyTemplateConfigSpec, objects: &Given) -> Vec<String> {
@@ -184,8 +218,50 @@ mod tests {
             ("b", "web", &["services default/a", "services default/b"]),
             ("a", "no", &["services default/b"]),
         ] {
-            stores = with_object(&spec, &stores, "services", service(name, label)).unwrap();
+            stores = with_object(&spec, &stores, "services", service(name, label), &Map::new()).unwrap();
             assert_eq!(names(&stores, "services"), expected);
+        }
+        stores = without_object(&stores, &ObjectRef::new("services", "default", "b"));
+        assert!(names(&stores, "services").is_empty());
+    }
+
+    #[test]
+    fn a_store_that_fetches_gives_the_object_that_is_laid_over_it() {
+        #[derive(Debug)]
+        struct Older;
+        impl FetchObject for Older {
+            fn fetch(&self, reference: &Arc<ObjectRef>) -> Result<Option<Arc<Object>>, String> {
+                let json = br#"{"data":{"x":"older"}}"#.as_slice().into();
+                Ok(Some(Arc::new(Object { reference: reference.clone(), version: 1, json })))
+            }
+        }
+        let mut store = Snapshot::on_demand(Arc::new(Older));
+        let reference = Arc::new(ObjectRef::new("secrets", "a", "other"));
+        store.apply(
+            Object { reference, version: 0, json: Arc::default() },
+            ["a".into(), "other".into()].into(),
+        );
+        let stores = Snapshots::new(BTreeMap::from([("secrets".into(), Arc::new(store))]));
+        let new = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "a"}, "data": {"x": "new"}});
+        let new = new.as_object().unwrap().clone();
+        let stores = with_object(&spec(""), &stores, "secrets", new, &Map::new()).unwrap();
+        let store = stores.get("secrets").unwrap();
+        let read = |name| store.load(store.get("a", name).unwrap()).unwrap().unwrap().value().unwrap();
+        assert_eq!((&read("s")["data"]["x"], &read("other")["data"]["x"]), (&json!("new"), &json!("older")));
+    }
+
+    #[test]
+    fn the_labels_of_its_namespace_decide_where_a_watch_selects_by_them() {
+        let mut spec = spec("");
+        spec.watched_resources.get_mut("services").unwrap().namespace_selector = Some("team=web".into());
+        let stores = snapshots(&spec, &Given::new()).unwrap();
+        let service =
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x", "namespace": "n"}});
+        for (team, count) in [("web", 1), ("other", 0)] {
+            let labels = json!({"team": team}).as_object().unwrap().clone();
+            let service = service.as_object().unwrap().clone();
+            let laid = with_object(&spec, &stores, "services", service, &labels).unwrap();
+            assert_eq!(names(&laid, "services").len(), count);
         }
     }
 

@@ -15,6 +15,7 @@ mod removal;
 mod reports;
 mod restarts;
 mod routes;
+mod webhook;
 mod zero_reload;
 
 use integration_tests::{Journey, journey, program::HaproxySeries, runner};
@@ -43,6 +44,10 @@ fn journeys() -> Vec<Journey> {
         journey("leader_with_the_documented_rights", reports::with_the_documented_rights),
         journey("leader_events", reports::events_on_the_object_at_fault),
         journey("leader_addresses", reports::addresses_of_ingresses),
+        journey("webhook_certificate_is_rotated", webhook::certificate_is_rotated_under_it),
+        journey("webhook_refuses_what_is_bad", webhook::refuses_what_is_bad),
+        journey("webhook_is_repaired", webhook::is_repaired_and_blocks_nothing_when_it_is_down),
+        journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
         journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
         journey("fleet_of_two_versions", fleet::of_two_versions),

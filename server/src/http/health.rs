@@ -1,5 +1,6 @@
 //! `/livez`: may the process go on? `/readyz`: may it be relied on? `/healthz`: both. Reasons under `?verbose`.
 
+use crate::webhook::standing::Standing;
 use actix_web::{HttpRequest, HttpResponse, web};
 use haptic_config::ConfigState;
 use haptic_debounce::gate::Gate;
@@ -21,6 +22,8 @@ pub struct Vitality {
     pub snapshots: CellReader<Snapshots>,
     /// Why watched resources cannot be read at the moment.
     pub troubles: CellReader<Troubles>,
+    /// What the admission webhook is called by.
+    pub webhook: CellReader<Standing>,
     /// Whether the process is ending.
     pub draining: CellReader<bool>,
 }
@@ -41,6 +44,7 @@ impl Vitality {
             Gate::NoConfig => reasons.push(self.why_no_config()),
             Gate::Unsynced(names) => reasons.extend(self.why_not_read(&names)),
         }
+        reasons.extend(self.webhook.read().why_not_ready());
         reasons
     }
 

@@ -1,4 +1,4 @@
-//! The HTTP servers: health, metrics, debug. Each on a port of its own.
+//! The HTTP servers: health, metrics, debug, and the webhook's listener. Each on a port of its own.
 
 pub mod debug;
 pub mod health;

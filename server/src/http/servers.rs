@@ -1,6 +1,13 @@
-//! Keeps the three servers on the ports that the configuration asks for, also when it changes.
+//! Keeps the servers on the ports that the configuration asks for, also when it changes.
 
-use super::{debug, health, metrics, serve::ServeError, serve::serve};
+use super::{
+    debug, health, metrics,
+    serve::{ServeError, serve, serve_tls},
+};
+use crate::webhook::{
+    service::{self, Admission},
+    tls,
+};
 use actix_web::dev::ServerHandle;
 use haptic_model::{ActiveConfig, crd::ControllerSpec};
 use haptic_runtime::CellReader;
@@ -14,7 +21,7 @@ use std::{
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is served, and on which addresses.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Front {
     /// Of health and metrics.
     pub address: IpAddr,
@@ -26,6 +33,8 @@ pub struct Front {
     pub metrics: metrics::Scraped,
     /// Behind the debug server.
     pub inside: debug::Inside,
+    /// Behind the webhook's, where there is an API server to call it.
+    pub admission: Option<Admission>,
 }
 
 /// The running servers.
@@ -34,6 +43,7 @@ pub struct Servers {
     health: Option<Listening>,
     metrics: Option<Listening>,
     debug: Option<Listening>,
+    webhook: Option<Listening>,
 }
 
 #[derive(Debug)]
@@ -80,6 +90,14 @@ impl Servers {
         .await?;
         relocate(&mut self.debug, debug, |address| {
             serve("debug", "controller.debugPort", address, debug::routes(front.inside.clone()))
+        })
+        .await?;
+        let Some(admission) = &front.admission else { return Ok(()) };
+        let webhook = ports.webhook.as_ref().and_then(|_| at(front.address, ports.webhook_port));
+        relocate(&mut self.webhook, webhook, |address| {
+            let (standing, config) = (admission.standing.clone(), admission.board.config.clone());
+            let what = ("webhook", "controller.webhookPort");
+            serve_tls(what, address, tls::server_config(standing, config), service::routes(admission.clone()))
         })
         .await
     }

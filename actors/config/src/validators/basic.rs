@@ -1,5 +1,6 @@
 //! Structure, ports, durations, required fields: what can be known without compiling a template.
 
+use super::webhook;
 use crate::library::LIBRARIES;
 use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, Transport, crd::Interval};
 use std::{collections::BTreeMap, time::Duration};
@@ -14,6 +15,7 @@ pub fn basic(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     levels(spec, &mut problems);
     watched(spec, &mut problems);
     files(spec, &mut problems);
+    webhook::problems(spec, &mut problems);
     problems
 }
 

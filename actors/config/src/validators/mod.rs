@@ -2,6 +2,7 @@
 
 mod basic;
 mod jsonpath;
+mod webhook;
 
 pub use basic::basic;
 pub use jsonpath::jsonpath;

@@ -8,6 +8,7 @@ mod status;
 mod templates;
 mod tests_of_config;
 mod watched;
+mod webhook;
 
 pub use duration::Interval;
 pub use settings::*;
@@ -16,6 +17,7 @@ use status::any_object;
 pub use templates::*;
 pub use tests_of_config::*;
 pub use watched::*;
+pub use webhook::*;
 
 use kube::CustomResource;
 use schemars::JsonSchema;

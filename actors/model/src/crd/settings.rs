@@ -1,6 +1,6 @@
 //! Settings of the controller itself.
 
-use super::Interval;
+use super::{Interval, WebhookSpec};
 use crate::fleet::Transport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct ControllerSpec {
     pub metrics_port: u16,
     /// `/debug`, on loopback unless told otherwise.
     pub debug_port: u16,
-    /// The admission webhook.
+    /// The admission webhook's; see `webhook`.
     pub webhook_port: u16,
     /// Who deploys.
     pub leader_election: LeaderElectionSpec,
@@ -44,6 +44,10 @@ pub struct ControllerSpec {
     /// Which addresses the Ingresses that are served show as theirs; without it none are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress_status: Option<IngressStatusSpec>,
+    /// The admission webhook, which refuses bad configurations and bad objects before they are stored; `{}` is enough.
+    /// Without it there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<WebhookSpec>,
 }
 
 /// Where the addresses come from that are written to `status.loadBalancer` of Ingresses.
@@ -164,6 +168,7 @@ impl Default for ControllerSpec {
             leader_election: LeaderElectionSpec::default(),
             event_commentator: EventCommentatorSpec::default(),
             ingress_status: None,
+            webhook: None,
         }
     }
 }

@@ -143,7 +143,7 @@ impl Bench<'_> {
         for change in 1..=CHANGES {
             let number = change * 31 % self.size.ingresses.max(1);
             let slice = objects::as_object(objects::slice(number, self.size.endpoints, change));
-            snapshots = given::with_object(&self.config.spec, &snapshots, resource, slice)
+            snapshots = given::with_object(&self.config.spec, &snapshots, resource, slice, &Map::new())
                 .map_err(|problems| Failure::Because(problems.join("; ")))?;
             let began = Instant::now();
             let next = self.render(renderer, &snapshots)?;

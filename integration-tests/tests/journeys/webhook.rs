@@ -1,0 +1,207 @@
+//! The admission webhook, asked by the real API server.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use integration_tests::{
+    Failure, Outcome, Scene, certificate,
+    controller::Controller,
+    ensure, eventually,
+    http::{Connection, get_tls},
+    manifest, registration,
+};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+
+const HOST: &str = "shop.example";
+const PORT: u16 = 9443;
+
+/// Controllers behind a registered webhook.
+struct Guarded {
+    scene: Scene,
+    controllers: Vec<Controller>,
+    registration: Value,
+}
+
+pub async fn refuses_what_is_bad(scene: Scene) -> Outcome {
+    let pod = scene.pod().await?;
+    let guarded = Guarded::start(scene, 2, "Ignore", json!({})).await?;
+    let scene = &guarded.scene;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+
+    let refused = refusal(scene.apply(&bad_ingress("bad")).await)?;
+    for words in ["denied the request", "ingresses webhook-refuses", "/bad", "template path-prefix.map:"] {
+        ensure(refused.contains(words), format!("no {words:?} in: {refused}"))?;
+    }
+    ensure(refused.len() < 1000, format!("that is long: {refused}"))?;
+    let gone = scene.cluster.get(&scene.namespace, &bad_ingress("bad")).await;
+    ensure(gone.is_err(), "the refused Ingress is there")?;
+    let mut bad_update = bad_ingress("shop");
+    bad_update["spec"]["rules"][0]["host"] = json!(HOST);
+    refusal(scene.apply(&bad_update).await)?;
+    pod.serves(HOST, "a").await?;
+
+    let good = registration::configuration(scene, &json!({}))?;
+    let mut broken = good.clone();
+    broken["spec"]["haproxyConfig"]["template"] = json!("{{#each");
+    let refused = refusal(scene.apply(&broken).await)?;
+    ensure(refused.contains("haproxyConfig"), refused)?;
+    let mut failing = good.clone();
+    failing["spec"]["validationTests"] = json!({ "no_such_line": { "assertions": [
+        { "type": "contains", "target": "haproxy_config", "pattern": "no such line" },
+    ] } });
+    let refused = refusal(scene.apply(&failing).await)?;
+    ensure(refused.contains("no_such_line"), refused)?;
+    // Nothing is wrong with it but what the cluster holds: HAProxy refuses the port of each backend.
+    let mut hurting = good.clone();
+    let template = hurting["spec"]["templateSnippets"]["servers"]["template"].to_string();
+    let template = template.replace(":{{slice_port.port}}\\n", ":9{{slice_port.port}}9\\n");
+    hurting["spec"]["templateSnippets"]["servers"]["template"] = serde_json::from_str(&template)?;
+    let refused = refusal(scene.apply(&hurting).await)?;
+    ensure(refused.contains("HAProxy"), refused)?;
+    let mut more = good.clone();
+    more["spec"]["logging"] = json!({ "level": "DEBUG" });
+    scene.apply(&more).await?;
+
+    scene.delete(&manifest::ingress("shop", HOST, "shop")).await?;
+    scene.publish("blog", "blog.example", &a).await?;
+    pod.serves("blog.example", "a").await
+}
+
+pub async fn is_asked_by_the_api_server_alone(scene: Scene) -> Outcome {
+    let guarded = Guarded::start(scene, 2, "Ignore", json!({})).await?;
+    let mut authorities = Vec::new();
+    for controller in &guarded.controllers {
+        let address: SocketAddr = (controller.address, PORT).into();
+        for path in ["/", "/validate", &format!("/{}", "0".repeat(64))] {
+            get_tls(address, registration::SERVICE, path).await?.has_status(404)?;
+            // The answer comes though not a byte of the body was sent.
+            let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
+            connection.announce("POST", path, 1 << 20).await?.has_status(404)?;
+        }
+        let path = guarded.path().await?;
+        get_tls(address, registration::SERVICE, &path).await?.has_status(404)?;
+        let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
+        authorities.push(connection.certificate().map(<[u8]>::to_vec));
+        connection.announce("POST", &path, 9 << 20).await?.has_status(413)?;
+        for body in ["", "{}", "[[[[", r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#] {
+            let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
+            connection.post(&path, body).await?.has_status(400)?;
+        }
+        ensure(!controller.printed().contains(path.trim_start_matches('/')), "the path is in the log")?;
+    }
+    ensure(authorities[0] == authorities[1], "two replicas show two certificates")
+}
+
+pub async fn is_repaired_and_blocks_nothing_when_it_is_down(scene: Scene) -> Outcome {
+    let mut guarded = Guarded::start(scene, 1, "Ignore", json!({})).await?;
+    let before = guarded.current().await?;
+    let mut spoiled = guarded.registration.clone();
+    let other = STANDARD.encode(certificate::for_host("other.example")?.pem);
+    spoiled["webhooks"][1]["clientConfig"]["caBundle"] = json!(other);
+    spoiled["webhooks"][1]["clientConfig"]["service"]["path"] = json!("/elsewhere");
+    guarded.scene.apply(&spoiled).await?;
+    eventually("the registration is as it was", async || {
+        let now = guarded.current().await?;
+        ensure(now == before, format!("it is {now}"))
+    })
+    .await?;
+    guarded.guards().await?;
+
+    guarded.controllers.remove(0).kill().await?;
+    guarded.scene.apply(&bad_ingress("bad")).await?;
+    guarded.scene.delete(&bad_ingress("bad")).await?;
+    let successor = guarded.scene.controller()?;
+    guarded.controllers.push(successor);
+    let [service, slice] = registration::service(&[guarded.controllers[0].address]);
+    guarded.scene.apply(&service).await?;
+    guarded.scene.apply(&slice).await?;
+    guarded.guards().await?;
+    ensure(guarded.current().await? == before, "another replica made path and certificate anew")
+}
+
+/// With `failurePolicy: Fail` a review that fails is a change that fails.
+pub async fn certificate_is_rotated_under_it(scene: Scene) -> Outcome {
+    let settings = json!({ "certificate": { "lifetime": "30s" } });
+    let guarded = Guarded::start(scene, 1, "Fail", settings).await?;
+    let address: SocketAddr = (guarded.controllers[0].address, PORT).into();
+    let shown = async || {
+        let connection = Connection::open(address, Some(registration::SERVICE)).await?;
+        let certificate = connection.certificate().map(<[u8]>::to_vec);
+        certificate.ok_or_else(|| Failure::new("no certificate"))
+    };
+    let (first, mut number) = (shown().await?, 0);
+    eventually("another certificate is shown", async || {
+        number += 1;
+        let mut ingress = manifest::ingress("shop", HOST, "shop");
+        ingress["metadata"]["annotations"] = json!({ "example.com/number": number.to_string() });
+        guarded.scene.apply(&ingress).await?;
+        ensure(shown().await? != first, "it is the first one")
+    })
+    .await?;
+    guarded.guards().await
+}
+
+impl Guarded {
+    async fn start(scene: Scene, replicas: u8, failure_policy: &str, settings: Value) -> Outcome<Self> {
+        let addresses: Vec<_> = (0..replicas).map(|number| scene.block.controller(number)).collect();
+        for object in registration::service(&addresses) {
+            scene.apply(&object).await?;
+        }
+        scene.configure_with(&registration::configuration(&scene, &settings)?).await?;
+        let mut controllers = Vec::new();
+        for _ in 0..replicas {
+            controllers.push(scene.controller()?);
+        }
+        for controller in &mut controllers {
+            controller.ready().await?;
+        }
+        let registration = registration::webhooks(&scene.namespace, failure_policy);
+        scene.apply(&registration).await?;
+        let guarded = Self { scene, controllers, registration };
+        guarded.guards().await?;
+        Ok(guarded)
+    }
+
+    /// Waits until the API server asks: it hears of a registration a little later.
+    async fn guards(&self) -> Outcome {
+        eventually("a bad Ingress is refused", async || {
+            let bad = bad_ingress("probe");
+            let applied = self.scene.apply(&bad).await;
+            if applied.is_ok() {
+                self.scene.delete(&bad).await?;
+            }
+            let said = applied.err().map(|refused| refused.sentence().to_owned()).unwrap_or_default();
+            ensure(said.contains("path-prefix.map"), format!("it is not: {said}"))
+        })
+        .await
+    }
+
+    /// The registration's clients, as the API server has them.
+    async fn current(&self) -> Outcome<Value> {
+        let found = self.scene.cluster.get("", &self.registration).await?;
+        let webhooks = found.data["webhooks"].as_array().cloned().unwrap_or_default();
+        Ok(webhooks.iter().map(|webhook| webhook["clientConfig"].clone()).collect())
+    }
+
+    /// The path that the API server was told.
+    async fn path(&self) -> Outcome<String> {
+        let clients = self.current().await?;
+        let path = clients[0]["service"]["path"].as_str();
+        path.map(str::to_owned).ok_or_else(|| Failure::new(format!("no path in {clients}")))
+    }
+}
+
+/// Its path smuggles a line into a map.
+fn bad_ingress(name: &str) -> Value {
+    let mut ingress = manifest::ingress(name, "bad.example", "shop");
+    ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/x\n    http-request deny");
+    ingress
+}
+
+fn refusal(applied: Outcome) -> Outcome<String> {
+    match applied {
+        Ok(()) => Err(Failure::new("it was stored")),
+        Err(refused) => Ok(refused.sentence().to_owned()),
+    }
+}

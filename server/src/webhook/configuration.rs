@@ -1,0 +1,195 @@
+//! Whether a configuration may be stored: all validators, its own tests, and a render of what is in the cluster.
+
+use super::{
+    answer::Answer,
+    faults,
+    review::Review,
+    workshop::{Board, Live},
+};
+use crate::{
+    command::as_if_active,
+    tests_of_config::{self, Report, Suite, TestResult},
+    wiring,
+};
+use haptic_config::{Candidate, scatter_gather, validators::refused};
+use haptic_model::{
+    ActiveConfig, Diagnostic, Fleet, HAProxyTemplateConfigSpec, HaproxyVersion, Severity, Snapshots,
+};
+use haptic_render::{Checked, Compiled, Limits, Renderer, compile};
+use haptic_runtime::cpu;
+use haptic_validate::Checker;
+use haptic_watch::WatchSpec;
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
+
+/// Below the ten seconds that the API server waits.
+pub const BUDGET: Duration = Duration::from_secs(8);
+
+/// A version to test with when no HAProxy is at hand.
+const SOME_VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
+
+/// Which configuration this controller runs.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// Judges the configuration in `review` within [`BUDGET`].
+pub async fn judge(review: &Review, own: &Own, board: &Board, checker: &Checker) -> Answer {
+    let object = review.object.clone().unwrap_or_default();
+    let judged = tokio::time::timeout(BUDGET, judge_object(Value::Object(object), own, board, checker)).await;
+    judged.unwrap_or_else(|_| Answer::Unjudged {
+        why: format!("validators and tests did not end within {} s", BUDGET.as_secs()),
+    })
+}
+
+async fn judge_object(object: Value, own: &Own, board: &Board, checker: &Checker) -> Answer {
+    let candidate = match Candidate::from_resource(&object) {
+        Ok(candidate) => candidate,
+        Err(problem) => return Answer::denied(&[problem]),
+    };
+    let is_own = candidate.name == own.name && candidate.namespace == own.namespace;
+    let live = board.look().ok();
+    if is_own && live.as_ref().is_some_and(|live| live.config.spec == candidate.spec) {
+        return Answer::allowed();
+    }
+    let mut found = scatter_gather(&wiring::validators(), &candidate.spec, BUDGET).await;
+    if refused(&found) {
+        return Answer::denied(&errors(found));
+    }
+    let config = match as_if_active(candidate) {
+        Ok(config) => config,
+        Err(why) => return Answer::denied(&[Diagnostic::error("basic", why.to_string())]),
+    };
+    let spec = config.spec.clone();
+    let compiled = match cpu("webhook", move || compile(&spec)).await {
+        Ok(Ok(compiled)) => compiled,
+        Ok(Err(problems)) => return Answer::denied(&problems),
+        Err(panicked) => return Answer::Unjudged { why: panicked.to_string() },
+    };
+    let failed = failed_tests(&config, &compiled, checker, board).await;
+    if !failed.is_empty() {
+        return Answer::denied(&failed);
+    }
+    if let Some(live) = live.filter(|_| is_own) {
+        match render_live(&config, &compiled, checker, live).await {
+            Ok(warnings) => found.extend(warnings),
+            Err(faults) => return Answer::denied(&faults),
+        }
+    }
+    Answer::warned(&found)
+}
+
+/// A fault for each test that fails.
+async fn failed_tests(
+    config: &Arc<ActiveConfig>,
+    compiled: &Arc<dyn Compiled>,
+    checker: &Checker,
+    board: &Board,
+) -> Vec<Diagnostic> {
+    let oldest = board.fleet.read().versions.iter().min().copied();
+    let suite = Suite {
+        config: config.clone(),
+        compiled: compiled.clone(),
+        checker: checker.clone(),
+        version: oldest.or_else(|| checker.newest()).unwrap_or(SOME_VERSION),
+        only: None,
+        keep_rendered: false,
+    };
+    let report: Report = tests_of_config::run(&suite, |_| {}).await;
+    report.tests.iter().filter(|test| !test.passed).map(fault_of).collect()
+}
+
+fn fault_of(test: &TestResult) -> Diagnostic {
+    let failed = test.assertions.iter().find(|assertion| !assertion.passed);
+    let why = match (&test.error, failed) {
+        (Some(error), _) => error.clone(),
+        (None, Some(failed)) => {
+            format!("{}: {}", failed.title(), failed.error.as_deref().unwrap_or("it does not hold"))
+        }
+        (None, None) => "it does not hold".to_owned(),
+    };
+    Diagnostic::error("tests", format!("the test {} fails: {why}", test.name))
+        .at_field(format!("spec.validationTests.{}", test.name))
+}
+
+/// Renders and checks what the cluster holds with the new configuration: its warnings, or what it breaks that was whole.
+async fn render_live(
+    config: &Arc<ActiveConfig>,
+    compiled: &Arc<dyn Compiled>,
+    checker: &Checker,
+    live: Live,
+) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+    let snapshots = match stores_for(&config.spec, &live) {
+        Ok(snapshots) => snapshots,
+        Err(names) => return Ok(vec![not_read(&names)]),
+    };
+    let fleet = live.fleet.clone();
+    let (new, with, objects) = (config.clone(), compiled.clone(), snapshots.clone());
+    let rendered = cpu("webhook", move || render(&*with, &new, &objects, &fleet)).await;
+    let found = match rendered {
+        Ok(Ok((bundle, warnings))) => {
+            let verdict = checker.check(&bundle, &live.fleet.versions).await;
+            if verdict.passed() {
+                return Ok(warnings.into_iter().filter(|w| w.object.is_none()).collect());
+            }
+            errors(verdict.diagnostics)
+        }
+        Ok(Err(faults)) => faults,
+        Err(panicked) => vec![Diagnostic::error("render", panicked.to_string())],
+    };
+    // An object that the configuration in force cannot serve either is no reason.
+    let fleet = live.fleet.clone();
+    let before = cpu("webhook", move || {
+        let compiled = compile(&live.config.spec)?;
+        render(&*compiled, &live.config, &live.snapshots, &fleet).map(drop)
+    });
+    let before = before.await.ok().and_then(Result::err).unwrap_or_default();
+    let troubled: HashSet<_> = before.iter().filter_map(|fault| fault.object.clone()).collect();
+    let known = |fault: &Diagnostic| faults::is_of(fault, &troubled);
+    let (old, new): (Vec<_>, Vec<_>) = found.into_iter().partition(known);
+    if new.is_empty() {
+        let warn = |fault: Diagnostic| Diagnostic { severity: Severity::Warning, ..fault };
+        return Ok(old.into_iter().map(warn).collect());
+    }
+    Err(new)
+}
+
+fn render(
+    compiled: &dyn Compiled,
+    config: &ActiveConfig,
+    snapshots: &Snapshots,
+    fleet: &Fleet,
+) -> Result<(haptic_model::Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut renderer = Renderer::checked(Checked::Never);
+    let rendering = renderer.render(compiled, config, snapshots, fleet, &Limits::default())?;
+    Ok((rendering.bundle, rendering.warnings))
+}
+
+/// The live stores, if the new configuration watches nothing else.
+fn stores_for(spec: &HAProxyTemplateConfigSpec, live: &Live) -> Result<Snapshots, Vec<String>> {
+    let (wanted, running) = (WatchSpec::all(spec), WatchSpec::all(&live.config.spec));
+    let missing = wanted.iter().filter(|(name, spec)| running.get(*name) != Some(spec));
+    let missing: Vec<String> = missing.map(|(name, _)| name.to_string()).collect();
+    if !missing.is_empty() {
+        return Err(missing);
+    }
+    let stores = wanted.keys().filter_map(|name| Some((name.clone(), live.snapshots.get(name)?.clone())));
+    Ok(Snapshots::new(stores.collect::<BTreeMap<_, _>>()))
+}
+
+fn not_read(names: &[String]) -> Diagnostic {
+    let what = format!("not tried with the objects in the cluster: {} not yet watched so", names.join(", "));
+    Diagnostic::warning("webhook", what)
+}
+
+fn errors(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.into_iter().filter(|d| d.severity == Severity::Error).collect()
+}

@@ -1,0 +1,210 @@
+//! The webhook's HTTP: one secret path, one kind of body, each in its bounds. Everything else is 404 before a byte of it is read.
+
+use super::{
+    answer::Answer,
+    configuration::{self, Own},
+    desk::Desk,
+    namespaces::Namespaces,
+    policy::Subject,
+    review::{Review, SIZE_LIMIT},
+    standing::Standing,
+    workshop::{Board, Change},
+};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::{Method, StatusCode, header},
+    web,
+};
+use futures::StreamExt;
+use haptic_model::crd::FailurePolicy;
+use haptic_runtime::{CellReader, cpu};
+use haptic_validate::Checker;
+use metrics::{counter, histogram};
+use serde_json::{Map, Value};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// An API server sends a review whole.
+const READ_WITHIN: Duration = Duration::from_secs(5);
+/// All bodies that are read at the same time have no more kilobytes than that together.
+const BODIES: usize = 64 << 10;
+/// Longer bodies are read off the thread that serves.
+const LONG: usize = 64 << 10;
+
+/// All that answers reviews.
+#[derive(Clone)]
+pub struct Admission {
+    /// Path and certificate.
+    pub standing: CellReader<Standing>,
+    /// What is judged by.
+    pub board: Board,
+    /// Which configuration is ours.
+    pub own: Own,
+    /// Where changes of objects are judged.
+    pub desk: Desk,
+    /// Runs `haproxy -c` for configurations.
+    pub checker: Checker,
+    /// Labels of namespaces.
+    pub namespaces: Namespaces,
+    bodies: Arc<Semaphore>,
+    configurations: Arc<Semaphore>,
+}
+
+impl Admission {
+    /// One that has nothing to do yet.
+    #[must_use]
+    pub fn new(
+        standing: CellReader<Standing>,
+        board: Board,
+        own: Own,
+        desk: Desk,
+        checker: Checker,
+        namespaces: Namespaces,
+    ) -> Self {
+        let (bodies, configurations) = (Arc::new(Semaphore::new(BODIES)), Arc::new(Semaphore::new(1)));
+        Self { standing, board, own, desk, checker, namespaces, bodies, configurations }
+    }
+
+    async fn answer(&self, review: &Review, subject: Subject) -> Answer {
+        match subject {
+            Subject::Other => Answer::allowed(),
+            Subject::Configuration => {
+                // Its tests take all cores; objects do not wait behind them.
+                let Ok(_turn) = self.configurations.try_acquire() else {
+                    return Answer::Unjudged { why: "another configuration is being checked".into() };
+                };
+                configuration::judge(review, &self.own, &self.board, &self.checker).await
+            }
+            Subject::Watched(resources) => match self.change(review, resources).await {
+                Ok(change) => self.desk.ask(change).await,
+                Err(why) => Answer::Unjudged { why },
+            },
+        }
+    }
+
+    async fn change(&self, review: &Review, resources: Vec<Arc<str>>) -> Result<Change, String> {
+        let config = (*self.board.config.read()).clone().ok_or("no configuration is in force yet")?;
+        let (name, object) = named(review);
+        let watched = &config.spec.watched_resources;
+        let selects = |name: &Arc<str>| watched.get(&**name).is_some_and(|w| w.namespace_selector.is_some());
+        let namespace_labels = if resources.iter().any(selects) && review.object.is_some() {
+            self.namespaces.labels(&review.namespace).await?
+        } else {
+            Map::new()
+        };
+        Ok(Change { resources, namespace: review.namespace.clone(), name, object, namespace_labels })
+    }
+
+    fn policy(&self) -> FailurePolicy {
+        let config = self.board.config.read();
+        let webhook = config.as_ref().as_ref().and_then(|config| config.spec.controller.webhook.as_ref());
+        webhook.map(|webhook| webhook.failure_policy).unwrap_or_default()
+    }
+}
+
+/// The object with a name: one that the API server is yet to make up stands for all that it could.
+fn named(review: &Review) -> (String, Option<Map<String, Value>>) {
+    let Some(mut object) = review.object.clone() else { return (review.name.clone(), None) };
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let own = metadata.as_ref().and_then(|m| m.get("name")?.as_str().map(str::to_owned));
+    let name = own.filter(|name| !name.is_empty()).unwrap_or_else(|| match &*review.name {
+        "" => "to-be-named".to_owned(),
+        name => name.to_owned(),
+    });
+    if let Some(metadata) = metadata {
+        metadata.insert("name".into(), Value::String(name.clone()));
+    }
+    (name, Some(object))
+}
+
+/// The one path there is.
+pub fn routes(admission: Admission) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
+    move |service| {
+        service.app_data(web::Data::new(admission.clone())).default_service(web::to(serve));
+    }
+}
+
+async fn serve(request: HttpRequest, body: web::Payload, admission: web::Data<Admission>) -> HttpResponse {
+    let known = |standing: &Standing| {
+        standing.identity().is_some_and(|identity| identity.is_asked_for(request.path()))
+    };
+    if !known(&admission.standing.read()) || request.method() != Method::POST {
+        return refuse(StatusCode::NOT_FOUND, "there is nothing here\n");
+    }
+    let began = Instant::now();
+    let read = match tokio::time::timeout(READ_WITHIN, read(&request, body, &admission)).await {
+        Ok(read) => read,
+        Err(_) => Err(refuse(StatusCode::REQUEST_TIMEOUT, "the body took too long\n")),
+    };
+    let (review, _space) = match read {
+        Ok(read) => read,
+        Err(refusal) => return refusal,
+    };
+    let config = admission.board.config.read();
+    let subject = Subject::of(&review, config.as_ref().as_ref().map(|config| &*config.spec));
+    let label = subject.label();
+    let answer = admission.answer(&review, subject).await;
+    tell(&review, &answer, &label, began.elapsed());
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(answer.to_review(&review.uid, admission.policy()).to_string())
+}
+
+/// The review in a request's body, with the space that it takes.
+async fn read(
+    request: &HttpRequest,
+    mut body: web::Payload,
+    admission: &Admission,
+) -> Result<(Review, OwnedSemaphorePermit), HttpResponse> {
+    let too_large = || refuse(StatusCode::PAYLOAD_TOO_LARGE, "a review has at most 8 MiB\n");
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok()).unwrap_or(SIZE_LIMIT);
+    if length > SIZE_LIMIT {
+        return Err(too_large());
+    }
+    let space = u32::try_from(length / 1024 + 1).unwrap_or(u32::MAX);
+    let Ok(space) = admission.bodies.clone().try_acquire_many_owned(space) else {
+        return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "too many reviews at once\n"));
+    };
+    let mut bytes = web::BytesMut::new();
+    while let Some(chunk) = body.next().await {
+        let chunk = chunk.map_err(|_| refuse(StatusCode::BAD_REQUEST, "the body was cut off\n"))?;
+        if bytes.len() + chunk.len() > length {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    let review = if bytes.len() > LONG {
+        let read = cpu("webhook", move || Review::read(&bytes)).await;
+        read.map_err(|_| refuse(StatusCode::INTERNAL_SERVER_ERROR, "the review could not be read\n"))?
+    } else {
+        Review::read(&bytes)
+    };
+    let review = review.map_err(|malformed| refuse(StatusCode::BAD_REQUEST, &format!("{malformed}\n")))?;
+    Ok((review, space))
+}
+
+/// An answer after which the connection ends: what is left of the body is not wanted.
+fn refuse(status: StatusCode, why: &str) -> HttpResponse {
+    counter!("haptic_webhook_refused_total", "status" => status.as_u16().to_string()).increment(1);
+    HttpResponse::build(status).force_close().content_type("text/plain").body(why.to_owned())
+}
+
+fn tell(review: &Review, answer: &Answer, label: &Arc<str>, took: Duration) {
+    counter!("haptic_webhook_requests_total", "resource" => label.to_string(), "verdict" => answer.verdict())
+        .increment(1);
+    histogram!("haptic_webhook_duration_seconds", "resource" => label.to_string()).record(took.as_secs_f64());
+    let (object, resource) = (review.full_name(), &review.resource);
+    match answer {
+        Answer::Denied { message } => {
+            tracing::info!(resource, object, dry_run = review.dry_run, ?took, "refused: {message}");
+        }
+        Answer::Unjudged { why } => tracing::warn!(resource, object, ?took, "not checked: {why}"),
+        Answer::Allowed { warnings } => {
+            tracing::debug!(resource, object, ?took, warnings = warnings.len(), "allowed");
+        }
+    }
+}

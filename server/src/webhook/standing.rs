@@ -1,0 +1,79 @@
+//! What the webhook needs to be called: a path that only the API server is told, and a certificate. Every replica has the same.
+
+use haptic_model::secret::Sensitive;
+use rustls::{
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+    sign::CertifiedKey,
+};
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// Whether the webhook can be called.
+#[derive(Clone, Debug, Default)]
+pub enum Standing {
+    /// The configuration has none.
+    #[default]
+    Off,
+    /// Not yet, and why.
+    Waiting(String),
+    /// Yes.
+    Ready(Arc<Identity>),
+}
+
+/// What it is called by.
+#[derive(Debug)]
+pub struct Identity {
+    /// The path, with its slash.
+    pub path: Sensitive,
+    /// The certificate and its key.
+    pub certificate: Arc<CertifiedKey>,
+    /// The end of its validity, in seconds since 1970.
+    pub expires: i64,
+}
+
+impl Standing {
+    /// What it is called by, if it can be.
+    #[must_use]
+    pub fn identity(&self) -> Option<&Identity> {
+        match self {
+            Self::Ready(identity) => Some(identity),
+            Self::Off | Self::Waiting(_) => None,
+        }
+    }
+
+    /// Why not to rely on it.
+    #[must_use]
+    pub fn why_not_ready(&self) -> Option<String> {
+        match self {
+            Self::Waiting(why) => Some(format!("the webhook has no certificate: {why}")),
+            Self::Off | Self::Ready(_) => None,
+        }
+    }
+}
+
+impl Identity {
+    /// Whether a request for `path` comes from somebody who knows it. Takes as long whatever is asked for.
+    #[must_use]
+    pub fn is_asked_for(&self, path: &str) -> bool {
+        self.path.reveal().as_bytes().ct_eq(path.as_bytes()).into()
+    }
+}
+
+/// A certificate, with those above it, and its key, all PEM.
+///
+/// # Errors
+/// What is wrong with them; nothing of the key.
+pub fn certified(chain: &str, key: &str) -> Result<CertifiedKey, String> {
+    let certificates = CertificateDer::pem_slice_iter(chain.as_bytes());
+    let certificates = certificates
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| "tls.crt is not a PEM certificate".to_owned())?;
+    if certificates.is_empty() {
+        return Err("there is no certificate in tls.crt".to_owned());
+    }
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|_| "tls.key is not a PEM private key".to_owned())?;
+    let certified = CertifiedKey::from_der(certificates, key, &ring::default_provider());
+    certified.map_err(|error| format!("tls.crt and tls.key do not fit together: {error}"))
+}

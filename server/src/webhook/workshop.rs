@@ -1,0 +1,243 @@
+//! Renders what would come of a change, beside the pipeline: the stores as they are, and the same with the change laid over
+//! them. What did not change is kept between the two, and from one review to the next.
+
+use super::faults;
+use haptic_model::{
+    ActiveConfig, Bundle, Diagnostic, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Severity, Snapshots,
+};
+use haptic_render::{Checked, Compiled, Limits, Renderer, Rendering, compile, faults::Faults};
+use haptic_runtime::CellReader;
+use haptic_watch::given;
+use serde_json::{Map, Value};
+use std::{collections::HashSet, sync::Arc};
+
+/// The cells of the board that a review is judged by.
+#[derive(Clone, Debug)]
+pub struct Board {
+    /// The configuration in force.
+    pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// All stores.
+    pub snapshots: CellReader<Snapshots>,
+    /// The HAProxy pods.
+    pub fleet: CellReader<Fleet>,
+}
+
+/// The board at one moment.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The configuration in force.
+    pub config: Arc<ActiveConfig>,
+    /// All stores, each read to its end.
+    pub snapshots: Arc<Snapshots>,
+    /// The HAProxy pods.
+    pub fleet: Arc<Fleet>,
+}
+
+/// One object as it would be: in the stores of these names, with this content or gone.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Names under `watchedResources`.
+    pub resources: Vec<Arc<str>>,
+    /// Empty for objects without one.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// `None`: it is deleted.
+    pub object: Option<Map<String, Value>>,
+    /// The labels of its namespace, where a watched resource selects by them.
+    pub namespace_labels: Map<String, Value>,
+}
+
+/// What comes of a render.
+pub type Outcome = Result<Rendering, Faults>;
+
+/// What there is: rendered without the objects that cannot be.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// The stores without them.
+    snapshots: Snapshots,
+    /// What is wrong with them, and with the templates.
+    faults: Vec<Diagnostic>,
+    /// What came of it.
+    outcome: Outcome,
+}
+
+/// What there is, and what would be.
+#[derive(Clone, Debug)]
+pub struct Comparison {
+    /// Without the changes.
+    pub before: Option<Arc<Ground>>,
+    /// With them; `None` when they change nothing in any store.
+    pub after: Option<Outcome>,
+}
+
+/// So often objects at fault are left out before the templates are thought to be at fault.
+const ROUNDS: usize = 4;
+
+/// Keeps what was rendered last.
+#[derive(Debug)]
+pub struct Workshop {
+    renderer: Renderer,
+    compiled: Option<(u64, Arc<dyn Compiled>)>,
+    base: Option<(Live, Arc<Ground>)>,
+    /// Whether the last render was that of `base`.
+    at_base: bool,
+}
+
+impl Board {
+    /// The board now.
+    ///
+    /// # Errors
+    /// Why nothing can be judged yet.
+    pub fn look(&self) -> Result<Live, String> {
+        let config = (*self.config.read()).clone().ok_or("no configuration is in force yet")?;
+        let snapshots = self.snapshots.read();
+        let names = config.spec.watched_resources.keys();
+        let unread: Vec<&str> = names.map(String::as_str).filter(|name| !snapshots.synced([*name])).collect();
+        if unread.is_empty() {
+            return Ok(Live { config, snapshots, fleet: self.fleet.read() });
+        }
+        Err(format!("not yet read: {}", unread.join(", ")))
+    }
+}
+
+impl Live {
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.config, &other.config)
+            && Arc::ptr_eq(&self.snapshots, &other.snapshots)
+            && self.fleet == other.fleet
+    }
+}
+
+impl Change {
+    /// Who changes, once for each store.
+    pub fn objects(&self) -> impl Iterator<Item = Arc<ObjectRef>> {
+        self.resources.iter().map(|name| Arc::new(ObjectRef::new(name, &self.namespace, &self.name)))
+    }
+
+    /// The stores with this change, or none when it changes nothing in them.
+    ///
+    /// # Errors
+    /// Why a store cannot hold the object.
+    pub fn over(
+        &self,
+        spec: &HAProxyTemplateConfigSpec,
+        snapshots: &Snapshots,
+    ) -> Result<Option<Snapshots>, Vec<String>> {
+        let mut all = snapshots.clone();
+        let mut changed = false;
+        for name in &self.resources {
+            let laid = match &self.object {
+                Some(object) => given::with_object(spec, &all, name, object.clone(), &self.namespace_labels)?,
+                None => given::without_object(&all, &ObjectRef::new(name, &self.namespace, &self.name)),
+            };
+            if let (Some(new), Some(old)) = (laid.get(name), all.get(name)) {
+                changed |= !new.is_unchanged_since(old);
+            }
+            all = laid;
+        }
+        Ok(changed.then_some(all))
+    }
+}
+
+impl Default for Workshop {
+    fn default() -> Self {
+        let renderer = Renderer::checked(Checked::Never);
+        Self { renderer, compiled: None, base: None, at_base: false }
+    }
+}
+
+impl Workshop {
+    /// Renders `live` as it is, unless that was done last, and then with all `changes` laid over it.
+    pub fn compare(&mut self, live: &Live, changes: &[Change]) -> Comparison {
+        let is_news = |change: &Change| !matches!(change.over(&live.config.spec, &live.snapshots), Ok(None));
+        if !changes.iter().any(is_news) {
+            return Comparison { before: None, after: None };
+        }
+        let before = self.stand_on(live);
+        let mut over = before.snapshots.clone();
+        for change in changes {
+            if let Ok(Some(laid)) = change.over(&live.config.spec, &over) {
+                over = laid;
+            }
+        }
+        self.at_base = false;
+        let after = self.render(live, &over);
+        Comparison { before: Some(before), after: Some(after) }
+    }
+
+    /// Renders `live` as it is, unless that was done last: what is rendered next shares its memory.
+    pub fn stand_on(&mut self, live: &Live) -> Arc<Ground> {
+        if let Some((known, ground)) = &self.base
+            && self.at_base
+            && known.is(live)
+        {
+            return ground.clone();
+        }
+        let ground = Arc::new(self.ground(live));
+        self.base = Some((live.clone(), ground.clone()));
+        self.at_base = true;
+        ground
+    }
+
+    /// Renders what there is, without the objects that keep it from being a bundle.
+    fn ground(&mut self, live: &Live) -> Ground {
+        let (mut snapshots, mut known) = ((*live.snapshots).clone(), Vec::new());
+        for _ in 0..ROUNDS {
+            match self.render(live, &snapshots) {
+                Err(faults) if !faults.objects.is_empty() => {
+                    known.extend(faults::sentences(&faults, &HashSet::new()));
+                    for object in faults.objects.keys() {
+                        snapshots = given::without_object(&snapshots, object);
+                    }
+                }
+                outcome => return Ground { snapshots, faults: known, outcome },
+            }
+        }
+        let outcome = self.render(live, &snapshots);
+        Ground { snapshots, faults: known, outcome }
+    }
+
+    fn render(&mut self, live: &Live, snapshots: &Snapshots) -> Outcome {
+        let compiled = self.compiled_for(&live.config).map_err(Faults::of_templates)?;
+        self.renderer.attempt(&*compiled, &live.config, snapshots, &live.fleet, &Limits::default())
+    }
+
+    fn compiled_for(&mut self, config: &ActiveConfig) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
+        if let Some((revision, compiled)) = &self.compiled
+            && *revision == config.revision
+        {
+            return Ok(compiled.clone());
+        }
+        let compiled = compile(&config.spec)?;
+        self.compiled = Some((config.revision, compiled.clone()));
+        Ok(compiled)
+    }
+}
+
+impl Comparison {
+    /// The bundle without the changes, if there is one.
+    #[must_use]
+    pub fn bundle_before(&self) -> Option<&Bundle> {
+        self.before.as_ref()?.outcome.as_ref().ok().map(|rendering| &rendering.bundle)
+    }
+
+    /// What is wrong without the changes.
+    #[must_use]
+    pub fn faults_before(&self) -> Vec<Diagnostic> {
+        let Some(ground) = &self.before else { return Vec::new() };
+        let still = ground.outcome.as_ref().err().map(|faults| faults.clone().into_diagnostics());
+        ground.faults.iter().cloned().chain(still.into_iter().flatten()).collect()
+    }
+
+    /// The warnings about `changed` that the changes bring.
+    #[must_use]
+    pub fn warnings(&self, changed: &HashSet<Arc<ObjectRef>>) -> Vec<Diagnostic> {
+        let warnings = |outcome: &Outcome| {
+            outcome.as_ref().map_or_else(|_| Vec::new(), |rendering| rendering.warnings.clone())
+        };
+        let after = self.after.as_ref().map(warnings).unwrap_or_default();
+        let after = after.into_iter().filter(|d| d.severity == Severity::Warning);
+        after.filter(|warning| faults::is_of(warning, changed)).collect()
+    }
+}
