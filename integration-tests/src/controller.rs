@@ -15,6 +15,7 @@ use tokio::process::Command;
 /// Where it tells how it is. Its ports are the defaults: it has an address of its own.
 pub const HEALTH_PORT: u16 = 8080;
 const DEBUG_PORT: u16 = 6060;
+const METRICS_PORT: u16 = 9090;
 /// How long a controller may take to end when asked to: what a pod is given, and some more for a loaded machine.
 const DRAIN: Duration = Duration::from_secs(40);
 
@@ -140,10 +141,41 @@ impl Controller {
     /// # Errors
     /// There is no such actor.
     pub async fn panic(&self, actor: &str) -> Outcome {
+        self.make("panic", actor).await
+    }
+
+    /// Makes `actor` block its thread until [`Controller::unblock`]; a debug build can.
+    ///
+    /// # Errors
+    /// There is no such actor.
+    pub async fn block(&self, actor: &str) -> Outcome {
+        self.make("block", actor).await
+    }
+
+    /// Lets `actor` go on.
+    ///
+    /// # Errors
+    /// There is no such actor.
+    pub async fn unblock(&self, actor: &str) -> Outcome {
+        self.make("unblock", actor).await
+    }
+
+    async fn make(&self, what: &str, actor: &str) -> Outcome {
         let mut connection = Connection::open(self.debug(), None).await?;
-        let path = format!("/debug/panic/{}", percent_encoded(actor));
+        let path = format!("/debug/{what}/{}", percent_encoded(actor));
         let response = connection.request("POST", "controller", &path).await?;
-        ensure(response.status < 300, format!("no panic of {actor}: {} {}", response.status, response.body))
+        ensure(response.status < 300, format!("no {what} of {actor}: {} {}", response.status, response.body))
+    }
+
+    /// The value of one of its metrics, with its labels; 0 before it was counted.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn metric(&self, name: &str) -> Outcome<f64> {
+        let answer = http::get((self.address, METRICS_PORT).into(), "controller", "/metrics").await?;
+        answer.has_status(200)?;
+        let value = answer.body.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        Ok(value.unwrap_or_default())
     }
 
     /// Stops it, without its notice, until [`Controller::resume`].

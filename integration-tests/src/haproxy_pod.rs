@@ -105,9 +105,8 @@ impl HaproxyPod {
             .arg(self.dir.join("haproxy"))
             .arg("--haproxy")
             .arg(program::haproxy(self.spec.series)?);
-        command
-            .env("HAPTIC_USERNAME", &self.spec.credentials.0)
-            .env("HAPTIC_PASSWORD", &self.spec.credentials.1);
+        self.mount_credentials()?;
+        command.arg("--credentials-dir").arg(self.credentials_dir());
         command.env(POD_ADDRESS, self.address.to_string());
         fs::create_dir_all(self.dir.join("haproxy"))?;
         self.agent = Some(Process::start(command, &self.dir.join("agent.log"))?);
@@ -118,12 +117,46 @@ impl HaproxyPod {
         .await
     }
 
+    /// Gives the pod other credentials, as a changed Secret that is mounted.
+    ///
+    /// # Errors
+    /// The files cannot be written.
+    pub fn change_credentials(&mut self, credentials: (String, String)) -> Outcome {
+        self.spec.credentials = credentials;
+        self.mount_credentials()
+    }
+
+    /// As kubelet does it: a folder beside the one before, and a link that is swapped.
+    fn mount_credentials(&self) -> Outcome {
+        let mount = self.credentials_dir();
+        let version = format!("..{}", fs::read_dir(&mount).map_or(0, Iterator::count));
+        fs::create_dir_all(mount.join(&version))?;
+        fs::write(mount.join(&version).join("dataplane_username"), &self.spec.credentials.0)?;
+        fs::write(mount.join(&version).join("dataplane_password"), &self.spec.credentials.1)?;
+        let new = mount.join("..data.new");
+        std::os::unix::fs::symlink(version, &new)?;
+        Ok(fs::rename(new, mount.join("..data"))?)
+    }
+
+    fn credentials_dir(&self) -> PathBuf {
+        self.dir.join("credentials")
+    }
+
     /// Ends agent and HAProxy at once, as a crash of the container does. The Pod object and the files stay.
     ///
     /// # Errors
     /// It does not run.
     pub async fn crash(&mut self) -> Outcome {
         self.agent.take().ok_or_else(|| Failure::new(format!("{} does not run", self.name)))?.kill().await
+    }
+
+    /// Ends the agent alone, without asking: its HAProxy goes on, and is found by the next one.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub async fn kill_agent(&mut self) -> Outcome {
+        let agent = self.agent.take().ok_or_else(|| Failure::new(format!("{} does not run", self.name)))?;
+        agent.kill_alone().await
     }
 
     /// Ends HAProxy alone, all its processes, under the agent's feet.
@@ -300,7 +333,10 @@ impl HaproxyPod {
     }
 
     /// What the agent says of itself.
-    async fn status(&self) -> Outcome<Value> {
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn status(&self) -> Outcome<Value> {
         let (user, password) = &self.spec.credentials;
         let mut agent = Connection::open(self.agent_address(), None).await?;
         let answer = agent.get_as((user, password), "/v1/status").await?;

@@ -86,6 +86,16 @@ impl Process {
         Ok(())
     }
 
+    /// Ends it alone without asking: what it started goes on.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub async fn kill_alone(mut self) -> Outcome {
+        kill_process(self.pid, Signal::KILL)?;
+        self.child.wait().await?;
+        Ok(())
+    }
+
     fn kill_family(&self) {
         if self.child.id().is_some() {
             for pid in [vec![self.pid], descendants(self.pid)].concat() {

@@ -15,6 +15,9 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+/// How an order says that it is one to store.
+const STORE: &[u8] = br#""by":"store""#;
+
 /// A relay from one address to another.
 pub struct Wire {
     state: Arc<State>,
@@ -24,7 +27,18 @@ pub struct Wire {
 #[derive(Default)]
 struct State {
     pushes: AtomicU64,
-    held: watch::Sender<bool>,
+    held: watch::Sender<Held>,
+    cuts: watch::Sender<u64>,
+}
+
+/// What does not arrive.
+#[derive(Clone, Copy, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    /// Orders to store what is live already.
+    Stores,
+    Everything,
 }
 
 impl Wire {
@@ -54,12 +68,22 @@ impl Wire {
 
     /// From now on nothing that the controller says arrives, until [`Wire::release`].
     pub fn hold(&self) {
-        self.state.held.send_replace(true);
+        self.state.held.send_replace(Held::Everything);
+    }
+
+    /// The same for orders to store what is live already, alone.
+    pub fn hold_stores(&self) {
+        self.state.held.send_replace(Held::Stores);
+    }
+
+    /// What is held back is lost, with the connections that it came on.
+    pub fn cut(&self) {
+        self.state.cuts.send_modify(|cuts| *cuts += 1);
     }
 
     /// What was held back arrives, and everything after it.
     pub fn release(&self) {
-        self.state.held.send_replace(false);
+        self.state.held.send_replace(Held::Nothing);
     }
 }
 
@@ -83,7 +107,7 @@ async fn relay(listener: TcpListener, to: SocketAddr, state: Arc<State>) {
 async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
     let (mut from_agent, mut to_agent) = TcpStream::connect(to).await?.into_split();
     let (mut from_controller, mut to_controller) = client.into_split();
-    let mut held = state.held.subscribe();
+    let (mut held, mut cuts) = (state.held.subscribe(), state.cuts.subscribe());
     let forth = async {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -95,10 +119,16 @@ async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
             if said.starts_with(b"POST /v1/apply ") {
                 state.pushes.fetch_add(1, Ordering::Relaxed);
             }
-            held.wait_for(|held| !held).await?;
+            let is_store = said.windows(STORE.len()).any(|part| part == STORE);
+            held.wait_for(|held| match held {
+                Held::Nothing => true,
+                Held::Stores => !is_store,
+                Held::Everything => false,
+            })
+            .await?;
             to_agent.write_all(said).await?;
         }
     };
     let back = async { Outcome::Ok(copy(&mut from_agent, &mut to_controller).await.map(drop)?) };
-    tokio::select! { done = forth => done, done = back => done }
+    tokio::select! { done = forth => done, done = back => done, _ = cuts.changed() => Ok(()) }
 }

@@ -43,7 +43,7 @@ use haptic_runtime::{
 };
 use haptic_validate::{Checker, ValidateActor, ValidateOptions};
 use haptic_watch::{Origin, RunningWatches, Stores, Troubles, WatchSet, WatchSetActor};
-use std::{io, sync::Arc, time::Duration};
+use std::{io, sync::Arc};
 
 /// Events each observer may lag behind before it loses some.
 const OBSERVED_BACKLOG: usize = 4096;
@@ -414,8 +414,7 @@ pub(crate) fn keep<A: haptic_runtime::Stage>(
     supervision: &Supervision,
     factory: impl Fn(haptic_runtime::Seat<A>) -> A + Send + Sync + 'static,
 ) -> Kept<A> {
-    let spec = ActorSpec::named(name).busy_bound(Duration::from_secs(4));
-    Keeper::start(arbiter, spec, supervision, factory)
+    Keeper::start(arbiter, ActorSpec::named(name), supervision, factory)
 }
 
 fn note_on_change<T: Send + Sync + 'static>(mut seen: CellReader<T>, changes: Changes, what: &'static str) {

@@ -10,6 +10,7 @@
 pub mod actor;
 pub mod deployment;
 pub mod discovery;
+mod pauses;
 pub mod planner;
 pub mod roster;
 pub mod transport;

@@ -1,6 +1,7 @@
 //! The Lease at the API server: attempts, release and watch.
 
 mod guard;
+mod pauses;
 
 use crate::{
     election::{Answer, Attempt, Record, Sight},
@@ -68,7 +69,7 @@ impl LeaseApi {
         let only = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
         let mut listed = false;
         let name = Arc::clone(&self.name);
-        watcher::watcher(api, only).default_backoff().filter_map(move |event| {
+        watcher::watcher(api, only).backoff(pauses::Pauses::default()).filter_map(move |event| {
             ready(match event {
                 Ok(Event::Init) => {
                     listed = false;

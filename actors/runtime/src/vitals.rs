@@ -75,6 +75,9 @@ pub(crate) struct Vitals {
     dismissed: AtomicBool,
     #[cfg(debug_assertions)]
     panic_asked: AtomicBool,
+    /// Until it is false again, the actor's thread is blocked.
+    #[cfg(debug_assertions)]
+    block_asked: AtomicBool,
     pub(crate) keeper: AtomicWaker,
 }
 
@@ -102,6 +105,8 @@ impl Vitals {
             dismissed: AtomicBool::new(false),
             #[cfg(debug_assertions)]
             panic_asked: AtomicBool::new(false),
+            #[cfg(debug_assertions)]
+            block_asked: AtomicBool::new(false),
             keeper: AtomicWaker::new(),
         }
     }
@@ -143,8 +148,18 @@ impl Vitals {
         self.keeper.wake();
     }
 
-    /// Panics when it was asked to; the Keeper calls it where an actor's own panics happen.
-    pub(crate) fn panic_if_asked(&self) {
+    #[cfg(debug_assertions)]
+    pub(crate) fn ask_to_block(&self, blocked: bool) {
+        self.block_asked.store(blocked, Relaxed);
+        self.keeper.wake();
+    }
+
+    /// Blocks or panics when it was asked to; the Keeper calls it where an actor does so itself.
+    pub(crate) fn do_what_a_test_asks(&self) {
+        #[cfg(debug_assertions)]
+        while self.block_asked.load(Relaxed) {
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
         #[cfg(debug_assertions)]
         #[expect(clippy::panic, reason = "this is what was asked for")]
         if self.panic_asked.swap(false, Relaxed) {

@@ -65,6 +65,49 @@ pub async fn haproxy_killed_meanwhile(scene: Scene) -> Outcome {
     Ok(())
 }
 
+/// An agent that is killed in the midst of orders is followed by one that goes on; HAProxy serves all the time.
+pub async fn agent_killed_meanwhile(scene: Scene) -> Outcome {
+    let (mut pod, _controller) = scene.running().await?;
+    let backends = backends(&scene).await?;
+    for name in KEPT {
+        scene.publish(name, &host(name), &backends[0]).await?;
+        pod.serves(&host(name), &backends[0].name).await?;
+    }
+    let traffic = pod.traffic(&host(KEPT[0]));
+    let mut churn = Churn::of(&scene, &backends);
+    for _ in 0..3 {
+        churn.go_on_for(Duration::from_secs(1)).await?;
+        pod.kill_agent().await?;
+        churn.go_on_for(Duration::from_millis(300)).await?;
+        pod.start_containers().await?;
+        churn.ends_well(&pod).await?;
+    }
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// The same of a controller.
+pub async fn controller_killed_meanwhile(scene: Scene) -> Outcome {
+    let (pod, mut controller) = scene.running().await?;
+    let backends = backends(&scene).await?;
+    for name in KEPT {
+        scene.publish(name, &host(name), &backends[0]).await?;
+        pod.serves(&host(name), &backends[0].name).await?;
+    }
+    let traffic = pod.traffic(&host(KEPT[0]));
+    let before = pod.worker().await?;
+    let mut churn = Churn::of(&scene, &backends);
+    for _ in 0..3 {
+        churn.go_on_for(Duration::from_secs(1)).await?;
+        controller.kill().await?;
+        churn.go_on_for(Duration::from_millis(300)).await?;
+        controller = scene.controller()?;
+        churn.ends_well(&pod).await?;
+    }
+    let after = pod.worker().await?;
+    ensure(before == after, format!("HAProxy reloaded: it was {before:?} and is {after:?}"))?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
 async fn backends(scene: &Scene) -> Outcome<Vec<Backend>> {
     let mut backends = Vec::new();
     for name in ["a", "b", "c", "d"] {

@@ -6,9 +6,11 @@ mod chart;
 mod churn;
 mod classic;
 mod configuration;
+mod credentials;
 mod failures;
 mod fleet;
 mod harness;
+mod health;
 mod leader;
 mod plan;
 mod removal;
@@ -30,7 +32,11 @@ fn journeys() -> Vec<Journey> {
         journey("chart_combinations", chart::combinations),
         journey("chart_side_by_side", chart::side_by_side),
         journey("churn_under_load", churn::under_load),
+        journey("any_actor_may_block", health::any_actor_may_block),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
+        journey("actor_that_fails_too_often", health::actor_that_fails_too_often),
+        journey("asked_to_end_at_each_stage", health::asked_to_end_at_each_stage),
+        journey("credentials_rotated", credentials::rotated),
         journey("no_definition_of_the_configuration", bad_input::no_definition_of_the_configuration),
         journey("classic", classic::classic),
         journey("no_permission", bad_input::no_permission),
@@ -52,6 +58,8 @@ fn journeys() -> Vec<Journey> {
         journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
         journey("fleet_of_two_versions", fleet::of_two_versions),
         journey("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),
+        journey("agent_killed_while_changes_flow", churn::agent_killed_meanwhile),
+        journey("controller_killed_while_changes_flow", churn::controller_killed_meanwhile),
         journey("harness", harness::parts_work_without_a_controller),
         journey("first_deployment", |scene| routes::first_deployment(scene, HaproxySeries::V3_4)),
         journey("first_deployment_on_haproxy_3_2", |scene| {
@@ -81,6 +89,7 @@ fn journeys() -> Vec<Journey> {
         journey("agent_killed", failures::agent_killed),
         journey("pod_replaced", failures::pod_replaced),
         journey("controller_killed_and_restarted", restarts::controller_killed_and_restarted),
+        journey("controller_killed_while_ahead", restarts::controller_killed_before_files_are_stored),
         journey("controller_stops_when_asked", restarts::controller_stops_when_asked),
     ]
 }

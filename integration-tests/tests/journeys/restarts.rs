@@ -31,6 +31,34 @@ pub async fn controller_killed_and_restarted(scene: Scene) -> Outcome {
     traffic.finish_without_loss().await.map(drop)
 }
 
+/// What HAProxy runs is ahead of what is on its disk. The next controller stores it, without bringing it again.
+pub async fn controller_killed_before_files_are_stored(scene: Scene) -> Outcome {
+    let (pod, controller) = scene.running().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    let traffic = pod.traffic(HOST);
+    let before = pod.worker().await?;
+    pod.wire.hold_stores();
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.serves(HOST, "b").await?;
+    controller.kill().await?;
+    pod.wire.cut();
+    pod.wire.release();
+    let status = pod.status().await?;
+    ensure(status["running"]["digest"] != status["stored"]["digest"], format!("it was stored: {status}"))?;
+    let mut controller = scene.controller()?;
+    controller.ready().await?;
+    pod.has_stored_what_it_runs().await?;
+    pod.serves(HOST, "b").await?;
+    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
+    pod.serves(HOST, "a").await?;
+    let after = pod.worker().await?;
+    ensure(before == after, format!("HAProxy reloaded: it was {before:?} and is {after:?}"))?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
 pub async fn controller_stops_when_asked(scene: Scene) -> Outcome {
     let (pod, controller) = scene.running().await?;
     let a = scene.backend("a").await?;

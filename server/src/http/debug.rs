@@ -46,7 +46,10 @@ pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send
             .route("/debug/generations", web::get().to(generations))
             .route("/debug/pods", web::get().to(pods));
         #[cfg(debug_assertions)]
-        service.route("/debug/panic/{actor:.*}", web::post().to(panic_actor));
+        service
+            .route("/debug/panic/{actor:.*}", web::post().to(panic_actor))
+            .route("/debug/block/{actor:.*}", web::post().to(block_actor))
+            .route("/debug/unblock/{actor:.*}", web::post().to(unblock_actor));
     }
 }
 
@@ -121,7 +124,23 @@ async fn pods(inside: web::Data<Inside>) -> HttpResponse {
 /// For journeys only, in debug builds only: proves that a panic at any stage loses nothing.
 #[cfg(debug_assertions)]
 async fn panic_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
-    match inside.actors.make_panic(&actor) {
+    done_to(&actor, inside.actors.make_panic(&actor))
+}
+
+/// The same for an actor that does not come back from its work.
+#[cfg(debug_assertions)]
+async fn block_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
+    done_to(&actor, inside.actors.make_block(&actor, true))
+}
+
+#[cfg(debug_assertions)]
+async fn unblock_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
+    done_to(&actor, inside.actors.make_block(&actor, false))
+}
+
+#[cfg(debug_assertions)]
+fn done_to(actor: &str, is_there: bool) -> HttpResponse {
+    match is_there {
         true => HttpResponse::Accepted().finish(),
         false => HttpResponse::NotFound().body(format!("there is no actor {actor}\n")),
     }

@@ -1,5 +1,6 @@
 //! The resource on the API server, and the Secret it names, each under a watch of its own.
 
+use super::pauses::Pauses;
 use crate::{
     candidate::Candidate,
     credentials,
@@ -123,7 +124,7 @@ where
 {
     let config = Config::default().fields(&format!("metadata.name={name}"));
     let mut listed = false;
-    watcher::watcher(api, config).default_backoff().filter_map(move |event| {
+    watcher::watcher(api, config).backoff(Pauses::default()).filter_map(move |event| {
         let sight = match event {
             Ok(Event::Init) => {
                 listed = false;

@@ -2,6 +2,7 @@
 
 mod file;
 mod kubernetes;
+mod pauses;
 
 use crate::intake::Observation;
 use haptic_model::secret::Credentials;

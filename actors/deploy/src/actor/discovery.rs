@@ -1,6 +1,9 @@
 //! Watches the HAProxy pods of the configuration in force.
 
-use crate::discovery::{self, PodSet};
+use crate::{
+    discovery::{self, PodSet},
+    pauses::Pauses,
+};
 use actix::{Actor, AsyncContext, Context, Supervised, fut::wrap_future};
 use futures::{StreamExt, TryStreamExt};
 use haptic_model::{ActiveConfig, Event, HaproxyPod};
@@ -85,7 +88,8 @@ impl DiscoveryArguments {
     /// Watches until it is dropped. A pod list that cannot be read leaves the pods as they were.
     async fn watch(&self, target: &Target) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &target.namespace);
-        let watch = watcher(pods, watcher::Config::default().labels(&target.labels)).default_backoff();
+        let watch =
+            watcher(pods, watcher::Config::default().labels(&target.labels)).backoff(Pauses::default());
         let mut set = PodSet::default();
         let mut events = watch.into_stream().boxed();
         loop {

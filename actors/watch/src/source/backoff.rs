@@ -3,8 +3,8 @@
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use std::time::Duration;
 
-/// From 100 ms, doubling, with jitter, to at most about 5 s: an API server that comes back is seen soon.
-const LONGEST: Duration = Duration::from_secs(5);
+/// From 100 ms, doubling, with jitter, to at most about 2 s: an API server that comes back is seen soon.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// Waits between failures in a row.
 #[derive(Debug)]

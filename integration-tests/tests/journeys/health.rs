@@ -1,0 +1,152 @@
+//! How the controller says that it is not well, and how it ends.
+
+use integration_tests::{
+    Outcome, Scene, controller::Controller, ensure, eventually, eventually_within, haproxy_pod::HaproxyPod,
+    manifest,
+};
+use std::time::Duration;
+use tokio::time::Instant;
+
+const HOST: &str = "shop.example";
+/// Within 5 s a stuck actor is told of; some more for a loaded machine.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
+/// A drain takes at most 25 s; some more for a loaded machine.
+const ENDED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Each is named by `/readyz`, and when it goes on, all is well again.
+pub async fn any_actor_may_block(scene: Scene) -> Outcome {
+    let (pod, mut controller) = scene.running().await?;
+    let backends = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &backends[0]).await?;
+    pod.serves(HOST, "a").await?;
+    let traffic = pod.traffic(HOST);
+    for actor in controller.actors().await?.keys() {
+        controller.block(actor).await?;
+        let told = eventually_within(TOLD_WITHIN, format!("/readyz names {actor}"), async || {
+            let why = controller.why_not_ready().await?;
+            ensure(why.contains(&format!("actor {actor} has been busy")), why)
+        });
+        let told = told.await;
+        controller.unblock(actor).await?;
+        told?;
+        controller.ready().await?;
+    }
+    scene.apply(&manifest::endpoints("shop", &[backends[1].address])).await?;
+    pod.serves(HOST, "b").await?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// Until then it is not ready. Its pod is restarted, which is better than a dead actor behind a ready one.
+pub async fn actor_that_fails_too_often(scene: Scene) -> Outcome {
+    let (pod, mut controller) = scene.running().await?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let traffic = pod.traffic(HOST);
+    // After five restarts within a minute; each panic waits until the one before was answered.
+    for restarts in 1..=5 {
+        controller.panic("render").await?;
+        eventually("it is counted as restarted", async || {
+            let now = controller.actors().await?.get("render").copied();
+            ensure(now == Some(restarts), format!("{now:?} restarts, not {restarts}"))
+        })
+        .await?;
+        eventually("it runs again", async || {
+            let state = controller.actor("render").await?["state"].clone();
+            ensure(state == "running", state.to_string())
+        })
+        .await?;
+    }
+    controller.panic("render").await?;
+    let (code, _) = controller.ended().await?;
+    ensure(code == 70, format!("the controller ended with exit code {code}"))?;
+    traffic.answers(20).await?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// Where a deployment is when the controller is asked to end.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// The pod is asked what it runs.
+    Reading,
+    /// Operations are on their way.
+    Operations,
+    /// A reload is on its way.
+    Reload,
+    /// What is live already is on its way to the disk.
+    Store,
+}
+
+pub async fn asked_to_end_at_each_stage(scene: Scene) -> Outcome {
+    let mut configuration = scene.configure().await?;
+    let mut pod = scene.pod().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    let mut controller = scene.controller()?;
+    controller.ready().await?;
+    pod.serves(HOST, "a").await?;
+    let traffic = pod.traffic(HOST);
+    let (mut now, mut next) = (&a, &b);
+    for stage in [Stage::Reading, Stage::Operations, Stage::Reload, Stage::Store] {
+        pod.has_stored_what_it_runs().await?;
+        match stage {
+            Stage::Store => pod.wire.hold_stores(),
+            _ => pod.wire.hold(),
+        }
+        if matches!(stage, Stage::Reading) {
+            // Only a controller that knows nothing of the pod asks.
+            controller.kill().await?;
+            pod.wire.cut();
+            controller = scene.controller()?;
+        }
+        if matches!(stage, Stage::Reload) {
+            let template = configuration.template().replace("maxconn 4000", "maxconn 4001");
+            ensure(template != configuration.template(), "the demo has no maxconn 4000")?;
+            configuration = configuration.with_template(template);
+            scene.apply(&configuration.manifest).await?;
+        }
+        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
+        stage.is_reached(&controller, &pod, HOST, &next.name).await?;
+        let asked = Instant::now();
+        controller.terminate().await?;
+        let took = asked.elapsed();
+        ensure(took < ENDED_WITHIN, format!("{stage:?}: it took {took:?} to end"))?;
+        pod.wire.cut();
+        pod.wire.release();
+        traffic.answers(20).await?;
+        let status = pod.status().await?;
+        let is_whole = status["exact"] == true && status["intact"] == true && status["alive"] == true;
+        ensure(is_whole, format!("{stage:?}: the pod is {status}"))?;
+        controller = scene.controller()?;
+        controller.ready().await?;
+        pod.serves(HOST, &next.name).await.map_err(|e| e.during(&format!("{stage:?}")))?;
+        (now, next) = (next, now);
+    }
+    pod.has_stored_what_it_runs().await?;
+    pod.crash().await?;
+    pod.start_containers().await?;
+    pod.serves(HOST, &now.name).await
+}
+
+impl Stage {
+    async fn is_reached(
+        self,
+        controller: &Controller,
+        pod: &HaproxyPod,
+        host: &str,
+        backend: &str,
+    ) -> Outcome {
+        let wanted = match self {
+            Self::Reading => "reading",
+            Self::Operations | Self::Reload => "applying",
+            Self::Store => return pod.serves(host, backend).await,
+        };
+        eventually(format!("the deployment is {wanted}"), async || {
+            let actors = controller.actors().await?;
+            let deploy = actors.keys().find(|name| name.starts_with("deploy ")).cloned().unwrap_or_default();
+            let state = controller.actor(&deploy).await?["detail"]["state"].clone();
+            ensure(state == wanted, state.to_string())
+        })
+        .await
+    }
+}
