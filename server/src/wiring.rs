@@ -29,7 +29,7 @@ use haptic_deploy::{
 };
 use haptic_leader::ReportBoard;
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Snapshots,
+    ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Quarantine, Snapshots,
     pipeline::{Rendered, Validated},
 };
 use haptic_render::{
@@ -157,6 +157,9 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (states_writer, pods) = cell(PodStates::new());
     let (fleet_writer, fleet_view) = cell(Fleet::default());
     let (discovered_writer, discovered) = cell(Vec::new());
+    let (complaint_writer, complaint) = cell(None);
+    let (quarantine_writer, quarantine) = cell(Quarantine::default());
+    let (again_writer, again) = cell(0_u64);
 
     let (judged_writer, judged) = cell(None);
     let beginning = Beginning::of(outside.leading);
@@ -173,6 +176,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             validated: validated.clone(),
             pods: pods.clone(),
             snapshots: snapshots.clone(),
+            quarantine: quarantine.clone(),
         };
         // Its restarts are logged by the Keeper and told to nobody, as those of other observers.
         beginning.reporter(board, &lead, &Supervision::new(health.clone()))
@@ -222,6 +226,9 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     };
     tokio::spawn(in_force::follow(accepted, snapshots.clone(), config_writer, watch_set.post()));
     note_on_change(fleet_view.clone(), changes.clone(), "fleet");
+    note_on_change(complaint.clone(), changes.clone(), "quarantine");
+    note_on_change(again, changes.clone(), "quarantine");
+    tokio::spawn(follow_suspects(validated.clone(), quarantine.clone(), changes.clone()));
 
     let render_actor = {
         let options = RenderOptions {
@@ -229,6 +236,10 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             snapshots: snapshots.clone(),
             fleet: fleet_view.clone(),
             rendered: Arc::new(rendered_writer),
+            validated: validated.clone(),
+            complaints: vec![complaint.clone()],
+            quarantine: Arc::new(quarantine_writer),
+            again: Arc::new(again_writer),
             events: events.clone(),
             limits: Limits::default(),
             renderer: if outside.paranoid {
@@ -260,6 +271,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             candidate: Arc::new(candidate_writer),
             validated: Arc::new(validated_writer),
             refused: Arc::new(refused_writer),
+            complaint: Arc::new(complaint_writer),
             events: events.clone(),
         };
         keep(&render, "validate", &supervision, move |seat| ValidateActor::new(seat, options.clone()));
@@ -415,6 +427,20 @@ pub(crate) fn keep<A: haptic_runtime::Stage>(
     factory: impl Fn(haptic_runtime::Seat<A>) -> A + Send + Sync + 'static,
 ) -> Kept<A> {
     Keeper::start(arbiter, ActorSpec::named(name), supervision, factory)
+}
+
+/// What is only suspected is tried again, half by half, whenever a bundle without it has passed.
+async fn follow_suspects(
+    mut validated: CellReader<Option<Arc<Validated>>>,
+    quarantine: CellReader<Quarantine>,
+    changes: Changes,
+) {
+    loop {
+        validated.changed().await;
+        if quarantine.read().suspects() > 0 {
+            changes.note_other("quarantine");
+        }
+    }
 }
 
 fn note_on_change<T: Send + Sync + 'static>(mut seen: CellReader<T>, changes: Changes, what: &'static str) {

@@ -9,11 +9,14 @@ use std::{
     time::Duration,
 };
 
-use haptic_model::{Diagnostic, Event, Generation, pipeline::Cause};
+use haptic_model::{Diagnostic, Event, Generation, Quarantined, Released, pipeline::Cause};
 use serde::Serialize;
 
 /// Generations whose trigger is remembered.
 const REMEMBERED: usize = 64;
+
+/// So many objects are told of in one line.
+const TOLD: usize = 3;
 
 /// A warning that was not given for so many generations is news again; some are superseded before they are checked.
 const STANDING: u64 = 16;
@@ -117,6 +120,10 @@ impl Commentary {
     fn object_of(&self, event: &Event) -> Option<String> {
         let blamed = match event {
             Event::ObjectMalformed { object, .. } => Some(object),
+            Event::QuarantineChanged { entered, left, .. } => {
+                let entered = entered.first().map(|held| &held.object);
+                entered.or(left.first().map(|released| &released.object))
+            }
             Event::Warned { diagnostic, .. } => diagnostic.object.as_ref(),
             Event::ConfigRejected { diagnostics, .. }
             | Event::RenderFailed { diagnostics, .. }
@@ -204,6 +211,7 @@ fn render_sentence(event: &Event) -> Option<(Level, String)> {
                 first(diagnostics)
             ),
         ),
+        Event::QuarantineChanged { entered, left, held, .. } => quarantine_sentence(entered, left, *held),
         Event::Validated { generation, cached: true, .. } => {
             (Level::Debug, format!("generation {generation} is valid, known from before"))
         }
@@ -223,6 +231,18 @@ fn render_sentence(event: &Event) -> Option<(Level, String)> {
         }
         _ => return None,
     })
+}
+
+/// What is held back, and what is not any more, each in the sentence that its own Event says.
+fn quarantine_sentence(entered: &[Quarantined], left: &[Released], held: usize) -> (Level, String) {
+    let level = if entered.is_empty() { Level::Info } else { Level::Warn };
+    let said = entered.iter().map(ToString::to_string).chain(left.iter().map(ToString::to_string));
+    let mut text = said.take(TOLD).collect::<Vec<_>>().join("; ");
+    if let Some(more @ 1..) = (entered.len() + left.len()).checked_sub(TOLD) {
+        let _infallible = write!(text, "; and {more} more");
+    }
+    let _infallible = write!(text, " ({} held back in all)", counted(held, "object"));
+    (level, text)
 }
 
 /// Configuration and watched resources.

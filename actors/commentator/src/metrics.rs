@@ -47,6 +47,11 @@ impl Recorder {
             }
             Event::RenderDiffered { .. } => counter!("haptic_render_differences_total").increment(1),
             Event::RenderFailed { .. } => counter!("haptic_reconciliation_errors_total").increment(1),
+            Event::QuarantineChanged { entered, held, .. } => {
+                counter!("haptic_quarantines_total")
+                    .increment(u64::try_from(entered.len()).unwrap_or(u64::MAX));
+                gauge!("haptic_quarantined_objects").set(as_number(*held));
+            }
             Event::Validated { generation, took, .. } => self.validated(*generation, *took),
             Event::ValidationFailed { generation, took, .. } => {
                 self.validated(*generation, *took);
@@ -202,6 +207,14 @@ pub fn describe() {
     describe_counter!(
         "haptic_generations_taken_back_total",
         "Generations that were live and that HAProxy's checker refused, over all pods"
+    );
+    describe_gauge!(
+        "haptic_quarantined_objects",
+        "Objects that are held back at present, so that they do not stop the others"
+    );
+    describe_counter!(
+        "haptic_quarantines_total",
+        "Objects that were held back, or for another reason than before"
     );
     describe_counter!("haptic_drift_total", "Changes of pods by somebody else that were found");
     describe_gauge!("haptic_leader", "1 while this replica leads");

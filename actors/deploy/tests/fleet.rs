@@ -194,6 +194,7 @@ fn validated(config: &Arc<ActiveConfig>) -> Validated {
     let rendered = Rendered {
         reconcile,
         config: Arc::clone(config),
+        snapshots: haptic_model::Snapshots::default(),
         bundle,
         took: Duration::ZERO,
         warnings: Vec::new(),

@@ -8,7 +8,7 @@ use crate::{
     notices::{
         api::{Known, NoticeApi},
         limiter::Limiter,
-        notice::{Notice, blamed},
+        notice::{self, Notice, blamed},
     },
     report::{
         api::{Found, StatusApi},
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 use haptic_model::{
-    ActiveConfig, HaproxyPod, Snapshots,
+    ActiveConfig, HaproxyPod, Quarantine, Snapshots,
     config::Judgement,
     crd::IngressStatusSpec,
     pipeline::{Leadership, PodState, Validated},
@@ -53,6 +53,8 @@ pub struct ReportBoard {
     pub pods: CellReader<BTreeMap<HaproxyPod, PodState>>,
     /// The watched objects.
     pub snapshots: CellReader<Snapshots>,
+    /// What is held back.
+    pub quarantine: CellReader<Quarantine>,
     /// The configuration in force.
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
 }
@@ -107,8 +109,13 @@ async fn keep_status(
         let judged = board.judged.read().as_ref().clone();
         let fleet = lag.look(board.validated.read().as_ref().as_deref(), &board.pods.read(), Instant::now());
         let catching = matches!(fleet, Fleet::Catching);
-        let health =
-            judged.map(|judgement| Health { judgement, failed: failed.read().as_ref().clone(), fleet });
+        let quarantine = board.quarantine.read();
+        let health = judged.map(|judgement| Health {
+            judgement,
+            failed: failed.read().as_ref().clone(),
+            fleet,
+            quarantine,
+        });
         let done = match &health {
             Some(health) => bring(&api, &mut known, health).await,
             None => Ok(()),
@@ -127,6 +134,7 @@ async fn keep_status(
             _ = board.judged.changed() => {}
             _ = board.validated.changed() => {}
             _ = board.pods.changed() => {}
+            _ = board.quarantine.changed() => {}
             _ = failed.changed() => {}
             () = tokio::time::sleep(PACE), if catching => {}
         }
@@ -248,7 +256,9 @@ fn standing(board: &ReportBoard, failed: &CellReader<Option<Failed>>) -> Vec<Not
     let refused = refused.map(|judged| blamed("ConfigurationRejected", "Validate", &judged.problems));
     let failed = failed.read().as_ref().clone();
     let failed = failed.map(|failed| blamed(failed.reason, "Render", &failed.diagnostics));
-    refused.into_iter().chain(failed).flatten().collect()
+    let held = board.quarantine.read();
+    let held = held.held.values().map(notice::held_back);
+    refused.into_iter().chain(failed).flatten().chain(held).collect()
 }
 
 async fn next(

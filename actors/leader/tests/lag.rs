@@ -31,8 +31,14 @@ fn validated(generation: u64) -> Validated {
     let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), []);
     let generation = Generation(generation);
     let reconcile = Reconcile { generation, cause: Cause::default(), triggered: std::time::Instant::now() };
-    let rendered =
-        Rendered { reconcile, config: Arc::new(config), bundle, took: Duration::ZERO, warnings: Vec::new() };
+    let rendered = Rendered {
+        reconcile,
+        config: Arc::new(config),
+        snapshots: haptic_model::Snapshots::default(),
+        bundle,
+        took: Duration::ZERO,
+        warnings: Vec::new(),
+    };
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
 }
 

@@ -3,7 +3,12 @@
 //! Events carry conclusions, never state: an observer that misses one loses a line, nothing else.
 
 use crate::{
-    diagnostic::Diagnostic, digest::Digest, generation::Generation, object::ObjectRef, pipeline::Cause,
+    diagnostic::Diagnostic,
+    digest::Digest,
+    generation::Generation,
+    object::ObjectRef,
+    pipeline::Cause,
+    quarantine::{Quarantined, Released},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -101,6 +106,17 @@ pub enum Event {
         generation: Generation,
         /// Why.
         diagnostics: Vec<Diagnostic>,
+    },
+    /// What is held back, so that it does not stop the others, is not what it was.
+    QuarantineChanged {
+        /// With which generation.
+        generation: Generation,
+        /// What is held back now and was not before, or for another reason.
+        entered: Vec<Quarantined>,
+        /// What was and is not any more.
+        left: Vec<Released>,
+        /// How many are held back now.
+        held: usize,
     },
     /// A bundle passed.
     Validated {
@@ -231,6 +247,7 @@ impl Event {
             Self::Rendered { .. } => "Rendered",
             Self::RenderDiffered { .. } => "RenderDiffered",
             Self::RenderFailed { .. } => "RenderFailed",
+            Self::QuarantineChanged { .. } => "QuarantineChanged",
             Self::Validated { .. } => "Validated",
             Self::ValidationFailed { .. } => "ValidationFailed",
             Self::Warned { .. } => "Warned",
@@ -261,6 +278,7 @@ impl Event {
             | Self::Rendered { generation, .. }
             | Self::RenderDiffered { generation, .. }
             | Self::RenderFailed { generation, .. }
+            | Self::QuarantineChanged { generation, .. }
             | Self::Validated { generation, .. }
             | Self::ValidationFailed { generation, .. }
             | Self::Warned { generation, .. }

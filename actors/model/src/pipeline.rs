@@ -8,6 +8,7 @@ use crate::{
     fleet::Capabilities,
     generation::Generation,
     object::ObjectRef,
+    store::Snapshots,
 };
 use std::{
     sync::Arc,
@@ -47,6 +48,8 @@ pub struct Rendered {
     pub reconcile: Reconcile,
     /// The configuration it was rendered from.
     pub config: Arc<ActiveConfig>,
+    /// The stores it was rendered from: without what is held back.
+    pub snapshots: Snapshots,
     /// The result.
     pub bundle: Bundle,
     /// How long rendering took.

@@ -117,15 +117,26 @@ impl Snapshot {
         };
         self.version += 1;
         object.version = self.version;
-        match self.buckets.get_mut(&key) {
-            Some(members) => members.join(name.clone()),
-            None => {
-                self.buckets.insert(key.clone(), Members::One(name.clone()));
-            }
-        }
-        self.touch(&key);
+        self.enter(name.clone(), &key);
         self.objects.insert(name, Entry { object: Arc::new(object), key });
         change
+    }
+
+    /// Puts another store's version of an object under `key`, the very same piece of memory.
+    pub fn restore(&mut self, object: Arc<Object>, key: Key) {
+        let name = name_of(&object.reference);
+        let entry = Entry { object, key };
+        match self.objects.get(&name) {
+            Some(old) if *old == entry => return,
+            Some(old) => {
+                let old = old.key.clone();
+                self.leave(&name, &old);
+            }
+            None => {}
+        }
+        self.version += 1;
+        self.enter(name.clone(), &entry.key);
+        self.objects.insert(name, entry);
     }
 
     /// Takes the object out.
@@ -205,6 +216,12 @@ impl Snapshot {
         self.objects.get(&(namespace.into(), name.into())).map(|e| &e.object)
     }
 
+    /// The object of that name, with the key it is under.
+    #[must_use]
+    pub fn entry(&self, namespace: &str, name: &str) -> Option<(&Arc<Object>, &Key)> {
+        self.objects.get(&(namespace.into(), name.into())).map(|e| (&e.object, &e.key))
+    }
+
     /// The version of what [`Self::matching`] gives for `prefix`: differs whenever any of it changed; 0 while it is
     /// empty. The empty prefix is the whole store.
     #[must_use]
@@ -239,6 +256,14 @@ impl Snapshot {
             None => Ok(Some(object.clone())),
             Some(fetch) => fetch.fetch(&object.reference),
         }
+    }
+
+    fn enter(&mut self, name: Name, key: &Key) {
+        match self.buckets.get_mut(key) {
+            Some(members) => members.join(name),
+            None => _ = self.buckets.insert(key.clone(), Members::One(name)),
+        }
+        self.touch(key);
     }
 
     fn leave(&mut self, name: &Name, key: &Key) {
@@ -409,6 +434,22 @@ mod tests {
             store.apply(object(ns, n, "{}"), key(&[ns, n]));
         }
         assert_eq!(names(store.iter().collect()), ["b", "z", "a"]);
+    }
+
+    #[test]
+    fn a_restored_object_is_the_very_same_and_found_where_it_was() {
+        let mut store = Snapshot::full();
+        store.apply(object("a", "x", "{}"), key(&["a", "old"]));
+        let before = store.clone();
+        store.apply(object("a", "x", "{\"y\":1}"), key(&["a", "new"]));
+        let (old, at) = before.entry("a", "x").unwrap();
+        store.restore(old.clone(), at.clone());
+        assert_eq!(store.differences_from(&before).count(), 0);
+        assert_eq!(store.matching(&key(&["a", "new"])).count(), 0);
+        assert_eq!(names(store.matching(&key(&["a", "old"])).collect()), ["x"]);
+        let version = store.version();
+        store.restore(old.clone(), at.clone());
+        assert_eq!(store.version(), version, "nothing was changed");
     }
 
     #[test]

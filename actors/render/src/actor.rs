@@ -4,13 +4,15 @@
 
 use crate::{
     engine::{Compiled, Limits, compile},
+    faults::Faults,
+    quarantine::{self, Moment, Outcome, Ward},
     recall::CacheSize,
     render::{Renderer, Rendering, UntrackedBlock},
 };
 use actix::prelude::*;
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Fleet, Generation, Snapshots,
-    pipeline::{Reconcile, Rendered},
+    ActiveConfig, Complaint, Diagnostic, Event, Fleet, Generation, Quarantine, Snapshots,
+    pipeline::{Reconcile, Rendered, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Envelope, Events, Seat, cpu};
 use serde::Serialize;
@@ -32,6 +34,14 @@ pub struct RenderOptions {
     pub fleet: CellReader<Fleet>,
     /// What was rendered last. A render that fails leaves it as it is.
     pub rendered: Arc<CellWriter<Option<Arc<Rendered>>>>,
+    /// What passed all checks last: where good versions of objects are found.
+    pub validated: CellReader<Option<Arc<Validated>>>,
+    /// What later stages found at fault, one cell for each.
+    pub complaints: Vec<CellReader<Option<Arc<Complaint>>>>,
+    /// What is held back.
+    pub quarantine: Arc<CellWriter<Quarantine>>,
+    /// Written when another render would find things better; whoever reconciles follows it.
+    pub again: Arc<CellWriter<u64>>,
     /// Who is told.
     pub events: Events,
     /// What a render may use up.
@@ -45,12 +55,15 @@ pub struct RenderActor {
     seat: Seat<Self>,
     options: RenderOptions,
     workshop: Workshop,
+    /// When the next object is tried again by itself.
+    tried: Option<Instant>,
     detail: Detail,
 }
 
 /// What is kept from one render to the next. It travels to the thread that renders and back.
 struct Workshop {
     renderer: Renderer,
+    ward: Ward,
     compiled: Option<(u64, Arc<dyn Compiled>)>,
 }
 
@@ -69,6 +82,9 @@ struct Detail {
     printed_blocks: usize,
     untracked_blocks: usize,
     kept_bytes: usize,
+    /// Objects that are held back, and how many renders the last one took.
+    held_back: usize,
+    renders: u32,
     errors: Vec<String>,
 }
 
@@ -77,20 +93,23 @@ struct Job {
     snapshots: Arc<Snapshots>,
     fleet: Arc<Fleet>,
     limits: Limits,
+    good: Option<Arc<Rendered>>,
+    complaints: Vec<Arc<Complaint>>,
+    generation: Generation,
 }
-
-type Outcome = Result<Rendering, Vec<Diagnostic>>;
 
 impl RenderActor {
     /// An actor that has rendered nothing yet.
     #[must_use]
     pub fn new(seat: Seat<Self>, options: RenderOptions) -> Self {
         let workshop = Workshop::new(options.renderer);
-        Self { seat, options, workshop, detail: Detail::default() }
+        Self { seat, options, workshop, tried: None, detail: Detail::default() }
     }
 
-    fn finished(&mut self, order: Reconcile, config: Arc<ActiveConfig>, outcome: Outcome, took: Duration) {
-        let generation = order.generation;
+    fn finished(&mut self, order: Reconcile, job: &Job, outcome: Outcome, took: Duration) {
+        let (generation, config) = (order.generation, job.config.clone());
+        self.detail.renders = outcome.renders;
+        self.tell_quarantine(generation, &job.snapshots);
         self.detail.generation = generation;
         self.detail.config_revision = config.revision;
         self.detail.took_ms = took.as_millis();
@@ -101,7 +120,11 @@ impl RenderActor {
         if let Some(diagnostic) = self.workshop.renderer.take_difference() {
             self.options.events.tell(Event::RenderDiffered { generation, diagnostic });
         }
-        match outcome {
+        if outcome.again {
+            self.options.again.update(|count| count + 1);
+        }
+        let snapshots = outcome.snapshots;
+        match outcome.rendering {
             Ok(Rendering { bundle, warnings, .. }) => {
                 self.detail.files = bundle.files.len() + 1;
                 self.detail.bytes = bundle.size();
@@ -118,21 +141,47 @@ impl RenderActor {
                 for diagnostic in warnings.iter().cloned() {
                     self.options.events.tell(Event::Warned { generation, diagnostic });
                 }
-                let rendered = Rendered { reconcile: order, config, bundle, took, warnings };
+                let rendered = Rendered { reconcile: order, config, snapshots, bundle, took, warnings };
                 self.options.rendered.publish(Some(Arc::new(rendered)));
             }
-            Err(diagnostics) => {
+            Err(faults) => {
+                let diagnostics = faults.into_diagnostics();
                 self.detail.errors = diagnostics.iter().map(ToString::to_string).take(10).collect();
                 self.options.events.tell(Event::RenderFailed { generation, diagnostics });
             }
         }
         self.seat.set_detail(&self.detail);
     }
+
+    /// Puts on the board what is held back, and tells what is news in it.
+    fn tell_quarantine(&mut self, generation: Generation, snapshots: &Snapshots) {
+        let (before, after) = (self.options.quarantine.read(), self.workshop.ward.told());
+        let (entered, left) = quarantine::changes(&before, &after, snapshots);
+        let held = after.held.len();
+        self.detail.held_back = held;
+        self.options.quarantine.publish_if_changed(after);
+        if !entered.is_empty() || !left.is_empty() {
+            self.options.events.tell(Event::QuarantineChanged { generation, entered, left, held });
+        }
+    }
+
+    /// Sees to it that what is to be tried again by itself is, though nothing changes.
+    fn try_again_later(&mut self, context: &mut Context<Self>) {
+        let now = Instant::now();
+        let Some(rest) = self.workshop.ward.next_try(now) else { return };
+        let due = now + rest;
+        if self.tried.is_some_and(|tried| now < tried && tried <= due) {
+            return;
+        }
+        self.tried = Some(due);
+        let again = self.options.again.clone();
+        context.run_later(rest, move |_, _| again.update(|count| count + 1));
+    }
 }
 
 impl Workshop {
     fn new(renderer: fn() -> Renderer) -> Self {
-        Self { renderer: renderer(), compiled: None }
+        Self { renderer: renderer(), ward: Ward::default(), compiled: None }
     }
 
     /// How many blocks of each template had to be printed anew.
@@ -147,8 +196,17 @@ impl Workshop {
     }
 
     fn work(&mut self, job: &Job) -> Outcome {
-        let compiled = self.compiled_for(&job.config)?;
-        self.renderer.render(&*compiled, &job.config, &job.snapshots, &job.fleet, &job.limits)
+        let compiled = match self.compiled_for(&job.config) {
+            Ok(compiled) => compiled,
+            Err(problems) => return failed(problems),
+        };
+        let moment = Moment { generation: job.generation, now: Instant::now(), good: job.good.as_ref() };
+        let (config, snapshots, fleet, limits) = (&*job.config, &*job.snapshots, &*job.fleet, &job.limits);
+        let order = quarantine::Job { compiled: &*compiled, config, snapshots, fleet, limits };
+        for complaint in &job.complaints {
+            self.ward.hear(complaint, &order, &moment);
+        }
+        self.ward.render(&mut self.renderer, &order, &moment)
     }
 
     fn compiled_for(&mut self, config: &ActiveConfig) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
@@ -161,6 +219,12 @@ impl Workshop {
         self.compiled = Some((config.revision, compiled.clone()));
         Ok(compiled)
     }
+}
+
+/// No render at all.
+fn failed(problems: Vec<Diagnostic>) -> Outcome {
+    let rendering = Err(Faults::of_templates(problems));
+    Outcome { rendering, snapshots: Snapshots::default(), again: false, renders: 0 }
 }
 
 impl Actor for RenderActor {
@@ -183,29 +247,35 @@ impl Handler<Envelope<Reconcile>> for RenderActor {
             tracing::warn!(generation = %envelope.generation, "no configuration is in force: nothing to render");
             return AtomicResponse::new(Box::pin(actix::fut::ready(())));
         };
-        let job = Job {
-            config: config.clone(),
+        let complaints = self.options.complaints.iter().filter_map(|cell| (*cell.read()).clone()).collect();
+        let job = Arc::new(Job {
+            config,
+            good: (*self.options.validated.read()).as_ref().map(|validated| validated.rendered.clone()),
+            complaints,
+            generation: envelope.generation,
             snapshots: self.options.snapshots.read(),
             fleet: self.options.fleet.read(),
             limits: self.options.limits,
-        };
+        });
         let mut workshop = std::mem::replace(&mut self.workshop, Workshop::new(self.options.renderer));
         let started = Instant::now();
+        let task = job.clone();
         let work = cpu("render", move || {
-            let outcome = workshop.work(&job);
+            let outcome = workshop.work(&task);
             (workshop, outcome)
         });
         let order = Reconcile::clone(&envelope.payload);
-        let ended = work.instrument(envelope.span).into_actor(self).map(move |result, actor, _| {
+        let ended = work.instrument(envelope.span).into_actor(self).map(move |result, actor, context| {
             let outcome = match result {
                 Ok((workshop, outcome)) => {
                     actor.workshop = workshop;
                     outcome
                 }
                 // What was kept is lost with the thread's work; the next render begins afresh.
-                Err(panicked) => Err(vec![Diagnostic::error("render", panicked.to_string())]),
+                Err(panicked) => failed(vec![Diagnostic::error("render", panicked.to_string())]),
             };
-            actor.finished(order, config, outcome, started.elapsed());
+            actor.finished(order, &job, outcome, started.elapsed());
+            actor.try_again_later(context);
         });
         AtomicResponse::new(Box::pin(ended))
     }

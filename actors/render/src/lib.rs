@@ -18,6 +18,7 @@ pub mod handlebars;
 mod keypath;
 pub mod marks;
 mod output;
+pub mod quarantine;
 mod read_json;
 pub mod recall;
 pub mod render;

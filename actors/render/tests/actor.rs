@@ -5,7 +5,7 @@ mod support;
 
 use actix_rt::Arbiter;
 use haptic_model::{
-    ActiveConfig, Event, Fleet, Generation, Snapshots,
+    ActiveConfig, Event, Fleet, Generation, Quarantine, Snapshots,
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
@@ -42,6 +42,10 @@ impl Stage {
             snapshots: snapshots_reader,
             fleet: fleet_reader,
             rendered: Arc::new(rendered),
+            validated: cell(None).1,
+            complaints: Vec::new(),
+            quarantine: Arc::new(cell(Quarantine::default()).0),
+            again: Arc::new(cell(0).0),
             events: outbox,
             limits: Limits::default(),
             renderer,
@@ -73,7 +77,10 @@ impl Stage {
             .expect("the actor answers");
         let mut told = Vec::new();
         while let Ok(event) = self.events.try_recv() {
-            told.push((*event.payload).clone());
+            // How much is kept is told with every render.
+            if !matches!(*event.payload, Event::Kept { .. }) {
+                told.push((*event.payload).clone());
+            }
         }
         told
     }

@@ -4,7 +4,7 @@
 use crate::{checker::Checker, verdict::Verdict};
 use actix::prelude::*;
 use haptic_model::{
-    Diagnostic, Event, Fleet, Generation, Severity,
+    Complaint, Diagnostic, Event, Fleet, Generation, Severity,
     pipeline::{Candidate, Refused, Rendered, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat};
@@ -27,6 +27,8 @@ pub struct ValidateOptions {
     pub validated: Arc<CellWriter<Option<Arc<Validated>>>>,
     /// What was checked last, when it was refused.
     pub refused: Arc<CellWriter<Option<Arc<Refused>>>>,
+    /// The objects that were found at fault last.
+    pub complaint: Arc<CellWriter<Option<Arc<Complaint>>>>,
     /// Who is told.
     pub events: Events,
 }

@@ -13,6 +13,7 @@ mod harness;
 mod health;
 mod leader;
 mod plan;
+mod quarantine;
 mod removal;
 mod reports;
 mod restarts;
@@ -55,6 +56,7 @@ fn journeys() -> Vec<Journey> {
         journey("webhook_is_repaired", webhook::is_repaired_and_blocks_nothing_when_it_is_down),
         journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
+        journey("quarantine_by_the_render", quarantine::found_by_the_render),
         journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
         journey("fleet_of_two_versions", fleet::of_two_versions),
         journey("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),

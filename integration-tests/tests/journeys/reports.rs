@@ -156,7 +156,7 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
 }
 
 /// Waits until the status says so.
-async fn says<const N: usize>(
+pub(crate) async fn says<const N: usize>(
     scene: &Scene,
     validation: &str,
     conditions: [(&str, &str); N],
@@ -186,15 +186,21 @@ async fn shows(scene: &Scene, ingress: &Value, addresses: &Value) -> Outcome {
 
 async fn has_event(scene: &Scene, kind: &str, name: &str, reason: &str) -> Outcome {
     eventually(format!("there is an Event {reason} on {kind} {name}"), async || {
-        let events = events(scene).await?;
-        let found = events.iter().find(|event| {
-            let about = event.regarding.clone().unwrap_or_default();
-            event.reason.as_deref() == Some(reason)
-                && (about.kind.as_deref(), about.name.as_deref()) == (Some(kind), Some(name))
-        });
-        found.map(drop).ok_or_else(|| Failure::new(format!("there are {events:?}")))
+        let found = events_of(scene, kind, name, reason).await?;
+        ensure(!found.is_empty(), "there is none")
     })
     .await
+}
+
+/// What the Events say that are about this object, for this reason.
+pub(crate) async fn events_of(scene: &Scene, kind: &str, name: &str, reason: &str) -> Outcome<Vec<String>> {
+    let about = |event: &Event| {
+        let about = event.regarding.clone().unwrap_or_default();
+        event.reason.as_deref() == Some(reason)
+            && (about.kind.as_deref(), about.name.as_deref()) == (Some(kind), Some(name))
+    };
+    let found = events(scene).await?.into_iter().filter(about);
+    Ok(found.filter_map(|event| event.note).collect())
 }
 
 async fn events(scene: &Scene) -> Outcome<Vec<Event>> {

@@ -117,3 +117,26 @@ fn a_warning_that_stands_is_news_once() {
     );
     assert_eq!(warned(40, "old"), Level::Warn, "it had gone meanwhile");
 }
+
+#[test]
+fn what_is_held_back_and_what_is_let_go_is_said_in_its_own_sentences_not_too_many() {
+    let held = |name: &str| Quarantined {
+        object: Arc::new(ObjectRef::new("ingresses", "default", name)),
+        why: Diagnostic::error("render", "no host"),
+        replaced: true,
+        suspected: false,
+        since: Generation(3),
+    };
+    let names = ["a", "b", "c", "d", "e"];
+    let entered: Vec<_> = names.into_iter().map(held).collect();
+    let event = Event::QuarantineChanged { generation: Generation(3), entered, left: Vec::new(), held: 5 };
+    let line = Commentary::new().tell(&event);
+    assert_eq!((line.level, line.object.as_deref()), (Level::Warn, Some("ingresses default/a")));
+    assert!(line.text.starts_with(&held("a").to_string()), "{}", line.text);
+    assert!(line.text.ends_with("; and 2 more (5 objects held back in all)"), "{}", line.text);
+    let left = vec![Released { object: held("a").object, gone: false }];
+    let event = Event::QuarantineChanged { generation: Generation(4), entered: Vec::new(), left, held: 0 };
+    let line = Commentary::new().tell(&event);
+    assert_eq!(line.level, Level::Info);
+    assert_eq!(line.text, "ingresses default/a is good again, and in force (0 objects held back in all)");
+}

@@ -305,7 +305,14 @@ impl Scene {
             triggered: std::time::Instant::now(),
         };
         let config = Arc::clone(&self.config);
-        Arc::new(Rendered { reconcile, config, bundle, took: Duration::ZERO, warnings: Vec::new() })
+        Arc::new(Rendered {
+            reconcile,
+            config,
+            snapshots: haptic_model::Snapshots::default(),
+            bundle,
+            took: Duration::ZERO,
+            warnings: Vec::new(),
+        })
     }
 
     pub(super) async fn next(&mut self) -> Event {

@@ -1,6 +1,6 @@
 //! What happened, as a notice about something that people look at.
 
-use haptic_model::{Diagnostic, Event, ObjectRef};
+use haptic_model::{Diagnostic, Event, ObjectRef, Quarantined};
 use std::sync::Arc;
 
 /// The API server refuses longer ones.
@@ -46,6 +46,16 @@ pub fn of(event: &Event) -> Vec<Notice> {
         Event::ConfigRejected { diagnostics, .. } => blamed("ConfigurationRejected", "Validate", diagnostics),
         Event::RenderFailed { diagnostics, .. } => blamed("RenderFailed", "Render", diagnostics),
         Event::ValidationFailed { diagnostics, .. } => blamed("CheckFailed", "Render", diagnostics),
+        Event::QuarantineChanged { entered, left, .. } => {
+            let left = left.iter().filter(|released| !released.gone).map(|released| Notice {
+                about: About::Object(Arc::clone(&released.object)),
+                warning: false,
+                reason: "Released",
+                action: "Render",
+                note: released.to_string(),
+            });
+            entered.iter().map(held_back).chain(left).collect()
+        }
         Event::Warned { diagnostic, .. } if diagnostic.object.is_some() => {
             blamed("Warned", "Render", std::slice::from_ref(diagnostic))
         }
@@ -83,6 +93,12 @@ pub fn blamed(reason: &'static str, action: &'static str, diagnostics: &[Diagnos
         }
     }
     notices
+}
+
+/// That an object is held back.
+#[must_use]
+pub fn held_back(held: &Quarantined) -> Notice {
+    warning(About::Object(Arc::clone(&held.object)), "Quarantined", "Render", &held.to_string())
 }
 
 fn warning(about: About, reason: &'static str, action: &'static str, note: &str) -> Notice {

@@ -1,11 +1,11 @@
 //! How everything is, from what the board shows: a configuration, its last render and check, the pods.
 
 use haptic_model::{
-    Diagnostic, Event, Generation, HaproxyPod,
+    Diagnostic, Event, Generation, HaproxyPod, Quarantine,
     config::Judgement,
     pipeline::{PodState, Validated},
 };
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// A pod that is behind for this long without any progress is reported; until then it is only being brought up.
@@ -80,6 +80,8 @@ pub struct Health {
     pub failed: Option<Failed>,
     /// How the pods are.
     pub fleet: Fleet,
+    /// What is held back.
+    pub quarantine: Arc<Quarantine>,
 }
 
 /// Remembers since when each pod is behind.

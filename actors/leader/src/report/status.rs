@@ -57,7 +57,7 @@ fn conditions(before: &HAProxyTemplateConfigStatus, health: &Health, now: Timest
     let deployed = deployed(health).or_else(|| as_before(before, "Deployed")).unwrap_or_else(|| {
         Verdict::new("Deployed", "Unknown", "InProgress", "pods are being brought to the configuration")
     });
-    let verdicts = [ready(health, &deployed), templates_valid(health), deployed, quarantined()];
+    let verdicts = [ready(health, &deployed), templates_valid(health), deployed, quarantined(health)];
     verdicts.into_iter().map(|verdict| verdict.at(before, health, now)).collect()
 }
 
@@ -111,8 +111,16 @@ fn deployed(health: &Health) -> Option<Verdict> {
     }
 }
 
-fn quarantined() -> Verdict {
-    Verdict::new("Quarantined", "False", "None", "no object is held back")
+fn quarantined(health: &Health) -> Verdict {
+    let held = &health.quarantine.held;
+    if held.is_empty() {
+        return Verdict::new("Quarantined", "False", "None", "no object is held back");
+    }
+    let mut message = held.values().take(5).map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    if let Some(more @ 1..) = held.len().checked_sub(5) {
+        message.push_str(&format!("\nand {more} more"));
+    }
+    Verdict::new("Quarantined", "True", "ObjectsHeldBack", &shortened(message))
 }
 
 fn as_before(before: &HAProxyTemplateConfigStatus, kind: &'static str) -> Option<Verdict> {
@@ -149,6 +157,10 @@ fn sentence(problems: &[Diagnostic]) -> String {
     if problems.len() > 5 {
         text.push_str(&format!("\nand {} more", problems.len() - 5));
     }
+    shortened(text)
+}
+
+fn shortened(text: String) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,

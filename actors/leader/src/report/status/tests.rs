@@ -10,7 +10,7 @@ fn healthy() -> Health {
         problems: Vec::new(),
         leader_election: Some(LeaderElectionSpec::default()),
     };
-    Health { judgement, failed: None, fleet: Fleet::Deployed(3) }
+    Health { judgement, failed: None, fleet: Fleet::Deployed(3), quarantine: Arc::default() }
 }
 
 fn at(second: i64) -> Timestamp {
@@ -131,4 +131,21 @@ fn a_long_message_is_cut() {
     health.judgement.problems = vec![Diagnostic::error("basic", "ü".repeat(10_000))];
     let message = written(&health).validation_message.unwrap();
     assert_eq!(message.chars().count(), LONGEST + 1);
+}
+
+#[test]
+fn what_is_held_back_is_told_in_the_sentences_that_its_events_say() {
+    let held = |name: &str| {
+        let object = Arc::new(ObjectRef::new("ingresses", "default", name));
+        let why = Diagnostic::error("render", "no host");
+        let since = Generation(3);
+        (object.clone(), haptic_model::Quarantined { object, why, replaced: false, suspected: false, since })
+    };
+    let quarantine = haptic_model::Quarantine { held: ["a", "b", "c", "d", "e", "f", "g"].map(held).into() };
+    let status = written(&Health { quarantine: Arc::new(quarantine), ..healthy() });
+    let told = condition(&status, "Quarantined");
+    assert_eq!((told.status.as_str(), told.reason.as_str()), ("True", "ObjectsHeldBack"));
+    assert!(told.message.starts_with(&held("a").1.to_string()), "{}", told.message);
+    assert!(told.message.ends_with("\nand 2 more"), "{}", told.message);
+    assert_eq!(condition(&status, "Ready").status, "True", "the others are served");
 }

@@ -1,0 +1,108 @@
+//! Objects that are held back, so that one bad object never stops the others: what everybody says about them.
+
+use crate::{diagnostic::Diagnostic, generation::Generation, object::ObjectRef, pipeline::Rendered};
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+/// One object that is not in force as it is in its store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantined {
+    /// Which.
+    pub object: Arc<ObjectRef>,
+    /// What is wrong with its present version.
+    pub why: Diagnostic,
+    /// Whether its last good version stands in for it; otherwise it is left out.
+    pub replaced: bool,
+    /// Whether nothing is proven: it changed since the last good bundle, as others did, and they are tried again bit by bit.
+    pub suspected: bool,
+    /// Since which generation.
+    pub since: Generation,
+}
+
+/// One object that is in force again as it is in its store, or gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Released {
+    /// Which.
+    pub object: Arc<ObjectRef>,
+    /// Whether it was deleted.
+    pub gone: bool,
+}
+
+/// Everything that is held back at one moment, by object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quarantine {
+    /// One entry an object.
+    pub held: BTreeMap<Arc<ObjectRef>, Quarantined>,
+}
+
+/// What a stage behind the render found at fault in what was rendered.
+#[derive(Clone, Debug)]
+pub struct Complaint {
+    /// In which render.
+    pub rendered: Arc<Rendered>,
+    /// The objects at fault, each with what is wrong.
+    pub objects: Vec<(Arc<ObjectRef>, Diagnostic)>,
+    /// Objects among which at least one is at fault, and nobody knows which yet.
+    pub suspects: Vec<(Arc<ObjectRef>, Diagnostic)>,
+}
+
+impl Quarantine {
+    /// How many are only suspected.
+    #[must_use]
+    pub fn suspects(&self) -> usize {
+        self.held.values().filter(|held| held.suspected).count()
+    }
+}
+
+impl fmt::Display for Quarantined {
+    /// The one sentence that Event, condition, log and history say.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Where in the output it is moves with every other object.
+        let other = self.why.object.clone().filter(|other| *other != self.object);
+        let why = Diagnostic { output: None, help: None, object: other, ..self.why.clone() };
+        let object = &self.object;
+        match self.replaced {
+            true => write!(f, "{object} is held back and its last good version stays in force: {why}"),
+            false => write!(f, "{object} is held back and left out, no good version of it is known: {why}"),
+        }?;
+        match self.why.help.as_deref() {
+            Some("") | None => Ok(()),
+            Some(help) => write!(f, ". {help}"),
+        }
+    }
+}
+
+impl fmt::Display for Released {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.gone {
+            true => write!(f, "{} is gone, and held back no more", self.object),
+            false => write!(f, "{} is good again, and in force", self.object),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_says_who_why_and_what_is_in_force_and_nothing_that_moves() {
+        let object = Arc::new(ObjectRef::new("ingresses", "default", "shop"));
+        let why = Diagnostic::error("syntax", "unknown keyword \"foo\"")
+            .of_object(Some(object.clone()))
+            .at_output(crate::FileKey::config(), 17, "foo bar")
+            .help("Did you mean \"fork\"?");
+        let held = |replaced| Quarantined {
+            object: object.clone(),
+            why: why.clone(),
+            replaced,
+            suspected: false,
+            since: Generation(3),
+        };
+        assert_eq!(
+            held(true).to_string(),
+            "ingresses default/shop is held back and its last good version stays in force: unknown keyword \
+             \"foo\". Did you mean \"fork\"?"
+        );
+        assert!(held(false).to_string().contains("left out, no good version of it is known"));
+    }
+}

@@ -1,0 +1,185 @@
+//! One object that is held back: which version of it, what stands in for it, and when it is tried again.
+
+use super::Moment;
+use crate::engine::Read;
+use haptic_model::{Diagnostic, Generation, Object, ObjectRef, Quarantined, Snapshots, store::Key};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// So many reads of a block are remembered one by one; of a block with more, whole stores.
+const MOST_READS: usize = 64;
+/// What a stage behind the render refused costs everybody a check when it is tried again: not before this rest, twice as
+/// long each time, and no longer than an hour.
+const FIRST_REST: Duration = Duration::from_secs(30);
+const LONGEST_REST: Duration = Duration::from_secs(3600);
+
+/// Who found it at fault.
+#[derive(Clone, Debug)]
+pub(super) enum Found {
+    /// A render, in milliseconds: it is tried again as soon as anything changes that its block had read.
+    ByRender { seen: Vec<Seen> },
+    /// A later stage, so often. What its block had read is not known there: it is tried again after a rest.
+    ByChecks { relapses: u32 },
+    /// Nobody yet: it is among those that changed.
+    Suspected,
+}
+
+/// What one read gave when the object was found at fault.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    read: Read,
+    version: u64,
+    object: Option<Arc<Object>>,
+}
+
+/// One object that is held back.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    refused: Arc<Object>,
+    instead: Option<(Arc<Object>, Key)>,
+    why: Diagnostic,
+    found: Found,
+    since: Generation,
+    until: Option<Instant>,
+}
+
+impl Entry {
+    pub fn new(
+        refused: Arc<Object>,
+        instead: Option<(Arc<Object>, Key)>,
+        why: Diagnostic,
+        found: Found,
+        moment: &Moment<'_>,
+    ) -> Self {
+        let until = match &found {
+            Found::ByChecks { relapses } => Some(moment.now + rest(*relapses)),
+            _ => None,
+        };
+        Self { refused, instead, why, found, since: moment.generation, until }
+    }
+
+    /// What is rendered in its place.
+    pub fn instead(&self) -> Option<&(Arc<Object>, Key)> {
+        self.instead.as_ref()
+    }
+
+    /// From now on nothing stands in for it, for this reason; whether anything did.
+    pub fn leave_out(&mut self, why: Diagnostic) -> bool {
+        let did = self.instead.take().is_some();
+        if did {
+            self.why = why;
+        }
+        did
+    }
+
+    pub fn stands_in(&self, object: &Arc<Object>) -> bool {
+        self.instead.as_ref().is_some_and(|(instead, _)| same(instead, object))
+    }
+
+    pub fn is_of_render(&self) -> bool {
+        matches!(self.found, Found::ByRender { .. })
+    }
+
+    pub fn is_suspected(&self) -> bool {
+        matches!(self.found, Found::Suspected)
+    }
+
+    pub fn since(&self) -> Generation {
+        self.since
+    }
+
+    pub fn waits_until(&self) -> Option<Instant> {
+        self.until
+    }
+
+    /// Whether it is to be tried again, or gone.
+    pub fn has_ended(&self, object: &ObjectRef, snapshots: &Snapshots, now: Instant) -> bool {
+        let Some((present, _)) = find(snapshots, object) else { return true };
+        if !same(present, &self.refused) {
+            return true;
+        }
+        match &self.found {
+            Found::ByRender { seen } => seen.iter().any(|seen| !seen.is(snapshots)),
+            Found::ByChecks { .. } => self.until.is_some_and(|until| until <= now),
+            Found::Suspected => false,
+        }
+    }
+
+    pub fn told(&self, object: &Arc<ObjectRef>) -> Quarantined {
+        Quarantined {
+            object: object.clone(),
+            why: self.why.clone(),
+            replaced: self.instead.is_some(),
+            suspected: self.is_suspected(),
+            since: self.since,
+        }
+    }
+}
+
+impl Seen {
+    fn of(read: Read, snapshots: &Snapshots) -> Self {
+        let (version, object) = now(&read, snapshots);
+        Self { read, version, object }
+    }
+
+    fn is(&self, snapshots: &Snapshots) -> bool {
+        let (version, object) = now(&self.read, snapshots);
+        let same_object = match (&object, &self.object) {
+            (Some(now), Some(then)) => Arc::ptr_eq(now, then),
+            (None, None) => true,
+            _ => false,
+        };
+        self.version == version && same_object
+    }
+}
+
+/// What reads give now. Of reads that are not known, or too many, all stores.
+pub(super) fn seen(reads: Option<&[Arc<[Read]>]>, snapshots: &Snapshots) -> Vec<Seen> {
+    let mut all: Vec<Read> = Vec::new();
+    for read in reads.into_iter().flatten().flat_map(|reads| reads.iter()) {
+        if all.len() <= MOST_READS && !all.contains(read) {
+            all.push(read.clone());
+        }
+    }
+    if reads.is_none() || all.len() > MOST_READS {
+        let whole = |(resource, _): (&Arc<str>, _)| Read { resource: resource.clone(), key: [].into() };
+        all = snapshots.iter().map(whole).collect();
+    }
+    all.into_iter().map(|read| Seen::of(read, snapshots)).collect()
+}
+
+fn now(read: &Read, snapshots: &Snapshots) -> (u64, Option<Arc<Object>>) {
+    let Some(store) = snapshots.get(&read.resource) else { return (0, None) };
+    // A read by name is recorded as its namespace and name, whatever the store is indexed by.
+    let named = match &*read.key {
+        [namespace, name] => store.get(namespace, name).cloned(),
+        _ => None,
+    };
+    (store.version_of(&read.key), named)
+}
+
+pub(super) fn find<'s>(snapshots: &'s Snapshots, object: &ObjectRef) -> Option<(&'s Arc<Object>, &'s Key)> {
+    snapshots.get(&object.resource)?.entry(&object.namespace, &object.name)
+}
+
+/// Whether both are the same version of an object. After a lost watch it is another piece of memory.
+pub(super) fn same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
+    Arc::ptr_eq(a, b) || (a.json == b.json && !a.json.is_empty())
+}
+
+fn rest(relapses: u32) -> Duration {
+    FIRST_REST.saturating_mul(2_u32.saturating_pow(relapses.saturating_sub(1))).min(LONGEST_REST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_found_at_fault_again_and_again_is_tried_less_and_less() {
+        let seconds: Vec<u64> = [1, 2, 3, 8, 40].into_iter().map(|n| rest(n).as_secs()).collect();
+        assert_eq!(seconds, [30, 60, 120, 3600, 3600]);
+    }
+}

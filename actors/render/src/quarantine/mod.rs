@@ -1,0 +1,273 @@
+//! One bad object never stops the others: its last good version is rendered in its place, or nothing.
+//!
+//! Held back is a *version* of an object. What is held back is laid over the stores before a render ([`overlay`]), so
+//! a render sees a cluster in which the object never changed, or is not there, and everybody else's bytes are those of
+//! that cluster. An entry ends when the object changes, when the configuration does, or when something changes that its
+//! block had read; then it is tried again. No generation takes more than one render more than it would without bad
+//! objects, however many they are.
+//!
+//! Pure: snapshots in, snapshots out. Who finds objects at fault, and who tells of it, is elsewhere.
+
+mod entry;
+mod overlay;
+
+use crate::{
+    engine::{Compiled, Limits},
+    faults::{Fault, FaultKind, Faults},
+    render::{Renderer, Rendering},
+};
+use entry::{Entry, Found};
+use haptic_model::{
+    ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, ObjectRef, Quarantine,
+    Quarantined, Released, Snapshots, pipeline::Rendered,
+};
+use overlay::Overlay;
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// A configuration that nothing was good with yet is at fault itself when more objects than this fail, and most of them.
+const FEW: usize = 2;
+
+/// What is held back, from render to render.
+#[derive(Debug, Default)]
+pub struct Ward {
+    entries: BTreeMap<Arc<ObjectRef>, Entry>,
+    overlay: Overlay,
+    ground: Option<Ground>,
+    heard: Vec<Arc<Complaint>>,
+    /// How often a stage behind the render has found an object at fault; forgotten with the configuration.
+    relapses: BTreeMap<Arc<ObjectRef>, u32>,
+}
+
+/// What everything that was found at fault was found with.
+#[derive(Clone, Debug, PartialEq)]
+struct Ground {
+    revision: u64,
+    fleet: Fleet,
+}
+
+/// What one render is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'j> {
+    /// The templates.
+    pub compiled: &'j dyn Compiled,
+    /// The configuration.
+    pub config: &'j ActiveConfig,
+    /// The stores as they are.
+    pub snapshots: &'j Snapshots,
+    /// The pods.
+    pub fleet: &'j Fleet,
+    /// What a render may use up.
+    pub limits: &'j Limits,
+}
+
+/// When a render happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'m> {
+    /// Its number.
+    pub generation: Generation,
+    /// Now, on a clock that only goes on.
+    pub now: Instant,
+    /// What passed all checks last: where good versions are found.
+    pub good: Option<&'m Arc<Rendered>>,
+}
+
+/// A render in which nobody stops the others.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The bundle; or what is wrong that is no object's fault, or was found so late that the next render is needed.
+    pub rendering: Result<Rendering, Faults>,
+    /// The stores that it was made from.
+    pub snapshots: Snapshots,
+    /// Whether another render, at once, would find things better.
+    pub again: bool,
+    /// How many renders it took: one or two.
+    pub renders: u32,
+}
+
+impl Ward {
+    /// Renders what `job` says, without what is held back and what this render finds at fault.
+    pub fn render(&mut self, renderer: &mut Renderer, job: &Job<'_>, moment: &Moment<'_>) -> Outcome {
+        self.look(job, moment);
+        let mut attempt = |snapshots: &Snapshots| {
+            renderer.attempt(job.compiled, job.config, snapshots, job.fleet, job.limits)
+        };
+        let snapshots = self.overlay.over(job.snapshots, &self.entries);
+        let faults = match attempt(&snapshots) {
+            Ok(rendering) => {
+                return Outcome { rendering: Ok(rendering), snapshots, again: false, renders: 1 };
+            }
+            Err(faults) => faults,
+        };
+        let alone = |faults| Outcome {
+            rendering: Err(faults),
+            snapshots: snapshots.clone(),
+            again: false,
+            renders: 1,
+        };
+        if let Some(template) = templates_fault(&faults, job, moment) {
+            return alone(Faults::of_templates(vec![template]));
+        }
+        if !self.hold_all(&faults, job, moment) {
+            return alone(faults);
+        }
+        let snapshots = self.overlay.over(job.snapshots, &self.entries);
+        let rendering = attempt(&snapshots);
+        let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, job, moment));
+        Outcome { rendering, snapshots, again, renders: 2 }
+    }
+
+    /// Takes in what a later stage found; each complaint counts once.
+    pub fn hear(&mut self, complaint: &Arc<Complaint>, job: &Job<'_>, moment: &Moment<'_>) {
+        if self.heard.iter().any(|heard| Arc::ptr_eq(heard, complaint)) {
+            return;
+        }
+        self.heard.retain(|heard| !Arc::ptr_eq(&heard.rendered, &complaint.rendered));
+        self.heard.push(complaint.clone());
+        if self.heard.len() > 8 {
+            self.heard.remove(0);
+        }
+        if complaint.rendered.config.revision != job.config.revision {
+            return;
+        }
+        let proven = complaint.objects.iter().map(|of| (of, false));
+        for ((object, why), suspected) in proven.chain(complaint.suspects.iter().map(|of| (of, true))) {
+            let checked =
+                entry::find(&complaint.rendered.snapshots, object).map(|(object, _)| object.clone());
+            let Some(checked) = checked else { continue };
+            let was = self.entries.get(object).is_some_and(|entry| entry.stands_in(&checked));
+            let is = entry::find(job.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
+            if was || is {
+                let relapses = self.relapses.entry(object.clone()).or_default();
+                *relapses += 1;
+                let found =
+                    if suspected { Found::Suspected } else { Found::ByChecks { relapses: *relapses } };
+                self.hold(object, why.clone(), found, job, moment);
+            }
+        }
+    }
+
+    /// What is held back, as everybody is told.
+    #[must_use]
+    pub fn told(&self) -> Quarantine {
+        let told = |(object, entry): (&Arc<ObjectRef>, &Entry)| (object.clone(), entry.told(object));
+        Quarantine { held: self.entries.iter().map(told).collect() }
+    }
+
+    /// When something should be tried again though nothing may change until then.
+    #[must_use]
+    pub fn next_try(&self, now: Instant) -> Option<Duration> {
+        let due = self.entries.values().filter_map(Entry::waits_until).min()?;
+        Some(due.saturating_duration_since(now))
+    }
+
+    /// Ends what has ended and lets out what is to be tried again.
+    fn look(&mut self, job: &Job<'_>, moment: &Moment<'_>) {
+        let ground = Ground { revision: job.config.revision, fleet: job.fleet.clone() };
+        let same = |versions: fn(&Ground) -> &[HaproxyVersion]| {
+            self.ground.as_ref().is_some_and(|known| {
+                known.revision == ground.revision && versions(known) == versions(&ground)
+            })
+        };
+        let (all, checks) = (self.ground.as_ref() == Some(&ground), same(|ground| &ground.fleet.versions));
+        if !checks {
+            self.relapses.clear();
+        }
+        self.entries.retain(|object, entry| {
+            let on_ground = if entry.is_of_render() { all } else { checks };
+            on_ground && !entry.has_ended(object, job.snapshots, moment.now)
+        });
+        self.release_suspects(moment);
+        self.ground = Some(ground);
+    }
+
+    /// Half of those that are only suspected, once a bundle without them has passed.
+    fn release_suspects(&mut self, moment: &Moment<'_>) {
+        let passed = moment.good.map(|good| good.reconcile.generation);
+        let of = |entry: &Entry| entry.is_suspected() && passed.is_some_and(|passed| passed >= entry.since());
+        let suspects: Vec<_> =
+            self.entries.iter().filter(|(_, entry)| of(entry)).map(|(object, _)| object.clone()).collect();
+        for object in suspects.iter().take(suspects.len().div_ceil(2)) {
+            self.entries.remove(object);
+        }
+    }
+
+    /// Whether any object is held back that was not, or not so.
+    fn hold_all(&mut self, faults: &Faults, job: &Job<'_>, moment: &Moment<'_>) -> bool {
+        let mut any = false;
+        for (object, of_one) in &faults.objects {
+            let Some(first) = of_one.first() else { continue };
+            let reads = of_one.iter().map(|fault| fault.reads.clone()).collect::<Option<Vec<_>>>();
+            let found = Found::ByRender { seen: entry::seen(reads.as_deref(), job.snapshots) };
+            any |= self.hold(object, first.diagnostic.clone(), found, job, moment);
+        }
+        any
+    }
+
+    fn hold(
+        &mut self,
+        object: &Arc<ObjectRef>,
+        why: Diagnostic,
+        found: Found,
+        job: &Job<'_>,
+        moment: &Moment<'_>,
+    ) -> bool {
+        let Some((now, _)) = entry::find(job.snapshots, object) else { return false };
+        if let Some(entry) = self.entries.get_mut(object) {
+            // What stands in for it is at fault, too.
+            return entry.leave_out(why);
+        }
+        let good = moment.good.and_then(|good| entry::find(&good.snapshots, object));
+        let instead = good.filter(|(good, _)| !entry::same(good, now)).map(|(o, k)| (o.clone(), k.clone()));
+        let entry = Entry::new(now.clone(), instead, why, found, moment);
+        self.entries.insert(object.clone(), entry);
+        true
+    }
+}
+
+/// What is told when one state of affairs follows another.
+#[must_use]
+pub fn changes(
+    before: &Quarantine,
+    after: &Quarantine,
+    snapshots: &Snapshots,
+) -> (Vec<Quarantined>, Vec<Released>) {
+    let is_news = |held: &&Quarantined| {
+        before.held.get(&held.object).is_none_or(|known| known.to_string() != held.to_string())
+    };
+    let entered = after.held.values().filter(is_news).cloned().collect();
+    let left = before
+        .held
+        .keys()
+        .filter(|object| !after.held.contains_key(*object))
+        .map(|object| Released { object: object.clone(), gone: entry::find(snapshots, object).is_none() });
+    (entered, left.collect())
+}
+
+/// A configuration that nothing has been good with yet, and that fails for most objects of a kind, is at fault itself:
+/// leaving them all out would take everything away.
+fn templates_fault(faults: &Faults, job: &Job<'_>, moment: &Moment<'_>) -> Option<Diagnostic> {
+    if moment.good.is_some_and(|good| Arc::ptr_eq(&good.config.spec, &job.config.spec)) {
+        return None;
+    }
+    let mut failing: BTreeMap<&str, (usize, &Fault)> = BTreeMap::new();
+    for (object, of_one) in &faults.objects {
+        // What a template says about an object, it means.
+        if let Some(fault) = of_one.iter().find(|fault| fault.kind != FaultKind::Registered) {
+            failing.entry(&object.resource).or_insert((0, fault)).0 += 1;
+        }
+    }
+    let (resource, (count, fault)) = failing.into_iter().find(|(resource, (count, _))| {
+        let all = job.snapshots.get(resource).map_or(0, |store| store.len());
+        *count > FEW && *count * 2 > all
+    })?;
+    let all = job.snapshots.get(resource).map_or(0, |store| store.len());
+    let message = format!(
+        "{count} of {all} {resource} fail, so the templates are taken to be at fault: {}",
+        fault.diagnostic.message
+    );
+    Some(Diagnostic { message, object: None, ..fault.diagnostic.clone() })
+}

@@ -1,0 +1,383 @@
+//! With any set of bad objects, everybody else's bytes are those of a cluster in which they are good, or not there.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use haptic_model::{
+    ActiveConfig, Bundle, Complaint, Diagnostic, Fleet, Generation, Object, ObjectRef, Snapshots,
+    pipeline::{Cause, Reconcile, Rendered},
+};
+use haptic_render::{
+    Checked, Compiled, Limits, Renderer,
+    quarantine::{Job, Moment, Outcome, Ward, changes},
+};
+use proptest::prelude::*;
+use serde_json::json;
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+use support::{Setup, all};
+
+/// What becomes of an Ingress is said by its host; a Service of its name may spoil it, too.
+const TEMPLATE: &str = "\
+defaults
+# {{len (list \"ingresses\")}} ingresses
+{{#each (list \"ingresses\") as |ing|}}
+{{#with ing.spec.rules.0 as |rule|}}
+{{#if (eq rule.host \"fails\")}}{{rule.nope}}{{/if}}
+{{#if (eq rule.host \"registered\")}}{{register_error ing \"not yours\"}}{{/if}}
+backend {{proxy_name ing.metadata.name}}
+  description {{rule.host}}
+{{#with (get_single \"services\" ing.metadata.namespace ing.metadata.name) as |service|}}
+  # {{service.metadata.note}}
+{{else}}
+{{/with}}
+{{/with}}
+{{/each}}
+";
+const MAP: &str = "{{#each (routes \"ingresses\") as |set|}}\n{{#each set.routes as |r|}}\n{{r.key}} {{r.backend.name}}\n{{/each}}\n{{/each}}\n";
+
+const HOSTS: [&str; 6] =
+    ["fails", "registered", "control\u{7}", "one.example", "two.example", "three.example"];
+const BAD: usize = 3;
+
+/// A cluster, and what keeps its bad objects from stopping the others.
+struct Cluster {
+    setup: Setup,
+    config: ActiveConfig,
+    compiled: Arc<dyn Compiled>,
+    renderer: Renderer,
+    ward: Ward,
+    good: Option<Arc<Rendered>>,
+    generation: u64,
+    now: Instant,
+}
+
+impl Cluster {
+    fn new(setup: Setup) -> Self {
+        let (config, compiled) = (setup.config(), setup.compile().unwrap_or_else(|e| panic!("{}", all(&e))));
+        let renderer = Renderer::checked(Checked::Always);
+        let (ward, good) = (Ward::default(), None);
+        Self { setup, config, compiled, renderer, ward, good, generation: 0, now: Instant::now() }
+    }
+
+    fn change(&mut self, change: impl FnOnce(Setup) -> Setup) {
+        let setup = std::mem::replace(&mut self.setup, Setup::new(""));
+        self.setup = change(setup);
+    }
+
+    /// Renders; a bundle passes all checks at once.
+    fn render(&mut self) -> Outcome {
+        let outcome = self.render_unchecked(None);
+        if let Ok(rendering) = &outcome.rendering {
+            self.good = Some(Arc::new(self.rendered(rendering.bundle.clone(), outcome.snapshots.clone())));
+        }
+        outcome
+    }
+
+    fn render_unchecked(&mut self, complaint: Option<&Arc<Complaint>>) -> Outcome {
+        self.generation += 1;
+        let (snapshots, fleet, limits) = (self.setup.snapshots(), Fleet::default(), Limits::default());
+        let job = Job {
+            compiled: &*self.compiled,
+            config: &self.config,
+            snapshots: &snapshots,
+            fleet: &fleet,
+            limits: &limits,
+        };
+        let moment =
+            Moment { generation: Generation(self.generation), now: self.now, good: self.good.as_ref() };
+        if let Some(complaint) = complaint {
+            self.ward.hear(complaint, &job, &moment);
+        }
+        self.ward.render(&mut self.renderer, &job, &moment)
+    }
+
+    fn rendered(&self, bundle: Bundle, snapshots: Snapshots) -> Rendered {
+        let reconcile = Reconcile {
+            generation: Generation(self.generation),
+            cause: Cause::default(),
+            triggered: Instant::now(),
+        };
+        let (config, took) = (Arc::new(self.config.clone()), Duration::ZERO);
+        Rendered { reconcile, config, snapshots, bundle, took, warnings: Vec::new() }
+    }
+
+    fn held(&self) -> Vec<String> {
+        let told = self.ward.told();
+        told.held.values().map(|held| format!("{} {}", held.object.name, held.replaced)).collect()
+    }
+
+    /// What a cluster with these objects alone looks like.
+    fn expected(&self, ingresses: &BTreeMap<String, String>) -> String {
+        let mut setup = Setup { stores: self.setup.stores.clone(), ..Setup::new("") };
+        setup.spec = self.setup.spec.clone();
+        for object in self.setup.stores["ingresses"].iter().cloned().collect::<Vec<_>>() {
+            setup.stores.get_mut("ingresses").unwrap().remove(&object.reference);
+        }
+        let setup = ingresses.iter().fold(setup, |setup, (name, host)| put(setup, name, host));
+        text(&setup.bundle().unwrap_or_else(|e| panic!("{}", all(&e))).0)
+    }
+}
+
+fn put(setup: Setup, name: &str, host: &str) -> Setup {
+    setup.ingress("n", name, host, &[("/", "s")])
+}
+
+fn note(setup: Setup, name: &str, note: &str) -> Setup {
+    let service = json!({"metadata": {"namespace": "n", "name": name, "note": note}});
+    setup.object("services", "n", name, &["n", name], service)
+}
+
+fn text(bundle: &Bundle) -> String {
+    bundle.all().map(|file| format!("== {}\n{}", file.path, file.text)).collect()
+}
+
+fn cluster() -> Cluster {
+    Cluster::new(Setup::new(TEMPLATE).map("host.map", MAP))
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(usize, usize),
+    Delete(usize),
+    Note(usize, bool),
+    Nothing,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0..6_usize, 0..HOSTS.len()).prop_map(|(name, host)| Step::Put(name, host)),
+        1 => (0..6_usize).prop_map(Step::Delete),
+        2 => (0..6_usize, any::<bool>()).prop_map(|(name, good)| Step::Note(name, good)),
+        1 => Just(Step::Nothing),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn everybody_elses_bytes_are_those_of_a_cluster_without_bad_objects(
+        batches in prop::collection::vec(prop::collection::vec(step(), 1..5), 1..10),
+    ) {
+        let mut cluster = cluster();
+        // A first good bundle, so that no configuration is unproven.
+        cluster.change(|setup| put(setup, "always", "always.example"));
+        cluster.render().rendering.unwrap();
+        let mut present: BTreeMap<String, usize> = BTreeMap::new();
+        let mut in_force: BTreeMap<String, String> = [("always".into(), "always.example".into())].into();
+        let mut spoilt: BTreeMap<String, bool> = BTreeMap::new();
+        for (number, batch) in batches.iter().enumerate() {
+            for step in batch {
+                match *step {
+                    Step::Put(name, host) => {
+                        let name = format!("i{name}");
+                        cluster.change(|setup| put(setup, &name, HOSTS[host]));
+                        present.insert(name, host);
+                    }
+                    Step::Delete(name) => {
+                        let name = format!("i{name}");
+                        let reference = ObjectRef::new("ingresses", "n", &name);
+                        cluster.setup.stores.get_mut("ingresses").unwrap().remove(&reference);
+                        present.remove(&name);
+                    }
+                    Step::Note(name, good) => {
+                        let name = format!("i{name}");
+                        cluster.change(|setup| note(setup, &name, if good { "x" } else { "\u{7}" }));
+                        spoilt.insert(name, !good);
+                    }
+                    Step::Nothing => {}
+                }
+            }
+            let mut outcome = cluster.render();
+            // What stood in for an object may be at fault by now, which is only seen in its place.
+            for _ in 0..3 {
+                prop_assert!(outcome.renders <= 2);
+                if !outcome.again {
+                    break;
+                }
+                outcome = cluster.render();
+            }
+            in_force.retain(|name, _| name == "always" || present.contains_key(name));
+            for (name, host) in &present {
+                match (*host >= BAD, spoilt.get(name) == Some(&true)) {
+                    (_, true) => _ = in_force.remove(name),
+                    (true, false) => _ = in_force.insert(name.clone(), HOSTS[*host].to_owned()),
+                    (false, false) => {}
+                }
+            }
+            let rendering = outcome.rendering.unwrap_or_else(|faults| panic!("{faults:?}"));
+            let expected = cluster.expected(&in_force);
+            prop_assert_eq!(text(&rendering.bundle), expected, "batch {}", number);
+            prop_assert!(cluster.renderer.take_difference().is_none());
+            // Those whose good version was lost stay out until they change or what spoils them does.
+            let held = cluster.ward.told().held;
+            for (name, host) in &present {
+                let bad = *host < BAD || spoilt.get(name) == Some(&true);
+                let is_held = held.keys().any(|object| &*object.name == name);
+                prop_assert_eq!(bad, is_held, "{} in {:?}", name, held);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_thousand_bad_objects_among_ten_thousand_cost_one_render_more_and_only_once() {
+    let mut setup = Setup::new(TEMPLATE);
+    for number in 0..10_000 {
+        setup = put(setup, &format!("i{number:05}"), &format!("h{number}.example"));
+    }
+    let mut cluster = Cluster::new(setup);
+    cluster.renderer = Renderer::checked(Checked::Never);
+    assert_eq!(cluster.render().renders, 1);
+    for number in 0..1000 {
+        let host = HOSTS[number % BAD];
+        cluster.change(|setup| put(setup, &format!("i{:05}", number * 10), host));
+    }
+    let outcome = cluster.render();
+    assert_eq!((outcome.renders, outcome.again, cluster.held().len()), (2, false, 1000));
+    cluster.change(|setup| put(setup, "i00001", "changed.example"));
+    let outcome = cluster.render();
+    assert_eq!((outcome.renders, cluster.renderer.cache().printed), (1, 1), "what stands in is kept, too");
+    assert!(outcome.rendering.unwrap().bundle.config.text.contains("changed.example"));
+}
+
+#[test]
+fn what_was_never_good_is_left_out_and_says_so() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(put(setup, "a", "fails"), "b", "b.example"));
+    let outcome = cluster.render();
+    assert!(!outcome.rendering.unwrap().bundle.config.text.contains("backend a"));
+    let told = cluster.ward.told();
+    let (_, held) = told.held.first_key_value().unwrap();
+    assert!(
+        held.to_string().contains("left out, no good version of it is known: rule.nope is missing"),
+        "{held}"
+    );
+}
+
+#[test]
+fn an_object_is_tried_again_when_what_its_block_had_read_changes_and_not_before() {
+    let mut cluster = cluster();
+    cluster.change(|setup| note(put(put(setup, "a", "a.example"), "b", "b.example"), "a", "\u{7}"));
+    assert_eq!(cluster.render().renders, 2);
+    cluster.change(|setup| note(setup, "b", "fine"));
+    assert_eq!((cluster.render().renders, cluster.held()), (1, vec!["a false".to_owned()]));
+    cluster.change(|setup| note(setup, "a", "still \u{7}"));
+    assert_eq!((cluster.render().renders, cluster.held()), (2, vec!["a false".to_owned()]));
+    cluster.change(|setup| note(setup, "a", "fine"));
+    assert_eq!((cluster.render().renders, cluster.held()), (1, vec![]));
+}
+
+#[test]
+fn a_new_configuration_that_fails_for_most_objects_is_at_fault_itself() {
+    let mut cluster = cluster();
+    for number in 0..5 {
+        cluster.change(|setup| put(setup, &format!("i{number}"), "h.example"));
+    }
+    cluster.render().rendering.unwrap();
+    cluster.setup = Setup {
+        stores: cluster.setup.stores.clone(),
+        ..Setup::new(&TEMPLATE.replace("rule.host}}\n", "rule.hots}}\n"))
+    };
+    (cluster.config, cluster.compiled) = (cluster.setup.config(), cluster.setup.compile().unwrap());
+    cluster.config.revision = 2;
+    let outcome = cluster.render();
+    let faults = outcome.rendering.unwrap_err();
+    assert!(faults.objects.is_empty() && cluster.held().is_empty());
+    assert!(faults.others[0].message.starts_with("5 of 5 ingresses fail"), "{}", faults.others[0]);
+}
+
+fn complaint(cluster: &Cluster, outcome: &Outcome, object: &str, suspected: bool) -> Arc<Complaint> {
+    let bundle = outcome.rendering.as_ref().unwrap().bundle.clone();
+    let rendered = Arc::new(cluster.rendered(bundle, outcome.snapshots.clone()));
+    let of = vec![(
+        Arc::new(ObjectRef::new("ingresses", "n", object)),
+        Diagnostic::error("haproxy", "HAProxy: no"),
+    )];
+    let (objects, suspects) = if suspected { (Vec::new(), of) } else { (of, Vec::new()) };
+    Arc::new(Complaint { rendered, objects, suspects })
+}
+
+#[test]
+fn what_a_check_refuses_goes_back_and_is_tried_again_when_it_changes_or_after_a_rest() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(put(setup, "a", "good.example"), "b", "b.example"));
+    cluster.render();
+    cluster.change(|setup| put(setup, "a", "bad.example"));
+    let outcome = cluster.render_unchecked(None);
+    let complaint = complaint(&cluster, &outcome, "a", false);
+    let text = cluster.render_unchecked(Some(&complaint)).rendering.unwrap().bundle.config.text.clone();
+    assert!(text.contains("good.example") && !text.contains("bad.example"));
+    assert_eq!(cluster.held(), ["a true"]);
+    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(30)));
+    cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
+    assert_eq!(cluster.held(), ["a true"], "a complaint counts once");
+    cluster.now += Duration::from_secs(30);
+    let outcome = cluster.render_unchecked(None);
+    assert_eq!(cluster.held(), Vec::<String>::new());
+    let again = self::complaint(&cluster, &outcome, "a", false);
+    cluster.render_unchecked(Some(&again)).rendering.unwrap();
+    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(60)));
+    cluster.change(|setup| put(setup, "a", "other.example"));
+    assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("other.example"));
+    assert_eq!(cluster.held(), Vec::<String>::new());
+}
+
+#[test]
+fn a_complaint_about_a_version_that_is_gone_is_nothing() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(setup, "a", "bad.example"));
+    let outcome = cluster.render_unchecked(None);
+    let complaint = complaint(&cluster, &outcome, "a", false);
+    cluster.change(|setup| put(setup, "a", "good.example"));
+    cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
+    assert_eq!(cluster.held(), Vec::<String>::new());
+}
+
+#[test]
+fn those_only_suspected_come_back_half_by_half_as_bundles_pass() {
+    let mut cluster = cluster();
+    for number in 0..4 {
+        cluster.change(|setup| put(setup, &format!("i{number}"), "h.example"));
+    }
+    let outcome = cluster.render_unchecked(None);
+    let mut all = Vec::new();
+    for number in 0..4 {
+        all.extend(complaint(&cluster, &outcome, &format!("i{number}"), true).suspects.clone());
+    }
+    let complaint = complaint(&cluster, &outcome, "i0", true);
+    let complaint = Arc::new(Complaint { suspects: all, ..(*complaint).clone() });
+    cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
+    assert_eq!(cluster.held().len(), 4);
+    cluster.render();
+    assert_eq!(cluster.held().len(), 4, "nothing without them has passed before this render");
+    let mut left = Vec::new();
+    while !cluster.held().is_empty() && left.len() < 10 {
+        cluster.render();
+        left.push(cluster.held().len());
+    }
+    assert_eq!(left, [2, 1, 0]);
+}
+
+#[test]
+fn what_is_told_is_what_is_news() {
+    let mut cluster = cluster();
+    let before = cluster.ward.told();
+    cluster.change(|setup| put(put(setup, "a", "fails"), "b", "fails"));
+    cluster.render();
+    let held = cluster.ward.told();
+    let (entered, left) = changes(&before, &held, &cluster.setup.snapshots());
+    assert_eq!((entered.len(), left.len()), (2, 0));
+    let removed: Object = (**cluster.setup.stores["ingresses"].iter().next().unwrap()).clone();
+    cluster.setup.stores.get_mut("ingresses").unwrap().remove(&removed.reference);
+    cluster.change(|setup| put(setup, "b", "b.example"));
+    cluster.render();
+    let (entered, left) = changes(&held, &cluster.ward.told(), &cluster.setup.snapshots());
+    assert!(entered.is_empty());
+    let told: Vec<String> = left.iter().map(ToString::to_string).collect();
+    assert!(told[0].contains("n/a is gone") && told[1].contains("n/b is good again"), "{told:?}");
+}

@@ -1,0 +1,191 @@
+//! One bad object never stops the others, whoever finds it: the render, the keyword check, HAProxy's checker.
+//!
+//! The configuration is the journey's own, so that an annotation `fault` says what an Ingress does wrong.
+
+use crate::reports::{events_of, says};
+use integration_tests::{
+    Failure, Outcome, Scene, backend::Backend, configuration::POD_ADDRESS, controller::Controller, ensure,
+    eventually, haproxy_pod::HaproxyPod, http, manifest,
+};
+use serde_json::{Value, json};
+
+const GOOD: &str = "good.example";
+const BAD: &str = "bad.example";
+
+/// A block of an Ingress that does what its annotation says.
+const TEMPLATE: &str = r#"global
+  maxconn 1000
+defaults front
+  mode http
+  timeout connect 5s
+  timeout client 10s
+  timeout server 10s
+defaults pool
+  mode http
+  timeout connect 5s
+  timeout server 10s
+  hash-type consistent
+frontend http from front
+  bind "${ADDRESS}:7080"
+  http-request set-var(txn.net) src,map_ip(maps/nets.map,none)
+  use_backend %[req.hdr(host),lower,map(maps/hosts.map,nobody)]
+backend nobody from pool
+  http-request return status 404
+{{#each (list "ingresses") as |ing|}}
+{{let fault=(get ing "metadata.annotations.fault" "none")}}
+{{#if (eq fault "fails")}}{{ing.spec.nope}}{{/if}}
+{{#if (eq fault "registered")}}{{register_error ing "the fault is registered"}}{{/if}}
+backend {{proxy_name ing.metadata.name}} from pool
+{{#if (eq fault "keyword")}}
+  no-such-keyword
+{{/if}}
+{{#if (eq fault "checked")}}
+  http-request set-header x-fault %[req.hdr(x),bytes(none)]
+{{/if}}
+{{#each (fetch "endpoints" ing.metadata.namespace ing.metadata.name) as |slice|}}
+{{#each slice.endpoints as |endpoint|}}
+{{#each endpoint.addresses as |address|}}
+  server {{address}} {{address}}:8080
+{{/each}}
+{{/each}}
+{{/each}}
+{{/each}}
+"#;
+const HOSTS: &str = r#"{{#each (list "ingresses") as |ing|}}
+{{#each ing.spec.rules as |rule|}}
+{{rule.host}} {{proxy_name ing.metadata.name}}
+{{/each}}
+{{/each}}
+"#;
+/// The checker tells of such a line only where the map is used, which is nobody's.
+const NETS: &str = r#"10.0.0.0/8 ten
+{{#each (list "ingresses") as |ing|}}
+{{#if (eq (get ing "metadata.annotations.fault" "") "net")}}
+10.0.0.0/99 {{ing.metadata.name}}
+{{/if}}
+{{#if (eq (get ing "metadata.annotations.fault" "") "value")}}
+10.9.0.0/16 {{concat " " ing.metadata.name}}
+{{/if}}
+{{/each}}
+"#;
+
+/// A journey under way: one good Ingress that must never feel the bad one.
+struct Story {
+    scene: Scene,
+    pod: HaproxyPod,
+    controller: Controller,
+    backends: [Backend; 2],
+}
+
+impl Story {
+    async fn begin(scene: Scene) -> Outcome<Self> {
+        let mut configuration = scene.configuration()?.manifest;
+        let namespaces = json!([scene.namespace]);
+        let spec = configuration["spec"].as_object_mut().ok_or_else(|| Failure::new("it has no spec"))?;
+        spec.retain(|field, _| {
+            ["credentialsSecretRef", "podSelector", "dataplane", "controller"].contains(&field.as_str())
+        });
+        let template = TEMPLATE.replace("ADDRESS", POD_ADDRESS);
+        spec.insert("haproxyConfig".into(), json!({ "template": template }));
+        spec.insert(
+            "maps".into(),
+            json!({ "hosts.map": { "template": HOSTS }, "nets.map": { "template": NETS } }),
+        );
+        let watched = json!({
+            "ingresses": { "apiVersion": "networking.k8s.io/v1", "resources": "ingresses", "namespaces": namespaces },
+            "endpoints": {
+                "apiVersion": "discovery.k8s.io/v1", "resources": "endpointslices", "namespaces": namespaces,
+                "indexBy": ["metadata.namespace", "metadata.labels['kubernetes.io/service-name']"],
+            },
+        });
+        spec.insert("watchedResources".into(), watched);
+        scene.configure_with(&configuration).await?;
+        let backends = [scene.backend("one").await?, scene.backend("two").await?];
+        scene.publish("good", GOOD, &backends[0]).await?;
+        let pod = scene.pod().await?;
+        let mut controller = scene.controller()?;
+        controller.ready().await?;
+        pod.serves(GOOD, "one").await?;
+        Ok(Self { scene, pod, controller, backends })
+    }
+
+    /// The bad Ingress, with this fault.
+    async fn apply(&self, fault: &str) -> Outcome {
+        self.scene.apply(&manifest::endpoints("bad", &[self.backends[0].address])).await?;
+        self.scene.apply(&ingress(fault)).await
+    }
+
+    /// Others are changed, and it is live: twice, so that nothing hangs behind the first time.
+    async fn others_go_on(&self) -> Outcome {
+        for backend in [&self.backends[1], &self.backends[0]] {
+            self.scene.apply(&manifest::endpoints("good", &[backend.address])).await?;
+            self.pod.serves(GOOD, &backend.name).await?;
+        }
+        Ok(())
+    }
+
+    /// Event, condition, metric and log say so, with these words.
+    async fn is_held_back(&self, words: &str) -> Outcome {
+        let status = says(&self.scene, "Valid", [("Quarantined", "True")]).await?;
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        let told = conditions.iter().find(|condition| condition["type"] == "Quarantined");
+        let sentence = told.and_then(|told| told["message"].as_str()).unwrap_or_default().to_owned();
+        ensure(sentence.contains("/bad is held back"), format!("the condition says {sentence:?}"))?;
+        ensure(sentence.contains(words), format!("{words:?} is not in {sentence:?}"))?;
+        eventually("an Event on the Ingress says the same", async || {
+            let events = events_of(&self.scene, "Ingress", "bad", "Quarantined").await?;
+            ensure(events.contains(&sentence), format!("{sentence:?} is not among {events:?}"))
+        })
+        .await?;
+        // The log is JSON.
+        self.controller.says(&sentence.replace('"', "\\\"")).await?;
+        self.counts(1).await
+    }
+
+    async fn is_released(&self) -> Outcome {
+        says(&self.scene, "Valid", [("Quarantined", "False"), ("Ready", "True")]).await?;
+        self.counts(0).await
+    }
+
+    async fn counts(&self, held: usize) -> Outcome {
+        eventually(format!("the metric says that {held} objects are held back"), async || {
+            let answer = http::get((self.controller.address, 9090).into(), "metrics", "/metrics").await?;
+            let wanted = format!("haptic_quarantined_objects {held}");
+            ensure(answer.body.lines().any(|line| line == wanted), "it does not")
+        })
+        .await
+    }
+
+    /// The same fault in an object that was never good and in one that was.
+    async fn goes_through(&self, fault: &str, words: &str) -> Outcome {
+        self.apply(fault).await?;
+        self.is_held_back(words).await?;
+        self.is_held_back("left out").await?;
+        self.pod.answers(BAD, 404).await?;
+        self.others_go_on().await?;
+        self.apply("none").await?;
+        self.pod.serves(BAD, "one").await?;
+        self.is_released().await?;
+        self.pod.has_stored_what_it_runs().await?;
+        self.apply(fault).await?;
+        self.is_held_back("its last good version stays in force").await?;
+        self.others_go_on().await?;
+        self.pod.serves(BAD, "one").await?;
+        self.pod.has_stored_what_it_runs().await?;
+        self.scene.delete(&ingress(fault)).await?;
+        self.is_released().await
+    }
+}
+
+pub async fn found_by_the_render(scene: Scene) -> Outcome {
+    let story = Story::begin(scene).await?;
+    story.goes_through("fails", "ing.spec.nope is missing").await?;
+    story.goes_through("registered", "the fault is registered").await?;
+    story.goes_through("value", "cuts blanks off both ends").await
+}
+
+fn ingress(fault: &str) -> Value {
+    let mut ingress = manifest::ingress("bad", BAD, "bad");
+    ingress["metadata"]["annotations"] = json!({ "fault": fault });
+    ingress
+}
