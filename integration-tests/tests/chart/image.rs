@@ -56,7 +56,8 @@ async fn each_haproxy_of_the_chart_is_in_the_image_and_starts() -> Outcome {
 
 #[tokio::test]
 async fn the_program_starts_in_the_image_and_finds_its_checkers() -> Outcome {
-    let validated = in_image(&["/usr/local/bin/haptic", "validate", "-f", "/tmp/fixtures/ingress/config.yaml"]).await;
+    let validated =
+        in_image(&["/usr/local/bin/haptic", "validate", "-f", "/tmp/fixtures/ingress/config.yaml"]).await;
     match validated {
         Ok(said) => ensure(said.contains("valid"), said),
         // The image builds the program itself. One that was built here for a newer C library than the image's cannot tell.

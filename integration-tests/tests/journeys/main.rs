@@ -9,6 +9,7 @@ mod configuration;
 mod credentials;
 mod failures;
 mod fleet;
+mod handover;
 mod harness;
 mod health;
 mod leader;
@@ -27,7 +28,7 @@ use std::process::ExitCode;
 /// The long ones first: several run at once.
 fn journeys() -> Vec<Journey> {
     vec![
-        journey("api_server_away_for_30_seconds", failures::api_server_away_for_30_seconds),
+        journey("api_server_away_for_a_minute", failures::api_server_away_for_a_minute),
         journey("leader_killed", leader::killed_again_and_again),
         journey("chart_install", chart::install),
         journey("chart_combinations", chart::combinations),
@@ -43,6 +44,7 @@ fn journeys() -> Vec<Journey> {
         journey("no_permission", bad_input::no_permission),
         journey("leader_api_server_away", leader::api_server_away),
         journey("leader_frozen", leader::frozen_for_longer_than_its_lease),
+        journey("leader_killed_at_each_stage", handover::leader_killed_at_each_stage),
         journey("leader_hands_over", leader::hands_over_when_asked_to_end),
         journey("leader_lease_deleted", leader::lease_deleted),
         journey("leader_election_off_and_on", leader::election_turned_off_and_on),
