@@ -50,8 +50,8 @@ pub(crate) struct Gate {
 #[derive(Debug)]
 struct Known {
     now: Credentials,
-    /// With the time until which they are accepted.
-    before: Option<(Credentials, SystemTime)>,
+    /// With the times until which they are accepted.
+    before: Vec<(Credentials, SystemTime)>,
 }
 
 impl Gate {
@@ -65,7 +65,7 @@ impl Gate {
                 "username and password must not be empty, and a username cannot contain a colon".to_owned(),
             ));
         }
-        Ok(Self { dir, known: Mutex::new(Known { now, before: None }) })
+        Ok(Self { dir, known: Mutex::new(Known { now, before: Vec::new() }) })
     }
 
     /// Whether a request with this `Authorization` header may pass.
@@ -74,9 +74,8 @@ impl Gate {
         let Some((username, password)) = header.and_then(basic) else { return false };
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let now = same(&known.now, &username, &password);
-        let before = known.before.as_ref().filter(|(_, until)| SystemTime::now() < *until);
-        let before = before.map_or(Choice::from(0), |(c, _)| same(c, &username, &password));
-        bool::from(now | before)
+        let accepted = known.before.iter().filter(|(_, until)| SystemTime::now() < *until);
+        bool::from(accepted.fold(now, |admitted, (c, _)| admitted | same(c, &username, &password)))
     }
 
     /// Reads the folder anew. One that cannot be read changes nothing.
@@ -87,7 +86,8 @@ impl Gate {
             // Counted from the change, not from when it was noticed: it may be long ago.
             let until = changed.min(SystemTime::now()) + GRACE;
             let old = std::mem::replace(&mut known.now, new);
-            known.before = Some((old, until));
+            known.before.retain(|(_, until)| SystemTime::now() < *until);
+            known.before.push((old, until));
             tracing::info!(
                 "the agent's credentials changed; the old ones are accepted until {} s after it",
                 GRACE.as_secs()
@@ -172,10 +172,12 @@ mod tests {
         put(dir.path(), "new", Duration::ZERO);
         assert!(gate.admits(Some(&header("admin", "new"))));
         assert!(gate.admits(Some(&header("admin", "old"))));
-        put(dir.path(), "newer", Duration::from_secs(61));
+        put(dir.path(), "newer", Duration::ZERO);
         assert!(gate.admits(Some(&header("admin", "newer"))));
-        assert!(!gate.admits(Some(&header("admin", "new"))), "changed more than a minute ago");
-        assert!(!gate.admits(Some(&header("admin", "old"))));
+        assert!(gate.admits(Some(&header("admin", "old"))), "changed twice within a minute");
+        put(dir.path(), "newest", Duration::from_secs(61));
+        assert!(gate.admits(Some(&header("admin", "newest"))));
+        assert!(!gate.admits(Some(&header("admin", "newer"))), "changed more than a minute ago");
     }
 
     #[test]
