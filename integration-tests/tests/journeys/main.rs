@@ -7,6 +7,7 @@ mod churn;
 mod classic;
 mod configuration;
 mod credentials;
+mod drift;
 mod failures;
 mod fleet;
 mod handover;
@@ -80,6 +81,7 @@ fn journeys() -> Vec<Journey> {
         journey("removal", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_4)),
         journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),
         journey("delete", routes::delete),
+        journey("drift_changed_by_hand", drift::changed_by_hand),
         journey("config_changed_live", configuration::changed_live),
         journey("config_invalid_then_recovered", configuration::invalid_then_recovered),
         journey("config_with_invalid_template", configuration::invalid_template),

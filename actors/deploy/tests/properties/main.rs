@@ -111,6 +111,8 @@ fn walk(binary: &str, version: HaproxyVersion, seed: u64, count: &mut Count) {
         };
         if let Some(fault) = &after {
             let what = format!("HAProxy {version}, HAPTIC_SEED={seed}, step {step}");
+            // Said at once: a long run may be ended before its end.
+            println!("{what}: {fault}");
             count.faults.push(format!("{what}: {fault}from and to\n{}", show(&from, &to)));
         }
         if after.is_some() || matches!(plan.verdict, Verdict::Reload { .. }) {
