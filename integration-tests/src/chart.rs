@@ -171,9 +171,16 @@ pub fn combinations() -> Vec<Value> {
     ];
     let others = [
         json!({}),
-        json!({ "fullnameOverride": "edge", "configuration": { "create": false, "name": "mine" } }),
+        json!({
+            "fullnameOverride": "edge", "configuration": { "create": false, "name": "mine" },
+            "credentials": { "existingSecret": "mine" },
+        }),
         json!({ "credentials": { "existingSecret": "" }, "networkPolicy": { "enabled": false } }),
-        json!({ "ingressClass": { "create": false }, "ingressStatus": { "enabled": false } }),
+        json!({ "ingressClass": { "create": false }, "ingressStatus": { "enabled": false }, "webhook": { "enabled": false } }),
+        json!({ "webhook": {
+            "resources": ["ingresses", "services"], "failurePolicy": "Fail",
+            "namespaceSelector": { "matchLabels": { "edge": "true" } }, "certificate": { "certManager": { "enabled": true } },
+        } }),
         json!({ "monitoring": {
             "podMonitors": { "enabled": true }, "rules": { "enabled": true }, "dashboard": { "enabled": true },
         } }),

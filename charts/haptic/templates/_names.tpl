@@ -35,6 +35,22 @@
 {{ .Values.ingressClass.controller | default (printf "haproxy-haptic.org/%s" (include "haptic.ingressclass" .)) }}
 {{- end }}
 
+{{/* Service, Secret and certificate of the webhook. */}}
+{{- define "haptic.webhook" -}}
+{{ include "haptic.fullname" . }}-webhook
+{{- end }}
+
+{{/* The Secret with the webhook's certificate, if it is not the leader's own. */}}
+{{- define "haptic.webhook.certificate" -}}
+{{- with .Values.webhook.certificate -}}
+{{- if .existingSecret -}}
+{{ .existingSecret }}
+{{- else if .certManager.enabled -}}
+{{ include "haptic.webhook" $ }}-tls
+{{- end -}}
+{{- end -}}
+{{- end }}
+
 {{- define "haptic.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}

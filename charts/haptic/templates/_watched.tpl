@@ -1,6 +1,7 @@
 {{/* What the configuration watches, and the rights that this takes. */}}
 
-{{/* watchedResources of libraries and configuration as JSON, the later ones over the earlier ones, as the controller does it. */}}
+{{/* watchedResources of libraries and configuration as JSON, the later ones over the earlier ones, as the controller does it;
+     those that the webhook guards say so. */}}
 {{- define "haptic.watched" -}}
 {{- $watched := dict -}}
 {{- range $name := .Values.configuration.libraries -}}
@@ -10,6 +11,13 @@
 {{- end -}}
 {{- range $key, $resource := $library.spec.watchedResources -}}
 {{- $_ := set $watched $key $resource -}}
+{{- end -}}
+{{- end -}}
+{{- if .Values.webhook.enabled -}}
+{{- range .Values.webhook.resources -}}
+{{- with get $watched . -}}
+{{- $_ := set . "enableValidationWebhook" true -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- range $key, $resource := .Values.configuration.spec.watchedResources -}}
@@ -33,4 +41,17 @@
   resources: {{ $resources | uniq | sortAlpha | toJson }}
   verbs: [{{ last $parts }}]
 {{- end }}
+{{- end }}
+
+{{/* Those of them that the webhook guards, as JSON. */}}
+{{- define "haptic.guarded" -}}
+{{- $guarded := dict -}}
+{{- if .Values.webhook.enabled -}}
+{{- range $key, $resource := include "haptic.watched" . | fromJson -}}
+{{- if $resource.enableValidationWebhook -}}
+{{- $_ := set $guarded $key $resource -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $guarded -}}
 {{- end }}

@@ -131,7 +131,7 @@ async fn rights_follow_what_is_watched() -> Outcome {
     };
     ensure(reads("example.com", "pages", &json!(["get", "list", "watch"])), format!("{everywhere:?}"))?;
     ensure(reads("", "secrets", &json!(["list", "watch"])), format!("{everywhere:?}"))?;
-    ensure(reads("", "namespaces", &json!(["list", "watch"])), format!("{everywhere:?}"))?;
+    ensure(reads("", "namespaces", &json!(["get", "list", "watch"])), format!("{everywhere:?}"))?;
     let text = json!(everywhere).to_string();
     ensure(!text.contains("services") && !text.contains("endpointslices"), text)?;
     let in_a = rules("Role", Some("a"));

@@ -16,6 +16,7 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
         "podMonitors": { "enabled": true }, "rules": { "enabled": true }, "dashboard": { "enabled": true },
     } });
     let behind_node_ports = json!({ "haproxy": { "service": { "type": "NodePort" } } });
+    let by_cert_manager = json!({ "webhook": { "certificate": { "certManager": { "enabled": true } } } });
     let plain = Value::Null;
     [
         ("image.digest", json!(format!("sha256:{}", "0".repeat(64))), &plain),
@@ -25,6 +26,10 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
         ("configuration.spec", json!({ "logging": { "level": "DEBUG" } }), &plain),
         ("ingressClass.controller", json!("example.com/edge"), &plain),
         ("ingressStatus.addresses", json!(["192.0.2.7"]), &plain),
+        ("webhook.resources", json!(["services"]), &plain),
+        ("webhook.failurePolicy", json!("Fail"), &plain),
+        ("webhook.namespaceSelector", json!({ "matchLabels": { "edge": "true" } }), &plain),
+        ("webhook.certificate.certManager.issuerRef", json!({ "name": "ours" }), &by_cert_manager),
         ("controller.leaderElection.leaseDuration", json!("30s"), &plain),
         ("controller.leaderElection.renewDeadline", json!("12s"), &plain),
         ("controller.leaderElection.retryPeriod", json!("3s"), &plain),
@@ -124,6 +129,8 @@ async fn what_is_misspelt_or_of_a_wrong_type_is_refused() -> Outcome {
         "controller.resources",
         "haproxy.resources",
         "podSecurityContext",
+        "webhook.namespaceSelector",
+        "webhook.certificate.certManager.issuerRef",
         "monitoring.dashboard.labels",
     ];
     let mut refused = 0;

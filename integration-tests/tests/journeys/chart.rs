@@ -1,5 +1,6 @@
 //! The chart installed by helm on a real API server, and its pods' containers started as kubelet would.
 
+use crate::webhook::refusal;
 use integration_tests::{
     Failure, Outcome, Scene,
     audit::Request,
@@ -122,6 +123,7 @@ pub async fn install(scene: Scene) -> Outcome {
 
     refused_twice_then_upgraded(&scene, &release, &values).await?;
     lease_comes_back(&scene).await?;
+    webhook_guards(&scene, &release, &values).await?;
     nothing_denied_and_nothing_too_much(&scene, &release.manifest().await?)?;
     uninstall_and_install_again(&scene, &release, &values).await
 }
@@ -205,6 +207,31 @@ async fn refused_twice_then_upgraded(scene: &Scene, release: &Release, values: &
     .await?;
     is_ready(scene).await?;
     ensure(credentials(scene).await? == before, "the upgrade changed the credentials")
+}
+
+/// Once the webhook's Service leads to the controllers, what is bad is refused before it is stored.
+async fn webhook_guards(scene: &Scene, release: &Release, values: &Value) -> Outcome {
+    let addresses = [scene.block.controller(0), scene.block.controller(1)];
+    let mut slice = manifest::endpoints("haptic-webhook", &addresses);
+    slice["ports"] = json!([{ "name": "webhook", "port": 9443, "protocol": "TCP" }]);
+    scene.apply(&slice).await?;
+    let mut bad = manifest::ingress("bad", "bad.example", "shop");
+    bad["metadata"]["annotations"] = json!({ "haproxy-haptic.org/timeout-server": "soon" });
+    eventually("a bad Ingress is refused", async || {
+        let applied = scene.apply(&bad).await;
+        if applied.is_ok() {
+            scene.delete(&bad).await?;
+        }
+        let why = refusal(applied)?;
+        ensure(why.contains("objects.haproxy-haptic.org") && why.contains("denied the request"), why)
+    })
+    .await?;
+    let broken = json!({ "templateSnippets": { "global-wrong": { "template": "{{#each" } } });
+    let broken = chart::merged(values.clone(), &json!({ "configuration": { "spec": broken } }));
+    let why = refusal(release.upgrade(&broken).await.map(drop))?;
+    ensure(why.contains("configurations.haproxy-haptic.org") && why.contains("global-wrong"), why)?;
+    let a_change = json!({ "configuration": { "extraContext": { "accessLog": "json" } } });
+    release.upgrade(&chart::merged(values.clone(), &a_change)).await.map(drop)
 }
 
 async fn lease_comes_back(scene: &Scene) -> Outcome {

@@ -199,7 +199,7 @@ fn bad_ingress(name: &str) -> Value {
     ingress
 }
 
-fn refusal(applied: Outcome) -> Outcome<String> {
+pub fn refusal(applied: Outcome) -> Outcome<String> {
     match applied {
         Ok(()) => Err(Failure::new("it was stored")),
         Err(refused) => Ok(refused.sentence().to_owned()),
