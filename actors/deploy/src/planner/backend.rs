@@ -4,6 +4,7 @@ use haptic_haproxy::{
     Document, Line, Section, SectionKind,
     views::{Server, servers},
 };
+use std::collections::HashSet;
 
 /// The lines of a backend that decide whether its servers may come, go and change their weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub(super) struct Backend {
     backups: usize,
     /// A server whose place among others is that of its number, which is that of its line.
     numbered: Option<String>,
+    /// A server that consistent hashing places where another one is: who comes first there gets the requests.
+    doubled: Option<String>,
 }
 
 impl Backend {
@@ -37,8 +40,12 @@ impl Backend {
         };
         chain.iter().rev().flat_map(|section| &section.lines).for_each(|line| backend.take(line));
         if chain.first().is_some_and(|section| section.kind != SectionKind::Defaults) {
+            let (is_consistent, mut places) = (backend.is_consistent(), HashSet::new());
             for server in servers(document, inheritance, position) {
                 backend.backups += usize::from(server.param("backup").is_some());
+                if is_consistent && backend.doubled.is_none() && !places.insert(place(&server)) {
+                    backend.doubled = Some(server.name.clone());
+                }
                 if backend.numbered.is_none() && is_numbered(&server) {
                     backend.numbered = Some(server.name);
                 }
@@ -101,6 +108,15 @@ impl Backend {
         ))
     }
 
+    /// Why servers cannot come to be as they are here one by one; `None` when they can.
+    pub fn why_doubled(&self) -> Option<String> {
+        let (title, balance) = (&self.title, self.balance());
+        let name = self.doubled.as_ref()?;
+        Some(format!(
+            "{title}: balance {balance} places server {name} by its line, because another one has its address"
+        ))
+    }
+
     /// Why servers cannot stand in another order; `None` when their order does not matter.
     pub fn why_ordered(&self) -> Option<String> {
         let title = &self.title;
@@ -132,6 +148,16 @@ impl Backend {
     /// Whether servers take turns, by weights that can change.
     fn is_turned(&self) -> bool {
         matches!(self.algorithm(), "roundrobin" | "leastconn" | "random" | "sticky")
+    }
+}
+
+/// What consistent hashing places a server by. The ports of servers that `hash-key addr` places may differ.
+fn place(server: &Server) -> String {
+    let key = server.param("hash-key").and_then(|values| values.into_iter().next());
+    match (key.as_deref(), server.port) {
+        (Some("addr"), _) => server.address.clone(),
+        (Some("addr-port"), Some(port)) => format!("{}:{port}", server.address),
+        _ => server.name.clone(),
     }
 }
 

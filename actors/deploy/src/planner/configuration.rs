@@ -54,6 +54,11 @@ pub(super) fn effects(
                 if reordered {
                     effects.extend(place.reordered());
                 }
+                let is_moved = modified.iter().any(|(a, b)| (&a.address, a.port) != (&b.address, b.port));
+                if reordered || is_moved || !added.is_empty() || !removed.is_empty() {
+                    let why = backend_named(new, &backend).why_doubled();
+                    effects.extend(why.map(|why| Effect::Reload(Reason::new(ReasonKind::Server, why))));
+                }
                 effects.extend(modified.iter().map(|(before, after)| place.changed(before, after)));
                 effects.extend(added.iter().map(|server| place.added(server)));
                 effects.extend(removed.iter().map(|server| place.removed(server)));
