@@ -93,6 +93,27 @@ pub struct HaproxyArgs {
     pub binaries: Vec<PathBuf>,
 }
 
+/// What is kept from one run to the next, outside of a cluster.
+#[derive(Clone, Debug, Args)]
+pub struct StateArgs {
+    /// Folder for what is made once: the certificate for hosts that have none [default: $XDG_STATE_HOME/haptic or
+    /// ~/.local/state/haptic]
+    #[arg(long = "state-dir", env = "HAPTIC_STATE_DIR", value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+}
+
+impl StateArgs {
+    /// The folder; `None` where nobody named one and there is no home: what is made then is forgotten.
+    #[must_use]
+    pub fn folder(&self) -> Option<PathBuf> {
+        let below = |variable: &str, path: &str| {
+            std::env::var_os(variable).filter(|v| !v.is_empty()).map(|base| PathBuf::from(base).join(path))
+        };
+        let own = || below("XDG_STATE_HOME", "haptic").or_else(|| below("HOME", ".local/state/haptic"));
+        self.folder.clone().or_else(own)
+    }
+}
+
 /// `haptic agent`
 #[derive(Debug, Args)]
 pub struct AgentArgs {
@@ -148,6 +169,9 @@ pub struct LocalArgs {
     /// Render everything a second time in full and compare: slow, for hunting bugs of HAPTIC itself
     #[arg(long)]
     pub paranoid: bool,
+    /// What is kept from one run to the next
+    #[command(flatten)]
+    pub state: StateArgs,
     /// How HAProxy is found
     #[command(flatten)]
     pub haproxy: HaproxyArgs,
@@ -206,6 +230,9 @@ pub struct RenderArgs {
     /// HAProxy version that templates see as the fleet's
     #[arg(long, value_name = "VERSION", default_value = "3.4")]
     pub haproxy_version: haptic_model::HaproxyVersion,
+    /// What is kept from one run to the next
+    #[command(flatten)]
+    pub state: StateArgs,
 }
 
 /// `haptic plan`
@@ -235,6 +262,9 @@ pub struct PlanArgs {
     /// How the plan is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: SummaryOrJson,
+    /// What is kept from one run to the next
+    #[command(flatten)]
+    pub state: StateArgs,
     /// How HAProxy is found
     #[command(flatten)]
     pub haproxy: HaproxyArgs,

@@ -61,7 +61,7 @@ async fn look(watches: &Post<Look>) {
 
 /// Resolves when every store of `config` was read to the end.
 async fn all_read(config: &ActiveConfig, snapshots: &mut CellReader<Snapshots>) {
-    let names = || config.spec.watched_resources.keys().map(String::as_str);
+    let names = || config.spec.stores();
     while tokio::time::timeout(REMINDER, snapshots.wait_for(|s| s.synced(names()))).await.is_err() {
         let seen = snapshots.read();
         let missing: Vec<&str> = names().filter(|name| !seen.synced([*name])).collect();

@@ -3,7 +3,10 @@
 use crate::wiring::keep;
 use actix::ArbiterHandle;
 use haptic_leader::{
-    Fence, LeaderActor, LeaderArguments, ReportBoard, ReporterActor, ReporterArguments, StepDown, identity,
+    CertificateActor, Fence, LeaderActor, LeaderArguments, ReportBoard, ReporterActor, ReporterArguments,
+    StepDown,
+    certificate::keeper::{DefaultCertificate, Keeper},
+    identity,
 };
 use haptic_model::{ActiveConfig, config::Judgement, pipeline::Leadership};
 use haptic_runtime::{CellReader, CellWriter, Events, Kept, Supervision, cell};
@@ -75,6 +78,27 @@ impl Beginning {
             ReporterArguments { client, namespace, name, identity: Arc::clone(&self.identity), board };
         let reporter = move |seat| ReporterActor::new(seat, arguments.clone());
         Some(keep(arbiter, "reporter", supervision, reporter))
+    }
+}
+
+impl Beginning {
+    /// Keeps `certificate`, the one for hosts that have none, in a Secret; on one machine nobody has to.
+    pub fn keep_certificate(
+        &self,
+        accepted: &CellReader<Option<Arc<ActiveConfig>>>,
+        certificate: CellWriter<DefaultCertificate>,
+        arbiter: &ArbiterHandle,
+        supervision: &Supervision,
+    ) {
+        let LeadingBy::Lease { client, .. } = self.by.clone() else { return };
+        let keeper = Keeper {
+            client,
+            leadership: self.leadership.clone(),
+            config: accepted.clone(),
+            certificate: Arc::new(certificate),
+        };
+        let actor = move |seat| CertificateActor::new(seat, keeper.clone());
+        keep(arbiter, "default-certificate", supervision, actor);
     }
 }
 

@@ -8,6 +8,7 @@ pub mod bundle_folder;
 pub mod cli;
 pub mod cluster;
 pub mod command;
+pub mod default_certificate;
 pub mod http;
 pub mod in_force;
 pub mod leading;

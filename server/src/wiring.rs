@@ -15,7 +15,7 @@
 //! arguments; there is no registry.
 
 use crate::{
-    in_force,
+    default_certificate, in_force,
     leading::{Beginning, Leading, LeadingBy},
     tests_of_config,
     webhook::{identity::keeper::KeeperArguments, standing::Standing, start::WebhookActor},
@@ -27,7 +27,7 @@ use haptic_debounce::{Changes, DebounceActor, Generations, Inputs};
 use haptic_deploy::{
     Board, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments, PodStates, Roster,
 };
-use haptic_leader::ReportBoard;
+use haptic_leader::{ReportBoard, certificate::keeper::DefaultCertificate};
 use haptic_model::{
     ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Quarantine, Snapshots,
     pipeline::{Rendered, Validated},
@@ -59,6 +59,8 @@ pub struct Outside {
     pub pods: Pods,
     /// Who leads.
     pub leading: LeadingBy,
+    /// The certificate for hosts that have none, as a Secret; where a Lease says who leads, the leader keeps it instead.
+    pub certificate: DefaultCertificate,
     /// Runs `haproxy -c`.
     pub checker: Checker,
     /// Whether each render is made a second time, in full, and compared.
@@ -181,9 +183,12 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         // Its restarts are logged by the Keeper and told to nobody, as those of other observers.
         beginning.reporter(board, &lead, &Supervision::new(health.clone()))
     };
+    let (certificate_writer, certificate) = cell(outside.certificate);
     let events = observers(&observe, &health, &config, &history, reporter.as_ref().map(Kept::post));
     let supervision = supervise(health.clone(), &events);
     let changes = Changes::new();
+    tokio::spawn(default_certificate::follow(certificate, stores.clone(), changes.clone()));
+    beginning.keep_certificate(&accepted, certificate_writer, &lead, &supervision);
     let leading = Leading::start(beginning, &config, &judged, &events, &lead, &supervision);
     if let Some((client, namespace)) = api_server {
         let arguments = KeeperArguments {

@@ -15,7 +15,7 @@ pub enum Gate {
     Open,
     /// No configuration has been valid yet.
     NoConfig,
-    /// These watched resources have not been read to the end yet.
+    /// These stores have not been read to the end yet.
     Unsynced(Vec<String>),
 }
 
@@ -24,8 +24,9 @@ impl Gate {
     #[must_use]
     pub fn look(config: Option<&Arc<ActiveConfig>>, snapshots: &Snapshots) -> Self {
         let Some(config) = config else { return Self::NoConfig };
-        let names = config.spec.watched_resources.keys();
-        let missing: Vec<String> = names.filter(|name| !snapshots.synced([name.as_str()])).cloned().collect();
+        let names = config.spec.stores();
+        let missing: Vec<String> =
+            names.filter(|name| !snapshots.synced([*name])).map(str::to_owned).collect();
         if missing.is_empty() { Self::Open } else { Self::Unsynced(missing) }
     }
 }

@@ -6,11 +6,13 @@
 //! [`Campaign`](campaign::Campaign) is the loop of the three.
 //!
 //! A [`Reporter`](reporter::Reporter) is the loop of what the leader writes: the configuration's status ([`report`]),
-//! Events ([`notices`]), the addresses of Ingresses ([`addresses`]). Nothing here renders or deploys.
+//! Events ([`notices`]), the addresses of Ingresses ([`addresses`]). [`certificate`] keeps the certificate for hosts that
+//! have none. Nothing here renders or deploys.
 
 pub mod actor;
 pub mod addresses;
 pub mod campaign;
+pub mod certificate;
 pub mod election;
 pub mod fence;
 pub mod identity;
@@ -21,7 +23,7 @@ pub mod reporter;
 pub mod timing;
 pub mod warrant;
 
-pub use actor::{LeaderActor, LeaderArguments, ReporterActor, ReporterArguments, StepDown};
+pub use actor::{CertificateActor, LeaderActor, LeaderArguments, ReporterActor, ReporterArguments, StepDown};
 pub use election::Election;
 pub use fence::Fence;
 pub use reporter::ReportBoard;

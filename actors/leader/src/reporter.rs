@@ -272,7 +272,7 @@ async fn next(
 }
 
 /// Logs trouble when it begins and when it changes.
-fn report(trouble: &mut Option<String>, done: Result<(), String>, what: &str) {
+pub(crate) fn report(trouble: &mut Option<String>, done: Result<(), String>, what: &str) {
     let now = done.err();
     if let Some(why) = &now
         && *trouble != now

@@ -7,6 +7,7 @@ pub mod alignment;
 pub mod bundle;
 pub mod config;
 pub mod crd;
+pub mod default_certificate;
 pub mod diagnostic;
 pub mod digest;
 pub mod event;

@@ -8,6 +8,7 @@
 pub mod actor;
 mod added;
 mod around;
+pub mod certificate;
 mod difference;
 pub mod engine;
 pub mod faults;

@@ -12,7 +12,7 @@ use crate::{
     value::Value,
     watched::Watched,
 };
-use haptic_model::{Diagnostic, FileKey, ObjectRef, Snapshot, store::Key};
+use haptic_model::{Diagnostic, FileKey, ObjectRef, Snapshot, default_certificate, store::Key};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque, btree_map::Entry},
@@ -142,6 +142,17 @@ impl<'a> Session<'a> {
             "they are no Ingresses"
         };
         Err(format!("{resource:?} holds no routes: {why}"))
+    }
+
+    /// The Secret of the default certificate, `Missing` if there is none. The read is recorded.
+    ///
+    /// # Errors
+    /// None.
+    pub fn default_certificate(&self) -> Result<Value, String> {
+        let name: Arc<str> = default_certificate::STORE.into();
+        let Some(store) = self.input.snapshots.get(&name) else { return Ok(Value::Missing) };
+        self.record(Read { resource: name, key: [].into() });
+        Ok(store.iter().next().map_or(Value::Missing, |o| handle(o, store)))
     }
 
     fn store(&self, resource: &str) -> Result<&'a Arc<Snapshot>, String> {

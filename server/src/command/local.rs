@@ -3,7 +3,7 @@
 use crate::{
     binaries,
     cli::{Failure, LocalArgs},
-    command,
+    command, default_certificate,
     leading::LeadingBy,
     logging,
     process::{self, Addresses},
@@ -11,6 +11,7 @@ use crate::{
 };
 use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode};
 use haptic_config::source::Source;
+use haptic_leader::certificate::keeper::DefaultCertificate;
 use haptic_model::{
     HaproxyPod,
     secret::{Credentials, Sensitive},
@@ -19,6 +20,7 @@ use haptic_validate::{CheckLimits, Checker};
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 
@@ -38,6 +40,10 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
     };
     let checker = Checker::new(binaries, CheckLimits::default());
     let folder = Folder::new(args.dir.clone())?;
+    let certificate = match args.state.folder() {
+        Some(state) => default_certificate::kept_in(&state)?,
+        None => default_certificate::throw_away().map_err(Failure::Because)?,
+    };
     let credentials = throw_away_credentials()?;
     let (file, resources, bind) = (args.file.clone(), args.resources.clone(), args.bind_address);
     let paranoid = args.paranoid;
@@ -58,6 +64,7 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             origin: OriginOf::Folder(resources),
             pods: Pods::Fixed(this_machine(agent.local_addr())?),
             leading: LeadingBy::Itself,
+            certificate: DefaultCertificate::Secret(Arc::new(certificate)),
             checker,
             paranoid,
         };

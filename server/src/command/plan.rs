@@ -5,7 +5,7 @@ use crate::{
     binaries, bundle_folder,
     cli::{Failure, HaproxyArgs, PlanArgs, SummaryOrJson},
     cluster::{self, Cluster, Running},
-    command, objects, output,
+    command, default_certificate, objects, output,
     preview::{self, PodPreview},
     process, wiring,
     wiring::OriginOf,
@@ -15,7 +15,7 @@ use haptic_config::{
     validators::{TIME_LIMIT, refused, scatter_gather},
 };
 use haptic_deploy::{RunningView, roster::fleet_of};
-use haptic_model::{ActiveConfig, Bundle, Fleet, HaproxyPod, Layout};
+use haptic_model::{ActiveConfig, Bundle, Fleet, HaproxyPod, Layout, Snapshots};
 use haptic_validate::{CheckLimits, Checker};
 use serde_json::json;
 use std::{path::Path, sync::Arc};
@@ -82,7 +82,12 @@ fn between_folders(args: &PlanArgs, running: &Path) -> Result<PodPreview, Failur
             let runtime = process::runtime()?;
             let fleet = Fleet::of_version(args.haproxy_version);
             let origin = OriginOf::Folder(resources.clone());
-            let desired = runtime.block_on(desired(&config, &origin, &fleet, &args.haproxy))?;
+            let state = args.state.folder();
+            let desired = runtime.block_on(async {
+                let snapshots = objects_of(&config, &origin).await?;
+                let snapshots = default_certificate::beside(&config.spec, &snapshots, state.as_deref())?;
+                desired(&config, &snapshots, &fleet, &args.haproxy).await
+            })?;
             (config.layout.clone(), desired)
         }
         (None, None) => return Err(nothing_to_compare()),
@@ -130,7 +135,10 @@ async fn compare(
     let answers = cluster::what_runs(&pods, &config).await;
     let fleet = fleet_of(&cluster::states(&answers));
     let config = Arc::new(config);
-    let desired = desired(&config, &OriginOf::Cluster(cluster.client.clone()), &fleet, haproxy).await?;
+    let snapshots = objects_of(&config, &OriginOf::Cluster(cluster.client.clone())).await?;
+    let own = (&*config.namespace, &*config.name);
+    let snapshots = default_certificate::of_cluster(&cluster.client, own, &config.spec, &snapshots).await?;
+    let desired = desired(&config, &snapshots, &fleet, haproxy).await?;
     Ok(sorted_out(answers, &desired))
 }
 
@@ -150,13 +158,8 @@ fn sorted_out(
     (previews, silent)
 }
 
-/// The checked bundle that `config` makes of the objects: what a controller would deploy.
-async fn desired(
-    config: &Arc<ActiveConfig>,
-    origin: &OriginOf,
-    fleet: &Fleet,
-    haproxy: &HaproxyArgs,
-) -> Result<Bundle, Failure> {
+/// The objects that `config` watches, unless there is something wrong with it.
+async fn objects_of(config: &ActiveConfig, origin: &OriginOf) -> Result<Snapshots, Failure> {
     let wrong = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await;
     if refused(&wrong) {
         return Err(Failure::told(&wrong));
@@ -165,7 +168,17 @@ async fn desired(
     for problem in problems {
         output::complain(&problem);
     }
-    let bundle = render_for(config, &snapshots, fleet).map_err(|problems| Failure::told(&problems))?;
+    Ok(snapshots)
+}
+
+/// The checked bundle that `config` makes of the objects: what a controller would deploy.
+async fn desired(
+    config: &Arc<ActiveConfig>,
+    snapshots: &Snapshots,
+    fleet: &Fleet,
+    haproxy: &HaproxyArgs,
+) -> Result<Bundle, Failure> {
+    let bundle = render_for(config, snapshots, fleet).map_err(|problems| Failure::told(&problems))?;
     match binaries::find(haproxy) {
         Err(why) => output::complain(&format!("not checked with haproxy -c: {why}")),
         Ok(binaries) => {

@@ -3,7 +3,7 @@
 use crate::{
     bundle_folder,
     cli::{Failure, RenderArgs},
-    command, objects, output, process, wiring,
+    command, default_certificate, objects, output, process, wiring,
     wiring::OriginOf,
 };
 use haptic_config::validators::{TIME_LIMIT, refused, scatter_gather};
@@ -26,6 +26,7 @@ pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     for problem in problems {
         output::complain(&problem);
     }
+    let snapshots = default_certificate::beside(&config.spec, &snapshots, args.state.folder().as_deref())?;
     let bundle = render_for(&config, &snapshots, &Fleet::of_version(args.haproxy_version))
         .map_err(|problems| Failure::told(&problems))?;
     bundle_folder::write(&bundle, &args.out)?;

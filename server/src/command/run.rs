@@ -10,6 +10,7 @@ use crate::{
     wiring::{OriginOf, Outside, Pods},
 };
 use haptic_config::source::Source;
+use haptic_leader::certificate::keeper::DefaultCertificate;
 use haptic_validate::{CheckLimits, Checker};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -32,6 +33,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
                 namespace: namespace.as_str().into(),
                 name: name.as_str().into(),
             },
+            certificate: DefaultCertificate::Awaited,
             source: Source::Kubernetes { client: client.clone(), namespace, name },
             origin: OriginOf::Cluster(client.clone()),
             pods: Pods::Selected(client),

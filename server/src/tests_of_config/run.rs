@@ -6,6 +6,7 @@ use super::{
     report::{AssertionResult, Report, TestResult},
     subject::{Subject, context, render},
 };
+use crate::default_certificate;
 use futures::{StreamExt, stream};
 use haptic_model::{
     ActiveConfig, Fleet, HAProxyTemplateConfigSpec, HaproxyVersion,
@@ -13,7 +14,7 @@ use haptic_model::{
 };
 use haptic_render::Compiled;
 use haptic_validate::Checker;
-use haptic_watch::given;
+use haptic_watch::given::{self, Given};
 use serde_json::{Map, Value};
 use std::{sync::Arc, time::Instant};
 
@@ -55,9 +56,15 @@ pub async fn run(suite: &Suite, mut finished: impl FnMut(&TestResult)) -> Report
     Report::of(results, began.elapsed())
 }
 
-/// What each test starts from; copying it must not copy all tests.
+/// What each test starts from; copying it must not copy all tests. Fixtures are taken whatever their namespace is: a
+/// test says what is made of objects, and those of libraries do not know in which namespaces somebody watches.
 fn without_tests(config: &ActiveConfig) -> ActiveConfig {
-    let spec = HAProxyTemplateConfigSpec { validation_tests: Default::default(), ..(*config.spec).clone() };
+    let mut spec =
+        HAProxyTemplateConfigSpec { validation_tests: Default::default(), ..(*config.spec).clone() };
+    for resource in spec.watched_resources.values_mut() {
+        resource.namespaces.clear();
+        resource.namespace_selector = None;
+    }
     ActiveConfig { spec: Arc::new(spec), ..config.clone() }
 }
 
@@ -105,16 +112,20 @@ fn look(
     version: HaproxyVersion,
     test: &ValidationTest,
 ) -> Result<(Subject, Vec<Judged>), String> {
-    let snapshots = given::snapshots(&bare.spec, &test.fixtures).map_err(|problems| problems.join("\n"))?;
     let config = with_extra_context(bare, &test.extra_context);
+    let certificate = default_certificate::throw_away()?;
+    let given = |fixtures: &Given| {
+        let snapshots = given::snapshots(&config.spec, fixtures).map_err(|problems| problems.join("\n"))?;
+        Ok::<_, String>(default_certificate::with(&config.spec, &snapshots, &certificate))
+    };
+    let snapshots = given(&test.fixtures)?;
     let fleet = Fleet::of_version(version);
     let checks: Vec<_> = test.assertions.iter().map(Check::read).collect();
     let again = checks.iter().any(|check| matches!(check, Ok(Check::Deterministic)));
     let again = again.then(|| {
         let mut turned = test.fixtures.clone();
         turned.values_mut().for_each(|objects| objects.reverse());
-        let snapshots = given::snapshots(&config.spec, &turned).map_err(|problems| problems.join("\n"))?;
-        render(compiled, &config, &snapshots, &fleet)
+        render(compiled, &config, &given(&turned)?, &fleet)
     });
     let subject = Subject {
         outcome: render(compiled, &config, &snapshots, &fleet),

@@ -1,11 +1,20 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
-use super::{Call, Function, Group, Kind::*, arg, function, many};
-use crate::{suggest::did_you_mean, value::Value};
+use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
+use crate::{certificate, suggest::did_you_mean, value::Value};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{ActiveConfig, Digest, FileKey, FileKind, Transport};
 use std::path::Path;
 
 pub(super) static FUNCTIONS: &[Function] = &[
+    function(
+        "certificate_problem",
+        Group::Haproxy,
+        &[arg("secret", Dict), maybe("entry", Text)],
+        "Why HAProxy would refuse the certificate and key of a Secret (its entries tls.crt and tls.key), or with the name of an entry the certificates in that; missing when nothing is known to be wrong.",
+        (r#"{{certificate_problem (dict data=(dict)) "ca.crt"}}"#, "it has no ca.crt"),
+        certificate_problem,
+    ),
     function(
         "arg",
         Group::Haproxy,
@@ -63,6 +72,23 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 /// The longest name that stays readable; HAProxy itself sets no limit below its line length.
 const LONGEST_NAME: usize = 200;
+
+fn certificate_problem(call: &Call<'_>) -> Result<Value, String> {
+    let secret = call.value(0).to_json()?;
+    let decoded = |entry: &str| {
+        let encoded = secret.pointer("/data").and_then(|data| data.get(entry)).and_then(|text| text.as_str());
+        let encoded = encoded.ok_or_else(|| format!("it has no {entry}"))?;
+        let bytes = STANDARD.decode(encoded.trim()).map_err(|_| format!("{entry} is not Base64"))?;
+        String::from_utf8(bytes).map_err(|_| format!("{entry} is not text: it must be PEM"))
+    };
+    let problem = if call.has(1) {
+        let entry = call.text(1);
+        decoded(&entry).map(|text| certificate::problem_of_certificates(&text, &entry))
+    } else {
+        decoded("tls.crt").and_then(|chain| Ok(certificate::problem_of_pair(&chain, &decoded("tls.key")?)))
+    };
+    Ok(problem.unwrap_or_else(Some).map_or(Value::Missing, Value::from))
+}
 
 fn proxy_name(call: &Call<'_>) -> Result<Value, String> {
     let parts: Vec<_> = (0..call.rest(0).len()).map(|i| call.text(i)).collect();

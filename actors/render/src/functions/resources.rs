@@ -44,6 +44,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
         |call| call.session.routes(&call.text(0), key(call, 1)),
     ),
     function(
+        "default_certificate",
+        Group::Resources,
+        &[],
+        "The Secret with the certificate for hosts that have none, which the controller made; missing if it made none, because extraContext.defaultCertificate is no dict.",
+        (r#"{{#with (default_certificate)}}there is one{{else}}there is none{{/with}}"#, "there is none"),
+        |call| call.session.default_certificate(),
+    ),
+    function(
         "servers",
         Group::Resources,
         &[

@@ -353,7 +353,7 @@ impl<'p> Walk<'p> {
                 Holds::Nothing
             }
             "list" | "fetch" | "routes" => Holds::List,
-            "get_single" => Holds::Object,
+            "get_single" | "default_certificate" => Holds::Object,
             "len" | "has" | "dict_keys" | "json" | "split" | "range" | "servers" => Holds::Nothing,
             "default" | "where" | "reject" | "sort_by" | "unique" | "reverse" | "slice" => most,
             "get" | "lookup" | "first" | "last" | "pluck" | "dict_values" => below(most, 1),

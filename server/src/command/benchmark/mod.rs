@@ -7,7 +7,7 @@ mod table;
 use crate::{
     binaries,
     cli::{BenchmarkArgs, Failure, SummaryOrJson},
-    command, output, process, wiring,
+    command, default_certificate, output, process, wiring,
 };
 use haptic_config::validators::{TIME_LIMIT, refused, scatter_gather};
 use haptic_deploy::{PlanCache, RunningView};
@@ -49,6 +49,7 @@ pub fn run(args: &BenchmarkArgs) -> Result<(), Failure> {
         .map_err(|problems| Failure::Because(problems.join("; ")))?;
     let held = counts(&snapshots);
     drop(given);
+    let snapshots = default_certificate::beside(&config.spec, &snapshots, None)?;
     let bench =
         Bench { config: &config, compiled: &*compiled, fleet: Fleet::of_version(args.haproxy_version), size };
     let (bundle, mut renderer) = bench.first_render(&mut table, &snapshots)?;

@@ -9,7 +9,7 @@ use crate::{
     binaries,
     cli::{Failure, ValidateArgs, ValidateOutput},
     cluster::Cluster,
-    command, objects, output, process,
+    command, default_certificate, objects, output, process,
     tests_of_config::{self, Suite},
     wiring,
     wiring::OriginOf,
@@ -97,6 +97,7 @@ async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) 
     let version = binaries.nearest(None).map_or(HaproxyVersion::new(3, 4), |binary| binary.version);
     let checker = Checker::new(binaries, CheckLimits::default());
     let snapshots = objects_of(args, &config, found).await?;
+    let snapshots = default_certificate::beside(&config.spec, &snapshots, None)?;
     check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;
     let suite = Suite {
         config,
