@@ -26,7 +26,7 @@ build: ## the release binary, target/release/haptic, with the demo and the bench
 demo: build ## a short tour on this terminal, without a cluster; ends by itself
 	@$(with) haproxy-3.4 -- $(release)/demo
 
-local: build ## the demo's configuration, left running: edit its manifests and watch
+local: build ## the demo, left running: edit its manifests and watch
 	@$(with) haproxy-3.4 -- $(release)/demo --stay
 
 test: lint unit journeys ## lint, unit tests, journeys

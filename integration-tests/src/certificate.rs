@@ -24,23 +24,45 @@ pub fn for_host(host: &str) -> Outcome<Certificate> {
     Ok(Certificate { pem: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() })
 }
 
+/// Somebody who signs certificates.
+pub struct Authority {
+    /// Its own certificate in PEM.
+    pub pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Authority {
+    /// A new one of that name.
+    ///
+    /// # Errors
+    /// None in practice.
+    pub fn new(name: &str) -> Outcome<Self> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, name);
+        let pem = params.self_signed(&key)?.pem();
+        Ok(Self { pem, issuer: Issuer::new(params, key) })
+    }
+
+    /// A new certificate for `names`.
+    ///
+    /// # Errors
+    /// A name is neither an address nor a host name.
+    pub fn sign(&self, names: &[String]) -> Outcome<Certificate> {
+        let key = KeyPair::generate()?;
+        let certificate = CertificateParams::new(names.to_vec())?.signed_by(&key, &self.issuer)?;
+        Ok(Certificate { pem: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() })
+    }
+}
+
 /// A certificate for the API server at `names`, and the certificate of the authority that signed it, in PEM.
 ///
 /// # Errors
 /// A name is neither an address nor a host name.
 pub fn for_api_server(names: &[String]) -> Outcome<(Certificate, String)> {
-    let authority_key = KeyPair::generate()?;
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.distinguished_name.push(DnType::CommonName, "journeys");
-    let authority_pem = authority.self_signed(&authority_key)?.pem();
-    let key = KeyPair::generate()?;
-    let certificate =
-        CertificateParams::new(names.to_vec())?.signed_by(&key, &Issuer::new(authority, authority_key))?;
-    Ok((
-        Certificate { pem: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() },
-        authority_pem,
-    ))
+    let authority = Authority::new("journeys")?;
+    Ok((authority.sign(names)?, authority.pem))
 }
 
 /// A new private key, and its public key, both in PEM.

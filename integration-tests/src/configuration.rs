@@ -1,10 +1,11 @@
-//! The demo's configuration, made to fit a journey: its own namespace, pods, addresses.
+//! The configurations of journeys: the built-in libraries, or the one that is written by hand, made to fit a journey: its
+//! own namespace, pods, addresses.
 //!
 //! What the templates say stays as users get it, but for one thing: pods of a journey share a network, so their
 //! frontends bind the pod's own address, from HAProxy's environment, instead of every address.
 
 use crate::failure::{Failure, Outcome};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::{fs, path::Path};
 
 /// The variable that holds a pod's address in the environment of its HAProxy.
@@ -14,6 +15,9 @@ pub const NAME: &str = "demo";
 /// The name of the Secret it refers to.
 pub const CREDENTIALS: &str = "demo-credentials";
 
+/// Where frontends listen, in both configurations: plain and TLS.
+pub const FRONTEND_PORTS: (u16, u16) = (7080, 7443);
+
 /// A configuration as a manifest.
 #[derive(Clone, Debug)]
 pub struct Configuration {
@@ -22,27 +26,58 @@ pub struct Configuration {
 }
 
 impl Configuration {
-    /// The demo's, for `namespace`.
+    /// The built-in libraries, for `namespace`.
+    ///
+    /// # Errors
+    /// One is missing or no YAML.
+    pub fn libraries(namespace: &str) -> Outcome<Self> {
+        let mut manifest = read("fixtures/ingress/config.yaml")?;
+        let mut watched = Map::new();
+        for name in ["base", "ssl", "ingress"] {
+            let library = &mut read(&format!("charts/haptic/libraries/{name}.yaml"))?["spec"];
+            watched.extend(library["watchedResources"].as_object().cloned().unwrap_or_default());
+            // What binds takes the place of the library's part of that name.
+            for snippet in ["bind-10-http", "bind-50-https", "health"] {
+                let part = &mut library["templateSnippets"][snippet];
+                if !part.is_null() {
+                    bind_own_address(part);
+                    manifest["spec"]["templateSnippets"][snippet] = part.take();
+                }
+            }
+            if !library["haproxyConfig"].is_null() {
+                manifest["spec"]["haproxyConfig"] = library["haproxyConfig"].take();
+            }
+        }
+        let spec = &mut manifest["spec"];
+        spec["watchedResources"] = watched.into();
+        // Ingresses of journeys are of a class without an IngressClass, and their hosts answer over HTTP also where they have a certificate.
+        spec["templatingSettings"]["extraContext"] =
+            json!({ "ingressClass": { "name": "haptic" }, "sslRedirect": false });
+        Ok(Self::fitted(manifest, namespace))
+    }
+
+    /// The one that is written by hand, for `namespace`.
     ///
     /// # Errors
     /// It is missing or no YAML.
-    pub fn demo(namespace: &str) -> Outcome<Self> {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/demo/config.yaml");
-        let text = fs::read_to_string(&file).map_err(|e| Failure::new(format!("{}: {e}", file.display())))?;
-        let mut manifest: Value = serde_saphyr::from_str(&text)?;
+    pub fn by_hand(namespace: &str) -> Outcome<Self> {
+        let mut manifest = read("fixtures/by-hand/config.yaml")?;
+        bind_own_address(&mut manifest["spec"]);
+        Ok(Self::fitted(manifest, namespace))
+    }
+
+    fn fitted(mut manifest: Value, namespace: &str) -> Self {
         manifest["metadata"] = json!({ "name": NAME });
         let spec = &mut manifest["spec"];
         spec["credentialsSecretRef"] = json!({ "name": CREDENTIALS });
         spec["podSelector"] = json!({ "matchLabels": pod_labels() });
         spec["dataplane"]["port"] = json!(crate::haproxy_pod::AGENT_PORT);
         spec["controller"] = json!({ "leaderElection": { "leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms" } });
-        for resource in
-            spec["watchedResources"].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut)
-        {
+        let watched = spec["watchedResources"].as_object_mut().into_iter().flat_map(Map::values_mut);
+        for resource in watched.filter(|resource| resource["resources"] != "ingressclasses") {
             resource["namespaces"] = json!([namespace]);
         }
-        bind_own_address(spec);
-        Ok(Self { manifest })
+        Self { manifest }
     }
 
     /// The template of haproxy.cfg.
@@ -58,25 +93,12 @@ impl Configuration {
         changed.manifest["spec"]["haproxyConfig"]["template"] = Value::String(template);
         changed
     }
+}
 
-    /// The port of its first `bind` line, with `ssl` or without.
-    ///
-    /// # Errors
-    /// It has no such line, or not a number there.
-    pub fn port(&self, tls: bool) -> Outcome<u16> {
-        let spec = self.manifest["spec"].to_string();
-        let binds = spec.split("\\n").filter_map(|line| line.trim_start().strip_prefix("bind "));
-        let mut found = binds.filter(|bind| bind.split_whitespace().any(|word| word == "ssl") == tls);
-        let port = found.find_map(|bind| {
-            let digits = bind.split_once(&format!("${{{POD_ADDRESS}}}:"))?.1;
-            digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-        });
-        port.ok_or_else(|| {
-            Failure::new(format!(
-                "the demo's configuration has no bind line of a journey's kind (tls: {tls})"
-            ))
-        })
-    }
+fn read(file: &str) -> Outcome<Value> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file);
+    let text = fs::read_to_string(&file).map_err(|e| Failure::new(format!("{}: {e}", file.display())))?;
+    Ok(serde_saphyr::from_str(&text)?)
 }
 
 /// The labels of every HAProxy pod.
@@ -98,11 +120,13 @@ fn bind_own_address(value: &mut Value) {
 }
 
 fn bound_to_own_address(line: &str) -> String {
-    let everywhere = ["*:", ":::", "[::]:", "0.0.0.0:", ":"];
+    let everywhere = ["{{address}}:", "{{healthAddress}}:", "*:", ":::", "[::]:", "0.0.0.0:", ":"];
     let indent = line.len() - line.trim_start().len();
     let rewritten = line.trim_start().strip_prefix("bind ").and_then(|rest| {
         let rest = everywhere.iter().find_map(|prefix| rest.trim_start().strip_prefix(prefix))?;
-        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        // The port may be an expression.
+        let expression = rest.starts_with("{{").then(|| rest.find("}}")).flatten().map(|at| at + 2);
+        let end = expression.or_else(|| rest.find(char::is_whitespace)).unwrap_or(rest.len());
         let (port, options) = rest.split_at(end);
         Some(format!("{}bind \"${{{POD_ADDRESS}}}:{port}\"{options}", " ".repeat(indent)))
     });
@@ -111,14 +135,39 @@ fn bound_to_own_address(line: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Configuration, bound_to_own_address};
+    use super::{Configuration, POD_ADDRESS, bound_to_own_address};
+    use serde_json::Value;
 
     #[test]
-    fn the_demo_serves_on_addresses_of_the_pods_own() {
-        let demo = Configuration::demo("here").unwrap();
-        assert_eq!((demo.port(false).unwrap(), demo.port(true).unwrap()), (7080, 7443));
-        assert!(!demo.template().contains("bind *"), "{}", demo.template());
-        assert_eq!(demo.manifest["spec"]["watchedResources"]["ingresses"]["namespaces"][0], "here");
+    fn both_serve_on_addresses_of_the_pods_own() {
+        let by_hand = Configuration::by_hand("here").unwrap();
+        let libraries = Configuration::libraries("here").unwrap();
+        for configuration in [&by_hand, &libraries] {
+            let spec = &configuration.manifest["spec"];
+            let mut binds = Vec::new();
+            all_binds(spec, &mut binds);
+            assert!(binds.len() >= 2, "{binds:?}");
+            for bind in binds {
+                assert!(bind.starts_with(&format!("bind \"${{{POD_ADDRESS}}}:")), "{bind}");
+            }
+            assert_eq!(spec["watchedResources"]["ingresses"]["namespaces"][0], "here");
+        }
+        assert_eq!(
+            libraries.manifest["spec"]["watchedResources"]["ingressclasses"]["namespaces"],
+            Value::Null
+        );
+    }
+
+    fn all_binds(value: &Value, found: &mut Vec<String>) {
+        match value {
+            Value::String(text) => {
+                let lines = text.lines().map(str::trim);
+                found.extend(lines.filter(|line| line.starts_with("bind ")).map(str::to_owned));
+            }
+            Value::Array(items) => items.iter().for_each(|item| all_binds(item, found)),
+            Value::Object(fields) => fields.values().for_each(|field| all_binds(field, found)),
+            _ => {}
+        }
     }
 
     #[test]
@@ -126,6 +175,15 @@ mod tests {
         assert_eq!(bound_to_own_address("  bind *:80\n"), "  bind \"${POD_IP}:80\"\n");
         assert_eq!(bound_to_own_address("bind :443 ssl crt x\n"), "bind \"${POD_IP}:443\" ssl crt x\n");
         assert_eq!(bound_to_own_address("bind :::80 v4v6"), "bind \"${POD_IP}:80\" v4v6");
+        let with_expression_later = "bind :443 ssl crt-list {{file_path \"x\" \"crt-list\"}}";
+        assert_eq!(
+            bound_to_own_address(with_expression_later),
+            with_expression_later.replace(":443", "\"${POD_IP}:443\"")
+        );
+        assert_eq!(
+            bound_to_own_address("bind {{address}}:{{@root.httpPort}}{{#if x}} y{{/if}}\n"),
+            "bind \"${POD_IP}:{{@root.httpPort}}\"{{#if x}} y{{/if}}\n"
+        );
     }
 
     #[test]

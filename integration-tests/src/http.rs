@@ -6,7 +6,7 @@
 use crate::failure::{Failure, Outcome, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustls::{
-    ClientConfig, DigitallySignedStruct, SignatureScheme,
+    ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedCipherSuite,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
     pki_types::{CertificateDer, ServerName, UnixTime},
@@ -244,7 +244,15 @@ fn too_late(address: SocketAddr) -> Failure {
 /// # Errors
 /// None in practice.
 pub fn client_config() -> Outcome<ClientConfig> {
-    let provider = Arc::new(ring::default_provider());
+    client_config_with(ring::default_provider().cipher_suites)
+}
+
+/// The same for a client that knows only these cipher suites.
+///
+/// # Errors
+/// There are none.
+pub fn client_config_with(cipher_suites: Vec<SupportedCipherSuite>) -> Outcome<ClientConfig> {
+    let provider = Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() });
     let anyone = Arc::new(AnyCertificate(Arc::clone(&provider)));
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     Ok(builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth())

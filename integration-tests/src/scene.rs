@@ -3,7 +3,7 @@
 use crate::{
     backend::Backend,
     cluster::Cluster,
-    configuration::{CREDENTIALS, Configuration},
+    configuration::{CREDENTIALS, Configuration, FRONTEND_PORTS},
     controller::Controller,
     failure::Outcome,
     haproxy_pod::{HaproxyPod, PodSpec},
@@ -91,7 +91,7 @@ impl Scene {
         Ok((pod, controller))
     }
 
-    /// Applies the demo's configuration and its Secret.
+    /// Applies the configuration of [`Scene::configuration`] and its Secret.
     ///
     /// # Errors
     /// The API server's refusal.
@@ -110,12 +110,20 @@ impl Scene {
         self.apply(configuration).await
     }
 
-    /// The demo's configuration for this journey.
+    /// The built-in libraries for this journey.
+    ///
+    /// # Errors
+    /// One is missing.
+    pub fn configuration(&self) -> Outcome<Configuration> {
+        Configuration::libraries(&self.namespace)
+    }
+
+    /// The configuration that is written by hand, for this journey.
     ///
     /// # Errors
     /// It is missing.
-    pub fn configuration(&self) -> Outcome<Configuration> {
-        Configuration::demo(&self.namespace)
+    pub fn by_hand(&self) -> Outcome<Configuration> {
+        Configuration::by_hand(&self.namespace)
     }
 
     /// Starts the next controller.
@@ -167,13 +175,12 @@ impl Scene {
 
     async fn start_pod(&self, series: HaproxySeries, wired: bool) -> Outcome<HaproxyPod> {
         let number = next(&self.pods);
-        let configuration = self.configuration()?;
         let spec = PodSpec {
             cluster: Arc::clone(&self.cluster),
             namespace: self.namespace.clone(),
             series,
             credentials: self.credentials.clone(),
-            ports: (configuration.port(false)?, configuration.port(true)?),
+            ports: FRONTEND_PORTS,
             wired,
         };
         let name = format!("haproxy-{number}");

@@ -73,7 +73,8 @@ pub async fn no_definition_of_a_watched_resource(scene: Scene) -> Outcome {
 }
 
 pub async fn no_permission(scene: Scene) -> Outcome {
-    scene.configure().await?;
+    // It watches nothing cluster-wide, which a Role could not allow.
+    scene.configure_with(&scene.by_hand()?.manifest).await?;
     let mut controller = scene.controller_as(GUEST)?;
     controller.waits_because(&["haproxytemplateconfigs", "forbidden", "Allow get, list and watch"]).await?;
     controller.says("forbidden").await?;
@@ -140,6 +141,21 @@ pub(crate) async fn allow(scene: &Scene, name: &str, rules: &Value) -> Outcome {
     });
     scene.apply(&role).await?;
     scene.apply(&binding).await
+}
+
+/// [`GUEST`] may read the cluster-wide resource `resource`.
+pub(crate) async fn allow_everywhere(scene: &Scene, name: &str, resource: &str) -> Outcome {
+    let rules = json!([{ "apiGroups": ["networking.k8s.io"], "resources": [resource], "verbs": ["get", "list", "watch"] }]);
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": name }, "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": name },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": GUEST }],
+    });
+    scene.cluster.apply("", &role).await?;
+    scene.cluster.apply("", &binding).await.map(drop)
 }
 
 /// The definition of a resource of somebody else's.

@@ -106,7 +106,8 @@ pub async fn malformed_object(scene: Scene) -> Outcome {
     scene.publish("broken", "broken.example", &b).await?;
     scene.apply(&manifest::tls_secret("broken-tls", &bad)).await?;
     scene.apply(&manifest::tls_ingress("broken", "broken.example", "broken", "broken-tls")).await?;
-    controller.says("unable to load certificate").await?;
+    controller.says("broken-tls cannot be used: tls.crt holds no certificate").await?;
+    pod.serves("broken.example", "b").await?;
     traffic.answers(50).await?;
     scene.apply(&manifest::tls_secret("broken-tls", &good)).await?;
     pod.serves_tls("broken.example", "b", &good.der).await?;

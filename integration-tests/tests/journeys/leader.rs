@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 pub(crate) const HOST: &str = "shop.example";
-/// The journeys' configuration says so, see `Configuration::demo`.
+/// The journeys' configuration says so, see `Configuration`.
 const LEASE: Duration = Duration::from_secs(3);
 
 /// What a loaded machine may add to a time that is promised.

@@ -14,6 +14,7 @@ mod handover;
 mod harness;
 mod health;
 mod leader;
+mod libraries;
 mod plan;
 mod quarantine;
 mod removal;
@@ -74,6 +75,9 @@ fn journeys() -> Vec<Journey> {
             routes::first_deployment(scene, HaproxySeries::V3_0)
         }),
         journey("endpoint_change", routes::endpoint_change),
+        journey("default_certificate", libraries::default_certificate),
+        journey("rejected_routes", libraries::rejected_routes),
+        journey("wrong_annotation", libraries::wrong_annotation),
         journey("new_host", routes::new_host),
         journey("everyday_changes_without_a_reload", zero_reload::everyday_changes),
         journey("plan_tells_before_it_happens", plan::tells_before_it_happens),

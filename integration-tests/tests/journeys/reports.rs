@@ -1,6 +1,6 @@
 //! What the leader tells the API server: the configuration's status, Events, addresses of Ingresses.
 
-use crate::bad_input::allow;
+use crate::bad_input::{allow, allow_everywhere};
 use integration_tests::{
     Failure, Outcome, Scene,
     cluster::GUEST,
@@ -59,7 +59,10 @@ pub async fn status_without_a_valid_configuration(scene: Scene) -> Outcome {
 }
 
 pub async fn events_on_the_object_at_fault(scene: Scene) -> Outcome {
-    let (pod, _controller) = scene.running().await?;
+    // The libraries look at certificates themselves; templates that do not leave it to HAProxy's checker.
+    scene.configure_with(&scene.by_hand()?.manifest).await?;
+    let pod = scene.pod().await?;
+    let _controller = scene.controller()?;
     let a = scene.backend("a").await?;
     scene.publish("shop", HOST, &a).await?;
     pod.serves(HOST, "a").await?;
@@ -107,15 +110,14 @@ pub async fn addresses_of_ingresses(scene: Scene) -> Outcome {
     let ingress = manifest::ingress("shop", HOST, "shop");
     shows(&scene, &ingress, &json!([{ "ip": "192.0.2.7" }, { "hostname": "lb.example" }])).await?;
 
-    // Without a rule nothing is rendered for it.
+    // Of another class: nothing is rendered for it.
     let mut unserved = ingress.clone();
-    unserved["spec"] =
-        json!({ "defaultBackend": { "service": { "name": "shop", "port": { "number": 80 } } } });
+    unserved["spec"]["ingressClassName"] = json!("another");
     scene.apply(&unserved).await?;
     shows(&scene, &ingress, &Value::Null).await
 }
 
-/// With the rights that the README gives, and those for what the demo watches.
+/// With the rights that the README gives, and those that the libraries need.
 pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/first/rbac.yaml");
     let documents = serde_saphyr::from_multiple::<Value>(&fs::read_to_string(file)?)?;
@@ -130,10 +132,9 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
         }
     }
     ensure(rules.len() >= 7, format!("only {rules:?}"))?;
-    let read = json!(["get", "list", "watch"]);
-    rules.push(json!({ "apiGroups": ["networking.k8s.io"], "resources": ["ingresses"], "verbs": read }));
-    rules.push(json!({ "apiGroups": [""], "resources": ["secrets"], "verbs": read }));
+    rules.extend(rights_of_libraries()?);
     allow(&scene, "documented", &json!(rules)).await?;
+    allow_everywhere(&scene, "documented-classes", "ingressclasses").await?;
 
     scene.configure().await?;
     let pod = scene.pod().await?;
@@ -153,6 +154,21 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
         ensure(!said.contains("forbidden"), format!("a right is missing: {said}"))?;
     }
     Ok(())
+}
+
+/// The rules that the libraries' documentation gives, for the journeys' configuration.
+fn rights_of_libraries() -> Outcome<Vec<Value>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../charts/haptic/libraries/README.md");
+    let text = fs::read_to_string(file)?;
+    let rules = text.split("```yaml\nrules:\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let mut all = Vec::new();
+    for block in rules {
+        let block =
+            block.replace("CONFIGURATION-default-certificate", &format!("{NAME}-default-certificate"));
+        all.extend(serde_saphyr::from_str::<Vec<Value>>(&block)?);
+    }
+    ensure(all.len() >= 4, format!("only {all:?}"))?;
+    Ok(all)
 }
 
 /// Waits until the status says so.
@@ -184,7 +200,7 @@ async fn shows(scene: &Scene, ingress: &Value, addresses: &Value) -> Outcome {
     .await
 }
 
-async fn has_event(scene: &Scene, kind: &str, name: &str, reason: &str) -> Outcome {
+pub(crate) async fn has_event(scene: &Scene, kind: &str, name: &str, reason: &str) -> Outcome {
     eventually(format!("there is an Event {reason} on {kind} {name}"), async || {
         let found = events_of(scene, kind, name, reason).await?;
         ensure(!found.is_empty(), "there is none")
@@ -203,7 +219,7 @@ pub(crate) async fn events_of(scene: &Scene, kind: &str, name: &str, reason: &st
     Ok(found.filter_map(|event| event.note).collect())
 }
 
-async fn events(scene: &Scene) -> Outcome<Vec<Event>> {
+pub(crate) async fn events(scene: &Scene) -> Outcome<Vec<Event>> {
     let api: Api<Event> = Api::namespaced(scene.cluster.client.clone(), &scene.namespace);
     Ok(api.list(&ListParams::default()).await?.items)
 }

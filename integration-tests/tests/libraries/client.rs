@@ -1,7 +1,7 @@
 //! One request over HTTP or HTTPS, and all there is to see of its answer.
 
 use integration_tests::http::client_config;
-use rustls::{ClientConnection, StreamOwned, pki_types::ServerName};
+use rustls::{ClientConfig, ClientConnection, StreamOwned, pki_types::ServerName};
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{SocketAddr, TcpStream},
@@ -41,28 +41,50 @@ impl Answer {
     }
 }
 
-/// Sends `head` (a request's lines without the last, empty one) and `body`; for TLS with `server_name`.
-pub fn ask(
-    address: SocketAddr,
-    server_name: Option<&str>,
-    head: &str,
-    body: &str,
-) -> std::io::Result<Answer> {
-    let tcp = TcpStream::connect(address)?;
+/// How a request is sent.
+pub struct Way<'w> {
+    /// Where to.
+    pub address: SocketAddr,
+    /// For TLS: the name that is asked for, and how.
+    pub tls: Option<(&'w str, Arc<ClientConfig>)>,
+    /// What is sent before all else: the line of the PROXY protocol.
+    pub first: &'w str,
+}
+
+impl<'w> Way<'w> {
+    /// To `address`, for TLS with `server_name`.
+    pub fn to(address: SocketAddr, server_name: Option<&'w str>) -> Self {
+        let tls = server_name.map(|name| (name, Arc::new(client_config().unwrap())));
+        Self { address, tls, first: "" }
+    }
+}
+
+/// Sends `head` (a request's lines without the last, empty one) and `body`.
+pub fn ask(way: &Way<'_>, head: &str, body: &str) -> std::io::Result<Answer> {
+    converse(way, head, body).map(|(answer, _)| answer)
+}
+
+/// The same, with the certificate that the server showed, in DER.
+pub fn converse(way: &Way<'_>, head: &str, body: &str) -> std::io::Result<(Answer, Option<Vec<u8>>)> {
+    let mut tcp = TcpStream::connect(way.address)?;
     tcp.set_read_timeout(Some(Duration::from_secs(30)))?;
-    let request = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
-    match server_name {
-        None => exchange(tcp, &request),
-        Some(name) => {
-            let config = Arc::new(client_config().unwrap());
-            let name = ServerName::try_from(name.to_owned()).unwrap();
-            let tls = ClientConnection::new(config, name).unwrap();
-            exchange(StreamOwned::new(tls, tcp), &request)
+    tcp.write_all(way.first.as_bytes())?;
+    let close = if head.contains("Connection: ") { "" } else { "Connection: close\r\n" };
+    let request = format!("{head}Content-Length: {}\r\n{close}\r\n{body}", body.len());
+    match &way.tls {
+        None => Ok((exchange(&mut tcp, &request)?, None)),
+        Some((name, config)) => {
+            let name = ServerName::try_from((*name).to_owned()).unwrap();
+            let tls = ClientConnection::new(Arc::clone(config), name).unwrap();
+            let mut stream = StreamOwned::new(tls, tcp);
+            let answer = exchange(&mut stream, &request)?;
+            let shown = stream.conn.peer_certificates().and_then(|chain| chain.first());
+            Ok((answer, shown.map(|certificate| certificate.to_vec())))
         }
     }
 }
 
-fn exchange(mut stream: impl Read + Write, request: &str) -> std::io::Result<Answer> {
+fn exchange(stream: &mut (impl Read + Write), request: &str) -> std::io::Result<Answer> {
     stream.write_all(request.as_bytes())?;
     stream.flush()?;
     let mut stream = BufReader::new(stream);

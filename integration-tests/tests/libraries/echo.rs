@@ -1,26 +1,37 @@
 //! A server that answers at every loopback address with what it was asked, so that an answer shows where a request went.
 
 use std::{
+    collections::HashSet,
     io::{BufRead, BufReader, Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{TcpListener, TcpStream},
+    sync::{Arc, Mutex},
     thread,
 };
 
-/// Starts it; its port. It ends with the process.
+/// Requests that were left without an answer.
+type Broken = Arc<Mutex<HashSet<String>>>;
+
+/// Starts it at all IPv4 addresses; its port. It ends with the process.
 pub fn start() -> u16 {
-    let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+    at(TcpListener::bind("0.0.0.0:0").unwrap())
+}
+
+/// Starts it at `listener`.
+pub fn at(listener: TcpListener) -> u16 {
     let port = listener.local_addr().unwrap().port();
+    let broken = Broken::default();
     thread::spawn(move || {
         for connection in listener.incoming().flatten() {
-            thread::spawn(move || converse(connection));
+            let broken = Arc::clone(&broken);
+            thread::spawn(move || converse(connection, &broken));
         }
     });
     port
 }
 
 /// Answers each request with the address it came to, its first line and its headers.
-fn converse(connection: TcpStream) -> Option<()> {
-    let SocketAddr::V4(here) = connection.local_addr().ok()? else { return None };
+fn converse(connection: TcpStream, broken: &Broken) -> Option<()> {
+    let here = connection.local_addr().ok()?;
     let mut stream = BufReader::new(connection);
     loop {
         let mut body = format!("{}\n", here.ip());
@@ -41,7 +52,21 @@ fn converse(connection: TcpStream) -> Option<()> {
         }
         std::io::copy(&mut stream.by_ref().take(length), &mut std::io::sink()).ok()?;
         // A path that says so is never answered, for the tests of timeouts.
-        if body.contains(" /never") {
+        if body.contains("/never") {
+            std::io::copy(&mut stream, &mut std::io::sink()).ok()?;
+            return None;
+        }
+        // One that says so gets no answer the first time, for the tests of retries.
+        if body.contains("/flaky") {
+            let request = body.lines().nth(1).unwrap_or_default().to_owned();
+            if broken.lock().ok()?.insert(request) {
+                return None;
+            }
+        }
+        // A tunnel in which nothing is ever said.
+        if body.to_ascii_lowercase().contains("\nupgrade: ") {
+            let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: test\r\n\r\n";
+            stream.get_mut().write_all(head.as_bytes()).ok()?;
             std::io::copy(&mut stream, &mut std::io::sink()).ok()?;
             return None;
         }

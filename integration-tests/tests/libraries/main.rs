@@ -1,10 +1,13 @@
 //! The built-in libraries, as real requests over HTTP and HTTPS to HAProxy 3.0, 3.2 and 3.4.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod around;
 mod classes;
 mod client;
 mod echo;
 mod options;
+mod protocols;
+mod random;
 mod site;
 mod specification;
 
@@ -12,6 +15,17 @@ use integration_tests::program::HaproxySeries;
 use site::Site;
 
 const SERIES: [HaproxySeries; 3] = [HaproxySeries::V3_0, HaproxySeries::V3_2, HaproxySeries::V3_4];
+
+/// Asks a site of each HAProxy, with a configuration that `change` changes.
+fn on_each_haproxy_with(
+    manifests: &[serde_json::Value],
+    change: impl Fn(&mut serde_json::Value),
+    ask: impl Fn(&Site),
+) {
+    for series in SERIES {
+        ask(&Site::start_with(series, manifests, &change));
+    }
+}
 
 /// Asks a site of each HAProxy.
 fn on_each_haproxy(manifests: &[serde_json::Value], ask: impl Fn(&Site)) {

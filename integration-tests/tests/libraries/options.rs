@@ -2,15 +2,18 @@
 //! with a wrong value.
 
 use crate::{
-    client::Answer,
-    on_each_haproxy,
+    around::{Full, service},
+    client::{Answer, ask},
+    on_each_haproxy, on_each_haproxy_with,
     site::{SCHEMES, Scheme, Site, rendered_alone, sentences},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use integration_tests::http::client_config_with;
 use serde_json::{Map, Value, json};
+use std::io::Write;
 
 /// An Ingress with annotations at `a.example/on`, and one without at `a.example/off`, of services 1 and 2.
-fn both(options: &[(&str, &str)]) -> Vec<Value> {
+pub fn both(options: &[(&str, &str)]) -> Vec<Value> {
     let ingress = |name: &str, annotations: Map<String, Value>, service: u8| {
         json!({"kind": "Ingress", "metadata": {"namespace": "shop", "name": name, "annotations": annotations},
             "spec": {"tls": [{"hosts": ["a.example"], "secretName": "a-tls"}], "rules": [{"host": "a.example", "http": {"paths": [
@@ -44,7 +47,7 @@ fn on(site: &Site, scheme: Scheme, path: &str) -> Answer {
 }
 
 /// That of the host.
-fn certificate() -> Value {
+pub fn certificate() -> Value {
     let own = integration_tests::certificate::for_host("a.example").unwrap();
     json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "a-tls"},
         "data": {"tls.crt": BASE64.encode(own.pem), "tls.key": BASE64.encode(own.key)}})
@@ -105,6 +108,97 @@ fn a_server_that_is_too_slow_is_given_up() {
 }
 
 #[test]
+fn a_request_that_waits_too_long_for_a_server_is_given_up() {
+    let options = [("timeout-queue", "200ms"), ("max-connections", "1")];
+    let mut manifests = both(&options);
+    manifests.push(certificate());
+    let patient =
+        |spec: &mut Value| spec["templatingSettings"]["extraContext"]["timeouts"] = json!({"queue": "10m"});
+    on_each_haproxy_with(&manifests, patient, |site| {
+        let mut first = std::net::TcpStream::connect(site.address(Scheme::Http)).unwrap();
+        first.write_all(b"GET /on/never HTTP/1.1\r\nHost: a.example\r\n\r\n").unwrap();
+        for scheme in SCHEMES {
+            // Until the only place is taken there is one.
+            let statuses = std::iter::repeat_with(|| on(site, scheme, "/on").status);
+            assert_eq!(statuses.take(1000).find(|status| *status != 200), Some(503));
+            assert_eq!(site.get(scheme, "a.example", "/off").service(), Some(2));
+        }
+        drop(first);
+    });
+}
+
+#[test]
+fn a_server_that_cannot_be_connected_is_given_up() {
+    let full = Full::listener();
+    let mut manifests = both(&[("timeout-connect", "200ms"), ("retries", "0")]);
+    manifests.extend(service("full", "IPv4", full.port, &["127.0.0.1"]));
+    manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = json!("full");
+    manifests.push(certificate());
+    let patient =
+        |spec: &mut Value| spec["templatingSettings"]["extraContext"]["timeouts"] = json!({"connect": "10m"});
+    on_each_haproxy_with(&manifests, patient, |site| {
+        for scheme in SCHEMES {
+            assert_eq!(on(site, scheme, "/on").status, 503);
+            assert_eq!(site.get(scheme, "a.example", "/off").service(), Some(2));
+        }
+    });
+}
+
+#[test]
+fn a_tunnel_in_which_nothing_is_said_is_closed() {
+    let upgrade = "Connection: upgrade\r\nUpgrade: test\r\n";
+    with(&[("timeout-tunnel", "200ms")], |site, scheme| {
+        // Back only when HAProxy closes it; by default after an hour.
+        assert_eq!(site.ask(scheme, "GET", "a.example", "/on", upgrade, "").status, 101);
+    });
+}
+
+#[test]
+fn a_request_without_an_answer_is_sent_again_where_that_is_asked_for() {
+    for (retry, post) in [("idempotent", 502), ("all", 200)] {
+        with(&[("retry", retry)], |site, scheme| {
+            assert_eq!(on(site, scheme, &format!("/on/flaky/{scheme:?}")).service(), Some(1));
+            // Where the server's connection had been used before, HAProxy ends the client's without an answer.
+            let status = |method: &str, path: &str| {
+                let head = format!("{method} {path}/flaky/{scheme:?} HTTP/1.1\r\nHost: a.example\r\n");
+                ask(&site.way(scheme, "a.example"), &head, "x").map_or(502, |answer| answer.status)
+            };
+            assert_eq!((status("POST", "/on"), status("GET", "/off")), (post, 502));
+        });
+    }
+}
+
+#[test]
+fn only_requests_over_a_new_tls_version_come_in() {
+    let old = vec![rustls::crypto::ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256];
+    let old = std::sync::Arc::new(client_config_with(old).unwrap());
+    for (version, over_1_2) in [("TLSv1.3", 403), ("TLSv1.2", 200)] {
+        with(&[("min-tls-version", version)], |site, scheme| match scheme {
+            Scheme::Http => assert_eq!(on(site, scheme, "/on").status, 403),
+            Scheme::Https => {
+                assert_eq!(on(site, scheme, "/on").service(), Some(1));
+                let mut way = site.way(scheme, "a.example");
+                way.tls = Some(("a.example", std::sync::Arc::clone(&old)));
+                let get = |path: &str| {
+                    ask(&way, &format!("GET {path} HTTP/1.1\r\nHost: a.example\r\n"), "").unwrap().status
+                };
+                assert_eq!((get("/on"), get("/off")), (over_1_2, 200));
+            }
+        });
+    }
+}
+
+#[test]
+fn rewrites_paths_by_a_regular_expression() {
+    with(&[("rewrite-regex", "^/on/(.*)/x$"), ("rewrite-replacement", "/new/\\1%20")], |site, scheme| {
+        let line = |path: &str| on(site, scheme, path).request_line().to_owned();
+        assert_eq!(line("/on/a b/x".replace(' ', "+").as_str()), "GET /new/a+b%20 HTTP/1.1");
+        assert_eq!(line("/on/a/x?y=/on/b/x"), "GET /new/a%20?y=/on/b/x HTTP/1.1");
+        assert_eq!(line("/on/a"), "GET /on/a HTTP/1.1");
+    });
+}
+
+#[test]
 fn bodies_that_are_too_large_are_refused() {
     with(&[("max-body-size", "1k")], |site, scheme| {
         let post = |size: usize| site.ask(scheme, "POST", "a.example", "/on", "", &"x".repeat(size));
@@ -148,6 +242,7 @@ fn cross_origin_requests_are_answered_with_their_preflight() {
         ("cors-allow-origin", "https://shop.example, https://other.example"),
         ("cors-allow-credentials", "true"),
         ("cors-max-age", "60"),
+        ("cors-allow-headers", "X-A, X-B"),
     ];
     with(&options, |site, scheme| {
         let preflight = site.ask(scheme, "OPTIONS", "a.example", "/on", asked, "");
@@ -157,6 +252,7 @@ fn cross_origin_requests_are_answered_with_their_preflight() {
             ("access-control-allow-credentials", "true"),
             ("access-control-max-age", "60"),
             ("access-control-allow-methods", "GET, HEAD, POST, PUT, PATCH, DELETE"),
+            ("access-control-allow-headers", "X-A, X-B"),
         ] {
             assert_eq!(preflight.header(name), Some(value), "{preflight:?}");
         }
@@ -169,7 +265,9 @@ fn cross_origin_requests_are_answered_with_their_preflight() {
         let stranger = get("https://evil.example");
         assert_eq!((stranger.service(), stranger.header("access-control-allow-origin")), (Some(1), None));
     });
-    with(&[("cors-allow-origin", "*")], |site, scheme| {
+    with(&[("cors-allow-origin", "*"), ("cors-allow-methods", "GET, PUT")], |site, scheme| {
+        let preflight = site.ask(scheme, "OPTIONS", "a.example", "/on", asked, "");
+        assert_eq!(preflight.header("access-control-allow-methods"), Some("GET, PUT"));
         let answer = site.ask(scheme, "GET", "a.example", "/on", "Origin: https://any.example\r\n", "");
         assert_eq!(answer.header("access-control-allow-origin"), Some("*"));
     });
@@ -250,9 +348,32 @@ fn clients_find_their_server_again_by_a_cookie() {
 }
 
 #[test]
+fn the_cookie_may_have_another_name() {
+    with(&[("affinity", "cookie"), ("affinity-cookie-name", "SHOP")], |site, scheme| {
+        let answer = on(site, scheme, "/on");
+        assert!(answer.header("set-cookie").unwrap_or_default().starts_with("SHOP="), "{answer:?}");
+    });
+}
+
+#[test]
+fn every_annotation_is_tried_here_and_documented() {
+    let library = include_str!("../../../charts/haptic/libraries/ingress.yaml");
+    let known = library.split("ingressOptions:").nth(1).unwrap().lines().skip(1);
+    let known: Vec<&str> = known.map_while(|line| line.trim().strip_prefix("- ")).collect();
+    assert!(known.len() >= 36, "{known:?}");
+    let tried = concat!(include_str!("options.rs"), include_str!("protocols.rs"));
+    let documented = include_str!("../../../charts/haptic/libraries/README.md");
+    for option in known {
+        assert!(tried.contains(&format!("(\"{option}\", ")), "{option} is tried nowhere");
+        assert!(documented.contains(&format!("`{option}`")), "{option} is not documented");
+    }
+}
+
+#[test]
 fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
     let wrong = [
         ("affinity", "ip", "it must be cookie"),
+        ("affinity-cookie-name", "SHOP", "given together with affinity"),
         ("allow-from", "10.0.0.0/33", "networks such as 10.0.0.0/8"),
         ("allow-from", "", "networks such as 10.0.0.0/8"),
         ("balance", "fastest", "roundrobin, leastconn, random, source"),
@@ -261,14 +382,20 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         ("hsts-max-age", "1y", "a number of seconds"),
         ("max-body-size", "10MB", "a size such as"),
         ("max-connections", "0", "a number of connections"),
+        ("min-tls-version", "1.3", "TLSv1.2 or TLSv1.3"),
         ("protocol", "ftp", "h1, h2, https or h2s"),
         ("rate-limit", "-1", "a number of requests"),
         ("redirect-to", "javascript:x", "a URL or path"),
         ("request-headers", "no colon", "lines of NAME: VALUE"),
         ("response-headers", "Bad Name: x", "lines of NAME: VALUE"),
+        ("retries", "many", "a number from 0 to 99"),
         ("retry", "always", "idempotent or all"),
         ("rewrite-path", "new", "a path that begins with /"),
+        ("rewrite-regex", "^/a", "given together with rewrite-replacement"),
+        ("rewrite-replacement", "/a", "given together with rewrite-regex"),
         ("ssl-redirect", "yes", "true or false"),
+        ("timeout-connect", "-1s", "a time such as"),
+        ("timeout-queue", "soon", "a time such as"),
         ("timeout-server", "30 seconds", "a time such as"),
         ("timeout-tunnel", "0", "longer than 0"),
     ];
@@ -279,6 +406,13 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         assert!(said.contains(&format!("annotation haproxy-haptic.org/{option}")), "{option}: {said}");
         assert!(problems.iter().all(|p| p.object.as_ref().is_some_and(|o| &*o.name == "on")), "{said}");
     }
+}
+
+#[test]
+fn an_expression_that_is_none_refuses_the_ingress() {
+    let wrong = both(&[("rewrite-regex", "("), ("rewrite-replacement", "/x")]);
+    let said = sentences(&rendered_alone(&wrong).expect_err("it is no expression"));
+    assert!(said.contains("\"(\" is not a regular expression") && said.contains("shop/on"), "{said}");
 }
 
 #[test]

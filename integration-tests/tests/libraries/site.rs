@@ -1,7 +1,7 @@
 //! A HAProxy that runs what the libraries make of some objects, with a server behind every service.
 
 use crate::{
-    client::{self, Answer},
+    client::{self, Answer, Way},
     echo,
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
@@ -53,10 +53,17 @@ impl Drop for Site {
 impl Site {
     /// Renders and starts.
     pub fn start(series: HaproxySeries, manifests: &[Value]) -> Self {
+        Self::start_with(series, manifests, |_| {})
+    }
+
+    /// The same with a configuration that `change` changes.
+    pub fn start_with(series: HaproxySeries, manifests: &[Value], change: impl Fn(&mut Value)) -> Self {
         let server = echo::start();
         for _ in 0..5 {
             let (http, https, health) = (free_port(), free_port(), free_port());
-            let bundle = match rendered(series, manifests, server, (http, https, health)) {
+            let mut spec = spec(http, https, health);
+            change(&mut spec);
+            let bundle = match rendered(series, &spec, manifests, server) {
                 Ok((bundle, _)) => bundle,
                 Err(problems) => panic!("{}", sentences(&problems)),
             };
@@ -111,13 +118,20 @@ impl Site {
         body: &str,
     ) -> Answer {
         let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}");
-        let (port, name) = match scheme {
-            Scheme::Http => (self.http, None),
-            Scheme::Https => (self.https, Some(host.split(':').next().unwrap())),
-        };
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        client::ask(address, name, &head, body)
+        client::ask(&self.way(scheme, host), &head, body)
             .unwrap_or_else(|e| panic!("{scheme:?} {method} {host}{path}: {e}"))
+    }
+
+    /// How `host` is reached.
+    pub fn way<'h>(&self, scheme: Scheme, host: &'h str) -> Way<'h> {
+        let name = (scheme == Scheme::Https).then(|| host.split(':').next().unwrap());
+        Way::to(self.address(scheme), name)
+    }
+
+    /// Where it listens.
+    pub fn address(&self, scheme: Scheme) -> SocketAddr {
+        let port = if scheme == Scheme::Http { self.http } else { self.https };
+        SocketAddr::from(([127, 0, 0, 1], port))
     }
 }
 
@@ -136,7 +150,7 @@ fn write(folder: &Path, bundle: &Bundle) {
 
 /// What the libraries make of `manifests`, or why they do not; no HAProxy is needed.
 pub fn rendered_alone(manifests: &[Value]) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
-    rendered(HaproxySeries::V3_4, manifests, 8080, (7080, 7443, 7084))
+    rendered(HaproxySeries::V3_4, &spec(7080, 7443, 7084), manifests, 8080)
 }
 
 pub fn sentences(problems: &[Diagnostic]) -> String {
@@ -145,11 +159,11 @@ pub fn sentences(problems: &[Diagnostic]) -> String {
 
 fn rendered(
     series: HaproxySeries,
+    spec: &Value,
     manifests: &[Value],
     server: u16,
-    (http, https, health): (u16, u16, u16),
 ) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let config = configuration(http, https, health);
+    let config = configuration(spec);
     let mut objects = manifests.to_vec();
     objects.extend(surroundings(server));
     let snapshots = snapshots(&config, &objects);
@@ -164,8 +178,8 @@ fn rendered(
 }
 
 /// What a user writes, and what makes tests possible side by side.
-fn configuration(http: u16, https: u16, health: u16) -> ActiveConfig {
-    let spec = json!({
+fn spec(http: u16, https: u16, health: u16) -> Value {
+    json!({
         "libraries": ["base", "ssl", "ingress"],
         "credentialsSecretRef": {"name": "credentials"},
         "podSelector": {"matchLabels": {"app": "haproxy"}},
@@ -174,7 +188,10 @@ fn configuration(http: u16, https: u16, health: u16) -> ActiveConfig {
             "healthAddress": "127.0.0.1", "healthPort": health, "accessLog": "none", "sslRedirect": false,
             "defaultCertificate": {"namespace": "edge", "name": "default-tls"},
         }},
-    });
+    })
+}
+
+fn configuration(spec: &Value) -> ActiveConfig {
     let candidate =
         haptic_config::parse(&spec.to_string(), "edge.yaml").unwrap_or_else(|e| panic!("{}", sentences(&e)));
     ActiveConfig {

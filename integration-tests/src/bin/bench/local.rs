@@ -10,7 +10,7 @@ use crate::{
 };
 use integration_tests::{
     Outcome,
-    configuration::{Configuration, POD_ADDRESS},
+    configuration::{Configuration, FRONTEND_PORTS, POD_ADDRESS},
     network::Block,
     process::Process,
     program::{self, HaproxySeries},
@@ -40,7 +40,7 @@ pub async fn measure(
     fs::create_dir_all(&manifests)?;
     let objects = Objects::Folder { path: manifests.clone(), namespace: NAMESPACE.to_owned() };
     objects.create_all(dataset.manifests()).await?;
-    let configuration = Configuration::demo(NAMESPACE)?;
+    let configuration = Configuration::libraries(NAMESPACE)?;
     let file = dir.join("config.yaml");
     fs::write(&file, configuration.manifest.to_string())?;
 
@@ -52,7 +52,7 @@ pub async fn measure(
     command.arg("--haproxy").arg(program::haproxy(HaproxySeries::V3_4)?);
     command.env(POD_ADDRESS, block.pod(0).to_string());
     let process = Process::start(command, &dir.join("local.log"))?;
-    let front: SocketAddr = (block.pod(0), configuration.port(false)?).into();
+    let front: SocketAddr = (block.pod(0), FRONTEND_PORTS.0).into();
     let changes = Cell::new(0);
     let site = Site {
         dataset,

@@ -175,7 +175,7 @@ fn plan_change(before: &Bundle, after: &Bundle, into: &mut Scope<'_>) -> Outcome
 fn active_config(dir: &Path) -> Outcome<ActiveConfig> {
     fs::create_dir_all(dir)?;
     let file = dir.join("config.yaml");
-    fs::write(&file, Configuration::demo(NAMESPACE)?.manifest.to_string())?;
+    fs::write(&file, Configuration::libraries(NAMESPACE)?.manifest.to_string())?;
     let candidate = haptic_config::load_file(&file).map_err(|problems| refused(&problems))?;
     Ok(ActiveConfig {
         layout: Layout::of(&candidate.spec.dataplane).map_err(Failure::new)?,

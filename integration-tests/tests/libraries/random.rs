@@ -1,0 +1,108 @@
+//! Random Ingresses and requests: HAProxy with the whole libraries does what the route model says, which is what the
+//! specification says (`actors/render/tests/routes.rs`).
+
+use crate::{
+    SERIES,
+    site::{SCHEMES, Site},
+};
+use haptic_model::ObjectRef;
+use haptic_render::routes::{class::Classes, index::RouteIndex, ingress};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+const HOSTS: [&str; 6] = ["", "a.example", "A.example", "*.example", "b.a.example", "*.a.example"];
+const PATHS: [&str; 9] = ["/", "/x", "/x/", "/x/y", "/xy", "/X", "/x/y/z", "/x.y", "/%20"];
+const KINDS: [&str; 3] = ["Exact", "Prefix", "ImplementationSpecific"];
+const ASKED: [(&str, &str); 18] = [
+    ("a.example", "/"),
+    ("a.example", "/x"),
+    ("a.example", "/x/"),
+    ("a.example", "/x/y"),
+    ("A.EXAMPLE", "/x/y/"),
+    ("a.example", "/xy"),
+    ("a.example", "/X"),
+    ("z.example", "/x/y/z"),
+    ("z.example", "/x/z"),
+    ("b.a.example", "/x.y"),
+    ("b.a.example", "/x.y/z"),
+    ("b.a.example", "/%20"),
+    ("c.a.example", "/y"),
+    ("c.a.example", "/x"),
+    ("c.b.a.example", "/x"),
+    ("example", "/x"),
+    ("other", "/"),
+    ("other", "/x/y"),
+];
+/// Sets of Ingresses for each HAProxy; the numbers that they come of are always the same.
+const SETS: u64 = 4;
+
+/// Numbers that look like chance (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) % bound as u64).unwrap()
+    }
+}
+
+/// Each backend is another of the site's 40 services, so that an answer says which path it came of.
+fn ingresses(dice: &mut Dice) -> Vec<Value> {
+    let mut service = 0;
+    let mut backend = || {
+        service += 1;
+        json!({"service": {"name": format!("s{service}"), "port": {"number": 80}}})
+    };
+    let mut all = Vec::new();
+    for number in 0..5 {
+        let mut rules = Vec::new();
+        for _ in 0..dice.below(3) {
+            let paths: Vec<Value> = (0..dice.below(3) + 1)
+                .map(|_| json!({"path": PATHS[dice.below(9)], "pathType": KINDS[dice.below(3)], "backend": backend()}))
+                .collect();
+            rules.push(json!({"host": HOSTS[dice.below(6)], "http": {"paths": paths}}));
+        }
+        let mut spec = json!({"ingressClassName": "haptic", "rules": rules});
+        if dice.below(3) == 0 {
+            spec["defaultBackend"] = backend();
+        }
+        let created = format!("2026-01-0{}T00:00:00Z", dice.below(3) + 1);
+        all.push(json!({"kind": "Ingress", "spec": spec,
+            "metadata": {"namespace": "shop", "name": format!("i{number}"), "creationTimestamp": created}}));
+    }
+    all
+}
+
+fn model(ingresses: &[Value]) -> RouteIndex {
+    let mut index = RouteIndex::default();
+    index.update(ingresses.iter().map(|object| {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let claims = ingress::claims(object.to_string().as_bytes(), &Classes::all()).unwrap();
+        (Arc::new(ObjectRef::new("ingresses", "shop", name)), claims)
+    }));
+    index
+}
+
+#[test]
+fn haproxy_answers_as_the_route_model_for_any_ingresses_and_requests() {
+    let mut found = 0;
+    for (number, series) in (0..SETS).flat_map(|number| SERIES.map(|series| (number, series))) {
+        let ingresses = ingresses(&mut Dice(number));
+        let model = model(&ingresses);
+        let site = Site::start(series, &ingresses);
+        for ((host, path), scheme) in ASKED.iter().flat_map(|asked| SCHEMES.map(|scheme| (asked, scheme))) {
+            let answer = site.get(scheme, host, path);
+            let expected = model.answer(host, path).map(|(_, backend)| backend.service.to_string());
+            let got = answer.service().map(|service| format!("s{service}"));
+            assert_eq!(
+                got, expected,
+                "set {number}, {series:?}, {scheme:?} {host}{path}: {answer:?} of {ingresses:#?}"
+            );
+            found += usize::from(expected.is_some());
+        }
+    }
+    assert!(found > 100, "only {found} requests had a route");
+}
