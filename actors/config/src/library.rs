@@ -67,7 +67,7 @@ impl Library {
     }
 }
 
-/// `spec` with the parts of the libraries it names. A name that no library has is left for the validators.
+/// `spec` with the parts of the libraries it names, and with their tests unless it replaces one of the parts. A name that no library has is left for the validators.
 ///
 /// # Errors
 /// As [`Library::spec`].
@@ -81,7 +81,25 @@ pub fn merged(spec: Value) -> Result<Value, Diagnostic> {
     for library in names.iter().filter_map(|name| find(name)) {
         whole = over(whole, library.spec()?);
     }
+    if replaces_a_part(&whole, &spec)
+        && let Some(parts) = whole.as_object_mut()
+    {
+        parts.remove("validationTests");
+    }
     Ok(over(whole, spec))
+}
+
+/// Whether `spec` takes the place of a part of the libraries. Their tests say what becomes of their own parts.
+fn replaces_a_part(libraries: &Value, spec: &Value) -> bool {
+    let parts =
+        |spec: &Value, field: &str| spec.get(field).and_then(Value::as_object).cloned().unwrap_or_default();
+    let named = NAMED.iter().filter(|field| **field != "validationTests").any(|field| {
+        let theirs = parts(libraries, field);
+        parts(spec, field).keys().any(|name| theirs.contains_key(name))
+    });
+    named
+        || (libraries.get("haproxyConfig").is_some()
+            && spec.get("haproxyConfig").is_some_and(|c| !c.is_null()))
 }
 
 /// The parts of `upper` over those of `lower`; of fields without parts those of `upper` alone.
@@ -183,6 +201,19 @@ mod tests {
         assert_eq!(spec.haproxy_config, base.haproxy_config);
         let own = configuration("libraries: [base]\nhaproxyConfig: {template: own}");
         assert_eq!(own.haproxy_config.unwrap().template, "own");
+    }
+
+    #[test]
+    fn tests_of_libraries_stay_unless_a_part_of_theirs_is_replaced() {
+        let tests =
+            |more: &str| configuration(&format!("libraries: [base, ssl, ingress]\n{more}")).validation_tests;
+        let all = tests("").len();
+        assert!(all > 20, "{all}");
+        let own = "validationTests: {mine: {assertions: [{type: haproxy_valid}]}}";
+        assert_eq!(tests("templateSnippets: {frontend-35-mine: {template: x}}").len(), all);
+        assert_eq!(tests(own).len(), all + 1);
+        assert_eq!(tests(&format!("files: {{404.http: {{template: x}}}}\n{own}")).len(), 1);
+        assert_eq!(tests("haproxyConfig: {template: x}").len(), 0);
     }
 
     #[test]

@@ -56,15 +56,9 @@ pub async fn run(suite: &Suite, mut finished: impl FnMut(&TestResult)) -> Report
     Report::of(results, began.elapsed())
 }
 
-/// What each test starts from; copying it must not copy all tests. Fixtures are taken whatever their namespace is: a
-/// test says what is made of objects, and those of libraries do not know in which namespaces somebody watches.
+/// What each test starts from; copying it must not copy all tests.
 fn without_tests(config: &ActiveConfig) -> ActiveConfig {
-    let mut spec =
-        HAProxyTemplateConfigSpec { validation_tests: Default::default(), ..(*config.spec).clone() };
-    for resource in spec.watched_resources.values_mut() {
-        resource.namespaces.clear();
-        resource.namespace_selector = None;
-    }
+    let spec = HAProxyTemplateConfigSpec { validation_tests: Default::default(), ..(*config.spec).clone() };
     ActiveConfig { spec: Arc::new(spec), ..config.clone() }
 }
 

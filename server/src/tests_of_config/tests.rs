@@ -2,11 +2,10 @@
 
 use super::*;
 use crate::command::as_if_active;
-use haptic_model::{ActiveConfig, HaproxyVersion};
+use haptic_model::HaproxyVersion;
 use haptic_render::compile;
 use haptic_validate::{Binaries, CheckLimits, Checker};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 const CONFIG: &str = "defaults\n  mode http\n  timeout client 1s\n  timeout connect 1s\n  timeout server 1s\n\
     frontend web\n  bind 127.0.0.1:7999\n{{#each (list \"services\") as |s|}}\nbackend {{proxy_name s.metadata.name}}\n  \
@@ -231,16 +230,4 @@ fn a_test_that_proves_nothing_is_a_problem_of_the_configuration() {
         said[1].contains("no target \"haproxy_cfg\"") && said[1].contains("vague.assertions[1]"),
         "{said:?}"
     );
-}
-
-#[tokio::test]
-async fn fixtures_are_taken_whatever_namespaces_are_watched() {
-    let assertion = json!({"type": "contains", "target": "haproxy_config", "pattern": "^backend shop$"});
-    let mut suite =
-        suite(json!({"one": {"fixtures": {"services": [service("shop")]}, "assertions": [assertion]}}));
-    let mut spec = (*suite.config.spec).clone();
-    spec.watched_resources.get_mut("services").unwrap().namespaces = vec!["elsewhere".into()];
-    suite.config = Arc::new(ActiveConfig { spec: Arc::new(spec), ..(*suite.config).clone() });
-    let result = run(&suite, |_| {}).await.tests.remove(0);
-    assert!(result.passed, "{}", failure(&result));
 }
