@@ -102,11 +102,14 @@ pub async fn wrong_annotation(scene: Scene) -> Outcome {
         ingress["metadata"]["annotations"] = json!({ format!("haproxy-haptic.org/{option}"): value });
         scene.apply(&ingress).await?;
         controller.says(said).await?;
-        traffic.answers(20).await?;
+        has_event(&scene, "Ingress", &name, "Quarantined").await?;
+        let next = [&b, &a][number % 2];
+        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
+        pod.serves(HOST, &next.name).await?;
+        // What it was before it was wrong goes on.
+        pod.serves(&format!("{name}.example"), "b").await?;
         scene.delete(&ingress).await?;
     }
-    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
-    pod.serves(HOST, "b").await?;
     traffic.finish_without_loss().await.map(drop)
 }
 
