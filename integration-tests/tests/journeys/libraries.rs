@@ -98,6 +98,8 @@ pub async fn wrong_annotation(scene: Scene) -> Outcome {
     for (number, (option, value, said)) in wrong.into_iter().enumerate() {
         let name = format!("wrong-{number}");
         scene.publish(&name, &format!("{name}.example"), &b).await?;
+        pod.serves(&format!("{name}.example"), "b").await?;
+        pod.has_stored_what_it_runs().await?;
         let mut ingress = manifest::ingress(&name, &format!("{name}.example"), &name);
         ingress["metadata"]["annotations"] = json!({ format!("haproxy-haptic.org/{option}"): value });
         scene.apply(&ingress).await?;
