@@ -47,6 +47,7 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "kubectl create ingress hello --class=haptic --rule=\"hello.example.com/*=hello:80\"",
         "journey `chart_install` makes such an Ingress",
     ),
+    ("helm test haptic --namespace edge", "journey `chart_install` runs the container of its pod"),
     ("kubectl get ingress hello", "journey `chart_install` reads the address from its status"),
     ("curl -H 'Host: hello.example.com' http://ADDRESS/", "journey `chart_install`, on HAProxy's own port"),
     (

@@ -51,6 +51,13 @@
 {{- end -}}
 {{- end }}
 
+{{/* Whether there are addresses for the status of Ingresses; empty if not. */}}
+{{- define "haptic.addresses" -}}
+{{- if and .Values.ingressStatus.enabled (or .Values.haproxy.service.enabled .Values.ingressStatus.addresses) -}}
+true
+{{- end -}}
+{{- end }}
+
 {{- define "haptic.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}

@@ -140,6 +140,21 @@ async fn rights_follow_what_is_watched() -> Outcome {
 }
 
 #[tokio::test]
+async fn ports_of_the_configuration_are_those_of_the_container() -> Outcome {
+    let ports = json!({ "healthzPort": 18080, "metricsPort": 19090, "webhookPort": 19443 });
+    let values = json!({ "configuration": { "spec": { "controller": ports } } });
+    let objects = render(&merged(steady(), &values)).await?;
+    let pods =
+        &integration_tests::chart::the(&objects, "Deployment", "-controller")?["spec"]["template"]["spec"];
+    let expected = json!([
+        { "name": "healthz", "containerPort": 18080 },
+        { "name": "metrics", "containerPort": 19090 },
+        { "name": "webhook", "containerPort": 19443 },
+    ]);
+    ensure(pods["containers"][0]["ports"] == expected, pods.to_string())
+}
+
+#[tokio::test]
 async fn releases_in_one_namespace_have_nothing_in_common() -> Outcome {
     let dir = tempfile::tempdir()?;
     let mut seen = BTreeSet::new();

@@ -6,7 +6,9 @@ use integration_tests::{
     audit::Request,
     chart::{self, Release},
     container::Container,
-    ensure, eventually, http, manifest,
+    ensure, eventually,
+    eventually::PATIENCE,
+    http, manifest,
     process::Process,
     program,
 };
@@ -97,6 +99,15 @@ impl Pods {
         Ok(())
     }
 
+    /// Asks all to end, as kubelet does: they do so, though nothing of the release is left.
+    async fn end(self) -> Outcome {
+        for (process, address) in self.controllers.into_iter().chain([self.haproxy]) {
+            let code = process.terminate(PATIENCE).await?;
+            ensure(code == 0, format!("{address} ended with {code}"))?;
+        }
+        Ok(())
+    }
+
     /// Where clients come in.
     fn entrance(&self) -> SocketAddr {
         (self.haproxy.1, 7080).into()
@@ -124,8 +135,27 @@ pub async fn install(scene: Scene) -> Outcome {
     refused_twice_then_upgraded(&scene, &release, &values).await?;
     lease_comes_back(&scene).await?;
     webhook_guards(&scene, &release, &values).await?;
+    configuration_is_tested(&scene, &release, &values).await?;
     nothing_denied_and_nothing_too_much(&scene, &release.manifest().await?)?;
-    uninstall_and_install_again(&scene, &release, &values).await
+    uninstall_and_install_again(&scene, &release, &values).await?;
+    pods.end().await
+}
+
+/// The pod of `helm test`.
+async fn configuration_is_tested(scene: &Scene, release: &Release, values: &Value) -> Outcome {
+    let objects = release.render(values).await?;
+    let test = chart::the(&objects, "Pod", "-test")?;
+    let container = Container {
+        cluster: &scene.cluster,
+        namespace: &scene.namespace,
+        name: "haptic-test",
+        address: scene.block.pod(9),
+        spec: &test["spec"],
+        dir: &scene.dir,
+    };
+    let mut test = container.start(&[]).await?;
+    let code = test.ended(PATIENCE).await?;
+    ensure(code == 0, format!("ended with {code}: {}", test.printed()))
 }
 
 async fn is_ready(scene: &Scene) -> Outcome {
