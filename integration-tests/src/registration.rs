@@ -7,6 +7,9 @@ use std::net::Ipv4Addr;
 /// The name of the Service in front of the controllers.
 pub const SERVICE: &str = "haptic-webhook";
 
+/// The Secret that the leader makes.
+pub const SECRET: &str = "haptic-webhook";
+
 /// The ValidatingWebhookConfiguration of a journey, without what the leader adds.
 #[must_use]
 pub fn webhooks(namespace: &str, failure_policy: &str) -> Value {

@@ -8,8 +8,10 @@ use crate::{
     probe::Prober,
     progress::say,
     site::{DEBUG_PORT, Site},
+    webhook,
 };
-use integration_tests::{Outcome, Scene, cluster::Cluster, network::Block};
+use integration_tests::{Outcome, Scene, cluster::Cluster, network::Block, registration};
+use serde_json::json;
 use std::{
     cell::Cell,
     path::PathBuf,
@@ -60,7 +62,7 @@ impl Measurement {
             objects.create_all([secured.secret()?.1, secured.ingress()].into_iter()).await?;
         }
         say(&format!("the API server has all objects after {:.0} s", writing.elapsed().as_secs_f32()));
-        scene.configure().await?;
+        scene.configure_with(&registration::configuration(&scene, &json!({}))?).await?;
 
         let changes = Cell::new(0);
         let all = [Series::V3_4, Series::V3_2, Series::V3_0].into_iter();
@@ -105,6 +107,10 @@ impl Measurement {
         if self.series.contains(&series) {
             let mut scope = of_size.within(series.name());
             self.changes(series, &site, pod.https(), &mut scope).await?;
+            if series == Series::V3_4 {
+                webhook::measure(scene, self.dataset, site.debug, &mut of_size.within("webhook")).await?;
+                site.memory_into("resident_after_webhook", &mut of_size)?;
+            }
         }
         if self.loaded.contains(&series) {
             say(&format!("load for {} s", self.counts.load.as_secs()));

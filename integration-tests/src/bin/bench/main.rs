@@ -19,6 +19,7 @@ mod site;
 mod stages;
 mod statistics;
 mod under_load;
+mod webhook;
 
 use arguments::{Arguments, Way};
 use clap::Parser as _;

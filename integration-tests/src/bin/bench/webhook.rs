@@ -1,0 +1,130 @@
+//! The admission webhook, asked as an API server asks it: ten reviews at a time, each of another Ingress.
+
+use crate::{
+    dataset::{Dataset, Member},
+    figures::Scope,
+    progress::say,
+    statistics::{milliseconds, percentile},
+};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use integration_tests::{
+    Failure, Outcome, Scene, ensure, eventually,
+    http::Connection,
+    registration::{SECRET, SERVICE},
+};
+use serde_json::{Value, json};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+use tokio::task::JoinSet;
+
+/// Reviews at a time.
+const AT_ONCE: usize = 10;
+/// Reviews of each connection.
+const EACH: usize = 40;
+/// Before those that count: the first one renders everything.
+const FIRST: usize = 3;
+const PORT: u16 = 9443;
+
+/// Measures how long reviews take.
+///
+/// # Errors
+/// One is not judged, or refused.
+pub async fn measure(
+    scene: &Scene,
+    dataset: Dataset,
+    controller: SocketAddr,
+    into: &mut Scope<'_>,
+) -> Outcome {
+    let (path, address) = (path(scene).await?, SocketAddr::new(controller.ip(), PORT));
+    let (sender, namespace) = (Sender { address, path }, scene.namespace.clone());
+    let members: Vec<Member> = dataset.first(AT_ONCE * EACH).collect();
+    let mut members = members.into_iter().cycle();
+    for _ in 0..FIRST {
+        let mut connection = sender.connect().await?;
+        let member = members.next().ok_or_else(|| Failure::new("there is no Ingress"))?;
+        sender.ask(&mut connection, &review(member, &namespace)).await?;
+    }
+    let mut asking = JoinSet::new();
+    for _ in 0..AT_ONCE {
+        let reviews: Vec<String> = members.by_ref().take(EACH).map(|m| review(m, &namespace)).collect();
+        let sender = sender.clone();
+        asking.spawn(async move { sender.ask_all(&reviews).await });
+    }
+    let mut times = Vec::new();
+    for done in asking.join_all().await {
+        times.extend(done?);
+    }
+    let of = |percent| percentile(&times, percent).map_or(0.0, milliseconds);
+    into.add("p50_ms", of(50));
+    into.add("p99_ms", of(99));
+    say(&format!(
+        "webhook: {} reviews, {AT_ONCE} at a time: p50 {:.0} ms, p99 {:.0} ms",
+        times.len(),
+        of(50),
+        of(99)
+    ));
+    Ok(())
+}
+
+#[derive(Clone)]
+struct Sender {
+    address: SocketAddr,
+    path: String,
+}
+
+impl Sender {
+    async fn connect(&self) -> Outcome<Connection> {
+        Connection::open(self.address, Some(SERVICE)).await
+    }
+
+    async fn ask_all(&self, reviews: &[String]) -> Outcome<Vec<Duration>> {
+        let mut connection = self.connect().await?;
+        let mut times = Vec::with_capacity(reviews.len());
+        for review in reviews {
+            let asked = Instant::now();
+            self.ask(&mut connection, review).await?;
+            times.push(asked.elapsed());
+        }
+        Ok(times)
+    }
+
+    async fn ask(&self, connection: &mut Connection, review: &str) -> Outcome {
+        let answer = connection.post(&self.path, review).await?;
+        answer.has_status(200)?;
+        let answer: Value = serde_json::from_str(&answer.body)?;
+        let response = &answer["response"];
+        let judged = response["allowed"] == true && response["warnings"].is_null();
+        ensure(judged, format!("the answer is {response}"))
+    }
+}
+
+/// Where the leader wrote it, for whoever may read Secrets.
+async fn path(scene: &Scene) -> Outcome<String> {
+    let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": SECRET } });
+    eventually("the webhook has its path", async || {
+        let secret = scene.cluster.get(&scene.namespace, &secret).await?;
+        let path = STANDARD.decode(secret.data["data"]["path"].as_str().unwrap_or_default())?;
+        Ok(format!("/{}", String::from_utf8(path)?))
+    })
+    .await
+}
+
+/// An update of the Ingress of `member` by an annotation.
+fn review(member: Member, namespace: &str) -> String {
+    let [_, _, mut ingress] = member.manifests();
+    ingress["metadata"]["namespace"] = json!(namespace);
+    ingress["metadata"]["annotations"] = json!({ "example.com/reviewed": "true" });
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "operation": "UPDATE", "dryRun": false,
+            "kind": { "group": "networking.k8s.io", "version": "v1", "kind": "Ingress" },
+            "resource": { "group": "networking.k8s.io", "version": "v1", "resource": "ingresses" },
+            "name": ingress["metadata"]["name"], "namespace": namespace, "userInfo": { "username": "admin" },
+            "object": ingress,
+        },
+    })
+    .to_string()
+}
