@@ -57,6 +57,8 @@ fn journeys() -> Vec<Journey> {
         journey("leader_addresses", reports::addresses_of_ingresses),
         journey("webhook_certificate_is_rotated", webhook::certificate_is_rotated_under_it),
         journey("webhook_refuses_what_is_bad", webhook::refuses_what_is_bad),
+        journey("webhook_with_the_documented_rights", webhook::with_the_documented_rights),
+        journey("webhook_asked_by_many_at_once", webhook::asked_by_many_at_once),
         journey("webhook_is_repaired", webhook::is_repaired_and_blocks_nothing_when_it_is_down),
         journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),

@@ -1,15 +1,18 @@
 //! The admission webhook, asked by the real API server.
 
+use crate::bad_input::allow;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use integration_tests::{
     Failure, Outcome, Scene, certificate,
+    cluster::GUEST,
+    configuration::CREDENTIALS,
     controller::Controller,
     ensure, eventually,
     http::{Connection, get_tls},
     manifest, registration,
 };
 use serde_json::{Value, json};
-use std::net::SocketAddr;
+use std::{fs, net::SocketAddr, path::Path};
 
 const HOST: &str = "shop.example";
 const PORT: u16 = 9443;
@@ -142,17 +145,145 @@ pub async fn certificate_is_rotated_under_it(scene: Scene) -> Outcome {
     guarded.guards().await
 }
 
+/// With the rights that the README gives.
+pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
+    let mut rules = documented_rules("rbac.yaml", &[("haproxy-credentials", CREDENTIALS)])?;
+    rules.extend(documented_rules("webhook.yaml", &[])?);
+    let read = json!(["get", "list", "watch"]);
+    for (group, resource) in [("networking.k8s.io", "ingresses"), ("", "secrets")] {
+        rules.push(json!({ "apiGroups": [group], "resources": [resource], "verbs": read }));
+    }
+    // The registration has the journey's name here.
+    let name = scene.namespace.clone();
+    for rule in rules.iter_mut().filter(|rule| rule["apiGroups"] == json!(["admissionregistration.k8s.io"])) {
+        rule["resourceNames"] = json!([name]);
+    }
+    allow(&scene, "documented-webhook", &json!(rules)).await?;
+    let registrations: Vec<&Value> =
+        rules.iter().filter(|rule| rule["resourceNames"] == json!([name])).collect();
+    for object in everywhere(&name, &json!(registrations)) {
+        scene.apply(&object).await?;
+    }
+    let controller = scene.controller_as(GUEST)?;
+    let guarded = Guarded::start_with(scene, vec![controller], "Ignore", json!({})).await?;
+    for controller in &guarded.controllers {
+        let said = controller.printed();
+        ensure(!said.contains("forbidden"), format!("a right is missing: {said}"))?;
+    }
+    Ok(())
+}
+
+/// A ClusterRole with these rules, given to the guest.
+fn everywhere(name: &str, rules: &Value) -> [Value; 2] {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let metadata = json!({ "name": name });
+    let role = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules,
+    });
+    let binding = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
+        "roleRef": { "apiGroup": GROUP, "kind": "ClusterRole", "name": name },
+        "subjects": [{ "apiGroup": GROUP, "kind": "User", "name": GUEST }],
+    });
+    [role, binding]
+}
+
+/// The rules of all roles in a file of the README, with names in place of others.
+fn documented_rules(file: &str, names: &[(&str, &str)]) -> Outcome<Vec<Value>> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/first").join(file);
+    let mut text = fs::read_to_string(file)?;
+    for (documented, here) in names {
+        text = text.replace(documented, here);
+    }
+    let documents = serde_saphyr::from_multiple::<Value>(&text)?;
+    let roles = documents.iter().filter(|document| document["rules"].is_array());
+    Ok(roles.flat_map(|role| role["rules"].as_array().cloned().unwrap_or_default()).collect())
+}
+
+/// More reviews at once than are answered: those that are judged are judged rightly, and the pipeline goes on.
+pub async fn asked_by_many_at_once(scene: Scene) -> Outcome {
+    let pod = scene.pod().await?;
+    let guarded = Guarded::start(scene, 1, "Ignore", json!({})).await?;
+    let scene = &guarded.scene;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let (address, path) = ((guarded.controllers[0].address, PORT).into(), guarded.path().await?);
+    let mut asking = tokio::task::JoinSet::new();
+    for number in 0..500 {
+        let ingress =
+            if number % 2 == 0 { bad_ingress("many") } else { manifest::ingress("many", HOST, "shop") };
+        let (path, review) = (path.clone(), review(&scene.namespace, &ingress, number));
+        asking.spawn(async move {
+            let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
+            let answer = connection.post(&path, &review).await?;
+            if answer.status == 503 {
+                return Ok(("busy", number));
+            }
+            answer.has_status(200)?;
+            let answer: Value = serde_json::from_str(&answer.body)?;
+            let said = answer["response"]["warnings"][0].as_str().unwrap_or_default().to_owned();
+            let allowed = answer["response"]["allowed"] == true;
+            Ok::<_, Failure>(if said.contains("did not check") {
+                ("busy", number)
+            } else if allowed {
+                ("allowed", number)
+            } else {
+                ("denied", number)
+            })
+        });
+    }
+    let mut judged = 0;
+    while let Some(done) = asking.join_next().await {
+        let (verdict, number) = done??;
+        let right = if number % 2 == 0 { "denied" } else { "allowed" };
+        judged += usize::from(verdict == right);
+        ensure([right, "busy"].contains(&verdict), format!("review {number} is {verdict}"))?;
+    }
+    ensure(judged >= 20, format!("only {judged} of 500 were judged"))?;
+    let b = scene.backend("b").await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.serves(HOST, "b").await?;
+    guarded.guards().await
+}
+
+/// What the API server asks about a new Ingress.
+fn review(namespace: &str, ingress: &Value, number: usize) -> String {
+    let mut ingress = ingress.clone();
+    let name = format!("many-{number}");
+    ingress["metadata"]["name"] = json!(name);
+    ingress["metadata"]["namespace"] = json!(namespace);
+    json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": format!("uid-{number}"), "operation": "CREATE", "name": name, "namespace": namespace,
+            "resource": { "group": "networking.k8s.io", "version": "v1", "resource": "ingresses" },
+            "userInfo": { "username": "admin" }, "object": ingress,
+        },
+    })
+    .to_string()
+}
+
 impl Guarded {
     async fn start(scene: Scene, replicas: u8, failure_policy: &str, settings: Value) -> Outcome<Self> {
-        let addresses: Vec<_> = (0..replicas).map(|number| scene.block.controller(number)).collect();
-        for object in registration::service(&addresses) {
-            scene.apply(&object).await?;
-        }
-        scene.configure_with(&registration::configuration(&scene, &settings)?).await?;
         let mut controllers = Vec::new();
         for _ in 0..replicas {
             controllers.push(scene.controller()?);
         }
+        Self::start_with(scene, controllers, failure_policy, settings).await
+    }
+
+    async fn start_with(
+        scene: Scene,
+        mut controllers: Vec<Controller>,
+        failure_policy: &str,
+        settings: Value,
+    ) -> Outcome<Self> {
+        let addresses: Vec<_> = controllers.iter().map(|controller| controller.address).collect();
+        for object in registration::service(&addresses) {
+            scene.apply(&object).await?;
+        }
+        scene.configure_with(&registration::configuration(&scene, &settings)?).await?;
         for controller in &mut controllers {
             controller.ready().await?;
         }
