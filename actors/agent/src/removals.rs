@@ -3,7 +3,7 @@
 
 use crate::{
     connection::{SocketError, Sockets},
-    ledger::{LONG, Ledger},
+    ledger::{LONG, Ledger, Removal},
 };
 use std::{sync::Arc, time::Duration};
 
@@ -48,46 +48,64 @@ async fn try_all(ledger: &Ledger, sockets: &Sockets) -> Result<(), SocketError> 
     }
     let commands: Vec<String> = waiting.iter().map(|removal| removal.command()).collect();
     let answers = worker.ask_all(&commands).await?;
-    for (removal, _) in waiting.iter().zip(answers).filter(|(_, answer)| !still_in_use(answer)) {
+    for (removal, _) in waiting.iter().zip(answers).filter(|(removal, answer)| !still_in_use(removal, answer))
+    {
         ledger.cancel(removal);
     }
     ledger.save();
     Ok(())
 }
 
+/// Whether HAProxy says that it is gone, or was already. News of servers may come before that.
+pub(crate) fn is_gone(removal: &Removal, answer: &str) -> bool {
+    let verdicts = match removal {
+        Removal::Server { .. } => ["Server deleted", "No such server"],
+        Removal::Backend { .. } => ["Backend deleted", "No such backend"],
+    };
+    let last = answer.trim().lines().next_back().unwrap_or_default();
+    verdicts.iter().any(|verdict| last.starts_with(verdict))
+}
+
 /// Whether a refused `del server` or `del backend` is worth trying again.
-pub(crate) fn still_in_use(answer: &str) -> bool {
+pub(crate) fn still_in_use(removal: &Removal, answer: &str) -> bool {
     const REASONS: [&str; 4] = [
         "still has connections",
         "still has sessions",
         "still has attached streams",
         "Only a backend without server can be deleted",
     ];
-    REASONS.iter().any(|reason| answer.contains(reason)) || lacks_a_verdict(answer)
+    REASONS.iter().any(|reason| answer.contains(reason)) || lacks_a_verdict(removal, answer)
 }
 
-/// Whether an answer is news of servers, without a word on the removal: HAProxy 3.4 puts what other commands did to servers in
-/// front of its verdict, and under many changes the verdict is sometimes missing. Whoever asks again hears it alone.
-fn lacks_a_verdict(answer: &str) -> bool {
+/// Whether an answer is news of servers, without a word on this removal: HAProxy 3.4 puts what other commands did to servers in
+/// front of its verdict, and under many changes the verdict is sometimes missing, or another command's. Whoever asks again
+/// hears it alone.
+fn lacks_a_verdict(removal: &Removal, answer: &str) -> bool {
     const NEWS: [&str; 3] = [" is going DOWN", " is UP", "has no server available!"];
-    const VERDICTS: [&str; 3] = ["Backend deleted", "Server deleted", "No such"];
-    let last = answer.trim().lines().next_back().unwrap_or_default();
-    NEWS.iter().any(|news| answer.contains(news)) && !VERDICTS.iter().any(|verdict| last.starts_with(verdict))
+    NEWS.iter().any(|news| answer.contains(news)) && !is_gone(removal, answer)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::still_in_use;
+    use super::{is_gone, still_in_use};
+    use crate::ledger::Removal;
 
     const NEWS: &str = "Server blog/a is going DOWN for maintenance. 3 active and 0 backup servers left.\n\
                         backend blog has no server available!\n";
 
     #[test]
     fn news_of_servers_are_no_verdict() {
-        assert!(still_in_use(NEWS));
-        assert!(still_in_use(&format!("{NEWS}Server shop/b is goi")));
-        assert!(!still_in_use(&format!("{NEWS}Backend deleted.\n")));
-        assert!(!still_in_use("No such backend"));
-        assert!(!still_in_use(""));
+        let (backend, server) = (Removal::backend("shop"), Removal::server("shop", "a"));
+        let with = |verdict: &str| format!("{NEWS}{verdict}");
+        for waits in ["", "Server shop/b is goi", "Server deleted.\n"] {
+            assert!(still_in_use(&backend, &with(waits)), "{waits}");
+        }
+        for (removal, verdict) in
+            [(&backend, "Backend deleted.\n"), (&backend, "No such backend"), (&server, "Server deleted.\n")]
+        {
+            assert!(is_gone(removal, verdict) && is_gone(removal, &with(verdict)), "{verdict}");
+            assert!(!still_in_use(removal, &with(verdict)), "{verdict}");
+        }
+        assert!(!still_in_use(&backend, "") && !is_gone(&backend, "Server deleted."));
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     command::{self, Contents, MapChunks},
     ledger::{Ledger, Removal},
     readback, readback_files,
-    removals::still_in_use,
+    removals::{is_gone, still_in_use},
 };
 use haptic_model::Operation;
 use std::collections::BTreeMap;
@@ -209,10 +209,9 @@ impl<'o> Step<'o> {
             }
             Stage::Delete(removal, defaults) => {
                 for (command, answer) in sent() {
-                    let gone = answer.starts_with("No such server") || answer::backend_is_gone(answer);
-                    if still_in_use(answer) {
+                    if still_in_use(removal, answer) {
                         ledger.wait_for(removal.clone(), defaults);
-                    } else if !gone && !answer::accepted(answer) {
+                    } else if !is_gone(removal, answer) && !answer::accepted(answer) {
                         return Err(said(command, answer));
                     }
                 }

@@ -118,9 +118,11 @@ impl Certificates<'_> {
         let is_alike = |one: &Entry<'_>, other: &Entry<'_>| {
             one.certificate == other.certificate && one.hosts == other.hosts
         };
+        let is_new = |at: usize| added.iter().any(|(position, _)| *position == at);
+        let kept = || list.new.iter().enumerate().filter(|(at, _)| !is_new(*at)).map(|(_, kept)| kept);
         for entry in &removed {
-            if list.old.iter().any(|old| is_alike(old, entry) && !removed.contains(&old)) {
-                return Err(format!("two lines of {} differ in their options only", entry.certificate));
+            if kept().any(|kept| is_alike(kept, entry)) {
+                return Err(format!("two lines of {} name the same hosts", entry.certificate));
             }
         }
         let gone = removed

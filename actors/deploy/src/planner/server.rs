@@ -149,6 +149,14 @@ impl Place<'_> {
             if !is_settable(setting, value) {
                 return Err(format!("{at}: the socket does not take {} {value}", parameter.name));
             }
+            if setting == CheckSetting::CheckPort
+                && new.param("agent-check").is_some()
+                && new.param("agent-port").is_none()
+            {
+                return Err(format!(
+                    "{at}: port {value} is that of its agent, too, unless it has agent-port"
+                ));
+            }
             let (backend, server) = (self.name.to_owned(), new.name.clone());
             operations.push(Operation::SetServerCheck { backend, server, setting, value: value.clone() });
         }

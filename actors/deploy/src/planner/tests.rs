@@ -129,6 +129,11 @@ fn a_server_that_the_socket_cannot_change_is_a_reload_with_the_reason() {
         ),
         (a, "server a 10.0.0.1:80 check", "server b/a: check is new"),
         (
+            "server a 10.0.0.1:80 check agent-check port 81",
+            "server a 10.0.0.1:80 check agent-check port 82",
+            "server b/a: port 82 is that of its agent, too, unless it has agent-port",
+        ),
+        (
             "hash-type consistent; balance source; default-server hash-key addr-port; server a 10.0.0.1:80",
             "hash-type consistent; balance source; default-server hash-key addr-port; server a 10.0.0.1:80; server c 10.0.0.1:80",
             "backend b: balance source places server c by its line, because another one has its address",

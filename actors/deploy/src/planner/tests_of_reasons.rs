@@ -234,7 +234,12 @@ fn each_reason_to_reload_is_a_sentence_that_says_what_and_why() {
         (
             V3_4,
             File("ssl/list.txt", "ssl/a.pem a\nssl/a.pem [alpn h2] a\n", "ssl/a.pem a\n"),
-            "crt-list ssl/list.txt: two lines of ssl/a.pem differ in their options only",
+            "crt-list ssl/list.txt: two lines of ssl/a.pem name the same hosts",
+        ),
+        (
+            V3_4,
+            File("ssl/list.txt", "ssl/a.pem a\nssl/a.pem a\n", "ssl/a.pem a\n"),
+            "crt-list ssl/list.txt: two lines of ssl/a.pem name the same hosts",
         ),
         (
             V3_4,

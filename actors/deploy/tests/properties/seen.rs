@@ -13,6 +13,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+/// Bit of `srv_agent_state`: an agent-check is configured.
+const HAS_AGENT: u32 = 0x02;
 /// Bits of `srv_admin_state` (`SRV_ADMF_MAINT`). `SRV_ADMF_CMAINT` only says how it began.
 const IN_MAINTENANCE: u32 = 0x23;
 /// Columns of `show stat` that a configuration decides.
@@ -220,8 +222,12 @@ fn servers(haproxy: &Haproxy, facts: &mut Facts) {
             "srv_agent_addr",
             "srv_agent_port",
         ];
+        // A server without an agent has a port for it all the same: at a start, that of its checks.
+        let agent: u32 = row.get("srv_agent_state").and_then(|bits| bits.parse().ok()).unwrap_or_default();
+        let counts = |name: &&&str| agent & HAS_AGENT != 0 || !name.starts_with("srv_agent");
         let values: Vec<String> = columns
             .iter()
+            .filter(counts)
             .map(|name| format!("{name}={}", row.get(name).copied().unwrap_or_default()))
             .collect();
         facts.insert(format!(
