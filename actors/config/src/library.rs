@@ -23,17 +23,26 @@ pub const LIBRARIES: [Library; 3] = [
     Library {
         name: "base",
         summary: "the frame of haproxy.cfg: process, profiles, frontend, error pages, health",
-        text: include_str!("../../../charts/haptic/libraries/base.yaml"),
+        text: concat!(
+            include_str!("../../../charts/haptic/libraries/base.yaml"),
+            include_str!("../../../charts/haptic/libraries/tests/base.yaml")
+        ),
     },
     Library {
         name: "ssl",
         summary: "HTTPS: certificates from TLS Secrets, redirects",
-        text: include_str!("../../../charts/haptic/libraries/ssl.yaml"),
+        text: concat!(
+            include_str!("../../../charts/haptic/libraries/ssl.yaml"),
+            include_str!("../../../charts/haptic/libraries/tests/ssl.yaml")
+        ),
     },
     Library {
         name: "ingress",
         summary: "networking.k8s.io/v1 Ingress; needs base and ssl",
-        text: include_str!("../../../charts/haptic/libraries/ingress.yaml"),
+        text: concat!(
+            include_str!("../../../charts/haptic/libraries/ingress.yaml"),
+            include_str!("../../../charts/haptic/libraries/tests/ingress.yaml")
+        ),
     },
 ];
 

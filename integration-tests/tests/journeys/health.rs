@@ -100,8 +100,8 @@ pub async fn asked_to_end_at_each_stage(scene: Scene) -> Outcome {
             controller = scene.controller()?;
         }
         if matches!(stage, Stage::Reload) {
-            let template = configuration.template().replace("maxconn 4000", "maxconn 4001");
-            ensure(template != configuration.template(), "the demo has no maxconn 4000")?;
+            let template = configuration.template().replace("hard-stop-after 30m", "hard-stop-after 31m");
+            ensure(template != configuration.template(), "there is no hard-stop-after 30m")?;
             configuration = configuration.with_template(template);
             scene.apply(&configuration.manifest).await?;
         }
