@@ -1,6 +1,6 @@
 //! The admission webhook as an administrator registers it, for one journey's namespace only.
 
-use crate::scene::Scene;
+use crate::{configuration::Configuration, scene::Scene};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 
@@ -54,14 +54,12 @@ pub fn service(addresses: &[Ipv4Addr]) -> [Value; 2] {
     [service, slice]
 }
 
-/// The demo's configuration with the webhook for Ingresses, and these settings of it.
-///
-/// # Errors
-/// It is missing.
-pub fn configuration(scene: &Scene, settings: &Value) -> crate::Outcome<Value> {
-    let mut manifest = scene.configuration()?.manifest;
+/// `configuration` with the webhook for Ingresses, and these settings of it.
+#[must_use]
+pub fn configuration(scene: &Scene, configuration: Configuration, settings: &Value) -> Value {
+    let mut manifest = configuration.manifest;
     manifest["spec"]["controller"]["webhook"] = settings.clone();
     manifest["spec"]["controller"]["webhook"]["configurationName"] = json!(scene.namespace);
     manifest["spec"]["watchedResources"]["ingresses"]["enableValidationWebhook"] = json!(true);
-    Ok(manifest)
+    manifest
 }

@@ -44,7 +44,7 @@ pub async fn refuses_what_is_bad(scene: Scene) -> Outcome {
     refusal(scene.apply(&bad_update).await)?;
     pod.serves(HOST, "a").await?;
 
-    let good = registration::configuration(scene, &json!({}))?;
+    let good = registration::configuration(scene, scene.by_hand()?, &json!({}));
     let mut broken = good.clone();
     broken["spec"]["haproxyConfig"]["template"] = json!("{{#each");
     let refused = refusal(scene.apply(&broken).await)?;
@@ -283,7 +283,7 @@ impl Guarded {
         for object in registration::service(&addresses) {
             scene.apply(&object).await?;
         }
-        scene.configure_with(&registration::configuration(&scene, &settings)?).await?;
+        scene.configure_with(&registration::configuration(&scene, scene.by_hand()?, &settings)).await?;
         for controller in &mut controllers {
             controller.ready().await?;
         }

@@ -62,7 +62,9 @@ impl Measurement {
             objects.create_all([secured.secret()?.1, secured.ingress()].into_iter()).await?;
         }
         say(&format!("the API server has all objects after {:.0} s", writing.elapsed().as_secs_f32()));
-        scene.configure_with(&registration::configuration(&scene, &json!({}))?).await?;
+        scene
+            .configure_with(&registration::configuration(&scene, scene.configuration()?, &json!({})))
+            .await?;
 
         let changes = Cell::new(0);
         let all = [Series::V3_4, Series::V3_2, Series::V3_0].into_iter();
