@@ -127,6 +127,7 @@ fn board(pipeline: &Pipeline) -> Board {
     Board {
         config: pipeline.config.clone(),
         snapshots: pipeline.snapshots.clone(),
+        quarantine: pipeline.quarantine.clone(),
         fleet: pipeline.fleet_view.clone(),
     }
 }

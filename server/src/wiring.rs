@@ -103,6 +103,8 @@ pub struct Pipeline {
     pub validated: CellReader<Option<Arc<Validated>>>,
     /// What is known of each pod.
     pub pods: CellReader<PodStates>,
+    /// What is held back.
+    pub quarantine: CellReader<Quarantine>,
     /// The pods as templates see them.
     pub fleet_view: CellReader<Fleet>,
     /// What the admission webhook is called by.
@@ -304,6 +306,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         rendered,
         validated,
         pods,
+        quarantine,
         fleet_view,
         webhook,
         history,

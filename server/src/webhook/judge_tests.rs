@@ -1,7 +1,10 @@
 //! What the judge says, with a real HAProxy.
 
 use super::*;
-use haptic_model::{ActiveConfig, Fleet, Snapshots};
+use haptic_model::{
+    ActiveConfig, Fleet, Generation, Snapshots,
+    quarantine::{Quarantine, Quarantined},
+};
 use haptic_runtime::{CellWriter, cell};
 use haptic_validate::{Binaries, CheckLimits};
 use haptic_watch::given;
@@ -40,6 +43,7 @@ struct Court {
     checker: Checker,
     config: Arc<ActiveConfig>,
     snapshots: CellWriter<Snapshots>,
+    quarantine: CellWriter<Quarantine>,
     _others: (CellWriter<Option<Arc<ActiveConfig>>>, CellWriter<Fleet>),
 }
 
@@ -80,9 +84,11 @@ impl Court {
         let (config_writer, config_cell) = cell(Some(config.clone()));
         let (snapshots, snapshots_cell) = cell(Snapshots::default());
         let (fleet_writer, fleet) = cell(Fleet::default());
-        let board = Board { config: config_cell, snapshots: snapshots_cell, fleet };
+        let (quarantine, held) = cell(Quarantine::default());
+        let board = Board { config: config_cell, snapshots: snapshots_cell, quarantine: held, fleet };
         let judge = Judge::new(board, checker.clone());
-        let court = Self { judge, checker, config, snapshots, _others: (config_writer, fleet_writer) };
+        let court =
+            Self { judge, checker, config, snapshots, quarantine, _others: (config_writer, fleet_writer) };
         court.now(services);
         court
     }
@@ -136,6 +142,28 @@ async fn an_old_fault_blocks_nobody_and_hides_no_new_one() {
         assert!(matches!(mended, Answer::Allowed { .. }), "{mended:?}");
         assert!(matches!(court.says(delete("old")).await, Answer::Allowed { .. }));
     }
+}
+
+#[tokio::test]
+async fn what_is_held_back_is_left_out_and_its_own_fault_is_no_news() {
+    let bad = json!({"server": "127.0.0.1:99999"});
+    let mut court = Court::with(&[("held", bad.clone())]);
+    let object = Arc::new(ObjectRef::new("services", "shop", "held"));
+    let mut with_note = bad.clone();
+    with_note["note"] = json!("x");
+    let first = court.says(put("held", &with_note)).await;
+    assert!(matches!(&first, Answer::Allowed { warnings } if warnings.len() == 1), "{first:?}");
+    let held = Quarantined {
+        object: object.clone(),
+        why: Diagnostic::error("haproxy", "no").of_object(Some(object.clone())),
+        replaced: false,
+        suspected: false,
+        since: Generation(1),
+    };
+    court.quarantine.publish(Quarantine { held: [(object, held)].into() });
+    assert_eq!(court.says(put("b", &json!({}))).await, Answer::allowed());
+    message(&court.says(put("b", &bad)).await);
+    assert_eq!(court.says(put("held", &json!({}))).await, Answer::allowed());
 }
 
 #[tokio::test]
@@ -198,7 +226,12 @@ async fn the_checked_part_of_the_ingress_library_and_the_demo_is_valid_by_itself
         let config = crate::command::as_if_active(candidate).unwrap();
         let origin = crate::wiring::OriginOf::Folder(root.join("fixtures").join(manifests));
         let (snapshots, _) = crate::objects::read(&config.spec, &origin).await.unwrap();
-        let live = Live { config: config.clone(), snapshots: Arc::new(snapshots), fleet: Arc::default() };
+        let live = Live {
+            config: config.clone(),
+            snapshots: Arc::new(snapshots),
+            quarantine: Arc::default(),
+            fleet: Arc::default(),
+        };
         let ingress = json!({
             "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
             "metadata": {"name": "new", "namespace": "shop"},

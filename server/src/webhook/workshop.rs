@@ -3,7 +3,8 @@
 
 use super::faults;
 use haptic_model::{
-    ActiveConfig, Bundle, Diagnostic, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Severity, Snapshots,
+    ActiveConfig, Bundle, Diagnostic, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine, Severity,
+    Snapshots,
 };
 use haptic_render::{Checked, Compiled, Limits, Renderer, Rendering, compile, faults::Faults};
 use haptic_runtime::CellReader;
@@ -18,6 +19,8 @@ pub struct Board {
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
     /// All stores.
     pub snapshots: CellReader<Snapshots>,
+    /// What the pipeline holds back.
+    pub quarantine: CellReader<Quarantine>,
     /// The HAProxy pods.
     pub fleet: CellReader<Fleet>,
 }
@@ -29,6 +32,8 @@ pub struct Live {
     pub config: Arc<ActiveConfig>,
     /// All stores, each read to its end.
     pub snapshots: Arc<Snapshots>,
+    /// What the pipeline holds back.
+    pub quarantine: Arc<Quarantine>,
     /// The HAProxy pods.
     pub fleet: Arc<Fleet>,
 }
@@ -95,7 +100,8 @@ impl Board {
         let names = config.spec.watched_resources.keys();
         let unread: Vec<&str> = names.map(String::as_str).filter(|name| !snapshots.synced([*name])).collect();
         if unread.is_empty() {
-            return Ok(Live { config, snapshots, fleet: self.fleet.read() });
+            let (quarantine, fleet) = (self.quarantine.read(), self.fleet.read());
+            return Ok(Live { config, snapshots, quarantine, fleet });
         }
         Err(format!("not yet read: {}", unread.join(", ")))
     }
@@ -105,6 +111,7 @@ impl Live {
     fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.config, &other.config)
             && Arc::ptr_eq(&self.snapshots, &other.snapshots)
+            && self.quarantine == other.quarantine
             && self.fleet == other.fleet
     }
 }
@@ -183,6 +190,10 @@ impl Workshop {
     /// Renders what there is, without the objects that keep it from being a bundle.
     fn ground(&mut self, live: &Live) -> Ground {
         let (mut snapshots, mut known) = ((*live.snapshots).clone(), Vec::new());
+        for (object, held) in &live.quarantine.held {
+            snapshots = given::without_object(&snapshots, object);
+            known.push(held.why.clone().of_object(Some(object.clone())));
+        }
         for _ in 0..ROUNDS {
             match self.render(live, &snapshots) {
                 Err(faults) if !faults.objects.is_empty() => {

@@ -18,6 +18,7 @@ use kube::{
 };
 use serde_json::Value;
 use std::{
+    collections::BTreeMap,
     path::Path,
     pin::Pin,
     sync::Arc,
@@ -54,9 +55,13 @@ struct Seen {
     given: Option<Option<DynamicObject>>,
     /// The registration.
     registration: Option<Option<DynamicObject>>,
-    /// What was logged last.
-    trouble: Option<String>,
+    /// What was logged last, of each.
+    troubles: Troubles,
 }
+
+/// What is wrong, by what was tried.
+#[derive(Default)]
+struct Troubles(BTreeMap<&'static str, String>);
 
 /// Keeps path, certificate and registration for as long as it is polled.
 pub async fn keep(mut arguments: KeeperArguments) {
@@ -99,16 +104,18 @@ async fn keep_as(arguments: &KeeperArguments, webhook: &WebhookSpec) {
     loop {
         let looked = look(arguments, webhook, &wanted, &own_api, &registrations, &mut seen).await;
         let failed = looked.is_err();
-        note(&mut seen.trouble, looked);
+        seen.troubles.note("work", looked);
         let again = match (failed, &webhook.certificate.directory) {
             (true, _) => REST,
             (false, Some(_)) => FILES,
             (false, None) => Duration::from_secs(next_look(&wanted)),
         };
         tokio::select! {
-            Some(sight) = own.next() => take(sight, &mut seen.own, &mut seen.trouble),
-            Some(sight) = given.next() => take(sight, &mut seen.given, &mut seen.trouble),
-            Some(sight) = registration.next() => take(sight, &mut seen.registration, &mut seen.trouble),
+            Some(sight) = own.next() => take(sight, &mut seen.own, ("own", &mut seen.troubles)),
+            Some(sight) = given.next() => take(sight, &mut seen.given, ("given", &mut seen.troubles)),
+            Some(sight) = registration.next() => {
+                take(sight, &mut seen.registration, ("registration", &mut seen.troubles));
+            }
             _ = leadership.changed() => {}
             () = sleep(again) => {}
         }
@@ -126,7 +133,8 @@ async fn look(
 ) -> Result<(), String> {
     let waiting = |why: &str| Standing::Waiting(why.to_owned());
     let Some(own) = seen.own.clone() else {
-        let why = seen.trouble.clone().unwrap_or_else(|| "its Secret was not read yet".to_owned());
+        let why = seen.troubles.0.get("own").cloned();
+        let why = why.unwrap_or_else(|| "its Secret was not read yet".to_owned());
         show(arguments, waiting(&why));
         return Ok(());
     };
@@ -234,23 +242,25 @@ fn as_number(seconds: i64) -> f64 {
 fn take(
     sight: Result<Option<DynamicObject>, String>,
     into: &mut Option<Option<DynamicObject>>,
-    trouble: &mut Option<String>,
+    (what, troubles): (&'static str, &mut Troubles),
 ) {
-    match sight {
-        Ok(object) => *into = Some(object),
-        Err(why) => note(trouble, Err(why)),
-    }
+    let seen = sight.map(|object| *into = Some(object));
+    troubles.note(what, seen);
 }
 
-/// Logs trouble when it begins and when it changes.
-fn note(trouble: &mut Option<String>, done: Result<(), String>) {
-    let now = done.err();
-    if let Some(why) = &now
-        && *trouble != now
-    {
-        tracing::warn!("the webhook: {why}");
+impl Troubles {
+    /// Logs trouble when it begins and when it changes.
+    fn note(&mut self, what: &'static str, done: Result<(), String>) {
+        match done {
+            Ok(()) => drop(self.0.remove(what)),
+            Err(why) => {
+                if self.0.get(what) != Some(&why) {
+                    tracing::warn!("the webhook: {why}");
+                }
+                self.0.insert(what, why);
+            }
+        }
     }
-    *trouble = now;
 }
 
 type Sights = Pin<Box<dyn Stream<Item = Result<Option<DynamicObject>, String>> + Send>>;
