@@ -20,6 +20,11 @@ use tokio::{
 const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ("make", "the Makefile's default target; `every_make_target_exists` knows it"),
     ("make demo", "the demo itself: it ends with 0 only when every step showed what it promises"),
+    ("kubectl get events --field-selector reason=Quarantined", "journeys `quarantine_*` read these Events"),
+    (
+        "kubectl get haptpl first -n edge -o jsonpath='{.status.conditions[?(@.type==\"Quarantined\")].message}'",
+        "journeys `quarantine_*` read this condition",
+    ),
     ("make local", "the demo with --stay"),
     ("make build", "target of demo, local and bench"),
     ("make test", "CI"),

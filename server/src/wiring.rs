@@ -162,6 +162,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (fleet_writer, fleet_view) = cell(Fleet::default());
     let (discovered_writer, discovered) = cell(Vec::new());
     let (complaint_writer, complaint) = cell(None);
+    let (failed_reload_writer, failed_reload) = cell(None);
     let (quarantine_writer, quarantine) = cell(Quarantine::default());
     let (again_writer, again) = cell(0_u64);
 
@@ -234,6 +235,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     tokio::spawn(in_force::follow(accepted, snapshots.clone(), config_writer, watch_set.post()));
     note_on_change(fleet_view.clone(), changes.clone(), "fleet");
     note_on_change(complaint.clone(), changes.clone(), "quarantine");
+    note_on_change(failed_reload.clone(), changes.clone(), "quarantine");
     note_on_change(again, changes.clone(), "quarantine");
     tokio::spawn(follow_suspects(validated.clone(), quarantine.clone(), changes.clone()));
 
@@ -244,7 +246,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             fleet: fleet_view.clone(),
             rendered: Arc::new(rendered_writer),
             validated: validated.clone(),
-            complaints: vec![complaint.clone()],
+            complaints: vec![complaint.clone(), failed_reload],
             quarantine: Arc::new(quarantine_writer),
             again: Arc::new(again_writer),
             events: events.clone(),
@@ -289,7 +291,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         let arguments = FleetArguments::new(
             discovered,
             Board { leadership, candidate, validated: validated.clone(), refused, config: config.clone() },
-            Roster::new(states_writer, fleet_writer),
+            Roster::new(states_writer, fleet_writer).complaining_to(failed_reload_writer),
             events.clone(),
             deploy.clone(),
             supervision.clone(),

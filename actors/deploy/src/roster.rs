@@ -1,6 +1,6 @@
 //! What is known of every pod, for templates (the fleet), status, metrics and debugging.
 
-use haptic_model::{Capabilities, Fleet, HaproxyPod, pipeline::PodState};
+use haptic_model::{Capabilities, Complaint, Fleet, HaproxyPod, pipeline::PodState};
 use haptic_runtime::CellWriter;
 use std::{
     collections::BTreeMap,
@@ -18,13 +18,29 @@ pub struct Roster(Arc<Mutex<Cells>>);
 struct Cells {
     states: CellWriter<PodStates>,
     fleet: CellWriter<Fleet>,
+    complaint: Option<CellWriter<Option<Arc<Complaint>>>>,
 }
 
 impl Roster {
     /// A roster that publishes each change to `states`, and to `fleet` what templates may see of it.
     #[must_use]
     pub fn new(states: CellWriter<PodStates>, fleet: CellWriter<Fleet>) -> Self {
-        Self(Arc::new(Mutex::new(Cells { states, fleet })))
+        Self(Arc::new(Mutex::new(Cells { states, fleet, complaint: None })))
+    }
+
+    /// The same, with a cell for what reloads of pods find at fault.
+    #[must_use]
+    pub fn complaining_to(self, complaint: CellWriter<Option<Arc<Complaint>>>) -> Self {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaint = Some(complaint);
+        self
+    }
+
+    /// Says whom a failed reload leads to.
+    pub fn complain(&self, complaint: Complaint) {
+        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cell) = &cells.complaint {
+            cell.publish(Some(Arc::new(complaint)));
+        }
     }
 
     /// Takes exactly `pods` as the discovered ones; those that stay keep their state.

@@ -204,7 +204,7 @@ impl Workshop {
         let (config, snapshots, fleet, limits) = (&*job.config, &*job.snapshots, &*job.fleet, &job.limits);
         let order = quarantine::Job { compiled: &*compiled, config, snapshots, fleet, limits };
         for complaint in &job.complaints {
-            self.ward.hear(complaint, &order, &moment);
+            self.ward.hear(complaint, &self.renderer, &order, &moment);
         }
         self.ward.render(&mut self.renderer, &order, &moment)
     }

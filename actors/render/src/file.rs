@@ -12,9 +12,12 @@ use crate::{
     settle::{Generation, Settler},
 };
 use haptic_model::{
-    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, Snapshots, Text, text::Fragment,
+    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots, Text, text::Fragment,
 };
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 /// What is known of one file.
 #[derive(Debug, Default)]
@@ -105,6 +108,11 @@ impl FileMemory {
     /// The ground of the last render.
     pub fn ground(&self) -> Option<&Arc<Ground>> {
         self.last.as_ref().map(|last| &last.ground)
+    }
+
+    /// Adds what the blocks of these objects read.
+    pub fn reads_of(&self, objects: &mut BTreeMap<Arc<ObjectRef>, Vec<Read>>) {
+        self.kept.reads_of(objects);
     }
 
     /// How much is kept.

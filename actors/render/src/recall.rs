@@ -12,7 +12,7 @@ use crate::{
     engine::{AddedFile, Read},
     faults::Fault,
 };
-use haptic_model::{Diagnostic, Object, Snapshot, Snapshots, store::Key, text::Fragment};
+use haptic_model::{Diagnostic, Object, ObjectRef, Snapshot, Snapshots, store::Key, text::Fragment};
 use std::{
     cell::{Cell, OnceCell},
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -364,6 +364,26 @@ impl Kept {
             numbers.retain(|_, number| renumbered(number).map(|new| *number = new).is_some());
         }
         self.reads.count = count;
+    }
+
+    /// What the blocks of these objects read.
+    pub(crate) fn reads_of(&self, objects: &mut BTreeMap<Arc<ObjectRef>, Vec<Read>>) {
+        let mut keys = vec![None; self.reads.count as usize];
+        for (resource, numbers) in &self.reads.numbers {
+            for (key, number) in numbers {
+                if let Some(slot) = keys.get_mut(*number as usize) {
+                    *slot = Some((resource, key));
+                }
+            }
+        }
+        for block in &self.blocks {
+            let Some(reads) = objects.get_mut(&block.site.object.reference) else { continue };
+            let read = |number: &u32| {
+                let (resource, key) = keys.get(*number as usize).copied().flatten()?;
+                Some(Read { resource: resource.clone(), key: key.clone() })
+            };
+            reads.extend(block.reads.iter().filter_map(read));
+        }
     }
 
     pub(crate) fn size(&self) -> CacheSize {

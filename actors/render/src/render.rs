@@ -6,7 +6,7 @@ pub use crate::ground::context;
 use crate::{
     added::AddedFiles,
     difference::difference,
-    engine::{Compiled, ImpureBlock, Limits},
+    engine::{Compiled, ImpureBlock, Limits, Read},
     faults::{Fault, Faults},
     file::{Done, FileMemory, Render},
     functions::{check_name, path_of},
@@ -14,7 +14,7 @@ use crate::{
     recall::CacheSize,
     routes::Routes,
 };
-use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Fleet, Snapshots};
+use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Fleet, ObjectRef, Snapshots};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::{
@@ -215,6 +215,17 @@ impl Renderer {
             Some(ground) => Ok(ground.clone()),
             None => Ground::new(compiled, config, fleet, limits).map(Arc::new),
         }
+    }
+
+    /// What the blocks of these objects read in the last render, as far as it is kept.
+    #[must_use]
+    pub fn reads_of<'o>(
+        &self,
+        objects: impl IntoIterator<Item = &'o Arc<ObjectRef>>,
+    ) -> BTreeMap<Arc<ObjectRef>, Vec<Read>> {
+        let mut reads = objects.into_iter().map(|object| (object.clone(), Vec::new())).collect();
+        self.files.values().for_each(|file| file.reads_of(&mut reads));
+        reads
     }
 
     /// How much is kept for the next render.

@@ -90,7 +90,7 @@ impl Cluster {
         let moment =
             Moment { generation: Generation(self.generation), now: self.now, good: self.good.as_ref() };
         if let Some(complaint) = complaint {
-            self.ward.hear(complaint, &job, &moment);
+            self.ward.hear(complaint, &self.renderer, &job, &moment);
         }
         self.ward.render(&mut self.renderer, &job, &moment)
     }
@@ -313,15 +313,27 @@ fn what_a_check_refuses_goes_back_and_is_tried_again_when_it_changes_or_after_a_
     let text = cluster.render_unchecked(Some(&complaint)).rendering.unwrap().bundle.config.text.clone();
     assert!(text.contains("good.example") && !text.contains("bad.example"));
     assert_eq!(cluster.held(), ["a true"]);
-    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(30)));
+    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(240)));
     cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
     assert_eq!(cluster.held(), ["a true"], "a complaint counts once");
+    // The first time, what its block had read counts at once.
+    cluster.change(|setup| note(setup, "a", "fine"));
+    let outcome = cluster.render_unchecked(None);
+    assert_eq!(cluster.held(), Vec::<String>::new());
+    let again = self::complaint(&cluster, &outcome, "a", false);
+    cluster.render_unchecked(Some(&again)).rendering.unwrap();
+    cluster.change(|setup| note(setup, "a", "better"));
+    cluster.render_unchecked(None);
+    assert_eq!(cluster.held(), ["a true"], "a service that changes all the time costs no check each time");
+    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(30)));
     cluster.now += Duration::from_secs(30);
     let outcome = cluster.render_unchecked(None);
     assert_eq!(cluster.held(), Vec::<String>::new());
     let again = self::complaint(&cluster, &outcome, "a", false);
     cluster.render_unchecked(Some(&again)).rendering.unwrap();
     assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(60)));
+    cluster.now += Duration::from_secs(60);
+    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(900)));
     cluster.change(|setup| put(setup, "a", "other.example"));
     assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("other.example"));
     assert_eq!(cluster.held(), Vec::<String>::new());
@@ -336,6 +348,22 @@ fn a_complaint_about_a_version_that_is_gone_is_nothing() {
     cluster.change(|setup| put(setup, "a", "good.example"));
     cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
     assert_eq!(cluster.held(), Vec::<String>::new());
+}
+
+#[test]
+fn a_complaint_whose_cause_was_elsewhere_and_is_gone_is_nothing_the_first_time() {
+    let mut cluster = cluster();
+    cluster.change(|setup| note(put(setup, "a", "a.example"), "a", "spoils it for a check"));
+    let outcome = cluster.render_unchecked(None);
+    let complaint = complaint(&cluster, &outcome, "a", false);
+    cluster.change(|setup| note(setup, "a", "fine"));
+    cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
+    assert_eq!(cluster.held(), Vec::<String>::new());
+    let outcome = cluster.render_unchecked(None);
+    let again = self::complaint(&cluster, &outcome, "a", false);
+    cluster.change(|setup| note(setup, "a", "other"));
+    cluster.render_unchecked(Some(&again)).rendering.unwrap();
+    assert_eq!(cluster.held(), ["a false"], "what changes all the time is no excuse");
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! ValidateActor: checks what was rendered last and puts what passed on the board: first what may go live by operations, and
 //! behind it what may be stored and reloaded.
 
-use crate::{checker::Checker, verdict::Verdict};
+use crate::{
+    checker::Checker,
+    culprits::{Found, culprits},
+    verdict::Verdict,
+};
 use actix::prelude::*;
 use haptic_model::{
-    Complaint, Diagnostic, Event, Fleet, Generation, Severity,
+    Bundle, Complaint, Diagnostic, Event, Fleet, Generation, Severity,
     pipeline::{Candidate, Refused, Rendered, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat};
@@ -88,14 +92,23 @@ impl ValidateActor {
         (self.read, self.reading) = (Some(rendered.clone()), true);
         let checker = self.options.checker.clone();
         let versions = self.options.fleet.read().versions.clone();
+        let good = self.good();
         let began = Instant::now();
         let read = async move {
             let diagnostics = checker.syntax(&rendered.bundle, &versions).await;
-            (rendered, diagnostics)
+            let took = began.elapsed();
+            let found = match diagnostics.is_empty() {
+                true => Found::default(),
+                false => {
+                    let judge = async |bundle: Bundle| checker.syntax_alone(bundle, &versions).await;
+                    culprits(&rendered.bundle, good.as_deref(), &diagnostics, judge).await
+                }
+            };
+            (rendered, diagnostics, found, took)
         };
-        context.spawn(read.into_actor(self).map(move |(rendered, diagnostics), actor, context| {
+        context.spawn(read.into_actor(self).map(|(rendered, diagnostics, found, took), actor, context| {
             actor.reading = false;
-            let (generation, took) = (rendered.reconcile.generation, began.elapsed());
+            let generation = rendered.reconcile.generation;
             actor.options.events.tell(Event::Timed { part: "syntax", took });
             actor
                 .options
@@ -105,6 +118,7 @@ impl ValidateActor {
                 actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
             } else {
                 actor.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
+                actor.complain(rendered, found);
             }
             actor.look(context);
         }));
@@ -119,10 +133,51 @@ impl ValidateActor {
         self.checking = Some(Checking { rendered: rendered.clone(), task: task.abort_handle() });
         self.show();
         context.spawn(task.into_actor(self).map(move |verdict, actor, context| {
-            actor.checking = None;
-            actor.judge(rendered, verdict.unwrap_or_else(|error| unfinished(&error)));
+            let verdict = verdict.unwrap_or_else(|error| unfinished(&error));
+            if !verdict.passed() {
+                actor.look_for_culprits(rendered.clone(), verdict.diagnostics.clone(), context);
+            } else {
+                actor.checking = None;
+            }
+            actor.judge(rendered, verdict);
             actor.look(context);
         }));
+    }
+
+    /// Until they are found, no newer bundle is checked: it would most likely hold the same mistake.
+    fn look_for_culprits(
+        &mut self,
+        rendered: Arc<Rendered>,
+        said: Vec<Diagnostic>,
+        context: &mut Context<Self>,
+    ) {
+        let (checker, good) = (self.options.checker.clone(), self.good());
+        let versions = self.options.fleet.read().versions.clone();
+        let search = async move {
+            let judge = async |bundle: Bundle| checker.semantics(&bundle, &versions).await.diagnostics;
+            let found = culprits(&rendered.bundle, good.as_deref(), &said, judge).await;
+            (rendered, found)
+        };
+        context.spawn(search.into_actor(self).map(|(rendered, found), actor, context| {
+            actor.checking = None;
+            actor.complain(rendered, found);
+            actor.look(context);
+        }));
+    }
+
+    /// Says who is at fault, to whoever renders.
+    fn complain(&self, rendered: Arc<Rendered>, found: Found) {
+        let Found { culprits: objects, suspects } = found;
+        if !objects.is_empty() || !suspects.is_empty() {
+            let complaint = Complaint { rendered, objects, suspects };
+            self.options.complaint.publish(Some(Arc::new(complaint)));
+        }
+    }
+
+    /// The last bundle that passed everything.
+    fn good(&self) -> Option<Arc<Bundle>> {
+        let validated = self.options.validated.read();
+        (*validated).as_ref().map(|validated| Arc::new(validated.bundle().clone()))
     }
 
     fn judge(&mut self, rendered: Arc<Rendered>, verdict: Verdict) {

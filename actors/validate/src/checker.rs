@@ -3,7 +3,7 @@
 use crate::{
     binaries::{Binaries, Binary},
     folder, report,
-    syntax::Syntax,
+    syntax::{self, Syntax},
     verdict::Verdict,
 };
 use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion};
@@ -87,6 +87,15 @@ impl Checker {
         let versions = if versions.is_empty() { newest.into_iter().collect() } else { versions.to_vec() };
         let (bundle, syntax) = (bundle.clone(), self.syntax.clone());
         let work = tokio::task::spawn_blocking(move || syntax.problems(&bundle, &versions));
+        work.await
+            .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
+    }
+
+    /// Phase 1 of a bundle that is none of those that come one after another: nothing of it is kept.
+    pub async fn syntax_alone(&self, bundle: Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
+        let newest = self.binaries.nearest(None).map(|b| b.version);
+        let versions = if versions.is_empty() { newest.into_iter().collect() } else { versions.to_vec() };
+        let work = tokio::task::spawn_blocking(move || syntax::problems(&bundle, &versions));
         work.await
             .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
     }

@@ -6,6 +6,7 @@
 pub mod actor;
 pub mod binaries;
 pub mod checker;
+pub mod culprits;
 pub mod folder;
 pub mod report;
 pub mod syntax;

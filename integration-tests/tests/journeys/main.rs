@@ -63,6 +63,8 @@ fn journeys() -> Vec<Journey> {
         journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
         journey("quarantine_by_the_render", quarantine::found_by_the_render),
+        journey("quarantine_by_checks", quarantine::found_by_checks),
+        journey("quarantine_by_halves", quarantine::found_by_halves),
         journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
         journey("fleet_of_two_versions", fleet::of_two_versions),
         journey("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),

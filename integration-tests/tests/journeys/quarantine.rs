@@ -10,7 +10,6 @@ use integration_tests::{
 use serde_json::{Value, json};
 
 const GOOD: &str = "good.example";
-const BAD: &str = "bad.example";
 
 /// A block of an Ingress that does what its annotation says.
 const TEMPLATE: &str = r#"global
@@ -109,10 +108,10 @@ impl Story {
         Ok(Self { scene, pod, controller, backends })
     }
 
-    /// The bad Ingress, with this fault.
-    async fn apply(&self, fault: &str) -> Outcome {
-        self.scene.apply(&manifest::endpoints("bad", &[self.backends[0].address])).await?;
-        self.scene.apply(&ingress(fault)).await
+    /// The Ingress `name`, with this fault.
+    async fn apply(&self, name: &str, fault: &str) -> Outcome {
+        self.scene.apply(&manifest::endpoints(name, &[self.backends[0].address])).await?;
+        self.scene.apply(&ingress(name, fault)).await
     }
 
     /// Others are changed, and it is live: twice, so that nothing hangs behind the first time.
@@ -125,15 +124,18 @@ impl Story {
     }
 
     /// Event, condition, metric and log say so, with these words.
-    async fn is_held_back(&self, words: &str) -> Outcome {
+    async fn is_held_back(&self, name: &str, words: &str) -> Outcome {
         let status = says(&self.scene, "Valid", [("Quarantined", "True")]).await?;
         let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
         let told = conditions.iter().find(|condition| condition["type"] == "Quarantined");
         let sentence = told.and_then(|told| told["message"].as_str()).unwrap_or_default().to_owned();
-        ensure(sentence.contains("/bad is held back"), format!("the condition says {sentence:?}"))?;
+        ensure(
+            sentence.contains(&format!("/{name} is held back")),
+            format!("the condition says {sentence:?}"),
+        )?;
         ensure(sentence.contains(words), format!("{words:?} is not in {sentence:?}"))?;
         eventually("an Event on the Ingress says the same", async || {
-            let events = events_of(&self.scene, "Ingress", "bad", "Quarantined").await?;
+            let events = events_of(&self.scene, "Ingress", name, "Quarantined").await?;
             ensure(events.contains(&sentence), format!("{sentence:?} is not among {events:?}"))
         })
         .await?;
@@ -158,21 +160,22 @@ impl Story {
 
     /// The same fault in an object that was never good and in one that was.
     async fn goes_through(&self, fault: &str, words: &str) -> Outcome {
-        self.apply(fault).await?;
-        self.is_held_back(words).await?;
-        self.is_held_back("left out").await?;
-        self.pod.answers(BAD, 404).await?;
+        let host = &host(fault);
+        self.apply(fault, fault).await?;
+        self.is_held_back(fault, words).await?;
+        self.is_held_back(fault, "left out").await?;
+        self.pod.answers(host, 404).await?;
         self.others_go_on().await?;
-        self.apply("none").await?;
-        self.pod.serves(BAD, "one").await?;
+        self.apply(fault, "none").await?;
+        self.pod.serves(host, "one").await?;
         self.is_released().await?;
         self.pod.has_stored_what_it_runs().await?;
-        self.apply(fault).await?;
-        self.is_held_back("its last good version stays in force").await?;
+        self.apply(fault, fault).await?;
+        self.is_held_back(fault, "its last good version stays in force").await?;
         self.others_go_on().await?;
-        self.pod.serves(BAD, "one").await?;
+        self.pod.serves(host, "one").await?;
         self.pod.has_stored_what_it_runs().await?;
-        self.scene.delete(&ingress(fault)).await?;
+        self.scene.delete(&ingress(fault, fault)).await?;
         self.is_released().await
     }
 }
@@ -184,8 +187,23 @@ pub async fn found_by_the_render(scene: Scene) -> Outcome {
     story.goes_through("value", "cuts blanks off both ends").await
 }
 
-fn ingress(fault: &str) -> Value {
-    let mut ingress = manifest::ingress("bad", BAD, "bad");
+pub async fn found_by_checks(scene: Scene) -> Outcome {
+    let story = Story::begin(scene).await?;
+    story.goes_through("keyword", "no-such-keyword").await?;
+    story.goes_through("checked", "bytes(none)").await
+}
+
+pub async fn found_by_halves(scene: Scene) -> Outcome {
+    let story = Story::begin(scene).await?;
+    story.goes_through("net", "map_ip").await
+}
+
+fn ingress(name: &str, fault: &str) -> Value {
+    let mut ingress = manifest::ingress(name, &host(name), name);
     ingress["metadata"]["annotations"] = json!({ "fault": fault });
     ingress
+}
+
+fn host(name: &str) -> String {
+    format!("{name}.example")
 }

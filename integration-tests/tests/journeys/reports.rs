@@ -85,9 +85,12 @@ pub async fn events_on_the_object_at_fault(scene: Scene) -> Outcome {
         at_fault.map(drop).ok_or_else(|| Failure::new(format!("there are {events:?}")))
     })
     .await?;
-    says(&scene, "Valid", [("Ready", "False"), ("TemplatesValid", "True")]).await?;
+    // Its Ingress is held back, or what it makes of the Secret; the others are served.
+    says(&scene, "Valid", [("Quarantined", "True"), ("Ready", "True"), ("TemplatesValid", "True")]).await?;
     scene.delete(&manifest::ingress("secure", "secure.example", "secure")).await?;
-    says(&scene, "Valid", [("Ready", "True"), ("TemplatesValid", "True")]).await.map(drop)
+    says(&scene, "Valid", [("Quarantined", "False"), ("Ready", "True"), ("TemplatesValid", "True")])
+        .await
+        .map(drop)
 }
 
 pub async fn addresses_of_ingresses(scene: Scene) -> Outcome {

@@ -1,7 +1,7 @@
 //! One look at the board, and what it takes to bring the pod there.
 
 use super::{
-    Failure, State, drift,
+    Failure, State, blame, drift,
     driver::{Deployment, Step},
     knowledge::{Knowledge, Need},
     memory::{Instead, Memory},
@@ -275,6 +275,9 @@ impl Deployment {
                     let reason = Reason { kind: ReasonKind::Refused, sentence };
                     memory.instead = Some(Instead { reason, failed: Some(generation) });
                     return Ok(Step::Again("its socket refuses"));
+                }
+                if let Some(complaint) = blame::complaint(&message, &aim.rendered) {
+                    self.roster.complain(complaint);
                 }
                 Err(Failure::Refused(message))
             }

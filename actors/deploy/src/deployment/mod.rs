@@ -4,6 +4,7 @@
 //! deployment that starts late, restarts or becomes the leader's looks and is whole.
 
 mod attempt;
+mod blame;
 mod drift;
 mod driver;
 mod knowledge;

@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Writes notices.
 #[derive(Clone)]
 pub struct NoticeApi {
-    recorder: Recorder,
+    client: Client,
+    reporter: Reporter,
     namespace: Arc<str>,
     name: Arc<str>,
 }
@@ -39,7 +40,7 @@ impl NoticeApi {
             controller: "haproxy-haptic.org/controller".into(),
             instance: Some(identity.to_owned()),
         };
-        Self { recorder: Recorder::new(client, reporter), namespace, name }
+        Self { client, reporter, namespace, name }
     }
 
     /// Writes `notice`. What it is about may be gone or unreadable: then it is a notice about the configuration.
@@ -55,7 +56,10 @@ impl NoticeApi {
             secondary: None,
         };
         let about = self.reference(&notice.about, known);
-        match tokio::time::timeout(PATIENCE, self.recorder.publish(&event, &about)).await {
+        // One that has written before makes a series of what has the same reason, and keeps the first one's note. Nothing is said
+        // twice in the time that a series lasts.
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        match tokio::time::timeout(PATIENCE, recorder.publish(&event, &about)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
                 "{}. Allow create and patch on events (events.k8s.io) in the namespaces of watched objects",

@@ -10,8 +10,8 @@ use std::{
 
 /// So many reads of a block are remembered one by one; of a block with more, whole stores.
 const MOST_READS: usize = 64;
-/// What a stage behind the render refused costs everybody a check when it is tried again: not before this rest, twice as
-/// long each time, and no longer than an hour.
+/// What a stage behind the render refused costs everybody a check when it is tried again. The first time that is as soon as
+/// something changes that its block had read; after that, not before this rest, twice as long each time.
 const FIRST_REST: Duration = Duration::from_secs(30);
 const LONGEST_REST: Duration = Duration::from_secs(3600);
 
@@ -20,8 +20,8 @@ const LONGEST_REST: Duration = Duration::from_secs(3600);
 pub(super) enum Found {
     /// A render, in milliseconds: it is tried again as soon as anything changes that its block had read.
     ByRender { seen: Vec<Seen> },
-    /// A later stage, so often. What its block had read is not known there: it is tried again after a rest.
-    ByChecks { relapses: u32 },
+    /// A later stage, so often: it is tried again after a rest, too.
+    ByChecks { relapses: u32, seen: Vec<Seen> },
     /// Nobody yet: it is among those that changed.
     Suspected,
 }
@@ -42,7 +42,8 @@ pub(super) struct Entry {
     why: Diagnostic,
     found: Found,
     since: Generation,
-    until: Option<Instant>,
+    /// When a change of what its block had read counts, and when it is tried again without one.
+    rest: Option<(Instant, Instant)>,
 }
 
 impl Entry {
@@ -53,11 +54,13 @@ impl Entry {
         found: Found,
         moment: &Moment<'_>,
     ) -> Self {
-        let until = match &found {
-            Found::ByChecks { relapses } => Some(moment.now + rest(*relapses)),
+        let rest = match &found {
+            Found::ByChecks { relapses, .. } => {
+                Some((moment.now + rest(relapses.saturating_sub(1)), moment.now + rest(relapses + 3)))
+            }
             _ => None,
         };
-        Self { refused, instead, why, found, since: moment.generation, until }
+        Self { refused, instead, why, found, since: moment.generation, rest }
     }
 
     /// What is rendered in its place.
@@ -90,8 +93,9 @@ impl Entry {
         self.since
     }
 
-    pub fn waits_until(&self) -> Option<Instant> {
-        self.until
+    pub fn waits_until(&self, now: Instant) -> Option<Instant> {
+        let (changes, anyway) = self.rest?;
+        Some(if now < changes { changes } else { anyway })
     }
 
     /// Whether it is to be tried again, or gone.
@@ -102,7 +106,9 @@ impl Entry {
         }
         match &self.found {
             Found::ByRender { seen } => seen.iter().any(|seen| !seen.is(snapshots)),
-            Found::ByChecks { .. } => self.until.is_some_and(|until| until <= now),
+            Found::ByChecks { seen, .. } => self.rest.is_some_and(|(changes, anyway)| {
+                anyway <= now || (changes <= now && seen.iter().any(|seen| !seen.is(snapshots)))
+            }),
             Found::Suspected => false,
         }
     }
@@ -135,6 +141,11 @@ impl Seen {
     }
 }
 
+/// What one block's reads give now.
+pub(super) fn seen_by(reads: Option<&[Read]>, snapshots: &Snapshots) -> Vec<Seen> {
+    seen(reads.map(|reads| [reads.into()]).as_ref().map(<[_; 1]>::as_slice), snapshots)
+}
+
 /// What reads give now. Of reads that are not known, or too many, all stores.
 pub(super) fn seen(reads: Option<&[Arc<[Read]>]>, snapshots: &Snapshots) -> Vec<Seen> {
     let mut all: Vec<Read> = Vec::new();
@@ -148,6 +159,22 @@ pub(super) fn seen(reads: Option<&[Arc<[Read]>]>, snapshots: &Snapshots) -> Vec<
         all = snapshots.iter().map(whole).collect();
     }
     all.into_iter().map(|read| Seen::of(read, snapshots)).collect()
+}
+
+/// Whether any of these reads gives something else now than it did then: the cause may be gone already.
+pub(super) fn is_mended(reads: &[Read], then: &Snapshots, now: &Snapshots) -> bool {
+    let found = |read: &Read, snapshots: &Snapshots| -> Vec<Arc<Object>> {
+        let Some(store) = snapshots.get(&read.resource) else { return Vec::new() };
+        let named = match &*read.key {
+            [namespace, name] => store.get(namespace, name).cloned(),
+            _ => None,
+        };
+        store.matching(&read.key).cloned().chain(named).collect()
+    };
+    let same = |a: &[Arc<Object>], b: &[Arc<Object>]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
+    };
+    reads.iter().any(|read| !same(&found(read, then), &found(read, now)))
 }
 
 fn now(read: &Read, snapshots: &Snapshots) -> (u64, Option<Arc<Object>>) {
@@ -170,7 +197,8 @@ pub(super) fn same(a: &Arc<Object>, b: &Arc<Object>) -> bool {
 }
 
 fn rest(relapses: u32) -> Duration {
-    FIRST_REST.saturating_mul(2_u32.saturating_pow(relapses.saturating_sub(1))).min(LONGEST_REST)
+    let Some(doubled) = relapses.checked_sub(1) else { return Duration::ZERO };
+    FIRST_REST.saturating_mul(2_u32.saturating_pow(doubled)).min(LONGEST_REST)
 }
 
 #[cfg(test)]
@@ -179,7 +207,7 @@ mod tests {
 
     #[test]
     fn what_is_found_at_fault_again_and_again_is_tried_less_and_less() {
-        let seconds: Vec<u64> = [1, 2, 3, 8, 40].into_iter().map(|n| rest(n).as_secs()).collect();
-        assert_eq!(seconds, [30, 60, 120, 3600, 3600]);
+        let seconds: Vec<u64> = [0, 1, 2, 3, 8, 40].into_iter().map(|n| rest(n).as_secs()).collect();
+        assert_eq!(seconds, [0, 30, 60, 120, 3600, 3600]);
     }
 }

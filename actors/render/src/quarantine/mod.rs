@@ -120,12 +120,17 @@ impl Ward {
         Outcome { rendering, snapshots, again, renders: 2 }
     }
 
-    /// Takes in what a later stage found; each complaint counts once.
-    pub fn hear(&mut self, complaint: &Arc<Complaint>, job: &Job<'_>, moment: &Moment<'_>) {
+    /// Takes in what a later stage found; each complaint counts once. `renderer` knows what blocks had read.
+    pub fn hear(
+        &mut self,
+        complaint: &Arc<Complaint>,
+        renderer: &Renderer,
+        job: &Job<'_>,
+        moment: &Moment<'_>,
+    ) {
         if self.heard.iter().any(|heard| Arc::ptr_eq(heard, complaint)) {
             return;
         }
-        self.heard.retain(|heard| !Arc::ptr_eq(&heard.rendered, &complaint.rendered));
         self.heard.push(complaint.clone());
         if self.heard.len() > 8 {
             self.heard.remove(0);
@@ -133,6 +138,7 @@ impl Ward {
         if complaint.rendered.config.revision != job.config.revision {
             return;
         }
+        let reads = renderer.reads_of(complaint.objects.iter().map(|(object, _)| object));
         let proven = complaint.objects.iter().map(|of| (of, false));
         for ((object, why), suspected) in proven.chain(complaint.suspects.iter().map(|of| (of, true))) {
             let checked =
@@ -143,8 +149,17 @@ impl Ward {
             if was || is {
                 let relapses = self.relapses.entry(object.clone()).or_default();
                 *relapses += 1;
-                let found =
-                    if suspected { Found::Suspected } else { Found::ByChecks { relapses: *relapses } };
+                let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
+                if *relapses == 1 && entry::is_mended(read, &complaint.rendered.snapshots, job.snapshots) {
+                    continue;
+                }
+                let found = match suspected {
+                    true => Found::Suspected,
+                    false => Found::ByChecks {
+                        relapses: *relapses,
+                        seen: entry::seen_by(reads.get(object).map(Vec::as_slice), job.snapshots),
+                    },
+                };
                 self.hold(object, why.clone(), found, job, moment);
             }
         }
@@ -160,7 +175,7 @@ impl Ward {
     /// When something should be tried again though nothing may change until then.
     #[must_use]
     pub fn next_try(&self, now: Instant) -> Option<Duration> {
-        let due = self.entries.values().filter_map(Entry::waits_until).min()?;
+        let due = self.entries.values().filter_map(|entry| entry.waits_until(now)).min()?;
         Some(due.saturating_duration_since(now))
     }
 
