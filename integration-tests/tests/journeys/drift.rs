@@ -6,7 +6,7 @@ use serde_json::json;
 const HOST: &str = "shop.example";
 
 pub async fn changed_by_hand(scene: Scene) -> Outcome {
-    let mut configuration = scene.configuration()?.manifest;
+    let mut configuration = scene.by_hand()?.manifest;
     configuration["spec"]["dataplane"]["driftPreventionInterval"] = json!("1s");
     scene.configure_with(&configuration).await?;
     let pod = scene.pod().await?;
