@@ -492,6 +492,11 @@ impl Inner {
         self.state().worker.replace(worker)
     }
 
+    /// Whatever worker is seen next is another one.
+    pub(crate) fn forget_worker(&self) {
+        self.state().worker = None;
+    }
+
     fn setback(&self) -> Option<String> {
         self.state().setback.clone()
     }

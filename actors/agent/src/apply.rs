@@ -202,6 +202,8 @@ impl Inner {
 
     /// Makes a written bundle the one that counts, while HAProxy goes on with what it runs. Only with the turn.
     async fn count(&self, stored: Stored) -> Result<(), Outcome> {
+        // Whoever started HAProxy since the last look had it begin with the files before these.
+        let worker = self.meet().await.map_err(lost)?;
         let live = self.live_beside(&stored).await?;
         if !matches!(live, Live::Stored) {
             self.now_live(live.clone())
@@ -209,6 +211,13 @@ impl Inner {
         }
         self.activate(Some(stored.number())).await?;
         self.now_stored(stored);
+        match self.current_worker().await {
+            Ok(still) if still.identity() == worker => self.sockets.keep(still),
+            _ => {
+                self.lost_sight();
+                return Ok(());
+            }
+        }
         if matches!(live, Live::Stored) {
             self.note(live);
         }

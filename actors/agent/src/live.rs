@@ -148,6 +148,16 @@ impl Inner {
         self.incarnation.send_modify(|incarnation| *incarnation += 1);
     }
 
+    /// HAProxy ended while the files on disk were replaced: whether the next one begins with the old or the new ones, nobody
+    /// knows. A reload will. Only with the turn.
+    pub(crate) fn lost_sight(&self) {
+        let why = "HAProxy was started while its files were replaced".to_owned();
+        tracing::warn!("{why}; a controller has to have it reloaded");
+        self.forget_worker();
+        self.note(Live::Unknown { from: self.running(), why });
+        self.incarnation.send_modify(|incarnation| *incarnation += 1);
+    }
+
     /// One look at HAProxy. An order under way is not waited for: it notices itself.
     pub(crate) async fn glance(&self) {
         let Ok(worker) = self.sockets.worker().await else { return };

@@ -18,6 +18,7 @@ crate::with_each_haproxy! {
     an_agent_killed_in_the_midst_of_operations_reloads_the_checked_files
     refused_operations_are_mended_by_one_reload
     older_files_can_be_stored_while_newer_ones_are_live
+    files_stored_just_after_haproxy_began_anew_are_not_what_it_runs
     what_somebody_changes_through_the_socket_is_shown
     lists_and_certificates_that_somebody_changes_are_shown
 }
@@ -207,6 +208,25 @@ async fn older_files_can_be_stored_while_newer_ones_are_live(variable: &str) {
     assert_eq!(scene.answer().await, "one");
     let conflict = scene.agent.apply(store(&scene.files[0], &scene.files[1])).await;
     assert_eq!(conflict, Outcome::Conflict { running: Some(digest(&scene.files[2])) });
+    scene.agent.stop(false).await;
+}
+
+/// The agent looks every quarter of a second: of the rounds some, at least, are between two looks.
+async fn files_stored_just_after_haproxy_began_anew_are_not_what_it_runs(variable: &str) {
+    let scene = Scene::new(variable).await;
+    for _ in 0..5 {
+        scene.goes_live(0, 1).await;
+        let worker = scene.agent.status().await.worker_pid;
+        kill_process(Pid::from_raw(i32::try_from(worker).unwrap()).unwrap(), Signal::KILL).unwrap();
+        until("HAProxy runs again", || async {
+            scene.setting.get("/").await.is_ok_and(|body| body == "one")
+        })
+        .await;
+        let outcome = scene.agent.apply(store(&scene.files[0], &scene.files[1])).await;
+        let status = scene.agent.status().await;
+        assert_eq!((scene.answer().await, scene.are(&status).0), ("one".to_owned(), Some(0)), "{outcome:?}");
+        bring(&scene.agent, Some(&scene.files[0]), &scene.files[0]).await;
+    }
     scene.agent.stop(false).await;
 }
 

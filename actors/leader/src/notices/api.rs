@@ -62,7 +62,7 @@ impl NoticeApi {
         match tokio::time::timeout(PATIENCE, recorder.publish(&event, &about)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
-                "{}. Allow create and patch on events (events.k8s.io) in the namespaces of watched objects",
+                "{}. Allow create on events (events.k8s.io) in the namespaces of watched objects",
                 status.message
             )),
             Ok(Err(error)) => Err(error.to_string()),
