@@ -29,6 +29,7 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
         ("webhook.resources", json!(["services"]), &plain),
         ("webhook.failurePolicy", json!("Fail"), &plain),
         ("webhook.namespaceSelector", json!({ "matchLabels": { "edge": "true" } }), &plain),
+        ("webhook.objectSelector", json!({ "matchLabels": { "edge": "true" } }), &plain),
         ("webhook.certificate.certManager.issuerRef", json!({ "name": "ours" }), &by_cert_manager),
         ("controller.leaderElection.leaseDuration", json!("30s"), &plain),
         ("controller.leaderElection.renewDeadline", json!("12s"), &plain),
@@ -130,6 +131,7 @@ async fn what_is_misspelt_or_of_a_wrong_type_is_refused_by_name() -> Outcome {
         "haproxy.resources",
         "podSecurityContext",
         "webhook.namespaceSelector",
+        "webhook.objectSelector",
         "webhook.certificate.certManager.issuerRef",
         "monitoring.dashboard.labels",
     ];
