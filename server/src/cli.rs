@@ -85,6 +85,26 @@ pub struct ClusterArgs {
     pub kubeconfig: Option<PathBuf>,
 }
 
+/// A configuration, in a file or a cluster.
+#[derive(Clone, Debug, Args)]
+pub struct ConfigurationArgs {
+    /// The configuration
+    #[arg(
+        short = 'f',
+        long = "file",
+        alias = "config",
+        value_name = "FILE",
+        required_unless_present = "name"
+    )]
+    pub file: Option<PathBuf>,
+    /// Name of the HAProxyTemplateConfig in a cluster, in place of a file
+    #[arg(long, conflicts_with = "file")]
+    pub name: Option<String>,
+    /// Where it is
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+}
+
 /// The HAProxy that checks, and for `local` serves.
 #[derive(Clone, Debug, Args)]
 pub struct HaproxyArgs {
@@ -181,20 +201,8 @@ pub struct LocalArgs {
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
     /// The configuration
-    #[arg(
-        short = 'f',
-        long = "file",
-        alias = "config",
-        value_name = "FILE",
-        required_unless_present = "name"
-    )]
-    pub file: Option<PathBuf>,
-    /// Name of the HAProxyTemplateConfig in a cluster, in place of a file
-    #[arg(long, conflicts_with = "file")]
-    pub name: Option<String>,
-    /// Where it is
     #[command(flatten)]
-    pub cluster: ClusterArgs,
+    pub configuration: ConfigurationArgs,
     /// Render with these manifests instead of none; tests bring their own
     #[arg(long, value_name = "DIR")]
     pub resources: Option<PathBuf>,
@@ -352,20 +360,8 @@ pub enum ConfigCommand {
 #[derive(Debug, Args)]
 pub struct ViewArgs {
     /// The configuration
-    #[arg(
-        short = 'f',
-        long = "file",
-        alias = "config",
-        value_name = "FILE",
-        required_unless_present = "name"
-    )]
-    pub file: Option<PathBuf>,
-    /// Name of the HAProxyTemplateConfig in a cluster, in place of a file
-    #[arg(long, conflicts_with = "file")]
-    pub name: Option<String>,
-    /// Where it is
     #[command(flatten)]
-    pub cluster: ClusterArgs,
+    pub configuration: ConfigurationArgs,
     /// How it is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: YamlOrJson,

@@ -10,7 +10,6 @@
 pub mod actor;
 pub mod deployment;
 pub mod discovery;
-mod pauses;
 pub mod planner;
 pub mod roster;
 pub mod transport;

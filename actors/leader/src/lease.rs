@@ -1,7 +1,6 @@
 //! The Lease at the API server: attempts, release and watch.
 
 mod guard;
-mod pauses;
 
 use crate::{
     election::{Answer, Attempt, Record, Sight},
@@ -9,12 +8,13 @@ use crate::{
 };
 use futures::{Stream, StreamExt};
 use haptic_model::agent_api::Epoch;
+use haptic_runtime::retry;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::{
     Api, Client,
     runtime::{
         WatchStreamExt,
-        watcher::{self, Event},
+        watcher::{self, Event, ExponentialBackoff},
     },
 };
 use kube_leader_election::{Error, LeaseLock, LeaseLockParams, LeaseLockResult};
@@ -69,7 +69,7 @@ impl LeaseApi {
         let only = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
         let mut listed = false;
         let name = Arc::clone(&self.name);
-        watcher::watcher(api, only).backoff(pauses::Pauses::default()).filter_map(move |event| {
+        watcher::watcher(api, only).backoff(ExponentialBackoff::from(retry::pauses())).filter_map(move |event| {
             ready(match event {
                 Ok(Event::Init) => {
                     listed = false;

@@ -3,7 +3,7 @@
 //! The answer to a `Reconcile` comes when the render has ended, well or not; that is the debounce stage's clock.
 
 use crate::{
-    engine::{Compiled, Limits, compile},
+    engine::{CompileCache, Limits},
     faults::Faults,
     quarantine::{self, Moment, Outcome, Ward},
     recall::CacheSize,
@@ -64,7 +64,7 @@ pub struct RenderActor {
 struct Workshop {
     renderer: Renderer,
     ward: Ward,
-    compiled: Option<(u64, Arc<dyn Compiled>)>,
+    compiled: CompileCache,
 }
 
 /// Shown at `/debug/actors`.
@@ -181,14 +181,14 @@ impl RenderActor {
 
 impl Workshop {
     fn new(renderer: fn() -> Renderer) -> Self {
-        Self { renderer: renderer(), ward: Ward::default(), compiled: None }
+        Self { renderer: renderer(), ward: Ward::default(), compiled: CompileCache::default() }
     }
 
     /// How many blocks of each template had to be printed anew.
     fn untracked(&self) -> BTreeMap<Arc<str>, usize> {
         let mut counts = BTreeMap::new();
-        if let Some((_, compiled)) = &self.compiled {
-            for UntrackedBlock { block, count, .. } in self.renderer.untracked(&**compiled) {
+        if let Some(compiled) = self.compiled.last() {
+            for UntrackedBlock { block, count, .. } in self.renderer.untracked(compiled) {
                 *counts.entry(block.template).or_default() += count;
             }
         }
@@ -196,7 +196,7 @@ impl Workshop {
     }
 
     fn work(&mut self, job: &Job) -> Outcome {
-        let compiled = match self.compiled_for(&job.config) {
+        let compiled = match self.compiled.of(&job.config) {
             Ok(compiled) => compiled,
             Err(problems) => return failed(problems),
         };
@@ -207,17 +207,6 @@ impl Workshop {
             self.ward.hear(complaint, &self.renderer, &order, &moment);
         }
         self.ward.render(&mut self.renderer, &order, &moment)
-    }
-
-    fn compiled_for(&mut self, config: &ActiveConfig) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
-        if let Some((revision, compiled)) = &self.compiled
-            && *revision == config.revision
-        {
-            return Ok(compiled.clone());
-        }
-        let compiled = compile(&config.spec)?;
-        self.compiled = Some((config.revision, compiled.clone()));
-        Ok(compiled)
     }
 }
 

@@ -30,7 +30,7 @@ mod suggest;
 pub mod value;
 pub mod watched;
 
-pub use engine::{Compiled, Engine, Limits, RenderInput, Templates, compile, engine};
+pub use engine::{CompileCache, Compiled, Engine, Limits, RenderInput, Templates, compile, engine};
 pub use faults::{Fault, FaultKind, Faults};
 pub use recall::CacheSize;
 pub use render::{Checked, Renderer, Rendering, UntrackedBlock, render};

@@ -18,6 +18,7 @@ pub mod outbox;
 pub mod panics;
 pub mod post;
 pub mod restarts;
+pub mod retry;
 pub mod seat;
 pub mod vitals;
 pub mod yield_every;

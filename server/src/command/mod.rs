@@ -11,13 +11,34 @@ pub mod render;
 pub mod run;
 pub mod validate;
 
-use crate::{cli::Failure, output};
+use crate::{
+    cli::{ConfigurationArgs, Failure},
+    cluster::Cluster,
+    output,
+};
 use haptic_config::Candidate;
 use haptic_model::{
-    ActiveConfig, Layout,
+    ActiveConfig, Diagnostic, Layout,
     secret::{Credentials, Sensitive},
 };
 use std::{path::Path, sync::Arc};
+
+/// Why there is no configuration.
+enum Loading {
+    /// It is there, and wrong.
+    Problems(Vec<Diagnostic>),
+    /// It is not there.
+    Failed(Failure),
+}
+
+/// The configuration that `args` name, from its file or its cluster.
+async fn load(args: &ConfigurationArgs) -> Result<Candidate, Loading> {
+    if let Some(file) = &args.file {
+        return haptic_config::load_file(file).map_err(Loading::Problems);
+    }
+    let cluster = Cluster::reach(&args.cluster).await.map_err(Loading::Failed)?;
+    cluster.configuration(args.name.as_deref().unwrap_or_default()).await.map_err(Loading::Failed)
+}
 
 /// Reads the configuration in `file`, or tells everything that is wrong with it.
 fn read_config(file: &Path) -> Result<Candidate, Failure> {

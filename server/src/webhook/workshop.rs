@@ -6,7 +6,7 @@ use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine, Severity,
     Snapshots,
 };
-use haptic_render::{Checked, Compiled, Limits, Renderer, Rendering, compile, faults::Faults};
+use haptic_render::{Checked, CompileCache, Limits, Renderer, Rendering, faults::Faults};
 use haptic_runtime::CellReader;
 use haptic_watch::given;
 use serde_json::{Map, Value};
@@ -83,7 +83,7 @@ const ROUNDS: usize = 4;
 #[derive(Debug)]
 pub struct Workshop {
     renderer: Renderer,
-    compiled: Option<(u64, Arc<dyn Compiled>)>,
+    compiled: CompileCache,
     base: Option<(Live, Arc<Ground>)>,
     /// Whether the last render was that of `base`.
     at_base: bool,
@@ -150,7 +150,7 @@ impl Change {
 impl Default for Workshop {
     fn default() -> Self {
         let renderer = Renderer::checked(Checked::Never);
-        Self { renderer, compiled: None, base: None, at_base: false }
+        Self { renderer, compiled: CompileCache::default(), base: None, at_base: false }
     }
 }
 
@@ -210,19 +210,8 @@ impl Workshop {
     }
 
     fn render(&mut self, live: &Live, snapshots: &Snapshots) -> Outcome {
-        let compiled = self.compiled_for(&live.config).map_err(Faults::of_templates)?;
+        let compiled = self.compiled.of(&live.config).map_err(Faults::of_templates)?;
         self.renderer.attempt(&*compiled, &live.config, snapshots, &live.fleet, &Limits::default())
-    }
-
-    fn compiled_for(&mut self, config: &ActiveConfig) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
-        if let Some((revision, compiled)) = &self.compiled
-            && *revision == config.revision
-        {
-            return Ok(compiled.clone());
-        }
-        let compiled = compile(&config.spec)?;
-        self.compiled = Some((config.revision, compiled.clone()));
-        Ok(compiled)
     }
 }
 

@@ -1,6 +1,5 @@
 //! The resource on the API server, and the Secret it names, each under a watch of its own.
 
-use super::pauses::Pauses;
 use crate::{
     candidate::Candidate,
     credentials,
@@ -8,14 +7,14 @@ use crate::{
 };
 use futures::{StreamExt, future::Either, pin_mut};
 use haptic_model::{Diagnostic, HAProxyTemplateConfig};
-use haptic_runtime::CellWriter;
+use haptic_runtime::{CellWriter, retry};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api, Client, Resource,
     api::{ApiResource, DynamicObject},
     runtime::{
         WatchStreamExt,
-        watcher::{self, Config, Event},
+        watcher::{self, Config, Event, ExponentialBackoff},
     },
 };
 use serde::de::DeserializeOwned;
@@ -124,23 +123,25 @@ where
 {
     let config = Config::default().fields(&format!("metadata.name={name}"));
     let mut listed = false;
-    watcher::watcher(api, config).backoff(Pauses::default()).filter_map(move |event| {
-        let sight = match event {
-            Ok(Event::Init) => {
-                listed = false;
-                None
-            }
-            Ok(Event::InitApply(object)) => {
-                listed = true;
-                Some(Sight::Present(object))
-            }
-            Ok(Event::InitDone) => (!listed).then_some(Sight::Absent),
-            Ok(Event::Apply(object)) => Some(Sight::Present(object)),
-            Ok(Event::Delete(_)) => Some(Sight::Absent),
-            Err(error) => Some(Sight::Trouble(why(&error))),
-        };
-        futures::future::ready(sight)
-    })
+    watcher::watcher(api, config).backoff(ExponentialBackoff::from(retry::pauses())).filter_map(
+        move |event| {
+            let sight = match event {
+                Ok(Event::Init) => {
+                    listed = false;
+                    None
+                }
+                Ok(Event::InitApply(object)) => {
+                    listed = true;
+                    Some(Sight::Present(object))
+                }
+                Ok(Event::InitDone) => (!listed).then_some(Sight::Absent),
+                Ok(Event::Apply(object)) => Some(Sight::Present(object)),
+                Ok(Event::Delete(_)) => Some(Sight::Absent),
+                Err(error) => Some(Sight::Trouble(why(&error))),
+            };
+            futures::future::ready(sight)
+        },
+    )
 }
 
 /// kube's watcher wraps the API server's words; only these help a person.

@@ -2,7 +2,6 @@
 
 mod file;
 mod kubernetes;
-mod pauses;
 
 use crate::intake::Observation;
 use haptic_model::secret::Credentials;

@@ -1,17 +1,17 @@
 //! Watches the HAProxy pods of the configuration in force.
 
-use crate::{
-    discovery::{self, PodSet},
-    pauses::Pauses,
-};
+use crate::discovery::{self, PodSet};
 use actix::{Actor, AsyncContext, Context, Supervised, fut::wrap_future};
 use futures::{StreamExt, TryStreamExt};
 use haptic_model::{ActiveConfig, Event, HaproxyPod};
-use haptic_runtime::{CellReader, CellWriter, Events, Seat};
+use haptic_runtime::{CellReader, CellWriter, Events, Seat, retry};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client,
-    runtime::{WatchStreamExt, watcher},
+    runtime::{
+        WatchStreamExt,
+        watcher::{self, ExponentialBackoff, watcher},
+    },
 };
 use std::sync::Arc;
 
@@ -88,8 +88,8 @@ impl DiscoveryArguments {
     /// Watches until it is dropped. A pod list that cannot be read leaves the pods as they were.
     async fn watch(&self, target: &Target) {
         let pods: Api<Pod> = Api::namespaced(self.client.clone(), &target.namespace);
-        let watch =
-            watcher(pods, watcher::Config::default().labels(&target.labels)).backoff(Pauses::default());
+        let watch = watcher(pods, watcher::Config::default().labels(&target.labels))
+            .backoff(ExponentialBackoff::from(retry::pauses()));
         let mut set = PodSet::default();
         let mut events = watch.into_stream().boxed();
         loop {

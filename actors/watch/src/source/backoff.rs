@@ -1,10 +1,7 @@
 //! How long to wait before an API call is tried again.
 
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use std::time::Duration;
-
-/// From 100 ms, doubling, with jitter, to at most about 2 s: an API server that comes back is seen soon.
-const LONGEST: Duration = Duration::from_secs(2);
+use backon::{BackoffBuilder, ExponentialBackoff};
+use haptic_runtime::retry::{self, pauses};
 
 /// Waits between failures in a row.
 #[derive(Debug)]
@@ -15,13 +12,7 @@ pub(crate) struct Backoff {
 
 impl Backoff {
     pub(crate) fn new() -> Self {
-        let waits = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_millis(100))
-            .with_max_delay(LONGEST)
-            .without_max_times()
-            .with_jitter()
-            .build();
-        Self { waits, failures: 0 }
+        Self { waits: pauses().build(), failures: 0 }
     }
 
     /// A success: the next failure is the first one again.
@@ -34,7 +25,7 @@ impl Backoff {
     /// Counts a failure and waits.
     pub(crate) async fn wait(&mut self) {
         self.failures += 1;
-        tokio::time::sleep(self.waits.next().unwrap_or(LONGEST)).await;
+        tokio::time::sleep(self.waits.next().unwrap_or(retry::LONGEST)).await;
     }
 
     /// Failures since the last success.

@@ -7,9 +7,9 @@ mod summary;
 
 use crate::{
     binaries,
-    cli::{Failure, ValidateArgs, ValidateOutput},
-    cluster::Cluster,
-    command, default_certificate, objects, output, process,
+    cli::{ConfigurationArgs, Failure, ValidateArgs, ValidateOutput},
+    command::{self, Loading, load},
+    default_certificate, objects, output, process,
     tests_of_config::{self, Suite},
     wiring,
     wiring::OriginOf,
@@ -31,8 +31,8 @@ use std::io::{IsTerminal, Write};
 /// Exit code 1 when anything is wrong; told before. 2 for arguments that do not fit together.
 pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let runtime = process::runtime()?;
-    let mut findings = Findings::of(name_of(args)?);
-    match runtime.block_on(load(args)) {
+    let mut findings = Findings::of(name_of(&args.configuration)?);
+    match runtime.block_on(load(&args.configuration)) {
         Err(Loading::Failed(failure)) => return Err(failure),
         Err(Loading::Problems(problems)) => findings.diagnostics = problems,
         Ok(candidate) => {
@@ -49,28 +49,12 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     if findings.is_valid() { Ok(()) } else { Err(Failure::Exit(1)) }
 }
 
-/// Why there is no configuration to check.
-enum Loading {
-    /// It is there, and wrong.
-    Problems(Vec<Diagnostic>),
-    /// It is not there.
-    Failed(Failure),
-}
-
-fn name_of(args: &ValidateArgs) -> Result<String, Failure> {
+fn name_of(args: &ConfigurationArgs) -> Result<String, Failure> {
     match (&args.file, &args.name) {
         (Some(file), _) => Ok(file.display().to_string()),
         (None, Some(name)) => Ok(name.clone()),
         (None, None) => Err(Failure::Usage("give -f CONFIG, or --name CONFIG of a cluster".into())),
     }
-}
-
-async fn load(args: &ValidateArgs) -> Result<Candidate, Loading> {
-    if let Some(file) = &args.file {
-        return haptic_config::load_file(file).map_err(Loading::Problems);
-    }
-    let cluster = Cluster::reach(&args.cluster).await.map_err(Loading::Failed)?;
-    cluster.configuration(args.name.as_deref().unwrap_or_default()).await.map_err(Loading::Failed)
 }
 
 /// A mistyped `--test` must not look like a configuration whose tests pass.
