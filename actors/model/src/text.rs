@@ -3,7 +3,10 @@
 //! Equal pieces are the same `Arc` from one generation to the next, so later stages look only at what changed.
 
 use crate::{digest::Digest, object::ObjectRef};
-use std::{fmt, sync::Arc};
+use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
+
+/// What is shown in place of what comes from a Secret.
+pub const REDACTED: &str = "[redacted]";
 
 /// Where one line of a file comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Blame {
     pub lines: Vec<LineBlame>,
     /// The object whose block, the outermost one, printed all of the fragment: without that object it would not be there.
     pub block: Option<Arc<ObjectRef>>,
+    /// The bytes of the fragment that come from a Secret's data, in their order: shown to nobody.
+    pub secrets: Box<[Range<usize>]>,
 }
 
 /// Where one line comes from, as indices into its [`Blame`].
@@ -77,6 +82,27 @@ impl Fragment {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// The characters as anybody may see them: without what comes from Secrets.
+    #[must_use]
+    pub fn shown(&self) -> Cow<'_, str> {
+        let text = &*self.text;
+        if self.blame.secrets.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut shown = String::with_capacity(text.len());
+        let mut at = 0;
+        for secret in &self.blame.secrets {
+            shown.push_str(text.get(at..secret.start).unwrap_or_default());
+            shown.push_str(REDACTED);
+            // Lines keep their numbers.
+            let hidden = text.get(secret.clone()).unwrap_or_default();
+            shown.extend(hidden.chars().filter(|c| *c == '\n'));
+            at = secret.end;
+        }
+        shown.push_str(text.get(at..).unwrap_or_default());
+        Cow::Owned(shown)
     }
 
     /// The origins of its lines.
@@ -176,10 +202,16 @@ impl Text {
         fragment.blame.block.clone().or_else(of_line)
     }
 
-    /// Line `number` (from 1), without its end.
+    /// The whole as anybody may see it: without what comes from Secrets.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        self.fragments.iter().map(Fragment::shown).collect()
+    }
+
+    /// Line `number` (from 1), without its end, as anybody may see it.
     #[must_use]
     pub fn line(&self, number: u32) -> Option<String> {
-        self.to_string().lines().nth((number as usize).checked_sub(1)?).map(str::to_owned)
+        self.shown().lines().nth((number as usize).checked_sub(1)?).map(str::to_owned)
     }
 }
 
@@ -222,6 +254,15 @@ mod tests {
         for (words, found) in [("bc", true), ("e", true), ("d\ne", true), ("ce", false)] {
             assert_eq!(text.contains(words), found, "{words}");
         }
+    }
+
+    #[test]
+    fn what_comes_from_secrets_is_not_shown_and_lines_keep_their_numbers() {
+        let secrets = Box::new([5..8, 11..14]);
+        let blame = Arc::new(Blame { secrets, ..Blame::default() });
+        let text = Text::new(vec![Fragment::new("user abc k=x\ny end\n", blame)]);
+        assert_eq!(text.shown(), "user [redacted] k=[redacted]\n end\n");
+        assert_eq!(text.line(1).as_deref(), Some("user [redacted] k=[redacted]"));
     }
 
     #[test]

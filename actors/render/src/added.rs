@@ -80,6 +80,9 @@ fn text_of(file: &AddedFile) -> Result<Text, Vec<Diagnostic>> {
         marked.objects.push(object.clone());
         piece.push_str(&format!("{}0;", marks::OWNER));
     }
+    if file.secret {
+        piece.push(marks::SECRET);
+    }
     piece.push(marks::VALUE);
     piece.push_str(&file.content);
     piece.push(marks::END);
@@ -119,6 +122,7 @@ mod tests {
     fn added(name: &str, content: &str, object: &str) -> AddedFile {
         let object = Arc::new(ObjectRef::new("ingresses", "default", object));
         AddedFile {
+            secret: false,
             key: FileKey::new(FileKind::Certificate, name),
             content: content.into(),
             object: Some(object.clone()),

@@ -192,7 +192,7 @@ fn identical(a: &Value, b: &Value) -> bool {
         (Value::Missing, Value::Missing) | (Value::Null, Value::Null) => true,
         (Value::Bool(a), Value::Bool(b)) => a == b,
         (Value::Number(a), Value::Number(b)) => a == b,
-        (Value::Text(a), Value::Text(b)) => a == b,
+        (Value::Text(a), Value::Text(b)) | (Value::Secret(a), Value::Secret(b)) => a == b,
         (Value::List(x), Value::List(y)) => {
             is_same(a, b) || (x.len() == y.len() && x.iter().zip(y.iter()).all(|(a, b)| identical(a, b)))
         }

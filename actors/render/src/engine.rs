@@ -158,6 +158,8 @@ pub struct AddedFile {
     pub key: FileKey,
     /// Its content, all of it a value.
     pub content: Arc<str>,
+    /// Whether it is from a Secret.
+    pub secret: bool,
     /// The object whose block added it first.
     pub object: Option<Arc<ObjectRef>>,
     /// The objects of all outermost blocks that added it.

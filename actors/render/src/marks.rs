@@ -21,6 +21,9 @@ pub const OWNER: char = '\u{E005}';
 /// Ends the innermost [`OWNER`].
 pub const UNOWN: char = '\u{E006}';
 
+/// The printed value that follows is from a Secret.
+pub const SECRET: char = '\u{E007}';
+
 /// Whether `c` is a mark, now or in a later version: refused in values at print time and in templates.
 #[must_use]
 pub fn is_mark(c: char) -> bool {

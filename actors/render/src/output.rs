@@ -120,6 +120,11 @@ impl<'l> Output<'l> {
         }
     }
 
+    /// The value that is printed next is from a Secret.
+    pub fn secret(&mut self) {
+        self.piece.push(marks::SECRET);
+    }
+
     /// A printed value.
     ///
     /// # Errors

@@ -295,11 +295,11 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// When it was added with another content: names the object that did.
-    pub fn add_file(&self, key: FileKey, content: Arc<str>) -> Result<(), String> {
+    pub fn add_file(&self, key: FileKey, content: Arc<str>, secret: bool) -> Result<(), String> {
         let object = self.owner();
         let state = &mut *self.state.borrow_mut();
         let blocks = state.owners.first().cloned().into_iter().collect();
-        let file = AddedFile { key, content, object, blocks };
+        let file = AddedFile { key, content, secret, object, blocks };
         if !state.owners.is_empty() {
             state.block.added.push(file.clone());
         }

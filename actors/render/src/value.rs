@@ -21,6 +21,8 @@ pub enum Value {
     Number(Number),
     /// A string.
     Text(Arc<str>),
+    /// A text that comes from a Secret's data: like any other text, but nobody is shown it.
+    Secret(Arc<str>),
     /// A list.
     List(Arc<Vec<Value>>),
     /// An object of JSON.
@@ -164,6 +166,7 @@ impl Value {
                 format!("the text {:?}…", t.chars().take(40).collect::<String>())
             }
             Self::Text(t) => format!("the text {t:?}"),
+            Self::Secret(_) => "a text from a Secret".into(),
             Self::List(l) => format!("a list of {}", l.len()),
             Self::Dict(d) => {
                 let keys: Vec<&str> = d.iter().map(|(k, _)| &**k).take(5).collect();
@@ -181,7 +184,7 @@ impl Value {
     #[must_use]
     pub fn printed(&self) -> Option<Arc<str>> {
         match self {
-            Self::Text(t) => Some(t.clone()),
+            Self::Text(t) | Self::Secret(t) => Some(t.clone()),
             Self::Number(n) => Some(n.to_string().into()),
             Self::Bool(b) => Some(if *b { "true" } else { "false" }.into()),
             _ => None,
@@ -195,7 +198,7 @@ impl Value {
             Self::Missing | Self::Null => false,
             Self::Bool(b) => *b,
             Self::Number(n) => n.as_f64().is_some_and(|n| n != 0.0),
-            Self::Text(t) => !t.is_empty(),
+            Self::Text(t) | Self::Secret(t) => !t.is_empty(),
             Self::List(l) => !l.is_empty(),
             Self::Dict(d) => !d.is_empty(),
             Self::Object(_) => true,
@@ -207,7 +210,7 @@ impl Value {
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Number(n) => n.as_f64(),
-            Self::Text(t) => t.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+            Self::Text(t) | Self::Secret(t) => t.trim().parse().ok().filter(|n: &f64| n.is_finite()),
             _ => None,
         }
     }
@@ -267,7 +270,7 @@ impl Value {
             Self::Missing | Self::Null => Json::Null,
             Self::Bool(b) => Json::Bool(*b),
             Self::Number(n) => Json::Number(n.clone()),
-            Self::Text(t) => Json::String(t.to_string()),
+            Self::Text(t) | Self::Secret(t) => Json::String(t.to_string()),
             Self::List(l) => Json::Array(l.iter().map(Self::to_json).collect::<Result<_, _>>()?),
             Self::Dict(d) => Json::Object(
                 d.iter().map(|(k, v)| Ok((k.to_string(), v.to_json()?))).collect::<Result<_, String>>()?,
@@ -276,17 +279,42 @@ impl Value {
         })
     }
 
+    /// The same, with every text and number in it from a Secret. Watched objects know by themselves.
+    #[must_use]
+    pub fn secret(&self) -> Self {
+        match self {
+            Self::Text(t) => Self::Secret(t.clone()),
+            Self::Number(n) => Self::Secret(n.to_string().into()),
+            Self::List(l) => Self::list(l.iter().map(Self::secret).collect()),
+            Self::Dict(d) => Self::dict(d.iter().map(|(k, v)| (k.clone(), v.secret()))),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether anything in it is from a Secret.
+    #[must_use]
+    pub fn holds_secret(&self) -> bool {
+        match self {
+            Self::Secret(_) => true,
+            Self::List(l) => l.iter().any(Self::holds_secret),
+            Self::Dict(d) => d.iter().any(|(_, v)| v.holds_secret()),
+            Self::Object(o) => o.read().is_ok_and(Self::holds_secret),
+            _ => false,
+        }
+    }
+
     /// A total order: numbers (and texts that spell numbers, against numbers) by value, texts by character.
     #[must_use]
     pub fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
-            (Self::Text(a), Self::Text(b)) => a.cmp(b),
-            (Self::Number(_) | Self::Text(_), Self::Number(_) | Self::Text(_)) => {
-                match (self.as_number(), other.as_number()) {
-                    (Some(a), Some(b)) => a.total_cmp(&b),
-                    _ => self.printed().cmp(&other.printed()),
-                }
-            }
+            (Self::Text(a) | Self::Secret(a), Self::Text(b) | Self::Secret(b)) => a.cmp(b),
+            (
+                Self::Number(_) | Self::Text(_) | Self::Secret(_),
+                Self::Number(_) | Self::Text(_) | Self::Secret(_),
+            ) => match (self.as_number(), other.as_number()) {
+                (Some(a), Some(b)) => a.total_cmp(&b),
+                _ => self.printed().cmp(&other.printed()),
+            },
             (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
             (Self::List(a), Self::List(b)) => {
                 let first = a.iter().zip(b.iter()).map(|(a, b)| a.order(b)).find(|o| o.is_ne());
@@ -303,7 +331,7 @@ impl Value {
             Self::Null => 1,
             Self::Bool(_) => 2,
             Self::Number(_) => 3,
-            Self::Text(_) => 4,
+            Self::Text(_) | Self::Secret(_) => 4,
             Self::List(_) => 5,
             Self::Dict(_) => 6,
             Self::Object(_) => 7,
@@ -317,9 +345,10 @@ impl PartialEq for Value {
         match (self, other) {
             (Self::Missing | Self::Null, Self::Missing | Self::Null) => true,
             (Self::Bool(a), Self::Bool(b)) => a == b,
-            (Self::Text(a), Self::Text(b)) => a == b,
+            (Self::Text(a) | Self::Secret(a), Self::Text(b) | Self::Secret(b)) => a == b,
             (Self::Number(a), Self::Number(b)) if a == b => true,
-            (Self::Number(_), Self::Number(_) | Self::Text(_)) | (Self::Text(_), Self::Number(_)) => {
+            (Self::Number(_), Self::Number(_) | Self::Text(_) | Self::Secret(_))
+            | (Self::Text(_) | Self::Secret(_), Self::Number(_)) => {
                 self.as_number().is_some_and(|a| other.as_number() == Some(a))
             }
             (Self::List(a), Self::List(b)) => a == b,

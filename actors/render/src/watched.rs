@@ -83,8 +83,22 @@ impl Watched {
         let value = KEYS
             .with(|keys| read_json::read(text, keys))
             .map_err(|e| format!("{} is not JSON at byte {}", self.reference(), e.position))?;
+        let value = knowing_secrets(value);
         Ok(self.read.get_or_init(|| value))
     }
+}
+
+/// A Secret's data is known for what it is, wherever it is printed.
+fn knowing_secrets(value: Value) -> Value {
+    let Value::Dict(fields) = &value else { return value };
+    if !matches!(fields.get("kind"), Some(Value::Text(kind)) if **kind == *"Secret") {
+        return value;
+    }
+    let known = |key: &str, value: &Value| match key {
+        "data" | "stringData" => value.secret(),
+        _ => value.clone(),
+    };
+    Value::dict(fields.iter().map(|(key, value)| (key.clone(), known(key, value))))
 }
 
 impl fmt::Debug for Watched {

@@ -240,7 +240,13 @@ mod tests {
         let lines = vec![LineBlame { template: 0, object: None, line: 1 }];
         let of = |name: &str, word: &str| {
             let block = Some(object(name));
-            let blame = Blame { templates: vec!["t".into()], objects: vec![], lines: lines.clone(), block };
+            let blame = Blame {
+                templates: vec!["t".into()],
+                objects: vec![],
+                lines: lines.clone(),
+                block,
+                ..Blame::default()
+            };
             Fragment::new(format!("{name} {word}\n"), Arc::new(blame))
         };
         let blame = Blame { templates: vec!["t".into()], lines: lines.clone(), ..Blame::default() };

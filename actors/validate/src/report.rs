@@ -122,6 +122,7 @@ mod tests {
                 LineBlame { template: 0, object: Some(0), line: 7 },
             ],
             block: None,
+            ..Blame::default()
         };
         let text = Text::new(vec![Fragment::new("frontend f\n  foo bar\n", Arc::new(blame))]);
         let map = BundleFile::new(FileKey::new(FileKind::Map, "a.map"), "maps/a.map", Text::plain("x y\n"));

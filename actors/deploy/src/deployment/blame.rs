@@ -41,7 +41,13 @@ mod tests {
     fn the_line_that_a_failed_reload_names_leads_to_its_object() {
         let lines = vec![LineBlame { template: 0, object: None, line: 1 }; 2];
         let block = Some(Arc::new(ObjectRef::new("ingresses", "n", "bad")));
-        let blame = Arc::new(Blame { templates: vec!["t".into()], objects: vec![], lines, block });
+        let blame = Arc::new(Blame {
+            templates: vec!["t".into()],
+            objects: vec![],
+            lines,
+            block,
+            ..Blame::default()
+        });
         let text = Text::new(vec![
             Fragment::new(
                 "global\n",

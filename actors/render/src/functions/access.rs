@@ -115,7 +115,7 @@ fn len(call: &Call<'_>) -> Result<Value, String> {
     Ok(Value::count(match call.value(0) {
         Value::List(list) => list.len(),
         Value::Dict(dict) => dict.len(),
-        Value::Text(text) => text.chars().count(),
+        Value::Text(text) | Value::Secret(text) => text.chars().count(),
         Value::Null => 0,
         Value::Object(_) => call.dict(0)?.len(),
         other => return Err(format!("{} has no length", other.describe())),
@@ -137,7 +137,7 @@ fn slice(call: &Call<'_>) -> Result<Value, String> {
             let (start, end) = range(list.len());
             Ok(Value::list(list.get(start..end).unwrap_or_default().to_vec()))
         }
-        Value::Text(text) => {
+        Value::Text(text) | Value::Secret(text) => {
             let (start, end) = range(text.chars().count());
             let part: String = text.chars().skip(start).take(end - start).collect();
             Ok(Value::Text(Arc::from(part)))

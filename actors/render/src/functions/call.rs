@@ -58,6 +58,36 @@ impl Call<'_> {
         self.value(index).as_number().unwrap_or_default()
     }
 
+    /// Whether an argument is from a Secret.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.arguments.iter().any(|value| matches!(value, Value::Secret(_)))
+    }
+
+    /// The result, from a Secret where it was made of a text from one. What only moves values moves what is known of them.
+    pub(super) fn result(&self, result: Value) -> Value {
+        let made = match result {
+            Value::Text(_) | Value::Number(_) => self.is_secret() || (self.flattens() && self.holds_secret()),
+            Value::List(_) | Value::Dict(_) => self.consumes_secret(),
+            _ => false,
+        };
+        if made && self.function.name != "add_file" { result.secret() } else { result }
+    }
+
+    fn flattens(&self) -> bool {
+        matches!(self.function.name, "json" | "yaml" | "join")
+    }
+
+    fn holds_secret(&self) -> bool {
+        self.arguments.iter().any(Value::holds_secret)
+    }
+
+    fn consumes_secret(&self) -> bool {
+        let consumed = |index| self.function.argument(index).is_some_and(|a| a.kind == Kind::Text);
+        let mut arguments = self.arguments.iter().enumerate();
+        arguments.any(|(index, value)| matches!(value, Value::Secret(_)) && consumed(index))
+    }
+
     /// A whole number, or `otherwise` if it is not given.
     #[must_use]
     pub fn integer(&self, index: usize, otherwise: i64) -> i64 {
@@ -105,7 +135,7 @@ pub(super) fn integer(value: &Value) -> Option<i64> {
             #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
             Some(n as i64)
         }),
-        Value::Text(t) => t.trim().parse().ok(),
+        Value::Text(t) | Value::Secret(t) => t.trim().parse().ok(),
         _ => None,
     }
 }
@@ -121,7 +151,9 @@ pub(super) fn fresh(value: &Value) -> Value {
 fn fits(value: &Value, kind: Kind) -> bool {
     match kind {
         Kind::Any | Kind::Optional => true,
-        Kind::Text | Kind::Variable => matches!(value, Value::Text(_) | Value::Number(_) | Value::Bool(_)),
+        Kind::Text | Kind::Variable => {
+            matches!(value, Value::Text(_) | Value::Secret(_) | Value::Number(_) | Value::Bool(_))
+        }
         Kind::Number => value.as_number().is_some(),
         Kind::Integer => integer(value).is_some(),
         Kind::List => matches!(value, Value::List(_) | Value::Null),

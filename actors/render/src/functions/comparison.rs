@@ -163,7 +163,7 @@ fn order(a: &Value, b: &Value) -> Result<Ordering, String> {
         return Ok(a.total_cmp(&b));
     }
     match (a, b) {
-        (Value::Text(a), Value::Text(b)) => Ok(a.cmp(b)),
+        (Value::Text(a) | Value::Secret(a), Value::Text(b) | Value::Secret(b)) => Ok(a.cmp(b)),
         _ => Err(format!("{} and {} have no order", a.describe(), b.describe())),
     }
 }
@@ -174,7 +174,7 @@ fn contains(whole: &Value, part: &Value) -> Result<bool, String> {
         Value::Dict(_) | Value::Object(_) => {
             part.printed().is_some_and(|key| whole.field(&key).is_ok_and(|v| v.is_some()))
         }
-        Value::Text(text) => part.printed().is_some_and(|part| text.contains(&*part)),
+        Value::Text(text) | Value::Secret(text) => part.printed().is_some_and(|part| text.contains(&*part)),
         Value::Null | Value::Missing => false,
         other => return Err(format!("{} contains nothing", other.describe())),
     })

@@ -4,6 +4,9 @@ use super::{Call, Function, Group, Kind::*, Role, arg, function, many, statement
 use crate::value::Value;
 use haptic_model::Diagnostic;
 
+/// What is said in place of a text from a Secret.
+const UNSAID: &str = "[from a Secret]";
+
 pub(super) static FUNCTIONS: &[Function] = &[
     statement(
         Role::Effect,
@@ -57,7 +60,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
                 let values = call
                     .rest(0)
                     .iter()
-                    .map(|v| Ok(v.to_json()?.to_string()))
+                    .map(|v| if v.holds_secret() { Ok(UNSAID.into()) } else { Ok(v.to_json()?.to_string()) })
                     .collect::<Result<Vec<_>, String>>()?;
                 tracing::debug!(values = values.join(" "), "template");
                 Ok(Value::Missing)
@@ -96,7 +99,11 @@ fn register_error(call: &Call<'_>) -> Result<Value, String> {
 }
 
 fn sentence(call: &Call<'_>, from: usize) -> String {
-    call.rest(from).iter().filter_map(Value::printed).map(|t| t.to_string()).collect()
+    let said = |value: &Value| match value {
+        Value::Secret(_) => Some(UNSAID.into()),
+        other => other.printed().map(|text| text.to_string()),
+    };
+    call.rest(from).iter().filter_map(said).collect()
 }
 
 /// Whether `text` fits `pattern`, where `*` is any text and `?` is one character.

@@ -149,7 +149,7 @@ fn add_file(call: &Call<'_>) -> Result<Value, String> {
             content.push('\n');
         }
     }
-    call.session.add_file(key, content.into())?;
+    call.session.add_file(key, content.into(), call.is_secret())?;
     Ok(path.into())
 }
 

@@ -283,6 +283,7 @@ impl Function {
     ) -> Result<Value, String> {
         let call = Call { function: self, arguments, named, session };
         call.check()?;
-        (self.run)(&call).map_err(|e| if self.name == "fail" { e } else { format!("{}: {e}", self.name) })
+        let result = (self.run)(&call).map(|result| call.result(result));
+        result.map_err(|e| if self.name == "fail" { e } else { format!("{}: {e}", self.name) })
     }
 }

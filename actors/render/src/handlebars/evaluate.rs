@@ -154,6 +154,10 @@ impl<'p> Evaluator<'p> {
         let printed;
         let text = match (value, frame) {
             (Value::Text(text), _) => &**text,
+            (Value::Secret(text), _) => {
+                self.output.secret();
+                &**text
+            }
             (Value::Number(number), Frame::Marked(mark)) => {
                 self.output.number(number, mark, place);
                 return Ok(());
@@ -489,7 +493,7 @@ impl<'p> Evaluator<'p> {
         let named = self.named(&call.named, scope)?;
         let value = call.function.call(arguments, &named, &self.session)?;
         match &value {
-            Value::Text(text) if text.len() > self.limits.output => {
+            Value::Text(text) | Value::Secret(text) if text.len() > self.limits.output => {
                 Err(format!("{}: the result is longer than {} bytes", call.function.name, self.limits.output)
                     .into())
             }

@@ -65,6 +65,8 @@ pub(super) enum Item<'l> {
     Position(Position),
     Owner(u32),
     Unown,
+    /// The next value is from a Secret.
+    Secret,
 }
 
 /// Marks that do not fit together: a defect of the engine, never of a template or an object.
@@ -169,6 +171,7 @@ impl<'l> Items<'l> {
             }
             OWNER => Ok(Item::Owner(number(argument)?)),
             UNOWN => Ok(Item::Unown),
+            SECRET => Ok(Item::Secret),
             END => Err(Malformed("a value ends that never began")),
             _ => Err(Malformed("an unknown mark")),
         }
@@ -193,6 +196,7 @@ const END: u8 = last_byte(marks::END);
 const LINE: u8 = last_byte(marks::LINE);
 const OWNER: u8 = last_byte(marks::OWNER);
 const UNOWN: u8 = last_byte(marks::UNOWN);
+const SECRET: u8 = last_byte(marks::SECRET);
 
 const fn last_byte(mark: char) -> u8 {
     0x80 | (mark as u32 & 0x3F) as u8

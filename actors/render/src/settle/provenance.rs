@@ -6,7 +6,7 @@
 use super::marked::{Item, Malformed, Position, Site, Span, items};
 use crate::marks::Marked;
 use haptic_model::text::{Blame, Fragment, LineBlame};
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// A template nobody knows: no index of [`Blame::templates`] is as large.
 const UNKNOWN_TEMPLATE: u16 = u16::MAX;
@@ -23,6 +23,12 @@ pub(super) struct Provenance<'m> {
     blame: Blame,
     /// The outermost objects of the fragment's lines so far, if it has any: one and the same, or several.
     block: Option<Option<u32>>,
+    /// Whether the next value is from a Secret.
+    next_is_secret: bool,
+    /// Values of the current line that are.
+    secrets: Vec<String>,
+    /// Where in `text` they stand.
+    hidden: Vec<Range<usize>>,
     templates: Slots,
     objects: Slots,
     fragments: Vec<Fragment>,
@@ -39,6 +45,9 @@ impl<'m> Provenance<'m> {
             text: String::new(),
             blame: Blame::default(),
             block: None,
+            next_is_secret: false,
+            secrets: Vec::new(),
+            hidden: Vec::new(),
             templates: Slots::new(marked.templates.len()),
             objects: Slots::new(marked.objects.len()),
             fragments: Vec::with_capacity(marked.pieces.len()),
@@ -64,8 +73,12 @@ impl<'m> Provenance<'m> {
                         self.line = self.site();
                     }
                     values = true;
+                    if std::mem::take(&mut self.next_is_secret) {
+                        self.secrets.push(text.to_owned());
+                    }
                     spans.push(Span::Value(super::marked::Value { text, printed, site: self.site() }));
                 }
+                Item::Secret => self.next_is_secret = true,
                 Item::Position(position) => {
                     known(&self.marked.templates, position.template)?;
                     self.position = Some(position);
@@ -113,6 +126,9 @@ impl<'m> Provenance<'m> {
         let written = self.text.as_bytes().get(self.line_start..).unwrap_or_default();
         let ended = written.iter().filter(|b| **b == b'\n').count();
         let unended = usize::from(written.last().is_some_and(|b| *b != b'\n'));
+        if !self.secrets.is_empty() {
+            self.hide_secrets();
+        }
         self.line_start = self.text.len();
         if ended + unended > 0 {
             let blame = self.line_blame();
@@ -120,6 +136,21 @@ impl<'m> Provenance<'m> {
                 self.block.map_or(self.line.block, |known| known.filter(|_| known == self.line.block));
             self.block = Some(block);
             self.blame.lines.extend(std::iter::repeat_n(blame, ended + unended));
+        }
+    }
+
+    /// Notes where the current line, as it was written, has values from Secrets. One that was encoded, so that it does
+    /// not stand there as it is, hides the line.
+    fn hide_secrets(&mut self) {
+        let line = self.text.get(self.line_start..).unwrap_or_default();
+        let whole = self.line_start..self.line_start + line.trim_end_matches('\n').len();
+        for secret in self.secrets.drain(..).filter(|secret| !secret.is_empty()) {
+            let before = self.hidden.len();
+            let found = line.match_indices(&*secret).map(|(at, _)| self.line_start + at);
+            self.hidden.extend(found.map(|at| at..at + secret.len()));
+            if self.hidden.len() == before {
+                self.hidden.push(whole.clone());
+            }
         }
     }
 
@@ -152,6 +183,7 @@ impl<'m> Provenance<'m> {
         let mut blame = std::mem::take(&mut self.blame);
         let block = self.block.take().flatten();
         blame.block = block.and_then(|block| self.marked.objects.get(block as usize)).cloned();
+        blame.secrets = joined(std::mem::take(&mut self.hidden));
         self.fragments.push(Fragment::new(self.text.as_str(), Arc::new(blame)));
         self.text.clear();
         self.line_start = 0;
@@ -185,6 +217,19 @@ impl<'m> Provenance<'m> {
         };
         LineBlame { template, object, line }
     }
+}
+
+/// Ranges in their order, none touching another.
+fn joined(mut ranges: Vec<Range<usize>>) -> Box<[Range<usize>]> {
+    ranges.sort_by_key(|range| range.start);
+    ranges.dedup_by(|next, range| {
+        let touches = next.start <= range.end;
+        if touches {
+            range.end = range.end.max(next.end);
+        }
+        touches
+    });
+    ranges.into()
 }
 
 fn known<T>(names: &[T], index: u32) -> Result<(), Malformed> {

@@ -1,5 +1,8 @@
 //! `/debug`: what every part of the process is doing, as JSON. On loopback unless told otherwise; secrets never.
 
+#[cfg(debug_assertions)]
+mod provoke;
+
 use actix_web::{HttpResponse, web};
 use haptic_commentator::History;
 use haptic_config::ConfigState;
@@ -47,9 +50,9 @@ pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send
             .route("/debug/pods", web::get().to(pods));
         #[cfg(debug_assertions)]
         service
-            .route("/debug/panic/{actor:.*}", web::post().to(panic_actor))
-            .route("/debug/block/{actor:.*}", web::post().to(block_actor))
-            .route("/debug/unblock/{actor:.*}", web::post().to(unblock_actor));
+            .route("/debug/panic/{actor:.*}", web::post().to(provoke::panic_actor))
+            .route("/debug/block/{actor:.*}", web::post().to(provoke::block_actor))
+            .route("/debug/unblock/{actor:.*}", web::post().to(provoke::unblock_actor));
     }
 }
 
@@ -119,31 +122,6 @@ async fn pods(inside: web::Data<Inside>) -> HttpResponse {
         })
         .collect();
     json_of(&json!(all))
-}
-
-/// For journeys only, in debug builds only: proves that a panic at any stage loses nothing.
-#[cfg(debug_assertions)]
-async fn panic_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
-    done_to(&actor, inside.actors.make_panic(&actor))
-}
-
-/// The same for an actor that does not come back from its work.
-#[cfg(debug_assertions)]
-async fn block_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
-    done_to(&actor, inside.actors.make_block(&actor, true))
-}
-
-#[cfg(debug_assertions)]
-async fn unblock_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
-    done_to(&actor, inside.actors.make_block(&actor, false))
-}
-
-#[cfg(debug_assertions)]
-fn done_to(actor: &str, is_there: bool) -> HttpResponse {
-    match is_there {
-        true => HttpResponse::Accepted().finish(),
-        false => HttpResponse::NotFound().body(format!("there is no actor {actor}\n")),
-    }
 }
 
 fn json_of(value: &Value) -> HttpResponse {

@@ -1,0 +1,77 @@
+//! What is printed from a Secret's data is known, whatever templates made of it, and shown to nobody.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use serde_json::json;
+use support::Setup;
+
+/// `opensesame` in Base64.
+const ENCODED: &str = "b3BlbnNlc2FtZQ==";
+
+fn setup(template: &str) -> Setup {
+    let secret = json!({
+        "kind": "Secret", "metadata": {"namespace": "a", "name": "s"},
+        "data": {"password": ENCODED, "lines": "b25lCnR3bw=="},
+    });
+    Setup::new(template).object("secrets", "a", "s", &["a", "s"], secret)
+}
+
+/// haproxy.cfg as it may be shown.
+fn shown(template: &str) -> String {
+    let (bundle, _) = setup(template).bundle().unwrap_or_else(|e| panic!("{}", support::all(&e)));
+    bundle.config.text.shown()
+}
+
+#[test]
+fn a_text_from_a_secret_is_hidden_whatever_a_template_made_of_it() {
+    let cases = [
+        ("{{s.data.password}}", "[redacted]"),
+        ("{{b64decode s.data.password}}", "[redacted]"),
+        ("{{get s \"data.password\"}}", "[redacted]"),
+        ("{{upper (trim (b64decode s.data.password))}}", "[redacted]"),
+        ("{{concat \"a\" (b64decode s.data.password)}}", "[redacted]"),
+        ("{{sha256 s.data.password}}", "[redacted]"),
+        ("{{len s.data.password}}", "[redacted]"),
+        ("{{let p=(b64decode s.data.password)}}{{p}}", "[redacted]"),
+        ("{{#with (b64decode s.data.password) as |p|}}{{p}}{{/with}}", "[redacted]"),
+        (
+            "{{#each (split (b64decode s.data.lines) \"\\n\") as |l|}}{{l}},{{/each}}",
+            "[redacted],[redacted],",
+        ),
+        ("{{join (split (b64decode s.data.lines) \"\\n\") \"-\"}}", "[redacted]"),
+        ("{{join (pluck (list \"secrets\") \"data.password\") \"-\"}}", "[redacted]"),
+        ("{{#each s.data as |v k|}}{{k}}={{v}},{{/each}}", "lines=[redacted],password=[redacted],"),
+        ("{{default s.data.nope s.data.password}}", "[redacted]"),
+        ("{{json s}}", "[redacted]"),
+        ("{{> show of=s.data.password}}", "[redacted]"),
+        ("{{s.metadata.name}}", "s"),
+        ("{{eq s.data.password \"x\"}}", "false"),
+    ];
+    for (template, expected) in cases {
+        let template = format!(
+            "#{{{{#with (get_single \"secrets\" \"a\" \"s\") as |s|}}}}{template}{{{{/with}}}} {{{{text}}}}\n"
+        );
+        let setup =
+            |template: &str| setup(template).snippet("show", "{{of}}").extra(json!({"text": "plain"}));
+        let (bundle, _) = setup(&template).bundle().unwrap_or_else(|e| panic!("{}", support::all(&e)));
+        assert_eq!(bundle.config.text.shown(), format!("#{expected} plain\n"), "{template}");
+    }
+}
+
+#[test]
+fn a_value_that_had_to_be_encoded_hides_its_line_and_no_other() {
+    let template = "global\n  log {{b64decode \"YSBi\"}}\n{{#with (get_single \"secrets\" \"a\" \"s\") as |s|}}\n  \
+                    user {{concat s.data.lines \" #\"}} x\n{{/with}}\ndefaults\n";
+    assert_eq!(shown(template), "global\n  log a\\ b\n[redacted]\ndefaults\n");
+}
+
+#[test]
+fn what_a_template_complains_of_says_nothing_of_a_secret() {
+    let template =
+        "{{#each (list \"secrets\") as |s|}}\n{{warn \"bad \" (b64decode s.data.password)}}\n{{/each}}\n";
+    let (_, warnings) = setup(template).bundle().unwrap();
+    assert!(warnings[0].message.contains("bad [from a Secret]"), "{}", warnings[0]);
+    let errors = setup("{{#each (list \"secrets\") as |s|}}{{s.data.password.x}}{{/each}}").errors();
+    assert!(errors.contains("a text from a Secret") && !errors.contains(ENCODED), "{errors}");
+}
