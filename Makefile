@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit journeys soak bench
+.PHONY: help deps build demo local test lint unit journeys docs soak bench
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -48,6 +48,10 @@ journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs
 	@echo "== journeys"
 	$(cargo) build --workspace --bins --tests
 	$(with) haproxy cluster definitions helm wrk -- $(cargo) test --workspace --test journeys -- $(ONLY)
+
+docs: ## the reference in docs/reference, from the program and its libraries
+	@$(cargo) build --workspace --bins
+	HAPTIC_WRITE_DOCS=1 $(cargo) test -q --workspace --test documentation pages_are_those
 
 soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to repeat), leaders killed, MINUTES=20 of storm and load
 	@echo "== soak: random changes"

@@ -47,6 +47,21 @@ async fn a_changed_file_changes_just_its_objects() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_directory_may_be_named_by_a_relative_path() {
+    let root = tempfile::tempdir().unwrap();
+    let depth = std::env::current_dir().unwrap().components().count() - 1;
+    let relative = Path::new(&"../".repeat(depth)).join(root.path().strip_prefix("/").unwrap());
+    let file = root.path().join("services.yaml");
+    fs::write(&file, service("shop", 1)).unwrap();
+    let watching = services(&relative);
+    watching.until_named(&["a/shop"]).await;
+    fs::write(&file, service("blog", 1)).unwrap();
+    watching.until_named(&["a/blog"]).await;
+    fs::remove_file(&file).unwrap();
+    watching.until_named(&[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn files_and_directories_come_and_go_at_any_depth() {
     let root = tempfile::tempdir().unwrap();
     let watching = services(root.path());

@@ -70,6 +70,8 @@ impl Directory {
         let unreadable = |error| DirectoryError::Unreadable { path: root.to_owned(), error };
         let unwatchable = |error| DirectoryError::Unwatchable { path: root.to_owned(), error };
         std::fs::read_dir(root).map_err(unreadable)?;
+        // Files' events name absolute paths: under another name each file would be there twice.
+        let root = &std::path::absolute(root).map_err(unreadable)?;
         let (hub, messages) = mpsc::channel();
         let told = hub.clone();
         let mut watcher = notify::recommended_watcher(move |event| {

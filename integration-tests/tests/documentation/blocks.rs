@@ -1,0 +1,153 @@
+//! Every block of code in the documentation is what it claims to be: a file of this project word for word, or something
+//! that HAPTIC, HAProxy or helm takes.
+//!
+//! The comment in the line before a block names the file. Without one, what is in it says what it is: a configuration, a
+//! part of one (`spec:` alone), objects for the built-in libraries, or values of the chart.
+
+use crate::markdown::{Block, blocks, documents, read, root};
+use integration_tests::{Failure, Outcome, chart, ensure, process, program, program::HaproxySeries};
+use serde_json::{Value, json};
+use std::{fs, path::Path};
+use tokio::process::Command;
+
+/// Pages whose blocks are not ours to check: made by tests of their own.
+const ELSEWHERE: [&str; 2] = ["docs/reference/functions.md", "docs/reference/commands.md"];
+
+/// Languages that nothing is asked of: what programs print, and pictures of text.
+const SHOWN: [&str; 3] = ["text", "diff", "console"];
+
+/// A class for Ingresses in examples, as the chart makes it.
+const CLASS: &str = "apiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: haptic}\n\
+                     spec: {controller: haproxy-haptic.org/ingress-controller}\n";
+
+/// What a part of haproxy.cfg needs around it.
+const FRAME: &str = "\
+defaults frame
+    mode http
+    timeout connect 5s
+    timeout client 30s
+    timeout server 30s
+frontend empty
+    bind 127.0.0.1:7080
+";
+
+#[tokio::test]
+async fn every_block_is_what_it_claims_to_be() {
+    let mut checked = 0;
+    let mut problems = Vec::new();
+    for document in documents() {
+        let name = document.display().to_string();
+        if ELSEWHERE.contains(&name.as_str()) {
+            continue;
+        }
+        for block in blocks(&read(&document)) {
+            checked += 1;
+            if let Err(why) = check(&block).await {
+                problems.push(format!("{name}: {why}\n{}", block.text));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+    assert!(checked > 20, "only {checked} blocks");
+}
+
+async fn check(block: &Block) -> Outcome {
+    let file = block.comment.as_ref().filter(|_| block.language != "console");
+    if let Some(file) = file {
+        return ensure(block.text == read(file), format!("{file} has another text"));
+    }
+    match block.language.as_str() {
+        "yaml" => yaml(&block.text).await,
+        "haproxy" => haproxy(&block.text).await,
+        "handlebars" => template(&block.text),
+        shown if SHOWN.contains(&shown) => Ok(()),
+        other => Err(Failure::new(format!("nothing checks blocks of the language {other:?}"))),
+    }
+}
+
+async fn yaml(text: &str) -> Outcome {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(text)?;
+    let folder = tempfile::tempdir()?;
+    match documents.as_slice() {
+        [configuration] if configuration["kind"] == "HAProxyTemplateConfig" => {
+            validate(configuration, folder.path()).await
+        }
+        [part] if part["kind"].is_null() && part["spec"].is_object() => {
+            let frame: Value = serde_saphyr::from_str(&read("fixtures/ingress/config.yaml"))?;
+            validate(&chart::merged(frame, part), folder.path()).await
+        }
+        [values] if values["kind"].is_null() => {
+            let values = chart::merged(json!({ "credentials": { "existingSecret": "given" } }), values);
+            chart::Release::rendered("haptic", "edge", folder.path()).render(&values).await.map(drop)
+        }
+        _ => render(text, folder.path()).await,
+    }
+}
+
+async fn validate(configuration: &Value, folder: &Path) -> Outcome {
+    let file = folder.join("config.yaml");
+    fs::write(&file, configuration.to_string())?;
+    let mut haptic = Command::new(program::haptic()?);
+    haptic.arg("validate").arg("-f").arg(file).arg("--haproxy").arg(program::haproxy(HaproxySeries::V3_4)?);
+    process::output(&mut haptic).await.map(drop)
+}
+
+/// What the libraries make of these objects, without a warning.
+async fn render(objects: &str, folder: &Path) -> Outcome {
+    let manifests = folder.join("manifests");
+    fs::create_dir(&manifests)?;
+    fs::write(manifests.join("objects.yaml"), objects)?;
+    if !objects.contains("kind: IngressClass") {
+        fs::write(manifests.join("class.yaml"), CLASS)?;
+    }
+    let mut haptic = Command::new(program::haptic()?);
+    haptic.arg("render").arg("-f").arg(root().join("fixtures/ingress/config.yaml"));
+    haptic.arg("--resources").arg(manifests).arg("--out").arg(folder.join("out"));
+    let output = haptic.output().await?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure(output.status.success() && said.is_empty(), said)
+}
+
+/// A whole haproxy.cfg, sections of one, or lines of a backend.
+async fn haproxy(text: &str) -> Outcome {
+    let begins = |words: &[&str]| text.lines().any(|line| words.iter().any(|word| line.starts_with(word)));
+    let whole = if begins(&["global", "defaults"]) {
+        text.to_owned()
+    } else if begins(&["frontend ", "backend ", "listen "]) {
+        format!("{FRAME}{text}")
+    } else {
+        let lines: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        format!("{FRAME}backend part\n{lines}")
+    };
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("haproxy.cfg");
+    fs::write(&file, whole)?;
+    let mut haproxy = Command::new(program::haproxy(HaproxySeries::V3_4)?);
+    process::output(haproxy.args(["-c", "-f"]).arg(file)).await.map(drop)
+}
+
+/// Template lines are those of a configuration that is tested.
+fn template(text: &str) -> Outcome {
+    let tested = read("fixtures/first/config.yaml") + &read("fixtures/by-hand/config.yaml");
+    let strange = text.lines().find(|line| tested.lines().all(|known| known.trim() != *line));
+    strange.map_or(Ok(()), |line| Err(Failure::new(format!("no fixture has the line {line}"))))
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_found() {
+    let block =
+        |language: &str, text: &str| Block { language: language.into(), comment: None, text: text.into() };
+    let ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata:\n  name: a\n  namespace: a\n  annotations: {haproxy-haptic.org/nope: \"1\"}\nspec: {ingressClassName: haptic}\n";
+    for wrong in [
+        block("yaml", "spec:\n  logging: {level: LOUD}\n"),
+        block("yaml", "haproxy: {replica: 3}\n"),
+        block("yaml", ingress),
+        block("haproxy", "balanse roundrobin\n"),
+        block("handlebars", "{{nope}}\n"),
+        block("python", "print()\n"),
+    ] {
+        assert!(check(&wrong).await.is_err(), "{}", wrong.text);
+    }
+    assert!(check(&block("yaml", &ingress.replace("nope", "hsts-max-age"))).await.is_ok());
+    assert!(check(&block("haproxy", "balance roundrobin\n")).await.is_ok());
+}

@@ -1,0 +1,144 @@
+//! Every command that the documentation shows is run, here or elsewhere.
+//!
+//! One of `haptic` is run here as it is written. Any other must be in [`RUN_ELSEWHERE`], which names what runs it.
+
+use crate::{
+    first_configuration::{haptic, prepared},
+    markdown::{commands, documents, read},
+};
+use integration_tests::process;
+
+/// Commands that this test does not run as they are written, and who does.
+const RUN_ELSEWHERE: &[(&str, &str)] = &[
+    ("make", "the Makefile's default target; `every_make_target_exists` knows it"),
+    ("make demo", "the demo itself: it ends with 0 only when every step showed what it promises"),
+    ("kubectl get events --field-selector reason=Quarantined", "journeys `quarantine_*` read these Events"),
+    (
+        "kubectl get haptpl first -n edge -o jsonpath='{.status.conditions[?(@.type==\"Quarantined\")].message}'",
+        "journeys `quarantine_*` read this condition",
+    ),
+    ("make local", "the demo with --stay"),
+    ("make test", "CI"),
+    ("make bench", "the benchmark"),
+    ("haptic local -f config.yaml --resources manifests", "`the_first_configuration_serves`, on free ports"),
+    (
+        "curl -i -H 'Host: hello.localhost' http://127.0.0.1:7080/",
+        "`the_first_configuration_serves`, the same request",
+    ),
+    (
+        "haptic crd | kubectl apply -f -",
+        "every journey; the first half also here, by `definitions_are_printed`",
+    ),
+    (
+        "docker build -t haptic:0.1.0 .",
+        "`parts/image/build` executes the Dockerfile, tests `chart::image` start what is in it",
+    ),
+    ("helm install haptic charts/haptic --namespace edge --create-namespace", "journey `chart_install`"),
+    (
+        "kubectl wait haptpl haptic -n edge --for=condition=Ready --timeout=2m",
+        "journey `chart_install` waits for the same",
+    ),
+    (
+        "kubectl create ingress hello --class=haptic --rule=\"hello.example.com/*=hello:80\"",
+        "journey `chart_install` makes such an Ingress",
+    ),
+    ("helm test haptic --namespace edge", "journey `chart_install` runs the container of its pod"),
+    ("kubectl get ingress hello", "journey `chart_install` reads the address from its status"),
+    ("curl -H 'Host: hello.example.com' http://ADDRESS/", "journey `chart_install`, on HAProxy's own port"),
+    (
+        "kubectl apply --server-side --force-conflicts -f charts/haptic/crds",
+        "journey `chart_install` applies the definitions once more",
+    ),
+    (
+        "helm upgrade haptic charts/haptic --namespace edge --reset-then-reuse-values --set haproxy.replicas=3",
+        "journey `chart_install` upgrades",
+    ),
+    ("helm uninstall haptic --namespace edge", "journey `chart_install`"),
+    ("kubectl create namespace edge", "every journey makes its namespace"),
+    (
+        "kubectl create secret generic haproxy-credentials -n edge --from-literal=dataplane_username=haptic --from-literal=dataplane_password=\"$(openssl rand -hex 16)\"",
+        "every journey makes this Secret",
+    ),
+    ("kubectl apply -n edge -f config.yaml", "every journey applies a configuration"),
+    ("kubectl get haptpl -n edge", "journey `leader_status` reads the same fields"),
+    ("kubectl describe haptpl first -n edge", "journeys `leader_status` and `leader_events` read the same"),
+    ("kubectl wait haptpl first -n edge --for=condition=Ready", "journey `leader_status` waits for the same"),
+    (
+        "kubectl create secret generic haptic-credentials -n edge --from-literal=dataplane_username=haptic --from-literal=dataplane_password=\"$(openssl rand -hex 16)\" --dry-run=client -o yaml | kubectl apply --server-side --force-conflicts -f -",
+        "journey `credentials_rotated` changes the same Secret",
+    ),
+    (
+        "curl --connect-to ::ADDRESS -i https://shop.example.com/",
+        "tests `libraries` ask hosts of HTTPS at an address",
+    ),
+    (
+        "haptic plan --name first --namespace edge --kubeconfig ~/.kube/config",
+        "the journey `plan_tells_before_it_happens`",
+    ),
+    (
+        "haptic run --name first --namespace edge --kubeconfig ~/.kube/config",
+        "every journey, by `Controller::start`",
+    ),
+];
+
+/// The page whose commands the journeys `getting_started_*` run one after the other, word for word.
+const GETTING_STARTED: &str = "docs/getting-started.md";
+
+/// All commands of the documentation, each with where it is and the output shown below it.
+fn documented() -> Vec<(String, String, String)> {
+    let pages = documents().into_iter().map(|page| page.display().to_string());
+    let of = |page: String| {
+        let all = commands(&read(&page));
+        all.into_iter().map(move |(command, shown)| (page.clone(), command, shown))
+    };
+    pages.filter(|page| page != GETTING_STARTED).flat_map(of).collect()
+}
+
+#[tokio::test]
+async fn every_command_is_run_here_or_elsewhere() {
+    let documented = documented();
+    let (mut ran, mut page, mut folder) = (0, "", prepared());
+    for (document, command, shown) in &documented {
+        if page != document {
+            (page, folder) = (document, prepared());
+        }
+        if RUN_ELSEWHERE.iter().any(|(known, _)| known == command) {
+            continue;
+        }
+        let words = command.strip_prefix("haptic ").unwrap_or_else(|| {
+            panic!(
+                "{document}: nothing is known to run {command:?}: add it to RUN_ELSEWHERE, with what runs it"
+            )
+        });
+        let printed =
+            process::output(&mut haptic(words, folder.path())).await.unwrap_or_else(|e| panic!("{e}"));
+        assert!(
+            shown.is_empty() || printed == *shown,
+            "{document}: {command} printed\n{printed}\nand not\n{shown}"
+        );
+        ran += 1;
+    }
+    assert!(ran >= 3, "validate, render and functions are in the README");
+    for (command, _) in RUN_ELSEWHERE {
+        assert!(
+            documented.iter().any(|(_, known, _)| known == command),
+            "RUN_ELSEWHERE has {command:?}, which is documented nowhere"
+        );
+    }
+}
+
+#[tokio::test]
+async fn exit_codes_are_as_documented() {
+    let folder = prepared();
+    for (words, code) in [("version", 0), ("validate -f nowhere.yaml", 1), ("validate", 2), ("nonsense", 2)] {
+        let status = haptic(words, folder.path()).output().await.unwrap().status;
+        assert_eq!(status.code(), Some(code), "haptic {words}");
+    }
+}
+
+#[tokio::test]
+async fn definitions_are_printed() {
+    let folder = prepared();
+    let printed = process::output(&mut haptic("crd", folder.path())).await.unwrap_or_else(|e| panic!("{e}"));
+    assert!(printed.contains("kind: CustomResourceDefinition"), "{printed}");
+}
