@@ -1,8 +1,11 @@
 //! Everything a HAProxy needs of one generation: haproxy.cfg and the files it names.
 
-use crate::{digest::Digest, text::Text};
+use crate::{digest::Digest, object::ObjectRef, text::Text};
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
 
 /// What a file is to HAProxy, which decides how values in it are encoded and where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -102,6 +105,20 @@ impl Bundle {
     /// haproxy.cfg first, then the files by path.
     pub fn all(&self) -> impl Iterator<Item = &Arc<BundleFile>> {
         std::iter::once(&self.config).chain(self.files.values())
+    }
+
+    /// The objects whose blocks have a piece here that `before` has not: the same piece is the same memory.
+    #[must_use]
+    pub fn changed_since(&self, before: Option<&Self>) -> BTreeSet<Arc<ObjectRef>> {
+        let mut all = BTreeSet::new();
+        for file in self.all() {
+            let earlier = before.and_then(|before| before.all().find(|other| other.path == file.path));
+            let known: HashSet<usize> =
+                earlier.iter().flat_map(|file| file.text.fragments()).map(|f| f.address()).collect();
+            let fresh = file.text.fragments().iter().filter(|fragment| !known.contains(&fragment.address()));
+            all.extend(fresh.filter_map(|fragment| fragment.blame().block.clone()));
+        }
+        all
     }
 
     /// Bytes of all files.

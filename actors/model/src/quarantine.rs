@@ -39,6 +39,8 @@ pub struct Quarantine {
 pub struct Complaint {
     /// In which render.
     pub rendered: Arc<Rendered>,
+    /// What the stage was content with before, when that is not what passed all checks last.
+    pub good: Option<Arc<Rendered>>,
     /// The objects at fault, each with what is wrong.
     pub objects: Vec<(Arc<ObjectRef>, Diagnostic)>,
     /// Objects among which at least one is at fault, and nobody knows which yet.

@@ -299,7 +299,7 @@ fn complaint(cluster: &Cluster, outcome: &Outcome, object: &str, suspected: bool
         Diagnostic::error("haproxy", "HAProxy: no"),
     )];
     let (objects, suspects) = if suspected { (Vec::new(), of) } else { (of, Vec::new()) };
-    Arc::new(Complaint { rendered, objects, suspects })
+    Arc::new(Complaint { rendered, good: None, objects, suspects })
 }
 
 #[test]
@@ -389,6 +389,80 @@ fn those_only_suspected_come_back_half_by_half_as_bundles_pass() {
         left.push(cluster.held().len());
     }
     assert_eq!(left, [2, 1, 0]);
+}
+
+#[test]
+fn two_pods_that_fail_alike_leave_what_stands_in_for_the_object() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(setup, "a", "good.example"));
+    cluster.render();
+    cluster.change(|setup| put(setup, "a", "bad.example"));
+    let outcome = cluster.render_unchecked(None);
+    for _ in ["one pod", "the other"] {
+        let complaint = complaint(&cluster, &outcome, "a", false);
+        cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
+        assert_eq!(cluster.held(), ["a true"]);
+    }
+}
+
+#[test]
+fn what_a_reload_refuses_goes_back_to_what_the_pod_ran_though_all_checks_had_passed() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(setup, "a", "good.example"));
+    cluster.render();
+    let ran = cluster.good.clone();
+    cluster.change(|setup| put(setup, "a", "bad.example"));
+    let outcome = cluster.render();
+    let complaint = complaint(&cluster, &outcome, "a", false);
+    let complaint = Arc::new(Complaint { good: ran, ..(*complaint).clone() });
+    let text = cluster.render_unchecked(Some(&complaint)).rendering.unwrap().bundle.config.text.clone();
+    assert!(text.contains("good.example") && !text.contains("bad.example"), "{text}");
+    assert_eq!(cluster.held(), ["a true"]);
+}
+
+#[test]
+fn of_suspects_that_cost_a_reload_the_one_at_fault_is_alone_after_a_few_tries() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(setup, "always", "always.example"));
+    cluster.render();
+    let ran = cluster.good.clone();
+    for number in 0..16 {
+        cluster.change(|setup| put(setup, &format!("i{number:02}"), "h.example"));
+    }
+    let mut reloads = 0;
+    let mut back: BTreeMap<String, bool> = BTreeMap::new();
+    loop {
+        let outcome = cluster.render();
+        let text = outcome.rendering.as_ref().unwrap().bundle.config.text.to_string();
+        let held: Vec<String> = cluster.held().iter().map(|held| held.replace(" false", "")).collect();
+        let tried: Vec<String> = (0..16)
+            .map(|n| format!("i{n:02}"))
+            .filter(|n| !held.contains(n) && !back.contains_key(n))
+            .collect();
+        if !tried.is_empty() {
+            reloads += 1;
+        }
+        if text.contains("backend i11\n") {
+            let [first, ..] = &*tried else { panic!("nothing was tried") };
+            if tried.len() == 1 {
+                assert_eq!(first, "i11");
+                break;
+            }
+            let suspects: Vec<_> = tried
+                .iter()
+                .flat_map(|name| complaint(&cluster, &outcome, name, true).suspects.clone())
+                .collect();
+            let all = complaint(&cluster, &outcome, first, true);
+            let all = Arc::new(Complaint { suspects, good: ran.clone(), ..(*all).clone() });
+            cluster.render_unchecked(Some(&all)).rendering.unwrap();
+            assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(30)));
+        } else {
+            back.extend(tried.into_iter().map(|name| (name, true)));
+        }
+        cluster.now += Duration::from_secs(30);
+        assert!(reloads < 25, "{held:?}");
+    }
+    assert_eq!(back.len(), 15, "everybody else is back by then");
 }
 
 #[test]

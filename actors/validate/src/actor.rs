@@ -169,7 +169,7 @@ impl ValidateActor {
     fn complain(&self, rendered: Arc<Rendered>, found: Found) {
         let Found { culprits: objects, suspects } = found;
         if !objects.is_empty() || !suspects.is_empty() {
-            let complaint = Complaint { rendered, objects, suspects };
+            let complaint = Complaint { rendered, good: None, objects, suspects };
             self.options.complaint.publish(Some(Arc::new(complaint)));
         }
     }

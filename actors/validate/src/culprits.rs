@@ -8,7 +8,7 @@
 
 use haptic_model::{Bundle, BundleFile, Diagnostic, FileKind, ObjectRef, Severity, Text};
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
 };
 
@@ -49,11 +49,11 @@ pub async fn culprits(
     judge: impl AsyncFn(Bundle) -> Vec<Diagnostic>,
 ) -> Found {
     let left = if good.is_some() { MOST_CHECKS } else { MOST_CHECKS_AT_FIRST };
-    let changed = changed(bundle, good);
+    let changed = bundle.changed_since(good);
     let mut case = Case { bundle, changed, small: true, culprits: BTreeMap::new(), left };
     if case.changed.is_empty() {
         // Not the bundle is another one, but who judges it.
-        case.changed = blocks(bundle);
+        case.changed = bundle.changed_since(None);
         case.name(said, None);
         return case.found(Vec::new(), said);
     }
@@ -183,23 +183,6 @@ fn leads_to(diagnostic: &Diagnostic, bundle: &Bundle) -> Option<Arc<ObjectRef>> 
         file.text.blamed(place.line)
     });
     of_line.or_else(|| diagnostic.object.clone())
-}
-
-/// The objects that have a piece in `bundle` that `good` has not.
-fn changed(bundle: &Bundle, good: Option<&Bundle>) -> Objects {
-    let mut all = Objects::new();
-    for file in bundle.all() {
-        let before = good.and_then(|good| good.all().find(|other| other.path == file.path));
-        let known: HashSet<usize> =
-            before.iter().flat_map(|file| file.text.fragments()).map(|f| f.address()).collect();
-        let fresh = file.text.fragments().iter().filter(|fragment| !known.contains(&fragment.address()));
-        all.extend(fresh.filter_map(|fragment| fragment.blame().block.clone()));
-    }
-    all
-}
-
-fn blocks(bundle: &Bundle) -> Objects {
-    changed(bundle, None)
 }
 
 /// `bundle` with the pieces of those objects that `is_in` names, and those that are nobody's.

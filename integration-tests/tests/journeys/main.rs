@@ -65,6 +65,8 @@ fn journeys() -> Vec<Journey> {
         journey("quarantine_by_the_render", quarantine::found_by_the_render),
         journey("quarantine_by_checks", quarantine::found_by_checks),
         journey("quarantine_by_halves", quarantine::found_by_halves),
+        journey("quarantine_by_a_reload", quarantine::found_by_a_reload),
+        journey("quarantine_by_an_operation", quarantine::found_by_an_operation),
         journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
         journey("fleet_of_two_versions", fleet::of_two_versions),
         journey("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),

@@ -44,10 +44,14 @@ backend {{proxy_name ing.metadata.name}} from pool
 {{#each (fetch "endpoints" ing.metadata.namespace ing.metadata.name) as |slice|}}
 {{#each slice.endpoints as |endpoint|}}
 {{#each endpoint.addresses as |address|}}
-  server {{address}} {{address}}:8080
+  server {{address}} {{address}}:8080{{#if (eq fault "weighed")}} weight 300{{/if}}
 {{/each}}
 {{/each}}
 {{/each}}
+{{#if (eq fault "bound")}}
+frontend {{proxy_name "own" ing.metadata.name}} from front
+  bind 192.0.2.7:7083
+{{/if}}
 {{/each}}
 "#;
 const HOSTS: &str = r#"{{#each (list "ingresses") as |ing|}}
@@ -191,6 +195,19 @@ pub async fn found_by_checks(scene: Scene) -> Outcome {
     let story = Story::begin(scene).await?;
     story.goes_through("keyword", "no-such-keyword").await?;
     story.goes_through("checked", "bytes(none)").await
+}
+
+/// No machine has the address, which HAProxy's checker does not try.
+pub async fn found_by_a_reload(scene: Scene) -> Outcome {
+    let story = Story::begin(scene).await?;
+    story.goes_through("bound", "cannot bind socket").await
+}
+
+/// Its socket takes no such server, before the checker has its say.
+pub async fn found_by_an_operation(scene: Scene) -> Outcome {
+    let story = Story::begin(scene).await?;
+    story.goes_through("weighed", "weight").await?;
+    story.controller.says("HAProxy's socket refused: set server weighed/").await
 }
 
 pub async fn found_by_halves(scene: Scene) -> Outcome {

@@ -276,7 +276,7 @@ impl Deployment {
                     memory.instead = Some(Instead { reason, failed: Some(generation) });
                     return Ok(Step::Again("its socket refuses"));
                 }
-                if let Some(complaint) = blame::complaint(&message, &aim.rendered) {
+                if let Some(complaint) = blame::complaint(&message, &aim.rendered, memory.worked.as_ref()) {
                     self.roster.complain(complaint);
                 }
                 Err(Failure::Refused(message))
@@ -350,6 +350,7 @@ impl Deployment {
         memory.desired = None;
         let generation = aim.generation();
         memory.reached = Some((aim.bundle().digest, generation));
+        memory.worked = Some(aim.rendered.clone());
         let known = memory.known.as_ref().map(|known| (known.running, known.stored));
         let sent = reload.is_some() || operations + files > 0;
         let is_told = memory.deployed.replace(generation) != Some(generation) || sent;

@@ -5,7 +5,7 @@ use crate::{
     planner::{Reason, RunningView},
     transport::Transport,
 };
-use haptic_model::{ActiveConfig, Digest, Epoch, Generation};
+use haptic_model::{ActiveConfig, Digest, Epoch, Generation, pipeline::Rendered};
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 use tokio::{sync::Notify, task::JoinHandle, time::Instant};
 
@@ -27,6 +27,8 @@ pub(super) struct Memory {
     pub desired: Option<Arc<RunningView>>,
     /// What this deployment brought the pod to.
     pub reached: Option<(Digest, Generation)>,
+    /// What that was rendered from: where good versions of objects are found when a reload fails.
+    pub worked: Option<Arc<Rendered>>,
     /// The newest generation that was told to be deployed.
     pub deployed: Option<Generation>,
     /// The newest refusal that was told to be taken back.

@@ -22,8 +22,13 @@ pub(super) enum Found {
     ByRender { seen: Vec<Seen> },
     /// A later stage, so often: it is tried again after a rest, too.
     ByChecks { relapses: u32, seen: Vec<Seen> },
-    /// Nobody yet: it is among those that changed.
-    Suspected,
+    /// Nobody yet: it is among those that changed, and was so often.
+    Suspected {
+        /// How often it was.
+        relapses: u32,
+        /// Whether a reload fails when it is tried again in vain.
+        costs_a_reload: bool,
+    },
 }
 
 /// What one read gave when the object was found at fault.
@@ -42,7 +47,8 @@ pub(super) struct Entry {
     why: Diagnostic,
     found: Found,
     since: Generation,
-    /// When a change of what its block had read counts, and when it is tried again without one.
+    /// When a change of what its block had read counts, and when it is tried again without one. Of one that is only suspected,
+    /// the second counts.
     rest: Option<(Instant, Instant)>,
 }
 
@@ -57,6 +63,9 @@ impl Entry {
         let rest = match &found {
             Found::ByChecks { relapses, .. } => {
                 Some((moment.now + rest(relapses.saturating_sub(1)), moment.now + rest(relapses + 3)))
+            }
+            Found::Suspected { costs_a_reload: true, .. } => {
+                Some((moment.now + FIRST_REST, moment.now + FIRST_REST))
             }
             _ => None,
         };
@@ -85,8 +94,24 @@ impl Entry {
         matches!(self.found, Found::ByRender { .. })
     }
 
-    pub fn is_suspected(&self) -> bool {
-        matches!(self.found, Found::Suspected)
+    /// How often it was suspected, if it is no more than that.
+    pub fn times_suspected(&self) -> Option<u32> {
+        match self.found {
+            Found::Suspected { relapses, .. } => Some(relapses),
+            _ => None,
+        }
+    }
+
+    /// Whether what its next try may cost is allowed.
+    pub fn has_rested(&self, now: Instant) -> bool {
+        self.rest.is_none_or(|(_, anyway)| anyway <= now)
+    }
+
+    /// Others are tried now: one that is only suspected, and may cost a reload, waits until that is over.
+    pub fn rest_again(&mut self, now: Instant) {
+        if matches!(self.found, Found::Suspected { costs_a_reload: true, .. }) {
+            self.rest = Some((now + FIRST_REST, now + FIRST_REST));
+        }
     }
 
     pub fn since(&self) -> Generation {
@@ -109,7 +134,7 @@ impl Entry {
             Found::ByChecks { seen, .. } => self.rest.is_some_and(|(changes, anyway)| {
                 anyway <= now || (changes <= now && seen.iter().any(|seen| !seen.is(snapshots)))
             }),
-            Found::Suspected => false,
+            Found::Suspected { .. } => false,
         }
     }
 
@@ -118,7 +143,7 @@ impl Entry {
             object: object.clone(),
             why: self.why.clone(),
             replaced: self.instead.is_some(),
-            suspected: self.is_suspected(),
+            suspected: self.times_suspected().is_some(),
             since: self.since,
         }
     }

@@ -144,8 +144,11 @@ impl Ward {
             let checked =
                 entry::find(&complaint.rendered.snapshots, object).map(|(object, _)| object.clone());
             let Some(checked) = checked else { continue };
-            let was = self.entries.get(object).is_some_and(|entry| entry.stands_in(&checked));
-            let is = entry::find(job.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
+            let known = self.entries.get(object);
+            let was = known.is_some_and(|entry| entry.stands_in(&checked));
+            // Of two pods that fail alike, each complains.
+            let is = known.is_none()
+                && entry::find(job.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
             if was || is {
                 let relapses = self.relapses.entry(object.clone()).or_default();
                 *relapses += 1;
@@ -154,13 +157,16 @@ impl Ward {
                     continue;
                 }
                 let found = match suspected {
-                    true => Found::Suspected,
+                    true => {
+                        Found::Suspected { relapses: *relapses, costs_a_reload: complaint.good.is_some() }
+                    }
                     false => Found::ByChecks {
                         relapses: *relapses,
                         seen: entry::seen_by(reads.get(object).map(Vec::as_slice), job.snapshots),
                     },
                 };
-                self.hold(object, why.clone(), found, job, moment);
+                let good = complaint.good.as_ref().or(moment.good);
+                self.hold(object, why.clone(), found, job, &Moment { good, ..*moment });
             }
         }
     }
@@ -199,15 +205,22 @@ impl Ward {
         self.ground = Some(ground);
     }
 
-    /// Half of those that are only suspected, once a bundle without them has passed.
+    /// Half of those that are only suspected, once a bundle without them has passed. Those that were suspected less often come
+    /// first: so the innocent are back first, and of those that fail again, fewer are tried together each time.
     fn release_suspects(&mut self, moment: &Moment<'_>) {
         let passed = moment.good.map(|good| good.reconcile.generation);
-        let of = |entry: &Entry| entry.is_suspected() && passed.is_some_and(|passed| passed >= entry.since());
-        let suspects: Vec<_> =
-            self.entries.iter().filter(|(_, entry)| of(entry)).map(|(object, _)| object.clone()).collect();
-        for object in suspects.iter().take(suspects.len().div_ceil(2)) {
+        let mut suspects: BTreeMap<u32, Vec<Arc<ObjectRef>>> = BTreeMap::new();
+        for (object, entry) in &self.entries {
+            let is_due = passed.is_some_and(|passed| passed >= entry.since()) && entry.has_rested(moment.now);
+            if let Some(times) = entry.times_suspected().filter(|_| is_due) {
+                suspects.entry(times).or_default().push(object.clone());
+            }
+        }
+        let Some((_, first)) = suspects.pop_first() else { return };
+        for object in first.iter().take(first.len().div_ceil(2)) {
             self.entries.remove(object);
         }
+        self.entries.values_mut().for_each(|entry| entry.rest_again(moment.now));
     }
 
     /// Whether any object is held back that was not, or not so.

@@ -1,0 +1,205 @@
+//! What renders and what finds culprits, without actors: a generation is rendered until one passes.
+
+use futures::executor::block_on;
+use haptic_model::{
+    ActiveConfig, Bundle, Complaint, Diagnostic, Fleet, Generation, Layout, Object, ObjectRef, Severity,
+    Snapshot, Snapshots,
+    pipeline::{Cause, Reconcile, Rendered},
+};
+use haptic_render::{
+    Checked, Compiled, Limits, Renderer, compile,
+    quarantine::{Job, Moment, Outcome, Ward},
+};
+use haptic_validate::culprits::{MOST_CHECKS, culprits};
+use serde_json::{Value, json};
+use std::{
+    cell::Cell,
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// Longer than anything that is tried again rests.
+const HOUR: Duration = Duration::from_secs(3601);
+
+/// A cluster of Ingresses and Services, and the stages that keep its bad objects from stopping the others.
+pub struct Stages {
+    stores: BTreeMap<Arc<str>, Snapshot>,
+    config: Arc<ActiveConfig>,
+    compiled: Arc<dyn Compiled>,
+    renderer: Renderer,
+    ward: Ward,
+    good: Option<Arc<Rendered>>,
+    generation: u64,
+    now: Instant,
+}
+
+/// What it took until a bundle passed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Effort {
+    pub generations: usize,
+    /// Most checks of one generation.
+    pub checks: usize,
+}
+
+impl Stages {
+    pub fn new(template: &str, map: &str, checked: Checked) -> Self {
+        let spec = json!({
+            "credentialsSecretRef": {"name": "credentials"},
+            "podSelector": {"matchLabels": {"app": "haproxy"}},
+            "haproxyConfig": {"template": template},
+            "maps": {"nets.map": {"template": map}},
+            "watchedResources": {
+                "ingresses": {"apiVersion": "networking.k8s.io/v1", "resources": "ingresses"},
+                "services": {"apiVersion": "v1", "resources": "services"},
+            },
+        });
+        let config = ActiveConfig {
+            name: "test".into(),
+            namespace: "default".into(),
+            resource_generation: 1,
+            revision: 1,
+            spec: Arc::new(serde_json::from_value(spec).unwrap()),
+            layout: Layout::default(),
+            credentials: vec![],
+        };
+        Self {
+            stores: ["ingresses", "services"].map(|name| (name.into(), Snapshot::full())).into(),
+            compiled: compile(&config.spec).unwrap(),
+            config: Arc::new(config),
+            renderer: Renderer::checked(checked),
+            ward: Ward::default(),
+            good: None,
+            generation: 0,
+            now: Instant::now(),
+        }
+    }
+
+    /// The object `name` says `word`.
+    pub fn put(&mut self, resource: &str, name: &str, word: &str) {
+        let object = json!({"metadata": {"namespace": "n", "name": name}, "word": word});
+        self.apply(resource, name, &object);
+    }
+
+    fn apply(&mut self, resource: &str, name: &str, object: &Value) {
+        let object = Object {
+            reference: Arc::new(ObjectRef::new(resource, "n", name)),
+            version: 0,
+            json: serde_json::to_vec(object).unwrap().into(),
+        };
+        self.stores.get_mut(resource).unwrap().apply(object, ["n".into(), name.into()].into());
+    }
+
+    pub fn delete(&mut self, resource: &str, name: &str) {
+        self.stores.get_mut(resource).unwrap().remove(&ObjectRef::new(resource, "n", name));
+    }
+
+    /// Time goes on until everything that rests is tried again.
+    pub fn rest(&mut self) {
+        self.now += HOUR;
+    }
+
+    /// The names of what is held back.
+    pub fn held(&self) -> Vec<String> {
+        self.ward.told().held.keys().map(|object| object.name.to_string()).collect()
+    }
+
+    pub fn suspects(&self) -> usize {
+        self.ward.told().suspects()
+    }
+
+    /// What passed last.
+    pub fn text(&self) -> String {
+        self.good.as_ref().map(|good| text(&good.bundle)).unwrap_or_default()
+    }
+
+    /// Renders until a bundle passes `judge`.
+    pub fn settle(&mut self, judge: impl AsyncFn(Bundle) -> Vec<Diagnostic>) -> Effort {
+        let mut effort = Effort::default();
+        let mut complaint = None;
+        for _ in 0..10 {
+            let (outcome, generation) = self.render(complaint.take());
+            effort.generations += 1;
+            if outcome.again {
+                continue;
+            }
+            let rendering = outcome.rendering.unwrap_or_else(|faults| panic!("{faults:?}"));
+            let rendered = Arc::new(self.rendered(generation, rendering.bundle, outcome.snapshots));
+            let said = block_on(judge(rendered.bundle.clone()));
+            if said.iter().all(|diagnostic| diagnostic.severity < Severity::Error) {
+                self.good = Some(rendered);
+                return effort;
+            }
+            let checks = Cell::new(0);
+            let counted = async |bundle: Bundle| {
+                checks.set(checks.get() + 1);
+                judge(bundle).await
+            };
+            let good = self.good.as_ref().map(|good| &good.bundle);
+            let found = block_on(culprits(&rendered.bundle, good, &said, counted));
+            assert!(good.is_none() || checks.get() <= MOST_CHECKS, "{} checks", checks.get());
+            effort.checks = effort.checks.max(checks.get());
+            assert!(!found.culprits.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
+            complaint = Some(Arc::new(Complaint {
+                rendered,
+                good: None,
+                objects: found.culprits,
+                suspects: found.suspects,
+            }));
+        }
+        panic!("nothing passes; held back: {:?}", self.held());
+    }
+
+    fn render(&mut self, complaint: Option<Arc<Complaint>>) -> (Outcome, Generation) {
+        self.generation += 1;
+        let generation = Generation(self.generation);
+        let (snapshots, fleet, limits) = (self.snapshots(), Fleet::default(), Limits::default());
+        let job = Job {
+            compiled: &*self.compiled,
+            config: &self.config,
+            snapshots: &snapshots,
+            fleet: &fleet,
+            limits: &limits,
+        };
+        let moment = Moment { generation, now: self.now, good: self.good.as_ref() };
+        if let Some(complaint) = complaint {
+            self.ward.hear(&complaint, &self.renderer, &job, &moment);
+        }
+        (self.ward.render(&mut self.renderer, &job, &moment), generation)
+    }
+
+    /// What a cluster with these Ingresses alone looks like.
+    pub fn expected(&self, ingresses: &BTreeMap<String, String>) -> String {
+        let mut other = Self {
+            stores: self.stores.clone(),
+            config: self.config.clone(),
+            compiled: self.compiled.clone(),
+            renderer: Renderer::checked(Checked::Never),
+            ward: Ward::default(),
+            good: None,
+            generation: 0,
+            now: self.now,
+        };
+        let all: Vec<_> =
+            self.stores["ingresses"].iter().map(|object| object.reference.name.clone()).collect();
+        all.iter().for_each(|name| other.delete("ingresses", name));
+        ingresses.iter().for_each(|(name, word)| other.put("ingresses", name, word));
+        let (outcome, _) = other.render(None);
+        assert_eq!((other.held(), outcome.renders), (vec![], 1));
+        text(&outcome.rendering.unwrap().bundle)
+    }
+
+    fn snapshots(&self) -> Snapshots {
+        Snapshots::new(self.stores.iter().map(|(n, s)| (n.clone(), Arc::new(s.clone()))).collect())
+    }
+
+    fn rendered(&self, generation: Generation, bundle: Bundle, snapshots: Snapshots) -> Rendered {
+        let reconcile = Reconcile { generation, cause: Cause::default(), triggered: Instant::now() };
+        let config = self.config.clone();
+        Rendered { reconcile, config, snapshots, bundle, took: Duration::ZERO, warnings: Vec::new() }
+    }
+}
+
+fn text(bundle: &Bundle) -> String {
+    bundle.all().map(|file| format!("== {}\n{}", file.path, file.text)).collect()
+}
