@@ -140,6 +140,7 @@ fn inside(pipeline: &Pipeline) -> Inside {
         snapshots: pipeline.snapshots.clone(),
         rendered: pipeline.rendered.clone(),
         validated: pipeline.validated.clone(),
+        quarantine: pipeline.quarantine.clone(),
         pods: pipeline.pods.clone(),
         history: pipeline.history.clone(),
     }

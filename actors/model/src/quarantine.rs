@@ -1,7 +1,7 @@
 //! Objects that are held back, so that one bad object never stops the others: what everybody says about them.
 
 use crate::{diagnostic::Diagnostic, generation::Generation, object::ObjectRef, pipeline::Rendered};
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc, time::Instant};
 
 /// One object that is not in force as it is in its store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Quarantined {
     pub suspected: bool,
     /// Since which generation.
     pub since: Generation,
+    /// Since when, on a clock that only goes on.
+    pub at: Instant,
 }
 
 /// One object that is in force again as it is in its store, or gone.
@@ -64,7 +66,10 @@ impl fmt::Display for Quarantined {
         let object = &self.object;
         match self.replaced {
             true => write!(f, "{object} is held back and its last good version stays in force: {why}"),
-            false => write!(f, "{object} is held back and left out, no good version of it is known: {why}"),
+            false => write!(
+                f,
+                "{object} is held back and left out, no good version of it is known since this controller started: {why}"
+            ),
         }?;
         match self.why.help.as_deref() {
             Some("") | None => Ok(()),
@@ -99,6 +104,7 @@ mod tests {
             replaced,
             suspected: false,
             since: Generation(3),
+            at: Instant::now(),
         };
         assert_eq!(
             held(true).to_string(),

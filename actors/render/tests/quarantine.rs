@@ -254,7 +254,8 @@ fn what_was_never_good_is_left_out_and_says_so() {
     let told = cluster.ward.told();
     let (_, held) = told.held.first_key_value().unwrap();
     assert!(
-        held.to_string().contains("left out, no good version of it is known: rule.nope is missing"),
+        held.to_string()
+            .contains("no good version of it is known since this controller started: rule.nope is missing"),
         "{held}"
     );
 }

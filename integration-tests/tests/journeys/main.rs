@@ -65,6 +65,7 @@ fn journeys() -> Vec<Journey> {
         journey("quarantine_by_the_render", quarantine::found_by_the_render),
         journey("quarantine_by_checks", quarantine::found_by_checks),
         journey("quarantine_by_halves", quarantine::found_by_halves),
+        journey("quarantine_after_a_restart", quarantine::after_a_restart),
         journey("quarantine_by_a_reload", quarantine::found_by_a_reload),
         journey("quarantine_by_an_operation", quarantine::found_by_an_operation),
         journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),

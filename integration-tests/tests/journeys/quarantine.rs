@@ -127,17 +127,18 @@ impl Story {
         Ok(())
     }
 
-    /// Event, condition, metric and log say so, with these words.
+    /// Event, condition, metric, log and `/debug` say so, with these words.
     async fn is_held_back(&self, name: &str, words: &str) -> Outcome {
-        let status = says(&self.scene, "Valid", [("Quarantined", "True")]).await?;
-        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
-        let told = conditions.iter().find(|condition| condition["type"] == "Quarantined");
-        let sentence = told.and_then(|told| told["message"].as_str()).unwrap_or_default().to_owned();
-        ensure(
-            sentence.contains(&format!("/{name} is held back")),
-            format!("the condition says {sentence:?}"),
-        )?;
-        ensure(sentence.contains(words), format!("{words:?} is not in {sentence:?}"))?;
+        let sentence = eventually(format!("the condition says {words:?}"), async || {
+            let status = says(&self.scene, "Valid", [("Quarantined", "True")]).await?;
+            let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+            let told = conditions.iter().find(|condition| condition["type"] == "Quarantined");
+            let sentence = told.and_then(|told| told["message"].as_str()).unwrap_or_default().to_owned();
+            let is_told = sentence.contains(&format!("/{name} is held back")) && sentence.contains(words);
+            ensure(is_told, format!("it says {sentence:?}"))?;
+            Ok(sentence)
+        })
+        .await?;
         eventually("an Event on the Ingress says the same", async || {
             let events = events_of(&self.scene, "Ingress", name, "Quarantined").await?;
             ensure(events.contains(&sentence), format!("{sentence:?} is not among {events:?}"))
@@ -145,6 +146,11 @@ impl Story {
         .await?;
         // The log is JSON.
         self.controller.says(&sentence.replace('"', "\\\"")).await?;
+        let shown = http::get((self.controller.address, 6060).into(), "debug", "/debug/quarantine").await?;
+        ensure(
+            shown.body.contains(&sentence.replace('"', "\\\"")),
+            format!("{sentence:?} is not in {}", shown.body),
+        )?;
         self.counts(1).await
     }
 
@@ -195,6 +201,24 @@ pub async fn found_by_checks(scene: Scene) -> Outcome {
     let story = Story::begin(scene).await?;
     story.goes_through("keyword", "no-such-keyword").await?;
     story.goes_through("checked", "bytes(none)").await
+}
+
+/// What was good before is in no memory then.
+pub async fn after_a_restart(scene: Scene) -> Outcome {
+    let mut story = Story::begin(scene).await?;
+    story.apply("fails", "none").await?;
+    story.pod.serves("fails.example", "one").await?;
+    story.pod.has_stored_what_it_runs().await?;
+    story.apply("fails", "fails").await?;
+    story.is_held_back("fails", "its last good version stays in force").await?;
+    story.pod.serves("fails.example", "one").await?;
+    std::mem::replace(&mut story.controller, story.scene.controller()?).terminate().await?;
+    story.controller.ready().await?;
+    story
+        .is_held_back("fails", "left out, no good version of it is known since this controller started")
+        .await?;
+    story.pod.answers("fails.example", 404).await?;
+    story.others_go_on().await
 }
 
 /// No machine has the address, which HAProxy's checker does not try.

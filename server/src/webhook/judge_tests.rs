@@ -159,6 +159,7 @@ async fn what_is_held_back_is_left_out_and_its_own_fault_is_no_news() {
         replaced: false,
         suspected: false,
         since: Generation(1),
+        at: std::time::Instant::now(),
     };
     court.quarantine.publish(Quarantine { held: [(object, held)].into() });
     assert_eq!(court.says(put("b", &json!({}))).await, Answer::allowed());

@@ -126,6 +126,7 @@ fn what_is_held_back_and_what_is_let_go_is_said_in_its_own_sentences_not_too_man
         replaced: true,
         suspected: false,
         since: Generation(3),
+        at: std::time::Instant::now(),
     };
     let names = ["a", "b", "c", "d", "e"];
     let entered: Vec<_> = names.into_iter().map(held).collect();

@@ -47,6 +47,7 @@ pub(super) struct Entry {
     why: Diagnostic,
     found: Found,
     since: Generation,
+    at: Instant,
     /// When a change of what its block had read counts, and when it is tried again without one. Of one that is only suspected,
     /// the second counts.
     rest: Option<(Instant, Instant)>,
@@ -69,7 +70,7 @@ impl Entry {
             }
             _ => None,
         };
-        Self { refused, instead, why, found, since: moment.generation, rest }
+        Self { refused, instead, why, found, since: moment.generation, at: moment.now, rest }
     }
 
     /// What is rendered in its place.
@@ -145,6 +146,7 @@ impl Entry {
             replaced: self.instead.is_some(),
             suspected: self.times_suspected().is_some(),
             since: self.since,
+            at: self.at,
         }
     }
 }

@@ -2,13 +2,14 @@
 
 #[cfg(debug_assertions)]
 mod provoke;
+mod quarantine;
 
 use actix_web::{HttpResponse, web};
 use haptic_commentator::History;
 use haptic_config::ConfigState;
 use haptic_deploy::PodStates;
 use haptic_model::{
-    ActiveConfig, Snapshots,
+    ActiveConfig, Quarantine, Snapshots,
     pipeline::{Rendered, Validated},
 };
 use haptic_runtime::{CellReader, Health};
@@ -30,6 +31,8 @@ pub struct Inside {
     pub rendered: CellReader<Option<Arc<Rendered>>>,
     /// What passed all checks last.
     pub validated: CellReader<Option<Arc<Validated>>>,
+    /// What is held back.
+    pub quarantine: CellReader<Quarantine>,
     /// What is known of each pod.
     pub pods: CellReader<PodStates>,
     /// What happened.
@@ -47,7 +50,8 @@ pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send
             .route("/debug/stores", web::get().to(stores))
             .route("/debug/events", web::get().to(events))
             .route("/debug/generations", web::get().to(generations))
-            .route("/debug/pods", web::get().to(pods));
+            .route("/debug/pods", web::get().to(pods))
+            .route("/debug/quarantine", web::get().to(held_back));
         #[cfg(debug_assertions)]
         service
             .route("/debug/panic/{actor:.*}", web::post().to(provoke::panic_actor))
@@ -58,7 +62,8 @@ pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send
 
 async fn index() -> HttpResponse {
     json_of(&json!(
-        ["actors", "config", "stores", "events", "generations", "pods"].map(|p| format!("/debug/{p}"))
+        ["actors", "config", "stores", "events", "generations", "pods", "quarantine"]
+            .map(|p| format!("/debug/{p}"))
     ))
 }
 
@@ -109,6 +114,10 @@ async fn generations(inside: web::Data<Inside>) -> HttpResponse {
         |v| json!({"generation": v.generation(), "digest": v.bundle().digest, "checkMs": v.took.as_millis()}),
     );
     json_of(&json!({"rendered": rendered, "validated": validated}))
+}
+
+async fn held_back(inside: web::Data<Inside>) -> HttpResponse {
+    json_of(&quarantine::shown(&inside.quarantine.read(), std::time::Instant::now()))
 }
 
 async fn pods(inside: web::Data<Inside>) -> HttpResponse {

@@ -138,8 +138,11 @@ fn what_is_held_back_is_told_in_the_sentences_that_its_events_say() {
     let held = |name: &str| {
         let object = Arc::new(ObjectRef::new("ingresses", "default", name));
         let why = Diagnostic::error("render", "no host");
-        let since = Generation(3);
-        (object.clone(), haptic_model::Quarantined { object, why, replaced: false, suspected: false, since })
+        let (since, at) = (Generation(3), std::time::Instant::now());
+        (
+            object.clone(),
+            haptic_model::Quarantined { object, why, replaced: false, suspected: false, since, at },
+        )
     };
     let quarantine = haptic_model::Quarantine { held: ["a", "b", "c", "d", "e", "f", "g"].map(held).into() };
     let status = written(&Health { quarantine: Arc::new(quarantine), ..healthy() });
