@@ -10,7 +10,7 @@ use super::refusal::{Place, Refusal, Refusals, control};
 pub(super) fn encode(line: &[Span<'_>], out: &mut String, refusals: &mut Refusals<'_>) {
     let start = out.len();
     let comment = matches!(line.first(), Some(Span::Template(text)) if text.starts_with('#'));
-    let mut word = Word { length: 0, value: None, option: false, options: false, filter: false };
+    let mut word = Word { text: Vec::new(), value: None, option: false, options: false, filter: false };
     for span in line {
         out.push_str(span.text());
         match span {
@@ -36,15 +36,18 @@ pub(super) fn encode(line: &[Span<'_>], out: &mut String, refusals: &mut Refusal
 
 /// The current word of the line.
 struct Word<'a, 'l> {
-    length: usize,
+    text: Vec<u8>,
     value: Option<&'a Value<'l>>,
-    /// Whether it is the first one inside `[ ]`: the name of an option.
+    /// Whether it is the name of an option: the first one inside `[ ]`, and what follows an option's argument.
     option: bool,
     /// Whether it stands inside `[ ]`.
     options: bool,
     /// Whether it may be an SNI filter: not the first word, and not inside `[ ]`.
     filter: bool,
 }
+
+/// Options without an argument (configuration manual, 5.1 "Bind options", those that crt-lists know).
+const FLAGS: [&[u8]; 3] = [b"allow-0rtt", b"no-alpn", b"no-ca-names"];
 
 impl<'a, 'l> Word<'a, 'l> {
     fn template(&mut self, byte: u8, refusals: &mut Refusals<'_>) {
@@ -55,7 +58,7 @@ impl<'a, 'l> Word<'a, 'l> {
                 (self.option, self.options) = (byte == b'[', byte == b'[');
                 self.filter = byte == b']';
             }
-            _ => self.length += 1,
+            _ => self.text.push(byte),
         }
     }
 
@@ -65,20 +68,26 @@ impl<'a, 'l> Word<'a, 'l> {
             refusals.add(value, Place::CertificateList, Refusal::Directive);
         } else if let Some(c) = special {
             refusals.add(value, Place::CertificateList, Refusal::Unquotable(c));
-        } else if self.filter && self.length == 0 && value.text.starts_with('!') {
+        } else if self.filter && self.text.is_empty() && value.text.starts_with('!') {
             refusals.add(value, Place::CertificateList, Refusal::Negation);
         }
-        self.length += value.text.len();
+        self.text.extend_from_slice(value.text.as_bytes());
         self.value = self.value.or(Some(value));
     }
 
     fn end(&mut self, refusals: &mut Refusals<'_>) {
-        if let (0, Some(value)) = (self.length, self.value) {
-            refusals.add(value, Place::CertificateList, Refusal::EmptyWord);
+        if let Some(value) = self.value {
+            if self.text.is_empty() {
+                refusals.add(value, Place::CertificateList, Refusal::EmptyWord);
+            } else if self.filter && self.text.strip_prefix(b"!").unwrap_or(&self.text) == b"*" {
+                refusals.add(value, Place::CertificateList, Refusal::EveryHost);
+            }
         }
-        if self.length > 0 || self.value.is_some() {
-            (self.filter, self.option) = (!self.options, false);
+        if !self.text.is_empty() || self.value.is_some() {
+            self.option = self.options && (!self.option || FLAGS.contains(&&*self.text));
+            self.filter = !self.options;
         }
-        (self.length, self.value) = (0, None);
+        self.text.clear();
+        self.value = None;
     }
 }

@@ -5,7 +5,7 @@
 //! the line after `""`, 3.2 warns, 3.4 refuses the file.
 
 use super::directive::{Line, Role};
-use super::expression::{Scan, Spot, is_doubled, is_one_argument, special_in_argument};
+use super::expression::{Scan, Spot, is_doubled, is_one_argument, may_evaluate, special_in_argument};
 use super::marked::{Printed, Span, Value};
 use super::refusal::{Place, Refusal, Refusals, control};
 
@@ -37,6 +37,9 @@ enum Environment {
     Name,
     Braces,
 }
+
+/// Half of the buffer (`tune.bufsize`, unless set) that every sample, header and pattern of HAProxy must fit in.
+const MAX_WORD: usize = 8_192;
 
 /// The lexer; kept from line to line for its memory only.
 #[derive(Debug, Default)]
@@ -237,8 +240,10 @@ impl Words {
     }
 
     fn fits(&self, role: Role, value: &Value<'_>) -> Result<(), Refusal> {
-        let spot = self.word.scan.spot(role);
-        match spot {
+        if self.line.is_empty() {
+            return Err(Refusal::Directive);
+        }
+        match self.word.scan.spot(role) {
             Spot::Argument { quoted } => return fits_argument(value, quoted),
             Spot::Escaped => return Err(Refusal::AfterBackslash),
             _ if value.printed == Printed::Argument => return Err(Refusal::OutsideArguments),
@@ -254,9 +259,10 @@ impl Words {
                 Err(Refusal::Negation)
             }
             Role::Quantity => fits_quantity(&self.content, value.text),
+            Role::Address => fits_address(&self.content, value.text),
             Role::Preprocessor => fits_name(value.text).map_err(|_| Refusal::Preprocessor),
             Role::Any if value.printed == Printed::LogFormat => fits_format(value),
-            Role::Any if value.text.contains("%[") || self.word.scan.has_expression => fits_format(value),
+            Role::Any if self.word.scan.has_expression => fits_format(value),
             _ => Ok(()),
         }
     }
@@ -285,7 +291,7 @@ impl Words {
             if let Some(refusal) = self.whole(role) {
                 refuse(self.word.value, refusal);
             }
-            if self.word.scan.has_expression {
+            if may_evaluate(&self.content) {
                 refuse(self.word.percent, Refusal::Percent);
             }
         }
@@ -300,11 +306,21 @@ impl Words {
         if word.is_empty() {
             return Some(Refusal::EmptyWord);
         }
+        if word.len() > MAX_WORD {
+            return Some(Refusal::WordTooLong(MAX_WORD));
+        }
         if role == Role::Pattern && word.starts_with(b"-") && self.line.flags() {
             return Some(Refusal::Flag);
         }
-        (self.line.conditional() && is_punctuation(word))
-            .then(|| Refusal::Punctuation(String::from_utf8_lossy(word).into_owned()))
+        if role == Role::Pattern && is_operator(word) && self.line.operators() {
+            return Some(Refusal::Operator);
+        }
+        let punctuation = if role == Role::Name {
+            word == b"from"
+        } else {
+            self.line.conditional() && is_punctuation(word)
+        };
+        punctuation.then(|| Refusal::Punctuation(String::from_utf8_lossy(word).into_owned()))
     }
 
     /// Writes a value so that HAProxy reads exactly its bytes.
@@ -367,8 +383,27 @@ fn fits_quantity(before: &[u8], text: &str) -> Result<(), Refusal> {
     if starts_with_digit && allowed { Ok(()) } else { Err(Refusal::Quantity) }
 }
 
-/// Whether HAProxy would take the word for the punctuation of a condition. It compares after unquoting.
+/// What an address may have of a value: host and port. Behind `unix@` or `/` of the template it is a path.
+fn fits_address(before: &[u8], text: &str) -> Result<(), Refusal> {
+    let path = before.iter().any(|b| matches!(b, b'@' | b'/'));
+    let allowed = |c: &char| {
+        c.is_ascii_alphanumeric()
+            || matches!(c, '.' | ':' | '-' | '_' | '[' | ']' | '*')
+            || (path && !matches!(c, '$' | ','))
+    };
+    text.chars().find(|c| !allowed(c)).map_or(Ok(()), |c| Err(Refusal::AddressCharacter(c)))
+}
+
+/// Whether HAProxy would take the word for the punctuation of a condition, as its `parse_acl_cond`: it compares after
+/// unquoting, takes any `!` off first, and does not mind how `or` is written.
 fn is_punctuation(word: &[u8]) -> bool {
     let positive = word.iter().position(|b| *b != b'!').and_then(|at| word.get(at..)).unwrap_or_default();
-    matches!(positive, b"" | b"{") || matches!(word, b"}" | b"or" | b"||" | b"if" | b"unless")
+    matches!(positive, b"" | b"{" | b"||")
+        || positive.eq_ignore_ascii_case(b"or")
+        || matches!(word, b"}" | b"if" | b"unless")
+}
+
+/// Whether a fetch of a number takes the pattern for an operator, as HAProxy's `get_std_op`.
+fn is_operator(word: &[u8]) -> bool {
+    matches!(word, b"eq" | b"ge" | b"gt" | b"le" | b"lt")
 }

@@ -18,6 +18,8 @@ pub(super) enum Role {
     Expression,
     /// A number or time, or else an expression.
     Quantity,
+    /// Where something listens or is reached; HAProxy expands environment variables in it, whatever its quotes.
+    Address,
     /// A log-format.
     Format,
     /// A flag or pattern after a fetch in an ACL.
@@ -28,7 +30,7 @@ pub(super) enum Role {
     Preprocessor,
 }
 
-use Role::{Any, Expression, Format, Keyword, Name, Pattern, Plain, Preprocessor, Quantity};
+use Role::{Address, Any, Expression, Format, Keyword, Name, Pattern, Plain, Preprocessor, Quantity};
 
 /// How the words after a directive are read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,7 +39,9 @@ enum Shape {
     Words(&'static [Role], Role),
     /// As `Words`; no conditions.
     Unconditional(&'static [Role], Role),
-    /// An action after that many words, with arguments by [`ACTIONS`].
+    /// Roles of the first words, then options, most of which have one argument. No conditions.
+    Options(&'static [Role]),
+    /// An action after that many words, with arguments by [`action`].
     Rule(usize),
     Acl,
     #[default]
@@ -60,10 +64,20 @@ fn directive(word: &[u8]) -> Shape {
         | b"quic-initial" => Shape::Rule(0),
         b"tcp-request" | b"tcp-response" => Shape::Rule(1),
         b"acl" => Shape::Acl,
-        b"server" | b"server-template" | b"default-server" | b"bind" | b"nameserver" | b"peer"
-        | b"mailer" | b"description" | b"user" | b"group" | b"log" | b"log-tag" | b"timeout" | b"cookie"
-        | b"mode" | b"maxconn" | b"setenv" | b"presetenv" | b"source" | b"hash-type" | b"errorfile"
-        | b"table" | b"stick-table" | b"load" => Shape::Unconditional(&[], Plain),
+        b"server" => Shape::Options(&[Plain, Address]),
+        b"server-template" => Shape::Options(&[Plain, Plain, Address]),
+        b"default-server" => Shape::Options(&[]),
+        b"bind" => Shape::Options(&[Address]),
+        b"nameserver" | b"peer" | b"mailer" => Shape::Unconditional(&[Plain, Address], Plain),
+        b"log" | b"source" | b"dispatch" | b"dgram-bind" | b"ocsp-update.httpproxy" => {
+            Shape::Unconditional(&[Address], Plain)
+        }
+        // What they set decides in `.if`, and is split into words by "${NAME[*]}".
+        b"setenv" | b"presetenv" | b"unsetenv" | b"resetenv" => Shape::Unconditional(&[], Preprocessor),
+        b"description" | b"user" | b"group" | b"log-tag" | b"timeout" | b"cookie" | b"mode" | b"maxconn"
+        | b"hash-type" | b"errorfile" | b"table" | b"stick-table" | b"load" => {
+            Shape::Unconditional(&[], Plain)
+        }
         b"use_backend" | b"use-server" => Shape::Words(&[Format], Any),
         b"default_backend" => Shape::Unconditional(&[], Plain),
         b"balance" => Shape::Unconditional(&[], Any),
@@ -107,6 +121,7 @@ fn action(word: &[u8]) -> (&'static [Role], Role) {
         | b"sc-set-gpt"
         | b"sc-set-gpt0" => (&[Quantity], Any),
         b"set-timeout" => (&[Plain, Quantity], Any),
+        b"attach-srv" => (&[Plain, Keyword, Expression], Any),
         b"set-bandwidth-limit" => (&[Plain], Any),
         _ if name.starts_with(b"track-sc") => (&[Expression], Expression),
         _ => (&[], Any),
@@ -117,14 +132,60 @@ fn action(word: &[u8]) -> (&'static [Role], Role) {
 fn after(word: &[u8]) -> Option<Role> {
     match word {
         b"lf-string" | b"lf-file" | b"location" | b"prefix" | b"scheme" | b"uri-lf" | b"body-lf"
-        | b"format" | b"sd" => Some(Format),
+        | b"string-lf" | b"binary-lf" | b"name-lf" | b"value-lf" | b"on-success" | b"on-error"
+        | b"set-cookie-fmt" | b"format" | b"sd" => Some(Format),
         b"string" | b"file" | b"table" | b"len" | b"id" | b"content-type" | b"status" | b"deny_status"
-        | b"code" | b"reason" => Some(Plain),
-        b"sni" | b"pool-conn-name" | b"hash" => Some(Expression),
+        | b"code" | b"reason" | b"realm" | b"body" => Some(Plain),
+        b"sni" | b"pool-conn-name" | b"hash" | b"status-code" => Some(Expression),
+        b"addr" | b"agent-addr" | b"socks4" | b"source" | b"usesrc" | b"socket" => Some(Address),
         b"limit" | b"period" => Some(Quantity),
         _ if word.starts_with(b"set-proxy-v2-tlv-fmt") => Some(Format),
+        _ if word.ends_with(b"-expr") => Some(Expression),
         _ => None,
     }
+}
+
+/// The same, where nothing else is known of the line: of `http-check connect` and `filter bwlim-in`.
+fn after_in_any(word: &[u8]) -> Option<Role> {
+    match word {
+        b"port" => Some(Quantity),
+        b"key" => Some(Expression),
+        _ => None,
+    }
+}
+
+/// Options of servers and listeners without an argument: what follows them is an option again.
+fn is_flag(word: &[u8]) -> bool {
+    const FLAGS: [&[u8]; 26] = [
+        b"accept-proxy",
+        b"agent-check",
+        b"allow-0rtt",
+        b"backup",
+        b"check",
+        b"check-reuse-pool",
+        b"check-send-proxy",
+        b"check-sni-auto",
+        b"check-ssl",
+        b"check-via-socks4",
+        b"defer-accept",
+        b"disabled",
+        b"enabled",
+        b"generate-certificates",
+        b"non-stick",
+        b"prefer-client-ciphers",
+        b"quic-force-retry",
+        b"renegotiate",
+        b"ssl",
+        b"ssl-reuse",
+        b"strict-maxconn",
+        b"strict-sni",
+        b"tfo",
+        b"tls-tickets",
+        b"transparent",
+        b"v6only",
+    ];
+    FLAGS.contains(&word)
+        || [&b"no-"[..], b"force-", b"send-proxy"].iter().any(|start| word.starts_with(start))
 }
 
 /// What is known of a line after some of its words.
@@ -135,6 +196,10 @@ pub(super) struct Line {
     /// The arguments of the line's action, once it is known.
     action: Option<(&'static [Role], Role)>,
     last: Option<Role>,
+    /// The same where nothing else is known of the line.
+    last_in_any: Option<Role>,
+    /// Whether an option's name follows the last word.
+    option: bool,
     /// `hdr NAME FORMAT`: words until the format.
     header: u8,
     /// In a condition, or not.
@@ -143,9 +208,16 @@ pub(super) struct Line {
     acl: Option<usize>,
     /// Whether `--` has ended an ACL's flags.
     flags_ended: bool,
+    /// Whether an ACL says by `-m` how its patterns are compared.
+    method: bool,
 }
 
 impl Line {
+    /// Whether no word has ended yet, but `no` and `default`.
+    pub fn is_empty(&self) -> bool {
+        self.words == 0
+    }
+
     /// What the next word is.
     pub fn role(&self) -> Role {
         if let Some(words) = self.acl {
@@ -159,6 +231,11 @@ impl Line {
             Shape::Words(first, rest) | Shape::Unconditional(first, rest) => {
                 first.get(index).copied().unwrap_or_else(|| self.by_neighbours(rest))
             }
+            Shape::Options(first) => match first.get(index) {
+                Some(role) => *role,
+                None if self.option || index == first.len() => Keyword,
+                None => self.by_neighbours(Plain),
+            },
             Shape::Rule(before) => match (index.checked_sub(before), self.action) {
                 (None, _) | (Some(0), _) => Keyword,
                 (Some(argument), Some((first, rest))) => {
@@ -182,6 +259,11 @@ impl Line {
         !self.flags_ended
     }
 
+    /// Whether a pattern could be taken for an operator between numbers.
+    pub fn operators(&self) -> bool {
+        !self.method
+    }
+
     /// The next word has ended, with this content. One with a value in it means nothing to what follows, but an
     /// action keeps its name when the value stands in its parentheses.
     pub fn word(&mut self, content: &[u8], has_value: bool) {
@@ -193,7 +275,8 @@ impl Line {
         if self.words == 0 {
             self.shape = directive(text);
         }
-        self.last = after(text);
+        (self.last, self.last_in_any) = (after(text), after_in_any(text));
+        self.option = has_value || is_flag(text);
         self.header = if text == b"hdr" { 2 } else { self.header.saturating_sub(1) };
         self.words += 1;
         match self.shape {
@@ -208,11 +291,12 @@ impl Line {
         if let Some(words) = &mut self.acl {
             *words += 1;
             self.flags_ended |= text == b"--";
+            self.method |= text == b"-m";
             if self.condition && text == b"}" {
                 self.acl = None;
             }
         } else if self.condition && matches!(text, [.., b'{']) {
-            (self.acl, self.flags_ended) = (Some(0), false);
+            (self.acl, self.flags_ended, self.method) = (Some(0), false, false);
         } else if self.words > 1 && self.conditional() && matches!(text, b"if" | b"unless") {
             self.condition = true;
         }
@@ -222,6 +306,7 @@ impl Line {
         if matches!(otherwise, Name | Preprocessor) {
             return otherwise;
         }
-        if self.header == 1 { Format } else { self.last.unwrap_or(otherwise) }
+        let in_any = self.last_in_any.filter(|_| otherwise == Any);
+        if self.header == 1 { Format } else { self.last.or(in_any).unwrap_or(otherwise) }
     }
 }

@@ -54,7 +54,7 @@ impl Scan {
             Role::Format => (true, false),
             Role::Expression | Role::Quantity | Role::Keyword | Role::Preprocessor => (false, true),
             Role::Any => (true, true),
-            Role::Plain | Role::Name | Role::Pattern | Role::Condition => return,
+            Role::Plain | Role::Name | Role::Pattern | Role::Condition | Role::Address => return,
         };
         for &byte in bytes {
             self.byte(byte, format, arguments);
@@ -151,6 +151,11 @@ pub(super) fn is_one_argument(text: &str) -> bool {
         }
     }
     scan.quote.is_none() && !scan.escaped
+}
+
+/// Whether a log-format would evaluate something in `text`: `%[fetch]`, `%{flags}[fetch]`, `%(name)[fetch]`.
+pub(super) fn may_evaluate(text: &[u8]) -> bool {
+    text.windows(2).any(|pair| matches!(pair, [b'%', b'[' | b'{' | b'(']))
 }
 
 /// Whether every `%` is doubled.

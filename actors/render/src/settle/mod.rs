@@ -2,7 +2,8 @@
 //!
 //! What a template says is structure, what an expression prints is a value. One pass over the marked text runs the
 //! file kind's own lexer, encodes each value for the place it stands in, and refuses what no encoding can keep from
-//! being structure. Its marks become provenance: template line and object for every line of the file.
+//! being structure. Its marks become provenance: template line and object for every line of the file. Each line with values
+//! is then read again by a [proof] that shares nothing with all this.
 //!
 //! `haproxy -c` accepts injected directives, so this pass is the defence against hostile objects. It must never
 //! trust a value, guess in its favour, panic, or do I/O.
@@ -15,6 +16,7 @@ mod intern;
 mod map;
 mod marked;
 mod opaque;
+mod proof;
 mod provenance;
 mod refusal;
 
@@ -29,6 +31,7 @@ use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
 pub(crate) use intern::Generation;
 pub use intern::Settler;
 use marked::{LineEnd, Span};
+use proof::Proof;
 use provenance::Provenance;
 use refusal::Refusals;
 use std::collections::BTreeSet;
@@ -65,6 +68,7 @@ struct Settled {
 fn pieces(kind: FileKind, marked: &Marked) -> Result<Settled, marked::Malformed> {
     let mut pass = Pass {
         encoder: Encoder::new(kind),
+        proof: Proof::new(kind),
         provenance: Provenance::new(marked),
         refusals: Refusals::new(marked),
         spans: Vec::new(),
@@ -80,6 +84,7 @@ fn pieces(kind: FileKind, marked: &Marked) -> Result<Settled, marked::Malformed>
 /// One run over one file.
 struct Pass<'m> {
     encoder: Encoder,
+    proof: Proof,
     provenance: Provenance<'m>,
     refusals: Refusals<'m>,
     /// The current line, kept for its memory.
@@ -101,6 +106,7 @@ impl<'m> Pass<'m> {
                 Piece::Printed(text) => self.piece(text)?,
                 Piece::Settled(fragment) if clean => {
                     self.kept.push(number);
+                    self.encoder.text(fragment.as_str());
                     self.provenance.keep(fragment.clone());
                 }
                 Piece::Settled(_) => return Err(marked::Malformed("settled lines inside a line")),
@@ -131,6 +137,7 @@ impl<'m> Pass<'m> {
                 spans.clear();
                 self.spans = spans;
             } else {
+                self.encoder.text(line);
                 self.provenance.text(line);
             }
         }
@@ -156,14 +163,27 @@ impl<'m> Pass<'m> {
         }
         self.provenance.start_line(spans);
         if values {
-            self.encoder.encode(spans, self.provenance.output(), &mut self.refusals);
+            self.encode(spans);
         } else {
             for span in spans.iter() {
+                self.encoder.text(span.text());
                 self.provenance.output().push_str(span.text());
             }
         }
         self.provenance.end_line();
         Ok(())
+    }
+
+    /// Writes a line with values, and proves that they are only values in it.
+    fn encode(&mut self, spans: &[Span<'_>]) {
+        let (output, refused) = (self.provenance.output(), self.refusals.count());
+        let start = output.len();
+        self.encoder.encode(spans, output, &mut self.refusals);
+        if self.refusals.count() == refused
+            && let Err((value, breach)) = self.proof.line(spans, output.get(start..).unwrap_or_default())
+        {
+            self.refusals.breach(value, breach);
+        }
     }
 
     fn finish(self) -> Settled {
@@ -183,7 +203,7 @@ enum Encoder {
     Map,
     CertificateList,
     Certificate,
-    General,
+    General(opaque::General),
 }
 
 impl Encoder {
@@ -193,7 +213,14 @@ impl Encoder {
             FileKind::Map => Self::Map,
             FileKind::CrtList => Self::CertificateList,
             FileKind::Certificate => Self::Certificate,
-            FileKind::General => Self::General,
+            FileKind::General => Self::General(opaque::General::default()),
+        }
+    }
+
+    /// Text without values, or settled before.
+    fn text(&mut self, text: &str) {
+        if let Self::General(response) = self {
+            response.text(text);
         }
     }
 
@@ -203,7 +230,7 @@ impl Encoder {
             Self::Map => map::encode(line, out, refusals),
             Self::CertificateList => certificate_list::encode(line, out, refusals),
             Self::Certificate => opaque::encode_certificate(line, out, refusals),
-            Self::General => opaque::encode_general(line, out),
+            Self::General(response) => response.encode(line, out, refusals),
         }
     }
 }

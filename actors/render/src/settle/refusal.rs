@@ -3,6 +3,7 @@
 use super::{
     MAX_REFUSALS,
     marked::{Site, Value},
+    proof::Breach,
 };
 use crate::{
     faults::{Fault, FaultKind, MOST_OF_ONE},
@@ -22,6 +23,8 @@ pub(super) enum Place {
     MapValue,
     CertificateList,
     Certificate,
+    ResponseHead,
+    Response,
 }
 
 /// Why a value is refused.
@@ -37,6 +40,8 @@ pub(super) enum Refusal {
     Negation,
     Fetch,
     Quantity,
+    Operator,
+    AddressCharacter(char),
     ArgumentCharacter(char),
     BrokenArgument,
     OutsideArguments,
@@ -50,7 +55,10 @@ pub(super) enum Refusal {
     KeyEmpty,
     EdgeBlank,
     LineTooLong(usize),
+    WordTooLong(usize),
+    ResponseTooLong(usize),
     Unquotable(char),
+    EveryHost,
 }
 
 /// The first character that no text of a configuration may have.
@@ -75,14 +83,30 @@ impl<'m> Refusals<'m> {
     }
 
     pub fn add(&mut self, value: &Value<'_>, place: Place, refusal: Refusal) {
+        let message = format!("the value {} cannot stand {place}: {refusal}", shown(value.text));
+        self.fault(value, Diagnostic::error("structure", message).help(refusal.help()));
+    }
+
+    /// What the proof found: the pass was about to let a value be more than a value.
+    pub fn breach(&mut self, value: &Value<'_>, breach: Breach) {
+        let message = format!("internal error: the value {} would change {breach}", shown(value.text));
+        tracing::error!("{message}");
+        self.fault(
+            value,
+            Diagnostic::error("structure", message).help(
+                "It is held back. This is a defect of HAPTIC, neither of your templates nor of the object: please report it \
+                 with this sentence and the template's line",
+            ),
+        );
+    }
+
+    fn fault(&mut self, value: &Value<'_>, diagnostic: Diagnostic) {
         self.count += 1;
         let (block, known) = (value.site.block, self.counts.entry(value.site.block).or_default());
         if *known >= block.map_or(MAX_REFUSALS, |_| MOST_OF_ONE) {
             return;
         }
         *known += 1;
-        let message = format!("the value {} cannot stand {place}: {refusal}", shown(value.text));
-        let diagnostic = Diagnostic::error("structure", message).help(refusal.help());
         let object = block.and_then(|block| self.marked.objects.get(block as usize)).cloned();
         let diagnostic = self.at(diagnostic, value.site);
         self.faults.push(Fault { object, kind: FaultKind::Value, diagnostic, reads: None });
@@ -135,6 +159,8 @@ impl std::fmt::Display for Place {
             Self::MapValue => "in a map's value",
             Self::CertificateList => "in a crt-list",
             Self::Certificate => "in a certificate",
+            Self::Response => "in a response",
+            Self::ResponseHead => "in the status line or a header of a response",
         })
     }
 }
@@ -158,6 +184,8 @@ impl std::fmt::Display for Refusal {
             Self::Quantity => {
                 f.write_str("here HAProxy takes anything but a number or a time for an expression")
             }
+            Self::Operator => f.write_str("a fetch of a number takes it for an operator"),
+            Self::AddressCharacter(c) => write!(f, "`{c}` is not allowed in an address"),
             Self::ArgumentCharacter(c) => {
                 write!(f, "`{c}` is special in the arguments of a fetch or converter")
             }
@@ -177,7 +205,14 @@ impl std::fmt::Display for Refusal {
             Self::LineTooLong(most) => {
                 write!(f, "its line is longer than {most} bytes, and HAProxy would read it as two")
             }
+            Self::WordTooLong(most) => {
+                write!(f, "its word is longer than {most} bytes, and HAProxy could not use it")
+            }
+            Self::ResponseTooLong(most) => {
+                write!(f, "the response is longer than {most} bytes, and HAProxy would not load it")
+            }
             Self::Unquotable(c) => write!(f, "`{c}` is special there, and a crt-list has no quotes"),
+            Self::EveryHost => f.write_str("the filter would be `*`, which is every host's"),
         }
     }
 }
@@ -200,6 +235,11 @@ impl Refusal {
                 "Write the fetch and its converters in the template; str(\"…\") with arg makes one of a text"
             }
             Self::Quantity => "Give the object a number, or check it with {{#if (matches …)}}",
+            Self::Operator => "Say how patterns are compared, with -m str or the like in front of them",
+            Self::AddressCharacter(_) => {
+                "A value is a host or a port; write unix@ and the like in the template, or print all of it with {{{ }}} \
+                 from extraContext"
+            }
             Self::ArgumentCharacter(_) => "Write {{arg VALUE}} instead of {{VALUE}}",
             Self::BrokenArgument => "Print it with arg alone, outside quotes of the argument's own",
             Self::OutsideArguments => "Write {{VALUE}} instead of {{arg VALUE}}",
@@ -214,7 +254,10 @@ impl Refusal {
             Self::KeyIsComment => "Change it in the object",
             Self::KeyEmpty => "Leave the line out with {{#if}}",
             Self::EdgeBlank => "Use trim",
-            Self::LineTooLong(_) => "Shorten it in the object",
+            Self::LineTooLong(_) | Self::WordTooLong(_) | Self::ResponseTooLong(_) => {
+                "Shorten it in the object"
+            }
+            Self::EveryHost => "Give the object a host; a filter for every host belongs into the template",
             Self::Unquotable(_) => {
                 "Change it in the object: file names and SNI filters have no such character"
             }

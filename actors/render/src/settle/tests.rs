@@ -116,6 +116,10 @@ fn conditions_cannot_be_changed_by_values() {
             ("  http-request deny if { path «}» }", "`}`"),
             ("  http-request deny if a «or» b", "`or`"),
             ("  http-request deny if a o«r» b", "`or`"),
+            ("  http-request deny if a «OR» b", "`OR`"),
+            ("  http-request deny if a !«oR» b", "`!oR`"),
+            ("  http-request deny if a !«||» b", "`!||`"),
+            ("  http-request deny if { req.body_size «lt» 5 }", "an operator"),
             ("  http-request deny if a «o»«r» b", "`or`"),
             ("  http-request deny if a «||» b", "`||`"),
             ("  http-request set-header X \"«unless»\"", "`unless`"),
@@ -134,10 +138,67 @@ fn conditions_cannot_be_changed_by_values() {
         FileKind::Config,
         &[
             ("  http-request deny if { path -- «-f» }", "  http-request deny if { path -- -f }"),
+            ("  http-request deny if { path -m str «lt» }", "  http-request deny if { path -m str lt }"),
             ("  http-request deny if { path /«or» }", "  http-request deny if { path /or }"),
             ("  acl «shop»_a path «{»", "  acl shop_a path {"),
             ("  server «or» 10.0.0.1:80", "  server or 10.0.0.1:80"),
             ("  http-request deny if { path «a(,)%[b» }", "  http-request deny if { path a(,)%[b }"),
+        ],
+    );
+}
+
+#[test]
+fn addresses_have_hosts_and_ports_only() {
+    refused(
+        FileKind::Config,
+        &[
+            ("  server s «$HOME»:80", "`$` is not allowed in an address"),
+            ("  server s \"«$HOME»\":80", "`$` is not allowed"),
+            ("  server s «unix@/run/master.sock»", "`@` is not allowed"),
+            ("  server s «/run/master.sock»", "`/` is not allowed"),
+            ("  server s 10.0.0.1:80 addr «fd@3»", "`@` is not allowed"),
+            ("  server-template s 3 «a$b»:80", "`$` is not allowed"),
+            ("  bind «:1,»:2", "`,` is not allowed"),
+            ("  bind unix@/«$HOME»", "`$` is not allowed"),
+            ("  log «${HOME}» local0", "`$` is not allowed"),
+            ("  stats socket «/x»", "`/` is not allowed"),
+            ("  http-check connect addr «$HOME»", "`$` is not allowed"),
+        ],
+    );
+    check(
+        FileKind::Config,
+        &[
+            ("  server s «10.0.0.1»:«80»", "  server s 10.0.0.1:80"),
+            ("  server s [«fd99::1»]:80", "  server s [fd99::1]:80"),
+            ("  server s «a.example»:80", "  server s a.example:80"),
+            ("  bind «*»:80", "  bind *:80"),
+            ("  server s unix@/run/«a b»/c", "  server s unix@/run/a\\ b/c"),
+        ],
+    );
+}
+
+#[test]
+fn options_of_servers_and_listeners_are_named_by_templates() {
+    refused(
+        FileKind::Config,
+        &[
+            ("  server s 10.0.0.1:80 «backup»", "may not choose what a line does"),
+            ("  server s 10.0.0.1:80 check «disabled»", "may not choose what a line does"),
+            ("  server s 10.0.0.1:80 cookie «a» «disabled»", "may not choose what a line does"),
+            ("  default-server «check»", "may not choose what a line does"),
+            ("  bind :443 ssl «strict-sni»", "may not choose what a line does"),
+            ("  setenv NAME «a b»", "parts of the configuration"),
+            ("defaults «from» x", "`from`"),
+        ],
+    );
+    check(
+        FileKind::Config,
+        &[
+            (
+                "  server s 10.0.0.1:80 check cookie «a b» maxconn «5»",
+                "  server s 10.0.0.1:80 check cookie a\\ b maxconn 5",
+            ),
+            ("  bind :443 ssl crt «a.pem» alpn h2", "  bind :443 ssl crt a.pem alpn h2"),
         ],
     );
 }
@@ -161,6 +222,10 @@ fn arguments_of_fetches_take_one_argument_only() {
             ("  http-request set-var(txn.«a,b») src", "`,`"),
             ("  http-request set-var(txn.«a») «src»", "fetch or converter"),
             ("  http-request set-timeout server «src»", "a number or a time"),
+            ("  http-check connect port «src»", "a number or a time"),
+            ("  option forwarded host-expr «src»", "fetch or converter"),
+            ("  tcp-request session attach-srv s name «src»", "fetch or converter"),
+            ("  filter bwlim-in x limit 1 key «src»", "fetch or converter"),
         ],
     );
     check(
@@ -201,6 +266,12 @@ fn log_formats_take_doubled_percent_signs_only() {
             ("  log-format «%ci»", "log-format"),
             ("  unknown «%[src]»", "log-format"),
             ("  unknown «%»%[src]", "log-format"),
+            ("  unknown «%{+Q}[env(HOME)]»", "log-format"),
+            ("  unknown «%(x)[env(HOME)]»", "log-format"),
+            ("  unknown «%»[src]", "log-format"),
+            ("  http-request redirect location / set-cookie-fmt «%»", "log-format"),
+            ("  http-check expect on-error «%» string x", "log-format"),
+            ("  http-check expect string-lf «%»", "log-format"),
         ],
     );
     check(
@@ -248,7 +319,10 @@ fn a_map_has_one_key_and_one_value_a_line() {
 fn a_crt_list_has_no_quotes() {
     check(
         FileKind::CrtList,
-        &[("«a.pem» [alpn «h2»] «*.x.org» !«y.org»\n", "a.pem [alpn h2] *.x.org !y.org\n")],
+        &[
+            ("«a.pem» [alpn «h2»] «*.x.org» !«y.org»\n", "a.pem [alpn h2] *.x.org !y.org\n"),
+            ("a.pem [allow-0rtt verify «none» alpn «h2»] *\n", "a.pem [allow-0rtt verify none alpn h2] *\n"),
+        ],
     );
     refused(
         FileKind::CrtList,
@@ -256,6 +330,11 @@ fn a_crt_list_has_no_quotes() {
             ("a.pem «b c»", "` ` is special"),
             ("a.pem «[x]»", "`[` is special"),
             ("a.pem [«verify» none]", "choose what a line does"),
+            ("a.pem [allow-0rtt «verify» none]", "choose what a line does"),
+            ("a.pem [verify none «allow-0rtt»]", "choose what a line does"),
+            ("a.pem [alpn «h2» «allow-0rtt»]", "choose what a line does"),
+            ("a.pem «*»", "every host's"),
+            ("a.pem !«*»", "every host's"),
             ("a.pem «!x»", "leading `!`"),
             ("a.pem «» x", "would be empty"),
             ("«#a».pem", "is a comment"),
@@ -267,7 +346,19 @@ fn a_crt_list_has_no_quotes() {
 fn opaque_files_take_values_as_they_are() {
     check(FileKind::General, &[("<p>«a\n\0'\"b»</p>\n", "<p>a\n\0'\"b</p>\n")]);
     check(FileKind::Certificate, &[("«-----BEGIN\n\tx\r\n»", "-----BEGIN\n\tx\r\n")]);
+    check(FileKind::General, &[("HTTP/1.0 503 «x y»\r\n\r\n«a\nb»", "HTTP/1.0 503 x y\r\n\r\na\nb")]);
+    check(
+        FileKind::General,
+        &[("«HTTP/1.0 503 x\r\n\r\na»«b\n»\n«c\n»\n", "HTTP/1.0 503 x\r\n\r\nab\n\nc\n\n")],
+    );
     refused(FileKind::Certificate, &[("«a\0»", "control character")]);
+    refused(
+        FileKind::General,
+        &[
+            ("HTTP/1.0 503 «x\ny»\n\nbody\n", "control character \\n"),
+            ("HTTP/1.0 503 «x\r»\n\nbody\n", "control character \\r"),
+        ],
+    );
 }
 
 /// Two objects' blocks between lines of the main template.
