@@ -1,8 +1,21 @@
-//! Finds the HAProxys of this machine.
+//! Finds the HAProxys of this machine, and how they are run to check.
 
 use crate::cli::{Failure, HaproxyArgs};
-use haptic_validate::Binaries;
+use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use std::path::PathBuf;
+
+/// This program, also when its file has been replaced since.
+const THIS_PROGRAM: &str = "/proc/self/exe";
+
+/// A checker with the binaries of [`find`], confined as far as `args` and this kernel allow.
+///
+/// # Errors
+/// As [`find`].
+pub fn checker(args: &HaproxyArgs) -> Result<Checker, Failure> {
+    let binaries = find(args)?;
+    let sandbox = Sandbox::by(THIS_PROGRAM.into(), args.unprotected.clone());
+    Ok(Checker::new(binaries, CheckLimits::default(), sandbox))
+}
 
 /// The binaries named on the command line, else those of the environment (`HAPTIC_HAPROXY_3_4=/path`), else the one on
 /// PATH.

@@ -4,6 +4,7 @@
 use crate::{command, output};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haptic_model::Diagnostic;
+use haptic_validate::sandbox::Protection;
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
@@ -111,6 +112,15 @@ pub struct HaproxyArgs {
     /// HAProxy binary; give several, one a version, for a mixed fleet [default: HAPTIC_HAPROXY_* and haproxy on PATH]
     #[arg(long = "haproxy", value_name = "PATH")]
     pub binaries: Vec<PathBuf>,
+    /// Check without this protection (limits, privileges, files or calls), where HAProxy cannot run with it; may be repeated
+    #[arg(
+        long = "unprotected",
+        env = "HAPTIC_UNPROTECTED",
+        value_name = "PROTECTION",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    pub unprotected: Vec<Protection>,
 }
 
 /// What is kept from one run to the next, outside of a cluster.

@@ -6,6 +6,9 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    if let Some(words) = haptic::command::check_in_sandbox::asked_for() {
+        return haptic::command::check_in_sandbox::run(&words);
+    }
     // Before anything may use TLS: with two providers linked, rustls would panic at first use.
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         haptic::output::complain("another TLS provider is already installed; this is a bug in HAPTIC");

@@ -2,9 +2,11 @@
 //!
 //! A view says what a line means; it does not say whether HAProxy accepts it (that is [`crate::check`]).
 
+mod beyond;
 mod files;
 mod server;
 
+pub use beyond::{Beyond, beyond};
 pub use files::{Bases, FileKind, FileReference, file_references, file_references_below};
 pub use server::{Parameter, Server, servers};
 

@@ -90,7 +90,7 @@ impl ValidateActor {
 
     fn read_syntax(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
         (self.read, self.reading) = (Some(rendered.clone()), true);
-        let checker = self.options.checker.clone();
+        let checker = self.checker_for(&rendered);
         let versions = self.options.fleet.read().versions.clone();
         let good = self.good();
         let began = Instant::now();
@@ -125,7 +125,7 @@ impl ValidateActor {
     }
 
     fn check(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
-        let checker = self.options.checker.clone();
+        let checker = self.checker_for(&rendered);
         let versions = self.options.fleet.read().versions.clone();
         let checked = rendered.clone();
         let task: JoinHandle<Verdict> =
@@ -144,6 +144,11 @@ impl ValidateActor {
         }));
     }
 
+    /// One that lets pass what the configuration allows.
+    fn checker_for(&self, rendered: &Rendered) -> Checker {
+        self.options.checker.allowing(&rendered.config.spec.allow)
+    }
+
     /// Until they are found, no newer bundle is checked: it would most likely hold the same mistake.
     fn look_for_culprits(
         &mut self,
@@ -151,7 +156,7 @@ impl ValidateActor {
         said: Vec<Diagnostic>,
         context: &mut Context<Self>,
     ) {
-        let (checker, good) = (self.options.checker.clone(), self.good());
+        let (checker, good) = (self.checker_for(&rendered), self.good());
         let versions = self.options.fleet.read().versions.clone();
         let search = async move {
             let judge = async |bundle: Bundle| checker.semantics(&bundle, &versions).await.diagnostics;

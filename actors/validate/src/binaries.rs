@@ -1,5 +1,6 @@
 //! The HAProxy binaries that check, one a version.
 
+use crate::sandbox::own_files;
 use haptic_model::HaproxyVersion;
 use std::{
     path::{Path, PathBuf},
@@ -13,6 +14,8 @@ pub struct Binary {
     pub version: HaproxyVersion,
     /// Where it is.
     pub path: PathBuf,
+    /// All that must be read to run it: itself, its loader and its libraries.
+    pub files: Vec<PathBuf>,
 }
 
 /// The binaries there are, oldest first.
@@ -53,7 +56,7 @@ impl Binary {
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.split("HAProxy version ").nth(1).and_then(|rest| rest.parse().ok());
         let version = version.ok_or_else(|| BinaryError::NotHaproxy(path.to_owned()))?;
-        Ok(Self { version, path: path.to_owned() })
+        Ok(Self { version, path: path.to_owned(), files: own_files(path) })
     }
 }
 
@@ -96,6 +99,7 @@ mod tests {
         let make = |(major, minor): &(u16, u16)| Binary {
             version: HaproxyVersion::new(*major, *minor),
             path: format!("/haproxy-{major}.{minor}").into(),
+            files: Vec::new(),
         };
         Binaries(versions.iter().map(make).collect())
     }

@@ -3,20 +3,17 @@
 use crate::{
     binaries::{Binaries, Binary},
     folder, report,
+    sandbox::{Missing, Order, Sandbox},
     syntax::{self, Syntax},
     verdict::Verdict,
 };
-use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion};
+use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion, crd::Allowance};
 use moka::sync::Cache;
-use rustix::process::{Pid, Resource, Rlimit};
 use std::{process::Stdio, sync::Arc, time::Duration};
 use tokio::{io::AsyncReadExt, process::Command, sync::Semaphore, time::Instant};
 
 /// Verdicts remembered: enough for a fleet of versions and a configuration that goes to and fro.
 const REMEMBERED: u64 = 64;
-
-/// How much a check gives way to everything else (`nice`).
-const NICENESS: i32 = 10;
 
 /// Most of a check's output that is read.
 const OUTPUT_LIMIT: u64 = 1 << 20;
@@ -44,17 +41,23 @@ impl Default for CheckLimits {
 pub struct Checker {
     binaries: Binaries,
     limits: CheckLimits,
+    sandbox: Sandbox,
     slots: Arc<Semaphore>,
     syntax: Syntax,
-    known: Cache<(Digest, Vec<HaproxyVersion>), Arc<Vec<Diagnostic>>>,
+    allow: Arc<[Allowance]>,
+    known: Cache<Question, Arc<Vec<Diagnostic>>>,
 }
 
+/// What an answer is remembered for.
+type Question = (Digest, Vec<HaproxyVersion>, Arc<[Allowance]>);
+
 impl Checker {
-    /// A checker with these binaries.
+    /// A checker with these binaries, which run in this sandbox.
     #[must_use]
-    pub fn new(binaries: Binaries, limits: CheckLimits) -> Self {
+    pub fn new(binaries: Binaries, limits: CheckLimits, sandbox: Sandbox) -> Self {
         let slots = Arc::new(Semaphore::new(limits.at_once.max(1)));
-        Self { binaries, limits, slots, syntax: Syntax::default(), known: Cache::new(REMEMBERED) }
+        let (syntax, known) = (Syntax::default(), Cache::new(REMEMBERED));
+        Self { binaries, limits, sandbox, slots, syntax, allow: Arc::new([]), known }
     }
 
     /// Another checker with the same binaries that remembers by itself which syntax it read last, and waits for nobody but its
@@ -65,10 +68,22 @@ impl Checker {
         Self { limits, slots, syntax: Syntax::default(), ..self.clone() }
     }
 
-    /// The newest version that it can check for.
+    /// The same checker for a configuration with this `allow`.
     #[must_use]
-    pub fn newest(&self) -> Option<HaproxyVersion> {
-        self.binaries.nearest(None).map(|binary| binary.version)
+    pub fn allowing(&self, allow: &[Allowance]) -> Self {
+        Self { allow: allow.into(), ..self.clone() }
+    }
+
+    /// What its checks are not protected by, and why.
+    #[must_use]
+    pub fn unprotected_by(&self) -> Vec<Missing> {
+        self.sandbox.missing()
+    }
+
+    /// The newest binary that it has.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Binary> {
+        self.binaries.nearest(None)
     }
 
     /// Checks `bundle` for every one of `versions` (none: the newest binary's). Dropping the future ends the check.
@@ -85,8 +100,8 @@ impl Checker {
     pub async fn syntax(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
         let newest = self.binaries.nearest(None).map(|b| b.version);
         let versions = if versions.is_empty() { newest.into_iter().collect() } else { versions.to_vec() };
-        let (bundle, syntax) = (bundle.clone(), self.syntax.clone());
-        let work = tokio::task::spawn_blocking(move || syntax.problems(&bundle, &versions));
+        let (bundle, syntax, allow) = (bundle.clone(), self.syntax.clone(), self.allow.clone());
+        let work = tokio::task::spawn_blocking(move || syntax.problems(&bundle, &versions, &allow));
         work.await
             .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
     }
@@ -95,7 +110,8 @@ impl Checker {
     pub async fn syntax_alone(&self, bundle: Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
         let newest = self.binaries.nearest(None).map(|b| b.version);
         let versions = if versions.is_empty() { newest.into_iter().collect() } else { versions.to_vec() };
-        let work = tokio::task::spawn_blocking(move || syntax::problems(&bundle, &versions));
+        let allow = self.allow.clone();
+        let work = tokio::task::spawn_blocking(move || syntax::problems(&bundle, &versions, &allow));
         work.await
             .unwrap_or_else(|e| vec![Diagnostic::error("syntax", format!("the syntax check failed: {e}"))])
     }
@@ -109,7 +125,7 @@ impl Checker {
     /// Phase 3 alone: `haproxy -c` of each version, for a bundle that has passed phase 1.
     pub async fn semantics(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
         let start = Instant::now();
-        let key = (bundle.digest, versions.to_vec());
+        let key = (bundle.digest, versions.to_vec(), self.allow.clone());
         if let Some(known) = self.known.get(&key) {
             return Verdict { diagnostics: known.to_vec(), took: start.elapsed(), cached: true };
         }
@@ -156,8 +172,9 @@ impl Checker {
             .await
             .map_err(|e| failed(e.to_string()))?
             .map_err(|e| failed(e.to_string()))?;
-        let mut child = Command::new(&binary.path)
-            .args(["-c", "-dr", "-f", folder::PREAMBLE, "-f", &bundle.config.path])
+        let (program, words) = self.sandbox.command(self.order(binary, bundle));
+        let mut child = Command::new(program)
+            .args(words)
             .current_dir(folder.path())
             .env_clear()
             .stdin(Stdio::null())
@@ -166,7 +183,6 @@ impl Checker {
             .kill_on_drop(true)
             .spawn()
             .map_err(|e| failed(format!("{}: {e}", binary.path.display())))?;
-        self.restrain(child.id());
         let finish = async {
             let mut output = Vec::new();
             if let Some(said) = child.stderr.take() {
@@ -190,16 +206,19 @@ impl Checker {
         Ok(found)
     }
 
-    /// HAProxy of 10,000 backends takes 600 MB; a runaway one must not take the controller with it. And it keeps a core busy
-    /// behind changes that are live already: it gives way to those that are not.
-    fn restrain(&self, pid: Option<u32>) {
-        let pid = pid.and_then(|p| i32::try_from(p).ok()).and_then(Pid::from_raw);
-        let limit = Rlimit { current: Some(self.limits.memory), maximum: Some(self.limits.memory) };
-        if let Err(error) = rustix::process::prlimit(pid, Resource::As, limit) {
-            tracing::debug!(%error, "the checker's memory could not be limited");
-        }
-        if let Err(error) = rustix::process::setpriority_process(pid, NICENESS) {
-            tracing::debug!(%error, "the checker could not be made to give way");
+    /// What the check of `bundle` by `binary` may use.
+    fn order(&self, binary: &Binary, bundle: &Bundle) -> Order {
+        let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", &bundle.config.path];
+        let command = std::iter::once(binary.path.clone().into()).chain(arguments.map(Into::into));
+        Order {
+            memory: self.limits.memory,
+            // The clock on the wall ends it before.
+            seconds: self.limits.time.as_secs() + 1,
+            names: self.allow.contains(&Allowance::HostNames),
+            outside: self.allow.contains(&Allowance::OutsideFiles),
+            files: binary.files.clone(),
+            command: command.collect(),
+            ..Order::default()
         }
     }
 }

@@ -8,11 +8,14 @@ pub mod binaries;
 pub mod checker;
 pub mod culprits;
 pub mod folder;
+mod policy;
 pub mod report;
+pub mod sandbox;
 pub mod syntax;
 pub mod verdict;
 
 pub use actor::{ValidateActor, ValidateOptions};
 pub use binaries::{Binaries, Binary};
 pub use checker::{CheckLimits, Checker};
+pub use sandbox::Sandbox;
 pub use verdict::Verdict;

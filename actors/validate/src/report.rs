@@ -54,10 +54,22 @@ fn diagnose(severity: Severity, text: &str, bundle: &Bundle) -> Option<Diagnosti
     let words = place.as_ref().map_or(text, |p| p.message).trim().trim_end_matches('.');
     let diagnostic = Diagnostic { severity, ..Diagnostic::error("haproxy", format!("HAProxy: {words}")) };
     let place = place_within(text, bundle).or_else(|| place.map(|place| (place.file, place.line)));
+    let diagnostic = match hint(text) {
+        Some(hint) => diagnostic.help(hint),
+        None => diagnostic,
+    };
     Some(match place {
         Some((file, line)) => at_line(diagnostic, &file, line),
         None => diagnostic,
     })
+}
+
+/// What to do where the check's sandbox is the reason.
+fn hint(text: &str) -> Option<&'static str> {
+    let unresolved = text.contains("could not resolve address") || text.contains("invalid address");
+    (unresolved && !text.contains("disabling server")).then_some(
+        "Write an IP address, or add HostNames to spec.allow: checks resolve no names otherwise, so that they need no network",
+    )
 }
 
 /// The line of a list that a line of haproxy.cfg names: `error processing line 3 in file 'ssl/certificates.txt'`. It

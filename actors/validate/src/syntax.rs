@@ -1,11 +1,11 @@
 //! Phase 1: what the keyword tables know, in milliseconds and without a process.
 
-use crate::report::at_line;
+use crate::{policy, report::at_line};
 use haptic_haproxy::{
     CheckOptions, Document, Problem, Version,
     check::{Proof, check},
 };
-use haptic_model::{Bundle, Diagnostic, HaproxyVersion};
+use haptic_model::{Bundle, Diagnostic, HaproxyVersion, crd::Allowance};
 use std::{
     collections::HashSet,
     sync::{Arc, Mutex, PoisonError},
@@ -19,16 +19,22 @@ pub struct Syntax(Arc<Mutex<Proof>>);
 impl Syntax {
     /// As [`problems`].
     #[must_use]
-    pub fn problems(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
+    pub fn problems(
+        &self,
+        bundle: &Bundle,
+        versions: &[HaproxyVersion],
+        allow: &[Allowance],
+    ) -> Vec<Diagnostic> {
         let tables: Vec<Version> = versions.iter().copied().map(table_version).collect();
         let present = |path: &str| is_present(bundle, path);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever comes after a panic begins afresh.
         let mut proof = std::mem::take(&mut *known);
-        let proven = proof.holds(&bundle.config.text, &tables, &present);
+        let proven = proof.holds(&bundle.config.text, &tables, &present)
+            && policy::permits(proof.needs(), bundle, allow);
         *known = proof;
         drop(known);
-        if proven { Vec::new() } else { problems(bundle, versions) }
+        if proven { Vec::new() } else { problems(bundle, versions, allow) }
     }
 
     /// Bytes that are kept for the next bundle, beside the text of the last one.
@@ -38,14 +44,14 @@ impl Syntax {
     }
 }
 
-/// What is wrong with `bundle`'s haproxy.cfg for any of `versions`, each problem once.
+/// What is wrong with `bundle`'s haproxy.cfg for any of `versions`, each problem once, and what it holds beyond what is allowed.
 #[must_use]
-pub fn problems(bundle: &Bundle, versions: &[HaproxyVersion]) -> Vec<Diagnostic> {
+pub fn problems(bundle: &Bundle, versions: &[HaproxyVersion], allow: &[Allowance]) -> Vec<Diagnostic> {
     let text = bundle.config.text.to_string();
     let document = Document::parse(&text);
     let present = |path: &str| is_present(bundle, path);
     let mut seen = HashSet::new();
-    let mut found = Vec::new();
+    let mut found = policy::problems(&document, bundle, allow);
     for version in versions {
         let options = CheckOptions { files: Some(&present), ..CheckOptions::new(table_version(*version)) };
         for problem in check(&document, &options) {
@@ -96,8 +102,8 @@ mod tests {
                 "defaults\n  mode http\nfrontend f\n  bind :80\n  http-request set-var(txn.b) hdr(host),map({map})\n"
             )
         };
-        assert_eq!(problems(&bundle(&rule("maps/host.map")), &VERSIONS), []);
-        let found = problems(&bundle(&rule("maps/hosts.map")), &VERSIONS);
+        assert_eq!(problems(&bundle(&rule("maps/host.map")), &VERSIONS, &[]), []);
+        let found = problems(&bundle(&rule("maps/hosts.map")), &VERSIONS, &[]);
         assert!(found.len() == 1 && found[0].to_string().contains("maps/hosts.map"), "{found:?}");
     }
 
@@ -111,8 +117,8 @@ mod tests {
             (format!("{rule}backend x\nbackend x\n"), false),
             (format!("{rule}backend x\n"), true),
         ] {
-            let found = syntax.problems(&bundle(&config), &VERSIONS);
-            assert_eq!(found, problems(&bundle(&config), &VERSIONS), "{config}");
+            let found = syntax.problems(&bundle(&config), &VERSIONS, &[]);
+            assert_eq!(found, problems(&bundle(&config), &VERSIONS, &[]), "{config}");
             assert_eq!(found.is_empty(), clean, "{config}");
         }
         assert!(syntax.bytes() > 0);
@@ -120,6 +126,6 @@ mod tests {
 
     #[test]
     fn a_problem_of_several_versions_is_told_once() {
-        assert_eq!(problems(&bundle("defaults\n  modee http\n"), &VERSIONS).len(), 1);
+        assert_eq!(problems(&bundle("defaults\n  modee http\n"), &VERSIONS, &[]).len(), 1);
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
-use haptic_validate::{Binaries, CheckLimits, Checker};
+use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use std::{
     path::{Path, PathBuf},
     process::Command,
@@ -60,14 +60,17 @@ fn imitation(folder: &Path, check: &str) -> Binaries {
 
 #[tokio::test]
 async fn a_valid_bundle_with_a_map_and_an_unresolvable_name_passes_on_every_version() {
-    let verdict = Checker::new(real(), CheckLimits::default()).check(&bundle(VALID), &VERSIONS).await;
+    let verdict =
+        Checker::new(real(), CheckLimits::default(), Sandbox::none()).check(&bundle(VALID), &VERSIONS).await;
     assert!(verdict.passed(), "{:?}", verdict.diagnostics);
 }
 
 #[tokio::test]
 async fn what_only_haproxy_can_know_is_refused_with_its_line() {
     let config = VALID.replace("timeout connect 5s", "timeout connect never");
-    let verdict = Checker::new(real(), CheckLimits::default()).check(&bundle(&config), &VERSIONS[2..]).await;
+    let verdict = Checker::new(real(), CheckLimits::default(), Sandbox::none())
+        .check(&bundle(&config), &VERSIONS[2..])
+        .await;
     let said = verdict.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     assert!(!verdict.passed());
     assert!(said.contains("haproxy.cfg:6") && said.contains("timeout connect never"), "{said}");
@@ -75,7 +78,7 @@ async fn what_only_haproxy_can_know_is_refused_with_its_line() {
 
 #[tokio::test]
 async fn an_equal_bundle_is_not_checked_twice() {
-    let checker = Checker::new(real(), CheckLimits::default());
+    let checker = Checker::new(real(), CheckLimits::default(), Sandbox::none());
     assert!(!checker.check(&bundle(VALID), &VERSIONS[2..]).await.cached);
     assert!(checker.check(&bundle(VALID), &VERSIONS[2..]).await.cached);
     assert!(!checker.check(&bundle(VALID), &VERSIONS[..1]).await.cached);
@@ -84,7 +87,9 @@ async fn an_equal_bundle_is_not_checked_twice() {
 #[tokio::test]
 async fn a_version_nobody_has_is_checked_by_the_nearest_with_a_warning() {
     let only_new = Binaries::probe([haproxy("3_4")]).unwrap();
-    let verdict = Checker::new(only_new, CheckLimits::default()).check(&bundle(VALID), &VERSIONS[..1]).await;
+    let verdict = Checker::new(only_new, CheckLimits::default(), Sandbox::none())
+        .check(&bundle(VALID), &VERSIONS[..1])
+        .await;
     assert!(verdict.passed());
     assert!(
         verdict.diagnostics[0].to_string().contains("3.4 checks in its place"),
@@ -97,7 +102,7 @@ async fn a_version_nobody_has_is_checked_by_the_nearest_with_a_warning() {
 async fn a_checker_that_hangs_is_ended_and_refuses_the_bundle() {
     let folder = tempfile::tempdir().unwrap();
     let limits = CheckLimits { time: Duration::from_millis(200), ..CheckLimits::default() };
-    let checker = Checker::new(imitation(folder.path(), "exec sleep 600"), limits);
+    let checker = Checker::new(imitation(folder.path(), "exec sleep 600"), limits, Sandbox::none());
     let verdict = checker.check(&bundle(VALID), &[]).await;
     assert!(!verdict.passed() && verdict.diagnostics[0].to_string().contains("did not end within"));
     assert!(!checker.check(&bundle(VALID), &[]).await.cached, "a timeout is no verdict to remember");
@@ -106,7 +111,8 @@ async fn a_checker_that_hangs_is_ended_and_refuses_the_bundle() {
 #[tokio::test]
 async fn a_checker_that_dies_silently_is_no_pass() {
     let folder = tempfile::tempdir().unwrap();
-    let checker = Checker::new(imitation(folder.path(), "kill -9 $$"), CheckLimits::default());
+    let checker =
+        Checker::new(imitation(folder.path(), "kill -9 $$"), CheckLimits::default(), Sandbox::none());
     let verdict = checker.check(&bundle(VALID), &[]).await;
     assert!(!verdict.passed(), "{:?}", verdict.diagnostics);
 }
@@ -116,7 +122,7 @@ async fn a_check_is_ended_with_its_future() {
     let folder = tempfile::tempdir().unwrap();
     let started = folder.path().join("pid");
     let fifo = format!("echo $$ > {0}.tmp && mv {0}.tmp {0} && exec sleep 600", started.display());
-    let checker = Checker::new(imitation(folder.path(), &fifo), CheckLimits::default());
+    let checker = Checker::new(imitation(folder.path(), &fifo), CheckLimits::default(), Sandbox::none());
     let config = bundle(VALID);
     let check = checker.check(&config, &[]);
     let appears = async {
@@ -145,7 +151,7 @@ async fn a_bundle_that_names_a_file_outside_itself_is_not_laid_out() {
     let config = VALID.replace("maps/host.map", "../x");
     let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&config));
     let escaping = Bundle { config: config.into(), ..escaping };
-    let verdict = Checker::new(real(), CheckLimits::default()).check(&escaping, &[]).await;
+    let verdict = Checker::new(real(), CheckLimits::default(), Sandbox::none()).check(&escaping, &[]).await;
     assert!(!verdict.passed());
     assert!(verdict.diagnostics[0].to_string().contains("relative path"), "{:?}", verdict.diagnostics);
 }

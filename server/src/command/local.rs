@@ -16,7 +16,6 @@ use haptic_model::{
     HaproxyPod,
     secret::{Credentials, Sensitive},
 };
-use haptic_validate::{CheckLimits, Checker};
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -34,11 +33,10 @@ const DRAIN: Duration = Duration::from_secs(2);
 pub fn run(args: &LocalArgs) -> Result<(), Failure> {
     let log_level = logging::start();
     command::read_config(&args.file)?;
-    let binaries = binaries::find(&args.haproxy)?;
-    let Some(newest) = binaries.nearest(None).map(|b| b.path.clone()) else {
+    let checker = binaries::checker(&args.haproxy)?;
+    let Some(newest) = checker.newest().map(|binary| binary.path.clone()) else {
         return Err(Failure::Because("no HAProxy was found: name it with --haproxy".into()));
     };
-    let checker = Checker::new(binaries, CheckLimits::default());
     let folder = Folder::new(args.dir.clone())?;
     let certificate = match args.state.folder() {
         Some(state) => default_certificate::kept_in(&state)?,

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod benchmark;
+pub mod check_in_sandbox;
 pub mod config;
 pub mod library;
 pub mod local;

@@ -16,7 +16,6 @@ use haptic_config::{
 };
 use haptic_deploy::{RunningView, roster::fleet_of};
 use haptic_model::{ActiveConfig, Bundle, Fleet, HaproxyPod, Layout, Snapshots};
-use haptic_validate::{CheckLimits, Checker};
 use serde_json::json;
 use std::{path::Path, sync::Arc};
 
@@ -179,11 +178,10 @@ async fn desired(
     haproxy: &HaproxyArgs,
 ) -> Result<Bundle, Failure> {
     let bundle = render_for(config, snapshots, fleet).map_err(|problems| Failure::told(&problems))?;
-    match binaries::find(haproxy) {
+    match binaries::checker(haproxy) {
         Err(why) => output::complain(&format!("not checked with haproxy -c: {why}")),
-        Ok(binaries) => {
-            let verdict =
-                Checker::new(binaries, CheckLimits::default()).check(&bundle, &fleet.versions).await;
+        Ok(checker) => {
+            let verdict = checker.allowing(&config.spec.allow).check(&bundle, &fleet.versions).await;
             if !verdict.passed() {
                 return Err(Failure::told(&verdict.diagnostics));
             }

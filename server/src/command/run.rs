@@ -11,7 +11,6 @@ use crate::{
 };
 use haptic_config::source::Source;
 use haptic_leader::certificate::keeper::DefaultCertificate;
-use haptic_validate::{CheckLimits, Checker};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Runs the controller.
@@ -20,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr};
 /// When it cannot start: no API server is configured, no HAProxy to check with, a port is in use.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let log_level = logging::start();
-    let checker = Checker::new(binaries::find(&args.haproxy)?, CheckLimits::default());
+    let checker = binaries::checker(&args.haproxy)?;
     let runtime = process::runtime()?;
     let (addresses, paranoid) = (addresses(args), args.paranoid);
     let (name, cluster) = (args.name.clone(), args.cluster.clone());

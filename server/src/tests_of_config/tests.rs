@@ -4,7 +4,7 @@ use super::*;
 use crate::command::as_if_active;
 use haptic_model::HaproxyVersion;
 use haptic_render::compile;
-use haptic_validate::{Binaries, CheckLimits, Checker};
+use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use serde_json::{Value, json};
 
 const CONFIG: &str = "defaults\n  mode http\n  timeout client 1s\n  timeout connect 1s\n  timeout server 1s\n\
@@ -34,7 +34,7 @@ fn suite(tests: Value) -> Suite {
     Suite {
         compiled: compile(&config.spec).unwrap(),
         config,
-        checker: Checker::new(Binaries::probe([haproxy]).unwrap(), CheckLimits::default()),
+        checker: Checker::new(Binaries::probe([haproxy]).unwrap(), CheckLimits::default(), Sandbox::none()),
         version: HaproxyVersion::new(3, 4),
         only: None,
         keep_rendered: false,

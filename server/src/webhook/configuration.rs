@@ -68,7 +68,7 @@ async fn judge_object(object: Value, own: &Own, board: &Board, checker: &Checker
         Ok(config) => config,
         Err(why) => return Answer::denied(&[Diagnostic::error("basic", why.to_string())]),
     };
-    let spec = config.spec.clone();
+    let (spec, checker) = (config.spec.clone(), &checker.allowing(&config.spec.allow));
     let compiled = match cpu("webhook", move || compile(&spec)).await {
         Ok(Ok(compiled)) => compiled,
         Ok(Err(problems)) => return Answer::denied(&problems),
@@ -99,7 +99,7 @@ async fn failed_tests(
         config: config.clone(),
         compiled: compiled.clone(),
         checker: checker.clone(),
-        version: oldest.or_else(|| checker.newest()).unwrap_or(SOME_VERSION),
+        version: oldest.or_else(|| checker.newest().map(|binary| binary.version)).unwrap_or(SOME_VERSION),
         only: None,
         keep_rendered: false,
     };

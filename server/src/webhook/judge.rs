@@ -133,19 +133,19 @@ impl Judge {
 
     /// Asks the keyword tables, then HAProxy.
     async fn check(&self, live: &Live, compared: &Comparison, bundle: &Bundle, objects: &Objects) -> Verdict {
-        let versions = &live.fleet.versions;
+        let (versions, checker) = (&live.fleet.versions, self.checker.allowing(&live.config.spec.allow));
         let mut warnings = compared.warnings(objects);
-        let syntax = self.checker.syntax(bundle, versions).await;
+        let syntax = checker.syntax(bundle, versions).await;
         if has_errors(&syntax) {
             let before = match compared.bundle_before() {
-                Some(before) => self.checker.syntax(before, versions).await,
+                Some(before) => checker.syntax(before, versions).await,
                 None => compared.faults_before(),
             };
             return against(&syntax, &before, objects, warnings);
         }
         let part = compared.bundle_before().map(|before| reduced(bundle, before, objects));
         if let Some(part) = part {
-            let verdict = self.checker.semantics(&part, versions).await;
+            let verdict = checker.semantics(&part, versions).await;
             if verdict.passed() {
                 let about = verdict.diagnostics.into_iter().filter(|d| faults::is_of(d, objects));
                 warnings.extend(about);
@@ -153,12 +153,12 @@ impl Judge {
             }
         }
         // What the part lacks, the whole has.
-        let whole = self.checker.semantics(bundle, versions).await;
+        let whole = checker.semantics(bundle, versions).await;
         if whole.passed() {
             return Verdict::Fine(warnings);
         }
         let before = match compared.bundle_before() {
-            Some(before) => self.checker.semantics(before, versions).await.diagnostics,
+            Some(before) => checker.semantics(before, versions).await.diagnostics,
             None => compared.faults_before(),
         };
         against(&whole.diagnostics, &before, objects, warnings)

@@ -6,7 +6,7 @@ use haptic_model::{
     quarantine::{Quarantine, Quarantined},
 };
 use haptic_runtime::{CellWriter, cell};
-use haptic_validate::{Binaries, CheckLimits};
+use haptic_validate::{Binaries, CheckLimits, Sandbox};
 use haptic_watch::given;
 use serde_json::{Map, Value, json};
 
@@ -68,7 +68,8 @@ impl Court {
     /// With these Services in the cluster.
     fn with(services: &[(&str, Value)]) -> Self {
         let haproxy = std::env::var_os("HAPTIC_HAPROXY_3_4").expect("run this through `make test`");
-        let checker = Checker::new(Binaries::probe([haproxy]).unwrap(), CheckLimits::default());
+        let checker =
+            Checker::new(Binaries::probe([haproxy]).unwrap(), CheckLimits::default(), Sandbox::none());
         let resource = json!({
             "metadata": {"name": "edge", "namespace": "edge"},
             "spec": {

@@ -12,7 +12,7 @@ use crate::{
     version::Version,
     views::Bases,
 };
-use haptic_model::Text;
+use haptic_model::{Text, crd::Allowance};
 
 /// What is known of the configuration that was looked at last.
 #[derive(Debug, Default)]
@@ -29,6 +29,11 @@ impl Proof {
         }
         self.outline.advance(text);
         self.outline.has_defaults_first() && self.outline.ledger().is_clean(files)
+    }
+
+    /// What the configuration that was looked at last needs to be allowed; for files with their paths.
+    pub fn needs(&self) -> impl Iterator<Item = (Allowance, Option<&str>)> {
+        self.outline.ledger().needs()
     }
 
     /// Bytes that it takes beside the text, which it shares.

@@ -10,8 +10,9 @@ use crate::{
     document::{Document, Section, SectionKind},
     keywords::nearest,
     version::Version,
-    views::{Bases, UseBackend},
+    views::{Bases, UseBackend, beyond},
 };
+use haptic_model::crd::Allowance;
 use std::{collections::HashMap, hash::Hash};
 
 /// The counts over all blocks.
@@ -31,6 +32,8 @@ pub(super) struct Tally {
     defaults_used: Counts<Box<str>>,
     userlists_used: Counts<Box<str>>,
     files_used: Counts<Box<str>>,
+    /// What reaches beyond HAProxy; for files by their paths.
+    beyond: Counts<(Allowance, Option<Box<str>>)>,
     /// Backends and userlists whose names come from environment variables.
     unknown_backends: usize,
     unknown_userlists: usize,
@@ -87,6 +90,14 @@ impl Tally {
         for file in files_needed(block, bases) {
             self.files_used.change(file.path.into(), by);
         }
+        for beyond in beyond(block, bases) {
+            self.beyond.change((beyond.needs, beyond.is_file.then(|| beyond.word.into())), by);
+        }
+    }
+
+    /// What the blocks need to be allowed; for files with their paths.
+    pub fn needs(&self) -> impl Iterator<Item = (Allowance, Option<&str>)> {
+        self.beyond.of.keys().map(|(needs, path)| (*needs, path.as_deref()))
     }
 
     /// Whether no block has a problem and all names agree.

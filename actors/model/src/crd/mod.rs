@@ -2,6 +2,7 @@
 //!
 //! Every field with a default has it here, so that all paths (API server, file, test) give the same.
 
+mod allowance;
 mod duration;
 mod settings;
 mod status;
@@ -10,6 +11,7 @@ mod tests_of_config;
 mod watched;
 mod webhook;
 
+pub use allowance::{ALLOWANCES, Allowance};
 pub use duration::Interval;
 pub use settings::*;
 pub use status::HAProxyTemplateConfigStatus;
@@ -61,6 +63,9 @@ pub struct HAProxyTemplateConfigSpec {
     /// Engine and user variables.
     #[serde(default)]
     pub templating_settings: TemplatingSettings,
+    /// What the rendered haproxy.cfg may use though it reaches beyond HAProxy's own files and processes. Nothing by default.
+    #[serde(default)]
+    pub allow: Vec<Allowance>,
     /// What to watch, by the name it has in templates.
     #[serde(default)]
     pub watched_resources: BTreeMap<String, WatchedResource>,

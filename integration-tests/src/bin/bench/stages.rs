@@ -118,11 +118,11 @@ fn digests(bundle: &Bundle, into: &mut Scope<'_>) {
 fn check_change(before: &Bundle, after: &Bundle, into: &mut Scope<'_>) -> Outcome {
     let phase_1 = Syntax::default();
     for bundle in [before, after] {
-        let problems = phase_1.problems(bundle, &[VERSION]);
+        let problems = phase_1.problems(bundle, &[VERSION], &[]);
         ensure(problems.is_empty(), refused(&problems).sentence())?;
     }
     let mut turn = [before, after].into_iter().cycle();
-    let next = || turn.next().map(|bundle| phase_1.problems(bundle, &[VERSION]));
+    let next = || turn.next().map(|bundle| phase_1.problems(bundle, &[VERSION], &[]));
     into.add("phase_1_after_change_ms", milliseconds(median(next)));
     into.add("phase_1_kept_mb", megabytes(phase_1.bytes()));
     Ok(())
@@ -132,8 +132,8 @@ fn check(bundle: &Bundle, into: &mut Scope<'_>) -> Outcome {
     let text = bundle.config.text.to_string();
     into.add("haproxy_cfg_mb", megabytes(text.len()));
     into.add("parse_ms", milliseconds(median(|| Document::parse(&text))));
-    into.add("phase_1_ms", milliseconds(median(|| syntax::problems(bundle, &[VERSION]))));
-    let problems = syntax::problems(bundle, &[VERSION]);
+    into.add("phase_1_ms", milliseconds(median(|| syntax::problems(bundle, &[VERSION], &[]))));
+    let problems = syntax::problems(bundle, &[VERSION], &[]);
     ensure(problems.is_empty(), refused(&problems).sentence())?;
     let mut times = Vec::new();
     for _ in 0..3 {

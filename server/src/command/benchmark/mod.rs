@@ -13,7 +13,7 @@ use haptic_config::validators::{TIME_LIMIT, refused, scatter_gather};
 use haptic_deploy::{PlanCache, RunningView};
 use haptic_model::{ActiveConfig, Bundle, Capabilities, Fleet, HaproxyVersion, Snapshots};
 use haptic_render::{Checked, Compiled, Limits, Renderer, compile};
-use haptic_validate::{CheckLimits, Checker, syntax};
+use haptic_validate::syntax;
 use haptic_watch::given;
 use objects::Size;
 use serde_json::{Map, Value, json};
@@ -54,11 +54,11 @@ pub fn run(args: &BenchmarkArgs) -> Result<(), Failure> {
         Bench { config: &config, compiled: &*compiled, fleet: Fleet::of_version(args.haproxy_version), size };
     let (bundle, mut renderer) = bench.first_render(&mut table, &snapshots)?;
     bench.changes(&mut table, &mut renderer, snapshots, &bundle, args.haproxy_version)?;
-    table.once("check syntax", || syntax::problems(&bundle, &[args.haproxy_version]));
-    match binaries::find(&args.haproxy) {
+    table.once("check syntax", || syntax::problems(&bundle, &[args.haproxy_version], &config.spec.allow));
+    match binaries::checker(&args.haproxy) {
         Err(why) => output::complain(&format!("haproxy -c is not measured: {why}")),
-        Ok(binaries) => {
-            let checker = Checker::new(binaries, CheckLimits::default());
+        Ok(checker) => {
+            let checker = checker.allowing(&config.spec.allow);
             let check = || runtime.block_on(checker.check(&bundle, &[args.haproxy_version]));
             let verdict = table.once("check syntax and haproxy -c", check);
             if !verdict.passed() {

@@ -21,7 +21,7 @@ use haptic_config::{
 };
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, HaproxyVersion, Snapshots};
 use haptic_render::{Checked, Compiled, Limits, Renderer, compile};
-use haptic_validate::{CheckLimits, Checker};
+use haptic_validate::Checker;
 use haptic_watch::given;
 use std::io::{IsTerminal, Write};
 
@@ -71,15 +71,15 @@ fn known_test(args: &ValidateArgs, candidate: &Candidate) -> Result<(), Failure>
 }
 
 async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) -> Result<(), Failure> {
-    let binaries = binaries::find(&args.haproxy)?;
+    let checker = binaries::checker(&args.haproxy)?;
     let config = command::as_if_active(candidate)?;
     found.diagnostics = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await;
     if refused(&found.diagnostics) {
         return Ok(());
     }
     let compiled = compile(&config.spec).map_err(|problems| Failure::told(&problems))?;
-    let version = binaries.nearest(None).map_or(HaproxyVersion::new(3, 4), |binary| binary.version);
-    let checker = Checker::new(binaries, CheckLimits::default());
+    let version = checker.newest().map_or(HaproxyVersion::new(3, 4), |binary| binary.version);
+    let checker = checker.allowing(&config.spec.allow);
     let snapshots = objects_of(args, &config, found).await?;
     let snapshots = default_certificate::beside(&config.spec, &snapshots, None)?;
     check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;

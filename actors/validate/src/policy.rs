@@ -1,0 +1,47 @@
+//! What haproxy.cfg may not hold unless the configuration allows it: commands, scripts, files of others.
+
+use crate::report::at_line;
+use haptic_haproxy::{
+    Document,
+    views::{Bases, Beyond, beyond},
+};
+use haptic_model::{Bundle, Diagnostic, crd::Allowance};
+
+/// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own.
+pub(crate) fn permits<'n>(
+    needs: impl Iterator<Item = (Allowance, Option<&'n str>)>,
+    bundle: &Bundle,
+    allow: &[Allowance],
+) -> bool {
+    let mut needs = needs;
+    needs.all(|(needs, path)| {
+        allow.contains(&needs) || path.is_some_and(|path| bundle.files.contains_key(path))
+    })
+}
+
+/// A diagnostic for each line that needs what is not allowed.
+pub(crate) fn problems(document: &Document<'_>, bundle: &Bundle, allow: &[Allowance]) -> Vec<Diagnostic> {
+    let mut bases = Bases::default();
+    bases.read(document);
+    let found = beyond(document, &bases).into_iter();
+    let refused = found.filter(|found| {
+        let path = found.is_file.then_some(&*found.word);
+        !permits(std::iter::once((found.needs, path)), bundle, allow)
+    });
+    refused.map(|found| diagnostic(&found, bundle)).collect()
+}
+
+fn diagnostic(found: &Beyond, bundle: &Bundle) -> Diagnostic {
+    let Beyond { needs, word, line, .. } = found;
+    let why = match needs {
+        Allowance::Lua => "runs a program within HAProxy",
+        Allowance::ExternalChecks => "starts commands",
+        Allowance::Insecure => "takes back what protects the pod from HAProxy",
+        Allowance::OutsideFiles => "may show files that this configuration does not render",
+        Allowance::HostNames => "needs a name server",
+    };
+    let help =
+        format!("Remove it, or add {needs:?} to spec.allow, if all who write these templates may do so");
+    let diagnostic = Diagnostic::error("policy", format!("'{word}' {why}, and is not allowed")).help(help);
+    at_line(diagnostic, &bundle.config, u32::try_from(*line).unwrap_or(u32::MAX))
+}
