@@ -17,6 +17,7 @@ pub mod objects;
 pub mod output;
 pub mod preview;
 pub mod process;
+pub mod protections;
 pub mod tests_of_config;
 pub mod webhook;
 pub mod wiring;

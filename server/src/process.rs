@@ -9,12 +9,14 @@ use crate::{
         servers::Front,
     },
     logging::LogLevel,
+    protections,
     webhook::{start::admission, workshop::Board},
     wiring::{self, Outside, Pipeline},
 };
 use haptic_config::ConfigState;
 use haptic_model::ActiveConfig;
 use haptic_runtime::{Arbiters, CellReader, Drain, Health, Signals, cell};
+use serde_json::Value;
 use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
 use tokio::runtime::Runtime;
 
@@ -92,7 +94,7 @@ pub async fn control(
         debug_address: addresses.debug,
         vitality: vitality(&pipeline, draining),
         metrics: Scraped { recorded, events: pipeline.events.clone(), pods: pipeline.pods.clone() },
-        inside: inside(&pipeline),
+        inside: inside(&pipeline, protections::tell(&checker)),
         admission: admission(&leading, board(&pipeline), pipeline.webhook.clone(), &checker),
     };
     tokio::select! {
@@ -132,7 +134,7 @@ fn board(pipeline: &Pipeline) -> Board {
     }
 }
 
-fn inside(pipeline: &Pipeline) -> Inside {
+fn inside(pipeline: &Pipeline, protections: Value) -> Inside {
     Inside {
         actors: pipeline.health.clone(),
         config_state: pipeline.config_state.clone(),
@@ -143,6 +145,7 @@ fn inside(pipeline: &Pipeline) -> Inside {
         quarantine: pipeline.quarantine.clone(),
         pods: pipeline.pods.clone(),
         history: pipeline.history.clone(),
+        protections: Arc::new(protections),
     }
 }
 

@@ -5,7 +5,7 @@ mod stages;
 
 use haptic_model::{Bundle, Diagnostic, FileKey, HaproxyVersion};
 use haptic_render::Checked;
-use haptic_validate::{Binaries, CheckLimits, Checker};
+use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use proptest::prelude::*;
 use stages::Stages;
 use std::{collections::BTreeMap, path::PathBuf};
@@ -133,7 +133,8 @@ fn of_thousands_that_change_at_once_the_few_that_nothing_names_are_found_bit_by_
     const ALL: usize = 2000;
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let _entered = runtime.enter();
-    let checker = Checker::new(Binaries::probe([haproxy()]).unwrap(), CheckLimits::default());
+    let checker =
+        Checker::new(Binaries::probe([haproxy()]).unwrap(), CheckLimits::default(), Sandbox::none());
     let version = [HaproxyVersion::new(3, 4)];
     let judge = async |bundle: Bundle| checker.semantics(&bundle, &version).await.diagnostics;
     let mut stages = Stages::new(TEMPLATE, NETS, Checked::Never);

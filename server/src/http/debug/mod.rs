@@ -37,6 +37,8 @@ pub struct Inside {
     pub pods: CellReader<PodStates>,
     /// What happened.
     pub history: History,
+    /// What protects checks, as it is everywhere: [`crate::protections`].
+    pub protections: Arc<Value>,
 }
 
 /// All paths below `/debug`.
@@ -51,6 +53,7 @@ pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send
             .route("/debug/events", web::get().to(events))
             .route("/debug/generations", web::get().to(generations))
             .route("/debug/pods", web::get().to(pods))
+            .route("/debug/checks", web::get().to(checks))
             .route("/debug/quarantine", web::get().to(held_back));
         #[cfg(debug_assertions)]
         service
@@ -62,7 +65,7 @@ pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send
 
 async fn index() -> HttpResponse {
     json_of(&json!(
-        ["actors", "config", "stores", "events", "generations", "pods", "quarantine"]
+        ["actors", "config", "stores", "events", "generations", "pods", "checks", "quarantine"]
             .map(|p| format!("/debug/{p}"))
     ))
 }
@@ -118,6 +121,10 @@ async fn generations(inside: web::Data<Inside>) -> HttpResponse {
 
 async fn held_back(inside: web::Data<Inside>) -> HttpResponse {
     json_of(&quarantine::shown(&inside.quarantine.read(), std::time::Instant::now()))
+}
+
+async fn checks(inside: web::Data<Inside>) -> HttpResponse {
+    json_of(&json!({ "protections": *inside.protections }))
 }
 
 async fn pods(inside: web::Data<Inside>) -> HttpResponse {

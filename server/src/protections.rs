@@ -1,0 +1,32 @@
+//! Says what protects checks on this machine, and what does not: once in the log, as a metric, and for `/debug`.
+
+use haptic_validate::{Checker, sandbox::PROTECTIONS};
+use metrics::{describe_gauge, gauge};
+use serde_json::{Map, Value};
+
+/// Logs what is missing, and sets a gauge for each protection. What it gives back is for `/debug`: `on`, or why not.
+#[must_use]
+pub fn tell(checker: &Checker) -> Value {
+    describe_gauge!(
+        "haptic_check_protection",
+        "1 for each protection of `haproxy -c` that this machine allows"
+    );
+    let missing = checker.unprotected_by();
+    for missing in &missing {
+        tracing::warn!("haproxy -c runs without a protection: {missing}");
+    }
+    let shown: Map<String, Value> = PROTECTIONS
+        .into_iter()
+        .map(|protection| {
+            let why = missing.iter().find(|missing| missing.protection == protection);
+            gauge!("haptic_check_protection", "protection" => protection.name()).set(if why.is_none() {
+                1.0
+            } else {
+                0.0
+            });
+            let state = why.map_or("on", |missing| &*missing.why);
+            (protection.name().to_owned(), Value::String(state.to_owned()))
+        })
+        .collect();
+    Value::Object(shown)
+}
