@@ -160,6 +160,24 @@ impl Controller {
         self.make("unblock", actor).await
     }
 
+    /// Tells its observers so many events at once; a debug build can.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn flood(&self, events: usize) -> Outcome {
+        self.make("flood", &events.to_string()).await
+    }
+
+    /// What it says has happened, oldest first.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn events(&self) -> Outcome<Vec<Value>> {
+        let answer = http::get(self.debug(), "controller", "/debug/events").await?;
+        answer.has_status(200)?;
+        Ok(serde_json::from_str(&answer.body)?)
+    }
+
     async fn make(&self, what: &str, actor: &str) -> Outcome {
         let mut connection = Connection::open(self.debug(), None).await?;
         let path = format!("/debug/{what}/{}", percent_encoded(actor));

@@ -50,6 +50,9 @@ pub enum Command {
     Config(ConfigArgs),
     /// Print the version
     Version(VersionArgs),
+    /// Print a page of the documentation that is made of tables in the code
+    #[command(hide = true)]
+    Reference(ReferenceArgs),
 }
 
 /// `haptic run`
@@ -327,6 +330,25 @@ pub struct FunctionsArgs {
     pub output: FunctionsOutput,
 }
 
+/// `haptic reference`
+#[derive(Debug, Args)]
+pub struct ReferenceArgs {
+    /// Which page
+    #[arg(value_enum)]
+    pub page: ReferencePage,
+}
+
+/// A page of the documentation.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ReferencePage {
+    /// What is counted.
+    Metrics,
+    /// What is told, in Kubernetes and in the log.
+    Events,
+    /// What the resource's status says.
+    Conditions,
+}
+
 /// `haptic library`
 #[derive(Debug, Args)]
 pub struct LibraryArgs {
@@ -476,6 +498,7 @@ pub fn run() -> ExitCode {
         Command::Library(args) => command::library::run(&args.command),
         Command::Config(args) => command::config::run(&args.command),
         Command::Version(args) => command::print::version(args.output),
+        Command::Reference(args) => command::reference::run(args.page),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,8 +14,8 @@ use crate::{
     wiring::{self, Outside, Pipeline},
 };
 use haptic_config::ConfigState;
-use haptic_model::ActiveConfig;
-use haptic_runtime::{Arbiters, CellReader, Drain, Health, Signals, cell};
+use haptic_model::{ActiveConfig, Event};
+use haptic_runtime::{Arbiters, CellReader, Drain, Events, Health, Signals, cell};
 use serde_json::Value;
 use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
 use tokio::runtime::Runtime;
@@ -88,14 +88,25 @@ pub async fn control(
     let pipeline = wiring::start(outside, &arbiters, health).map_err(Failure::because)?;
     let (draining_writer, draining) = cell(false);
     follow_log_level(pipeline.config.clone(), log_level);
-    tell_what_is_waited_for(pipeline.config_state.clone());
+    tell_what_is_waited_for(pipeline.config_state.clone(), pipeline.events.clone());
     let front = Front {
         address: addresses.bind,
         debug_address: addresses.debug,
         vitality: vitality(&pipeline, draining),
-        metrics: Scraped { recorded, events: pipeline.events.clone(), pods: pipeline.pods.clone() },
+        metrics: Scraped {
+            recorded,
+            events: pipeline.events.clone(),
+            actors: pipeline.health.clone(),
+            pods: pipeline.pods.clone(),
+        },
         inside: inside(&pipeline, protections::tell(&checker)),
-        admission: admission(&leading, board(&pipeline), pipeline.webhook.clone(), &checker),
+        admission: admission(
+            &leading,
+            board(&pipeline),
+            pipeline.webhook.clone(),
+            &checker,
+            pipeline.events.clone(),
+        ),
     };
     tokio::select! {
         served = front.serve(pipeline.config.clone()) => served.map_err(Failure::because)?,
@@ -146,17 +157,17 @@ fn inside(pipeline: &Pipeline, protections: Value) -> Inside {
         pods: pipeline.pods.clone(),
         history: pipeline.history.clone(),
         protections: Arc::new(protections),
+        #[cfg(debug_assertions)]
+        events: pipeline.events.clone(),
     }
 }
 
 /// A controller that waits says for what: nothing else would be in its log. (A refused configuration is an event.)
-fn tell_what_is_waited_for(mut state: CellReader<ConfigState>) {
+fn tell_what_is_waited_for(mut state: CellReader<ConfigState>, events: Events) {
     tokio::spawn(async move {
         loop {
-            match &*state.changed().await {
-                ConfigState::Waiting(why) if why.starts_with("waiting for") => tracing::info!("{why}"),
-                ConfigState::Waiting(why) => tracing::warn!("{why}; looked for again until it is there"),
-                _ => {}
+            if let ConfigState::Waiting(what) = &*state.changed().await {
+                events.tell(Event::Awaited { what: what.clone() });
             }
         }
     });

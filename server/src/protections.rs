@@ -1,16 +1,12 @@
 //! Says what protects checks on this machine, and what does not: once in the log, as a metric, and for `/debug`.
 
 use haptic_validate::{Checker, sandbox::PROTECTIONS};
-use metrics::{describe_gauge, gauge};
+use metrics::gauge;
 use serde_json::{Map, Value};
 
 /// Logs what is missing, and sets a gauge for each protection. What it gives back is for `/debug`: `on`, or why not.
 #[must_use]
 pub fn tell(checker: &Checker) -> Value {
-    describe_gauge!(
-        "haptic_check_protection",
-        "1 for each protection of `haproxy -c` that this machine allows"
-    );
     let missing = checker.unprotected_by();
     for missing in &missing {
         tracing::warn!("haproxy -c runs without a protection: {missing}");

@@ -21,7 +21,7 @@ use crate::{
     webhook::{identity::keeper::KeeperArguments, standing::Standing, start::WebhookActor},
 };
 use actix::ArbiterHandle;
-use haptic_commentator::{CommentatorActor, History, MetricsActor};
+use haptic_commentator::{CommentatorActor, History, MetricsActor, Observed};
 use haptic_config::{ConfigActor, ConfigState, Validator, actor::ConfigOptions, source::Source};
 use haptic_debounce::{Changes, DebounceActor, Generations, Inputs};
 use haptic_deploy::{
@@ -38,8 +38,8 @@ use haptic_render::{
     compile,
 };
 use haptic_runtime::{
-    ActorSpec, Arbiters, CellReader, CellWriter, Envelope, Events, Health, Keeper, Kept, Post, Supervision,
-    cell,
+    ActorSpec, Arbiters, CellReader, CellWriter, Envelope, Events, Health, Keeper, Kept, Losses, Observer,
+    Post, Restart, RestartPolicy, Supervision, cell,
 };
 use haptic_validate::{Checker, ValidateActor, ValidateOptions};
 use haptic_watch::{Origin, RunningWatches, Stores, Troubles, WatchSet, WatchSetActor};
@@ -183,11 +183,16 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             snapshots: snapshots.clone(),
             quarantine: quarantine.clone(),
         };
-        // Its restarts are logged by the Keeper and told to nobody, as those of other observers.
-        beginning.reporter(board, &lead, &Supervision::new(health.clone()))
+        beginning.reporter(board, &lead, &unobserved(&health))
     };
     let (certificate_writer, certificate) = cell(outside.certificate);
-    let events = observers(&observe, &health, &config, &history, reporter.as_ref().map(Kept::post));
+    let observed = Observed {
+        config: config.clone(),
+        fleet: fleet_view.clone(),
+        history: history.clone(),
+        losses: Losses::default(),
+    };
+    let events = observers(&observe, &health, observed, reporter.as_ref().map(Kept::post));
     let supervision = supervise(health.clone(), &events);
     let changes = Changes::new();
     tokio::spawn(default_certificate::follow(certificate, stores.clone(), changes.clone()));
@@ -368,19 +373,24 @@ fn template_problems(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
 fn observers(
     arbiter: &ArbiterHandle,
     health: &Health,
-    config: &CellReader<Option<Arc<ActiveConfig>>>,
-    history: &History,
+    observed: Observed,
     reporter: Option<Post<Envelope<Event>>>,
 ) -> Events {
-    // Restarts of observers are logged by the Keeper and told to nobody: the events would go to themselves.
-    let supervision = Supervision::new(health.clone());
-    let (config, history) = (config.clone(), history.clone());
-    let commentator = keep(arbiter, "commentator", &supervision, move |seat| {
-        CommentatorActor::new(seat, config.clone(), history.clone())
-    });
+    let supervision = unobserved(health);
+    let losses = observed.losses.clone();
+    let commentator =
+        keep(arbiter, "commentator", &supervision, move |seat| CommentatorActor::new(seat, observed.clone()));
     let metrics = keep(arbiter, "metrics", &supervision, MetricsActor::new);
-    let others = vec![commentator.post(), metrics.post()];
-    Events::new(OBSERVED_BACKLOG, others.into_iter().chain(reporter).collect())
+    let others = [Some(metrics.post()), reporter].into_iter().flatten().map(Observer::from);
+    let all = std::iter::once(Observer::new(commentator.post(), losses)).chain(others);
+    Events::new(OBSERVED_BACKLOG, all.collect())
+}
+
+/// How observers are kept: their restarts are logged by the Keeper and told to nobody, for the events would go to
+/// themselves; and however often they fail, what they observe goes on.
+fn unobserved(health: &Health) -> Supervision {
+    let counted = |restart: &Restart| haptic_commentator::metrics::restarted(&restart.actor);
+    Supervision::new(health.clone()).policy(RestartPolicy::endless()).on_restart(counted)
 }
 
 fn supervise(health: Health, events: &Events) -> Supervision {

@@ -39,4 +39,5 @@ mod watch;
 
 pub use agent::{Agent, AgentHandle, RunningAgent};
 pub use credentials::CredentialsSource;
+pub use metrics::metric_families;
 pub use options::{AgentError, AgentOptions, HaproxyMode, TlsSource};

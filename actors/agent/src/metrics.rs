@@ -161,6 +161,18 @@ pub(crate) fn text(now: &Now, metrics: &Metrics, round_trips: &Histogram) -> Str
     page.0
 }
 
+/// Every figure's name, type and help, as they are printed: for the documentation.
+#[must_use]
+pub fn metric_families() -> Vec<(String, String, String)> {
+    let page = text(&Now::default(), &Metrics::default(), &Histogram::default());
+    let after = |line: &str, what: &str| {
+        line.strip_prefix(what)?.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned()))
+    };
+    let helps = page.lines().filter_map(|line| after(line, "# HELP "));
+    let types = page.lines().filter_map(|line| after(line, "# TYPE "));
+    helps.zip(types).map(|((name, help), (_, kind))| (name, kind, help)).collect()
+}
+
 struct Page(String);
 
 impl Page {

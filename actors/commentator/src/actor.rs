@@ -2,6 +2,8 @@
 
 mod commentator;
 mod metrics;
+mod traces;
 
-pub use commentator::CommentatorActor;
+pub use commentator::{CommentatorActor, Observed};
 pub use metrics::MetricsActor;
+pub use traces::{SpanSink, TracesActor};

@@ -1,22 +1,29 @@
 //! One line for each event, in the words of the field, joined with what led to it.
 //!
-//! Pure: events in, lines out. It remembers what triggered the latest generations, so that a line about a pod can
-//! name the object that changed.
+//! Pure: events and times in, lines out. It remembers what triggered the latest generations, where each pod is and what
+//! was told lately, so that a line can name the object that changed, say on how many pods a change is, and how often
+//! something has happened before. Nothing that is remembered grows without end.
+
+mod heard;
+pub mod kinds;
+mod rollout;
+mod sentences;
 
 use std::{
     collections::{HashMap, VecDeque},
-    fmt::Write,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use haptic_model::{Diagnostic, Event, Generation, Quarantined, Released, pipeline::Cause};
+use haptic_model::{Diagnostic, Event, Fleet, Generation, pipeline::Cause};
 use serde::Serialize;
+
+pub(crate) use sentences::trigger;
+
+use heard::Heard;
+use rollout::Rollout;
 
 /// Generations whose trigger is remembered.
 const REMEMBERED: usize = 64;
-
-/// So many objects are told of in one line.
-const TOLD: usize = 3;
 
 /// A warning that was not given for so many generations is news again; some are superseded before they are checked.
 const STANDING: u64 = 16;
@@ -48,18 +55,36 @@ pub struct Line {
     pub object: Option<String>,
 }
 
+/// What is the case when something happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// When it is.
+    pub now: Instant,
+    /// Which pods there are.
+    pub fleet: &'a Fleet,
+    /// Events that are remembered for counting.
+    pub remembered: usize,
+}
+
 /// The commentator's memory.
 #[derive(Clone, Debug, Default)]
 pub struct Commentary {
-    triggers: VecDeque<(Generation, Trigger)>,
+    triggers: VecDeque<Trigger>,
     /// Warnings of the latest generations, with the last one that had them.
     warnings: HashMap<Diagnostic, Generation>,
+    heard: Heard,
+    rollout: Rollout,
+    /// The newest generation that passed all checks.
+    good: Option<Generation>,
 }
 
 #[derive(Clone, Debug)]
 struct Trigger {
+    generation: Generation,
     text: String,
     object: Option<String>,
+    /// When its first change was seen.
+    at: Instant,
 }
 
 impl Level {
@@ -85,17 +110,30 @@ impl Commentary {
     }
 
     /// Says what happened.
-    pub fn tell(&mut self, event: &Event) -> Line {
-        if let Event::ReconcileStarted { generation, cause } = event {
-            self.remember(*generation, cause);
-        }
-        let (mut level, text) = self.sentence(event);
+    pub fn tell(&mut self, event: &Event, moment: &Moment<'_>) -> Line {
+        self.learn(event, moment);
+        let (mut level, text) = self.sentence(event, moment);
         if let Event::Warned { generation, diagnostic } = event
             && self.warned_before(*generation, diagnostic)
         {
             level = Level::Debug;
         }
+        if self.heard.was_just_told(event, moment.now) {
+            level = level.min(Level::Debug);
+        }
         Line { level, text, object: self.object_of(event) }
+    }
+
+    fn learn(&mut self, event: &Event, moment: &Moment<'_>) {
+        self.heard.keep(event, moment);
+        match event {
+            Event::ReconcileStarted { generation, cause, waited } => {
+                let at = moment.now.checked_sub(*waited).unwrap_or(moment.now);
+                self.remember(*generation, cause, at);
+            }
+            Event::Validated { generation, .. } => self.good = Some(*generation),
+            _ => self.rollout.learn(event, moment.now),
+        }
     }
 
     /// A warning that stands is news once, not with each generation.
@@ -105,16 +143,16 @@ impl Commentary {
         self.warnings.insert(warning.clone(), generation).is_some()
     }
 
-    fn remember(&mut self, generation: Generation, cause: &Cause) {
+    fn remember(&mut self, generation: Generation, cause: &Cause, at: Instant) {
         let object = cause.example.as_ref().map(ToString::to_string);
-        self.triggers.push_back((generation, Trigger { text: trigger_text(cause), object }));
+        self.triggers.push_back(Trigger { generation, text: sentences::trigger(cause), object, at });
         if self.triggers.len() > REMEMBERED {
             self.triggers.pop_front();
         }
     }
 
     fn trigger(&self, generation: Generation) -> Option<&Trigger> {
-        self.triggers.iter().rev().find(|(number, _)| *number == generation).map(|(_, trigger)| trigger)
+        self.triggers.iter().rev().find(|trigger| trigger.generation == generation)
     }
 
     fn object_of(&self, event: &Event) -> Option<String> {
@@ -130,191 +168,90 @@ impl Commentary {
             | Event::ValidationFailed { diagnostics, .. } => {
                 diagnostics.iter().find_map(|diagnostic| diagnostic.object.as_ref())
             }
+            Event::Reviewed { resource, object, .. } => return Some(format!("{resource} {object}")),
             _ => None,
         };
         blamed.map(ToString::to_string).or_else(|| self.trigger(event.generation()?)?.object.clone())
     }
 
-    fn sentence(&self, event: &Event) -> (Level, String) {
+    /// Sentences that need what is remembered; all others are in [`sentences`].
+    fn sentence(&self, event: &Event, moment: &Moment<'_>) -> (Level, String) {
         match event {
-            Event::ReconcileStarted { generation, cause } => (
-                Level::Debug,
-                format!("generation {generation} begins, triggered by {}", trigger_text(cause)),
+            Event::Deployed { .. } | Event::DeployFailed { .. } => self.rollout.sentence(
+                event,
+                moment,
+                event.generation().and_then(|generation| self.trigger(generation)),
             ),
-            Event::Deployed { generation, pod, reload, operations, files, took, lag } => {
-                let how = reload.as_ref().map_or_else(
-                    || format!("runtime only, {}", counted(*operations, "operation")),
-                    |reason| format!("reloaded because {reason}, {}", counted(*files, "file")),
-                );
-                let mut text = format!(
-                    "generation {generation} runs on {pod}: {how}, {}, {} after the change",
-                    ms(*took),
-                    ms(*lag)
-                );
-                if let Some(trigger) = self.trigger(*generation) {
-                    let _infallible = write!(text, " ({})", trigger.text);
+            Event::RenderFailed { .. } | Event::ValidationFailed { .. } => self.refusal(event, moment),
+            Event::ConfigAccepted { .. } => {
+                let (level, mut text) = sentences::plain(event);
+                let refused = self.heard.count("ConfigRejected", None, moment.now, MINUTES_5);
+                if refused > 0 {
+                    text.push_str(&format!(", after {refused} that were refused"));
                 }
-                (Level::Info, text)
+                (level, text)
             }
-            Event::DeployFailed { generation, pod, message, retry_in } => (
-                Level::Warn,
-                format!(
-                    "generation {generation} is not on {pod} yet: {message}; next try in {}",
-                    ms(*retry_in)
-                ),
-            ),
-            Event::TakenBack { generation, pod, to, why } => (
-                Level::Warn,
-                format!(
-                    "generation {generation} was live on {pod} and HAProxy's checker refuses it: {why}; \
-                     {pod} goes back to generation {to}"
-                ),
-            ),
-            Event::DriftFound { pod, what } => {
-                (Level::Warn, format!("somebody else changed {pod}: {what}; it is brought back"))
+            Event::ConfigRejected { .. } => self.counted(event, None, moment, MINUTES_5),
+            Event::WatchFailed { resource, .. } => self.counted(event, Some(resource), moment, MINUTES_5),
+            Event::DriftFound { pod, .. } => self.counted(event, Some(pod), moment, HOUR),
+            Event::LeadershipChanged { .. } => self.counted(event, None, moment, HOUR),
+            Event::PodDiscovered { .. } | Event::PodGone { .. } => {
+                let (level, text) = sentences::plain(event);
+                (level, format!("{text} ({} now)", sentences::counted(self.rollout.pods(), "pod")))
             }
-            Event::PodDiscovered { pod } => (Level::Info, format!("HAProxy pod {pod} found")),
-            Event::PodGone { pod } => (Level::Info, format!("HAProxy pod {pod} is gone")),
-            Event::LeadershipChanged { leads: true } => {
-                (Level::Info, "this replica leads now and deploys".to_owned())
+            _ => sentences::plain(event),
+        }
+    }
+
+    /// The plain sentence, and how often the like has happened.
+    fn counted(
+        &self,
+        event: &Event,
+        subject: Option<&str>,
+        moment: &Moment<'_>,
+        within: Duration,
+    ) -> (Level, String) {
+        let (level, mut text) = sentences::plain(event);
+        let times = self.heard.count(event.kind(), subject, moment.now, within);
+        if times > 1 {
+            text.push_str(&format!(" ({times} times within {})", sentences::window(within)));
+        }
+        (level, text)
+    }
+
+    fn refusal(&self, event: &Event, moment: &Moment<'_>) -> (Level, String) {
+        let (generation, what, diagnostics) = match event {
+            Event::RenderFailed { generation, diagnostics } => {
+                (generation, "did not render".to_owned(), diagnostics)
             }
-            Event::LeadershipChanged { leads: false } => {
-                (Level::Info, "this replica does not lead; it stays ready to".to_owned())
+            Event::ValidationFailed { generation, diagnostics, took } => {
+                (generation, format!("was refused after {}", sentences::ms(*took)), diagnostics)
             }
-            Event::ActorRestarted { actor, reason, restarts } => (
-                Level::Error,
-                format!("actor {actor} failed and was restarted ({restarts} in all): {reason}"),
-            ),
-            other => render_sentence(other).unwrap_or_else(|| input_sentence(other)),
+            _ => return sentences::plain(event),
+        };
+        let caused = self.trigger(*generation).map(|trigger| {
+            format!(", triggered by {} {} before,", trigger.text, sentences::ms(moment.now - trigger.at))
+        });
+        let stays = match self.good {
+            Some(good) => format!("the last good one, {good}, stays"),
+            None => "there is no good one yet".to_owned(),
+        };
+        let mut text = format!(
+            "generation {generation}{} {what}, {stays}: {}",
+            caused.unwrap_or_default(),
+            sentences::first(diagnostics)
+        );
+        let times = self.heard.count("RenderFailed", None, moment.now, MINUTES_5)
+            + self.heard.count("ValidationFailed", None, moment.now, MINUTES_5);
+        if times > 1 {
+            text.push_str(&format!(" ({times} refused within {})", sentences::window(MINUTES_5)));
         }
+        (Level::Error, text)
     }
 }
 
-/// Rendering and validating.
-fn render_sentence(event: &Event) -> Option<(Level, String)> {
-    Some(match event {
-        Event::Rendered { generation, bytes, files, took, .. } => (
-            Level::Debug,
-            format!(
-                "generation {generation} rendered: {}, {bytes} bytes, {}",
-                counted(*files, "file"),
-                ms(*took)
-            ),
-        ),
-        Event::RenderDiffered { generation, diagnostic } => {
-            (Level::Error, format!("generation {generation}: {diagnostic}"))
-        }
-        Event::RenderFailed { generation, diagnostics } => (
-            Level::Error,
-            format!(
-                "generation {generation} did not render, the last good one stays: {}",
-                first(diagnostics)
-            ),
-        ),
-        Event::QuarantineChanged { entered, left, held, .. } => quarantine_sentence(entered, left, *held),
-        Event::Validated { generation, cached: true, .. } => {
-            (Level::Debug, format!("generation {generation} is valid, known from before"))
-        }
-        Event::Validated { generation, took, .. } => {
-            (Level::Debug, format!("generation {generation} is valid, checked in {}", ms(*took)))
-        }
-        Event::ValidationFailed { generation, diagnostics, took } => (
-            Level::Error,
-            format!(
-                "generation {generation} was refused after {}, the last good one stays: {}",
-                ms(*took),
-                first(diagnostics)
-            ),
-        ),
-        Event::Warned { generation, diagnostic } => {
-            (Level::Warn, format!("generation {generation}: {diagnostic}"))
-        }
-        _ => return None,
-    })
-}
-
-/// What is held back, and what is not any more, each in the sentence that its own Event says.
-fn quarantine_sentence(entered: &[Quarantined], left: &[Released], held: usize) -> (Level, String) {
-    let level = if entered.is_empty() { Level::Info } else { Level::Warn };
-    let said = entered.iter().map(ToString::to_string).chain(left.iter().map(ToString::to_string));
-    let mut text = said.take(TOLD).collect::<Vec<_>>().join("; ");
-    if let Some(more @ 1..) = (entered.len() + left.len()).checked_sub(TOLD) {
-        let _infallible = write!(text, "; and {more} more");
-    }
-    let _infallible = write!(text, " ({} held back in all)", counted(held, "object"));
-    (level, text)
-}
-
-/// Configuration and watched resources.
-fn input_sentence(event: &Event) -> (Level, String) {
-    match event {
-        Event::ConfigAccepted { name, revision } => {
-            (Level::Info, format!("configuration {name} is in force (revision {revision})"))
-        }
-        Event::ConfigRejected { name, diagnostics } => (
-            Level::Error,
-            format!(
-                "configuration {name} was refused, the one before stays in force: {}",
-                first(diagnostics)
-            ),
-        ),
-        Event::ConfigDeleted { name } => (
-            Level::Error,
-            format!("configuration {name} was deleted; it stays in force until there is another"),
-        ),
-        Event::CredentialsChanged => {
-            (Level::Info, "credentials changed; both old and new are tried".to_owned())
-        }
-        Event::StoreSynced { resource, objects } => {
-            (Level::Info, format!("{resource} are known: {}", counted(*objects, "object")))
-        }
-        Event::StoreSize { resource, objects } => {
-            (Level::Trace, format!("{resource} now: {}", counted(*objects, "object")))
-        }
-        Event::WatchFailed { resource, message } => {
-            (Level::Warn, format!("the watch of {resource} failed and is tried again: {message}"))
-        }
-        Event::ObjectMalformed { object, message } => {
-            (Level::Warn, format!("{object} cannot be read and is left out: {message}"))
-        }
-        Event::ManifestRefused { message, .. } => (Level::Warn, message.clone()),
-        other => (Level::Debug, other.kind().to_owned()),
-    }
-}
-
-/// `ingresses default/shop and 2 more changes`.
-fn trigger_text(cause: &Cause) -> String {
-    let changes = cause.created + cause.modified + cause.deleted;
-    match (&cause.example, cause.other, changes) {
-        (Some(object), None, 0 | 1) => object.to_string(),
-        (Some(object), None, more) => format!("{object} and {}", counted(more - 1, "more change")),
-        (_, Some(other), 0) => other.to_owned(),
-        (_, Some(other), more) => format!("{other} and {}", counted(more, "change")),
-        (None, None, more) => counted(more, "change"),
-    }
-}
-
-fn first(diagnostics: &[Diagnostic]) -> String {
-    match diagnostics {
-        [] => "no reason given".to_owned(),
-        [only] => only.to_string(),
-        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
-    }
-}
-
-fn counted(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
-fn ms(duration: Duration) -> String {
-    match duration.as_secs_f64() {
-        seconds if seconds >= 10.0 => format!("{seconds:.0} s"),
-        seconds if seconds >= 1.0 => format!("{seconds:.1} s"),
-        seconds if seconds >= 0.01 => format!("{:.0} ms", seconds * 1000.0),
-        seconds => format!("{:.1} ms", seconds * 1000.0),
-    }
-}
+const MINUTES_5: Duration = Duration::from_secs(300);
+const HOUR: Duration = Duration::from_secs(3600);
 
 #[cfg(test)]
 mod tests;

@@ -26,7 +26,7 @@ struct Ring {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// Counts all events since the process started; a gap means events were lost before they were kept.
+    /// Counts all events since the process started; a gap means that so many were lost, and the entry after it says so.
     pub number: u64,
     /// Milliseconds since 1970.
     pub unix_ms: u128,
@@ -53,6 +53,9 @@ impl History {
     pub fn keep(&self, event: &Event, line: &Line, size: usize) {
         let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mut ring = self.lock();
+        if let Event::EventsLost { events } = event {
+            ring.next += events;
+        }
         let entry = Entry {
             number: ring.next,
             unix_ms,
@@ -96,6 +99,7 @@ mod tests {
         let event = Event::ReconcileStarted {
             generation: Generation(generation),
             cause: haptic_model::pipeline::Cause::default(),
+            waited: std::time::Duration::ZERO,
         };
         let line = Line { level: Level::Info, text: format!("reconcile {generation}"), object: None };
         history.keep(&event, &line, size);

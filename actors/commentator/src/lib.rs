@@ -7,8 +7,9 @@ pub mod commentary;
 pub mod history;
 pub mod metrics;
 pub mod settings;
+pub mod traces;
 
-pub use actor::{CommentatorActor, MetricsActor};
-pub use commentary::{Commentary, Level, Line};
+pub use actor::{CommentatorActor, MetricsActor, Observed, SpanSink, TracesActor};
+pub use commentary::{Commentary, Level, Line, Moment};
 pub use history::{Entry, History};
 pub use settings::Settings;

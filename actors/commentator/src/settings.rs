@@ -4,6 +4,9 @@ use haptic_model::ActiveConfig;
 
 use crate::commentary::Level;
 
+/// No more events are kept, whatever the configuration asks for: a hundred megabytes of sentences help nobody.
+const MOST_KEPT: usize = 100_000;
+
 /// The commentary's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -29,7 +32,7 @@ impl Settings {
         config.map_or(default, |config| {
             let spec = &config.spec.controller.event_commentator;
             let level = Level::parse(&spec.log_level).unwrap_or(default.level);
-            Self { enabled: spec.enabled, buffer_size: spec.buffer_size, level }
+            Self { enabled: spec.enabled, buffer_size: spec.buffer_size.min(MOST_KEPT), level }
         })
     }
 }

@@ -110,7 +110,7 @@ impl DebounceActor {
         if self.gate != gate {
             match &gate {
                 Gate::Open => tracing::info!("configuration and stores are there; reconciling"),
-                missing => tracing::info!(?missing, "not reconciling until this is there"),
+                missing => self.inputs.events.tell(Event::Awaited { what: missing.to_string() }),
             }
             self.gate = gate;
             self.show();
@@ -146,23 +146,30 @@ impl DebounceActor {
         let pending = self.inputs.changes.take();
         let generation = self.inputs.generations.next();
         let order = order(generation, pending);
-        self.inputs.events.tell(Event::Timed { part: "debounce", took: order.triggered.elapsed() });
-        self.inputs.events.tell(Event::ReconcileStarted { generation, cause: order.cause.clone() });
+        let (waited, cause) = (order.triggered.elapsed(), order.cause.clone());
+        self.inputs.events.tell(Event::Timed { part: "debounce", generation, pod: None, took: waited });
+        self.inputs.events.tell(Event::ReconcileStarted { generation, cause, waited });
         self.schedule.started();
         self.show();
         let span = tracing::info_span!("reconcile", generation = generation.0);
         let started = Instant::now();
         let rendered = span.in_scope(|| self.inputs.render.send(Envelope::new(order, generation)));
         context.spawn(rendered.into_actor(self).map(move |result, actor, context| {
-            actor.ended(started, result, context);
+            actor.ended(generation, started, result, context);
         }));
     }
 
-    fn ended(&mut self, started: Instant, result: Result<(), Lost>, context: &mut Context<Self>) {
+    fn ended(
+        &mut self,
+        generation: Generation,
+        started: Instant,
+        result: Result<(), Lost>,
+        context: &mut Context<Self>,
+    ) {
         let now = Instant::now();
         self.schedule.finished(now, now.duration_since(started));
         if let Err(lost) = result {
-            tracing::warn!(%lost, retry_in = ?RETRY_LOST, "a reconcile was lost and is tried again");
+            tracing::warn!(%generation, %lost, retry_in = ?RETRY_LOST, "a reconcile was lost and is tried again");
             let changes = self.inputs.changes.clone();
             context.run_later(RETRY_LOST, move |_, _| changes.note_other("the reconcile before was lost"));
         }

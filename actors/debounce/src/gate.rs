@@ -19,6 +19,16 @@ pub enum Gate {
     Unsynced(Vec<String>),
 }
 
+impl std::fmt::Display for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Open => f.write_str("nothing"),
+            Self::NoConfig => f.write_str("waiting for a valid configuration"),
+            Self::Unsynced(stores) => write!(f, "waiting for the whole list of {}", stores.join(", ")),
+        }
+    }
+}
+
 impl Gate {
     /// Looks at the board.
     #[must_use]

@@ -144,7 +144,7 @@ impl Campaign {
                 biased;
                 (began, answer) = next_answer(&mut attempt) => {
                     attempt = None;
-                    trouble = report(name, trouble, &answer);
+                    trouble = self.report(name, trouble, &answer);
                     election.concluded(&began, answer, Instant::now());
                     if let Some(tenure) = election.tenure(Instant::now()) {
                         self.fence.hold(tenure);
@@ -184,6 +184,18 @@ impl Campaign {
         });
     }
 
+    /// Tells of trouble when it begins, changes and ends, not with every attempt.
+    fn report(&self, name: &str, before: Option<String>, answer: &Answer) -> Option<String> {
+        let now = match answer {
+            Answer::Failed(why) => Some(why.clone()),
+            _ => None,
+        };
+        if before != now {
+            self.fence.tell_trouble(name, now.as_deref());
+        }
+        now
+    }
+
     fn show(&self, standing: &Standing) {
         (self.show)(&Standing { identity: self.identity.to_string(), ..standing.clone() });
     }
@@ -202,20 +214,6 @@ async fn until(wake: Option<Instant>) {
         Some(then) => tokio::time::sleep_until(then).await,
         None => pending().await,
     }
-}
-
-/// Logs trouble when it begins, changes and ends, not with every attempt.
-fn report(name: &str, before: Option<String>, answer: &Answer) -> Option<String> {
-    let Answer::Failed(why) = answer else {
-        if before.is_some() {
-            tracing::info!(lease = name, "the Lease can be used again");
-        }
-        return None;
-    };
-    if before.as_ref() != Some(why) {
-        tracing::warn!(lease = name, "leader election: {why}; it is tried again");
-    }
-    Some(why.clone())
 }
 
 async fn release(lease: &LeaseApi, election: &Election) {

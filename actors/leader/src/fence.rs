@@ -45,6 +45,12 @@ impl Fence {
         self.put(None, sole_replica());
     }
 
+    /// Tells that the Lease cannot be used, or can be again.
+    pub(crate) fn tell_trouble(&self, lease: &str, why: Option<&str>) {
+        let (lease, why) = (lease.into(), why.map(str::to_owned));
+        self.0.events.tell(Event::ElectionTroubled { lease, why });
+    }
+
     /// Does not lead from now on.
     pub fn end(&self) {
         let epoch = self.0.leadership.read().epoch;
@@ -61,18 +67,18 @@ impl Fence {
         self.0.deadline.send_if_modified(|deadline| {
             let moved = *deadline != until;
             *deadline = until;
-            self.0.publish(leadership);
+            self.0.publish(leadership, None);
             moved
         });
     }
 }
 
 impl Inner {
-    fn publish(&self, leadership: Leadership) {
+    fn publish(&self, leadership: Leadership, why: Option<&'static str>) {
         let led = self.leadership.read().leads;
         self.leadership.publish_if_changed(leadership);
         if led != leadership.leads {
-            self.events.tell(Event::LeadershipChanged { leads: leadership.leads });
+            self.events.tell(Event::LeadershipChanged { leads: leadership.leads, why });
         }
     }
 
@@ -82,9 +88,9 @@ impl Inner {
             let over = deadline.is_some_and(|until| until <= Instant::now());
             if over {
                 *deadline = None;
-                tracing::warn!("the Lease could not be renewed in time; this replica stops leading");
                 let epoch = self.leadership.read().epoch;
-                self.publish(Leadership { leads: false, epoch });
+                let why = "the Lease could not be renewed in time";
+                self.publish(Leadership { leads: false, epoch }, Some(why));
             }
             over
         });

@@ -6,3 +6,4 @@
 pub mod api;
 pub mod limiter;
 pub mod notice;
+pub mod table;

@@ -6,3 +6,4 @@
 pub mod api;
 pub mod health;
 pub mod status;
+pub mod table;

@@ -77,6 +77,8 @@ pub enum Event {
         generation: Generation,
         /// Why.
         cause: Cause,
+        /// For how long its first change has waited.
+        waited: Duration,
     },
     /// A render is done.
     Rendered {
@@ -90,6 +92,10 @@ pub enum Event {
         digest: Digest,
         /// How long it took.
         took: Duration,
+        /// Blocks of objects that were kept from the render before.
+        kept: usize,
+        /// Blocks of objects that were printed.
+        printed: usize,
         /// Blocks of objects that had to be printed anew whatever had changed, by template.
         untracked: BTreeMap<Arc<str>, usize>,
     },
@@ -161,6 +167,8 @@ pub enum Event {
         pod: Arc<str>,
         /// Why a reload was needed; `None`: runtime only, or nothing to do.
         reload: Option<String>,
+        /// The kind of that reason, one of a few.
+        reload_kind: Option<&'static str>,
         /// Runtime operations sent.
         operations: usize,
         /// Files written.
@@ -192,6 +200,15 @@ pub enum Event {
         /// What is wrong with the refused one, with its template line and object.
         why: String,
     },
+    /// What HAProxy printed while it was reloaded.
+    HaproxySaid {
+        /// The number of what it was reloaded with.
+        generation: Generation,
+        /// `namespace/name`.
+        pod: Arc<str>,
+        /// Its words.
+        text: String,
+    },
     /// A pod does not run what it was brought to: somebody else changed it.
     DriftFound {
         /// `namespace/name`.
@@ -212,11 +229,69 @@ pub enum Event {
     LeadershipChanged {
         /// Whether it leads now.
         leads: bool,
+        /// Why, where it is not an election that was won or given up.
+        why: Option<&'static str>,
+    },
+    /// The Lease cannot be read or written, or can be again. Who leads goes on leading until its time is over.
+    ElectionTroubled {
+        /// The Lease's name.
+        lease: Arc<str>,
+        /// What the API server said; `None` when it is over.
+        why: Option<String>,
+    },
+    /// Nothing can be rendered before this is there.
+    Awaited {
+        /// `waiting for …`, or what is wrong with it.
+        what: String,
+    },
+    /// The admission webhook did not let a change pass unseen: it was refused, or could not be judged.
+    Reviewed {
+        /// The watched resource's name, or that of the configuration's kind.
+        resource: Arc<str>,
+        /// `namespace/name`.
+        object: String,
+        /// Whether it was refused; otherwise the configuration's failure policy decided.
+        refused: bool,
+        /// What is wrong with it, or why it could not be judged.
+        why: String,
+        /// Whether the API server was only asked what would happen.
+        dry_run: bool,
+        /// How long it took.
+        took: Duration,
+    },
+    /// An observer had no room for so many events. Told to it alone, by its own mouth.
+    EventsLost {
+        /// How many since it was told last.
+        events: u64,
     },
     /// What a part of a stage took: a figure, nothing that is told.
     Timed {
-        /// `debounce`, `syntax`, `plan` or `agent`.
+        /// `debounce`, `syntax`, `agent` or `store`.
         part: &'static str,
+        /// Its number.
+        generation: Generation,
+        /// `namespace/name`, where it is work on one pod.
+        pod: Option<Arc<str>>,
+        /// How long.
+        took: Duration,
+    },
+    /// How a pod is to be brought to a generation: a figure, nothing that is told.
+    Planned {
+        /// Its number.
+        generation: Generation,
+        /// `namespace/name`.
+        pod: Arc<str>,
+        /// `nothing`, `runtime` or `reload`.
+        kind: &'static str,
+        /// Runtime operations.
+        operations: usize,
+        /// How long planning took.
+        took: Duration,
+    },
+    /// For how long work waited until a stage began with it: a figure, nothing that is told.
+    Waited {
+        /// `render` or `validate`.
+        stage: &'static str,
         /// How long.
         took: Duration,
     },
@@ -256,10 +331,17 @@ impl Event {
             Self::Deployed { .. } => "Deployed",
             Self::DeployFailed { .. } => "DeployFailed",
             Self::TakenBack { .. } => "TakenBack",
+            Self::HaproxySaid { .. } => "HaproxySaid",
             Self::DriftFound { .. } => "DriftFound",
             Self::ActorRestarted { .. } => "ActorRestarted",
             Self::LeadershipChanged { .. } => "LeadershipChanged",
+            Self::ElectionTroubled { .. } => "ElectionTroubled",
+            Self::Awaited { .. } => "Awaited",
+            Self::Reviewed { .. } => "Reviewed",
+            Self::EventsLost { .. } => "EventsLost",
             Self::Timed { .. } => "Timed",
+            Self::Planned { .. } => "Planned",
+            Self::Waited { .. } => "Waited",
             Self::Kept { .. } => "Kept",
         }
     }
@@ -267,7 +349,7 @@ impl Event {
     /// Whether it is for metrics alone: no line, no history.
     #[must_use]
     pub fn is_figure(&self) -> bool {
-        matches!(self, Self::Timed { .. } | Self::Kept { .. })
+        matches!(self, Self::Timed { .. } | Self::Planned { .. } | Self::Waited { .. } | Self::Kept { .. })
     }
 
     /// The generation it belongs to, if any.
@@ -284,6 +366,9 @@ impl Event {
             | Self::Warned { generation, .. }
             | Self::Deployed { generation, .. }
             | Self::TakenBack { generation, .. }
+            | Self::HaproxySaid { generation, .. }
+            | Self::Timed { generation, .. }
+            | Self::Planned { generation, .. }
             | Self::DeployFailed { generation, .. } => Some(*generation),
             _ => None,
         }

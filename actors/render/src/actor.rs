@@ -136,6 +136,8 @@ impl RenderActor {
                     files: self.detail.files,
                     digest: bundle.digest,
                     took,
+                    kept: blocks.saturating_sub(printed.saturating_sub(untracked)),
+                    printed,
                     untracked: self.workshop.untracked(),
                 });
                 for diagnostic in warnings.iter().cloned() {
@@ -231,6 +233,7 @@ impl Handler<Envelope<Reconcile>> for RenderActor {
 
     fn handle(&mut self, envelope: Envelope<Reconcile>, context: &mut Self::Context) -> Self::Result {
         self.seat.received::<Envelope<Reconcile>>(context);
+        self.options.events.tell(Event::Waited { stage: "render", took: envelope.waited() });
         let config = (*self.options.config.read()).clone();
         let Some(config) = config else {
             tracing::warn!(generation = %envelope.generation, "no configuration is in force: nothing to render");

@@ -32,7 +32,7 @@ pub use events::Events;
 pub use health::Health;
 pub use keeper::{ActorSpec, Keeper, Restart, Stage, Supervision};
 pub use nudge::{Look, Nudge};
-pub use outbox::Outbox;
+pub use outbox::{Losses, Observer, Outbox};
 pub use panics::install_panic_hook;
 pub use post::{Lost, Post};
 pub use restarts::RestartPolicy;

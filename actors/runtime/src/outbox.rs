@@ -4,14 +4,14 @@
 //! observers are served here: work between stages goes through a [`Post`], which waits.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 use actix::Message;
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::Instant};
 
-use crate::post::Post;
+use crate::{post::Post, vitals::lock};
 
 /// The sending side; clones share observers and counters. One copy of each event goes to each observer.
 #[derive(Debug)]
@@ -19,20 +19,91 @@ pub struct Outbox<M>(Arc<Inner<M>>);
 
 #[derive(Debug)]
 struct Inner<M> {
-    observers: Vec<mpsc::Sender<M>>,
+    observers: Vec<Queue<M>>,
     emitted: AtomicU64,
-    dropped: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Queue<M> {
+    name: Arc<str>,
+    sender: mpsc::Sender<M>,
+    losses: Losses,
+}
+
+/// How many events one observer has lost; clones share the count, so that it can tell of it itself.
+#[derive(Clone, Debug, Default)]
+pub struct Losses(Arc<Lost>);
+
+#[derive(Debug, Default)]
+struct Lost {
+    all: AtomicU64,
+    taken: AtomicU64,
+    /// When the last one was lost.
+    latest: Mutex<Option<Instant>>,
+}
+
+impl Losses {
+    /// So many, since the process started.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.0.all.load(Relaxed)
+    }
+
+    /// Those that are missing before an event that was sent at `sent`, taken once. What an observer is handed after a flood
+    /// was sent before anything was lost: there, nothing is missing yet.
+    #[must_use]
+    pub fn take_before(&self, sent: Instant) -> u64 {
+        let all = self.count();
+        if all == self.0.taken.load(Relaxed) || lock(&self.0.latest).is_some_and(|latest| latest > sent) {
+            return 0;
+        }
+        all.saturating_sub(self.0.taken.swap(all, Relaxed))
+    }
+
+    fn add(&self) {
+        *lock(&self.0.latest) = Some(Instant::now());
+        self.0.all.fetch_add(1, Relaxed);
+    }
+}
+
+/// An actor that observes, and where its losses are counted.
+#[derive(Debug)]
+pub struct Observer<M>
+where
+    M: Message<Result = ()> + Send + 'static,
+{
+    post: Post<M>,
+    losses: Losses,
+}
+
+impl<M: Message<Result = ()> + Send + 'static> Observer<M> {
+    /// One that reads of its losses in `losses`.
+    #[must_use]
+    pub fn new(post: Post<M>, losses: Losses) -> Self {
+        Self { post, losses }
+    }
+}
+
+impl<M: Message<Result = ()> + Send + 'static> From<Post<M>> for Observer<M> {
+    fn from(post: Post<M>) -> Self {
+        Self::new(post, Losses::default())
+    }
 }
 
 impl<M: Clone + Send + 'static> Outbox<M> {
     /// An outbox that holds up to `capacity` events for each of the observing actors. Call it within a tokio
     /// runtime; emitting is allowed from any thread.
     #[must_use]
-    pub fn new(capacity: usize, observers: Vec<Post<M>>) -> Self
+    pub fn new(capacity: usize, observers: Vec<impl Into<Observer<M>>>) -> Self
     where
         M: Message<Result = ()>,
     {
-        Self::over(observers.into_iter().map(|post| deliver(capacity, post)).collect())
+        let queue = |observer: Observer<M>| Queue {
+            name: observer.post.name(),
+            sender: deliver(capacity, observer.post),
+            losses: observer.losses,
+        };
+        Self::over(observers.into_iter().map(Into::into).map(queue).collect())
     }
 
     /// An outbox nobody listens to.
@@ -45,19 +116,19 @@ impl<M: Clone + Send + 'static> Outbox<M> {
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<M>) {
         let (sender, receiver) = mpsc::channel(capacity);
-        (Self::over(vec![sender]), receiver)
+        (Self::over(vec![Queue { name: "(by hand)".into(), sender, losses: Losses::default() }]), receiver)
     }
 
-    fn over(observers: Vec<mpsc::Sender<M>>) -> Self {
-        Self(Arc::new(Inner { observers, emitted: AtomicU64::new(0), dropped: AtomicU64::new(0) }))
+    fn over(observers: Vec<Queue<M>>) -> Self {
+        Self(Arc::new(Inner { observers, emitted: AtomicU64::new(0) }))
     }
 
     /// Hands `event` to every observer that has room; the others' loss is counted. Never waits.
     pub fn emit(&self, event: M) {
         self.0.emitted.fetch_add(1, Relaxed);
         for observer in &self.0.observers {
-            if observer.try_send(event.clone()).is_err() {
-                self.0.dropped.fetch_add(1, Relaxed);
+            if observer.sender.try_send(event.clone()).is_err() {
+                observer.losses.add();
             }
         }
     }
@@ -73,7 +144,12 @@ impl<M> Outbox<M> {
     /// Copies of events lost so far: an observer was full or gone.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.0.dropped.load(Relaxed)
+        self.0.observers.iter().map(|observer| observer.losses.count()).sum()
+    }
+
+    /// The same for each observer, by its actor's name.
+    pub fn losses(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.observers.iter().map(|observer| (&*observer.name, observer.losses.count()))
     }
 
     /// How many observers each event goes to.
@@ -85,9 +161,8 @@ impl<M> Outbox<M> {
     /// Resolves when every observer has taken all events emitted so far, for the last phase of a shutdown.
     pub async fn flushed(&self) {
         for observer in &self.0.observers {
-            let all = u32::try_from(observer.max_capacity()).unwrap_or(u32::MAX);
             // Every permit free means an empty queue; an error means that the observer is gone.
-            drop(observer.reserve_many(all as usize).await);
+            drop(observer.sender.reserve_many(observer.sender.max_capacity()).await);
         }
     }
 }

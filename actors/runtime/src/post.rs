@@ -43,14 +43,18 @@ where
     /// was not begun.
     pub fn send(&self, message: M) -> impl Future<Output = Result<M::Result, Lost>> + Send + use<M> {
         let outstanding = self.vitals.as_ref().map(Vitals::outstanding);
-        let actor =
-            self.vitals.as_ref().map_or_else(|| "(unnamed)".into(), |vitals| Arc::clone(&vitals.name));
+        let actor = self.name();
         let request = self.to.send(message);
         async move {
             let answer = request.await;
             drop(outstanding);
             answer.map_err(|_| Lost { actor })
         }
+    }
+
+    /// The actor's name.
+    pub(crate) fn name(&self) -> Arc<str> {
+        self.vitals.as_ref().map_or_else(|| "(unnamed)".into(), |vitals| Arc::clone(&vitals.name))
     }
 
     /// Whether the actor still takes messages; it does while it is being restarted.
@@ -87,7 +91,6 @@ where
     M::Result: Send,
 {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = self.vitals.as_ref().map_or("(unnamed)", |vitals| &vitals.name);
-        f.debug_tuple("Post").field(&name).finish()
+        f.debug_tuple("Post").field(&self.name()).finish()
     }
 }

@@ -17,6 +17,14 @@ pub struct RestartPolicy {
     pub longest_rest: Duration,
 }
 
+impl RestartPolicy {
+    /// For an actor that nothing depends on: however often it fails, it is rebuilt and the process goes on.
+    #[must_use]
+    pub fn endless() -> Self {
+        Self { budget: usize::MAX, ..Self::default() }
+    }
+}
+
 impl Default for RestartPolicy {
     fn default() -> Self {
         Self {

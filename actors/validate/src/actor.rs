@@ -13,7 +13,10 @@ use haptic_model::{
 };
 use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat};
 use serde::Serialize;
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 use tokio::task::{AbortHandle, JoinHandle};
 
 /// What a [`ValidateActor`] is built from; the same for each of its lives.
@@ -48,6 +51,8 @@ pub struct ValidateActor {
     read: Option<Arc<Rendered>>,
     reading: bool,
     checking: Option<Checking>,
+    /// Since when a bundle waits behind a check.
+    waiting: Option<Instant>,
     judged: Option<Arc<Rendered>>,
 }
 
@@ -70,7 +75,15 @@ impl ValidateActor {
         let validated = (*options.validated.read()).as_ref().map(|validated| validated.rendered.clone());
         let refused = (*options.refused.read()).as_ref().map(|refused| refused.rendered.clone());
         let read = (*options.candidate.read()).as_ref().map(|candidate| candidate.rendered.clone());
-        Self { seat, options, read, reading: false, checking: None, judged: refused.or(validated) }
+        Self {
+            seat,
+            options,
+            read,
+            reading: false,
+            checking: None,
+            waiting: None,
+            judged: refused.or(validated),
+        }
     }
 
     fn look(&mut self, context: &mut Context<Self>) {
@@ -80,11 +93,15 @@ impl ValidateActor {
         {
             self.read_syntax(newest, context);
         }
-        if let Some(candidate) = (*self.options.candidate.read()).clone()
-            && self.checking.is_none()
-            && !is_same(self.judged.as_ref(), &candidate.rendered)
-        {
-            self.check(candidate.rendered.clone(), context);
+        let Some(candidate) = (*self.options.candidate.read()).clone() else { return };
+        match &self.checking {
+            Some(checking) if !Arc::ptr_eq(&checking.rendered, &candidate.rendered) => {
+                self.waiting.get_or_insert_with(Instant::now);
+            }
+            None if !is_same(self.judged.as_ref(), &candidate.rendered) => {
+                self.check(candidate.rendered.clone(), context);
+            }
+            _ => {}
         }
     }
 
@@ -109,7 +126,7 @@ impl ValidateActor {
         context.spawn(read.into_actor(self).map(|(rendered, diagnostics, found, took), actor, context| {
             actor.reading = false;
             let generation = rendered.reconcile.generation;
-            actor.options.events.tell(Event::Timed { part: "syntax", took });
+            actor.options.events.tell(Event::Timed { part: "syntax", generation, pod: None, took });
             actor
                 .options
                 .events
@@ -130,6 +147,8 @@ impl ValidateActor {
         let checked = rendered.clone();
         let task: JoinHandle<Verdict> =
             tokio::spawn(async move { checker.semantics(&checked.bundle, &versions).await });
+        let took = self.waiting.take().map_or(Duration::ZERO, |since| since.elapsed());
+        self.options.events.tell(Event::Waited { stage: "validate", took });
         self.checking = Some(Checking { rendered: rendered.clone(), task: task.abort_handle() });
         self.show();
         context.spawn(task.into_actor(self).map(move |verdict, actor, context| {

@@ -38,16 +38,8 @@ fn metrics_in(text: &str, prefix: &str) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn alerts_and_dashboard_ask_for_metrics_that_exist() -> Outcome {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let quoted = |file: &str| -> BTreeSet<String> {
-        read(root.join(file))
-            .split('"')
-            .filter(|word| word.starts_with("haptic_") && metrics_in(word, "haptic_").contains(*word))
-            .map(str::to_owned)
-            .collect()
-    };
-    let mut known = quoted("actors/commentator/src/metrics.rs");
-    known.extend(quoted("actors/agent/src/metrics.rs"));
+    let table = process::output(Command::new(program::haptic()?).args(["reference", "metrics"])).await?;
+    let known = metrics_in(&table, "haptic_");
     let whole = |name: &String| {
         let parts = ["_bucket", "_sum", "_count"].iter().filter_map(|part| name.strip_suffix(part));
         known.contains(name) || parts.into_iter().any(|histogram| known.contains(histogram))

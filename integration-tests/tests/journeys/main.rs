@@ -15,6 +15,7 @@ mod harness;
 mod health;
 mod leader;
 mod libraries;
+mod observers;
 mod plan;
 mod quarantine;
 mod removal;
@@ -38,6 +39,7 @@ fn journeys() -> Vec<Journey> {
         journey("churn_under_load", churn::under_load),
         journey("any_actor_may_block", health::any_actor_may_block),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
+        journey("observers_change_nothing", observers::change_nothing),
         journey("actor_that_fails_too_often", health::actor_that_fails_too_often),
         journey("asked_to_end_at_each_stage", health::asked_to_end_at_each_stage),
         journey("credentials_rotated", credentials::rotated),

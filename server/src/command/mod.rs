@@ -8,6 +8,7 @@ pub mod library;
 pub mod local;
 pub mod plan;
 pub mod print;
+pub mod reference;
 pub mod render;
 pub mod run;
 pub mod validate;

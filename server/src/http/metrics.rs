@@ -1,14 +1,11 @@
 //! `/metrics` in Prometheus' text format.
 
 use actix_web::{HttpResponse, web};
+use haptic_commentator::metrics::{Kind, METRICS, Metric};
 use haptic_deploy::PodStates;
-use haptic_runtime::{CellReader, Events};
+use haptic_runtime::{CellReader, Events, Health};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::time::Duration;
-
-/// Buckets from a runtime change (milliseconds) to a full render and check of a large configuration (seconds).
-const SECONDS: [f64; 14] =
-    [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
 /// How often histograms are folded; without it they grow for ever.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -18,9 +15,13 @@ const UPKEEP: Duration = Duration::from_secs(5);
 /// # Errors
 /// When a recorder is installed already.
 pub fn install() -> Result<PrometheusHandle, String> {
-    let builder = PrometheusBuilder::new()
-        .set_buckets_for_metric(Matcher::Suffix("_seconds".into()), &SECONDS)
-        .map_err(|e| e.to_string())?;
+    let mut builder = PrometheusBuilder::new();
+    for Metric { name, kind, .. } in METRICS {
+        if let Kind::Histogram(bounds) = kind {
+            let name = Matcher::Full((*name).to_owned());
+            builder = builder.set_buckets_for_metric(name, bounds).map_err(|e| e.to_string())?;
+        }
+    }
     let handle = builder.install_recorder().map_err(|e| e.to_string())?;
     let upkept = handle.clone();
     tokio::spawn(async move {
@@ -40,6 +41,8 @@ pub struct Scraped {
     pub recorded: PrometheusHandle,
     /// The outbox, whose counters are read at each scrape.
     pub events: Events,
+    /// Actors, whose queues are.
+    pub actors: Health,
     /// What is known of each pod.
     pub pods: CellReader<PodStates>,
 }
@@ -52,8 +55,8 @@ pub fn routes(scraped: Scraped) -> impl Fn(&mut web::ServiceConfig) + Clone + Se
 }
 
 async fn metrics(scraped: web::Data<Scraped>) -> HttpResponse {
-    haptic_commentator::metrics::record_outbox(&scraped.events);
     let pods = scraped.pods.read();
+    haptic_commentator::metrics::record_now(&scraped.events, &scraped.actors.actors(), pods.len());
     let lags = pods.iter().filter_map(|(pod, state)| Some((pod.to_string(), state.lag?)));
     let lags = haptic_commentator::metrics::pod_lags(lags);
     HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(scraped.recorded.render() + &lags)

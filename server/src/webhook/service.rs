@@ -16,8 +16,8 @@ use actix_web::{
     web,
 };
 use futures::StreamExt;
-use haptic_model::crd::FailurePolicy;
-use haptic_runtime::{CellReader, cpu};
+use haptic_model::{Event, crd::FailurePolicy};
+use haptic_runtime::{CellReader, Events, cpu};
 use haptic_validate::Checker;
 use metrics::{counter, histogram};
 use serde_json::{Map, Value};
@@ -49,6 +49,8 @@ pub struct Admission {
     pub checker: Checker,
     /// Labels of namespaces.
     pub namespaces: Namespaces,
+    /// Told of what was not let pass.
+    pub events: Events,
     bodies: Arc<Semaphore>,
     configurations: Arc<Semaphore>,
 }
@@ -63,9 +65,10 @@ impl Admission {
         desk: Desk,
         checker: Checker,
         namespaces: Namespaces,
+        events: Events,
     ) -> Self {
         let (bodies, configurations) = (Arc::new(Semaphore::new(BODIES)), Arc::new(Semaphore::new(1)));
-        Self { standing, board, own, desk, checker, namespaces, bodies, configurations }
+        Self { standing, board, own, desk, checker, namespaces, events, bodies, configurations }
     }
 
     async fn answer(&self, review: &Review, subject: Subject) -> Answer {
@@ -96,6 +99,29 @@ impl Admission {
             Map::new()
         };
         Ok(Change { resources, namespace: review.namespace.clone(), name, object, namespace_labels })
+    }
+
+    fn tell(&self, review: &Review, answer: &Answer, label: &Arc<str>, took: Duration) {
+        let labels = [("resource", label.to_string()), ("verdict", answer.verdict().to_owned())];
+        counter!("haptic_webhook_requests_total", &labels).increment(1);
+        histogram!("haptic_webhook_duration_seconds", "resource" => label.to_string())
+            .record(took.as_secs_f64());
+        let (refused, why) = match answer {
+            Answer::Denied { message } => (true, message.clone()),
+            Answer::Unjudged { why } => (false, why.clone()),
+            Answer::Allowed { warnings } => {
+                let (object, resource) = (review.full_name(), &review.resource);
+                return tracing::debug!(resource, object, ?took, warnings = warnings.len(), "allowed");
+            }
+        };
+        self.events.tell(Event::Reviewed {
+            resource: review.resource.as_str().into(),
+            object: review.full_name(),
+            refused,
+            why,
+            dry_run: review.dry_run,
+            took,
+        });
     }
 
     fn policy(&self) -> FailurePolicy {
@@ -147,7 +173,7 @@ async fn serve(request: HttpRequest, body: web::Payload, admission: web::Data<Ad
     let subject = Subject::of(&review, config.as_ref().as_ref().map(|config| &*config.spec));
     let label = subject.label();
     let answer = admission.answer(&review, subject).await;
-    tell(&review, &answer, &label, began.elapsed());
+    admission.tell(&review, &answer, &label, began.elapsed());
     HttpResponse::Ok()
         .content_type("application/json")
         .body(answer.to_review(&review.uid, admission.policy()).to_string())
@@ -191,20 +217,4 @@ async fn read(
 fn refuse(status: StatusCode, why: &str) -> HttpResponse {
     counter!("haptic_webhook_refused_total", "status" => status.as_u16().to_string()).increment(1);
     HttpResponse::build(status).force_close().content_type("text/plain").body(why.to_owned())
-}
-
-fn tell(review: &Review, answer: &Answer, label: &Arc<str>, took: Duration) {
-    counter!("haptic_webhook_requests_total", "resource" => label.to_string(), "verdict" => answer.verdict())
-        .increment(1);
-    histogram!("haptic_webhook_duration_seconds", "resource" => label.to_string()).record(took.as_secs_f64());
-    let (object, resource) = (review.full_name(), &review.resource);
-    match answer {
-        Answer::Denied { message } => {
-            tracing::info!(resource, object, dry_run = review.dry_run, ?took, "refused: {message}");
-        }
-        Answer::Unjudged { why } => tracing::warn!(resource, object, ?took, "not checked: {why}"),
-        Answer::Allowed { warnings } => {
-            tracing::debug!(resource, object, ?took, warnings = warnings.len(), "allowed");
-        }
-    }
 }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::leading::LeadingBy;
 use actix::{fut::wrap_future, prelude::*};
-use haptic_runtime::{CellReader, Seat};
+use haptic_runtime::{CellReader, Events, Seat};
 use haptic_validate::{CheckLimits, Checker};
 use std::time::Duration;
 
@@ -53,11 +53,13 @@ pub fn admission(
     board: Board,
     standing: CellReader<Standing>,
     checker: &Checker,
+    events: Events,
 ) -> Option<Admission> {
     let LeadingBy::Lease { client, namespace, name } = leading else { return None };
     let own = Own { namespace: namespace.clone(), name: name.clone() };
     let limits = CheckLimits { time: CHECK_WITHIN, at_once: 1, ..CheckLimits::default() };
     let (objects, configurations) = (checker.apart(limits), checker.apart(limits));
     let desk = Desk::open(board.clone(), objects);
-    Some(Admission::new(standing, board, own, desk, configurations, Namespaces::new(client.clone())))
+    let namespaces = Namespaces::new(client.clone());
+    Some(Admission::new(standing, board, own, desk, configurations, namespaces, events))
 }

@@ -6,4 +6,5 @@ mod config_view;
 mod libraries;
 mod place;
 mod plan;
+mod reference;
 mod validate;

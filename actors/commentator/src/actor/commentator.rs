@@ -1,13 +1,13 @@
 //! The actor that comments: each event goes to the history and, if important enough, to the log.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use actix::prelude::*;
-use haptic_model::{ActiveConfig, Event};
-use haptic_runtime::{CellReader, Envelope, Seat};
+use haptic_model::{ActiveConfig, Event, Fleet};
+use haptic_runtime::{CellReader, Envelope, Losses, Seat};
 
 use crate::{
-    commentary::{Commentary, Level, Line},
+    commentary::{Commentary, Level, Line, Moment},
     history::History,
     settings::Settings,
 };
@@ -16,16 +16,47 @@ use crate::{
 #[derive(Debug)]
 pub struct CommentatorActor {
     seat: Seat<Self>,
-    config: CellReader<Option<Arc<ActiveConfig>>>,
-    history: History,
+    observed: Observed,
     commentary: Commentary,
 }
 
+/// What the commentator looks at, and where it keeps what it says; the same for each of its lives.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// Its settings are those of the configuration in force.
+    pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// The pods.
+    pub fleet: CellReader<Fleet>,
+    /// Where every event is kept.
+    pub history: History,
+    /// How many events it was too slow for.
+    pub losses: Losses,
+}
+
 impl CommentatorActor {
-    /// An actor that keeps events in `history` and takes its settings from the configuration in force.
+    /// An actor that has heard nothing yet.
     #[must_use]
-    pub fn new(seat: Seat<Self>, config: CellReader<Option<Arc<ActiveConfig>>>, history: History) -> Self {
-        Self { seat, config, history, commentary: Commentary::new() }
+    pub fn new(seat: Seat<Self>, observed: Observed) -> Self {
+        Self { seat, observed, commentary: Commentary::new() }
+    }
+
+    fn comment(&mut self, event: &Event) {
+        let settings = Settings::of(self.observed.config.read().as_ref().as_ref().map(AsRef::as_ref));
+        let fleet = self.observed.fleet.read();
+        let moment = Moment { now: Instant::now(), fleet: &fleet, remembered: settings.buffer_size };
+        let line = self.commentary.tell(event, &moment);
+        self.observed.history.keep(event, &line, settings.buffer_size);
+        if settings.enabled && line.level >= settings.level {
+            log(event, &line);
+        }
+    }
+
+    /// The place in the story where events are missing.
+    fn tell_losses(&mut self, before: &Envelope<Event>) {
+        let events = self.observed.losses.take_before(before.sent);
+        if events > 0 {
+            self.comment(&Event::EventsLost { events });
+        }
     }
 }
 
@@ -47,12 +78,8 @@ impl Handler<Envelope<Event>> for CommentatorActor {
         if event.payload.is_figure() {
             return;
         }
-        let settings = Settings::of(self.config.read().as_ref().as_ref().map(AsRef::as_ref));
-        let line = self.commentary.tell(&event.payload);
-        self.history.keep(&event.payload, &line, settings.buffer_size);
-        if settings.enabled && line.level >= settings.level {
-            event.span.in_scope(|| log(&event.payload, &line));
-        }
+        self.tell_losses(&event);
+        event.span.in_scope(|| self.comment(&event.payload));
     }
 }
 

@@ -4,7 +4,7 @@ use actix::prelude::*;
 use haptic_model::Event;
 use haptic_runtime::{Envelope, Seat};
 
-use crate::metrics::Recorder;
+use crate::metrics::{Recorder, waited};
 
 /// Records every event it receives.
 #[derive(Debug)]
@@ -36,6 +36,7 @@ impl Handler<Envelope<Event>> for MetricsActor {
 
     fn handle(&mut self, event: Envelope<Event>, context: &mut Self::Context) {
         self.seat.received::<Envelope<Event>>(context);
+        waited("observe", event.waited());
         self.recorder.record(&event.payload);
     }
 }

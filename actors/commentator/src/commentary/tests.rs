@@ -2,9 +2,48 @@
 
 use std::sync::Arc;
 
-use haptic_model::ObjectRef;
+use haptic_model::{HaproxyPod, ObjectRef, Quarantined, Released};
 
-use super::*;
+use super::{
+    sentences::{ms, trigger},
+    *,
+};
+
+/// A commentator at an hour of its own, with its fleet.
+struct Story {
+    commentary: Commentary,
+    fleet: Fleet,
+    now: Instant,
+    remembered: usize,
+}
+
+impl Story {
+    fn of(pods: usize) -> Self {
+        let pod = |number| HaproxyPod {
+            namespace: "default".into(),
+            name: format!("haproxy-{number}").into(),
+            uid: "u".into(),
+            address: [10, 0, 0, 1].into(),
+            port: 5555,
+        };
+        let fleet = Fleet { pods: (0..pods).map(pod).collect(), ..Fleet::default() };
+        Self { commentary: Commentary::new(), fleet, now: Instant::now(), remembered: 1000 }
+    }
+
+    fn tell(&mut self, event: &Event) -> Line {
+        let moment = Moment { now: self.now, fleet: &self.fleet, remembered: self.remembered };
+        self.commentary.tell(event, &moment)
+    }
+
+    fn after(&mut self, millis: u64) -> &mut Self {
+        self.now += Duration::from_millis(millis);
+        self
+    }
+}
+
+fn tell(event: &Event) -> Line {
+    Story::of(1).tell(event)
+}
 
 fn started(generation: u64, object: &str, modified: usize) -> Event {
     Event::ReconcileStarted {
@@ -14,14 +53,20 @@ fn started(generation: u64, object: &str, modified: usize) -> Event {
             example: Some(Arc::new(ObjectRef::new("ingresses", "default", object))),
             ..Cause::default()
         },
+        waited: Duration::from_millis(6),
     }
 }
 
 fn deployed(generation: u64, reload: Option<&str>) -> Event {
+    deployed_on("default/haproxy-0", generation, reload)
+}
+
+fn deployed_on(pod: &str, generation: u64, reload: Option<&str>) -> Event {
     Event::Deployed {
         generation: Generation(generation),
-        pod: "default/haproxy-0".into(),
+        pod: pod.into(),
         reload: reload.map(str::to_owned),
+        reload_kind: reload.map(|_| "configuration"),
         operations: 3,
         files: 1,
         took: Duration::from_millis(41),
@@ -29,68 +74,131 @@ fn deployed(generation: u64, reload: Option<&str>) -> Event {
     }
 }
 
+fn failed_on(pod: &str, generation: u64, message: &str) -> Event {
+    Event::DeployFailed {
+        generation: Generation(generation),
+        pod: pod.into(),
+        message: message.into(),
+        retry_in: Duration::from_secs(10),
+    }
+}
+
 #[test]
-fn a_deployment_names_what_triggered_it() {
-    let mut commentary = Commentary::new();
-    commentary.tell(&started(7, "shop", 3));
-    commentary.tell(&started(8, "blog", 1));
-    let line = commentary.tell(&deployed(7, None));
+fn a_deployment_names_what_triggered_it_and_how_far_it_is() {
+    let mut story = Story::of(3);
+    story.tell(&started(7, "shop", 3));
+    story.tell(&started(8, "blog", 1));
+    let first = story.tell(&deployed(7, None));
     assert_eq!(
-        line.text,
-        "generation 7 runs on default/haproxy-0: runtime only, 3 operations, 41 ms, 120 ms after the change \
-         (ingresses default/shop and 2 more changes)"
+        first.text,
+        "generation 7 runs on default/haproxy-0 (1/3 pods): runtime only, 3 operations, 41 ms, 120 ms after ingresses \
+         default/shop and 2 more changes"
     );
-    assert_eq!(line.level, Level::Info);
-    assert_eq!(line.object.as_deref(), Some("ingresses default/shop"));
+    assert_eq!(first.object.as_deref(), Some("ingresses default/shop"));
+    let second = story.tell(&deployed_on("default/haproxy-1", 8, None));
+    let last = story.tell(&deployed_on("default/haproxy-2", 7, None));
+    assert!(second.text.contains("(1/3 pods)"), "{}", second.text);
+    assert!(last.text.contains("(3/3 pods)"), "8 is newer than 7: {}", last.text);
+    assert_eq!((first.level, second.level, last.level), (Level::Debug, Level::Debug, Level::Info));
 }
 
 #[test]
 fn a_reload_says_why() {
-    let line = Commentary::new().tell(&deployed(7, Some("a bind line changed")));
+    let line = tell(&deployed(7, Some("a bind line changed")));
     assert_eq!(
         line.text,
-        "generation 7 runs on default/haproxy-0: reloaded because a bind line changed, 1 file, 41 ms, 120 ms after \
-         the change"
+        "generation 7 runs on default/haproxy-0 (1/1 pods): reloaded because a bind line changed, 1 file, 41 ms, \
+         120 ms after the change"
     );
+    let line = Story::of(3).tell(&deployed(7, Some("a bind line changed")));
+    assert_eq!(line.level, Level::Info, "a reload is news on each pod");
 }
 
 #[test]
-fn a_failure_names_the_object_it_belongs_to_and_counts_the_rest() {
+fn a_pod_that_fails_again_and_again_is_told_of_each_minute_and_once_it_recovers() {
+    let mut story = Story::of(2);
+    let again = failed_on("default/haproxy-1", 7, "connection refused");
+    assert_eq!(story.tell(&again).level, Level::Warn);
+    assert_eq!(story.after(10_000).tell(&again).level, Level::Debug);
+    assert_eq!(
+        story.tell(&failed_on("default/haproxy-1", 7, "no route")).level,
+        Level::Warn,
+        "another reason"
+    );
+    let line = story.after(51_000).tell(&again);
+    assert_eq!(line.level, Level::Warn);
+    assert_eq!(
+        line.text,
+        "generation 7 is not on default/haproxy-1 yet (0/2 pods run it): connection refused; next try in 10 s, \
+         failed 4 times in a row for 61 s"
+    );
+    let line = story.after(1000).tell(&deployed_on("default/haproxy-1", 7, None));
+    assert_eq!(line.level, Level::Info);
+    assert!(line.text.ends_with("; it had 4 failed attempts in 62 s"), "{}", line.text);
+    let line = story.tell(&deployed_on("default/haproxy-1", 8, None));
+    assert!(!line.text.contains("failed attempt"), "{}", line.text);
+}
+
+#[test]
+fn a_refusal_names_its_cause_and_object_what_stays_and_how_often() {
     let object = Arc::new(ObjectRef::new("ingresses", "default", "shop"));
-    let refused = Event::ValidationFailed {
-        generation: Generation(4),
+    let refused = |generation| Event::ValidationFailed {
+        generation: Generation(generation),
         diagnostics: vec![
-            Diagnostic::error("haproxy", "unknown keyword 'sever'").of_object(Some(object)),
+            Diagnostic::error("haproxy", "unknown keyword 'sever'").of_object(Some(object.clone())),
             Diagnostic::error("haproxy", "no such backend"),
         ],
         took: Duration::from_millis(300),
     };
-    let line = Commentary::new().tell(&refused);
-    assert_eq!(line.level, Level::Error);
-    assert_eq!(line.object.as_deref(), Some("ingresses default/shop"));
-    assert!(line.text.starts_with(
-        "generation 4 was refused after 300 ms, the last good one stays: unknown keyword 'sever'; object ingresses \
-         default/shop"
-    ));
-    assert!(line.text.ends_with("(and 1 more)"), "{}", line.text);
+    let mut story = Story::of(1);
+    let line = story.tell(&refused(2));
+    assert!(
+        line.text.starts_with("generation 2 was refused after 300 ms, there is no good one yet: "),
+        "{}",
+        line.text
+    );
+    story.tell(&Event::Validated { generation: Generation(3), took: Duration::ZERO, cached: false });
+    story.tell(&started(4, "blog", 1));
+    let line = story.after(314).tell(&refused(4));
+    assert_eq!((line.level, line.object.as_deref()), (Level::Error, Some("ingresses default/shop")));
+    assert_eq!(
+        line.text,
+        "generation 4, triggered by ingresses default/blog 320 ms before, was refused after 300 ms, the last good one, \
+         3, stays: unknown keyword 'sever'; object ingresses default/shop (and 1 more) (2 refused within 5 minutes)"
+    );
+    assert!(!story.after(301_000).tell(&refused(5)).text.contains("within"), "that was long ago");
 }
 
 #[test]
-fn triggers_are_remembered_for_a_bounded_number_of_generations() {
-    let mut commentary = Commentary::new();
-    (0..1000).for_each(|generation| {
-        commentary.tell(&started(generation, "shop", 1));
-    });
-    assert_eq!(commentary.triggers.len(), REMEMBERED);
-    assert!(commentary.tell(&deployed(1, None)).object.is_none());
-    assert!(commentary.tell(&deployed(999, None)).object.is_some());
+fn what_comes_again_is_counted_within_its_window_by_whom_it_concerns() {
+    let mut story = Story::of(2);
+    let mut drift = |pod: &str, what: &str| {
+        story.after(1000).tell(&Event::DriftFound { pod: pod.into(), what: what.into() })
+    };
+    assert!(!drift("default/haproxy-0", "a").text.contains("times"));
+    assert!(drift("default/haproxy-0", "b").text.ends_with("(2 times within an hour)"));
+    assert!(!drift("default/haproxy-1", "c").text.contains("times"));
+}
+
+#[test]
+fn nothing_that_is_remembered_grows_without_end() {
+    let mut story = Story::of(1);
+    story.remembered = 50;
+    for number in 0..1000 {
+        story.tell(&started(number, "shop", 1));
+        story.tell(&failed_on("default/haproxy-0", number, &format!("reason {number}")));
+    }
+    assert_eq!(story.commentary.triggers.len(), REMEMBERED);
+    assert!(story.tell(&deployed(1, None)).object.is_none());
+    assert!(story.tell(&deployed(999, None)).object.is_some());
+    assert_eq!(story.commentary.heard.sizes(), (50, 512));
 }
 
 #[test]
 fn triggers_read_as_a_person_would_say_them() {
     let object = Some(Arc::new(ObjectRef::new("services", "a", "b")));
     let cause = |modified, example: &Option<_>, other| {
-        trigger_text(&Cause { modified, example: example.clone(), other, ..Cause::default() })
+        trigger(&Cause { modified, example: example.clone(), other, ..Cause::default() })
     };
     assert_eq!(cause(1, &object, None), "services a/b");
     assert_eq!(cause(2, &object, None), "services a/b and 1 more change");
@@ -106,10 +214,10 @@ fn times_are_short() {
 
 #[test]
 fn a_warning_that_stands_is_news_once() {
-    let mut commentary = Commentary::new();
+    let mut story = Story::of(1);
     let mut warned = |generation, what| {
         let diagnostic = Diagnostic::warning("haproxy", what);
-        commentary.tell(&Event::Warned { generation: Generation(generation), diagnostic }).level
+        story.tell(&Event::Warned { generation: Generation(generation), diagnostic }).level
     };
     assert_eq!(
         (warned(1, "old"), warned(2, "old"), warned(3, "other")),
@@ -131,13 +239,13 @@ fn what_is_held_back_and_what_is_let_go_is_said_in_its_own_sentences_not_too_man
     let names = ["a", "b", "c", "d", "e"];
     let entered: Vec<_> = names.into_iter().map(held).collect();
     let event = Event::QuarantineChanged { generation: Generation(3), entered, left: Vec::new(), held: 5 };
-    let line = Commentary::new().tell(&event);
+    let line = tell(&event);
     assert_eq!((line.level, line.object.as_deref()), (Level::Warn, Some("ingresses default/a")));
     assert!(line.text.starts_with(&held("a").to_string()), "{}", line.text);
     assert!(line.text.ends_with("; and 2 more (5 objects held back in all)"), "{}", line.text);
     let left = vec![Released { object: held("a").object, gone: false }];
     let event = Event::QuarantineChanged { generation: Generation(4), entered: Vec::new(), left, held: 0 };
-    let line = Commentary::new().tell(&event);
+    let line = tell(&event);
     assert_eq!(line.level, Level::Info);
     assert_eq!(line.text, "ingresses default/a is good again, and in force (0 objects held back in all)");
 }

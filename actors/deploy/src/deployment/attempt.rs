@@ -30,6 +30,12 @@ struct Scene<'a> {
     began: Instant,
 }
 
+/// A reload that HAProxy did.
+struct Reloaded {
+    why: String,
+    kind: &'static str,
+}
+
 impl Deployment {
     /// Brings the pod a step nearer to what the board says.
     pub(super) async fn attempt(&self, memory: &mut Memory) -> Result<Step, Failure> {
@@ -153,7 +159,13 @@ impl Deployment {
         let (plans, capabilities) = (self.plans.clone(), known.capabilities);
         let began = Instant::now();
         let plan = cpu("deploy", move || plans.plan(&running, &desired, capabilities)).await?;
-        self.events.tell(Event::Timed { part: "plan", took: began.elapsed() });
+        self.events.tell(Event::Planned {
+            generation: aim.generation(),
+            pod: self.name(),
+            kind: plan.verdict.kind(),
+            operations: plan.verdict.operations().len(),
+            took: began.elapsed(),
+        });
         let drift = |sentence: &str| Reason { kind: ReasonKind::Drift, sentence: sentence.to_owned() };
         let instead = match &memory.instead {
             Some(instead) => Some(instead.reason.clone()),
@@ -217,7 +229,12 @@ impl Deployment {
         memory.settled = None;
         let began = Instant::now();
         let answer = scene.transport.apply(Arc::new(order)).await;
-        self.events.tell(Event::Timed { part: "agent", took: began.elapsed() });
+        self.events.tell(Event::Timed {
+            part: "agent",
+            generation: aim.generation(),
+            pod: Some(self.name()),
+            took: began.elapsed(),
+        });
         if reload.is_some() {
             memory.last_reload = Some(Instant::now());
         }
@@ -238,7 +255,8 @@ impl Deployment {
         match outcome {
             Outcome::Applied { reloaded, worker_pid, log } => {
                 if !log.trim().is_empty() {
-                    tracing::info!(pod = %self.pod, %generation, log = log.trim(), "HAProxy said during the reload");
+                    let text = log.trim().to_owned();
+                    self.events.tell(Event::HaproxySaid { generation, pod: self.name(), text });
                 }
                 if let Some(known) = &mut memory.known {
                     known.applied(bundle, generation, worker_pid);
@@ -250,8 +268,10 @@ impl Deployment {
                 memory.lacks = Lacks::Nothing;
                 memory.instead = None;
                 // What is counted and told is what HAProxy did, not what was meant.
-                let reload = reloaded
-                    .then(|| plan.verdict.reload_reason().unwrap_or_else(|| "the agent had to".into()));
+                let reload = reloaded.then(|| Reloaded {
+                    why: plan.verdict.reload_reason().unwrap_or_else(|| "the agent had to".into()),
+                    kind: plan.verdict.reload_kind().map_or("agent", ReasonKind::name),
+                });
                 let work = (plan.verdict.operations().len(), plan.write.len());
                 self.acknowledge(memory, scene, aim, reload, work);
                 Ok(Step::Settled(resting(aim)))
@@ -341,7 +361,7 @@ impl Deployment {
         memory: &mut Memory,
         scene: &Scene<'_>,
         aim: &Aim,
-        reload: Option<String>,
+        reload: Option<Reloaded>,
         (operations, files): (usize, usize),
     ) {
         memory.settled = memory.known.clone();
@@ -367,7 +387,17 @@ impl Deployment {
             return;
         }
         let pod = self.name();
-        self.events.tell(Event::Deployed { generation, pod, reload, operations, files, took, lag });
+        let (reload, reload_kind) = reload.map(|reload| (reload.why, reload.kind)).unzip();
+        self.events.tell(Event::Deployed {
+            generation,
+            pod,
+            reload,
+            reload_kind,
+            operations,
+            files,
+            took,
+            lag,
+        });
     }
 
     /// A bundle that was live already was refused: told once.

@@ -10,12 +10,12 @@ use super::{
 };
 use crate::transport::TransportError;
 use haptic_model::{
-    Epoch,
+    Epoch, Event,
     agent_api::{Method, Outcome},
     pipeline::Validated,
 };
 use std::{cell::RefCell, rc::Rc, sync::Arc};
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::Instant};
 
 type Answer = Result<Outcome, TransportError>;
 
@@ -58,8 +58,10 @@ impl Deployment {
         let (transport, wake) = (Rc::clone(&link.transport), Arc::clone(&self.wake));
         let answer = Rc::new(RefCell::new(None));
         let slot = Rc::clone(&answer);
+        let (events, pod, began) = (self.events.clone(), Some(self.name()), Instant::now());
         let task = tokio::task::spawn_local(async move {
             let outcome = transport.apply(order).await;
+            events.tell(Event::Timed { part: "store", generation, pod, took: began.elapsed() });
             *slot.borrow_mut() = Some(outcome);
             wake.notify_one();
         });

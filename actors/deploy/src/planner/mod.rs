@@ -96,6 +96,21 @@ pub enum ReasonKind {
     Drift,
 }
 
+impl ReasonKind {
+    /// One word, for counting.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FirstBundle => "first-bundle",
+            Self::Configuration => "configuration",
+            Self::Server => "server",
+            Self::File => "file",
+            Self::Refused => "refused",
+            Self::Drift => "drift",
+        }
+    }
+}
+
 /// What one difference asks of the running HAProxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
@@ -182,6 +197,23 @@ impl Verdict {
             Self::Runtime { operations } => operations,
             Self::Nothing | Self::Reload { .. } => &[],
         }
+    }
+
+    /// One word, for counting: `nothing`, `runtime` or `reload`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Runtime { .. } => "runtime",
+            Self::Reload { .. } => "reload",
+        }
+    }
+
+    /// The kind of the first reason; `None` when nothing is reloaded.
+    #[must_use]
+    pub fn reload_kind(&self) -> Option<ReasonKind> {
+        let Self::Reload { reasons } = self else { return None };
+        reasons.first().map(|reason| reason.kind)
     }
 
     /// The reasons in one line, the first ones in full; `None` when nothing is reloaded.

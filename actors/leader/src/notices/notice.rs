@@ -145,6 +145,6 @@ mod tests {
 
     #[test]
     fn what_works_is_no_news() {
-        assert!(of(&Event::LeadershipChanged { leads: true }).is_empty());
+        assert!(of(&Event::LeadershipChanged { leads: true, why: None }).is_empty());
     }
 }

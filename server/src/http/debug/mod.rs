@@ -39,6 +39,9 @@ pub struct Inside {
     pub history: History,
     /// What protects checks, as it is everywhere: [`crate::protections`].
     pub protections: Arc<Value>,
+    /// Who is told, for tests.
+    #[cfg(debug_assertions)]
+    pub events: haptic_runtime::Events,
 }
 
 /// All paths below `/debug`.
@@ -59,7 +62,8 @@ pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send
         service
             .route("/debug/panic/{actor:.*}", web::post().to(provoke::panic_actor))
             .route("/debug/block/{actor:.*}", web::post().to(provoke::block_actor))
-            .route("/debug/unblock/{actor:.*}", web::post().to(provoke::unblock_actor));
+            .route("/debug/unblock/{actor:.*}", web::post().to(provoke::unblock_actor))
+            .route("/debug/flood/{events}", web::post().to(provoke::flood_observers));
     }
 }
 

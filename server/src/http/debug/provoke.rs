@@ -2,6 +2,7 @@
 
 use super::Inside;
 use actix_web::{HttpResponse, web};
+use haptic_model::Event;
 
 /// Proves that a panic at any stage loses nothing.
 pub(super) async fn panic_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
@@ -15,6 +16,14 @@ pub(super) async fn block_actor(inside: web::Data<Inside>, actor: web::Path<Stri
 
 pub(super) async fn unblock_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
     done_to(&actor, inside.actors.make_block(&actor, false))
+}
+
+/// The same for observers that are told more than they can take.
+pub(super) async fn flood_observers(inside: web::Data<Inside>, events: web::Path<usize>) -> HttpResponse {
+    for objects in 0..*events {
+        inside.events.tell(Event::StoreSize { resource: "flood".into(), objects });
+    }
+    HttpResponse::Accepted().finish()
 }
 
 fn done_to(actor: &str, is_there: bool) -> HttpResponse {

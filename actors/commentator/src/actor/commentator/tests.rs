@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use haptic_model::{Generation, Layout};
-use haptic_runtime::{ActorSpec, CellWriter, Events, Health, Keeper, Outbox, Supervision, cell};
+use haptic_runtime::{ActorSpec, CellWriter, Events, Health, Keeper, Observer, Outbox, Supervision, cell};
 use tracing::{
     Metadata, Subscriber,
     field::{Field, Visit},
@@ -56,13 +56,15 @@ impl World {
         let subscriber = tracing::subscriber::set_default(log.clone());
         let (config, reader) = cell(None);
         let history = History::new();
-        let kept_history = history.clone();
+        let (_, fleet) = cell(Fleet::default());
+        let losses = Losses::default();
+        let observed = Observed { config: reader, fleet, history: history.clone(), losses: losses.clone() };
         let supervision = Supervision::new(Health::new());
         let kept =
             Keeper::start(&Arbiter::current(), ActorSpec::named("commentator"), &supervision, move |seat| {
-                CommentatorActor::new(seat, reader.clone(), kept_history.clone())
+                CommentatorActor::new(seat, observed.clone())
             });
-        let events = Outbox::new(100, vec![kept.post()]);
+        let events = Outbox::new(100, vec![Observer::new(kept.post(), losses)]);
         Self { events, history, config, log, _subscriber: subscriber }
     }
 
@@ -106,7 +108,7 @@ async fn events_are_logged_from_the_level_that_the_configuration_says_at_this_mo
     let world = World::new();
     let log = world.tell_three().await;
     assert_eq!(log.len(), 2, "the default is info: {log:?}");
-    assert_eq!(log[0], "INFO message=HAProxy pod default/haproxy-0 found kind=\"PodDiscovered\"");
+    assert_eq!(log[0], "INFO message=HAProxy pod default/haproxy-0 found (1 pod now) kind=\"PodDiscovered\"");
 
     world.configure(r#"{"logLevel":"debug"}"#);
     let log = world.tell_three().await;
@@ -131,4 +133,25 @@ async fn the_history_keeps_what_is_not_logged_and_no_more_than_its_size() {
     assert_eq!(kinds, ["Validated", "PodGone"]);
     let json = serde_json::to_value(&*world.history.latest(1)[0]).expect("JSON");
     assert_eq!((json["kind"].as_str(), json["level"].as_str()), (Some("PodGone"), Some("info")));
+}
+
+#[actix::test]
+async fn where_events_are_missing_the_history_says_how_many() {
+    let world = World::new();
+    // Nothing is taken while this thread does not wait: 100 fit, and one may be on its way.
+    for number in 0..150 {
+        world.events.tell(Event::StoreSize { resource: "ingresses".into(), objects: number });
+    }
+    let lost = world.events.dropped();
+    assert!(lost >= 49, "{lost} lost");
+    world.events.flushed().await;
+    world.tell_three().await;
+    let entries = world.history.latest(999);
+    let told: Vec<_> = entries.iter().filter(|entry| entry.kind == "EventsLost").collect();
+    assert_eq!(told.len(), 1, "told once");
+    assert_eq!(told[0].number, 150, "after what was not lost and before what came later");
+    assert!(told[0].text.starts_with(&format!("{lost} events came too fast")), "{}", told[0].text);
+    let numbers: Vec<u64> = entries.iter().map(|entry| entry.number).collect();
+    let gaps: u64 = numbers.windows(2).map(|pair| pair[1] - pair[0] - 1).sum::<u64>() + numbers[0];
+    assert_eq!(gaps, lost, "the numbers count what is missing");
 }

@@ -1,0 +1,205 @@
+//! The sentences, for what they need nothing remembered.
+
+use std::{fmt::Write, time::Duration};
+
+use haptic_model::{Diagnostic, Event, Quarantined, Released, pipeline::Cause};
+
+use super::Level;
+
+/// So many objects are told of in one line.
+const TOLD: usize = 3;
+
+/// What happened, for itself.
+pub(super) fn plain(event: &Event) -> (Level, String) {
+    render_sentence(event).or_else(|| fleet_sentence(event)).unwrap_or_else(|| input_sentence(event))
+}
+
+/// Pods, actors and replicas.
+fn fleet_sentence(event: &Event) -> Option<(Level, String)> {
+    Some(match event {
+        Event::TakenBack { generation, pod, to, why } => (
+            Level::Warn,
+            format!(
+                "generation {generation} was live on {pod} and HAProxy's checker refuses it: {why}; \
+                 {pod} goes back to generation {to}"
+            ),
+        ),
+        Event::HaproxySaid { generation, pod, text } => {
+            (Level::Info, format!("{pod} said while it was reloaded with generation {generation}: {text}"))
+        }
+        Event::DriftFound { pod, what } => {
+            (Level::Warn, format!("somebody else changed {pod}: {what}; it is brought back"))
+        }
+        Event::PodDiscovered { pod } => (Level::Info, format!("HAProxy pod {pod} found")),
+        Event::PodGone { pod } => (Level::Info, format!("HAProxy pod {pod} is gone")),
+        Event::LeadershipChanged { leads: true, .. } => {
+            (Level::Info, "this replica leads now and deploys".to_owned())
+        }
+        Event::LeadershipChanged { leads: false, why: None } => {
+            (Level::Info, "this replica does not lead; it stays ready to".to_owned())
+        }
+        Event::LeadershipChanged { leads: false, why: Some(why) } => {
+            (Level::Warn, format!("this replica does not lead any more: {why}; HAProxy goes on as it is"))
+        }
+        Event::ElectionTroubled { lease, why: Some(why) } => {
+            (Level::Warn, format!("leader election with Lease {lease}: {why}; it is tried again"))
+        }
+        Event::ElectionTroubled { lease, why: None } => {
+            (Level::Info, format!("Lease {lease} can be used again"))
+        }
+        Event::ActorRestarted { actor, reason, restarts } => {
+            (Level::Error, format!("actor {actor} failed and was restarted ({restarts} in all): {reason}"))
+        }
+        Event::EventsLost { events } => (
+            Level::Warn,
+            format!(
+                "{} came too fast and are missing here; what they tell of was done, and /metrics and /debug show it",
+                counted(usize::try_from(*events).unwrap_or(usize::MAX), "event")
+            ),
+        ),
+        _ => return None,
+    })
+}
+
+/// Rendering and validating.
+fn render_sentence(event: &Event) -> Option<(Level, String)> {
+    Some(match event {
+        Event::ReconcileStarted { generation, cause, waited } => (
+            Level::Debug,
+            format!("generation {generation} begins, triggered by {} {} ago", trigger(cause), ms(*waited)),
+        ),
+        Event::Rendered { generation, bytes, files, took, kept, printed, .. } => (
+            Level::Debug,
+            format!(
+                "generation {generation} rendered: {}, {bytes} bytes, {printed} of {} printed anew, {}",
+                counted(*files, "file"),
+                counted(kept + printed, "block"),
+                ms(*took)
+            ),
+        ),
+        Event::RenderDiffered { generation, diagnostic } => {
+            (Level::Error, format!("generation {generation}: {diagnostic}"))
+        }
+        Event::RenderFailed { generation, diagnostics }
+        | Event::ValidationFailed { generation, diagnostics, .. } => {
+            (Level::Error, format!("generation {generation} was refused: {}", first(diagnostics)))
+        }
+        Event::QuarantineChanged { entered, left, held, .. } => quarantine_sentence(entered, left, *held),
+        Event::Validated { generation, cached: true, .. } => {
+            (Level::Debug, format!("generation {generation} is valid, known from before"))
+        }
+        Event::Validated { generation, took, .. } => {
+            (Level::Debug, format!("generation {generation} is valid, checked in {}", ms(*took)))
+        }
+        Event::Warned { generation, diagnostic } => {
+            (Level::Warn, format!("generation {generation}: {diagnostic}"))
+        }
+        _ => return None,
+    })
+}
+
+/// What is held back, and what is not any more, each in the sentence that its own Event says.
+fn quarantine_sentence(entered: &[Quarantined], left: &[Released], held: usize) -> (Level, String) {
+    let level = if entered.is_empty() { Level::Info } else { Level::Warn };
+    let said = entered.iter().map(ToString::to_string).chain(left.iter().map(ToString::to_string));
+    let mut text = said.take(TOLD).collect::<Vec<_>>().join("; ");
+    if let Some(more @ 1..) = (entered.len() + left.len()).checked_sub(TOLD) {
+        let _infallible = write!(text, "; and {more} more");
+    }
+    let _infallible = write!(text, " ({} held back in all)", counted(held, "object"));
+    (level, text)
+}
+
+/// Configuration and watched resources.
+fn input_sentence(event: &Event) -> (Level, String) {
+    match event {
+        Event::ConfigAccepted { name, revision } => {
+            (Level::Info, format!("configuration {name} is in force (revision {revision})"))
+        }
+        Event::ConfigRejected { name, diagnostics } => (
+            Level::Error,
+            format!(
+                "configuration {name} was refused, the one before stays in force: {}",
+                first(diagnostics)
+            ),
+        ),
+        Event::ConfigDeleted { name } => (
+            Level::Error,
+            format!("configuration {name} was deleted; it stays in force until there is another"),
+        ),
+        Event::CredentialsChanged => {
+            (Level::Info, "credentials changed; both old and new are tried".to_owned())
+        }
+        Event::StoreSynced { resource, objects } => {
+            (Level::Info, format!("{resource} are known: {}", counted(*objects, "object")))
+        }
+        Event::StoreSize { resource, objects } => {
+            (Level::Trace, format!("{resource} now: {}", counted(*objects, "object")))
+        }
+        Event::WatchFailed { resource, message } => {
+            (Level::Warn, format!("the watch of {resource} failed and is tried again: {message}"))
+        }
+        Event::ObjectMalformed { object, message } => {
+            (Level::Warn, format!("{object} cannot be read and is left out: {message}"))
+        }
+        Event::Awaited { what } if what.starts_with("waiting for") => (Level::Info, what.clone()),
+        Event::Awaited { what } => (Level::Warn, format!("{what}; looked for again until it is there")),
+        Event::Reviewed { resource, object, refused, why, dry_run, took } => {
+            let only = if *dry_run { " (a dry run)" } else { "" };
+            match refused {
+                true => (
+                    Level::Info,
+                    format!("the webhook refused {resource} {object}{only} after {}: {why}", ms(*took)),
+                ),
+                false => (
+                    Level::Warn,
+                    format!("the webhook could not check {resource} {object}{only}, {}: {why}", ms(*took)),
+                ),
+            }
+        }
+        Event::ManifestRefused { message, .. } => (Level::Warn, message.clone()),
+        other => (Level::Debug, other.kind().to_owned()),
+    }
+}
+
+/// `ingresses default/shop and 2 more changes`.
+pub(crate) fn trigger(cause: &Cause) -> String {
+    let changes = cause.created + cause.modified + cause.deleted;
+    match (&cause.example, cause.other, changes) {
+        (Some(object), None, 0 | 1) => object.to_string(),
+        (Some(object), None, more) => format!("{object} and {}", counted(more - 1, "more change")),
+        (_, Some(other), 0) => other.to_owned(),
+        (_, Some(other), more) => format!("{other} and {}", counted(more, "change")),
+        (None, None, more) => counted(more, "change"),
+    }
+}
+
+pub(super) fn first(diagnostics: &[Diagnostic]) -> String {
+    match diagnostics {
+        [] => "no reason given".to_owned(),
+        [only] => only.to_string(),
+        [first, more @ ..] => format!("{first} (and {} more)", more.len()),
+    }
+}
+
+pub(super) fn counted(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
+}
+
+pub(super) fn ms(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        seconds if seconds >= 10.0 => format!("{seconds:.0} s"),
+        seconds if seconds >= 1.0 => format!("{seconds:.1} s"),
+        seconds if seconds >= 0.01 => format!("{:.0} ms", seconds * 1000.0),
+        seconds => format!("{:.1} ms", seconds * 1000.0),
+    }
+}
+
+/// A window of time, in whole units.
+pub(super) fn window(time: Duration) -> String {
+    match time.as_secs() / 60 {
+        60 => "an hour".to_owned(),
+        minutes => format!("{minutes} minutes"),
+    }
+}

@@ -1,0 +1,85 @@
+//! Every Kubernetes Event that the leader writes, for the documentation, which a test compares with the code.
+
+/// A kind of Kubernetes Event.
+#[derive(Clone, Copy, Debug)]
+pub struct NoticeKind {
+    /// Its reason, by which it is found: `kubectl get events --field-selector reason=…`.
+    pub reason: &'static str,
+    /// Its action.
+    pub action: &'static str,
+    /// Whether its type is Warning, and not Normal.
+    pub warning: bool,
+    /// On which objects it is.
+    pub about: &'static str,
+    /// What it says, and what is to be done.
+    pub meaning: &'static str,
+}
+
+const fn warning(
+    reason: &'static str,
+    action: &'static str,
+    about: &'static str,
+    meaning: &'static str,
+) -> NoticeKind {
+    NoticeKind { reason, action, warning: true, about, meaning }
+}
+
+const fn normal(
+    reason: &'static str,
+    action: &'static str,
+    about: &'static str,
+    meaning: &'static str,
+) -> NoticeKind {
+    NoticeKind { warning: false, ..warning(reason, action, about, meaning) }
+}
+
+/// All of them, in the order of the pipeline.
+pub const NOTICES: &[NoticeKind] = &[
+    normal("ConfigurationAccepted", "Validate", "configuration", "The configuration is in force."),
+    warning(
+        "ConfigurationRejected",
+        "Validate",
+        "configuration",
+        "The configuration is wrong; the one before stays in force. The note says what, and where.",
+    ),
+    warning("Malformed", "Watch", "watched object", "The object cannot be read and is left out."),
+    warning(
+        "RenderFailed",
+        "Render",
+        "object at fault, or configuration",
+        "Nothing was rendered; the last good configuration stays.",
+    ),
+    warning(
+        "CheckFailed",
+        "Render",
+        "object at fault, or configuration",
+        "What was rendered did not pass the checks; the last good configuration stays.",
+    ),
+    warning(
+        "Quarantined",
+        "Render",
+        "object at fault",
+        "The object is held back so that it does not stop the others: its last good version stays in force, or it is \
+         left out. It is tried again when it changes.",
+    ),
+    normal("Released", "Render", "object that was held back", "The object is good again, and in force."),
+    warning(
+        "Warned",
+        "Render",
+        "watched object",
+        "A template or a check warns of the object; it is in force.",
+    ),
+    warning(
+        "DeploymentFailed",
+        "Deploy",
+        "HAProxy pod",
+        "The pod was not brought to the newest configuration; it is tried again.",
+    ),
+    warning(
+        "TakenBack",
+        "Deploy",
+        "HAProxy pod",
+        "A change was live already when HAProxy's checker refused it; the pod goes back.",
+    ),
+    warning("DriftFound", "Deploy", "HAProxy pod", "Somebody else changed the pod; it is brought back."),
+];

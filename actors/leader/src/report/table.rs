@@ -1,0 +1,63 @@
+//! Every condition of the resource's status, for the documentation, which a test compares with the code.
+
+/// A condition.
+#[derive(Clone, Copy, Debug)]
+pub struct ConditionKind {
+    /// Its type.
+    pub kind: &'static str,
+    /// What it says when it is True.
+    pub meaning: &'static str,
+    /// Status and reason it can have, and what they mean.
+    pub reasons: &'static [(&'static str, &'static str, &'static str)],
+}
+
+/// All of them.
+pub const CONDITIONS: &[ConditionKind] = &[
+    ConditionKind {
+        kind: "Ready",
+        meaning: "The configuration is in force on every pod.",
+        reasons: &[
+            ("True", "Deployed", "it is"),
+            ("False", "Invalid", "the configuration is wrong; the one before stays in force"),
+            ("False", "RenderFailed", "the last render failed; the last good one stays"),
+            ("False", "CheckFailed", "the last render did not pass the checks; the last good one stays"),
+            ("False", "NothingToDeploy", "as below, as are those that follow"),
+            ("False", "NoPods", ""),
+            ("False", "PodsBehind", ""),
+            ("Unknown", "InProgress", ""),
+        ],
+    },
+    ConditionKind {
+        kind: "TemplatesValid",
+        meaning: "All templates compile, and render.",
+        reasons: &[
+            ("True", "Compiled", "they do"),
+            ("False", "Invalid", "a template is wrong; the message says which, and where"),
+            ("False", "RenderFailed", "a template fails with the objects that there are"),
+            ("Unknown", "Unreadable", "the configuration does not fit its schema"),
+        ],
+    },
+    ConditionKind {
+        kind: "Deployed",
+        meaning: "Every pod runs the newest valid configuration.",
+        reasons: &[
+            ("True", "Deployed", "they do"),
+            ("False", "NothingToDeploy", "nothing has passed all checks yet"),
+            ("False", "NoPods", "no HAProxy pod has the labels of `spec.podSelector`"),
+            (
+                "False",
+                "PodsBehind",
+                "pods were not brought to it for ten seconds; the message names them and says why",
+            ),
+            ("Unknown", "InProgress", "pods are being brought to it"),
+        ],
+    },
+    ConditionKind {
+        kind: "Quarantined",
+        meaning: "Objects are held back so that they do not stop the others.",
+        reasons: &[
+            ("True", "ObjectsHeldBack", "the message names them and says why"),
+            ("False", "None", "there are none"),
+        ],
+    },
+];

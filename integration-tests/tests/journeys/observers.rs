@@ -1,0 +1,58 @@
+//! Whoever only observes may be killed, blocked or flooded: nothing is deployed otherwise for it.
+
+use integration_tests::{Outcome, Scene, controller::Controller, ensure, eventually, manifest};
+
+const HOST: &str = "shop.example";
+/// Each is told of events, and nobody waits for any of them.
+const OBSERVERS: [&str; 3] = ["commentator", "metrics", "reporter"];
+
+pub async fn change_nothing(scene: Scene) -> Outcome {
+    let (pod, mut controller) = scene.running().await?;
+    let backends = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &backends[0]).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    let (traffic, worker) = (pod.traffic(HOST), pod.worker().await?);
+    let mut backend = backends.iter().cycle().skip(1);
+    let mut change = async |what: &str| {
+        let Some(next) = backend.next() else { return Ok(()) };
+        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
+        pod.serves(HOST, &next.name).await.map_err(|failure| failure.during(what))
+    };
+    for observer in OBSERVERS {
+        controller.block(observer).await?;
+        controller.flood(20_000).await?;
+        let while_blocked = change(&format!("{observer} is blocked and flooded")).await;
+        controller.unblock(observer).await?;
+        while_blocked?;
+        killed_too_often(&controller, observer).await?;
+        change(&format!("{observer} was killed again and again")).await?;
+    }
+    eventually("it says what it lost", async || {
+        let events = controller.events().await?;
+        let lost = events.iter().filter(|event| event["kind"] == "EventsLost").count();
+        ensure(lost > 0, format!("the last of {}: {:?}", events.len(), events.last()))
+    })
+    .await?;
+    let dropped = controller.metric("haptic_events_dropped_total{observer=\"commentator\"}").await?;
+    ensure(dropped >= 10_000.0, format!("{dropped} events dropped"))?;
+    controller.ready().await?;
+    let after = pod.worker().await?;
+    ensure(worker == after, format!("HAProxy reloaded: it was {worker:?} and is {after:?}"))?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// More often than would end the process if it were not an observer.
+async fn killed_too_often(controller: &Controller, observer: &str) -> Outcome {
+    for _ in 0..7 {
+        let before = controller.actors().await?.get(observer).copied().unwrap_or_default();
+        controller.panic(observer).await?;
+        eventually(format!("{observer} runs again"), async || {
+            let state = controller.actor(observer).await?;
+            let again = state["restarts"] == before + 1 && state["state"] == "running";
+            ensure(again, state.to_string())
+        })
+        .await?;
+    }
+    Ok(())
+}
