@@ -31,6 +31,9 @@ async fn pages() -> Outcome<Vec<(&'static str, String)>> {
         ("commands.md", commands::page().await?),
         ("functions.md", functions().await?),
         ("libraries.md", libraries::page().await?),
+        ("metrics.md", haptic(&["reference", "metrics"]).await?),
+        ("events.md", haptic(&["reference", "events"]).await?),
+        ("conditions.md", haptic(&["reference", "conditions"]).await?),
     ])
 }
 
