@@ -18,12 +18,14 @@ pub mod haproxy_pod;
 pub mod http;
 pub mod load;
 pub mod manifest;
+pub mod markdown;
 pub mod network;
 pub mod process;
 pub mod program;
 pub mod registration;
 pub mod runner;
 pub mod scene;
+pub mod terminal;
 pub mod traffic;
 pub mod wire;
 

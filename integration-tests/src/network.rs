@@ -4,11 +4,17 @@
 //! program starts itself anew inside a network and process namespace; when it ends, however it ends, the kernel ends
 //! every process it started. Needs no root where the kernel lets users have namespaces.
 
-use crate::failure::{Failure, Outcome};
+use crate::{
+    eventually,
+    failure::{Failure, Outcome, ensure},
+    process::Process,
+};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
-use std::{net::Ipv4Addr, os::unix::process::CommandExt, process::Command};
+use std::{net::Ipv4Addr, os::unix::process::CommandExt, path::Path, process::Command};
 
 const INSIDE: &str = "HAPTIC_JOURNEYS_INSIDE";
+/// Set for the program that keeps a network of its own there for one journey.
+const APART: &str = "HAPTIC_JOURNEYS_APART";
 
 /// Comes back only inside the namespace, with the addresses in place.
 ///
@@ -18,8 +24,41 @@ pub fn enter() -> Outcome {
     if std::env::var_os(INSIDE).is_none() {
         return Err(start_inside());
     }
+    if std::env::var_os(APART).is_some() {
+        local_addresses()?;
+        return Err(Command::new("sleep").arg("infinity").exec().into());
+    }
     local_addresses()
         .map_err(|e| Failure::new(format!("cannot set up addresses inside the network namespace: {e}")))
+}
+
+/// A network beside that of all journeys, for programs that listen on all addresses.
+pub struct Apart(Process);
+
+impl Apart {
+    /// Makes one, with its log in `dir`.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub async fn make(dir: &Path) -> Outcome<Self> {
+        let mut keeper = tokio::process::Command::new("unshare");
+        keeper.arg("--net").arg(std::env::current_exe()?).env(APART, "1");
+        let apart = Self(Process::start(keeper, &dir.join("network.log"))?);
+        eventually("a network of its own", async || {
+            let addresses = std::fs::read_to_string(format!("/proc/{}/net/fib_trie", apart.0.id()))?;
+            ensure(addresses.contains("10.99.0.0"), "it has no addresses yet")
+        })
+        .await?;
+        Ok(apart)
+    }
+
+    /// What starts a program in it: give it program and arguments.
+    #[must_use]
+    pub fn command(&self) -> tokio::process::Command {
+        let mut command = tokio::process::Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", self.0.id()));
+        command
+    }
 }
 
 /// Replaces this process by itself inside new namespaces; comes back only when that fails.

@@ -59,6 +59,14 @@ pub fn helm() -> Outcome<PathBuf> {
     from_environment("HAPTIC_HELM")
 }
 
+/// kubectl.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn kubectl() -> Outcome<PathBuf> {
+    from_environment("HAPTIC_KUBECTL")
+}
+
 /// The folder with definitions of other projects' resources.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 //! The comment in the line before a block names the file. Without one, what is in it says what it is: a configuration, a
 //! part of one (`spec:` alone), objects for the built-in libraries, or values of the chart.
 
-use crate::markdown::{Block, blocks, documents, read, root};
+use integration_tests::markdown::{Block, blocks, documents, read, root};
 use integration_tests::{Failure, Outcome, chart, ensure, process, program, program::HaproxySeries};
 use serde_json::{Value, json};
 use std::{fs, path::Path};

@@ -2,11 +2,11 @@
 //!
 //! One of `haptic` is run here as it is written. Any other must be in [`RUN_ELSEWHERE`], which names what runs it.
 
-use crate::{
-    first_configuration::{haptic, prepared},
+use crate::first_configuration::{haptic, prepared};
+use integration_tests::{
     markdown::{commands, documents, read},
+    process,
 };
-use integration_tests::process;
 
 /// Commands that this test does not run as they are written, and who does.
 const RUN_ELSEWHERE: &[(&str, &str)] = &[

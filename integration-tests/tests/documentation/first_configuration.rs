@@ -1,6 +1,6 @@
 //! The configuration of the README, made as a new user is told to make it.
 
-use crate::markdown::root;
+use integration_tests::markdown::root;
 use integration_tests::{Outcome, ensure, eventually, http, process, program};
 use std::{
     fs,

@@ -1,6 +1,6 @@
 //! Links, make targets and steps of the demo that the documentation names are there.
 
-use crate::markdown::{anchors, blocks, documents, links, read, root};
+use integration_tests::markdown::{anchors, blocks, documents, links, read, root};
 use std::{
     collections::BTreeSet,
     fs,

@@ -5,6 +5,5 @@ mod blocks;
 mod commands;
 mod first_configuration;
 mod links;
-mod markdown;
 mod names;
 mod reference;

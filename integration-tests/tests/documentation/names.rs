@@ -1,6 +1,6 @@
 //! Names in the documentation that are those of something in the program or the chart.
 
-use crate::markdown::{anchors, documents, read, root};
+use integration_tests::markdown::{anchors, documents, read, root};
 use serde_json::Value;
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -23,7 +23,7 @@ use std::{
 const HOST: &str = "shop.example";
 
 /// A release whose one HAProxy pod runs at `address`: all pods of a journey share one network.
-fn values_for(address: Ipv4Addr) -> Value {
+pub fn values_for(address: Ipv4Addr) -> Value {
     json!({
         "haproxy": { "replicas": 1 },
         "configuration": { "extraContext": { "bindAddresses": [address], "healthAddress": address } },
@@ -31,7 +31,7 @@ fn values_for(address: Ipv4Addr) -> Value {
 }
 
 /// A release in `scene`'s cluster and namespace.
-fn release(scene: &Scene, name: &str) -> Release {
+pub fn release(scene: &Scene, name: &str) -> Release {
     let release = Release::rendered(name, &scene.namespace, &scene.dir.join(name));
     release.in_cluster(&scene.cluster.kubeconfig())
 }
@@ -63,14 +63,14 @@ async fn pod(
 }
 
 /// Controllers and one HAProxy of a release.
-struct Pods {
+pub struct Pods {
     haproxy: (Process, Ipv4Addr),
     controllers: Vec<(Process, Ipv4Addr)>,
 }
 
 impl Pods {
     /// Those of `release`: HAProxy at the `number`th address of pods, controllers at these numbers.
-    async fn start(scene: &Scene, release: &Release, number: u8, controllers: &[u8]) -> Outcome<Self> {
+    pub async fn start(scene: &Scene, release: &Release, number: u8, controllers: &[u8]) -> Outcome<Self> {
         let objects = release.manifest().await?;
         let address = scene.block.pod(number);
         let name = format!("{}-haproxy-0", release.name);
@@ -239,12 +239,17 @@ async fn refused_twice_then_upgraded(scene: &Scene, release: &Release, values: &
     ensure(credentials(scene).await? == before, "the upgrade changed the credentials")
 }
 
-/// Once the webhook's Service leads to the controllers, what is bad is refused before it is stored.
-async fn webhook_guards(scene: &Scene, release: &Release, values: &Value) -> Outcome {
-    let addresses = [scene.block.controller(0), scene.block.controller(1)];
+/// The webhook's Service leads to these controllers.
+pub async fn webhook_leads_to(scene: &Scene, controllers: &[u8]) -> Outcome {
+    let addresses: Vec<Ipv4Addr> = controllers.iter().map(|number| scene.block.controller(*number)).collect();
     let mut slice = manifest::endpoints("haptic-webhook", &addresses);
     slice["ports"] = json!([{ "name": "webhook", "port": 9443, "protocol": "TCP" }]);
-    scene.apply(&slice).await?;
+    scene.apply(&slice).await
+}
+
+/// Once the webhook's Service leads to the controllers, what is bad is refused before it is stored.
+async fn webhook_guards(scene: &Scene, release: &Release, values: &Value) -> Outcome {
+    webhook_leads_to(scene, &[0, 1]).await?;
     let mut bad = manifest::ingress("bad", "bad.example", "shop");
     bad["metadata"]["annotations"] = json!({ "haproxy-haptic.org/timeout-server": "soon" });
     eventually("a bad Ingress is refused", async || {

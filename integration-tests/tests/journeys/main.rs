@@ -10,6 +10,7 @@ mod credentials;
 mod drift;
 mod failures;
 mod fleet;
+mod getting_started;
 mod handover;
 mod harness;
 mod health;
@@ -35,6 +36,8 @@ fn journeys() -> Vec<Journey> {
         journey("leader_killed", leader::killed_again_and_again),
         journey("chart_install", chart::install),
         journey("chart_combinations", chart::combinations),
+        journey("getting_started_in_a_cluster", getting_started::in_a_cluster),
+        journey("getting_started_without_a_cluster", getting_started::without_a_cluster),
         journey("chart_side_by_side", chart::side_by_side),
         journey("churn_under_load", churn::under_load),
         journey("any_actor_may_block", health::any_actor_may_block),

@@ -2,8 +2,8 @@
 //! their sources give them.
 
 use super::{cell, haptic, json};
-use crate::markdown::read;
 use integration_tests::Outcome;
+use integration_tests::markdown::read;
 use serde_json::Value;
 
 const HEAD: &str = "# Built-in libraries\n\n\

@@ -6,7 +6,7 @@ mod commands;
 mod configuration;
 mod libraries;
 
-use crate::markdown::{read, root};
+use integration_tests::markdown::{read, root};
 use integration_tests::{Outcome, process, program};
 use serde_json::Value;
 use std::fs;

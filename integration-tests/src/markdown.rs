@@ -1,28 +1,37 @@
 //! Markdown as far as the documentation uses it: fences, commands, links, headings. It judges nothing.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests read what is committed")]
+#![allow(clippy::missing_panics_doc, reason = "a page that cannot be read fails the test that wants it")]
 
 use std::{
     fs,
     path::{Path, PathBuf},
 };
 
-/// A fenced block: its language, and what the comment in the line before it says.
+/// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
+    /// What stands behind the fence.
     pub language: String,
+    /// What the comment in the line before it says.
     pub comment: Option<String>,
+    /// All its lines.
     pub text: String,
 }
 
+/// The project's folder.
+#[must_use]
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
+/// A file of the project.
 pub fn read(path: impl AsRef<Path>) -> String {
     let path = path.as_ref();
     fs::read_to_string(root().join(path)).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// Every Markdown file of the project, by its path below the project's folder.
+#[must_use]
 pub fn documents() -> Vec<PathBuf> {
     let (mut found, mut folders) = (Vec::new(), vec![root().to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -40,6 +49,8 @@ pub fn documents() -> Vec<PathBuf> {
     found
 }
 
+/// All fenced blocks.
+#[must_use]
 pub fn blocks(markdown: &str) -> Vec<Block> {
     let (mut blocks, mut open, mut before) = (Vec::new(), None::<Block>, "");
     for line in markdown.lines() {
@@ -67,6 +78,7 @@ pub fn blocks(markdown: &str) -> Vec<Block> {
 }
 
 /// Commands, each with the output that is shown below it.
+#[must_use]
 pub fn commands(markdown: &str) -> Vec<(String, String)> {
     let mut commands: Vec<(String, String)> = Vec::new();
     for block in blocks(markdown).iter().filter(|b| ["console", "sh"].contains(&b.language.as_str())) {
@@ -92,6 +104,7 @@ pub fn prose(markdown: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Targets of links outside of fences and code spans.
+#[must_use]
 pub fn links(markdown: &str) -> Vec<String> {
     let outside_code = |line: &str| line.split('`').step_by(2).collect::<String>();
     let lines: Vec<String> = prose(markdown).map(outside_code).collect();
@@ -102,6 +115,7 @@ pub fn links(markdown: &str) -> Vec<String> {
 }
 
 /// The headings' anchors, as code hosts make them: the second of one text ends with `-1`.
+#[must_use]
 pub fn anchors(markdown: &str) -> Vec<String> {
     let mut anchors: Vec<String> = Vec::new();
     for heading in prose(markdown).filter(|line| line.starts_with('#')) {
