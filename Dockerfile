@@ -1,7 +1,7 @@
 # The one image, of controller and HAProxy pods: `haptic`, and HAProxy 3.0, 3.2 and 3.4 to serve with and to check with.
 #
-#   docker build -t haptic:0.1.0 .
-#   docker buildx build --platform linux/amd64,linux/arm64 -t registry.example.com/haptic:0.1.0 --push .
+#   make image
+#   IMAGE=registry.example.com/haptic release/image --platform linux/amd64,linux/arm64 --push
 ARG DEBIAN=trixie-slim
 ARG RUST=1.95-trixie
 
@@ -9,6 +9,8 @@ FROM rust:${RUST} AS build
 WORKDIR /source
 COPY . .
 RUN cargo build --locked --release -p haptic --bin haptic
+# What it is made of, and the licences of that.
+RUN cargo run --locked --release -p haptic-release -- /notices
 
 # Debian's packages, each with all its libraries in a folder of its own. Versions float: build again for a newer HAProxy.
 FROM debian:${DEBIAN} AS haproxy
@@ -27,6 +29,8 @@ LABEL org.opencontainers.image.title="haptic" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=haproxy /opt /opt
+COPY --from=build /notices /usr/share/doc/haptic
+COPY --from=build /source/LICENSE /usr/share/doc/haptic/LICENSE
 COPY --from=build /source/target/release/haptic /usr/local/bin/haptic
 # What the controller checks with; agents are told theirs.
 ENV HAPTIC_HAPROXY_3_0=/opt/haproxy-3.0/haproxy \

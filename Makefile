@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit journeys docs soak bench
+.PHONY: help deps build demo local test lint unit journeys docs image package soak bench
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -52,6 +52,12 @@ journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs
 docs: ## the reference in docs/reference, from the program and its libraries
 	@$(cargo) build --workspace --bins
 	HAPTIC_WRITE_DOCS=1 $(cargo) test -q --workspace --test documentation pages_are_those
+
+image: ## the container image, with docker or podman; IMAGE=registry.example.com/haptic
+	@release/image
+
+package: ## the chart as target/package/haptic-VERSION.tgz; with IMAGE and DIGEST=sha256:… for that very image
+	@$(with) helm -- release/package target/package
 
 soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to repeat), leaders killed, MINUTES=20 of storm and load
 	@echo "== soak: random changes"

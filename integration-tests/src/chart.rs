@@ -168,6 +168,7 @@ pub fn combinations() -> Vec<Value> {
         } }),
         json!({ "haproxy": { "autoscaling": { "enabled": true }, "service": { "type": "NodePort" } } }),
         json!({ "haproxy": { "hostPorts": { "http": 80 }, "service": { "type": "ClusterIP" }, "version": "3.0" } }),
+        json!({ "haproxy": { "transport": "dataplaneapi" } }),
     ];
     let others = [
         json!({}),

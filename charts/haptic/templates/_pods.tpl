@@ -58,6 +58,10 @@ annotations:
 {{- define "haptic.container" -}}
 image: {{ include "haptic.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
+{{ include "haptic.container.confined" . }}
+{{- end }}
+
+{{- define "haptic.container.confined" -}}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true

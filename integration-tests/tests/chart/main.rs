@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod agreement;
+mod dataplaneapi;
 mod image;
 mod matrix;
 mod values;

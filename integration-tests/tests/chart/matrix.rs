@@ -69,21 +69,35 @@ fn problem_of_pods(object: &Value) -> Option<String> {
     if !selects(&object["spec"]["selector"]["matchLabels"], &template["metadata"]["labels"]) {
         return Some("does not select its own pods".into());
     }
-    let container = &template["spec"]["containers"][0];
-    let safe = &container["securityContext"];
-    let is_safe = safe["readOnlyRootFilesystem"] == true
-        && safe["allowPrivilegeEscalation"] == false
-        && safe["capabilities"]["drop"] == json!(["ALL"])
-        && template["spec"]["securityContext"]["runAsNonRoot"] == true
-        && template["spec"]["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault";
+    let pod = &template["spec"];
+    let is_safe = containers(pod).all(is_confined)
+        && pod["securityContext"]["runAsNonRoot"] == true
+        && pod["securityContext"]["seccompProfile"]["type"] == "RuntimeDefault";
     let ports = container_ports(object);
-    let probes = ["livenessProbe", "readinessProbe"].map(|probe| &container[probe]["httpGet"]["port"]);
-    let probed = probes.iter().all(|port| port.as_str().is_some_and(|port| ports.contains(port)));
+    let is_probed = |container: &Value| {
+        ["livenessProbe", "readinessProbe"].iter().all(|probe| {
+            let port = [&container[probe]["httpGet"]["port"], &container[probe]["tcpSocket"]["port"]];
+            port.iter().any(|port| port.as_str().is_some_and(|port| ports.contains(port)))
+        })
+    };
+    let probed = pod["containers"].as_array().is_some_and(|all| all.iter().all(is_probed));
     match (is_safe, probed) {
         (false, _) => Some("is not confined".into()),
         (_, false) => Some("is probed on a port that it has not".into()),
         _ => None,
     }
+}
+
+/// All of a pod, those that prepare it, too.
+fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    ["initContainers", "containers"].into_iter().flat_map(|kind| pod[kind].as_array().into_iter().flatten())
+}
+
+fn is_confined(container: &Value) -> bool {
+    let safe = &container["securityContext"];
+    safe["readOnlyRootFilesystem"] == true
+        && safe["allowPrivilegeEscalation"] == false
+        && safe["capabilities"]["drop"] == json!(["ALL"])
 }
 
 fn selects(selector: &Value, labels: &Value) -> bool {
@@ -92,9 +106,9 @@ fn selects(selector: &Value, labels: &Value) -> bool {
 }
 
 fn container_ports(pods: &Value) -> BTreeSet<String> {
-    let ports =
-        pods["spec"]["template"]["spec"]["containers"][0]["ports"].as_array().cloned().unwrap_or_default();
-    ports.iter().filter_map(|port| port["name"].as_str().map(str::to_owned)).collect()
+    let ports = containers(&pods["spec"]["template"]["spec"])
+        .flat_map(|container| container["ports"].as_array().into_iter().flatten());
+    ports.filter_map(|port| port["name"].as_str().map(str::to_owned)).collect()
 }
 
 /// The ports that a Service or NetworkPolicy names.

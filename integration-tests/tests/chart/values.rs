@@ -17,6 +17,7 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
     } });
     let behind_node_ports = json!({ "haproxy": { "service": { "type": "NodePort" } } });
     let by_cert_manager = json!({ "webhook": { "certificate": { "certManager": { "enabled": true } } } });
+    let by_sidecar = json!({ "haproxy": { "transport": "dataplaneapi" } });
     let plain = Value::Null;
     [
         ("image.digest", json!(format!("sha256:{}", "0".repeat(64))), &plain),
@@ -39,6 +40,13 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
         ("controller.affinity", json!({ "podAntiAffinity": {} }), &plain),
         ("haproxy.kind", json!("DaemonSet"), &plain),
         ("haproxy.version", json!("3.0"), &plain),
+        ("haproxy.transport", json!("dataplaneapi"), &plain),
+        ("haproxy.dataplaneapi.image", json!("ours"), &by_sidecar),
+        ("haproxy.dataplaneapi.program", json!("/bin/dataplaneapi"), &by_sidecar),
+        ("haproxy.dataplaneapi.haproxy", json!("/bin/haproxy"), &by_sidecar),
+        ("haproxy.dataplaneapi.resources.requests.cpu", json!("1"), &by_sidecar),
+        ("haproxy.dataplaneapi.resources.requests.memory", json!("1Gi"), &by_sidecar),
+        ("haproxy.dataplaneapi.resources.limits", json!({ "memory": "2Gi" }), &by_sidecar),
         ("haproxy.autoscaling.minReplicas", json!(3), &autoscaled),
         ("haproxy.autoscaling.maxReplicas", json!(30), &autoscaled),
         ("haproxy.autoscaling.cpuPercent", json!(50), &autoscaled),
@@ -129,6 +137,7 @@ async fn what_is_misspelt_or_of_a_wrong_type_is_refused_by_name() -> Outcome {
         "configuration.spec",
         "controller.resources",
         "haproxy.resources",
+        "haproxy.dataplaneapi.resources",
         "podSecurityContext",
         "webhook.namespaceSelector",
         "webhook.objectSelector",
