@@ -16,7 +16,7 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
 
 deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apiserver, helm, kubectl, the image's files), once
-	@$(with) haproxy cluster definitions helm image kubectl
+	@$(with) haproxy cluster definitions helm helm-4 image kubectl
 	$(cargo) fetch
 
 # One call, or what the demo and the benchmark add would give haptic other features, and all dependencies be compiled twice.
@@ -42,12 +42,12 @@ lint: ## formatting, clippy, the invariants of the code and its dependencies
 unit: ## the tests of each crate, with real HAProxys
 	@echo "== unit tests"
 	$(cargo) build --workspace --bins --tests
-	$(with) haproxy cluster definitions helm image -- $(cargo) test --workspace --no-fail-fast
+	$(with) haproxy cluster definitions helm helm-4 image -- $(cargo) test --workspace --no-fail-fast
 
 journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs those whose name contains it
 	@echo "== journeys"
 	$(cargo) build --workspace --bins --tests
-	$(with) haproxy cluster definitions helm kubectl wrk -- $(cargo) test --workspace --test journeys -- $(ONLY)
+	$(with) haproxy cluster definitions helm helm-4 kubectl wrk -- $(cargo) test --workspace --test journeys -- $(ONLY)
 
 docs: ## the reference in docs/reference, from the program and its libraries
 	@$(cargo) build --workspace --bins

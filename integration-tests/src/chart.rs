@@ -2,7 +2,8 @@
 
 use crate::{
     failure::{Failure, Outcome},
-    process, program,
+    process,
+    program::{self, Helm},
 };
 use serde_json::{Value, json};
 use std::{
@@ -27,13 +28,21 @@ pub struct Release {
     /// Files of helm and of the values, of this release's own.
     dir: PathBuf,
     kubeconfig: Option<PathBuf>,
+    helm: Helm,
 }
 
 impl Release {
     /// A release that is only rendered, with its files in `dir`.
     #[must_use]
     pub fn rendered(name: &str, namespace: &str, dir: &Path) -> Self {
-        Self { name: name.to_owned(), namespace: namespace.to_owned(), dir: dir.to_owned(), kubeconfig: None }
+        let (name, namespace, dir) = (name.to_owned(), namespace.to_owned(), dir.to_owned());
+        Self { name, namespace, dir, kubeconfig: None, helm: Helm::default() }
+    }
+
+    /// The same with another helm.
+    #[must_use]
+    pub fn by(self, helm: Helm) -> Self {
+        Self { helm, ..self }
     }
 
     /// The same in the cluster that `kubeconfig` leads to.
@@ -96,7 +105,7 @@ impl Release {
     }
 
     fn command(&self, verb: &str) -> Outcome<Command> {
-        let mut helm = command(&self.dir)?;
+        let mut helm = command(self.helm, &self.dir)?;
         helm.arg(verb);
         if let Some(kubeconfig) = &self.kubeconfig {
             helm.arg("--kubeconfig").arg(kubeconfig);
@@ -112,12 +121,12 @@ impl Release {
     }
 }
 
-/// helm with its files in `dir`, knowing nothing of the user's.
+/// helm of `version` with its files in `dir`, knowing nothing of the user's.
 ///
 /// # Errors
 /// There is none.
-pub fn command(dir: &Path) -> Outcome<Command> {
-    let mut helm = Command::new(program::helm()?);
+pub fn command(version: Helm, dir: &Path) -> Outcome<Command> {
+    let mut helm = Command::new(program::helm(version)?);
     helm.env("HELM_CACHE_HOME", dir).env("HELM_CONFIG_HOME", dir).env("HELM_DATA_HOME", dir);
     helm.env_remove("KUBECONFIG");
     Ok(helm)

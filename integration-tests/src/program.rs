@@ -51,12 +51,25 @@ pub fn wrk() -> Outcome<PathBuf> {
     from_environment("HAPTIC_WRK")
 }
 
-/// helm 3.
+/// A version of helm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Helm {
+    /// 3, which merges an upgrade with what is there.
+    #[default]
+    V3,
+    /// 4, which applies it at the server: a field that somebody else wrote is a conflict.
+    V4,
+}
+
+/// helm of `version`.
 ///
 /// # Errors
 /// Its variable is not set.
-pub fn helm() -> Outcome<PathBuf> {
-    from_environment("HAPTIC_HELM")
+pub fn helm(version: Helm) -> Outcome<PathBuf> {
+    from_environment(match version {
+        Helm::V3 => "HAPTIC_HELM",
+        Helm::V4 => "HAPTIC_HELM_4",
+    })
 }
 
 /// kubectl.

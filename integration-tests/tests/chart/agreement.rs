@@ -1,6 +1,9 @@
 //! What the chart says twice, or after somebody else, is the same.
 
-use integration_tests::{Outcome, chart, ensure, process, program};
+use integration_tests::{
+    Outcome, chart, ensure, process,
+    program::{self, Helm},
+};
 use serde_json::{Value, json};
 use std::{collections::BTreeSet, fs, path::Path};
 use tokio::process::Command;
@@ -26,8 +29,11 @@ fn chart_and_programs_have_one_version() {
 #[tokio::test]
 async fn helm_finds_nothing_to_complain_about() -> Outcome {
     let dir = tempfile::tempdir()?;
-    let mut lint = chart::command(dir.path())?;
-    process::output(lint.args(["lint", "--strict"]).arg(chart::folder())).await.map(drop)
+    for helm in [Helm::V3, Helm::V4] {
+        let mut lint = chart::command(helm, dir.path())?;
+        process::output(lint.args(["lint", "--strict"]).arg(chart::folder())).await?;
+    }
+    Ok(())
 }
 
 /// Every name of a metric in `text`.

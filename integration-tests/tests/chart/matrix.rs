@@ -3,8 +3,9 @@
 use crate::{render, steady};
 use integration_tests::{
     Outcome,
-    chart::{combinations, merged},
+    chart::{Release, combinations, merged},
     ensure,
+    program::Helm,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -124,6 +125,22 @@ fn named_ports(object: &Value) -> BTreeSet<String> {
 }
 
 #[tokio::test]
+async fn helm_3_and_helm_4_make_the_same_of_it() -> Outcome {
+    let dir = tempfile::tempdir()?;
+    for values in combinations().iter().step_by(6) {
+        let values = merged(values.clone(), &steady());
+        let by = async |helm: Helm| -> Outcome<BTreeSet<String>> {
+            let release = Release::rendered("haptic", "edge", dir.path()).by(helm);
+            Ok(release.render(&values).await?.iter().map(Value::to_string).collect())
+        };
+        let (by_3, by_4) = (by(Helm::V3).await?, by(Helm::V4).await?);
+        let different: Vec<&String> = by_3.symmetric_difference(&by_4).collect();
+        ensure(different.is_empty(), format!("{values}: {different:?}"))?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn rights_follow_what_is_watched() -> Outcome {
     let values = json!({ "configuration": { "libraries": ["base"], "spec": { "watchedResources": {
         "pages": { "apiVersion": "example.com/v1", "resources": "pages", "store": "on-demand" },
@@ -173,7 +190,7 @@ async fn releases_in_one_namespace_have_nothing_in_common() -> Outcome {
     let dir = tempfile::tempdir()?;
     let mut seen = BTreeSet::new();
     for name in ["one", "two"] {
-        let release = integration_tests::chart::Release::rendered(name, "edge", dir.path());
+        let release = Release::rendered(name, "edge", dir.path());
         for object in release.render(&steady()).await? {
             let id = format!("{} {}", object["kind"], object["metadata"]["name"]);
             ensure(seen.insert(id.clone()), format!("both releases have {id}"))?;

@@ -10,7 +10,7 @@ use integration_tests::{
     eventually::PATIENCE,
     http, manifest,
     process::Process,
-    program,
+    program::{self, Helm},
 };
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, api::ListParams};
@@ -115,12 +115,13 @@ impl Pods {
 }
 
 /// Installed on a cluster that never saw it, used, upgraded, removed, and installed again.
-pub async fn install(scene: Scene) -> Outcome {
+pub async fn install(scene: Scene, helm: Helm) -> Outcome {
     let scene = scene.on_bare_cluster().await?;
-    let release = release(&scene, "haptic");
+    let release = release(&scene, "haptic").by(helm);
     let values = values_for(scene.block.pod(0));
     let notes = release.install(&values).await?;
-    ensure(notes.contains("kubectl wait haptpl haptic -n chart-install"), format!("the notes are {notes}"))?;
+    let next = format!("kubectl wait haptpl haptic -n {}", scene.namespace);
+    ensure(notes.contains(&next), format!("the notes are {notes}"))?;
     let mut pods = Pods::start(&scene, &release, 0, &[0, 1]).await?;
 
     let a = scene.backend("a").await?;

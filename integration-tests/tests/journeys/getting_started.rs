@@ -7,7 +7,7 @@ use integration_tests::{
     Failure, Outcome, Scene, ensure, eventually, manifest,
     markdown::{self, Block},
     network::Apart,
-    program::{self, HaproxySeries},
+    program::{self, HaproxySeries, Helm},
     terminal::Terminal,
 };
 use k8s_openapi::api::core::v1::Namespace;
@@ -211,7 +211,7 @@ fn give_helm(scene: &Scene, home: &Home) -> Outcome {
     let script = format!(
         "#!/bin/sh\n[ \"$1\" != install ] || set -- \"$@\" --values {}\nexec {} \"$@\"\n",
         values.display(),
-        program::helm()?.display()
+        program::helm(Helm::V4)?.display()
     );
     fs::write(&program, script)?;
     Ok(fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?)

@@ -26,7 +26,11 @@ mod routes;
 mod webhook;
 mod zero_reload;
 
-use integration_tests::{Journey, journey, program::HaproxySeries, runner};
+use integration_tests::{
+    Journey, journey,
+    program::{HaproxySeries, Helm},
+    runner,
+};
 use std::process::ExitCode;
 
 /// The long ones first: several run at once.
@@ -34,7 +38,8 @@ fn journeys() -> Vec<Journey> {
     vec![
         journey("api_server_away_for_a_minute", failures::api_server_away_for_a_minute),
         journey("leader_killed", leader::killed_again_and_again),
-        journey("chart_install", chart::install),
+        journey("chart_install", |scene| chart::install(scene, Helm::V3)),
+        journey("chart_install_by_helm_4", |scene| chart::install(scene, Helm::V4)),
         journey("chart_combinations", chart::combinations),
         journey("getting_started_in_a_cluster", getting_started::in_a_cluster),
         journey("getting_started_without_a_cluster", getting_started::without_a_cluster),
