@@ -85,6 +85,33 @@ impl Controller {
         Ok(serde_json::from_str(&answer.body)?)
     }
 
+    /// A page of its `/debug`.
+    ///
+    /// # Errors
+    /// It does not answer, or has none.
+    pub async fn page(&self, path: &str) -> Outcome<String> {
+        let answer = http::get(self.debug(), "controller", path).await?;
+        answer.has_status(200)?;
+        Ok(answer.body)
+    }
+
+    /// The address of its `/debug`, as `haptic status --url` takes it.
+    #[must_use]
+    pub fn debug_url(&self) -> String {
+        format!("http://{}", self.debug())
+    }
+
+    /// What `haptic status` prints of it, and its exit code.
+    ///
+    /// # Errors
+    /// There is no `haptic`.
+    pub async fn status(&self) -> Outcome<(Option<i32>, String)> {
+        let mut command = Command::new(program::haptic()?);
+        let done = command.args(["status", "--url", &self.debug_url()]).output().await?;
+        let told = [done.stdout, done.stderr].concat();
+        Ok((done.status.code(), String::from_utf8_lossy(&told).into_owned()))
+    }
+
     /// What it printed so far.
     #[must_use]
     pub fn printed(&self) -> String {

@@ -38,6 +38,10 @@ pub enum Command {
     Render(RenderArgs),
     /// Show what would change on each HAProxy pod, and whether that takes a reload
     Plan(PlanArgs),
+    /// Show how a running controller and its HAProxy pods are: what is in force, what is refused, and why
+    Status(StatusArgs),
+    /// Show which way a request takes to its servers, or why it takes none
+    Explain(ExplainArgs),
     /// Measure a configuration with made-up objects: time of each stage, and memory
     Benchmark(BenchmarkArgs),
     /// Print the CustomResourceDefinition, for kubectl apply -f -
@@ -67,7 +71,7 @@ pub struct RunArgs {
     /// Address of the health and metrics servers
     #[arg(long, default_value = "0.0.0.0")]
     pub bind_address: IpAddr,
-    /// Address of /debug [default: 127.0.0.1, or --bind-address when that is not 0.0.0.0]
+    /// Address of /debug, which is for this machine only unless this says otherwise [default: 127.0.0.1]
     #[arg(long)]
     pub debug_address: Option<IpAddr>,
     /// Render everything a second time in full and compare: slow, for hunting bugs of HAPTIC itself
@@ -291,6 +295,46 @@ pub struct PlanArgs {
     pub haproxy: HaproxyArgs,
 }
 
+/// `haptic status`
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    /// Where the controller's /debug is
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:6060")]
+    pub url: String,
+    /// Look again every two seconds, until it is ended
+    #[arg(long)]
+    pub watch: bool,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: SummaryOrJson,
+}
+
+/// `haptic explain`
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The request: https://shop.example/cart
+    #[arg(value_name = "REQUEST")]
+    pub request: String,
+    /// Where the controller's /debug is
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:6060")]
+    pub url: String,
+    /// A configuration to explain by, in place of a running controller; with --resources
+    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE", conflicts_with = "url")]
+    pub file: Option<PathBuf>,
+    /// Folder of manifests to render -f from
+    #[arg(long, value_name = "DIR", requires = "file")]
+    pub resources: Option<PathBuf>,
+    /// HAProxy version that templates see as the fleet's
+    #[arg(long, value_name = "VERSION", default_value = "3.4")]
+    pub haproxy_version: haptic_model::HaproxyVersion,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: SummaryOrJson,
+    /// What is kept from one run to the next
+    #[command(flatten)]
+    pub state: StateArgs,
+}
+
 /// `haptic benchmark`
 #[derive(Debug, Args)]
 pub struct BenchmarkArgs {
@@ -492,6 +536,8 @@ pub fn run() -> ExitCode {
         Command::Validate(args) => command::validate::run(&args),
         Command::Render(args) => command::render::run(&args),
         Command::Plan(args) => command::plan::run(&args),
+        Command::Status(args) => command::status::run(&args),
+        Command::Explain(args) => command::explain::run(&args),
         Command::Benchmark(args) => command::benchmark::run(&args),
         Command::Crd(args) => command::print::crd(args.output),
         Command::Functions(args) => command::print::functions(args.output),

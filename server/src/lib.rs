@@ -3,18 +3,21 @@
 //! [`wiring`] is the picture of the pipeline: which actor reads which cell and tells whom. Everything that decides
 //! something lives in the stage crates.
 
+pub mod asking;
 pub mod binaries;
 pub mod bundle_folder;
 pub mod cli;
 pub mod cluster;
 pub mod command;
 pub mod default_certificate;
+pub mod explain;
 pub mod http;
 pub mod in_force;
 pub mod leading;
 pub mod logging;
 pub mod objects;
 pub mod output;
+pub mod overview;
 pub mod preview;
 pub mod process;
 pub mod protections;

@@ -17,7 +17,12 @@ use haptic_config::ConfigState;
 use haptic_model::{ActiveConfig, Event};
 use haptic_runtime::{Arbiters, CellReader, Drain, Events, Health, Signals, cell};
 use serde_json::Value;
-use std::{future::Future, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    future::Future,
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::Duration,
+};
 use tokio::runtime::Runtime;
 
 /// An arbiter that does not answer a ping for this long is stuck.
@@ -30,6 +35,15 @@ pub struct Addresses {
     pub bind: IpAddr,
     /// `/debug`.
     pub debug: IpAddr,
+}
+
+impl Addresses {
+    /// `/debug` is on loopback unless an address was given for it.
+    #[must_use]
+    pub fn new(bind: IpAddr, debug: Option<IpAddr>) -> Self {
+        let near = if bind.is_loopback() { bind } else { IpAddr::V4(Ipv4Addr::LOCALHOST) };
+        Self { bind, debug: debug.unwrap_or(near) }
+    }
 }
 
 /// The one tokio runtime of the process.
@@ -89,17 +103,18 @@ pub async fn control(
     let (draining_writer, draining) = cell(false);
     follow_log_level(pipeline.config.clone(), log_level);
     tell_what_is_waited_for(pipeline.config_state.clone(), pipeline.events.clone());
+    let vitality = vitality(&pipeline, draining);
     let front = Front {
         address: addresses.bind,
         debug_address: addresses.debug,
-        vitality: vitality(&pipeline, draining),
+        vitality: vitality.clone(),
         metrics: Scraped {
             recorded,
             events: pipeline.events.clone(),
             actors: pipeline.health.clone(),
             pods: pipeline.pods.clone(),
         },
-        inside: inside(&pipeline, protections::tell(&checker)),
+        inside: inside(&pipeline, vitality, protections::tell(&checker)),
         admission: admission(
             &leading,
             board(&pipeline),
@@ -145,16 +160,15 @@ fn board(pipeline: &Pipeline) -> Board {
     }
 }
 
-fn inside(pipeline: &Pipeline, protections: Value) -> Inside {
+fn inside(pipeline: &Pipeline, vitality: Vitality, protections: Value) -> Inside {
     Inside {
-        actors: pipeline.health.clone(),
-        config_state: pipeline.config_state.clone(),
-        config: pipeline.config.clone(),
-        snapshots: pipeline.snapshots.clone(),
+        vitality,
         rendered: pipeline.rendered.clone(),
         validated: pipeline.validated.clone(),
-        quarantine: pipeline.quarantine.clone(),
+        refused: pipeline.refused.clone(),
         pods: pipeline.pods.clone(),
+        quarantine: pipeline.quarantine.clone(),
+        leadership: pipeline.leadership.clone(),
         history: pipeline.history.clone(),
         protections: Arc::new(protections),
         #[cfg(debug_assertions)]

@@ -30,7 +30,7 @@ use haptic_deploy::{
 use haptic_leader::{ReportBoard, certificate::keeper::DefaultCertificate};
 use haptic_model::{
     ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Quarantine, Snapshots,
-    pipeline::{Rendered, Validated},
+    pipeline::{Leadership, Refused, Rendered, Validated},
 };
 use haptic_render::{
     Checked, Limits, Renderer,
@@ -101,6 +101,10 @@ pub struct Pipeline {
     pub rendered: CellReader<Option<Arc<Rendered>>>,
     /// What passed all checks last.
     pub validated: CellReader<Option<Arc<Validated>>>,
+    /// What was checked last, when it was refused.
+    pub refused: CellReader<Option<Arc<Refused>>>,
+    /// Whether this process leads.
+    pub leadership: CellReader<Leadership>,
     /// What is known of each pod.
     pub pods: CellReader<PodStates>,
     /// What is held back.
@@ -295,7 +299,13 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let fleet = {
         let arguments = FleetArguments::new(
             discovered,
-            Board { leadership, candidate, validated: validated.clone(), refused, config: config.clone() },
+            Board {
+                leadership: leadership.clone(),
+                candidate,
+                validated: validated.clone(),
+                refused: refused.clone(),
+                config: config.clone(),
+            },
             Roster::new(states_writer, fleet_writer).complaining_to(failed_reload_writer),
             events.clone(),
             deploy.clone(),
@@ -312,6 +322,8 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         troubles,
         rendered,
         validated,
+        refused,
+        leadership,
         pods,
         quarantine,
         fleet_view,

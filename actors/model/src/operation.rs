@@ -236,6 +236,41 @@ pub enum Operation {
     },
 }
 
+impl Operation {
+    /// What it does, without what it does it to: `add server`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::SetServerAddress { .. } => "set server addr",
+            Self::SetServerWeight { .. } => "set server weight",
+            Self::SetServerState { .. } => "set server state",
+            Self::SetServerMaxconn { .. } => "set maxconn server",
+            Self::SetServerCheck { .. } => "set server check",
+            Self::AddServer { .. } => "add server",
+            Self::DeleteServer { .. } => "del server",
+            Self::AddBackend { .. } => "add backend",
+            Self::PublishBackend { .. } => "publish backend",
+            Self::UnpublishBackend { .. } => "unpublish backend",
+            Self::DeleteBackend { .. } => "del backend",
+            Self::SetMapEntry { .. } => "set map",
+            Self::AddMapEntry { .. } => "add map",
+            Self::DelMapEntry { .. } => "del map",
+            Self::ReplaceMap { .. } => "replace map",
+            Self::AddAclEntry { .. } => "add acl",
+            Self::DelAclEntry { .. } => "del acl",
+            Self::AddCertificate { .. } => "new ssl cert",
+            Self::SetCertificate { .. } => "set ssl cert",
+            Self::DeleteCertificate { .. } => "del ssl cert",
+            Self::AddCaFile { .. } => "new ssl ca-file",
+            Self::SetCaFile { .. } => "set ssl ca-file",
+            Self::DeleteCaFile { .. } => "del ssl ca-file",
+            Self::AddCrtListLine { .. } => "add ssl crt-list",
+            Self::DeleteCrtListLine { .. } => "del ssl crt-list",
+            Self::SetFrontendMaxconn { .. } => "set maxconn frontend",
+        }
+    }
+}
+
 impl std::fmt::Display for Operation {
     /// What a person reads in a plan: `add server shop/web_1 10.0.0.1:8080`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -11,8 +11,9 @@ use crate::{
     store::Snapshots,
 };
 use std::{
+    collections::BTreeMap,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// Why a reconcile happens.
@@ -133,4 +134,25 @@ pub struct PodState {
     pub lag: Option<Duration>,
     /// Why the last attempt failed, if it did.
     pub last_error: Option<String>,
+    /// What was done to it last.
+    pub last_plan: Option<Arc<LastPlan>>,
+}
+
+/// What one order did to a pod.
+#[derive(Clone, Debug)]
+pub struct LastPlan {
+    /// Where it brought the pod.
+    pub generation: Generation,
+    /// Why HAProxy was reloaded; `None`: it was not.
+    pub reload: Option<String>,
+    /// How many operations of each name (`add server`) were done at run time.
+    pub operations: BTreeMap<&'static str, usize>,
+    /// Paths of files written.
+    pub written: Vec<Arc<str>>,
+    /// Paths of files deleted.
+    pub deleted: Vec<Arc<str>>,
+    /// How long it took.
+    pub took: Duration,
+    /// When it was done.
+    pub at: SystemTime,
 }

@@ -66,7 +66,7 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             checker,
             paranoid,
         };
-        let ended = process::control(outside, runtime, Addresses { bind, debug: bind }, log_level).await;
+        let ended = process::control(outside, runtime, Addresses::new(bind, None), log_level).await;
         agent.stop(true).await;
         ended
     })

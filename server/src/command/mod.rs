@@ -4,6 +4,7 @@ pub mod agent;
 pub mod benchmark;
 pub mod check_in_sandbox;
 pub mod config;
+pub mod explain;
 pub mod library;
 pub mod local;
 pub mod plan;
@@ -11,6 +12,7 @@ pub mod print;
 pub mod reference;
 pub mod render;
 pub mod run;
+pub mod status;
 pub mod validate;
 
 use crate::{

@@ -11,7 +11,6 @@ use crate::{
 };
 use haptic_config::source::Source;
 use haptic_leader::certificate::keeper::DefaultCertificate;
-use std::net::{IpAddr, Ipv4Addr};
 
 /// Runs the controller.
 ///
@@ -21,7 +20,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let log_level = logging::start();
     let checker = binaries::checker(&args.haproxy)?;
     let runtime = process::runtime()?;
-    let (addresses, paranoid) = (addresses(args), args.paranoid);
+    let (addresses, paranoid) = (Addresses::new(args.bind_address, args.debug_address), args.paranoid);
     let (name, cluster) = (args.name.clone(), args.cluster.clone());
     process::run(runtime.clone(), async move {
         let Cluster { client, namespace } = Cluster::reach(&cluster).await?;
@@ -41,10 +40,4 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         };
         process::control(outside, runtime, addresses, log_level).await
     })
-}
-
-fn addresses(args: &RunArgs) -> Addresses {
-    let everywhere = args.bind_address.is_unspecified();
-    let debug = if everywhere { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { args.bind_address };
-    Addresses { bind: args.bind_address, debug: args.debug_address.unwrap_or(debug) }
 }

@@ -89,7 +89,12 @@ impl Servers {
         })
         .await?;
         relocate(&mut self.debug, debug, |address| {
-            serve("debug", "controller.debugPort", address, debug::routes(front.inside.clone()))
+            serve(
+                "debug",
+                "controller.debugPort",
+                address,
+                debug::routes(front.inside.clone(), !address.ip().is_loopback()),
+            )
         })
         .await?;
         let Some(admission) = &front.admission else { return Ok(()) };

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod config_view;
+mod explain;
 mod libraries;
 mod place;
 mod plan;

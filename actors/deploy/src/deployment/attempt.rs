@@ -273,6 +273,7 @@ impl Deployment {
                     kind: plan.verdict.reload_kind().map_or("agent", ReasonKind::name),
                 });
                 let work = (plan.verdict.operations().len(), plan.write.len());
+                self.note_plan(plan, generation, reload.clone(), scene.began.elapsed());
                 self.acknowledge(memory, scene, aim, reload, work);
                 Ok(Step::Settled(resting(aim)))
             }

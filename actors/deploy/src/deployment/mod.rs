@@ -9,6 +9,7 @@ mod drift;
 mod driver;
 mod knowledge;
 mod memory;
+mod noted;
 mod order;
 mod outlook;
 mod state;

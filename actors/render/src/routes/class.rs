@@ -77,7 +77,7 @@ pub(super) fn store_of(spec: &HAProxyTemplateConfigSpec) -> Option<&str> {
 }
 
 /// The names under which Ingresses are watched.
-pub(super) fn ingress_stores(spec: &HAProxyTemplateConfigSpec) -> impl Iterator<Item = Arc<str>> {
+pub fn ingress_stores(spec: &HAProxyTemplateConfigSpec) -> impl Iterator<Item = Arc<str>> {
     let is = |w: &haptic_model::crd::WatchedResource| {
         w.resources == "ingresses" && w.api_version.starts_with("networking.k8s.io/")
     };

@@ -1,40 +1,48 @@
-//! `/debug`: what every part of the process is doing, as JSON. On loopback unless told otherwise; secrets never.
+//! `/debug`: what every part of the process is doing, as JSON and as a page for people. On loopback unless told otherwise;
+//! nothing of a Secret, ever ([`redaction`]). Only looks: nothing here changes anything.
 
+pub mod access;
+mod configuration;
+mod files;
+mod journal;
 #[cfg(debug_assertions)]
 mod provoke;
 mod quarantine;
+pub mod redaction;
+mod stores;
+mod ui;
+mod way;
 
-use actix_web::{HttpResponse, web};
+use super::health::Vitality;
+use crate::overview::look::look;
+use actix_web::{HttpRequest, HttpResponse, http::header, middleware::from_fn, web};
 use haptic_commentator::History;
-use haptic_config::ConfigState;
 use haptic_deploy::PodStates;
 use haptic_model::{
-    ActiveConfig, Quarantine, Snapshots,
-    pipeline::{Rendered, Validated},
+    Quarantine,
+    pipeline::{Leadership, Refused, Rendered, Validated},
 };
-use haptic_runtime::{CellReader, Health};
+use haptic_runtime::CellReader;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
 /// What can be looked at.
 #[derive(Clone, Debug)]
 pub struct Inside {
-    /// Actors and arbiters.
-    pub actors: Health,
-    /// How the configuration is.
-    pub config_state: CellReader<ConfigState>,
-    /// The configuration in force.
-    pub config: CellReader<Option<Arc<ActiveConfig>>>,
-    /// All stores.
-    pub snapshots: CellReader<Snapshots>,
+    /// Actors, configuration, stores, and what speaks against being ready.
+    pub vitality: Vitality,
     /// What was rendered last.
     pub rendered: CellReader<Option<Arc<Rendered>>>,
     /// What passed all checks last.
     pub validated: CellReader<Option<Arc<Validated>>>,
-    /// What is held back.
-    pub quarantine: CellReader<Quarantine>,
+    /// What was checked last, when it was refused.
+    pub refused: CellReader<Option<Arc<Refused>>>,
     /// What is known of each pod.
     pub pods: CellReader<PodStates>,
+    /// What is held back.
+    pub quarantine: CellReader<Quarantine>,
+    /// Whether this process leads.
+    pub leadership: CellReader<Leadership>,
     /// What happened.
     pub history: History,
     /// What protects checks, as it is everywhere: [`crate::protections`].
@@ -44,83 +52,90 @@ pub struct Inside {
     pub events: haptic_runtime::Events,
 }
 
-/// All paths below `/debug`.
-pub fn routes(inside: Inside) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
+/// The pages, with what each shows.
+const PAGES: [(&str, &str); 12] = [
+    (
+        "overview",
+        "everything at a glance: what is wrong, configuration, generations, pods, objects held back",
+    ),
+    ("actors", "each actor: its life, its queue, its last failure"),
+    ("config", "the configuration in force, and what is wrong with the newest one"),
+    (
+        "stores",
+        "watched objects: counts and sizes; /NAME lists one store, /NAME/NAMESPACE/OBJECT shows one object",
+    ),
+    ("events", "what happened, oldest first; ?generation=N, ?limit=N"),
+    ("generations", "the last generations with the time each stage took"),
+    ("files", "the rendered files; /PATH shows one, each line with its template line and object"),
+    ("plan", "what was done to each pod last, and why it was reloaded"),
+    ("pods", "each HAProxy pod: what it runs, how far behind it is"),
+    ("quarantine", "objects that are held back, and why"),
+    ("checks", "what protects the checks of configurations"),
+    ("explain", "?url=https://shop.example/cart: the way a request takes, or why it takes none"),
+];
+
+/// All paths below `/debug`, for callers that [`access`] lets in.
+pub fn routes(inside: Inside, open: bool) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
     move |service| {
-        service
+        let gate = from_fn(move |request, next| access::gate(open, request, next));
+        let scope = web::scope("/debug")
             .app_data(web::Data::new(inside.clone()))
-            .route("/debug", web::get().to(index))
-            .route("/debug/actors", web::get().to(actors))
-            .route("/debug/config", web::get().to(config))
-            .route("/debug/stores", web::get().to(stores))
-            .route("/debug/events", web::get().to(events))
-            .route("/debug/generations", web::get().to(generations))
-            .route("/debug/pods", web::get().to(pods))
-            .route("/debug/checks", web::get().to(checks))
-            .route("/debug/quarantine", web::get().to(held_back));
+            .wrap(gate)
+            .route("", web::get().to(index))
+            .route("/", web::get().to(index))
+            .route("/overview", web::get().to(overview))
+            .route("/actors", web::get().to(actors))
+            .route("/config", web::get().to(configuration::show))
+            .route("/stores", web::get().to(stores::all))
+            .route("/stores/{store}", web::get().to(stores::one))
+            .route("/stores/{store}/{object:.*}", web::get().to(stores::object))
+            .route("/events", web::get().to(journal::events))
+            .route("/generations", web::get().to(journal::generations))
+            .route("/files", web::get().to(files::all))
+            .route("/files/{path:.*}", web::get().to(files::one))
+            .route("/plan", web::get().to(plan))
+            .route("/pods", web::get().to(pods))
+            .route("/quarantine", web::get().to(held_back))
+            .route("/checks", web::get().to(checks))
+            .route("/explain", web::get().to(way::show))
+            .route("/ui.css", web::get().to(ui::style))
+            .route("/ui.js", web::get().to(ui::script));
         #[cfg(debug_assertions)]
-        service
-            .route("/debug/panic/{actor:.*}", web::post().to(provoke::panic_actor))
-            .route("/debug/block/{actor:.*}", web::post().to(provoke::block_actor))
-            .route("/debug/unblock/{actor:.*}", web::post().to(provoke::unblock_actor))
-            .route("/debug/flood/{events}", web::post().to(provoke::flood_observers));
+        let scope = scope
+            .route("/panic/{actor:.*}", web::post().to(provoke::panic_actor))
+            .route("/block/{actor:.*}", web::post().to(provoke::block_actor))
+            .route("/unblock/{actor:.*}", web::post().to(provoke::unblock_actor))
+            .route("/flood/{events}", web::post().to(provoke::flood_observers));
+        service.service(scope);
     }
 }
 
-async fn index() -> HttpResponse {
-    json_of(&json!(
-        ["actors", "config", "stores", "events", "generations", "pods", "checks", "quarantine"]
-            .map(|p| format!("/debug/{p}"))
-    ))
+/// The page for browsers, the list of pages for programs.
+async fn index(request: HttpRequest) -> HttpResponse {
+    let accepts = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
+    if accepts.is_some_and(|accept| accept.contains("text/html")) {
+        return ui::page();
+    }
+    let pages = PAGES.map(|(page, shows)| json!({"path": format!("/debug/{page}"), "shows": shows}));
+    json_of(&json!(pages))
+}
+
+async fn overview(inside: web::Data<Inside>) -> HttpResponse {
+    json_of(&json!(look(&inside)))
 }
 
 async fn actors(inside: web::Data<Inside>) -> HttpResponse {
-    let complaints = inside.actors.why_not_live();
-    json_of(&json!({"actors": inside.actors.actors(), "complaints": complaints}))
+    let complaints = inside.vitality.actors.why_not_live();
+    json_of(&json!({"actors": inside.vitality.actors.actors(), "complaints": complaints}))
 }
 
-async fn config(inside: web::Data<Inside>) -> HttpResponse {
-    let state = match &*inside.config_state.read() {
-        ConfigState::Waiting(why) => json!({"state": "waiting", "why": why}),
-        ConfigState::Valid => json!({"state": "valid"}),
-        ConfigState::Invalid(problems) => json!({"state": "invalid", "problems": problems}),
-        ConfigState::Deleted => json!({"state": "deleted"}),
-    };
-    let active = inside.config.read();
-    let active = (*active).as_ref().map(|a| {
-        json!({"name": a.name, "namespace": a.namespace, "resourceGeneration": a.resource_generation,
-            "revision": a.revision, "spec": *a.spec})
-    });
-    json_of(&json!({"state": state, "active": active}))
+async fn pods(inside: web::Data<Inside>) -> HttpResponse {
+    json_of(&json!(look(&inside).pods))
 }
 
-async fn stores(inside: web::Data<Inside>) -> HttpResponse {
-    let snapshots = inside.snapshots.read();
-    let all: serde_json::Map<String, Value> = snapshots
-        .iter()
-        .map(|(name, store)| {
-            let shown = json!({"objects": store.len(), "bytes": store.bytes(), "synced": store.is_synced(),
-                "onDemand": store.is_on_demand(), "version": store.version()});
-            (name.to_string(), shown)
-        })
-        .collect();
-    json_of(&Value::Object(all))
-}
-
-async fn events(inside: web::Data<Inside>) -> HttpResponse {
-    let latest = inside.history.latest(1000);
-    json_of(&json!(latest.iter().map(AsRef::as_ref).collect::<Vec<_>>()))
-}
-
-async fn generations(inside: web::Data<Inside>) -> HttpResponse {
-    let rendered = (*inside.rendered.read()).as_ref().map(|r| {
-        json!({"generation": r.reconcile.generation, "digest": r.bundle.digest, "bytes": r.bundle.size(),
-            "files": r.bundle.files.len() + 1, "renderMs": r.took.as_millis()})
-    });
-    let validated = (*inside.validated.read()).as_ref().map(
-        |v| json!({"generation": v.generation(), "digest": v.bundle().digest, "checkMs": v.took.as_millis()}),
-    );
-    json_of(&json!({"rendered": rendered, "validated": validated}))
+async fn plan(inside: web::Data<Inside>) -> HttpResponse {
+    let one = |pod: &crate::overview::Pod| json!({"pod": pod.pod, "lastPlan": pod.last_plan});
+    json_of(&json!(look(&inside).pods.iter().map(one).collect::<Vec<_>>()))
 }
 
 async fn held_back(inside: web::Data<Inside>) -> HttpResponse {
@@ -131,19 +146,13 @@ async fn checks(inside: web::Data<Inside>) -> HttpResponse {
     json_of(&json!({ "protections": *inside.protections }))
 }
 
-async fn pods(inside: web::Data<Inside>) -> HttpResponse {
-    let pods = inside.pods.read();
-    let all: Vec<Value> = pods
-        .iter()
-        .map(|(pod, state)| {
-            json!({"pod": pod.to_string(), "address": format!("{}:{}", pod.address, pod.port),
-                "haproxy": state.capabilities.map(|c| c.version), "deployed": state.deployed,
-                "running": state.running.as_ref().map(|r| r.digest), "lastError": state.last_error})
-        })
-        .collect();
-    json_of(&json!(all))
+fn json_of(value: &Value) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .body(format!("{value:#}\n"))
 }
 
-fn json_of(value: &Value) -> HttpResponse {
-    HttpResponse::Ok().content_type("application/json").body(format!("{value:#}\n"))
+fn nothing(why: String) -> HttpResponse {
+    HttpResponse::NotFound().content_type("text/plain; charset=utf-8").body(why + "\n")
 }

@@ -6,16 +6,16 @@ use haptic_model::Event;
 
 /// Proves that a panic at any stage loses nothing.
 pub(super) async fn panic_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
-    done_to(&actor, inside.actors.make_panic(&actor))
+    done_to(&actor, inside.vitality.actors.make_panic(&actor))
 }
 
 /// The same for an actor that does not come back from its work.
 pub(super) async fn block_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
-    done_to(&actor, inside.actors.make_block(&actor, true))
+    done_to(&actor, inside.vitality.actors.make_block(&actor, true))
 }
 
 pub(super) async fn unblock_actor(inside: web::Data<Inside>, actor: web::Path<String>) -> HttpResponse {
-    done_to(&actor, inside.actors.make_block(&actor, false))
+    done_to(&actor, inside.vitality.actors.make_block(&actor, false))
 }
 
 /// The same for observers that are told more than they can take.

@@ -1,0 +1,170 @@
+//! Why a request goes nowhere: looked up among the Ingresses, in the order in which somebody would look.
+
+use super::{Explanation, Ground};
+use haptic_model::{Object, ObjectRef, Snapshot};
+use haptic_render::routes::{Routes, class::ingress_stores, matching::candidates, store_of};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Adds every reason that is found.
+pub fn reasons(ground: &Ground<'_>, explanation: &mut Explanation) {
+    let (host, path) = (explanation.request.host.clone(), explanation.request.path.clone());
+    let all = Routes::default().beside(ground.config, ground.snapshots);
+    let mut found = Vec::new();
+    let mut known = false;
+    for resource in ingress_stores(&ground.config.spec) {
+        let Some(ingresses) = ground.snapshots.get(&resource) else { continue };
+        let sets = all.get(&store_of(&resource));
+        for object in ingresses.iter() {
+            let Ok(ingress) = object.value() else { continue };
+            let paths = paths_of(&ingress, &host);
+            if paths.is_empty() {
+                continue;
+            }
+            known = true;
+            let look =
+                Look { ground, object: &object.reference, ingress: &ingress, host: &host, path: &path };
+            found.extend(look.reasons(&paths, sets.map(|sets| &**sets)));
+        }
+    }
+    if !known {
+        found.push(format!(
+            "no Ingress names the host {host}, or a wildcard or a default backend that takes it"
+        ));
+    }
+    explanation.why_not.extend(found);
+}
+
+/// What an Ingress asks for of a host: its paths, with the Service behind each; "" stands for its default backend.
+fn paths_of(ingress: &Value, host: &str) -> Vec<(String, Value)> {
+    let takes = |rule: &&Value| {
+        let own = text(rule, "/host").unwrap_or_default().to_ascii_lowercase();
+        own == host
+            || own.is_empty()
+            || own.strip_prefix('*').is_some_and(|parent| {
+                host.split_once('.').is_some_and(|(_, rest)| parent == format!(".{rest}"))
+            })
+    };
+    let rules = list(ingress, "/spec/rules").iter().filter(takes);
+    let paths = rules.flat_map(|rule| list(rule, "/http/paths"));
+    let of_path =
+        |path: &Value| (text(path, "/path").unwrap_or("/").to_owned(), part(path, "/backend/service"));
+    let mut all: Vec<_> = paths.map(of_path).collect();
+    if list(ingress, "/spec/rules").is_empty() && !part(ingress, "/spec/defaultBackend").is_null() {
+        all.push((String::new(), part(ingress, "/spec/defaultBackend/service")));
+    }
+    all
+}
+
+/// One Ingress that names the host.
+struct Look<'a> {
+    ground: &'a Ground<'a>,
+    object: &'a Arc<ObjectRef>,
+    ingress: &'a Value,
+    host: &'a str,
+    path: &'a str,
+}
+
+impl Look<'_> {
+    fn reasons(&self, paths: &[(String, Value)], sets: Option<&Snapshot>) -> Vec<String> {
+        let object = self.object;
+        if let Some(held) = self.ground.quarantine.held.get(object) {
+            return vec![held.to_string()];
+        }
+        let set =
+            sets.and_then(|sets| sets.iter().find(|set| is_of(set, object))).and_then(|set| set.value().ok());
+        let Some(set) = set else { return vec![self.not_ours()] };
+        let mut reasons: Vec<String> = list(&set, "/rejected")
+            .iter()
+            .filter_map(Value::as_str)
+            .map(|why| format!("{object}: {why}"))
+            .collect();
+        let fitting: Vec<_> = paths.iter().filter(|(path, _)| fits(self.host, self.path, path)).collect();
+        if fitting.is_empty() {
+            let known: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
+            reasons.push(format!("{object} names the host, but not this path: it has {}", known.join(", ")));
+        }
+        reasons.extend(fitting.iter().filter_map(|(_, service)| self.of_service(service)));
+        reasons
+    }
+
+    fn not_ours(&self) -> String {
+        let class = text(self.ingress, "/spec/ingressClassName")
+            .or_else(|| text(self.ingress, "/metadata/annotations/kubernetes.io~1ingress.class"));
+        match class {
+            Some(class) => format!(
+                "{} has the class {class}, which is not of this controller: see spec.controller of that IngressClass",
+                self.object
+            ),
+            None => format!(
+                "{} has no class, and Ingresses without one are not taken: set spec.ingressClassName",
+                self.object
+            ),
+        }
+    }
+
+    /// Why a Service has no servers.
+    fn of_service(&self, service: &Value) -> Option<String> {
+        let name = text(service, "/name")?;
+        let namespace = &*self.object.namespace;
+        let watched = &self.ground.config.spec.watched_resources;
+        let store = |plural: &str| {
+            let known = watched.iter().find(|(_, w)| w.resources == plural)?;
+            self.ground.snapshots.get(known.0)
+        };
+        let services = store("services")?;
+        let it = |object: &&Arc<Object>| {
+            *object.reference.namespace == *namespace && *object.reference.name == *name
+        };
+        if services.iter().find(it).is_none() {
+            return Some(format!("{}: there is no Service {namespace}/{name}", self.object));
+        }
+        let slices = store("endpointslices")?;
+        let of_service = slices.iter().filter(|object| *object.reference.namespace == *namespace);
+        let of_service = of_service
+            .filter_map(|object| object.value().ok())
+            .filter(|slice| text(slice, "/metadata/labels/kubernetes.io~1service-name") == Some(name));
+        let endpoints: Vec<Value> =
+            of_service.flat_map(|slice| list(&slice, "/endpoints").to_vec()).collect();
+        let ready = endpoints.iter().filter(|endpoint| part(endpoint, "/conditions/ready") != false).count();
+        match (endpoints.len(), ready) {
+            (0, _) => {
+                Some(format!("Service {namespace}/{name} has no endpoints: does its selector match a pod?"))
+            }
+            (all, 0) => {
+                Some(format!("Service {namespace}/{name} has {all} endpoints, and none of them is ready"))
+            }
+            _ => {
+                let number = || part(service, "/port/number").to_string();
+                let port = text(service, "/port/name").map_or_else(number, str::to_owned);
+                Some(format!(
+                    "Service {namespace}/{name} has {ready} ready endpoints: does it have the port {port}?"
+                ))
+            }
+        }
+    }
+}
+
+fn is_of(set: &Object, object: &ObjectRef) -> bool {
+    set.reference.namespace == object.namespace && set.reference.name == object.name
+}
+
+/// Whether a path of an Ingress takes a request's path, as one of its candidates.
+fn fits(host: &str, path: &str, of_ingress: &str) -> bool {
+    candidates(host, path).any(|candidate| {
+        let own = if candidate.exact { of_ingress } else { of_ingress.trim_end_matches('/') };
+        *candidate.path == *own
+    })
+}
+
+fn part(value: &Value, pointer: &str) -> Value {
+    value.pointer(pointer).cloned().unwrap_or_default()
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
+    value.pointer(pointer)?.as_str()
+}
+
+fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
+    value.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}

@@ -1,0 +1,151 @@
+//! Follows a request through the rules of a frontend to its backend.
+
+use super::{
+    Ground, Request, Step,
+    condition::applies,
+    expression::{Sample, Traveller},
+};
+use haptic_haproxy::{Document, Line, Section, views::binds};
+use std::collections::HashMap;
+
+/// Where a request goes.
+pub enum Way {
+    /// To this backend.
+    Backend(String),
+    /// Nowhere: a rule answers it, or there is no frontend or backend for it.
+    Ends(String),
+    /// It cannot be followed any further.
+    Lost(String),
+}
+
+/// Follows `request`, noting the lines that it comes by.
+pub fn follow(ground: &Ground<'_>, document: &Document<'_>, request: &Request, steps: &mut Vec<Step>) -> Way {
+    let config = &ground.bundle.config;
+    let Some((frontend, bind)) = frontend(document, request) else {
+        let what = if request.tls { "TLS" } else { "plain HTTP" };
+        let port = request.port.map(|port| format!(" on port {port}")).unwrap_or_default();
+        return Way::Ends(format!("no frontend takes {what}{port}"));
+    };
+    steps.push(Step::at("frontend", config, frontend.line));
+    steps.push(Step::at("bind", config, bind));
+    let mut traveller = Traveller { ground, request, variables: HashMap::new(), maps: Vec::new() };
+    let mut unsure: Option<String> = None;
+    for line in &frontend.lines {
+        let Some(rule) = Rule::of(line) else { continue };
+        let applies = applies(line.from(rule.condition), frontend, &mut traveller);
+        let came_by = std::mem::take(&mut traveller.maps);
+        match (rule.action, applies) {
+            (Action::SetVariable(name), Ok(true)) => {
+                let value = match line.value(1).starts_with("set-var-fmt") {
+                    true => traveller.format(line.value(2)),
+                    false => traveller.sample(line.value(2)),
+                };
+                steps.append(&mut traveller.maps);
+                traveller.variables.insert(name, value);
+            }
+            (Action::SetVariable(name), Err(why)) => {
+                traveller.variables.insert(name, Sample::Unknown(why));
+            }
+            (Action::Answer, Ok(true)) => {
+                steps.extend(came_by);
+                steps.push(Step::at("rule", config, line.number));
+                return Way::Ends(format!("haproxy.cfg:{} answers it: {}", line.number, line.text().trim()));
+            }
+            (Action::Answer, Err(why)) => {
+                unsure.get_or_insert(format!(
+                    "haproxy.cfg:{} may answer it, which depends on {why}",
+                    line.number
+                ));
+            }
+            (Action::Use(target), Ok(true)) => {
+                let name = traveller.format(&target);
+                steps.extend(came_by);
+                steps.append(&mut traveller.maps);
+                match name {
+                    Sample::Text(name) if !name.is_empty() => {
+                        steps.push(Step::at("rule", config, line.number));
+                        return Way::Backend(name);
+                    }
+                    Sample::Unknown(why) => return lost(line, &why),
+                    _ => {}
+                }
+            }
+            (Action::Use(_), Err(why)) => return lost(line, &why),
+            (_, Ok(false)) => {}
+        }
+    }
+    let default = frontend.lines.iter().rfind(|line| line.keyword() == "default_backend");
+    match default {
+        Some(line) => {
+            steps.push(Step::at("rule", config, line.number));
+            Way::Backend(line.value(1).to_owned())
+        }
+        None => Way::Ends(
+            "no use_backend takes it, and the frontend has no default_backend: HAProxy answers 503".into(),
+        ),
+    }
+}
+
+fn lost(line: &Line<'_>, why: &str) -> Way {
+    let text = line.text().trim();
+    Way::Lost(format!(
+        "it cannot be followed beyond haproxy.cfg:{}, which depends on {why}: {text}",
+        line.number
+    ))
+}
+
+/// The first frontend that takes such a request and does anything with it; of its lines the `bind`.
+fn frontend<'d>(document: &'d Document<'d>, request: &Request) -> Option<(&'d Section<'d>, usize)> {
+    let takes = |section: &&'d Section<'d>| section.kind.has_frontend();
+    let chooses = |section: &Section<'_>| {
+        section.lines.iter().any(|line| matches!(line.keyword(), "use_backend" | "default_backend"))
+    };
+    let fitting = |by_port: bool| {
+        document.sections.iter().filter(takes).filter(|s| chooses(s)).find_map(|section| {
+            let fits = |params: &[String], address: &str| {
+                let tls = params.iter().any(|word| word == "ssl");
+                let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+                tls == request.tls && (!by_port || port == request.port)
+            };
+            let bind = binds(section).into_iter().find(|bind| fits(&bind.params, &bind.address))?;
+            Some((section, bind.line))
+        })
+    };
+    // A Service or a node may lead another port here than the one that HAProxy listens on.
+    request.port.and_then(|_| fitting(true)).or_else(|| fitting(false))
+}
+
+enum Action {
+    SetVariable(String),
+    Answer,
+    Use(String),
+}
+
+/// A line that has to do with where a request goes.
+struct Rule {
+    action: Action,
+    /// Where its condition begins.
+    condition: usize,
+}
+
+impl Rule {
+    fn of(line: &Line<'_>) -> Option<Self> {
+        let condition = || {
+            let found = line.words.iter().position(|word| matches!(&*word.value, "if" | "unless"));
+            found.unwrap_or(line.words.len())
+        };
+        match (line.keyword(), line.value(1)) {
+            ("use_backend", target) => Some(Self { action: Action::Use(target.to_owned()), condition: 2 }),
+            (
+                "http-request",
+                "return" | "deny" | "reject" | "tarpit" | "redirect" | "auth" | "silent-drop",
+            ) => Some(Self { action: Action::Answer, condition: condition() }),
+            ("redirect", _) => Some(Self { action: Action::Answer, condition: condition() }),
+            ("http-request" | "tcp-request", set) if set.starts_with("set-var") => {
+                let name = set.split_once('(')?.1.strip_suffix(')')?.split(',').next()?.to_owned();
+                Some(Self { action: Action::SetVariable(name), condition: 3 })
+            }
+            _ => None,
+        }
+    }
+}

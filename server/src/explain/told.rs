@@ -1,0 +1,45 @@
+//! An explanation as text.
+
+use super::{Explanation, Step};
+use owo_colors::OwoColorize;
+use std::fmt::Write;
+
+/// All of it.
+#[must_use]
+pub fn as_text(explanation: &Explanation) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    _ = tell(explanation, &mut text);
+    text
+}
+
+fn tell(explanation: &Explanation, text: &mut String) -> std::fmt::Result {
+    let request = &explanation.request;
+    let scheme = if request.tls { "https" } else { "http" };
+    let port = request.port.map(|port| format!(":{port}")).unwrap_or_default();
+    let url = format!("{scheme}://{}{port}{}", request.host, request.path);
+    match (&explanation.backend, explanation.why_not.is_empty()) {
+        (Some(backend), true) => {
+            let count = explanation.servers.len();
+            let plural = if count == 1 { "" } else { "s" };
+            writeln!(text, "{} goes to backend {}, {count} server{plural}", url.bold(), backend.bold())?;
+        }
+        _ => writeln!(text, "{} {}", url.bold(), "is not served".red().bold())?,
+    }
+    for why in &explanation.why_not {
+        writeln!(text, "  {} {why}", "because".yellow())?;
+    }
+    for step in explanation.steps.iter().chain(&explanation.servers) {
+        tell_step(step, text)?;
+    }
+    Ok(())
+}
+
+fn tell_step(step: &Step, text: &mut String) -> std::fmt::Result {
+    writeln!(text, "{}  {}", format!("{:>9}", step.what).cyan(), step.text)?;
+    let template =
+        step.template.as_deref().map(|template| format!(", template {template}")).unwrap_or_default();
+    let object = step.object.as_deref().map(|object| format!(", {object}")).unwrap_or_default();
+    let from = format!("{}:{}{template}{object}", step.file, step.line);
+    writeln!(text, "           {}", from.dimmed())
+}

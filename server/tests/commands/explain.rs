@@ -1,0 +1,124 @@
+//! `haptic explain` from a configuration and a folder: the way of a request, or why it takes none.
+
+use super::place::Place;
+
+const CONFIG: &str = "apiVersion: haproxy-haptic.org/v1alpha1
+kind: HAProxyTemplateConfig
+metadata: {name: test}
+spec:
+  libraries: [base, ssl, ingress]
+  credentialsSecretRef: {name: c}
+  podSelector: {matchLabels: {app: haproxy}}
+  templatingSettings: {extraContext: {ingressClass: {name: ours}}}
+";
+
+const OBJECTS: &str = "apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: shop, namespace: default, creationTimestamp: 2025-01-01T00:00:00Z}
+spec:
+  ingressClassName: ours
+  rules:
+    - host: shop.example
+      http:
+        paths:
+          - {path: /web, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}
+          - {path: /gone, pathType: Prefix, backend: {service: {name: gone, port: {number: 80}}}}
+          - {path: /idle, pathType: Prefix, backend: {service: {name: idle, port: {number: 80}}}}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: late, namespace: default, creationTimestamp: 2025-06-01T00:00:00Z}
+spec:
+  ingressClassName: ours
+  rules:
+    - host: shop.example
+      http: {paths: [{path: /web, pathType: Prefix, backend: {service: {name: other, port: {number: 80}}}}]}
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: foreign, namespace: default}
+spec:
+  ingressClassName: theirs
+  rules:
+    - host: foreign.example
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: default}
+spec: {ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: idle, namespace: default}
+spec: {ports: [{port: 80, targetPort: 8080}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: web-1, namespace: default, labels: {kubernetes.io/service-name: web}}
+addressType: IPv4
+ports: [{port: 8080}]
+endpoints: [{addresses: [10.0.0.1]}]
+";
+
+fn explained(place: &Place, url: &str, code: i32, words: &[&str]) {
+    let arguments = ["explain", url, "-f", "config.yaml", "--resources", "objects", "--state-dir", "state"];
+    place.haptic(&arguments).must(code, words);
+}
+
+#[test]
+fn a_request_is_followed_to_its_servers_or_the_reason_why_it_has_none_is_told() {
+    let place = Place::new();
+    place.write("config.yaml", CONFIG);
+    place.write("objects/all.yaml", OBJECTS);
+    explained(
+        &place,
+        "http://shop.example/web/cart",
+        0,
+        &[
+            "goes to backend default_shop_web_80, 1 server",
+            "path-prefix.map",
+            "ingresses default/shop",
+            "10.0.0.1:8080",
+        ],
+    );
+    let why = [
+        ("http://nobody.example/", "no Ingress names the host nobody.example"),
+        (
+            "http://shop.example/other",
+            "ingresses default/shop names the host, but not this path: it has /web, /gone, /idle",
+        ),
+        (
+            "http://foreign.example/",
+            "ingresses default/foreign has the class theirs, which is not of this controller",
+        ),
+        ("http://shop.example/gone", "there is no Service default/gone"),
+        ("http://shop.example/idle", "Service default/idle has no endpoints"),
+        (
+            "http://shop.example/other",
+            "late: shop.example/web (Prefix) is taken by ingresses default/shop, which is older",
+        ),
+    ];
+    for (url, why) in why {
+        explained(&place, url, 1, &["is not served", why]);
+    }
+    explained(&place, "ftp://shop.example/", 2, &["neither http nor https"]);
+}
+
+#[test]
+fn what_a_configuration_does_with_a_request_that_cannot_be_known_is_not_guessed() {
+    let place = Place::new();
+    let own = "libraries: []\n  watchedResources: {ingresses: {apiVersion: networking.k8s.io/v1, resources: ingresses}}\n  \
+               haproxyConfig:\n    template: |\n      defaults d\n        mode http\n        timeout client 1s\n        \
+               timeout connect 1s\n        timeout server 1s\n      frontend f from d\n        bind :80\n        \
+               acl inner src 10.0.0.0/8\n        use_backend a if inner\n        default_backend b\n      \
+               backend a from d\n      backend b from d\n        server s 10.0.0.1:80\n";
+    place.write("config.yaml", &CONFIG.replace("libraries: [base, ssl, ingress]\n", own));
+    place.write("objects/all.yaml", OBJECTS);
+    explained(
+        &place,
+        "http://shop.example/",
+        1,
+        &["cannot be followed beyond haproxy.cfg:9, which depends on src", "use_backend a if inner"],
+    );
+}
