@@ -44,7 +44,7 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Measure a configuration with made-up objects: time of each stage, and memory
     Benchmark(BenchmarkArgs),
-    /// Print the CustomResourceDefinition, for kubectl apply -f -
+    /// Print the CustomResourceDefinitions, for kubectl apply -f -
     Crd(CrdArgs),
     /// Print the functions that templates can call
     Functions(FunctionsArgs),

@@ -1,7 +1,10 @@
 //! Configuration files: a whole `HAProxyTemplateConfig`, or only its spec.
 
 use crate::{candidate::Candidate, places, schema};
-use haptic_model::{Diagnostic, HAProxyTemplateConfig};
+use haptic_model::{
+    Diagnostic, HAProxyTemplateConfig,
+    crd::{HAProxyCRTListFile, HAProxyCfg, HAProxyGeneralFile, HAProxyMapFile},
+};
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -42,20 +45,33 @@ pub fn parse(text: &str, origin: &str) -> Result<Candidate, Vec<Diagnostic>> {
     read.map_err(|problems| places::add_places(problems, text, origin))
 }
 
-/// The CustomResourceDefinition, for `kubectl apply -f -`.
+/// The CustomResourceDefinition of the configuration.
 #[must_use]
 pub fn crd() -> Value {
-    let mut crd = serde_json::to_value(HAProxyTemplateConfig::crd()).unwrap_or_default();
+    as_value(&HAProxyTemplateConfig::crd())
+}
+
+/// All CustomResourceDefinitions, the configuration's first, then those of what is published.
+#[must_use]
+pub fn crds() -> Vec<Value> {
+    let published =
+        [HAProxyCfg::crd(), HAProxyMapFile::crd(), HAProxyGeneralFile::crd(), HAProxyCRTListFile::crd()];
+    std::iter::once(crd()).chain(published.iter().map(as_value)).collect()
+}
+
+fn as_value(crd: &impl serde::Serialize) -> Value {
+    let mut crd = serde_json::to_value(crd).unwrap_or_default();
     drop_foreign_formats(&mut crd);
     crd
 }
 
-/// [`crd`] as YAML.
+/// [`crds`] as YAML, for `kubectl apply -f -`.
 ///
 /// # Errors
 /// Never in practice: it is plain data.
 pub fn crd_yaml() -> Result<String, String> {
-    serde_saphyr::to_string(&crd()).map_err(|e| e.to_string())
+    let documents = crds().into_iter().map(|crd| serde_saphyr::to_string(&crd).map_err(|e| e.to_string()));
+    Ok(documents.collect::<Result<Vec<_>, _>>()?.join("---\n"))
 }
 
 /// Rust's integer formats mean nothing to the API server, which warns of each; their bounds stay.

@@ -16,6 +16,6 @@ pub mod validators;
 
 pub use actor::ConfigActor;
 pub use candidate::Candidate;
-pub use document::{crd, crd_yaml, load_file, parse};
+pub use document::{crd, crd_yaml, crds, load_file, parse};
 pub use intake::{ConfigState, Observation, ObservedConfig};
 pub use validators::{Validator, scatter_gather};

@@ -18,6 +18,7 @@ pub mod fence;
 pub mod identity;
 pub mod lease;
 pub mod notices;
+pub mod publish;
 pub mod report;
 pub mod reporter;
 pub mod timing;

@@ -10,6 +10,7 @@ use crate::{
         limiter::Limiter,
         notice::{self, Notice, blamed},
     },
+    publish,
     report::{
         api::{Found, StatusApi},
         health::{Failed, Fleet, Health, Lag},
@@ -89,6 +90,7 @@ impl Reporter {
                 _ = leadership.wait_for(|leadership| !leadership.leads) => {}
                 () = keep_status(self.status.clone(), self.board.clone(), self.failed.clone(), &config) => {}
                 () = keep_addresses(&self.client, self.board.clone()) => {}
+                () = publish::keep(&self.client, self.board.clone(), &config) => {}
                 () = tell(&self.notices, &self.board, &self.failed, &mut self.happened, &mut limiter, &config) => {}
             }
         }

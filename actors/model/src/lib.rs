@@ -21,6 +21,7 @@ pub mod patch;
 pub mod pattern_file;
 pub mod pipeline;
 pub mod quarantine;
+pub mod redaction;
 pub mod secret;
 pub mod store;
 pub mod text;

@@ -72,6 +72,7 @@ fn journeys() -> Vec<Journey> {
         journey("webhook_asked_by_many_at_once", webhook::asked_by_many_at_once),
         journey("webhook_is_repaired", webhook::is_repaired_and_blocks_nothing_when_it_is_down),
         journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),
+        journey("published_state", pages::published),
         journey("pages_answer_without_secrets", pages::answer_without_secrets),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
         journey("quarantine_by_the_render", quarantine::found_by_the_render),

@@ -7,14 +7,17 @@ use crate::{
 use haptic_render::functions;
 use serde_json::json;
 
-/// Prints the CustomResourceDefinition.
+/// Prints the CustomResourceDefinitions.
 ///
 /// # Errors
 /// When standard output cannot be written.
 pub fn crd(format: YamlOrJson) -> Result<(), Failure> {
     match format {
         YamlOrJson::Yaml => output::print(&haptic_config::crd_yaml().map_err(Failure::Because)?),
-        YamlOrJson::Json => output::print_json(&haptic_config::crd()),
+        YamlOrJson::Json => {
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": haptic_config::crds()});
+            output::print_json(&list)
+        }
     }
     .map_err(Failure::because)
 }

@@ -4,6 +4,7 @@
 
 mod allowance;
 mod duration;
+mod published;
 mod settings;
 mod status;
 mod templates;
@@ -13,6 +14,7 @@ mod webhook;
 
 pub use allowance::{ALLOWANCES, Allowance};
 pub use duration::Interval;
+pub use published::*;
 pub use settings::*;
 pub use status::HAProxyTemplateConfigStatus;
 use status::any_object;

@@ -27,7 +27,7 @@ async fn json(arguments: &[&str]) -> Outcome<Value> {
 /// Each page's name and text.
 async fn pages() -> Outcome<Vec<(&'static str, String)>> {
     Ok(vec![
-        ("configuration.md", configuration::page(&json(&["crd", "--output", "json"]).await?)?),
+        ("configuration.md", configuration::page(&json(&["crd", "--output", "json"]).await?["items"][0])?),
         ("commands.md", commands::page().await?),
         ("functions.md", functions().await?),
         ("libraries.md", libraries::page().await?),

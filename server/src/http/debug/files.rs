@@ -1,8 +1,8 @@
 //! `/debug/files`: the rendered files as they may be seen, each line with the template line and the object behind it.
 
-use super::{Inside, json_of, nothing, redaction};
+use super::{Inside, json_of, nothing};
 use actix_web::{HttpResponse, web};
-use haptic_model::{Bundle, BundleFile, FileKind, text::REDACTED};
+use haptic_model::{Bundle, BundleFile, FileKind, redaction, text::REDACTED};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -1,51 +1,7 @@
-//! What is shown in place of secrets, wherever text or fields are shown.
-//!
-//! What comes from a Secret is known by its origin ([`haptic_model::text::Fragment::shown`]) and gone before anything here
-//! looks. This is for the rest: what people wrote into templates, extraContext and objects that are no Secrets.
+//! Objects and configurations as they may be shown: without what Secrets hold, and without what fields of that name hold.
 
-use haptic_model::text::REDACTED;
+use haptic_model::{redaction::text, text::REDACTED};
 use serde_json::Value;
-
-/// One line of haproxy.cfg, or of a template of it, without passwords.
-#[must_use]
-pub fn line(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let (mut before, mut last) = ("", "");
-    for part in text.split_inclusive([' ', '\t']) {
-        let word = part.trim_end_matches([' ', '\t', '\n', '\r']);
-        let secret =
-            matches!(last, "password" | "insecure-password") || (last == "auth" && before == "stats");
-        match secret && !word.is_empty() && !word.starts_with("{{") && word != REDACTED {
-            true => {
-                shown.push_str(REDACTED);
-                shown.push_str(part.get(word.len()..).unwrap_or_default());
-            }
-            false => shown.push_str(part),
-        }
-        if !word.is_empty() {
-            (before, last) = (last, word);
-        }
-    }
-    shown
-}
-
-/// Text of several lines without passwords and private keys. Lines keep their numbers.
-#[must_use]
-pub fn text(text: &str) -> String {
-    let mut in_key = false;
-    let mut shown = String::with_capacity(text.len());
-    for part in text.split_inclusive('\n') {
-        let begins = part.contains("-----BEGIN") && part.contains("PRIVATE KEY-----");
-        if in_key || begins {
-            shown.push_str(REDACTED);
-            shown.push_str(if part.ends_with('\n') { "\n" } else { "" });
-        } else {
-            shown.push_str(&line(part));
-        }
-        in_key = (in_key || begins) && !(part.contains("-----END") && part.contains("PRIVATE KEY-----"));
-    }
-    shown
-}
 
 /// An object or configuration without secrets: those of Secrets, those of fields that are called so, and in texts.
 pub fn fields(value: &mut Value) {
@@ -99,26 +55,6 @@ fn names_a_secret(name: &str) -> bool {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    #[test]
-    fn passwords_that_somebody_wrote_into_a_template_are_not_shown() {
-        for (written, shown) in [
-            ("  user a password $5$abc groups g\n", "  user a password [redacted] groups g\n"),
-            ("  user a insecure-password  x", "  user a insecure-password  [redacted]"),
-            ("  stats auth admin:x", "  stats auth [redacted]"),
-            ("  user a password {{hash}}", "  user a password {{hash}}"),
-            ("  http-request auth realm x", "  http-request auth realm x"),
-            ("  # no password", "  # no password"),
-        ] {
-            assert_eq!(line(written), shown);
-        }
-    }
-
-    #[test]
-    fn private_keys_are_not_shown_and_lines_keep_their_numbers() {
-        let pem = "a\n-----BEGIN EC PRIVATE KEY-----\nMII\n-----END EC PRIVATE KEY-----\nb\n";
-        assert_eq!(text(pem), "a\n[redacted]\n[redacted]\n[redacted]\nb\n");
-    }
 
     #[test]
     fn an_object_is_shown_without_its_secrets() {

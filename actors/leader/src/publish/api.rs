@@ -1,0 +1,148 @@
+//! The published resources at the API server.
+
+use super::content::{KINDS, Wanted};
+use haptic_model::crd::{HAProxyCfgStatus, PublishedFile};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams},
+    core::{GroupVersionKind, PartialObjectMeta},
+};
+use serde_json::json;
+use std::{collections::BTreeMap, time::Duration};
+
+/// One call takes no longer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Says which configuration an object belongs to.
+const LABEL: &str = "haproxy-haptic.org/configuration";
+/// The digest of the file that was written.
+const DIGEST: &str = "haproxy-haptic.org/digest";
+const GROUP: &str = "haproxy-haptic.org";
+const VERSION: &str = "v1alpha1";
+
+/// The digest of each file that is at the API server, by plural and name.
+pub type Written = BTreeMap<(String, String), String>;
+
+/// Reads and writes what is published of one configuration.
+pub struct PublishApi {
+    client: Client,
+    namespace: String,
+    config: String,
+    owner: String,
+}
+
+impl PublishApi {
+    /// For configuration `namespace/config`, whose `metadata.uid` is `owner`.
+    #[must_use]
+    pub fn new(client: Client, namespace: &str, config: &str, owner: &str) -> Self {
+        Self { client, namespace: namespace.into(), config: config.into(), owner: owner.into() }
+    }
+
+    /// What is there already.
+    ///
+    /// # Errors
+    /// The API server's words, with what to do.
+    pub async fn read(&self) -> Result<(Written, HAProxyCfgStatus), String> {
+        let mut written = Written::new();
+        let ours = ListParams::default().labels(&format!("{LABEL}={}", self.label()));
+        for plural in KINDS {
+            let api: Api<PartialObjectMeta<DynamicObject>> =
+                Api::namespaced_with(self.client.clone(), &self.namespace, &resource(plural));
+            for object in in_time(plural, api.list_metadata(&ours)).await? {
+                let digest = object.metadata.annotations.and_then(|mut all| all.remove(DIGEST));
+                let name = object.metadata.name.unwrap_or_default();
+                written.insert((plural.to_owned(), name), digest.unwrap_or_default());
+            }
+        }
+        let found = in_time("haproxycfgs", self.api("haproxycfgs").get_opt(&self.config)).await?;
+        let status = found.and_then(|object| object.data.get("status").cloned());
+        Ok((written, status.and_then(|status| serde_json::from_value(status).ok()).unwrap_or_default()))
+    }
+
+    /// Writes one file, whatever was there.
+    ///
+    /// # Errors
+    /// The API server's words, with what to do.
+    pub async fn write(&self, file: &Wanted, spec: &PublishedFile) -> Result<(), String> {
+        let object = json!({
+            "apiVersion": format!("{GROUP}/{VERSION}"),
+            "kind": kind(file.plural),
+            "metadata": {
+                "name": file.name,
+                "labels": { LABEL: self.label() },
+                "annotations": { DIGEST: file.digest },
+                "ownerReferences": [{
+                    "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "HAProxyTemplateConfig",
+                    "name": self.config, "uid": self.owner,
+                }],
+            },
+            "spec": spec,
+        });
+        let api = self.api(file.plural);
+        let parameters = PatchParams::apply("haptic").force();
+        in_time(file.plural, api.patch(&file.name, &parameters, &Patch::Apply(object))).await.map(drop)
+    }
+
+    /// Writes the status.
+    ///
+    /// # Errors
+    /// The API server's words, with what to do.
+    pub async fn write_status(&self, status: &HAProxyCfgStatus) -> Result<(), String> {
+        // What is absent now must not stay: pods are a list, which is replaced as a whole.
+        let patch = Patch::Merge(json!({ "status": status }));
+        let api = self.api("haproxycfgs");
+        in_time("haproxycfgs", api.patch_status(&self.config, &PatchParams::default(), &patch))
+            .await
+            .map(drop)
+    }
+
+    /// Deletes what is no file any more.
+    ///
+    /// # Errors
+    /// The API server's words, with what to do.
+    pub async fn delete(&self, (plural, name): &(String, String)) -> Result<(), String> {
+        match self.api(plural).delete(name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            done => in_time(plural, async { done }).await.map(drop),
+        }
+    }
+
+    fn api(&self, plural: &str) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &self.namespace, &resource(plural))
+    }
+
+    /// A label's value has at most 63 characters, a name up to 253.
+    fn label(&self) -> String {
+        match self.config.len() {
+            0..=63 => self.config.clone(),
+            _ => haptic_model::Digest::of(self.config.as_bytes()).to_string().chars().take(40).collect(),
+        }
+    }
+}
+
+fn kind(plural: &str) -> &'static str {
+    match plural {
+        "haproxymapfiles" => "HAProxyMapFile",
+        "haproxygeneralfiles" => "HAProxyGeneralFile",
+        "haproxycrtlistfiles" => "HAProxyCRTListFile",
+        _ => "HAProxyCfg",
+    }
+}
+
+fn resource(plural: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(GROUP, VERSION, kind(plural)), plural)
+}
+
+async fn in_time<T>(plural: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+    match tokio::time::timeout(PATIENCE, call).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
+            "{}. Allow list, get, create, patch and delete on {plural}, and patch on haproxycfgs/status",
+            status.message
+        )),
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Err(format!(
+            "the API server does not know {plural}. Install them with: haptic crd | kubectl apply -f -"
+        )),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+    }
+}
