@@ -34,7 +34,10 @@ impl Controller {
     pub fn start(namespace: &str, kubeconfig: &Path, address: Ipv4Addr, log: &Path) -> Outcome<Self> {
         let mut command = Command::new(program::haptic()?);
         command.args(["run", "--name", configuration::NAME, "--namespace", namespace]);
-        command.arg("--kubeconfig").arg(kubeconfig).arg("--bind-address").arg(address.to_string());
+        command.arg("--kubeconfig").arg(kubeconfig);
+        for listens in ["--bind-address", "--debug-address"] {
+            command.arg(listens).arg(address.to_string());
+        }
         Ok(Self { address, process: Process::start(command, log)? })
     }
 

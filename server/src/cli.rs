@@ -200,9 +200,12 @@ pub struct LocalArgs {
     /// Folder for HAProxy's files [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
-    /// Address of the health, metrics and debug servers
+    /// Address of the health and metrics servers
     #[arg(long, default_value = "127.0.0.1")]
     pub bind_address: IpAddr,
+    /// Address of /debug, which is for this machine only unless this says otherwise [default: 127.0.0.1]
+    #[arg(long)]
+    pub debug_address: Option<IpAddr>,
     /// Render everything a second time in full and compare: slow, for hunting bugs of HAPTIC itself
     #[arg(long)]
     pub paranoid: bool,

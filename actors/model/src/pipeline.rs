@@ -136,6 +136,8 @@ pub struct PodState {
     pub last_error: Option<String>,
     /// What was done to it last.
     pub last_plan: Option<Arc<LastPlan>>,
+    /// When its HAProxy or its agent was last seen to have begun anew.
+    pub began_anew: Option<SystemTime>,
 }
 
 /// What one order did to a pod.

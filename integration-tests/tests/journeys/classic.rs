@@ -161,7 +161,9 @@ impl Site {
         let mut command = Command::new(program::haptic()?);
         command.arg("local").arg("--file").arg(scene.dir.join("classic.yaml"));
         command.arg("--resources").arg(&manifests).arg("--dir").arg(&folder);
-        command.arg("--bind-address").arg(controller.to_string());
+        for listens in ["--bind-address", "--debug-address"] {
+            command.arg(listens).arg(controller.to_string());
+        }
         command.arg("--haproxy").arg(program::haproxy(HaproxySeries::default())?);
         let haptic = Process::start(command, &scene.dir.join("local.log"))?;
         Ok(Self { address, controller, manifests, folder, haptic })

@@ -14,6 +14,7 @@ mod getting_started;
 mod handover;
 mod harness;
 mod health;
+mod incidents;
 mod leader;
 mod libraries;
 mod observers;
@@ -73,6 +74,11 @@ fn journeys() -> Vec<Journey> {
         journey("webhook_is_repaired", webhook::is_repaired_and_blocks_nothing_when_it_is_down),
         journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),
         journey("published_state", pages::published),
+        journey("incident_of_objects", incidents::of_objects),
+        journey("incident_of_pods", incidents::of_pods),
+        journey("incident_of_configuration", incidents::of_configuration),
+        journey("incident_of_rights", incidents::of_rights),
+        journey("incident_of_lease", incidents::of_lease),
         journey("pages_answer_without_secrets", pages::answer_without_secrets),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
         journey("quarantine_by_the_render", quarantine::found_by_the_render),

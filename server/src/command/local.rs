@@ -43,7 +43,8 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
         None => default_certificate::throw_away().map_err(Failure::Because)?,
     };
     let credentials = throw_away_credentials()?;
-    let (file, resources, bind) = (args.file.clone(), args.resources.clone(), args.bind_address);
+    let (file, resources) = (args.file.clone(), args.resources.clone());
+    let (bind, debug) = (args.bind_address, args.debug_address);
     let paranoid = args.paranoid;
     let runtime = process::runtime()?;
     process::run(runtime.clone(), async move {
@@ -66,7 +67,7 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             checker,
             paranoid,
         };
-        let ended = process::control(outside, runtime, Addresses::new(bind, None), log_level).await;
+        let ended = process::control(outside, runtime, Addresses::new(bind, debug), log_level).await;
         agent.stop(true).await;
         ended
     })

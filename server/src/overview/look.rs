@@ -140,6 +140,7 @@ fn shown(pod: &HaproxyPod, state: &PodState, wanted: &[Digest], activities: &BTr
         running: running.map(|digest| digest.to_string()),
         lag_ms: state.lag.map(millis),
         last_plan: state.last_plan.as_ref().map(plan),
+        began_anew_unix_ms: state.began_anew.map(since_1970),
         last_error: state.last_error.clone(),
     }
 }

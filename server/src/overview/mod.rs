@@ -114,6 +114,8 @@ pub struct Pod {
     pub lag_ms: Option<u64>,
     /// What was done to it last.
     pub last_plan: Option<Plan>,
+    /// When its HAProxy or its agent was last seen to have begun anew, in milliseconds since 1970.
+    pub began_anew_unix_ms: Option<u64>,
     /// Why the last attempt failed.
     pub last_error: Option<String>,
 }

@@ -30,6 +30,7 @@ pub fn found(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Ve
         error(what, Some(&held.object), &held.why)
     }));
     all.extend(overview.pods.iter().filter_map(of_pod));
+    all.extend(overview.pods.iter().filter_map(|pod| began_anew(pod, overview.taken_unix_ms)));
     all.extend(of_warnings(inside));
     all.extend(of_news(history));
     all.extend(of_flapping(history));
@@ -136,6 +137,13 @@ fn of_pod(pod: &Pod) -> Option<Problem> {
     }
 }
 
+fn began_anew(pod: &Pod, now: u64) -> Option<Problem> {
+    let ago = now.saturating_sub(pod.began_anew_unix_ms?);
+    let why =
+        format!("its HAProxy or its agent ended and began anew {} s ago: the pod's log says why", ago / 1000);
+    (ago < NEWS_MS).then(|| warning("HAProxy began anew", Some(&pod.pod), &why))
+}
+
 fn of_warnings(inside: &Inside) -> Vec<Problem> {
     let rendered = inside.rendered.read();
     let warnings = (*rendered).as_ref().map(|r| r.warnings.clone()).unwrap_or_default();
@@ -170,7 +178,7 @@ fn what_of(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "ActorRestarted" => "an actor failed and was restarted",
         "LeadershipChanged" => "leadership changed",
-        "DriftFound" => "HAProxy began anew, or somebody else changed it",
+        "DriftFound" => "a pod did not run what it was left with",
         "TakenBack" => "a live generation was taken back",
         "ObjectMalformed" | "ManifestRefused" => "an object cannot be read",
         "ElectionTroubled" => "the Lease cannot be kept",
@@ -195,4 +203,40 @@ fn of_flapping(history: &[Arc<Entry>]) -> Vec<Problem> {
         warning("object flapping", Some(object), &why)
     };
     flapping.map(told).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_commentator::{History, Line};
+    use haptic_model::Event;
+    use std::time::Duration;
+
+    fn reviewed(refused: bool) -> Event {
+        Event::Reviewed {
+            resource: "ingresses".into(),
+            object: "shop/web".into(),
+            refused,
+            why: "the check took longer than 7 s".into(),
+            dry_run: false,
+            took: Duration::from_secs(8),
+        }
+    }
+
+    #[test]
+    fn a_webhook_that_could_not_judge_is_told_of_with_the_object_and_one_that_refuses_is_not() {
+        let told = |refused| {
+            let history = History::new();
+            let level = if refused { Level::Info } else { Level::Warn };
+            let text = "not checked: the check took longer than 7 s".to_owned();
+            let line = Line { level, text, object: Some("ingresses shop/web".into()) };
+            history.keep(&reviewed(refused), &line, 100);
+            of_news(&history.latest(100))
+        };
+        let problems = told(false);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].what.contains("webhook") && problems[0].why.contains("took longer than 7 s"));
+        assert!(format!("{:?}", problems[0]).contains("shop/web"));
+        assert!(told(true).is_empty());
+    }
 }

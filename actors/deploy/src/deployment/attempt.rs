@@ -273,7 +273,8 @@ impl Deployment {
                     kind: plan.verdict.reload_kind().map_or("agent", ReasonKind::name),
                 });
                 let work = (plan.verdict.operations().len(), plan.write.len());
-                self.note_plan(plan, generation, reload.clone(), scene.began.elapsed());
+                let why = reload.as_ref().map(|reload| reload.why.clone());
+                self.note_plan(plan, generation, why, scene.began.elapsed());
                 self.acknowledge(memory, scene, aim, reload, work);
                 Ok(Step::Settled(resting(aim)))
             }

@@ -18,7 +18,11 @@ use haptic_model::{
     pipeline::{Candidate, Leadership, Refused, Validated},
 };
 use haptic_runtime::{CellReader, Events};
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 use tokio::{sync::Notify, time::Instant};
 
 /// The first pause after a failure; it doubles up to the longest one.
@@ -109,11 +113,13 @@ impl Deployment {
         transport: &dyn Transport,
     ) -> Result<(), Failure> {
         self.show(&State::Reading);
+        let began_anew = memory.is_anew().then(SystemTime::now);
         let status = transport.status().await?;
         let known = Knowledge::from_status(status, Instant::now());
         self.roster.update(&self.pod, |state| {
             state.capabilities = Some(known.capabilities);
             (state.running, state.stored) = (known.running, known.stored);
+            state.began_anew = began_anew.or(state.began_anew);
         });
         memory.look_out(known.incarnation, &self.wake);
         if let Some(what) = memory.settled.as_ref().and_then(|settled| known.drift(settled)) {

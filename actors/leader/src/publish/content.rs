@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_comes_from_a_secret_is_left_out() {
-        let secrets = Box::new([5..8]);
+        let secrets = std::iter::once(5..8).collect();
         let blame = Arc::new(Blame { secrets, ..Blame::default() });
         let text = Text::new(vec![Fragment::new("user abc\n  stats auth a:b\n", blame)]);
         let spec = spec(&BundleFile::new(FileKey::config(), "haproxy.cfg", text));

@@ -48,7 +48,9 @@ pub async fn measure(
     let mut command = Command::new(program::haptic()?);
     command.arg("local").arg("-f").arg(file).arg("--resources").arg(manifests);
     command.arg("--dir").arg(dir.join("haproxy"));
-    command.arg("--bind-address").arg(block.controller(0).to_string());
+    for listens in ["--bind-address", "--debug-address"] {
+        command.arg(listens).arg(block.controller(0).to_string());
+    }
     command.arg("--haproxy").arg(program::haproxy(HaproxySeries::V3_4)?);
     command.env(POD_ADDRESS, block.pod(0).to_string());
     let process = Process::start(command, &dir.join("local.log"))?;
