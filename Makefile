@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit journeys docs image package soak bench
+.PHONY: help deps build demo local test lint unit journeys docs image package screenshots soak bench
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -58,6 +58,10 @@ image: ## the container image, with docker or podman; IMAGE=registry.example.com
 
 package: ## the chart as target/package/haptic-VERSION.tgz; with IMAGE and DIGEST=sha256:… for that very image
 	@$(with) helm -- release/package target/package
+
+screenshots: ## the page at /debug, light and dark, in target/screenshots
+	@$(cargo) build --workspace --bins
+	$(with) haproxy-3.4 chromium -- integration-tests/parts/chromium/shoot $(or $(CARGO_TARGET_DIR),target)/debug/haptic target/screenshots
 
 soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to repeat), leaders killed, MINUTES=20 of storm and load
 	@echo "== soak: random changes"
