@@ -50,6 +50,8 @@ async fn each_haproxy_of_the_chart_is_in_the_image_and_starts() -> Outcome {
         let version = version.as_str().unwrap();
         let said = in_image(&[&format!("/opt/haproxy-{version}/haproxy"), "-v"]).await?;
         ensure(said.starts_with(&format!("HAProxy version {version}.")), said)?;
+        let licence = program::image()?.join(format!("opt/haproxy-{version}/licences/haproxy"));
+        ensure(licence.is_file(), format!("there is no {}", licence.display()))?;
     }
     Ok(())
 }
