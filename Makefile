@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit journeys docs image package screenshots soak bench
+.PHONY: help deps build demo local test lint unit journeys docs image package screenshots soak fuzz bench
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -72,6 +72,10 @@ soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to
 	HAPTIC_SOAK=1 $(with) haproxy cluster wrk -- $(cargo) test --workspace --test journeys -- $(or $(ONLY),leader_)
 	echo "== soak: storm and load"
 	$(with) haproxy cluster wrk -- $(release)/bench --only soak --minutes $(or $(MINUTES),20)
+
+# No sanitizer: there is no `unsafe` to be found out. RUSTC_BOOTSTRAP lets cargo-fuzz run with a stable compiler.
+fuzz: ## random bytes for MINUTES=10 for each of integration-tests/fuzz/fuzz_targets; ONLY=settle for one of them
+	@$(with) cargo-fuzz -- integration-tests/fuzz/run "$(or $(MINUTES),10)" $(ONLY)
 
 bench: build ## a table of figures, and the same in target/bench/latest.json; ARGS=--help tells what it can leave out
 	@$(with) haproxy cluster wrk -- $(release)/bench $(ARGS)

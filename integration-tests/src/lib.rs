@@ -15,6 +15,7 @@ pub mod controller;
 pub mod eventually;
 pub mod failure;
 pub mod haproxy_pod;
+pub mod hostile;
 pub mod http;
 pub mod load;
 pub mod manifest;

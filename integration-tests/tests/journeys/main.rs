@@ -14,6 +14,7 @@ mod getting_started;
 mod handover;
 mod harness;
 mod health;
+mod hostile;
 mod incidents;
 mod leader;
 mod libraries;
@@ -80,6 +81,9 @@ fn journeys() -> Vec<Journey> {
         journey("incident_of_rights", incidents::of_rights),
         journey("incident_of_lease", incidents::of_lease),
         journey("pages_answer_without_secrets", pages::answer_without_secrets),
+        journey("hostile_objects", |scene| hostile::objects(scene, HaproxySeries::V3_4)),
+        journey("hostile_objects_on_haproxy_3_2", |scene| hostile::objects(scene, HaproxySeries::V3_2)),
+        journey("hostile_objects_on_haproxy_3_0", |scene| hostile::objects(scene, HaproxySeries::V3_0)),
         journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
         journey("quarantine_by_the_render", quarantine::found_by_the_render),
         journey("quarantine_by_checks", quarantine::found_by_checks),

@@ -5,6 +5,7 @@ mod around;
 mod classes;
 mod client;
 mod echo;
+mod hostile;
 mod options;
 mod protocols;
 mod random;

@@ -178,7 +178,7 @@ fn rendered(
 }
 
 /// What a user writes, and what makes tests possible side by side.
-fn spec(http: u16, https: u16, health: u16) -> Value {
+pub fn spec(http: u16, https: u16, health: u16) -> Value {
     json!({
         "libraries": ["base", "ssl", "ingress"],
         "credentialsSecretRef": {"name": "credentials"},
@@ -191,7 +191,7 @@ fn spec(http: u16, https: u16, health: u16) -> Value {
     })
 }
 
-fn configuration(spec: &Value) -> ActiveConfig {
+pub fn configuration(spec: &Value) -> ActiveConfig {
     let candidate =
         haptic_config::parse(&spec.to_string(), "edge.yaml").unwrap_or_else(|e| panic!("{}", sentences(&e)));
     ActiveConfig {
@@ -206,7 +206,7 @@ fn configuration(spec: &Value) -> ActiveConfig {
 }
 
 /// Services with their endpoints, our default class, a certificate.
-fn surroundings(server: u16) -> Vec<Value> {
+pub fn surroundings(server: u16) -> Vec<Value> {
     let mut objects: Vec<Value> = (1..=SERVICES)
         .flat_map(|number| {
             let name = format!("s{number}");
@@ -230,7 +230,7 @@ fn surroundings(server: u16) -> Vec<Value> {
 }
 
 /// The stores as a watch of each resource would fill them.
-fn snapshots(config: &ActiveConfig, objects: &[Value]) -> Snapshots {
+pub fn snapshots(config: &ActiveConfig, objects: &[Value]) -> Snapshots {
     let stores = config.spec.watched_resources.iter().map(|(name, watched)| {
         let mut store = Snapshot::full();
         for object in objects.iter().filter(|o| watches(name, &watched.resources, o)) {

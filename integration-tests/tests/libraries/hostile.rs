@@ -1,0 +1,263 @@
+//! Hostile objects, a thousand at a time: everybody else's files are, line for line, those of a cluster without them.
+//!
+//! Render, settling pass and keyword check are the real ones, and HAProxy's checker names nobody else.
+
+use crate::{random::Dice, site};
+use haptic_haproxy::{CheckOptions, Document, Version, check};
+use haptic_model::{
+    ActiveConfig, Bundle, Capabilities, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, Text,
+    pipeline::{Cause, Reconcile, Rendered},
+};
+use haptic_render::{
+    Checked, Compiled, Limits, Renderer, Templates, engine,
+    quarantine::{Job, Moment, Ward},
+};
+use integration_tests::{
+    certificate,
+    hostile::{Field, Tenant, payloads},
+};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+const GOOD: [&str; 2] = ["tenant-a", "tenant-b"];
+
+/// A cluster with two good tenants, and the pipeline until HAProxy's checker.
+struct Cluster {
+    config: ActiveConfig,
+    compiled: Arc<dyn Compiled>,
+    fleet: Fleet,
+    renderer: Renderer,
+    ward: Ward,
+    tenants: Vec<Value>,
+    good: Option<Arc<Rendered>>,
+    generation: u64,
+}
+
+impl Cluster {
+    fn new() -> Self {
+        let config = site::configuration(&site::spec(7080, 7443, 7084));
+        let compiled = engine("handlebars").unwrap().compile(&Templates::of(&config.spec)).unwrap();
+        let version = HaproxyVersion::new(3, 4);
+        let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
+        let tenants = GOOD.iter().flat_map(|name| tenant(name, &format!("{name}.example")).objects);
+        let mut cluster = Self {
+            config,
+            compiled,
+            fleet,
+            renderer: Renderer::checked(Checked::Never),
+            ward: Ward::default(),
+            tenants: tenants.chain(site::surroundings(8080)).collect(),
+            good: None,
+            generation: 0,
+        };
+        let (bundle, snapshots) = cluster.render(&[]);
+        let reconcile =
+            Reconcile { generation: Generation(1), cause: Cause::default(), triggered: Instant::now() };
+        let (config, took) = (Arc::new(cluster.config.clone()), Duration::ZERO);
+        cluster.good =
+            Some(Arc::new(Rendered { reconcile, config, snapshots, bundle, took, warnings: Vec::new() }));
+        cluster
+    }
+
+    fn render(&mut self, more: &[Value]) -> (Bundle, Snapshots) {
+        let objects: Vec<Value> = self.tenants.iter().chain(more).cloned().collect();
+        let snapshots = site::snapshots(&self.config, &objects);
+        let job = Job {
+            compiled: &*self.compiled,
+            config: &self.config,
+            snapshots: &snapshots,
+            fleet: &self.fleet,
+            limits: &Limits::default(),
+        };
+        loop {
+            self.generation += 1;
+            let moment = Moment {
+                generation: Generation(self.generation),
+                now: Instant::now(),
+                good: self.good.as_ref(),
+            };
+            let outcome = self.ward.render(&mut self.renderer, &job, &moment);
+            match outcome.rendering {
+                Ok(rendering) => return (rendering.bundle, outcome.snapshots),
+                Err(_) if outcome.again => {}
+                Err(faults) => {
+                    panic!("it stopped everybody: {}", site::sentences(&faults.into_diagnostics()))
+                }
+            }
+        }
+    }
+
+    /// What everybody else has, in a cluster without anybody hostile.
+    fn expected(&self) -> BTreeMap<String, Vec<String>> {
+        files_of_good(&self.good.as_ref().unwrap().bundle)
+    }
+
+    /// Who is held back, and why.
+    fn held(&self) -> BTreeMap<Arc<ObjectRef>, String> {
+        self.ward.told().held.iter().map(|(object, held)| (object.clone(), held.to_string())).collect()
+    }
+}
+
+fn tenant(namespace: &str, host: &str) -> Tenant {
+    let certificate = certificate::for_host(host).unwrap();
+    Tenant::new(namespace, host, &certificate.pem, &certificate.key).unwrap()
+}
+
+fn is_good(object: &ObjectRef) -> bool {
+    &*object.resource == "ingressclasses"
+        || GOOD.contains(&&*object.namespace)
+        || &*object.namespace == "edge"
+}
+
+/// The lines of each file that are not for somebody hostile.
+fn files_of_good(bundle: &Bundle) -> BTreeMap<String, Vec<String>> {
+    let lines = |text: &Text| -> Vec<String> {
+        lines(text)
+            .into_iter()
+            .filter(|(owner, _)| owner.as_deref().is_none_or(is_good))
+            .map(|(_, l)| l)
+            .collect()
+    };
+    // Certificates that templates add are each for one object, which its name begins with.
+    let of_hostile = |path: &str| path.starts_with("ssl/") && !GOOD.iter().any(|good| path.contains(good));
+    let files = bundle.all().map(|file| (file.path.to_string(), lines(&file.text)));
+    files.filter(|(path, _)| !of_hostile(path)).collect()
+}
+
+/// Each line with whom it is for.
+fn lines(text: &Text) -> Vec<(Option<Arc<ObjectRef>>, String)> {
+    let mut all = Vec::new();
+    for fragment in text.fragments() {
+        for (index, line) in fragment.as_str().lines().enumerate() {
+            let own = fragment.blame().origin(index).and_then(|origin| origin.object);
+            all.push((fragment.blame().block.clone().or(own), line.to_owned()));
+        }
+    }
+    all
+}
+
+/// What HAProxy's keywords say against a configuration is said of hostile lines alone.
+fn only_hostile_lines_are_refused(bundle: &Bundle, what: &str) {
+    let text = bundle.config.text.to_string();
+    let owners = lines(&bundle.config.text);
+    for problem in check(&Document::parse(&text), &CheckOptions::new(Version::new(3, 4))) {
+        let (owner, line) = &owners[problem.line - 1];
+        assert!(owner.as_deref().is_some_and(|o| !is_good(o)), "{what}: {problem:?} of {line:?}");
+    }
+}
+
+/// First words of lines: what lines do.
+fn directives(bundle: &Bundle, good: bool) -> BTreeSet<String> {
+    let lines = lines(&bundle.config.text).into_iter();
+    let lines = lines.filter(|(owner, _)| owner.as_deref().is_none_or(is_good) == good);
+    lines.filter_map(|(_, line)| line.split_whitespace().next().map(str::to_owned)).collect()
+}
+
+/// Renders with these tenants beside the good ones; how many of their objects are held back.
+fn nobody_else_feels(cluster: &mut Cluster, hostile: &[Tenant], what: &str) -> usize {
+    let objects: Vec<Value> = hostile.iter().flat_map(|tenant| tenant.objects.clone()).collect();
+    let (bundle, _) = cluster.render(&objects);
+    let expected = cluster.expected();
+    let got = files_of_good(&bundle);
+    assert_eq!(expected.keys().collect::<Vec<_>>(), got.keys().collect::<Vec<_>>(), "{what}: files");
+    for (path, lines) in &expected {
+        let other = lines.iter().zip(&got[path]).find(|(a, b)| a != b);
+        assert_eq!(other, None, "{what}: {path}");
+        assert_eq!(lines.len(), got[path].len(), "{what}: lines of {path}");
+    }
+    only_hostile_lines_are_refused(&bundle, what);
+    let known = directives(&cluster.good.as_ref().unwrap().bundle, true);
+    let new: Vec<_> = directives(&bundle, false).difference(&known).cloned().collect();
+    assert!(new.is_empty(), "{what}: lines that do what nobody else's do: {new:?}");
+    no_key_is_anybody_elses(&bundle, what);
+    let held = cluster.held();
+    for (object, why) in &held {
+        assert!(!is_good(object), "{what}: {object} is held back: {why}");
+        assert!(why.len() > 40 && !why.contains("internal error"), "{what}: {object}: {why}");
+    }
+    held.len()
+}
+
+/// Hostile routes are of hostile hosts.
+fn no_key_is_anybody_elses(bundle: &Bundle, what: &str) {
+    for file in bundle
+        .all()
+        .filter(|file| file.path.ends_with("path-exact.map") || file.path.ends_with("path-prefix.map"))
+    {
+        for (owner, line) in lines(&file.text) {
+            let foreign = GOOD.iter().any(|good| line.starts_with(&format!("{good}.example/")));
+            let hostile = owner.as_deref().is_some_and(|owner| !is_good(owner));
+            assert!(!(foreign && hostile), "{what}: {} has {line:?} of {owner:?}", file.path);
+        }
+    }
+}
+
+fn tenants(count: usize) -> Vec<Tenant> {
+    let first = Tenant::new("hostile-0", "hostile-0.example", "", "").unwrap();
+    (0..count).map(|number| first.renamed("hostile-0", &format!("hostile-{number}"))).collect()
+}
+
+/// The fields that change something in the files or are refused, and all others.
+fn read_and_unread(cluster: &mut Cluster) -> (Vec<Field>, Vec<Field>) {
+    let fields = tenants(1)[0].fields().unwrap();
+    let plain = tenants(1).remove(0);
+    let mut seen = |tenant: &Tenant| {
+        let (bundle, _) = cluster.render(&tenant.objects);
+        let files =
+            bundle.all().map(|file| (file.path.to_string(), file.text.to_string())).collect::<Vec<_>>();
+        (files, cluster.held())
+    };
+    let before = seen(&plain);
+    fields
+        .into_iter()
+        .partition(|field| ["probe", "", "a b"].iter().any(|probe| seen(&plain.with(field, probe)) != before))
+}
+
+#[test]
+fn any_text_of_any_object_may_be_hostile() {
+    let mut cluster = Cluster::new();
+    let (read, unread) = read_and_unread(&mut cluster);
+    assert!(read.len() > 40, "only {} fields are read: {read:?}", read.len());
+    let tenants = tenants(read.len() + 1);
+    let mut held = 0;
+    // Each field in turn has a third of the payloads, and all of them in a long run.
+    let turns: usize = integration_tests::soaking(3, 1).try_into().unwrap();
+    for (number, payload) in payloads().unwrap().iter().enumerate() {
+        let put = |tenant: &Tenant, field: &Field| tenant.with(field, &payload.text);
+        let in_turn = read.iter().enumerate().filter(|(field, _)| (field + number) % turns == 0);
+        let mut hostile: Vec<Tenant> =
+            tenants.iter().zip(in_turn).map(|(tenant, (_, field))| put(tenant, field)).collect();
+        hostile.push(unread.iter().fold(tenants[read.len()].clone(), |tenant, field| put(&tenant, field)));
+        held += nobody_else_feels(&mut cluster, &hostile, &format!("{payload:?}"));
+    }
+    assert!(held > 500, "only {held} were held back");
+}
+
+#[test]
+fn several_texts_may_be_hostile_at_once() {
+    let mut cluster = Cluster::new();
+    let (read, _) = read_and_unread(&mut cluster);
+    let payloads = payloads().unwrap();
+    let tenants = tenants(60);
+    let mut dice = Dice(7);
+    for round in 0..4 {
+        let hostile: Vec<Tenant> = tenants
+            .iter()
+            .map(|tenant| {
+                (0..2 + dice.below(5)).fold(tenant.clone(), |tenant, _| {
+                    let field = &read[dice.below(read.len())];
+                    let mut text = payloads[dice.below(payloads.len())].text.clone();
+                    if dice.below(2) == 0 {
+                        text += &payloads[dice.below(payloads.len())].text;
+                    }
+                    tenant.with(field, &text)
+                })
+            })
+            .collect();
+        nobody_else_feels(&mut cluster, &hostile, &format!("round {round}"));
+    }
+}
