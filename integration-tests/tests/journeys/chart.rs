@@ -79,7 +79,7 @@ impl Pods {
         for number in controllers {
             let address = scene.block.controller(*number);
             let name = format!("{}-controller-{number}", release.name);
-            let bound = [format!("--bind-address={address}")];
+            let bound = ["--bind-address", "--debug-address"].map(|listens| format!("{listens}={address}"));
             let controller = pod(scene, &objects, ("-controller", &name), address, &bound).await?;
             pods.controllers.push((controller, address));
         }
