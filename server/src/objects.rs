@@ -31,6 +31,7 @@ pub async fn read(
     let (stores, mut snapshots) = Stores::new();
     let start = |spec: Arc<WatchSpec>| {
         let job = WatchJob {
+            guarding: None,
             spec,
             origin: from.clone(),
             stores: stores.clone(),

@@ -29,7 +29,8 @@ use haptic_deploy::{
 };
 use haptic_leader::{ReportBoard, certificate::keeper::DefaultCertificate};
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Quarantine, Snapshots,
+    ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Quarantine, Remarks,
+    Snapshots,
     pipeline::{Leadership, Refused, Rendered, Validated},
 };
 use haptic_render::{
@@ -158,6 +159,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (state_writer, config_state) = cell(ConfigState::Waiting("starting".into()));
     let (stores, snapshots) = Stores::new();
     let troubles = stores.troubles();
+    let missing = stores.missing();
     let (rendered_writer, rendered) = cell(None);
     let (candidate_writer, candidate) = cell(None);
     let (validated_writer, validated) = cell(None);
@@ -169,6 +171,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (failed_reload_writer, failed_reload) = cell(None);
     let (quarantine_writer, quarantine) = cell(Quarantine::default());
     let (again_writer, again) = cell(0_u64);
+    let (remarks_writer, remarks) = cell(Remarks::default());
 
     let (judged_writer, judged) = cell(None);
     let beginning = Beginning::of(outside.leading);
@@ -186,6 +189,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             pods: pods.clone(),
             snapshots: snapshots.clone(),
             quarantine: quarantine.clone(),
+            missing,
         };
         beginning.reporter(board, &lead, &unobserved(&health))
     };
@@ -220,6 +224,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             active: Arc::new(accepted_writer),
             state: Arc::new(state_writer),
             judged: Arc::new(judged_writer),
+            remarks: Arc::new(remarks_writer),
             events: events.clone(),
         };
         keep(&intake, "config", &supervision, move |seat| ConfigActor::new(seat, options.clone()))
@@ -233,6 +238,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             in_force: config.clone(),
             origin: origin(outside.origin, &events)?,
             stores,
+            remarks,
             events: events.clone(),
             on_change: Arc::new(move |changed| changes.note(changed.cause)),
             arbiter: intake.clone(),

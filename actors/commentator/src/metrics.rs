@@ -83,6 +83,8 @@ impl Recorder {
             Event::WatchFailed { resource, .. } => {
                 counter!("haptic_watch_errors_total", "type" => resource.to_string()).increment(1);
             }
+            Event::MassDeletionHeld { missing } => held_deletions(&missing.resource, missing.missing),
+            Event::MassDeletionEnded { resource, .. } => held_deletions(resource, 0),
             Event::ObjectMalformed { .. } => counter!("haptic_malformed_objects_total").increment(1),
             Event::ElectionTroubled { why: Some(_), .. } => {
                 counter!("haptic_lease_errors_total").increment(1);
@@ -145,6 +147,11 @@ pub fn restarted(actor: &str) {
 /// Records for how long something waited until `stage` began with it.
 pub fn waited(stage: &'static str, took: Duration) {
     histogram!("haptic_queue_wait_seconds", "stage" => stage).record(took);
+}
+
+/// Resources are named by the configuration.
+fn held_deletions(resource: &str, objects: usize) {
+    gauge!("haptic_held_deletions", "type" => resource.to_owned()).set(as_number(objects));
 }
 
 /// An actor's name without the pod or resource it works for: pods come and go, series would only come.

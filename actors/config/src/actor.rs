@@ -2,12 +2,12 @@
 
 use crate::{
     candidate::Candidate,
-    intake::{ConfigState, Intake, Observation, Step},
+    intake::{ConfigState, Intake, Observation, ObservedConfig, Step},
     source::Source,
     validators::{self, Validator},
 };
 use actix::prelude::*;
-use haptic_model::{ActiveConfig, config::Judgement, secret::Credentials};
+use haptic_model::{ActiveConfig, Remarks, config::Judgement, secret::Credentials};
 use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat, cell};
 use std::sync::Arc;
 use tokio::task::{AbortHandle, JoinHandle};
@@ -25,6 +25,8 @@ pub struct ConfigOptions {
     pub state: Arc<CellWriter<ConfigState>>,
     /// The verdict on the newest configuration; `None` at first.
     pub judged: Arc<CellWriter<Option<Judgement>>>,
+    /// What the resource says beside its spec.
+    pub remarks: Arc<CellWriter<Remarks>>,
     /// Who is told.
     pub events: Events,
 }
@@ -55,6 +57,9 @@ impl ConfigActor {
     }
 
     fn look(&mut self, context: &mut Context<Self>) {
+        if let ObservedConfig::Found(candidate) = &self.observed.read().config {
+            self.options.remarks.publish_if_changed(candidate.remarks.clone());
+        }
         match self.intake.look(&self.observed.read()) {
             Step::Nothing => {}
             Step::Declare(state) => {

@@ -1,7 +1,9 @@
 //! A configuration that was read but not yet judged.
 
 use crate::library;
-use haptic_model::{Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec};
+use haptic_model::{
+    Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec, Remarks, mass_deletion::CONFIRMATION,
+};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ pub struct Candidate {
     pub resource_generation: i64,
     /// All fields, laid over the libraries they name, defaults applied.
     pub spec: Arc<HAProxyTemplateConfigSpec>,
+    /// What it says beside its spec.
+    pub remarks: Remarks,
 }
 
 impl Candidate {
@@ -34,6 +38,7 @@ impl Candidate {
                 .and_then(Value::as_i64)
                 .unwrap_or_default(),
             spec: Arc::new(read_spec(spec)?),
+            remarks: remarks(resource),
         })
     }
 
@@ -51,6 +56,15 @@ impl TryFrom<&HAProxyTemplateConfig> for Candidate {
         let value = serde_json::to_value(resource).map_err(|e| Diagnostic::error("basic", e.to_string()))?;
         Self::from_resource(&value)
     }
+}
+
+fn remarks(resource: &Value) -> Remarks {
+    let annotations = resource.pointer("/metadata/annotations");
+    let confirmed = annotations.and_then(|all| all.get(CONFIRMATION)).and_then(Value::as_str).map(Arc::from);
+    let watched = resource.pointer("/status/watchedObjects").and_then(Value::as_object);
+    let count =
+        |(name, count): (&String, &Value)| Some((name.clone(), usize::try_from(count.as_u64()?).ok()?));
+    Remarks { confirmed, watched: watched.into_iter().flatten().filter_map(count).collect() }
 }
 
 /// serde's own message names the field it stumbled over and nothing of the path to it: the schema pass before

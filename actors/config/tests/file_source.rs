@@ -77,6 +77,7 @@ where
             active: Arc::new(active_writer),
             state: Arc::new(state_writer),
             judged: Arc::new(cell(None).0),
+            remarks: Arc::new(cell(Default::default()).0),
             events: Events::silent(),
         };
         let actor =

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 use haptic_model::{
-    ActiveConfig, HaproxyPod, Quarantine, Snapshots,
+    ActiveConfig, HaproxyPod, MassDeletions, Quarantine, Snapshots,
     config::Judgement,
     crd::IngressStatusSpec,
     pipeline::{Leadership, PodState, Validated},
@@ -56,6 +56,8 @@ pub struct ReportBoard {
     pub snapshots: CellReader<Snapshots>,
     /// What is held back.
     pub quarantine: CellReader<Quarantine>,
+    /// Objects that vanished at once and are held.
+    pub missing: CellReader<MassDeletions>,
     /// The configuration in force.
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
 }
@@ -117,6 +119,8 @@ async fn keep_status(
             failed: failed.read().as_ref().clone(),
             fleet,
             quarantine,
+            missing: board.missing.read(),
+            watched: counted(&board),
         });
         let done = match &health {
             Some(health) => bring(&api, &mut known, health).await,
@@ -137,10 +141,20 @@ async fn keep_status(
             _ = board.validated.changed() => {}
             _ = board.pods.changed() => {}
             _ = board.quarantine.changed() => {}
+            _ = board.missing.changed() => {}
             _ = failed.changed() => {}
             () = tokio::time::sleep(PACE), if catching => {}
         }
     }
+}
+
+/// How many objects of each watched resource there are, those that are held among them.
+fn counted(board: &ReportBoard) -> BTreeMap<String, usize> {
+    let (snapshots, config) = (board.snapshots.read(), board.config.read());
+    let watched = config.iter().flat_map(|config| config.spec.watched_resources.keys());
+    let read =
+        watched.filter_map(|name| Some((name, snapshots.get(name).filter(|store| store.is_synced())?)));
+    read.map(|(name, store)| (name.clone(), store.len())).collect()
 }
 
 /// Writes the status if it is not as `health` says.

@@ -6,6 +6,7 @@ use crate::{
     diagnostic::Diagnostic,
     digest::Digest,
     generation::Generation,
+    mass_deletion::MassDeletion,
     object::ObjectRef,
     pipeline::Cause,
     quarantine::{Quarantined, Released},
@@ -56,6 +57,18 @@ pub enum Event {
         resource: Arc<str>,
         /// What the API server said, and what to do.
         message: String,
+    },
+    /// Most objects of a watched resource vanished at once, and are held.
+    MassDeletionHeld {
+        /// Which, how many, for how long.
+        missing: MassDeletion,
+    },
+    /// They are not held any more.
+    MassDeletionEnded {
+        /// The watched resource's name.
+        resource: Arc<str>,
+        /// How many are gone now; 0: they are there again, or were deleted one by one.
+        let_go: usize,
     },
     /// An object could not be read and is left out.
     ObjectMalformed {
@@ -316,6 +329,8 @@ impl Event {
             Self::StoreSynced { .. } => "StoreSynced",
             Self::StoreSize { .. } => "StoreSize",
             Self::WatchFailed { .. } => "WatchFailed",
+            Self::MassDeletionHeld { .. } => "MassDeletionHeld",
+            Self::MassDeletionEnded { .. } => "MassDeletionEnded",
             Self::ObjectMalformed { .. } => "ObjectMalformed",
             Self::ManifestRefused { .. } => "ManifestRefused",
             Self::ReconcileStarted { .. } => "ReconcileStarted",

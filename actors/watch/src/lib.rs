@@ -6,6 +6,7 @@
 
 pub mod actor;
 pub mod given;
+pub mod guard;
 pub mod ingest;
 pub mod pump;
 pub mod selector;

@@ -11,8 +11,10 @@ use crate::{
     update::Update,
     writer::StoreWriter,
 };
-use haptic_model::{Event, ObjectRef, pipeline::Cause, store::FetchObject};
-use haptic_runtime::Events;
+use haptic_model::{
+    ActiveConfig, Event, MassDeletion, ObjectRef, Remarks, pipeline::Cause, store::FetchObject,
+};
+use haptic_runtime::{CellReader, Events};
 use std::{
     fmt,
     sync::Arc,
@@ -41,6 +43,15 @@ pub struct Changed {
 /// Called after each publication, on the pump's task; must not wait. This is where the debounce stage is nudged.
 pub type OnChange = Arc<dyn Fn(Changed) + Send + Sync>;
 
+/// What decides about objects that vanish at once; clones read the same.
+#[derive(Clone, Debug)]
+pub struct Guarding {
+    /// Says for how long they are held.
+    pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// Says how many there were, and what is confirmed.
+    pub remarks: CellReader<Remarks>,
+}
+
 /// Everything one watch needs. Each [`Self::start`] is one life of its pump.
 #[derive(Clone)]
 pub struct WatchJob {
@@ -50,6 +61,8 @@ pub struct WatchJob {
     pub origin: Origin,
     /// Where snapshots go.
     pub stores: Stores,
+    /// Holds objects that vanish at once; without it they are gone.
+    pub guarding: Option<Guarding>,
     /// Who observes.
     pub events: Events,
     /// Who acts on changes.
@@ -79,11 +92,14 @@ impl WatchJob {
         let source = Source::new(&self.origin, &self.spec, &ingest);
         let (claim, base) = self.stores.claim(&self.spec.name);
         let fetch = source.on_demand();
-        let writer =
+        let mut writer =
             StoreWriter::new(base.with_fetch(fetch.clone().map(|fetch| fetch as Arc<dyn FetchObject>)));
+        if let Some(guarding) = &self.guarding {
+            writer = writer.guarded(guarding.remarks.read().watched.get(&*self.spec.name).copied());
+        }
         let (sender, updates) = mpsc::channel(BATCH);
         let _source = Aborting(tokio::spawn(source.run(sender)));
-        let pump = Pump { job: self, claim, writer, fetch, failure: None, told_synced: false };
+        let pump = Pump { job: self, claim, writer, fetch, failure: None, told_synced: false, held: None };
         pump.run(updates).await;
     }
 
@@ -101,6 +117,8 @@ struct Pump {
     fetch: Option<Arc<OnDemand>>,
     failure: Option<(String, Instant)>,
     told_synced: bool,
+    /// What was told to be held.
+    held: Option<MassDeletion>,
 }
 
 impl Pump {
@@ -108,11 +126,17 @@ impl Pump {
     async fn run(mut self, mut updates: mpsc::Receiver<Update>) {
         let mut batch = Vec::with_capacity(BATCH);
         let mut first_seen = None;
-        while updates.recv_many(&mut batch, BATCH).await > 0 {
+        let mut guarding = self.job.guarding.clone();
+        loop {
+            tokio::select! {
+                read = updates.recv_many(&mut batch, BATCH) => if read == 0 { return },
+                () = reconsidered(&mut guarding, self.due()), if self.held.is_some() => {}
+            }
             let seen = *first_seen.get_or_insert_with(Instant::now);
             for update in batch.drain(..) {
                 self.take(update);
             }
+            self.look_at_missing();
             if !self.writer.is_complete() {
                 continue;
             }
@@ -160,6 +184,50 @@ impl Pump {
         true
     }
 
+    /// Tells of what is held because it vanished at once, and lets it go when it is confirmed, or held for long enough.
+    fn look_at_missing(&mut self) {
+        let now = self.missing();
+        if let Some((missing, since)) = &now {
+            let confirmed =
+                self.job.guarding.as_ref().is_some_and(|g| missing.is_confirmed(&g.remarks.read()));
+            if !confirmed && since.elapsed() < missing.hold {
+                if self.held.as_ref() != Some(missing) {
+                    self.claim.note_missing(Some(missing));
+                    self.job.events.tell(Event::MassDeletionHeld { missing: missing.clone() });
+                    self.held = Some(missing.clone());
+                }
+                return;
+            }
+            self.writer.let_go();
+        }
+        if now.is_some() || self.held.is_some() {
+            self.claim.note_missing(None);
+            let let_go = now.map_or(0, |(missing, _)| missing.missing);
+            let resource = self.job.spec.name.clone();
+            self.job.events.tell(Event::MassDeletionEnded { resource, let_go });
+            self.held = None;
+        }
+    }
+
+    fn missing(&self) -> Option<(MassDeletion, Instant)> {
+        let missing = self.writer.missing()?;
+        let config = (*self.job.guarding.as_ref()?.config.read()).clone()?;
+        let held = MassDeletion {
+            resource: self.job.spec.name.clone(),
+            missing: missing.objects,
+            of: missing.of,
+            at_start: missing.at_start,
+            hold: config.spec.controller.mass_deletion_hold.or(Duration::ZERO),
+            config: format!("{}/{}", config.namespace, config.name).into(),
+        };
+        Some((held, missing.since))
+    }
+
+    /// When what is held was held for long enough.
+    fn due(&self) -> Option<Instant> {
+        self.missing().map(|(missing, since)| since + missing.hold)
+    }
+
     fn outdate(&self, reference: &Arc<ObjectRef>) {
         if let Some(fetch) = &self.fetch {
             fetch.outdate(reference);
@@ -178,6 +246,18 @@ impl Pump {
             self.failure = Some((message.clone(), Instant::now()));
             self.job.events.tell(Event::WatchFailed { resource: self.job.spec.name.clone(), message });
         }
+    }
+}
+
+/// Until what is held may be decided otherwise.
+async fn reconsidered(guarding: &mut Option<Guarding>, due: Option<Instant>) {
+    let (Some(Guarding { config, remarks }), Some(due)) = (guarding, due) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = config.changed() => {}
+        _ = remarks.changed() => {}
+        () = tokio::time::sleep_until(due.into()) => {}
     }
 }
 

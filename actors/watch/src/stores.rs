@@ -3,7 +3,7 @@
 //! A writer holds a claim. A new claim on a name voids the one before, so a pump that is being stopped can publish
 //! nothing any more. Version numbers of a name never start again, so no read recorded before can be mistaken.
 
-use haptic_model::{Snapshot, Snapshots};
+use haptic_model::{MassDeletion, MassDeletions, Snapshot, Snapshots};
 use haptic_runtime::{CellReader, CellWriter, cell};
 use std::{
     collections::BTreeMap,
@@ -18,6 +18,7 @@ pub struct Stores(Arc<Shared>);
 struct Shared {
     cell: CellWriter<Snapshots>,
     troubles: CellWriter<Troubles>,
+    missing: CellWriter<MassDeletions>,
     tenants: Mutex<BTreeMap<Arc<str>, Tenant>>,
 }
 
@@ -45,14 +46,21 @@ impl Stores {
     /// No stores yet, with a reader of the combined cell.
     #[must_use]
     pub fn new() -> (Self, CellReader<Snapshots>) {
-        let ((cell, reader), (troubles, _)) = (cell(Snapshots::default()), cell(Troubles::new()));
-        (Self(Arc::new(Shared { cell, troubles, tenants: Mutex::default() })), reader)
+        let ((snapshots, reader), (troubles, _)) = (cell(Snapshots::default()), cell(Troubles::new()));
+        let (missing, _) = cell(MassDeletions::new());
+        (Self(Arc::new(Shared { cell: snapshots, troubles, missing, tenants: Mutex::default() })), reader)
     }
 
     /// Why resources cannot be read at the moment; one that is read has no entry.
     #[must_use]
     pub fn troubles(&self) -> CellReader<Troubles> {
         self.0.troubles.reader()
+    }
+
+    /// Objects that vanished at once and are held.
+    #[must_use]
+    pub fn missing(&self) -> CellReader<MassDeletions> {
+        self.0.missing.reader()
     }
 
     /// Claims a store and gives what it last held, to go on from.
@@ -73,6 +81,7 @@ impl Stores {
             tenant.on_board = false;
         }
         self.set_trouble(name, None);
+        self.set_missing(&name.into(), None);
         self.publish(&tenants);
     }
 
@@ -114,6 +123,15 @@ impl Stores {
         self.0.troubles.publish(troubles);
     }
 
+    fn set_missing(&self, name: &Arc<str>, missing: Option<&MassDeletion>) {
+        let mut all = (*self.0.missing.read()).clone();
+        match missing {
+            Some(missing) => drop(all.insert(name.clone(), missing.clone())),
+            None => drop(all.remove(name)),
+        }
+        self.0.missing.publish_if_changed(all);
+    }
+
     fn publish(&self, tenants: &BTreeMap<Arc<str>, Tenant>) {
         let shown = tenants.iter().filter(|(_, tenant)| tenant.on_board);
         self.0.cell.publish(Snapshots::new(
@@ -133,6 +151,18 @@ impl Claim {
         if tenants.get(&self.name).is_some_and(|tenant| tenant.claim == self.number) {
             self.stores.set_trouble(&self.name, why);
         }
+    }
+
+    /// Says which objects of this store vanished at once and are held. If the store was not on the board before, it is not read
+    /// for that reason.
+    pub fn note_missing(&self, missing: Option<&MassDeletion>) {
+        let tenants = self.stores.tenants();
+        if tenants.get(&self.name).is_none_or(|tenant| tenant.claim != self.number) {
+            return;
+        }
+        self.stores.set_missing(&self.name, missing);
+        let why = missing.filter(|missing| missing.at_start).map(ToString::to_string);
+        self.stores.set_trouble(&self.name, why.as_deref());
     }
 
     /// Puts `snapshot` on the board; whether this claim is still the latest.

@@ -4,6 +4,7 @@
 //! from an older snapshot (a restarted watch) is not offered before it has been listed completely once.
 
 use crate::{
+    guard::{self, Guard},
     ingest::Ingested,
     update::{Scope, Update},
 };
@@ -11,6 +12,7 @@ use haptic_model::{ObjectRef, Snapshot, pipeline::Cause, store::Change};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
+    time::Instant,
 };
 
 /// The one writer of a store.
@@ -21,9 +23,26 @@ pub struct StoreWriter {
     /// Running lists, with what they have named so far.
     lists: BTreeMap<Scope, HashSet<Arc<ObjectRef>>>,
     first: Option<FirstRound>,
+    /// How many objects an earlier process had, if this one has had none yet.
+    expected: Option<usize>,
+    guard: Guard,
+    guarded: bool,
     /// Resource versions of references: the only way to see that one did not change.
     stamps: HashMap<Arc<ObjectRef>, Arc<str>>,
     cause: Cause,
+}
+
+/// Objects that vanished at once and are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// How many.
+    pub objects: usize,
+    /// Of how many.
+    pub of: usize,
+    /// Since when.
+    pub since: Instant,
+    /// Whether only an earlier process saw them: then the store is not complete.
+    pub at_start: bool,
 }
 
 /// Until every scope has been listed once.
@@ -32,6 +51,8 @@ struct FirstRound {
     known: bool,
     waiting: BTreeSet<Scope>,
     seen: HashSet<Arc<ObjectRef>>,
+    /// Since when all is listed, and too little to be believed.
+    doubted: Option<Instant>,
 }
 
 impl StoreWriter {
@@ -43,9 +64,40 @@ impl StoreWriter {
             scopes: BTreeSet::new(),
             lists: BTreeMap::new(),
             first: Some(FirstRound::default()),
+            expected: None,
+            guard: Guard::default(),
+            guarded: false,
             stamps: HashMap::new(),
             cause: Cause::default(),
         }
+    }
+
+    /// The same with a guard against objects that vanish at once; `expected`: how many an earlier process had.
+    #[must_use]
+    pub fn guarded(self, expected: Option<usize>) -> Self {
+        let is_anew = self.snapshot.is_empty() && !self.snapshot.is_synced();
+        Self { guarded: true, expected: expected.filter(|_| is_anew), ..self }
+    }
+
+    /// What vanished at once and is held.
+    #[must_use]
+    pub fn missing(&self) -> Option<Missing> {
+        if let (Some(since), Some(expected)) =
+            (self.first.as_ref().and_then(|first| first.doubted), self.expected)
+        {
+            let objects = expected.saturating_sub(self.snapshot.len());
+            return Some(Missing { objects, of: expected, since, at_start: true });
+        }
+        let (objects, of, since) = self.guard.holds()?;
+        Some(Missing { objects, of, since, at_start: false })
+    }
+
+    /// Lets go what is held.
+    pub fn let_go(&mut self) {
+        self.expected = None;
+        let held = self.guard.release();
+        held.iter().for_each(|reference| self.remove(reference));
+        self.end_first_round();
     }
 
     /// Takes one update. Failures and malformed objects change no store and are not for it.
@@ -114,6 +166,7 @@ impl StoreWriter {
     }
 
     fn saw(&mut self, scope: &Scope, reference: &Arc<ObjectRef>) {
+        self.guard.forget(reference);
         if let Some(list) = self.lists.get_mut(scope) {
             list.insert(reference.clone());
         }
@@ -126,6 +179,7 @@ impl StoreWriter {
         if !self.scopes.contains(scope) {
             return;
         }
+        self.guard.forget(reference);
         if let Some(list) = self.lists.get_mut(scope) {
             list.remove(reference);
         }
@@ -144,9 +198,16 @@ impl StoreWriter {
     }
 
     fn end_first_round(&mut self) {
-        if self.first.as_ref().is_some_and(|first| first.known && first.waiting.is_empty())
-            && let Some(first) = self.first.take()
-        {
+        let Some(first) = self.first.as_mut().filter(|first| first.known && first.waiting.is_empty()) else {
+            return;
+        };
+        let missing = |expected: usize| (expected.saturating_sub(self.snapshot.len()), expected);
+        if self.expected.map(missing).is_some_and(|(missing, of)| guard::is_mass(missing, of)) {
+            first.doubted.get_or_insert_with(Instant::now);
+            return;
+        }
+        self.expected = None;
+        if let Some(first) = self.first.take() {
             self.remove_unless(&Scope::from(""), |reference| first.seen.contains(reference));
             self.snapshot.set_synced();
         }
@@ -161,8 +222,8 @@ impl StoreWriter {
             .filter(|reference| inside(reference) && !stays(reference))
             .cloned()
             .collect();
-        for reference in leaving {
-            self.remove(&reference);
+        if !self.guarded || self.guard.lets(&leaving, self.snapshot.len(), Instant::now()) {
+            leaving.iter().for_each(|reference| self.remove(reference));
         }
     }
 
@@ -311,6 +372,82 @@ mod tests {
         writer.apply(Update::Kept("".into(), Arc::new(ObjectRef::new("services", "a", "x"))));
         writer.apply(Update::ListEnded("".into()));
         assert_eq!(names(writer.snapshot()), ["a/x"]);
+    }
+
+    /// A store of 40 objects behind a guard.
+    fn forty() -> StoreWriter {
+        let mut writer = StoreWriter::new(Snapshot::full()).guarded(None);
+        writer.apply(scopes(&[""]));
+        list_numbers(&mut writer, 0..40);
+        counts(&mut writer);
+        writer
+    }
+
+    fn list_numbers(writer: &mut StoreWriter, numbers: std::ops::Range<usize>) {
+        let names: Vec<String> = numbers.map(|number| number.to_string()).collect();
+        let objects: Vec<_> = names.iter().map(|name| ("a", name.as_str(), "1")).collect();
+        list(writer, "", &objects);
+    }
+
+    #[test]
+    fn what_vanishes_from_a_list_at_once_stays_and_everything_else_goes_on() {
+        let mut writer = forty();
+        list_numbers(&mut writer, 0..10);
+        let missing = writer.missing().unwrap();
+        assert_eq!((missing.objects, missing.of, missing.at_start), (30, 40, false));
+        assert_eq!(writer.snapshot().len(), 40);
+        writer.apply(Update::Put("".into(), object("a", "3", "2")));
+        writer.apply(Update::Put("".into(), object("a", "new", "1")));
+        writer.apply(Update::Gone("".into(), Arc::new(ObjectRef::new("services", "a", "5"))));
+        assert_eq!(counts(&mut writer), (1, 1, 1));
+        list_numbers(&mut writer, 0..39);
+        assert_eq!(writer.missing(), None, "they are named again");
+        list_numbers(&mut writer, 0..10);
+        writer.let_go();
+        assert_eq!((writer.snapshot().len(), writer.missing()), (10, None));
+    }
+
+    #[test]
+    fn objects_that_are_deleted_one_by_one_are_gone_however_many() {
+        let mut writer = forty();
+        for number in 0..40 {
+            writer.apply(Update::Gone(
+                "".into(),
+                Arc::new(ObjectRef::new("services", "a", &number.to_string())),
+            ));
+        }
+        assert!(writer.snapshot().is_empty() && writer.missing().is_none());
+    }
+
+    #[test]
+    fn namespaces_that_leave_together_are_a_mass_too() {
+        let mut writer = StoreWriter::new(Snapshot::full()).guarded(None);
+        writer.apply(scopes(&["a", "b"]));
+        let names: Vec<String> = (0..30).map(|number| number.to_string()).collect();
+        list(&mut writer, "a", &names.iter().map(|name| ("a", name.as_str(), "1")).collect::<Vec<_>>());
+        list(&mut writer, "b", &[("b", "y", "1")]);
+        writer.apply(scopes(&["b"]));
+        assert_eq!(writer.missing().map(|missing| missing.objects), Some(30));
+    }
+
+    #[test]
+    fn a_first_list_with_much_less_than_an_earlier_process_had_is_doubted_until_it_is_let_go() {
+        let first = |expected, listed| {
+            let mut writer = StoreWriter::new(Snapshot::full()).guarded(expected);
+            writer.apply(scopes(&[""]));
+            list_numbers(&mut writer, 0..listed);
+            writer
+        };
+        assert!(first(Some(40), 25).is_complete() && first(None, 0).is_complete());
+        let mut writer = first(Some(40), 3);
+        let missing = writer.missing().unwrap();
+        assert_eq!((missing.objects, missing.of, missing.at_start), (37, 40, true));
+        assert!(!writer.is_complete() && !writer.snapshot().is_synced());
+        list_numbers(&mut writer, 0..38);
+        assert!(writer.is_complete() && writer.missing().is_none(), "the next list has them");
+        let mut writer = first(Some(40), 3);
+        writer.let_go();
+        assert!(writer.is_complete() && writer.snapshot().is_synced());
     }
 
     #[derive(Debug)]

@@ -111,6 +111,7 @@ fn on_scene<F: Future<Output = ()> + 'static>(failures: u32, play: impl FnOnce(S
             in_force,
             origin: Origin::Directory(Directory::open(root.path(), Events::silent()).unwrap()),
             stores,
+            remarks: haptic_runtime::cell(Default::default()).1,
             events: Events::silent(),
             on_change,
             arbiter: arbiter.clone(),

@@ -17,6 +17,10 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "kubectl get haptpl first -n edge -o jsonpath='{.status.conditions[?(@.type==\"Quarantined\")].message}'",
         "journeys `quarantine_*` read this condition",
     ),
+    (
+        "kubectl annotate haptpl first -n edge --overwrite haproxy-haptic.org/confirm-deletion=ingresses:120",
+        "journey `mass_deletion_is_confirmed` writes this annotation",
+    ),
     ("make local", "the demo with --stay"),
     ("make test", "CI"),
     ("make bench", "the benchmark"),

@@ -18,6 +18,7 @@ mod hostile;
 mod incidents;
 mod leader;
 mod libraries;
+mod mass_deletion;
 mod observers;
 mod pages;
 mod plan;
@@ -91,6 +92,9 @@ fn journeys() -> Vec<Journey> {
         journey("quarantine_after_a_restart", quarantine::after_a_restart),
         journey("quarantine_by_a_reload", quarantine::found_by_a_reload),
         journey("quarantine_by_an_operation", quarantine::found_by_an_operation),
+        journey("mass_deletion_is_held", mass_deletion::is_held_until_it_is_mended),
+        journey("mass_deletion_is_confirmed", mass_deletion::is_confirmed_by_an_annotation),
+        journey("mass_deletion_is_over_after_a_while", mass_deletion::is_over_after_a_while),
         journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
         journey("fleet_of_two_versions", fleet::of_two_versions),
         journey("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),

@@ -139,6 +139,13 @@ fn input_sentence(event: &Event) -> (Level, String) {
         Event::WatchFailed { resource, message } => {
             (Level::Warn, format!("the watch of {resource} failed and is tried again: {message}"))
         }
+        Event::MassDeletionHeld { missing } => (Level::Error, missing.to_string()),
+        Event::MassDeletionEnded { resource, let_go: 0 } => {
+            (Level::Warn, format!("{resource} that had vanished are there again, or were deleted one by one"))
+        }
+        Event::MassDeletionEnded { resource, let_go } => {
+            (Level::Warn, format!("{resource} that had vanished are gone: {}", counted(*let_go, "object")))
+        }
         Event::ObjectMalformed { object, message } => {
             (Level::Warn, format!("{object} cannot be read and is left out: {message}"))
         }

@@ -199,6 +199,12 @@ pub const METRICS: &[Metric] = &[
         "Objects in each store",
     ),
     metric(
+        "haptic_held_deletions",
+        Kind::Gauge,
+        &[label("type", Values::OneFor("watched resource"))],
+        "Objects that vanished at once and stay in force for a while",
+    ),
+    metric(
         "haptic_watch_errors_total",
         Kind::Counter,
         &[label("type", Values::OneFor("watched resource"))],

@@ -119,6 +119,7 @@ fn durations(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
     read("debounce.maxWait", &spec.debounce.max_wait, true);
     read("dataplane.minDeploymentInterval", &d.min_deployment_interval, true);
     read("dataplane.driftPreventionInterval", &d.drift_prevention_interval, false);
+    read("controller.massDeletionHold", &spec.controller.mass_deletion_hold, true);
     read("dataplane.deploymentTimeout", &d.deployment_timeout, false);
     let lease = read("controller.leaderElection.leaseDuration", &l.lease_duration, false);
     let renew = read("controller.leaderElection.renewDeadline", &l.renew_deadline, false);

@@ -59,6 +59,9 @@ pub fn of(event: &Event) -> Vec<Notice> {
         Event::Warned { diagnostic, .. } if diagnostic.object.is_some() => {
             blamed("Warned", "Render", std::slice::from_ref(diagnostic))
         }
+        Event::MassDeletionHeld { missing } => {
+            vec![warning(About::Config, "DeletionsHeld", "Watch", &missing.to_string())]
+        }
         Event::ObjectMalformed { object, message } => {
             vec![warning(About::Object(Arc::clone(object)), "Malformed", "Watch", message)]
         }

@@ -42,6 +42,13 @@ pub const NOTICES: &[NoticeKind] = &[
         "configuration",
         "The configuration is wrong; the one before stays in force. The note says what, and where.",
     ),
+    warning(
+        "DeletionsHeld",
+        "Watch",
+        "configuration",
+        "Most objects of a watched resource vanished at once; they stay in force for a while. The note says what confirms that \
+         they are meant to be gone.",
+    ),
     warning("Malformed", "Watch", "watched object", "The object cannot be read and is left out."),
     warning(
         "RenderFailed",

@@ -1,7 +1,7 @@
 //! How everything is, from what the board shows: a configuration, its last render and check, the pods.
 
 use haptic_model::{
-    Diagnostic, Event, Generation, HaproxyPod, Quarantine,
+    Diagnostic, Event, Generation, HaproxyPod, MassDeletions, Quarantine,
     config::Judgement,
     pipeline::{PodState, Validated},
 };
@@ -82,6 +82,10 @@ pub struct Health {
     pub fleet: Fleet,
     /// What is held back.
     pub quarantine: Arc<Quarantine>,
+    /// Objects that vanished at once and are held.
+    pub missing: Arc<MassDeletions>,
+    /// How many objects of each watched resource there are, of those that were read.
+    pub watched: BTreeMap<String, usize>,
 }
 
 /// Remembers since when each pod is behind.

@@ -4,6 +4,7 @@ use super::health::{Failed, Fleet, Health};
 use haptic_model::{Diagnostic, crd::HAProxyTemplateConfigStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use std::collections::BTreeMap;
 
 /// Longer messages help nobody, and the API server limits them (32,768).
 const LONGEST: usize = 2000;
@@ -40,6 +41,7 @@ pub fn changed(
         last_validated: Some(last_validated),
         validation_status: Some(validation.to_owned()),
         validation_message: Some(message),
+        watched_objects: watched(&before.watched_objects, &health.watched),
         conditions: conditions(before, health, now),
     };
     (status != *before).then_some(status)
@@ -57,7 +59,8 @@ fn conditions(before: &HAProxyTemplateConfigStatus, health: &Health, now: Timest
     let deployed = deployed(health).or_else(|| as_before(before, "Deployed")).unwrap_or_else(|| {
         Verdict::new("Deployed", "Unknown", "InProgress", "pods are being brought to the configuration")
     });
-    let verdicts = [ready(health, &deployed), templates_valid(health), deployed, quarantined(health)];
+    let ready = ready(health, &deployed);
+    let verdicts = [ready, templates_valid(health), deployed, quarantined(health), deletions_held(health)];
     verdicts.into_iter().map(|verdict| verdict.at(before, health, now)).collect()
 }
 
@@ -121,6 +124,28 @@ fn quarantined(health: &Health) -> Verdict {
         message.push_str(&format!("\nand {more} more"));
     }
     Verdict::new("Quarantined", "True", "ObjectsHeldBack", &shortened(message))
+}
+
+fn deletions_held(health: &Health) -> Verdict {
+    if health.missing.is_empty() {
+        return Verdict::new("DeletionsHeld", "False", "None", "no objects vanished at once");
+    }
+    let message = health.missing.values().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    Verdict::new("DeletionsHeld", "True", "ObjectsVanished", &shortened(message))
+}
+
+/// Counts that are only somewhat other ones stay as they are: a status is not written for each object. What is not read, or
+/// doubted, stays, too.
+fn watched(before: &BTreeMap<String, i64>, now: &BTreeMap<String, usize>) -> BTreeMap<String, i64> {
+    let mut all = before.clone();
+    for (resource, count) in now {
+        let count = i64::try_from(*count).unwrap_or(i64::MAX);
+        let known = before.get(resource).copied().unwrap_or_default();
+        if (count - known).saturating_mul(4).abs() > known {
+            all.insert(resource.clone(), count);
+        }
+    }
+    all
 }
 
 fn as_before(before: &HAProxyTemplateConfigStatus, kind: &'static str) -> Option<Verdict> {

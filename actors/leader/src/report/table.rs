@@ -60,4 +60,12 @@ pub const CONDITIONS: &[ConditionKind] = &[
             ("False", "None", "there are none"),
         ],
     },
+    ConditionKind {
+        kind: "DeletionsHeld",
+        meaning: "Most objects of a watched resource vanished at once, and stay in force for a while.",
+        reasons: &[
+            ("True", "ObjectsVanished", "the message says how many of which, and what confirms it"),
+            ("False", "None", "there are none"),
+        ],
+    },
 ];

@@ -41,6 +41,9 @@ pub struct ControllerSpec {
     pub leader_election: LeaderElectionSpec,
     /// One line for everything that happens.
     pub event_commentator: EventCommentatorSpec,
+    /// For how long objects stay in force that vanish at once (more than half of a watched resource, 20 at least), not by being
+    /// deleted one by one: a wrong selector must not take all routes away. `0s`: not at all.
+    pub mass_deletion_hold: Interval,
     /// Which addresses the Ingresses that are served show as theirs; without it none are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress_status: Option<IngressStatusSpec>,
@@ -167,6 +170,7 @@ impl Default for ControllerSpec {
             webhook_port: 9443,
             leader_election: LeaderElectionSpec::default(),
             event_commentator: EventCommentatorSpec::default(),
+            mass_deletion_hold: "10m".into(),
             ingress_status: None,
             webhook: None,
         }

@@ -3,6 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The configuration's state, written by the leader only, and only when it changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +21,10 @@ pub struct HAProxyTemplateConfigStatus {
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_message: Option<String>,
-    /// Ready, TemplatesValid, Deployed, Quarantined.
+    /// About how many objects of each watched resource there are: a controller that starts and finds much less asks first.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub watched_objects: BTreeMap<String, i64>,
+    /// Ready, TemplatesValid, Deployed, Quarantined, DeletionsHeld.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,

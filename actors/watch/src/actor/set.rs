@@ -2,13 +2,13 @@
 
 use crate::{
     actor::WatchActor,
-    pump::{OnChange, WatchJob},
+    pump::{Guarding, OnChange, WatchJob},
     source::Origin,
     spec::{WatchSpec, diff},
     stores::Stores,
 };
 use actix::{Actor, ArbiterHandle, Context, Handler, Supervised};
-use haptic_model::ActiveConfig;
+use haptic_model::{ActiveConfig, Remarks};
 use haptic_runtime::{ActorSpec, CellReader, Events, Keeper, Kept, Look, Seat, Supervision};
 use serde_json::json;
 use std::{
@@ -28,6 +28,8 @@ pub struct WatchSet {
     pub origin: Origin,
     /// Where all snapshots go.
     pub stores: Stores,
+    /// What the configuration's resource says beside its spec.
+    pub remarks: CellReader<Remarks>,
     /// Who observes.
     pub events: Events,
     /// Who acts on changes.
@@ -107,6 +109,7 @@ impl WatchSet {
             spec,
             origin: self.origin.clone(),
             stores: self.stores.clone(),
+            guarding: Some(Guarding { config: self.accepted.clone(), remarks: self.remarks.clone() }),
             events: self.events.clone(),
             on_change: self.on_change.clone(),
         };

@@ -41,7 +41,7 @@ impl Watching {
         let ignore = vec!["metadata.managedFields".to_owned()];
         let spec = Arc::new(WatchSpec::new(&resource.resources, &resource, &ignore));
         let on_change = Arc::new(move |change| drop(changed.send(change)));
-        let job = WatchJob { spec, origin, stores, events: told.0, on_change };
+        let job = WatchJob { spec, origin, stores, guarding: None, events: told.0, on_change };
         let running = Some(job.start());
         Self { name: resource.resources, job, running, board, events: told.1, changes }
     }

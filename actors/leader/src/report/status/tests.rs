@@ -10,7 +10,14 @@ fn healthy() -> Health {
         problems: Vec::new(),
         leader_election: Some(LeaderElectionSpec::default()),
     };
-    Health { judgement, failed: None, fleet: Fleet::Deployed(3), quarantine: Arc::default() }
+    Health {
+        judgement,
+        failed: None,
+        fleet: Fleet::Deployed(3),
+        quarantine: Arc::default(),
+        missing: Arc::default(),
+        watched: BTreeMap::new(),
+    }
 }
 
 fn at(second: i64) -> Timestamp {
@@ -41,7 +48,13 @@ fn all_is_well() {
     assert_eq!(status.validation_status.as_deref(), Some("Valid"));
     assert_eq!(status.observed_generation, Some(3));
     assert_eq!(status.last_validated.as_deref(), Some("2001-09-09T01:46:40Z"));
-    let all = [("Ready", "True"), ("TemplatesValid", "True"), ("Deployed", "True"), ("Quarantined", "False")];
+    let all = [
+        ("Ready", "True"),
+        ("TemplatesValid", "True"),
+        ("Deployed", "True"),
+        ("Quarantined", "False"),
+        ("DeletionsHeld", "False"),
+    ];
     assert_eq!(verdicts(&status), all);
     assert_eq!(condition(&status, "Quarantined").reason, "None");
 }
@@ -151,4 +164,29 @@ fn what_is_held_back_is_told_in_the_sentences_that_its_events_say() {
     assert!(told.message.starts_with(&held("a").1.to_string()), "{}", told.message);
     assert!(told.message.ends_with("\nand 2 more"), "{}", told.message);
     assert_eq!(condition(&status, "Ready").status, "True", "the others are served");
+}
+
+#[test]
+fn what_vanished_at_once_is_a_condition_and_counts_are_written_when_they_are_others() {
+    let missing = haptic_model::MassDeletion {
+        resource: "ingresses".into(),
+        missing: 30,
+        of: 40,
+        at_start: false,
+        hold: std::time::Duration::from_secs(600),
+        config: "edge/first".into(),
+    };
+    let watched = |count| BTreeMap::from([("ingresses".to_owned(), count)]);
+    let missing = Arc::new([(missing.resource.clone(), missing)].into());
+    let before = written(&Health { missing, watched: watched(100), ..healthy() });
+    let held = before.conditions.iter().find(|condition| condition.type_ == "DeletionsHeld").unwrap();
+    assert!(held.status == "True" && held.message.contains("confirm-deletion=ingresses:30"), "{held:?}");
+    assert_eq!(before.watched_objects["ingresses"], 100);
+    let count = |now| {
+        let health = Health { watched: watched(now), ..healthy() };
+        changed(&before, &health, at(9)).unwrap().watched_objects["ingresses"]
+    };
+    assert_eq!([100, 120, 80, 126, 74, 0].map(count), [100, 100, 100, 126, 74, 0]);
+    let unread = changed(&before, &healthy(), at(9)).unwrap();
+    assert_eq!(unread.watched_objects["ingresses"], 100, "what is not read is not forgotten");
 }
