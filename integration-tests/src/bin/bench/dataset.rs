@@ -120,7 +120,8 @@ impl Member {
         service
     }
 
-    fn name(self) -> String {
+    /// Its name, and that of its Service.
+    pub fn name(self) -> String {
         format!("service-{}", self.number)
     }
 }

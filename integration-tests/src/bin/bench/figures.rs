@@ -19,7 +19,7 @@ pub struct Scope<'f> {
 }
 
 /// Most that a figure may be, by the end of its name: with up to 100 Ingresses, and with more.
-const TARGETS: [(&str, f64, f64); 15] = [
+const TARGETS: [(&str, f64, f64); 16] = [
     ("webhook/p99_ms", 200.0, 200.0),
     ("render_ms", 250.0, 250.0),
     ("render_after_change_ms", 10.0, 10.0),
@@ -35,8 +35,11 @@ const TARGETS: [(&str, f64, f64); 15] = [
     ("haproxy_3.2/new_route/reloads_too_many", 0.0, 0.0),
     ("haproxy_3.0/new_route/reloads_too_many", 0.0, 0.0),
     ("haproxy_3.4/failed_requests", 0.0, 0.0),
+    (RATIO, 1.2, 1.2),
 ];
-/// Targets are those of a cluster.
+/// By how much changes are slower among hostile Ingresses: the same wherever it is measured.
+const RATIO: &str = "hostile_ratio";
+/// Other targets are those of a cluster.
 const LOCAL: &str = "local/";
 /// Up to this many Ingresses a site is small.
 const SMALL: usize = 100;
@@ -159,7 +162,8 @@ impl Scope<'_> {
 
 /// The target, or the two of small and other sizes, and whether every size meets its own.
 fn target_column(name: &str, values: &BTreeMap<usize, f64>) -> String {
-    let whole = |end: &str| name == end || name.ends_with(&format!("/{end}")) && !name.starts_with(LOCAL);
+    let is_meant = |end: &str| end == RATIO || !name.starts_with(LOCAL);
+    let whole = |end: &str| name == end || name.ends_with(&format!("/{end}")) && is_meant(end);
     let Some((_, small, other)) = TARGETS.iter().find(|(end, ..)| whole(end)) else { return String::new() };
     let missed = values.iter().any(|(size, value)| value > if *size <= SMALL { small } else { other });
     let most =
@@ -259,5 +263,8 @@ mod tests {
         assert_eq!(target_column("first_render_ms", &BTreeMap::from([(1, 9e9)])), "");
         assert!(target_column("haproxy_3.0/resident_mb", &BTreeMap::from([(1, 301.0)])).ends_with("MISSED"));
         assert_eq!(target_column("local/resident_mb", &BTreeMap::from([(1, 301.0)])), "");
+        assert!(
+            target_column("local/new_route/hostile_ratio", &BTreeMap::from([(1, 1.3)])).ends_with("MISSED")
+        );
     }
 }

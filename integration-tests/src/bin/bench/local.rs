@@ -4,6 +4,7 @@ use crate::{
     arguments::Counts,
     dataset::Dataset,
     figures::Scope,
+    hostile,
     objects::Objects,
     probe::Prober,
     site::{DEBUG_PORT, Site},
@@ -72,5 +73,7 @@ pub async fn measure(
     site.measured("endpoint_change", changes, &mut series).await?;
     let newcomers = dataset.newcomers().take(counts.routes.min(AT_MOST.1)).collect::<Vec<_>>();
     site.measured("new_route", site.new_routes(newcomers.into_iter()), &mut series).await?;
+    hostile::measure(&site, (counts.changes.min(AT_MOST.0), counts.routes.min(AT_MOST.1)), &mut series)
+        .await?;
     process.kill().await
 }

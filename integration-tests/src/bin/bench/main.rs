@@ -8,6 +8,7 @@ mod cluster;
 mod dataset;
 mod echo;
 mod figures;
+mod hostile;
 mod local;
 mod memory;
 mod metering;

@@ -50,6 +50,11 @@ impl Timing {
             late: seen.late,
         }
     }
+
+    /// From the API server's answer until it was seen.
+    pub fn live(&self) -> Duration {
+        self.live
+    }
 }
 
 impl Site<'_> {

@@ -137,7 +137,11 @@ impl Site<'_> {
         Ok(pods[0]["address"].as_str().unwrap_or_default().parse()?)
     }
 
-    async fn look(&self, path: &str) -> Outcome<Value> {
+    /// What the controller shows under `path`.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn look(&self, path: &str) -> Outcome<Value> {
         let answer = http::get(self.debug, "controller", path).await?;
         answer.has_status(200)?;
         Ok(serde_json::from_str(&answer.body)?)
