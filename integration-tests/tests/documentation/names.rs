@@ -23,8 +23,8 @@ fn annotations_are_those_of_the_library() {
     let mut known: BTreeSet<String> =
         options.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect();
     assert!(known.len() > 30);
-    // The label of Secrets, and names of controllers in IngressClasses.
-    known.extend(["use", "ingress-controller", "v1alpha1", "haptic"].map(str::to_owned));
+    // The label of Secrets, an annotation of the configuration, and names of controllers in IngressClasses.
+    known.extend(["use", "confirm-deletion", "ingress-controller", "v1alpha1", "haptic"].map(str::to_owned));
     for page in documents() {
         let names =
             after(&read(&page), "haproxy-haptic.org/", |c| c.is_ascii_lowercase() || c == '-' || c == '1');

@@ -90,6 +90,7 @@ fn journeys() -> Vec<Journey> {
         journey("quarantine_by_checks", quarantine::found_by_checks),
         journey("quarantine_by_halves", quarantine::found_by_halves),
         journey("quarantine_after_a_restart", quarantine::after_a_restart),
+        journey("quarantine_under_attack", quarantine::under_attack),
         journey("quarantine_by_a_reload", quarantine::found_by_a_reload),
         journey("quarantine_by_an_operation", quarantine::found_by_an_operation),
         journey("mass_deletion_is_held", mass_deletion::is_held_until_it_is_mended),

@@ -221,6 +221,47 @@ pub async fn after_a_restart(scene: Scene) -> Outcome {
     story.others_go_on().await
 }
 
+/// Twenty that turn bad in every way and good again as fast as the API server takes it: the others' changes go live all the
+/// same, Events are a trickle, and once it is over everything is in force.
+pub async fn under_attack(scene: Scene) -> Outcome {
+    const TURNING: usize = 20;
+    let story = Story::begin(scene).await?;
+    let name = |number: usize| format!("turning{number}");
+    for number in 0..TURNING {
+        story.scene.apply(&manifest::endpoints(&name(number), &[story.backends[0].address])).await?;
+    }
+    let attack = async {
+        let faults = ["checked", "fails", "net", "keyword", "none"];
+        for (turn, fault) in faults.into_iter().cycle().enumerate() {
+            story.scene.apply(&ingress(&name(turn % TURNING), fault)).await?;
+        }
+        Ok(())
+    };
+    let others = async {
+        for _ in 0..3 {
+            story.others_go_on().await?;
+        }
+        Ok(())
+    };
+    tokio::select! {
+        ended = attack => ended,
+        done = others => done,
+    }?;
+    let mut events = 0;
+    for number in 0..TURNING {
+        events += events_of(&story.scene, "Ingress", &name(number), "Quarantined").await?.len();
+    }
+    ensure((1..=60).contains(&events), format!("{events} Events"))?;
+    for number in 0..TURNING {
+        story.scene.apply(&ingress(&name(number), "none")).await?;
+    }
+    story.others_go_on().await?;
+    for number in 0..TURNING {
+        story.pod.serves(&host(&name(number)), "one").await?;
+    }
+    Ok(())
+}
+
 /// No machine has the address, which HAProxy's checker does not try.
 pub async fn found_by_a_reload(scene: Scene) -> Outcome {
     let story = Story::begin(scene).await?;

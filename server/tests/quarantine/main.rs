@@ -1,6 +1,7 @@
 //! Whatever finds them at fault, bad objects change nothing for anybody else: render and search for culprits together.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod attack;
 mod stages;
 
 use haptic_model::{Bundle, Diagnostic, FileKey, HaproxyVersion};

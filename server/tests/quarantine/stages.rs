@@ -11,7 +11,7 @@ use haptic_render::{
     quarantine::{Job, Moment, Outcome, Ward},
 };
 use haptic_validate::culprits::{MOST_CHECKS, culprits};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::{
     cell::Cell,
     collections::BTreeMap,
@@ -32,6 +32,8 @@ pub struct Stages {
     good: Option<Arc<Rendered>>,
     generation: u64,
     now: Instant,
+    /// What the next render hears.
+    complaint: Option<Arc<Complaint>>,
 }
 
 /// What it took until a bundle passed.
@@ -72,26 +74,33 @@ impl Stages {
             good: None,
             generation: 0,
             now: Instant::now(),
+            complaint: None,
         }
     }
 
     /// The object `name` says `word`.
     pub fn put(&mut self, resource: &str, name: &str, word: &str) {
-        let object = json!({"metadata": {"namespace": "n", "name": name}, "word": word});
-        self.apply(resource, name, &object);
+        self.put_in("n", resource, name, word);
     }
 
-    fn apply(&mut self, resource: &str, name: &str, object: &Value) {
+    /// The same in another namespace.
+    pub fn put_in(&mut self, namespace: &str, resource: &str, name: &str, word: &str) {
+        let object = json!({"metadata": {"namespace": namespace, "name": name}, "word": word});
         let object = Object {
-            reference: Arc::new(ObjectRef::new(resource, "n", name)),
+            reference: Arc::new(ObjectRef::new(resource, namespace, name)),
             version: 0,
-            json: serde_json::to_vec(object).unwrap().into(),
+            json: serde_json::to_vec(&object).unwrap().into(),
         };
-        self.stores.get_mut(resource).unwrap().apply(object, ["n".into(), name.into()].into());
+        self.stores.get_mut(resource).unwrap().apply(object, [namespace.into(), name.into()].into());
     }
 
     pub fn delete(&mut self, resource: &str, name: &str) {
         self.stores.get_mut(resource).unwrap().remove(&ObjectRef::new(resource, "n", name));
+    }
+
+    /// Time goes on.
+    pub fn pass(&mut self, time: Duration) {
+        self.now += time;
     }
 
     /// Time goes on until everything that rests is tried again.
@@ -116,38 +125,47 @@ impl Stages {
     /// Renders until a bundle passes `judge`.
     pub fn settle(&mut self, judge: impl AsyncFn(Bundle) -> Vec<Diagnostic>) -> Effort {
         let mut effort = Effort::default();
-        let mut complaint = None;
         for _ in 0..10 {
-            let (outcome, generation) = self.render(complaint.take());
+            let (passed, checks) = self.turn(&judge);
             effort.generations += 1;
-            if outcome.again {
-                continue;
-            }
-            let rendering = outcome.rendering.unwrap_or_else(|faults| panic!("{faults:?}"));
-            let rendered = Arc::new(self.rendered(generation, rendering.bundle, outcome.snapshots));
-            let said = block_on(judge(rendered.bundle.clone()));
-            if said.iter().all(|diagnostic| diagnostic.severity < Severity::Error) {
-                self.good = Some(rendered);
+            effort.checks = effort.checks.max(checks);
+            if passed {
                 return effort;
             }
-            let checks = Cell::new(0);
-            let counted = async |bundle: Bundle| {
-                checks.set(checks.get() + 1);
-                judge(bundle).await
-            };
-            let good = self.good.as_ref().map(|good| &good.bundle);
-            let found = block_on(culprits(&rendered.bundle, good, &said, counted));
-            assert!(good.is_none() || checks.get() <= MOST_CHECKS, "{} checks", checks.get());
-            effort.checks = effort.checks.max(checks.get());
-            assert!(!found.culprits.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
-            complaint = Some(Arc::new(Complaint {
-                rendered,
-                good: None,
-                objects: found.culprits,
-                suspects: found.suspects,
-            }));
         }
         panic!("nothing passes; held back: {:?}", self.held());
+    }
+
+    /// One generation, and the search for culprits if it is refused: whether it passed, and how many checks the search took.
+    pub fn turn(&mut self, judge: &impl AsyncFn(Bundle) -> Vec<Diagnostic>) -> (bool, usize) {
+        let complaint = self.complaint.take();
+        let (outcome, generation) = self.render(complaint);
+        if outcome.again {
+            return (false, 0);
+        }
+        let rendering = outcome.rendering.unwrap_or_else(|faults| panic!("{faults:?}"));
+        let rendered = Arc::new(self.rendered(generation, rendering.bundle, outcome.snapshots));
+        let said = block_on(judge(rendered.bundle.clone()));
+        if said.iter().all(|diagnostic| diagnostic.severity < Severity::Error) {
+            self.good = Some(rendered);
+            return (true, 0);
+        }
+        let checks = Cell::new(0);
+        let counted = async |bundle: Bundle| {
+            checks.set(checks.get() + 1);
+            judge(bundle).await
+        };
+        let good = self.good.as_ref().map(|good| &good.bundle);
+        let found = block_on(culprits(&rendered.bundle, good, &said, counted));
+        assert!(good.is_none() || checks.get() <= MOST_CHECKS, "{} checks", checks.get());
+        assert!(!found.culprits.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
+        self.complaint = Some(Arc::new(Complaint {
+            rendered,
+            good: None,
+            objects: found.culprits,
+            suspects: found.suspects,
+        }));
+        (false, checks.get())
     }
 
     fn render(&mut self, complaint: Option<Arc<Complaint>>) -> (Outcome, Generation) {
@@ -179,6 +197,7 @@ impl Stages {
             good: None,
             generation: 0,
             now: self.now,
+            complaint: None,
         };
         let all: Vec<_> =
             self.stores["ingresses"].iter().map(|object| object.reference.name.clone()).collect();

@@ -12,7 +12,11 @@ pub const KINDS: &[(&str, Level, &str)] = &[
     ("StoreSynced", Info, "a watched resource was read to the end of its list"),
     ("StoreSize", Trace, "how many objects of a watched resource there are, after each change"),
     ("WatchFailed", Warn, "a watch failed and is tried again, and why"),
-    ("MassDeletionHeld", Error, "objects vanished at once and stay in force for a while, and what confirms that they are meant to be gone"),
+    (
+        "MassDeletionHeld",
+        Error,
+        "objects vanished at once and stay in force for a while, and what confirms that they are meant to be gone",
+    ),
     ("MassDeletionEnded", Warn, "objects that had vanished at once are gone, or are there again"),
     ("ObjectMalformed", Warn, "an object that cannot be read"),
     ("ManifestRefused", Warn, "a file of `haptic local` that cannot be read"),

@@ -1,16 +1,19 @@
-//! Lets through what is news: the same is not said twice in ten minutes, of one object not much, all together not too fast.
+//! Lets through what is news: the same is not said twice in ten minutes, of one object not much, of one namespace's objects no
+//! more than a part of everything, all together not too fast.
 //!
 //! A template that fails fails again with each change of any object: without this the API server would store an
 //! Event for each of them.
 
 use super::notice::{About, Notice};
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// The same notice again.
 pub const SAME: Duration = Duration::from_secs(600);
 /// Of one object so many in a minute.
 pub const EACH: usize = 5;
+/// Of all objects of one namespace so many in a minute: a third of what may be said.
+pub const OF_NAMESPACE: usize = 20;
 const MINUTE: Duration = Duration::from_secs(60);
 /// All together: so many at once, and one more each second.
 pub const BURST: u32 = 25;
@@ -21,6 +24,7 @@ const REFILL: Duration = Duration::from_secs(1);
 pub struct Limiter {
     said: HashMap<Notice, Instant>,
     about: HashMap<About, Vec<Instant>>,
+    namespaces: HashMap<Arc<str>, Vec<Instant>>,
     tokens: u32,
     refilled: Instant,
     swept: Instant,
@@ -30,21 +34,38 @@ impl Limiter {
     /// Nothing was said.
     #[must_use]
     pub fn new(now: Instant) -> Self {
-        Self { said: HashMap::new(), about: HashMap::new(), tokens: BURST, refilled: now, swept: now }
+        Self {
+            said: HashMap::new(),
+            about: HashMap::new(),
+            namespaces: HashMap::new(),
+            tokens: BURST,
+            refilled: now,
+            swept: now,
+        }
     }
 
     /// Whether to say `notice` at `now`; if so, it is said.
     pub fn lets(&mut self, notice: &Notice, now: Instant) -> bool {
         self.refill(now);
         self.sweep(now);
-        let about = self.about.entry(notice.about.clone()).or_default();
-        about.retain(|then| now < *then + MINUTE);
+        let lately = |said: Option<&Vec<Instant>>| {
+            said.map_or(0, |said| said.iter().filter(|then| now < **then + MINUTE).count())
+        };
+        let namespace = match &notice.about {
+            About::Object(object) => Some(object.namespace.clone()),
+            About::Config | About::Pod(_) => None,
+        };
+        let of_namespace = namespace.as_ref().map_or(0, |namespace| lately(self.namespaces.get(namespace)));
         let repeated = self.said.get(notice).is_some_and(|then| now < *then + SAME);
-        if self.tokens == 0 || repeated || about.len() >= EACH {
+        let is_enough = lately(self.about.get(&notice.about)) >= EACH || of_namespace >= OF_NAMESPACE;
+        if self.tokens == 0 || repeated || is_enough {
             return false;
         }
         self.tokens -= 1;
-        about.push(now);
+        self.about.entry(notice.about.clone()).or_default().push(now);
+        if let Some(namespace) = namespace {
+            self.namespaces.entry(namespace).or_default().push(now);
+        }
         self.said.insert(notice.clone(), now);
         true
     }
@@ -61,7 +82,12 @@ impl Limiter {
     fn sweep(&mut self, now: Instant) {
         if now >= self.swept + MINUTE {
             self.said.retain(|_, then| now < *then + SAME);
-            self.about.retain(|_, said| said.iter().any(|then| now < *then + MINUTE));
+            let is_recent = |then: &Instant| now < *then + MINUTE;
+            for said in self.about.values_mut().chain(self.namespaces.values_mut()) {
+                said.retain(is_recent);
+            }
+            self.about.retain(|_, said| !said.is_empty());
+            self.namespaces.retain(|_, said| !said.is_empty());
             self.swept = now;
         }
     }
@@ -70,7 +96,7 @@ impl Limiter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
+    use haptic_model::ObjectRef;
 
     fn about(pod: &str, note: &str) -> Notice {
         Notice {
@@ -109,6 +135,21 @@ mod tests {
         let said = (0..10_000_u64)
             .filter(|n| limiter.lets(&about(&n.to_string(), "no"), start + Duration::from_millis(*n)));
         assert_eq!(said.count(), 25 + 9);
+    }
+
+    #[test]
+    fn thousands_of_objects_of_one_namespace_leave_room_for_the_others() {
+        let start = Instant::now();
+        let mut limiter = Limiter::new(start);
+        let mut of = |namespace: &str, number: u64| {
+            let object = Arc::new(ObjectRef::new("ingresses", namespace, &number.to_string()));
+            let notice = Notice { about: About::Object(object), ..about("", "no") };
+            limiter.lets(&notice, start + Duration::from_millis(number))
+        };
+        let said = (0..59_000).filter(|number| of("evil", *number)).count();
+        assert_eq!(said, OF_NAMESPACE);
+        assert!(of("good", 59_001), "others are heard");
+        assert!(limiter.about.len() <= OF_NAMESPACE + 1, "what is not said is not remembered");
     }
 
     #[test]

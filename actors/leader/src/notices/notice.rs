@@ -1,10 +1,13 @@
 //! What happened, as a notice about something that people look at.
 
 use haptic_model::{Diagnostic, Event, ObjectRef, Quarantined};
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 /// The API server refuses longer ones.
 const LONGEST: usize = 1000;
+
+/// So many objects of a namespace that are held back at once get a notice; the condition and the log count the others.
+const FIRST: usize = 10;
 
 /// What a notice is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -54,7 +57,7 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 action: "Render",
                 note: released.to_string(),
             });
-            entered.iter().map(held_back).chain(left).collect()
+            fair(entered.iter().map(held_back)).into_iter().chain(fair(left)).collect()
         }
         Event::Warned { diagnostic, .. } if diagnostic.object.is_some() => {
             blamed("Warned", "Render", std::slice::from_ref(diagnostic))
@@ -80,6 +83,18 @@ pub fn of(event: &Event) -> Vec<Notice> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The first few of each namespace: who waits for a namespace with thousands waits for ever.
+fn fair(notices: impl Iterator<Item = Notice>) -> Vec<Notice> {
+    let mut counts: HashMap<Arc<str>, usize> = HashMap::new();
+    let is_among_first = |notice: &Notice| {
+        let About::Object(object) = &notice.about else { return true };
+        let count = counts.entry(object.namespace.clone()).or_default();
+        *count += 1;
+        *count <= FIRST
+    };
+    notices.filter(is_among_first).collect()
 }
 
 /// One for each thing at fault: an object, or else the configuration.

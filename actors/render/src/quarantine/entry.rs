@@ -14,6 +14,11 @@ const MOST_READS: usize = 64;
 /// something changes that its block had read; after that, not before this rest, twice as long each time.
 const FIRST_REST: Duration = Duration::from_secs(30);
 const LONGEST_REST: Duration = Duration::from_secs(3600);
+/// Another version of what was refused so often waits: first so long, then twice as long each time. Whoever changes it faster than
+/// checks end would have every bundle refused.
+const PATIENT_WITH: u32 = 2;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Who found it at fault.
 #[derive(Clone, Debug)]
@@ -51,6 +56,8 @@ pub(super) struct Entry {
     /// When a change of what its block had read counts, and when it is tried again without one. Of one that is only suspected,
     /// the second counts.
     rest: Option<(Instant, Instant)>,
+    /// When another version of it is tried.
+    not_before: Instant,
 }
 
 impl Entry {
@@ -61,6 +68,11 @@ impl Entry {
         found: Found,
         moment: &Moment<'_>,
     ) -> Self {
+        let relapses = match &found {
+            Found::ByChecks { relapses, .. } | Found::Suspected { relapses, .. } => *relapses,
+            Found::ByRender { .. } => 0,
+        };
+        let not_before = moment.now + pause(relapses);
         let rest = match &found {
             Found::ByChecks { relapses, .. } => {
                 Some((moment.now + rest(relapses.saturating_sub(1)), moment.now + rest(relapses + 3)))
@@ -70,7 +82,12 @@ impl Entry {
             }
             _ => None,
         };
-        Self { refused, instead, why, found, since: moment.generation, at: moment.now, rest }
+        Self { refused, instead, why, found, since: moment.generation, at: moment.now, rest, not_before }
+    }
+
+    /// The same, tried again not before `then`.
+    pub fn resting_until(self, then: Instant) -> Self {
+        Self { rest: Some((then, then)), ..self }
     }
 
     /// What is rendered in its place.
@@ -121,6 +138,9 @@ impl Entry {
 
     pub fn waits_until(&self, now: Instant) -> Option<Instant> {
         let (changes, anyway) = self.rest?;
+        if now < self.not_before {
+            return Some(self.not_before);
+        }
         Some(if now < changes { changes } else { anyway })
     }
 
@@ -128,7 +148,7 @@ impl Entry {
     pub fn has_ended(&self, object: &ObjectRef, snapshots: &Snapshots, now: Instant) -> bool {
         let Some((present, _)) = find(snapshots, object) else { return true };
         if !same(present, &self.refused) {
-            return true;
+            return self.not_before <= now;
         }
         match &self.found {
             Found::ByRender { seen } => seen.iter().any(|seen| !seen.is(snapshots)),
@@ -228,6 +248,11 @@ fn rest(relapses: u32) -> Duration {
     FIRST_REST.saturating_mul(2_u32.saturating_pow(doubled)).min(LONGEST_REST)
 }
 
+fn pause(relapses: u32) -> Duration {
+    let Some(doubled) = relapses.checked_sub(PATIENT_WITH + 1) else { return Duration::ZERO };
+    FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(doubled)).min(LONGEST_PAUSE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -236,5 +261,7 @@ mod tests {
     fn what_is_found_at_fault_again_and_again_is_tried_less_and_less() {
         let seconds: Vec<u64> = [0, 1, 2, 3, 8, 40].into_iter().map(|n| rest(n).as_secs()).collect();
         assert_eq!(seconds, [0, 30, 60, 120, 3600, 3600]);
+        let seconds: Vec<u64> = [0, 1, 2, 3, 4, 8, 9, 40].into_iter().map(|n| pause(n).as_secs()).collect();
+        assert_eq!(seconds, [0, 0, 0, 1, 2, 32, 60, 60]);
     }
 }

@@ -10,6 +10,7 @@
 
 mod entry;
 mod overlay;
+mod probation;
 
 use crate::{
     engine::{Compiled, Limits},
@@ -22,6 +23,7 @@ use haptic_model::{
     Quarantined, Released, Snapshots, pipeline::Rendered,
 };
 use overlay::Overlay;
+use probation::Probation;
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -30,6 +32,8 @@ use std::{
 
 /// A configuration that nothing was good with yet is at fault itself when more objects than this fail, and most of them.
 const FEW: usize = 2;
+/// Relapses are remembered of so many objects before those that are gone are forgotten.
+const MANY_RELAPSES: usize = 4096;
 
 /// What is held back, from render to render.
 #[derive(Debug, Default)]
@@ -40,6 +44,7 @@ pub struct Ward {
     heard: Vec<Arc<Complaint>>,
     /// How often a stage behind the render has found an object at fault; forgotten with the configuration.
     relapses: BTreeMap<Arc<ObjectRef>, u32>,
+    probation: Probation,
 }
 
 /// What everything that was found at fault was found with.
@@ -138,6 +143,8 @@ impl Ward {
         if complaint.rendered.config.revision != job.config.revision {
             return;
         }
+        let blamed = complaint.objects.iter().map(|(object, _)| object);
+        self.probation.strike(blamed, moment.now);
         let reads = renderer.reads_of(complaint.objects.iter().map(|(object, _)| object));
         let proven = complaint.objects.iter().map(|of| (of, false));
         for ((object, why), suspected) in proven.chain(complaint.suspects.iter().map(|of| (of, true))) {
@@ -202,6 +209,10 @@ impl Ward {
             on_ground && !entry.has_ended(object, job.snapshots, moment.now)
         });
         self.release_suspects(moment);
+        self.put_on_probation(job, moment);
+        if self.relapses.len() > MANY_RELAPSES {
+            self.relapses.retain(|object, _| entry::find(job.snapshots, object).is_some());
+        }
         self.ground = Some(ground);
     }
 
@@ -221,6 +232,29 @@ impl Ward {
             self.entries.remove(object);
         }
         self.entries.values_mut().for_each(|entry| entry.rest_again(moment.now));
+    }
+
+    /// Holds what changed in namespaces whose objects were refused again and again, until their time is over.
+    fn put_on_probation(&mut self, job: &Job<'_>, moment: &Moment<'_>) {
+        let Some(good) = moment.good else { return };
+        for (resource, namespace, until) in self.probation.under(moment.now) {
+            let (Some(store), Some(before)) = (job.snapshots.get(&resource), good.snapshots.get(&resource))
+            else {
+                continue;
+            };
+            for difference in store.differences_from(before) {
+                let Some((object, _)) = difference.after else { continue };
+                let (reference, known) = (&object.reference, difference.before);
+                if reference.namespace != namespace || self.entries.contains_key(reference) {
+                    continue;
+                }
+                let instead = known.map(|(object, key)| (object.clone(), key.clone()));
+                let found = Found::Suspected { relapses: 0, costs_a_reload: true };
+                let why = probation::sentence(&resource, &namespace);
+                let entry = Entry::new(object.clone(), instead, why, found, moment).resting_until(until);
+                self.entries.insert(reference.clone(), entry);
+            }
+        }
     }
 
     /// Whether any object is held back that was not, or not so.
