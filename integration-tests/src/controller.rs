@@ -31,8 +31,15 @@ impl Controller {
     ///
     /// # Errors
     /// There is no `haptic`.
-    pub fn start(namespace: &str, kubeconfig: &Path, address: Ipv4Addr, log: &Path) -> Outcome<Self> {
+    pub fn start(
+        namespace: &str,
+        kubeconfig: &Path,
+        address: Ipv4Addr,
+        log: &Path,
+        variables: &[(&str, &str)],
+    ) -> Outcome<Self> {
         let mut command = Command::new(program::haptic()?);
+        command.envs(variables.iter().copied());
         command.args(["run", "--name", configuration::NAME, "--namespace", namespace]);
         command.arg("--kubeconfig").arg(kubeconfig);
         for listens in ["--bind-address", "--debug-address"] {
@@ -206,6 +213,18 @@ impl Controller {
         let answer = http::get(self.debug(), "controller", "/debug/events").await?;
         answer.has_status(200)?;
         Ok(serde_json::from_str(&answer.body)?)
+    }
+
+    /// `method` on `/debug/log-level` and `path` behind it; what it says of the level then.
+    ///
+    /// # Errors
+    /// It refuses.
+    pub async fn log_level(&self, method: &str, path: &str) -> Outcome<Value> {
+        let mut connection = Connection::open(self.debug(), None).await?;
+        let path = format!("/debug/log-level{path}");
+        let response = connection.request(method, "controller", &path).await?;
+        ensure(response.status == 200, format!("{method} {path}: {} {}", response.status, response.body))?;
+        Ok(serde_json::from_str(&response.body)?)
     }
 
     async fn make(&self, what: &str, actor: &str) -> Outcome {

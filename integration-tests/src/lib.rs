@@ -9,6 +9,7 @@ pub mod backend;
 pub mod certificate;
 pub mod chart;
 pub mod cluster;
+pub mod collector;
 pub mod configuration;
 pub mod container;
 pub mod controller;

@@ -139,6 +139,18 @@ impl Scene {
     /// # Errors
     /// There is no `haptic`.
     pub fn controller_as(&self, user: &str) -> Outcome<Controller> {
+        self.controller_in(user, &[])
+    }
+
+    /// Starts the next controller, with these variables in its environment.
+    ///
+    /// # Errors
+    /// There is no `haptic`.
+    pub fn controller_with(&self, variables: &[(&str, &str)]) -> Outcome<Controller> {
+        self.controller_in("admin", variables)
+    }
+
+    fn controller_in(&self, user: &str, variables: &[(&str, &str)]) -> Outcome<Controller> {
         let number = next(&self.controllers);
         let log = self.dir.join(format!("controller-{number}.log"));
         Controller::start(
@@ -146,6 +158,7 @@ impl Scene {
             &self.cluster.kubeconfig_of(user),
             self.block.controller(number),
             &log,
+            variables,
         )
     }
 

@@ -22,5 +22,6 @@ pub mod preview;
 pub mod process;
 pub mod protections;
 pub mod tests_of_config;
+pub mod traces;
 pub mod webhook;
 pub mod wiring;

@@ -1,6 +1,11 @@
 //! Logs: text on a terminal, JSON elsewhere, the level changeable while running.
 
-use std::io::IsTerminal;
+use haptic_commentator::Level;
+use haptic_runtime::{CellReader, CellWriter, cell};
+use std::{
+    io::IsTerminal,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 use tracing_subscriber::{
     EnvFilter, Registry,
     fmt::format::{Format, Json, JsonFields},
@@ -11,7 +16,20 @@ use tracing_subscriber::{
 
 /// Changes the level of a running process.
 #[derive(Clone, Debug)]
-pub struct LogLevel(reload::Handle<EnvFilter, Registry>);
+pub struct LogLevel {
+    handle: reload::Handle<EnvFilter, Registry>,
+    levels: Arc<Mutex<Levels>>,
+    forced: Arc<CellWriter<Option<Level>>>,
+}
+
+/// The levels that somebody asks for; the second one counts.
+#[derive(Clone, Debug)]
+pub struct Levels {
+    /// By the configuration.
+    pub configured: String,
+    /// By somebody at `/debug/log-level`.
+    pub forced: Option<Level>,
+}
 
 /// Starts logging to standard error. `RUST_LOG` wins over everything, also later.
 #[must_use]
@@ -26,7 +44,8 @@ pub fn start() -> LogLevel {
         registry.with(json().with_writer(std::io::stderr)).try_init()
     };
     drop(started);
-    LogLevel(handle)
+    let levels = Levels { configured: "info".to_owned(), forced: None };
+    LogLevel { handle, levels: Arc::new(Mutex::new(levels)), forced: Arc::new(cell(None).0) }
 }
 
 /// Events carry what matters themselves; the spans around them would only repeat actors' names.
@@ -35,11 +54,45 @@ fn json<S>() -> tracing_subscriber::fmt::Layer<S, JsonFields, Format<Json>> {
 }
 
 impl LogLevel {
-    /// Takes `level` (`INFO`, `debug`, …) into force.
-    pub fn set(&self, level: &str) {
-        if self.0.reload(filter(&level.to_lowercase())).is_err() {
+    /// The configured level is this one from now on (`INFO`, `debug`, …).
+    pub fn configure(&self, level: &str) {
+        let level = level.to_lowercase();
+        if std::mem::replace(&mut self.lock().configured, level.clone()) != level {
+            tracing::info!(level, "log level changed");
+            self.take_effect();
+        }
+    }
+
+    /// Takes a level into force whatever is configured; `None`: what is configured.
+    pub fn force(&self, level: Option<Level>) {
+        self.lock().forced = level;
+        self.forced.publish(level);
+        self.take_effect();
+        tracing::info!(level = level.map(Level::name), "log level forced, or let go");
+    }
+
+    /// What is configured and what is forced.
+    #[must_use]
+    pub fn levels(&self) -> Levels {
+        self.lock().clone()
+    }
+
+    /// What is forced, for those who have levels of their own.
+    #[must_use]
+    pub fn forced(&self) -> CellReader<Option<Level>> {
+        self.forced.reader()
+    }
+
+    fn take_effect(&self) {
+        let Levels { configured, forced } = self.levels();
+        let level = forced.map_or(configured.as_str(), |forced| forced.name());
+        if self.handle.reload(filter(level)).is_err() {
             tracing::warn!(level, "the log level could not be changed");
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Levels> {
+        self.levels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

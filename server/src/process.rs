@@ -9,7 +9,7 @@ use crate::{
         servers::Front,
     },
     logging::LogLevel,
-    protections,
+    protections, traces,
     webhook::{start::admission, workshop::Board},
     wiring::{self, Outside, Pipeline},
 };
@@ -88,7 +88,7 @@ pub fn run(
 /// # Errors
 /// When the pipeline or a server cannot start.
 pub async fn control(
-    outside: Outside,
+    mut outside: Outside,
     runtime: Arc<Runtime>,
     addresses: Addresses,
     log_level: LogLevel,
@@ -99,9 +99,11 @@ pub async fn control(
     let health = Health::new();
     let arbiters = Arbiters::new(runtime, health.clone(), ARBITER_BOUND);
     let (leading, checker) = (outside.leading.clone(), outside.checker.clone());
+    let exporter = traces::start();
+    outside.traces = exporter.as_ref().map(|exporter| exporter.sink.clone());
     let pipeline = wiring::start(outside, &arbiters, health).map_err(Failure::because)?;
     let (draining_writer, draining) = cell(false);
-    follow_log_level(pipeline.config.clone(), log_level);
+    follow_log_level(pipeline.config.clone(), log_level.clone());
     tell_what_is_waited_for(pipeline.config_state.clone(), pipeline.events.clone());
     let vitality = vitality(&pipeline, draining);
     let front = Front {
@@ -114,7 +116,7 @@ pub async fn control(
             actors: pipeline.health.clone(),
             pods: pipeline.pods.clone(),
         },
-        inside: inside(&pipeline, vitality, protections::tell(&checker)),
+        inside: inside(&pipeline, vitality, log_level, protections::tell(&checker)),
         admission: admission(
             &leading,
             board(&pipeline),
@@ -133,7 +135,12 @@ pub async fn control(
         .phase("intake", Duration::from_secs(5), async move { pipeline.stop_intake().await })
         .phase("deployments", Duration::from_secs(10), async move { deployments.stop_deploying().await })
         .phase("lease", Duration::from_secs(5), async move { lease.step_down().await })
-        .phase("observers", Duration::from_secs(5), async move { observers.flush_observers().await })
+        .phase("observers", Duration::from_secs(5), async move {
+            observers.flush_observers().await;
+            if let Some(exporter) = exporter {
+                exporter.flush().await;
+            }
+        })
         .run(&draining_writer, signals.next())
         .await;
     Ok(())
@@ -160,7 +167,7 @@ fn board(pipeline: &Pipeline) -> Board {
     }
 }
 
-fn inside(pipeline: &Pipeline, vitality: Vitality, protections: Value) -> Inside {
+fn inside(pipeline: &Pipeline, vitality: Vitality, log_level: LogLevel, protections: Value) -> Inside {
     Inside {
         vitality,
         rendered: pipeline.rendered.clone(),
@@ -169,6 +176,7 @@ fn inside(pipeline: &Pipeline, vitality: Vitality, protections: Value) -> Inside
         pods: pipeline.pods.clone(),
         quarantine: pipeline.quarantine.clone(),
         leadership: pipeline.leadership.clone(),
+        log_level,
         history: pipeline.history.clone(),
         protections: Arc::new(protections),
         #[cfg(debug_assertions)]
@@ -189,15 +197,9 @@ fn tell_what_is_waited_for(mut state: CellReader<ConfigState>, events: Events) {
 
 fn follow_log_level(mut config: CellReader<Option<Arc<ActiveConfig>>>, log_level: LogLevel) {
     tokio::spawn(async move {
-        let mut current = String::from("INFO");
         loop {
-            let changed = config.changed().await;
-            if let Some(level) = changed.as_ref().as_ref().map(|c| c.spec.logging.level.clone())
-                && level != current
-            {
-                log_level.set(&level);
-                tracing::info!(level, "log level changed");
-                current = level;
+            if let Some(config) = &*config.changed().await {
+                log_level.configure(&config.spec.logging.level);
             }
         }
     });

@@ -21,7 +21,7 @@ use crate::{
     webhook::{identity::keeper::KeeperArguments, standing::Standing, start::WebhookActor},
 };
 use actix::ArbiterHandle;
-use haptic_commentator::{CommentatorActor, History, MetricsActor, Observed};
+use haptic_commentator::{CommentatorActor, History, Level, MetricsActor, Observed, SpanSink, TracesActor};
 use haptic_config::{ConfigActor, ConfigState, Validator, actor::ConfigOptions, source::Source};
 use haptic_debounce::{Changes, DebounceActor, Generations, Inputs};
 use haptic_deploy::{
@@ -64,6 +64,10 @@ pub struct Outside {
     pub certificate: DefaultCertificate,
     /// Runs `haproxy -c`.
     pub checker: Checker,
+    /// The level that somebody wants of the log in place of the configured ones.
+    pub forced_level: CellReader<Option<Level>>,
+    /// Where spans go, if anybody wants them.
+    pub traces: Option<SpanSink>,
     /// Whether each render is made a second time, in full, and compared.
     pub paranoid: bool,
 }
@@ -197,10 +201,11 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let observed = Observed {
         config: config.clone(),
         fleet: fleet_view.clone(),
+        forced_level: outside.forced_level,
         history: history.clone(),
         losses: Losses::default(),
     };
-    let events = observers(&observe, &health, observed, reporter.as_ref().map(Kept::post));
+    let events = observers(&observe, &health, observed, outside.traces, reporter.as_ref().map(Kept::post));
     let supervision = supervise(health.clone(), &events);
     let changes = Changes::new();
     tokio::spawn(default_certificate::follow(certificate, stores.clone(), changes.clone()));
@@ -392,14 +397,19 @@ fn observers(
     arbiter: &ArbiterHandle,
     health: &Health,
     observed: Observed,
+    traces: Option<SpanSink>,
     reporter: Option<Post<Envelope<Event>>>,
 ) -> Events {
     let supervision = unobserved(health);
-    let losses = observed.losses.clone();
+    let (losses, fleet) = (observed.losses.clone(), observed.fleet.clone());
     let commentator =
         keep(arbiter, "commentator", &supervision, move |seat| CommentatorActor::new(seat, observed.clone()));
     let metrics = keep(arbiter, "metrics", &supervision, MetricsActor::new);
-    let others = [Some(metrics.post()), reporter].into_iter().flatten().map(Observer::from);
+    let traces = traces.map(|sink| {
+        let actor = move |seat| TracesActor::new(seat, fleet.clone(), sink.clone());
+        keep(arbiter, "traces", &supervision, actor).post()
+    });
+    let others = [Some(metrics.post()), traces, reporter].into_iter().flatten().map(Observer::from);
     let all = std::iter::once(Observer::new(commentator.post(), losses)).chain(others);
     Events::new(OBSERVED_BACKLOG, all.collect())
 }

@@ -88,6 +88,18 @@ struct Trigger {
 }
 
 impl Level {
+    /// Its name, as configurations have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Warn => "warn",
+            Self::Error => "error",
+        }
+    }
+
     /// The level of that name, in any case.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {

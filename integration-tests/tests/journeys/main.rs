@@ -27,6 +27,7 @@ mod removal;
 mod reports;
 mod restarts;
 mod routes;
+mod traces;
 mod webhook;
 mod zero_reload;
 
@@ -51,6 +52,7 @@ fn journeys() -> Vec<Journey> {
         journey("churn_under_load", churn::under_load),
         journey("any_actor_may_block", health::any_actor_may_block),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
+        journey("trace_of_a_generation", traces::of_a_generation),
         journey("observers_change_nothing", observers::change_nothing),
         journey("actor_that_fails_too_often", health::actor_that_fails_too_often),
         journey("asked_to_end_at_each_stage", health::asked_to_end_at_each_stage),

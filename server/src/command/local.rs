@@ -65,6 +65,8 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             leading: LeadingBy::Itself,
             certificate: DefaultCertificate::Secret(Arc::new(certificate)),
             checker,
+            forced_level: log_level.forced(),
+            traces: None,
             paranoid,
         };
         let ended = process::control(outside, runtime, Addresses::new(bind, debug), log_level).await;

@@ -36,6 +36,8 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             origin: OriginOf::Cluster(client.clone()),
             pods: Pods::Selected(client),
             checker,
+            forced_level: log_level.forced(),
+            traces: None,
             paranoid,
         };
         process::control(outside, runtime, addresses, log_level).await

@@ -27,6 +27,8 @@ pub struct Observed {
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
     /// The pods.
     pub fleet: CellReader<Fleet>,
+    /// The level that somebody wants in place of the configured one.
+    pub forced_level: CellReader<Option<Level>>,
     /// Where every event is kept.
     pub history: History,
     /// How many events it was too slow for.
@@ -46,7 +48,8 @@ impl CommentatorActor {
         let moment = Moment { now: Instant::now(), fleet: &fleet, remembered: settings.buffer_size };
         let line = self.commentary.tell(event, &moment);
         self.observed.history.keep(event, &line, settings.buffer_size);
-        if settings.enabled && line.level >= settings.level {
+        let forced = *self.observed.forced_level.read();
+        if forced.map_or(settings.enabled && line.level >= settings.level, |forced| line.level >= forced) {
             log(event, &line);
         }
     }

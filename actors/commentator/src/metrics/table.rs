@@ -238,6 +238,12 @@ pub const METRICS: &[Metric] = &[
         "Events that an observer had no room for",
     ),
     metric(
+        "haptic_trace_spans_total",
+        Kind::Counter,
+        &[label("result", Values::These(&["exported", "failed"]))],
+        "Spans sent to the collector, and those that could not be",
+    ),
+    metric(
         "haptic_webhook_requests_total",
         Kind::Counter,
         &[

@@ -1,10 +1,12 @@
 //! `/debug`: what every part of the process is doing, as JSON and as a page for people. On loopback unless told otherwise;
-//! nothing of a Secret, ever ([`redaction`]). Only looks: nothing here changes anything.
+//! nothing of a Secret, ever ([`redaction`]). Only looks: nothing here changes anything but
+//! [how much is logged](log_level).
 
 pub mod access;
 mod configuration;
 mod files;
 mod journal;
+mod log_level;
 #[cfg(debug_assertions)]
 mod provoke;
 mod quarantine;
@@ -14,7 +16,7 @@ mod ui;
 mod way;
 
 use super::health::Vitality;
-use crate::overview::look::look;
+use crate::{logging::LogLevel, overview::look::look};
 use actix_web::{HttpRequest, HttpResponse, http::header, middleware::from_fn, web};
 use haptic_commentator::History;
 use haptic_deploy::PodStates;
@@ -43,6 +45,8 @@ pub struct Inside {
     pub quarantine: CellReader<Quarantine>,
     /// Whether this process leads.
     pub leadership: CellReader<Leadership>,
+    /// What is logged.
+    pub log_level: LogLevel,
     /// What happened.
     pub history: History,
     /// What protects checks, as it is everywhere: [`crate::protections`].
@@ -53,7 +57,7 @@ pub struct Inside {
 }
 
 /// The pages, with what each shows.
-const PAGES: [(&str, &str); 12] = [
+const PAGES: [(&str, &str); 13] = [
     (
         "overview",
         "everything at a glance: what is wrong, configuration, generations, pods, objects held back",
@@ -71,6 +75,7 @@ const PAGES: [(&str, &str); 12] = [
     ("pods", "each HAProxy pod: what it runs, how far behind it is"),
     ("quarantine", "objects that are held back, and why"),
     ("checks", "what protects the checks of configurations"),
+    ("log-level", "what is logged; PUT /LEVEL forces another level, DELETE lets it go"),
     ("explain", "?url=https://shop.example/cart: the way a request takes, or why it takes none"),
 ];
 
@@ -99,7 +104,10 @@ pub fn routes(inside: Inside, open: bool) -> impl Fn(&mut web::ServiceConfig) + 
             .route("/checks", web::get().to(checks))
             .route("/explain", web::get().to(way::show))
             .route("/ui.css", web::get().to(ui::style))
-            .route("/ui.js", web::get().to(ui::script));
+            .route("/ui.js", web::get().to(ui::script))
+            .route("/log-level", web::get().to(log_level::show))
+            .route("/log-level", web::delete().to(log_level::let_go))
+            .route("/log-level/{level}", web::put().to(log_level::force));
         #[cfg(debug_assertions)]
         let scope = scope
             .route("/panic/{actor:.*}", web::post().to(provoke::panic_actor))

@@ -56,9 +56,15 @@ impl World {
         let subscriber = tracing::subscriber::set_default(log.clone());
         let (config, reader) = cell(None);
         let history = History::new();
-        let (_, fleet) = cell(Fleet::default());
+        let ((_, fleet), (_, forced_level)) = (cell(Fleet::default()), cell(None));
         let losses = Losses::default();
-        let observed = Observed { config: reader, fleet, history: history.clone(), losses: losses.clone() };
+        let observed = Observed {
+            config: reader,
+            fleet,
+            forced_level,
+            history: history.clone(),
+            losses: losses.clone(),
+        };
         let supervision = Supervision::new(Health::new());
         let kept =
             Keeper::start(&Arbiter::current(), ActorSpec::named("commentator"), &supervision, move |seat| {
