@@ -1,4 +1,5 @@
-//! A HAProxy pod: its Pod object, and on its address the agent with the HAProxy that the agent keeps.
+//! A HAProxy pod: its Pod object, and on its address the agent with the HAProxy that the agent keeps, or HAProxy with the Data
+//! Plane API beside it.
 
 use crate::{
     cluster::Cluster,
@@ -9,6 +10,7 @@ use crate::{
     manifest,
     process::Process,
     program::{self, HaproxySeries},
+    sidecar::{self, Sidecar},
     traffic::Traffic,
     wire::Wire,
 };
@@ -45,6 +47,14 @@ pub struct PodSpec {
     pub ports: (u16, u16),
     /// Whether a [`Wire`] lies between controller and agent.
     pub wired: bool,
+    /// Where the folders of pods with the Data Plane API are mounted; `None`: they have an agent.
+    pub mounted: Option<PathBuf>,
+}
+
+/// What runs in a pod.
+enum Containers {
+    Agent(Box<Process>),
+    Sidecar(Box<Sidecar>),
 }
 
 /// The process of HAProxy that takes connections now.
@@ -66,7 +76,7 @@ pub struct HaproxyPod {
     pub wire: Wire,
     spec: PodSpec,
     dir: PathBuf,
-    agent: Option<Process>,
+    containers: Option<Containers>,
 }
 
 impl HaproxyPod {
@@ -81,7 +91,7 @@ impl HaproxyPod {
         } else {
             Wire::absent()
         };
-        let mut pod = Self { name: name.to_owned(), address, wire, spec, dir, agent: None };
+        let mut pod = Self { name: name.to_owned(), address, wire, spec, dir, containers: None };
         pod.start_containers().await?;
         let object = pod.object();
         pod.spec.cluster.apply(&pod.spec.namespace, &object).await?;
@@ -97,7 +107,19 @@ impl HaproxyPod {
     /// # Errors
     /// It is running, or does not answer.
     pub async fn start_containers(&mut self) -> Outcome {
-        ensure(self.agent.is_none(), format!("{} is running", self.name))?;
+        ensure(self.containers.is_none(), format!("{} is running", self.name))?;
+        if let Some(mounted) = self.spec.mounted.clone() {
+            let spec = sidecar::Spec {
+                series: self.spec.series,
+                address: self.agent_address(),
+                credentials: self.spec.credentials.clone(),
+                folder: self.folder(),
+                mounted,
+                dir: self.dir.clone(),
+            };
+            self.containers = Some(Containers::Sidecar(Box::new(Sidecar::start(spec).await?)));
+            return Ok(());
+        }
         let mut command = Command::new(program::haptic()?);
         command.arg("agent").arg("--listen").arg(self.agent_address().to_string());
         command
@@ -109,9 +131,12 @@ impl HaproxyPod {
         command.arg("--credentials-dir").arg(self.credentials_dir());
         command.env(POD_ADDRESS, self.address.to_string());
         fs::create_dir_all(self.dir.join("haproxy"))?;
-        self.agent = Some(Process::start(command, &self.dir.join("agent.log"))?);
+        let agent = Process::start(command, &self.dir.join("agent.log"))?;
+        self.containers = Some(Containers::Agent(Box::new(agent)));
         eventually(format!("the agent of {} answers", self.name), async || {
-            self.agent.as_mut().map_or(Ok(()), Process::ensure_running)?;
+            if let Some(Containers::Agent(agent)) = &mut self.containers {
+                agent.ensure_running()?;
+            }
             http::get(self.agent_address(), "agent", "/healthz").await?.has_status(200)
         })
         .await
@@ -122,8 +147,11 @@ impl HaproxyPod {
     /// # Errors
     /// The files cannot be written.
     pub fn change_credentials(&mut self, credentials: (String, String)) -> Outcome {
-        self.spec.credentials = credentials;
-        self.mount_credentials()
+        self.spec.credentials = credentials.clone();
+        match &mut self.containers {
+            Some(Containers::Sidecar(sidecar)) => sidecar.restart_with(credentials),
+            _ => self.mount_credentials(),
+        }
     }
 
     /// As kubelet does it: a folder beside the one before, and a link that is swapped.
@@ -147,7 +175,10 @@ impl HaproxyPod {
     /// # Errors
     /// It does not run.
     pub async fn crash(&mut self) -> Outcome {
-        self.agent.take().ok_or_else(|| Failure::new(format!("{} does not run", self.name)))?.kill().await
+        match self.take()? {
+            Containers::Agent(agent) => agent.kill().await,
+            Containers::Sidecar(sidecar) => sidecar.kill().await,
+        }
     }
 
     /// Ends the agent alone, without asking: its HAProxy goes on, and is found by the next one.
@@ -155,8 +186,25 @@ impl HaproxyPod {
     /// # Errors
     /// It does not run.
     pub async fn kill_agent(&mut self) -> Outcome {
-        let agent = self.agent.take().ok_or_else(|| Failure::new(format!("{} does not run", self.name)))?;
-        agent.kill_alone().await
+        match self.take()? {
+            Containers::Agent(agent) => agent.kill_alone().await,
+            Containers::Sidecar(_) => Err(Failure::new(format!("{} has no agent", self.name))),
+        }
+    }
+
+    fn take(&mut self) -> Outcome<Containers> {
+        self.containers.take().ok_or_else(|| Failure::new(format!("{} does not run", self.name)))
+    }
+
+    /// Its Data Plane API.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn sidecar(&mut self) -> Outcome<&mut Sidecar> {
+        match &mut self.containers {
+            Some(Containers::Sidecar(sidecar)) => Ok(sidecar),
+            _ => Err(Failure::new(format!("{} has no Data Plane API that runs", self.name))),
+        }
     }
 
     /// Ends HAProxy alone, all its processes, under the agent's feet.
@@ -164,7 +212,11 @@ impl HaproxyPod {
     /// # Errors
     /// None runs.
     pub fn kill_haproxy(&self) -> Outcome {
-        let killed = self.agent.as_ref().map_or(0, |agent| agent.kill_descendants("haproxy"));
+        let killed = match &self.containers {
+            Some(Containers::Agent(agent)) => agent.kill_descendants("haproxy"),
+            Some(Containers::Sidecar(sidecar)) => sidecar.kill_haproxy(),
+            None => 0,
+        };
         ensure(killed > 0, format!("{} runs no HAProxy", self.name))
     }
 
@@ -219,6 +271,9 @@ impl HaproxyPod {
     /// # Errors
     /// HAProxy is down.
     pub async fn runtime(&self, command: &str) -> Outcome<String> {
+        if let Some(Containers::Sidecar(sidecar)) = &self.containers {
+            return sidecar.runtime(command).await;
+        }
         let mut socket = UnixStream::connect(self.folder().join("worker.sock")).await?;
         socket.write_all(format!("{command}\n").as_bytes()).await?;
         let mut answer = String::new();
@@ -239,7 +294,11 @@ impl HaproxyPod {
     }
 
     fn running(&self) -> Outcome<&Process> {
-        self.agent.as_ref().ok_or_else(|| Failure::new(format!("{} does not run", self.name)))
+        match &self.containers {
+            Some(Containers::Agent(agent)) => Ok(agent),
+            Some(Containers::Sidecar(sidecar)) => Ok(sidecar.api()),
+            None => Err(Failure::new(format!("{} does not run", self.name))),
+        }
     }
 
     /// Where it answers plain HTTP.
@@ -337,6 +396,9 @@ impl HaproxyPod {
     /// # Errors
     /// It does not answer.
     pub async fn status(&self) -> Outcome<Value> {
+        if let Some(Containers::Sidecar(sidecar)) = &self.containers {
+            return sidecar.status().await;
+        }
         let (user, password) = &self.spec.credentials;
         let mut agent = Connection::open(self.agent_address(), None).await?;
         let answer = agent.get_as((user, password), "/v1/status").await?;

@@ -132,6 +132,24 @@ impl Connection {
         .await
     }
 
+    /// A POST of JSON with Basic credentials: user and password.
+    ///
+    /// # Errors
+    /// As [`Connection::request`].
+    pub async fn post_as(
+        &mut self,
+        (user, password): (&str, &str),
+        path: &str,
+        body: &str,
+    ) -> Outcome<Response> {
+        let (credentials, length) = (STANDARD.encode(format!("{user}:{password}")), body.len());
+        self.send(&format!(
+            "POST {path} HTTP/1.1\r\nHost: any\r\nAuthorization: Basic {credentials}\r\n\
+             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        ))
+        .await
+    }
+
     /// A POST of `body`.
     ///
     /// # Errors

@@ -27,6 +27,7 @@ pub mod program;
 pub mod registration;
 pub mod runner;
 pub mod scene;
+pub mod sidecar;
 pub mod terminal;
 pub mod traffic;
 pub mod wire;

@@ -119,6 +119,24 @@ pub fn haptic() -> Outcome<PathBuf> {
     )))
 }
 
+/// The Data Plane API: `HAPTIC_TEST_DATAPLANEAPI`, else its double, which cargo builds beside `haptic`.
+///
+/// # Errors
+/// It is not there.
+pub fn data_plane_api() -> Outcome<PathBuf> {
+    let path = match std::env::var_os("HAPTIC_TEST_DATAPLANEAPI").filter(|path| !path.is_empty()) {
+        Some(path) => PathBuf::from(path),
+        None => haptic()?.with_file_name("data-plane-api-double"),
+    };
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Failure::new(format!(
+        "there is no {}: run the journeys through `make journeys`, which builds it",
+        path.display()
+    )))
+}
+
 fn from_environment(variable: &str) -> Outcome<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).ok_or_else(|| {
         Failure::new(format!(

@@ -11,6 +11,7 @@ use crate::{
     network::Block,
     process,
     program::{self, HaproxySeries},
+    sidecar,
 };
 use serde_json::{Value, json};
 use std::{
@@ -33,6 +34,8 @@ pub struct Scene {
     pub dir: PathBuf,
     /// User and password of its pods.
     pub credentials: (String, String),
+    /// Where the folders of its pods are mounted, when they have the Data Plane API.
+    mounted: Option<PathBuf>,
     backends: Cell<u8>,
     pods: Cell<u8>,
     controllers: Cell<u8>,
@@ -50,7 +53,13 @@ impl Scene {
         cluster.apply("", &object).await?;
         let credentials = ("admin".to_owned(), format!("secret of {namespace}"));
         let (backends, pods, controllers) = <(Cell<u8>, Cell<u8>, Cell<u8>)>::default();
-        Ok(Self { cluster, namespace, block, dir, credentials, backends, pods, controllers })
+        Ok(Self { cluster, namespace, block, dir, credentials, mounted: None, backends, pods, controllers })
+    }
+
+    /// The same with pods that have the Data Plane API in the place of an agent.
+    #[must_use]
+    pub fn through_data_plane_api(self) -> Self {
+        Self { mounted: Some(self.dir.join("mnt")), ..self }
     }
 
     /// The same on a cluster that no other journey uses, and that may therefore be stopped.
@@ -59,7 +68,8 @@ impl Scene {
     /// It does not start.
     pub async fn on_own_cluster(&self) -> Outcome<Self> {
         let cluster = ready_cluster(self.block.api_server(), &self.dir.join("cluster")).await?;
-        Self::new(Arc::new(cluster), &self.namespace, self.block, self.dir.clone()).await
+        let scene = Self::new(Arc::new(cluster), &self.namespace, self.block, self.dir.clone()).await?;
+        Ok(Self { mounted: self.mounted.clone(), ..scene })
     }
 
     /// The same on a cluster that does not know HAPTIC's resources.
@@ -115,7 +125,7 @@ impl Scene {
     /// # Errors
     /// One is missing.
     pub fn configuration(&self) -> Outcome<Configuration> {
-        Configuration::libraries(&self.namespace)
+        Configuration::libraries(&self.namespace).map(|configuration| self.fitted(configuration))
     }
 
     /// The configuration that is written by hand, for this journey.
@@ -123,7 +133,14 @@ impl Scene {
     /// # Errors
     /// It is missing.
     pub fn by_hand(&self) -> Outcome<Configuration> {
-        Configuration::by_hand(&self.namespace)
+        Configuration::by_hand(&self.namespace).map(|configuration| self.fitted(configuration))
+    }
+
+    fn fitted(&self, mut configuration: Configuration) -> Configuration {
+        if let Some(mounted) = &self.mounted {
+            sidecar::fit(&mut configuration.manifest["spec"], mounted);
+        }
+        configuration
     }
 
     /// Starts the next controller.
@@ -195,6 +212,7 @@ impl Scene {
             credentials: self.credentials.clone(),
             ports: FRONTEND_PORTS,
             wired,
+            mounted: self.mounted.clone(),
         };
         let name = format!("haproxy-{number}");
         HaproxyPod::start(&name, self.block.pod(number), self.dir.join(&name), spec).await

@@ -35,23 +35,21 @@ pub fn write(bundle: &Bundle, out: &Path) -> Result<(), Failure> {
 /// # Errors
 /// When there is no haproxy.cfg in it, or a file cannot be read or is not text.
 pub fn read(folder: &Path, layout: &Layout) -> Result<Bundle, Failure> {
-    let config = layout.config_file.trim_start_matches('/').to_owned();
+    // In the folder absolute names are relative to it.
+    let root = if layout.config_file.starts_with('/') { "/" } else { "" };
     let mut files = BTreeMap::new();
     gather(folder, Path::new(""), &mut files)?;
+    let files: BTreeMap<_, _> =
+        files.into_iter().map(|(path, text)| (format!("{root}{path}"), text)).collect();
+    let config = layout.config_file.clone();
     if !files.contains_key(&config) {
         return Err(Failure::Because(format!(
-            "{} holds no {config}; give a folder as `haptic render --out` writes it",
-            folder.display()
+            "{} holds no {}; give a folder as `haptic render --out` writes it",
+            folder.display(),
+            config.trim_start_matches('/')
         )));
     }
-    let relative = Layout {
-        maps: layout.maps.trim_start_matches('/').to_owned(),
-        certificates: layout.certificates.trim_start_matches('/').to_owned(),
-        general: layout.general.trim_start_matches('/').to_owned(),
-        config_file: config.clone(),
-    };
-    let view =
-        RunningView::read_back(RunningBundle { config, files }, &relative).map_err(Failure::Because)?;
+    let view = RunningView::read_back(RunningBundle { config, files }, layout).map_err(Failure::Because)?;
     view.bundle().cloned().ok_or_else(|| Failure::Because(format!("{} is empty", folder.display())))
 }
 

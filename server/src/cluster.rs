@@ -139,12 +139,12 @@ async fn what_one_runs(transport: &dyn Transport, config: &ActiveConfig) -> Resu
     let status = transport.status().await.map_err(said)?;
     let view = match status.running {
         None => RunningView::bootstrap(),
-        Some(_) => {
-            let bundle = transport.running_bundle().await.map_err(said)?;
-            RunningView::read_back(bundle, &config.layout)?
-        }
+        Some(_) => match transport.running_bundle().await.map_err(said)? {
+            Some(bundle) => RunningView::read_back(bundle, &config.layout)?,
+            None => RunningView::bootstrap(),
+        },
     };
-    Ok(Running { capabilities: Capabilities::of(status.version), view })
+    Ok(Running { capabilities: status.capabilities(), view })
 }
 
 /// What is known of the pods that answered, as the controller would have it.

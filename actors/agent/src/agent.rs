@@ -235,6 +235,7 @@ impl AgentHandle {
             // A master that just reloads is silent for a while.
             alive: worker.is_ok(),
             intact,
+            data_plane_api: None,
         }
     }
 

@@ -9,7 +9,7 @@
 )]
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::ServerHandle, http::header, web};
-use haptic_deploy::{AgentTransport, Transport, TransportError};
+use haptic_deploy::{AgentTransport, Transport, TransportError, transport::Peer};
 use haptic_model::{
     ActiveConfig, Content, HaproxyPod, Layout,
     agent_api::{Apply, Method, Outcome},
@@ -151,7 +151,7 @@ async fn after_a_rotation_the_previous_credentials_are_tried_and_then_remembered
 async fn wrong_credentials_name_the_secret_to_look_at() {
     let (address, _server) = serve(agent("other"), None);
     let error = transport(address, &["new", "old"], json!({})).unwrap().status().await.unwrap_err();
-    assert_eq!(error, TransportError::Unauthorised { address: address.to_string() });
+    assert_eq!(error, TransportError::Unauthorised { peer: Peer::Agent, address: address.to_string() });
     assert!(error.to_string().contains("credentialsSecretRef"));
 }
 
@@ -175,7 +175,7 @@ async fn an_agent_that_hangs_is_given_up_in_time() {
 async fn something_else_that_listens_there_is_not_an_agent() {
     let (address, _server) = serve(Agent { answer: "<html>hello".into(), ..agent("p") }, None);
     let error = transport(address, &["p"], json!({})).unwrap().status().await.unwrap_err();
-    assert!(matches!(error, TransportError::NotAnAgent { .. }), "{error:?}");
+    assert!(matches!(error, TransportError::Stranger { .. }), "{error:?}");
     assert!(error.to_string().contains("<html>hello"), "{error}");
 }
 

@@ -56,13 +56,14 @@ impl Transport for Double {
                 reloads: 0,
                 alive: true,
                 intact: true,
+                data_plane_api: None,
             })
         }
         .boxed_local()
     }
 
-    fn running_bundle(&self) -> haptic_deploy::transport::Answer<'_, RunningBundle> {
-        async { Ok(RunningBundle::default()) }.boxed_local()
+    fn running_bundle(&self) -> haptic_deploy::transport::Answer<'_, Option<RunningBundle>> {
+        async { Ok(Some(RunningBundle::default())) }.boxed_local()
     }
 
     fn runtime(&self) -> haptic_deploy::transport::Answer<'_, Runtime> {

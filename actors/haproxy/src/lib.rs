@@ -5,12 +5,14 @@
 //! * [`views`] gives the lines that a planner works with a type: servers with `default-server` folded in, binds,
 //!   `use_backend`, files.
 //! * [`keywords`] knows the words of each HAProxy version, [`check`] uses them to find mistakes before HAProxy is run.
+//! * [`data_plane_api`] knows what HAProxy's Data Plane API would damage of a configuration.
 //! * [`outline::Outline`] reads only what changed since the text before, for [`check::Proof`] and for a planner.
 //! * [`diff::compare`] says what changed between two configurations, server lines apart from everything else.
 //!
 //! This crate is pure. It must not read files, start processes, or know Kubernetes, actors or sockets.
 
 pub mod check;
+pub mod data_plane_api;
 pub mod diff;
 mod document;
 pub mod keywords;

@@ -56,6 +56,8 @@ pub enum Code {
     UndefinedUserlist,
     /// The configuration names a file that is not there.
     MissingFile,
+    /// HAProxy would take it, and the Data Plane API would change its meaning on the way there.
+    LostOnTheWay,
 }
 
 impl Problem {

@@ -9,6 +9,7 @@
 
 use crate::{
     digest::Digest,
+    fleet::Capabilities,
     generation::Generation,
     operation::{Operation, ServerState},
     patch::Content,
@@ -58,6 +59,20 @@ pub struct Status {
     pub alive: bool,
     /// Whether the files on disk are those of `stored`, byte for byte.
     pub intact: bool,
+    /// The version of the Data Plane API that said all this; `None`: an agent did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_plane_api: Option<HaproxyVersion>,
+}
+
+impl Status {
+    /// What can be changed on the pod.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        match self.data_plane_api {
+            Some(api) => Capabilities::through_data_plane_api(self.version, api),
+            None => Capabilities::of(self.version),
+        }
+    }
 }
 
 /// A bundle that HAProxy runs, or that is on disk.

@@ -121,6 +121,12 @@ impl Bundle {
         all
     }
 
+    /// Whether it is for pods with the Data Plane API: files have absolute names there, and relative ones with the agent.
+    #[must_use]
+    pub fn is_for_data_plane_api(&self) -> bool {
+        self.config.path.starts_with('/')
+    }
+
     /// Bytes of all files.
     #[must_use]
     pub fn size(&self) -> usize {

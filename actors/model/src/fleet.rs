@@ -46,13 +46,21 @@ pub struct Capabilities {
     pub version: HaproxyVersion,
     /// `add backend`, `publish backend`: HAProxy 3.4 and later.
     pub dynamic_backends: bool,
+    /// Through which version of the Data Plane API it is changed; `None`: through the agent.
+    pub data_plane_api: Option<HaproxyVersion>,
 }
 
 impl Capabilities {
     /// What HAProxy of `version` can do through the agent.
     #[must_use]
     pub fn of(version: HaproxyVersion) -> Self {
-        Self { version, dynamic_backends: version >= HaproxyVersion::new(3, 4) }
+        Self { version, dynamic_backends: version >= HaproxyVersion::new(3, 4), data_plane_api: None }
+    }
+
+    /// What HAProxy of `version` can do through version `api` of the Data Plane API, which adds no backends.
+    #[must_use]
+    pub fn through_data_plane_api(version: HaproxyVersion, api: HaproxyVersion) -> Self {
+        Self { version, dynamic_backends: false, data_plane_api: Some(api) }
     }
 
     /// What both can do.
@@ -61,6 +69,10 @@ impl Capabilities {
         Self {
             version: self.version.min(other.version),
             dynamic_backends: self.dynamic_backends && other.dynamic_backends,
+            data_plane_api: match (self.data_plane_api, other.data_plane_api) {
+                (Some(one), Some(other)) => Some(one.min(other)),
+                (one, other) => one.or(other),
+            },
         }
     }
 }

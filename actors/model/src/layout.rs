@@ -1,7 +1,7 @@
 //! Where a bundle's files lie on a HAProxy pod, and so which names haproxy.cfg uses for them.
 
-use crate::{bundle::FileKind, crd::DataplaneSpec, fleet::Transport};
-use std::path::Path;
+use crate::{bundle::FileKind, crd::DataplaneSpec, digest::Digest, fleet::Transport};
+use std::{borrow::Cow, path::Path};
 
 /// Directories as written in haproxy.cfg, without a slash at their end.
 ///
@@ -12,12 +12,17 @@ use std::path::Path;
 pub struct Layout {
     /// Map files.
     pub maps: String,
-    /// Certificates and crt-lists.
+    /// Certificates.
     pub certificates: String,
+    /// Crt-lists: beside the certificates, or with the Data Plane API among other files, because its own storage of
+    /// crt-lists reloads HAProxy at every change, and its version 3.0 has none.
+    pub crt_lists: String,
     /// Error pages and other files.
     pub general: String,
     /// haproxy.cfg itself.
     pub config_file: String,
+    /// Whether files get names that the Data Plane API's storage leaves as they are: see [`storage_name`].
+    pub stored_by_api: bool,
 }
 
 impl Layout {
@@ -29,11 +34,15 @@ impl Layout {
         let absolute = Self {
             maps: trimmed(&spec.maps_dir),
             certificates: trimmed(&spec.ssl_certs_dir),
+            crt_lists: trimmed(&spec.ssl_certs_dir),
             general: trimmed(&spec.general_storage_dir),
             config_file: spec.config_file.clone(),
+            stored_by_api: false,
         };
         match spec.transport {
-            Transport::DataPlaneApi => Ok(absolute),
+            Transport::DataPlaneApi => {
+                Ok(Self { crt_lists: absolute.general.clone(), stored_by_api: true, ..absolute })
+            }
             Transport::Agent => absolute.relative(),
         }
     }
@@ -49,8 +58,10 @@ impl Layout {
         Ok(Self {
             maps: below("mapsDir", &self.maps)?,
             certificates: below("sslCertsDir", &self.certificates)?,
+            crt_lists: below("sslCertsDir", &self.crt_lists)?,
             general: below("generalStorageDir", &self.general)?,
             config_file: config.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            stored_by_api: false,
         })
     }
 
@@ -60,10 +71,12 @@ impl Layout {
         let dir = match kind {
             FileKind::Config => return self.config_file.clone(),
             FileKind::Map => &self.maps,
-            FileKind::Certificate | FileKind::CrtList => &self.certificates,
+            FileKind::Certificate => &self.certificates,
+            FileKind::CrtList => &self.crt_lists,
             FileKind::General => &self.general,
         };
-        if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") }
+        let name = if self.stored_by_api { storage_name(kind, name) } else { Cow::Borrowed(name) };
+        if dir.is_empty() { name.into_owned() } else { format!("{dir}/{name}") }
     }
 }
 
@@ -73,10 +86,42 @@ impl Default for Layout {
         Self {
             maps: "maps".into(),
             certificates: "ssl".into(),
+            crt_lists: "ssl".into(),
             general: "general".into(),
             config_file: "haproxy.cfg".into(),
+            stored_by_api: false,
         }
     }
+}
+
+/// The name of the file in which a controller notes what a pod with the Data Plane API runs; no bundle's file has it.
+pub const RECORD: &str = "haptic-record.json";
+
+/// The name under which the Data Plane API's storage keeps a file called `name`: the same, if its storage would leave it as
+/// it is, and otherwise a name made from it that is no other file's. So one name is in haproxy.cfg, on disk and in
+/// HAProxy's memory.
+///
+/// Its storage makes a `_` of everything but letters, digits, `-` and `_` before the last dot, and lets maps end in `.map`.
+#[must_use]
+pub fn storage_name(kind: FileKind, name: &str) -> Cow<'_, str> {
+    const LONGEST_STEM: usize = 180;
+    // With the digest behind it, it is no longer than that.
+    const KEPT: usize = 160;
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_kept = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_extension = !extension.is_empty() && extension.chars().all(|c| c.is_ascii_alphanumeric());
+    let is_plain = !stem.is_empty() && stem.len() <= LONGEST_STEM && stem.chars().all(is_kept);
+    if is_plain && is_extension && name != RECORD && (kind != FileKind::Map || extension == "map") {
+        return Cow::Borrowed(name);
+    }
+    let stem: String = name.chars().map(|c| if is_kept(c) { c } else { '_' }).take(KEPT).collect();
+    let extension = match kind {
+        FileKind::Map => "map",
+        _ if is_extension => extension,
+        FileKind::Certificate => "pem",
+        FileKind::Config | FileKind::CrtList | FileKind::General => "txt",
+    };
+    Cow::Owned(format!("{stem}-{}.{extension}", Digest::of(name.as_bytes()).short()))
 }
 
 fn trimmed(dir: &str) -> String {
@@ -98,6 +143,37 @@ mod tests {
         let spec = DataplaneSpec { transport: Transport::DataPlaneApi, ..DataplaneSpec::default() };
         let layout = Layout::of(&spec).unwrap();
         assert_eq!(layout.path(FileKind::Certificate, "a.pem"), "/etc/haproxy/ssl/a.pem");
+    }
+
+    #[test]
+    fn names_that_the_apis_storage_would_change_are_changed_before() {
+        fn plain(kind: FileKind, name: &str) -> String {
+            storage_name(kind, name).into_owned()
+        }
+        for name in ["host.map", "shop_tls-1.map"] {
+            assert_eq!(plain(FileKind::Map, name), name);
+        }
+        assert_eq!(plain(FileKind::General, "503.http"), "503.http");
+        let dotted = plain(FileKind::Certificate, "shop_b.example.pem");
+        assert!(dotted.starts_with("shop_b_example_pem-") && dotted.ends_with(".pem"), "{dotted}");
+        assert_ne!(dotted, plain(FileKind::Certificate, "shop_b_example.pem"));
+        assert_ne!(plain(FileKind::Map, "a.txt"), plain(FileKind::Map, "a.lst"));
+        for name in ["a.txt", "a", ".x", "a b.map", "a.tar.gz x", &"y".repeat(300)] {
+            let made = plain(FileKind::Map, name);
+            assert_eq!(plain(FileKind::Map, &made), made, "{name}");
+            assert!(made.ends_with(".map"), "{made}");
+        }
+    }
+
+    #[test]
+    fn crt_lists_lie_where_the_api_stores_them_without_a_reload() {
+        let spec = DataplaneSpec { transport: Transport::DataPlaneApi, ..DataplaneSpec::default() };
+        let layout = Layout::of(&spec).unwrap();
+        assert_eq!(
+            layout.path(FileKind::CrtList, "certificates.txt"),
+            "/etc/haproxy/general/certificates.txt"
+        );
+        assert_eq!(Layout::default().path(FileKind::CrtList, "certificates.txt"), "ssl/certificates.txt");
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl Checker {
 
     /// What the check of `bundle` by `binary` may use.
     fn order(&self, binary: &Binary, bundle: &Bundle) -> Order {
-        let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", &bundle.config.path];
+        let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
         let command = std::iter::once(binary.path.clone().into()).chain(arguments.map(Into::into));
         Order {
             memory: self.limits.memory,

@@ -1,7 +1,9 @@
 //! A private folder that holds exactly one bundle, laid out as on a pod.
 
-use haptic_model::Bundle;
+use haptic_model::{Bundle, BundleFile};
 use std::{
+    borrow::Cow,
+    collections::BTreeSet,
     fs, io,
     path::{Component, Path},
 };
@@ -12,7 +14,8 @@ use tempfile::TempDir;
 pub const PREAMBLE: &str = "haptic-preamble.cfg";
 
 /// HAProxy's own HTTP client would read all of the system's CAs, half the time of a small check; nobody calls it here.
-const PREAMBLE_TEXT: &str = "global\n    default-path config\n    httpclient.ssl.verify none\n";
+const PREAMBLE_TEXT: &str = "global\n    httpclient.ssl.verify none\n";
+const RELATIVE: &str = "    default-path config\n";
 
 /// Writes `bundle` into a new private folder (mode 0700), which is removed when the returned value is dropped.
 ///
@@ -20,9 +23,11 @@ const PREAMBLE_TEXT: &str = "global\n    default-path config\n    httpclient.ssl
 /// When a path would leave the folder, or the disk refuses.
 pub fn lay_out(bundle: &Bundle) -> io::Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("haptic-check-").tempdir()?;
-    fs::write(folder.path().join(PREAMBLE), PREAMBLE_TEXT)?;
+    let folders = absolute_folders(bundle);
+    let relative = if bundle.is_for_data_plane_api() { "" } else { RELATIVE };
+    fs::write(folder.path().join(PREAMBLE), format!("{PREAMBLE_TEXT}{relative}"))?;
     for file in bundle.all() {
-        let path = Path::new(&*file.path);
+        let path = Path::new(below(&file.path));
         if !path.components().all(|c| matches!(c, Component::Normal(_))) {
             let what = format!("{} must be a relative path inside the bundle", file.path);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
@@ -31,17 +36,71 @@ pub fn lay_out(bundle: &Bundle) -> io::Result<TempDir> {
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent)?;
         }
-        write(&target, &file.text)?;
+        write(&target, file, &folders)?;
     }
     Ok(folder)
 }
 
-/// Fragment by fragment: a large file never exists as one string.
-fn write(target: &Path, text: &haptic_model::Text) -> io::Result<()> {
+/// Where a file of a bundle lies in the folder: absolute names are relative to it there.
+#[must_use]
+pub fn below(path: &str) -> &str {
+    path.trim_start_matches('/')
+}
+
+/// The folders that files with absolute names lie in, without their first slash.
+fn absolute_folders(bundle: &Bundle) -> BTreeSet<&str> {
+    let absolute = bundle.files.keys().filter_map(|path| path.strip_prefix('/'));
+    absolute.filter_map(|path| Some(path.rsplit_once('/')?.0)).collect()
+}
+
+/// Fragment by fragment: a large file never exists as one string. No name goes over the end of a line, so of a fragment.
+fn write(target: &Path, file: &BundleFile, folders: &BTreeSet<&str>) -> io::Result<()> {
     use io::Write;
     let mut out = io::BufWriter::with_capacity(1 << 16, fs::File::create(target)?);
-    for fragment in text.fragments() {
-        out.write_all(fragment.as_str().as_bytes())?;
+    for fragment in file.text.fragments() {
+        out.write_all(without_first_slash(fragment.as_str(), folders).as_bytes())?;
     }
     out.flush()
+}
+
+/// `text`, in which names in `folders` are relative.
+fn without_first_slash<'t>(text: &'t str, folders: &BTreeSet<&str>) -> Cow<'t, str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+    let mut text = Cow::Borrowed(text);
+    for folder in folders {
+        let (mut made, mut done) = (String::new(), 0);
+        for (at, _) in text.match_indices(folder) {
+            let before = text.get(..at).unwrap_or_default();
+            let rest = text.get(at + folder.len()..).unwrap_or_default();
+            let outer = before.strip_suffix('/').filter(|outer| !outer.ends_with(is_name));
+            let Some(outer) = outer.filter(|_| rest.starts_with('/') || !rest.starts_with(is_name)) else {
+                continue;
+            };
+            made.push_str(outer.get(done..).unwrap_or_default());
+            done = at;
+        }
+        if done > 0 {
+            made.push_str(text.get(done..).unwrap_or_default());
+            text = Cow::Owned(made);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_in_the_folders_of_the_bundle_become_relative() {
+        let folders = BTreeSet::from(["etc/haproxy/maps", "etc/haproxy/ssl"]);
+        let cases = [
+            ("use_backend %[map(/etc/haproxy/maps/a.map)]", "use_backend %[map(etc/haproxy/maps/a.map)]"),
+            ("crt-base /etc/haproxy/ssl\n/etc/haproxy/ssl/b", "crt-base etc/haproxy/ssl\netc/haproxy/ssl/b"),
+            ("/srv/etc/haproxy/maps/a /etc/haproxy/maps2", "/srv/etc/haproxy/maps/a /etc/haproxy/maps2"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(without_first_slash(text, &folders), expected);
+        }
+    }
 }

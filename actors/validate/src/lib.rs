@@ -7,6 +7,7 @@ pub mod actor;
 pub mod binaries;
 pub mod checker;
 pub mod culprits;
+mod data_plane_api;
 pub mod folder;
 mod policy;
 pub mod report;

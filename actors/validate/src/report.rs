@@ -1,5 +1,6 @@
 //! Reads what `haproxy -c` prints and points at the template and object behind each line.
 
+use crate::folder::below;
 use haptic_model::{Bundle, BundleFile, Diagnostic, Severity};
 use std::sync::Arc;
 
@@ -83,7 +84,11 @@ fn place_within(text: &str, bundle: &Bundle) -> Option<(Arc<BundleFile>, u32)> {
 
 /// The bundle's file that HAProxy calls `path`, by its own path or with that of a private folder before it.
 fn named(path: &str, bundle: &Bundle) -> Option<Arc<BundleFile>> {
-    bundle.all().find(|f| *f.path == *path || path.ends_with(&format!("/{}", f.path))).cloned()
+    let is_it = |file: &&Arc<BundleFile>| {
+        let own = below(&file.path);
+        path.strip_suffix(own).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+    };
+    bundle.all().find(is_it).cloned()
 }
 
 /// Points `diagnostic` at a line of a bundle's file, and through it at template and object.

@@ -1,6 +1,6 @@
 //! Phase 1: what the keyword tables know, in milliseconds and without a process.
 
-use crate::{policy, report::at_line};
+use crate::{data_plane_api, policy, report::at_line};
 use haptic_haproxy::{
     CheckOptions, Document, Problem, Version,
     check::{Proof, check},
@@ -34,7 +34,7 @@ impl Syntax {
             && policy::permits(proof.needs(), bundle, allow);
         *known = proof;
         drop(known);
-        if proven { Vec::new() } else { problems(bundle, versions, allow) }
+        if proven { data_plane_api::alone(bundle) } else { problems(bundle, versions, allow) }
     }
 
     /// Bytes that are kept for the next bundle, beside the text of the last one.
@@ -52,6 +52,7 @@ pub fn problems(bundle: &Bundle, versions: &[HaproxyVersion], allow: &[Allowance
     let present = |path: &str| is_present(bundle, path);
     let mut seen = HashSet::new();
     let mut found = policy::problems(&document, bundle, allow);
+    found.extend(data_plane_api::problems(bundle, &document));
     for version in versions {
         let options = CheckOptions { files: Some(&present), ..CheckOptions::new(table_version(*version)) };
         for problem in check(&document, &options) {
@@ -70,12 +71,15 @@ fn diagnostic(problem: Problem, bundle: &Bundle) -> Diagnostic {
 }
 
 fn is_present(bundle: &Bundle, path: &str) -> bool {
-    bundle.files.contains_key(path) || outside(path)
+    bundle.files.contains_key(path) || path.contains('@') || is_outside(bundle, path)
 }
 
-/// Absolute names and the system's CA store are the pod's own affair: only HAProxy there can know.
-fn outside(path: &str) -> bool {
-    path.starts_with('/') || path.starts_with('@') || path.contains('@')
+/// Absolute names and the system's CA store are the pod's own affair: only HAProxy there can know. But in folders of the
+/// bundle there is nothing else.
+fn is_outside(bundle: &Bundle, path: &str) -> bool {
+    let Some((folder, _)) = path.rsplit_once('/').filter(|_| path.starts_with('/')) else { return false };
+    let lies_there = |file: &str| file.rsplit_once('/').is_some_and(|(its, _)| its == folder);
+    !bundle.files.keys().any(|file| lies_there(file))
 }
 
 fn table_version(version: HaproxyVersion) -> Version {

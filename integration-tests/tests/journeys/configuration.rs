@@ -12,7 +12,7 @@ const EXTRA_PORT: u16 = 9999;
 /// A frontend that a journey adds: it answers with `word`.
 fn answering(word: &str) -> String {
     format!(
-        "\nfrontend journey\n  mode http\n  bind \"${{{POD_ADDRESS}}}:{EXTRA_PORT}\"\n  http-request return status 200 content-type text/plain string {word}\n"
+        "\nfrontend journey from clients\n  bind \"${{{POD_ADDRESS}}}:{EXTRA_PORT}\"\n  http-request return status 200 content-type text/plain string {word}\n"
     )
 }
 
@@ -48,7 +48,7 @@ pub async fn invalid_template(scene: Scene) -> Outcome {
 pub async fn refused_by_haproxy(scene: Scene) -> Outcome {
     let demo = scene.configuration()?;
     let broken = demo.with_template(format!(
-        "{}\nbackend journey\n  balance journey-no-such-algorithm\n",
+        "{}\nbackend journey from roundrobin\n  balance journey-no-such-algorithm\n",
         demo.template()
     ));
     refused_and_recovered(&scene, &broken.manifest, "journey-no-such-algorithm").await

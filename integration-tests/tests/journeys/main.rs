@@ -7,6 +7,7 @@ mod churn;
 mod classic;
 mod configuration;
 mod credentials;
+mod data_plane_api;
 mod drift;
 mod failures;
 mod fleet;
@@ -40,6 +41,12 @@ use std::process::ExitCode;
 
 /// The long ones first: several run at once.
 fn journeys() -> Vec<Journey> {
+    let mut all = through_agents();
+    all.extend(data_plane_api::journeys());
+    all
+}
+
+fn through_agents() -> Vec<Journey> {
     vec![
         journey("api_server_away_for_a_minute", failures::api_server_away_for_a_minute),
         journey("leader_killed", leader::killed_again_and_again),

@@ -2,7 +2,7 @@
 
 use super::webhook;
 use crate::library::LIBRARIES;
-use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, Transport, crd::Interval};
+use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, crd::Interval};
 use std::{collections::BTreeMap, time::Duration};
 
 /// Everything that is wrong with the fields themselves.
@@ -54,13 +54,6 @@ fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
             Diagnostic::error("basic", format!("there is no library {library:?}"))
                 .at_field("spec.libraries")
                 .help(format!("The libraries are {}", known.join(", "))),
-        );
-    }
-    if spec.dataplane.transport == Transport::DataPlaneApi {
-        problems.push(
-            Diagnostic::error("basic", "pods cannot be reached through the Data Plane API yet")
-                .at_field("spec.dataplane.transport")
-                .help("Use agent, which is the default, and run `haptic agent` beside HAProxy"),
         );
     }
     if spec.templating_settings.engine != "handlebars" {
@@ -192,6 +185,7 @@ fn files(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
             return;
         }
     };
+    own_paths(spec, &layout, problems);
     let named = (spec.maps.keys().map(|n| ("maps", n, FileKind::Map)))
         .chain(spec.ssl_certificates.keys().map(|n| ("sslCertificates", n, FileKind::Certificate)))
         .chain(spec.crt_lists.keys().map(|n| ("crtLists", n, FileKind::CrtList)))
@@ -214,6 +208,22 @@ fn files(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
             problems.push(
                 Diagnostic::error("basic", format!("{field} and {other} would be the same file"))
                     .at_field(field),
+            );
+        }
+    }
+}
+
+/// The Data Plane API stores files in one folder, under names that it chooses.
+fn own_paths(spec: &HAProxyTemplateConfigSpec, layout: &Layout, problems: &mut Vec<Diagnostic>) {
+    for (name, file) in &spec.files {
+        let Some(path) = file.path.as_deref().filter(|_| layout.stored_by_api) else { continue };
+        let last = path.rsplit_once('/').map_or(path, |(_, last)| last);
+        let stored = layout.path(FileKind::General, last);
+        if stored != path {
+            problems.push(
+                Diagnostic::error("basic", format!("the Data Plane API cannot store a file as {path:?}"))
+                    .at_field(format!("spec.files.{name}.path"))
+                    .help(format!("Leave it out, or make it {stored}")),
             );
         }
     }
@@ -274,8 +284,21 @@ mod tests {
         check("/maps", json!({"../host.map": {"template": ""}}), "cannot be a file name");
         check("/dataplane/mapsDir", json!("/var/lib/maps"), "must be a folder below");
         check("/libraries", json!(["nonesuch"]), "no library \"nonesuch\"");
-        check("/dataplane/transport", json!("dataplaneapi"), "Use agent");
         check("/templatingSettings/engine", json!("jinja"), "no template engine");
+    }
+
+    #[test]
+    fn a_path_that_the_data_plane_api_cannot_store_is_refused() {
+        let mut spec = valid();
+        spec["dataplane"] = json!({"transport": "dataplaneapi"});
+        spec["files"] = json!({"a.http": {"template": "", "path": "/etc/haproxy/general/a.http"}});
+        assert_eq!(basic(&serde_json::from_value(spec.clone()).unwrap()), []);
+        spec["files"]["a.http"]["path"] = json!("/etc/haproxy/errors/a.http");
+        let said = basic(&serde_json::from_value(spec).unwrap());
+        assert!(
+            said.len() == 1 && said[0].to_string().contains("make it /etc/haproxy/general/a.http"),
+            "{said:?}"
+        );
     }
 
     #[test]

@@ -192,7 +192,12 @@ impl Deployment {
         if let Some(view) = memory.held(digest).or_else(|| self.plans.known(digest)) {
             return Ok(Some(view));
         }
-        let read = scene.transport.running_bundle().await?;
+        let Some(read) = scene.transport.running_bundle().await? else {
+            return Ok(Some(begin_anew(
+                memory,
+                "what the pod runs was brought by a controller that is gone",
+            )));
+        };
         let layout = scene.config.layout.clone();
         let view = cpu("deploy", move || RunningView::read_back(read, &layout))
             .await?
@@ -205,9 +210,7 @@ impl Deployment {
             memory.stored = Some(self.plans.keep(view));
             let sentence =
                 "what HAProxy runs was brought by operations that neither agent nor controller know any more";
-            let reason = Reason { kind: ReasonKind::Drift, sentence: sentence.to_owned() };
-            memory.instead = Some(Instead { reason, failed: None });
-            return Ok(Some(Arc::new(RunningView::bootstrap())));
+            return Ok(Some(begin_anew(memory, sentence)));
         }
         memory.known = None;
         Ok(None)
@@ -413,6 +416,13 @@ impl Deployment {
         let why = refused.diagnostics.first().map(ToString::to_string).unwrap_or_default();
         self.events.tell(Event::TakenBack { generation, pod: self.name(), to: aim.generation(), why });
     }
+}
+
+/// Nobody knows the way from what the pod runs: a reload is one from everywhere.
+fn begin_anew(memory: &mut Memory, sentence: &str) -> Arc<RunningView> {
+    let reason = Reason { kind: ReasonKind::Drift, sentence: sentence.to_owned() };
+    memory.instead = Some(Instead { reason, failed: None });
+    Arc::new(RunningView::bootstrap())
 }
 
 /// Why a pod whose last order failed half-way is reloaded.

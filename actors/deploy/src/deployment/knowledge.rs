@@ -38,7 +38,7 @@ pub(super) enum Need {
 impl Knowledge {
     pub fn from_status(status: Status, at: Instant) -> Self {
         Self {
-            capabilities: Capabilities::of(status.version),
+            capabilities: status.capabilities(),
             running: status.running,
             exact: status.exact,
             stored: status.stored,

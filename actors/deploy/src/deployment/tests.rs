@@ -68,11 +68,11 @@ impl Transport for Scripted {
         .boxed_local()
     }
 
-    fn running_bundle(&self) -> Answer<'_, RunningBundle> {
+    fn running_bundle(&self) -> Answer<'_, Option<RunningBundle>> {
         async {
             let mut pod = self.0.lock().unwrap();
             pod.calls.push("bundle".into());
-            Ok(RunningBundle { config: "haproxy.cfg".into(), files: pod.contents.clone() })
+            Ok(Some(RunningBundle { config: "haproxy.cfg".into(), files: pod.contents.clone() }))
         }
         .boxed_local()
     }
@@ -217,6 +217,7 @@ impl Scene {
                 reloads: 0,
                 alive: true,
                 intact: true,
+                data_plane_api: None,
             },
             contents: BTreeMap::new(),
             files: BTreeMap::new(),

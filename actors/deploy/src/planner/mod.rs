@@ -19,6 +19,7 @@ mod map;
 mod map_keys;
 mod mentions;
 mod order;
+mod reach;
 mod references;
 mod server;
 #[cfg(test)]
@@ -92,6 +93,8 @@ pub enum ReasonKind {
     File,
     /// The socket refused what was planned.
     Refused,
+    /// The pod's transport has no call for it.
+    Transport,
     /// Somebody else changed the pod.
     Drift,
 }
@@ -106,6 +109,7 @@ impl ReasonKind {
             Self::Server => "server",
             Self::File => "file",
             Self::Refused => "refused",
+            Self::Transport => "transport",
             Self::Drift => "drift",
         }
     }
@@ -139,7 +143,7 @@ pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabil
             let views = (running, desired);
             effects.extend(files::effects(&changes, views, (old, new), capabilities, &authorities));
             effects.extend(authorities.effects);
-            merge(effects)
+            reach::within(merge(effects), Some(new), capabilities)
         }
         _ => Verdict::Reload {
             reasons: vec![Reason::new(

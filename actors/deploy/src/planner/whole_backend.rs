@@ -77,8 +77,11 @@ fn defaults_of<'s>(
 ) -> Result<&'s str, String> {
     let title = section.title();
     if !capabilities.dynamic_backends {
-        let version = capabilities.version;
-        return Err(format!("{title}: HAProxy {version} cannot {verb} a backend at run time"));
+        let who = match capabilities.data_plane_api {
+            Some(_) => "the Data Plane API".to_owned(),
+            None => format!("HAProxy {}", capabilities.version),
+        };
+        return Err(format!("{title}: {who} cannot {verb} a backend at run time"));
     }
     let only_servers = |keyword: &str| matches!(keyword, "" | "server");
     if let Some(line) = section.lines.iter().find(|line| !only_servers(line.keyword())) {

@@ -4,16 +4,22 @@
 //! had an effect. Its futures stay on their thread, because awc's client does.
 
 mod agent;
+mod caller;
+mod data_plane_api;
+mod error;
 mod tls;
 
 pub use agent::AgentTransport;
+pub use data_plane_api::DataPlaneApi;
+pub(crate) use data_plane_api::step;
+pub use error::{Peer, TransportError};
 
 use futures::future::LocalBoxFuture;
 use haptic_model::{
     ActiveConfig, HaproxyPod, Transport as Kind,
     agent_api::{Apply, Outcome, RunningBundle, Runtime, Status},
 };
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{rc::Rc, sync::Arc};
 
 /// The answer to a call, later.
 pub type Answer<'a, T> = LocalBoxFuture<'a, Result<T, TransportError>>;
@@ -23,8 +29,8 @@ pub trait Transport {
     /// How the pod and its HAProxy are.
     fn status(&self) -> Answer<'_, Status>;
 
-    /// The files of what it runs.
-    fn running_bundle(&self) -> Answer<'_, RunningBundle>;
+    /// The files of what it runs; `None` when the pod cannot give them back.
+    fn running_bundle(&self) -> Answer<'_, Option<RunningBundle>>;
 
     /// What HAProxy itself says of its servers and maps.
     fn runtime(&self) -> Answer<'_, Runtime>;
@@ -40,94 +46,13 @@ pub trait Transport {
 pub type Connect =
     Arc<dyn Fn(&HaproxyPod, &ActiveConfig) -> Result<Rc<dyn Transport>, TransportError> + Send + Sync>;
 
-/// Why a call failed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TransportError {
-    /// All known credentials were refused.
-    #[error(
-        "the agent on {address} refused the credentials: does its Secret hold the same username and password as \
-         the one of credentialsSecretRef?"
-    )]
-    Unauthorised {
-        /// `IP:port`.
-        address: String,
-    },
-    /// No connection was made.
-    #[error("no connection to {address} ({cause}): is the agent running on {address}?")]
-    Unreachable {
-        /// `IP:port`.
-        address: String,
-        /// The operating system's words.
-        cause: String,
-    },
-    /// The connection was made, but not a TLS one.
-    #[error(
-        "no TLS with {address} ({cause}): compare dataplane.scheme and dataplane.caBundle with the agent's certificate"
-    )]
-    Tls {
-        /// `IP:port`.
-        address: String,
-        /// The library's words.
-        cause: String,
-    },
-    /// No answer in time.
-    #[error(
-        "{address} gave no answer to {call} within {limit:?}: is HAProxy's pod overloaded, or dataplane.deploymentTimeout too short?"
-    )]
-    Timeout {
-        /// `IP:port`.
-        address: String,
-        /// The call's path.
-        call: &'static str,
-        /// The limit.
-        limit: Duration,
-    },
-    /// The connection broke before the whole answer was there.
-    #[error("the connection to {address} broke during {call}: {cause}")]
-    Broken {
-        /// `IP:port`.
-        address: String,
-        /// The call's path.
-        call: &'static str,
-        /// The library's words.
-        cause: String,
-    },
-    /// Something else listens there.
-    #[error(
-        "what listens on {address} is not a HAPTIC agent: {call} was answered by {answer}; check dataplane.port and podSelector"
-    )]
-    NotAnAgent {
-        /// `IP:port`.
-        address: String,
-        /// The call's path.
-        call: &'static str,
-        /// Status and the beginning of the body.
-        answer: String,
-    },
-    /// The agent answered, but could not do it.
-    #[error("the agent on {address} answered {call} with {answer}")]
-    Failed {
-        /// `IP:port`.
-        address: String,
-        /// The call's path.
-        call: &'static str,
-        /// Status and the beginning of the body.
-        answer: String,
-    },
-    /// The configuration does not allow a connection.
-    #[error("{0}")]
-    Setup(String),
-}
-
 /// The transport that `config` asks for.
 ///
 /// # Errors
 /// [`TransportError::Setup`] with what to change in the configuration.
 pub fn connect(pod: &HaproxyPod, config: &ActiveConfig) -> Result<Rc<dyn Transport>, TransportError> {
-    match config.spec.dataplane.transport {
-        Kind::Agent => Ok(Rc::new(AgentTransport::new(pod, config)?)),
-        Kind::DataPlaneApi => Err(TransportError::Setup(
-            "dataplane.transport dataplaneapi is not available in this version: use agent".to_owned(),
-        )),
-    }
+    Ok(match config.spec.dataplane.transport {
+        Kind::Agent => Rc::new(AgentTransport::new(pod, config)?),
+        Kind::DataPlaneApi => Rc::new(DataPlaneApi::new(pod, config)?),
+    })
 }

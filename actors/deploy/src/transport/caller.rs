@@ -1,0 +1,201 @@
+//! HTTP calls to one pod, with awc: the newest credentials that work, one limit of time a call, errors in our words.
+
+use super::{TransportError, error::Peer, tls};
+use awc::{
+    Client, Connector,
+    error::{ConnectError, SendRequestError},
+    http::{
+        Method, StatusCode,
+        header::{self, HeaderMap},
+    },
+};
+use base64::Engine;
+use bytes::Bytes;
+use haptic_model::{ActiveConfig, HaproxyPod, crd::Scheme, secret::Credentials};
+use std::{cell::Cell, net::SocketAddr, sync::Arc, time::Duration};
+
+/// The largest answer read: a running bundle of a large configuration.
+const BODY_LIMIT: usize = 64 * 1024 * 1024;
+/// Making a connection inside a cluster.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+/// As much of an unexpected answer as a person needs.
+const EXCERPT: usize = 200;
+
+/// Whoever listens on one pod.
+pub(super) struct Caller {
+    client: Client,
+    base: String,
+    pub peer: Peer,
+    pub address: String,
+    /// `Authorization` values, the newest credentials first.
+    authorizations: Vec<String>,
+    /// The one that worked last.
+    accepted: Cell<usize>,
+}
+
+/// What is called.
+#[derive(Clone)]
+pub(super) struct Call<'a> {
+    pub method: Method,
+    /// For errors.
+    pub path: &'static str,
+    /// The whole path, with its query.
+    pub target: &'a str,
+    pub content_type: Option<&'a str>,
+    pub header: Option<(&'static str, &'a str)>,
+    pub body: Option<Bytes>,
+    pub limit: Duration,
+}
+
+/// What was answered.
+pub(super) struct Reply {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+impl<'a> Call<'a> {
+    pub fn get(path: &'static str, limit: Duration) -> Self {
+        let (method, target) = (Method::GET, path);
+        Self { method, path, target, content_type: None, header: None, body: None, limit }
+    }
+
+    pub fn post(path: &'static str, content_type: &'a str, body: Bytes, limit: Duration) -> Self {
+        Self {
+            method: Method::POST,
+            content_type: Some(content_type),
+            body: Some(body),
+            ..Self::get(path, limit)
+        }
+    }
+}
+
+impl Reply {
+    /// A header as text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The beginning of the body.
+    pub fn excerpt(&self) -> String {
+        String::from_utf8_lossy(&self.body).trim().chars().take(EXCERPT).collect()
+    }
+}
+
+impl Caller {
+    /// `peer` on `pod`, as `config` says it is reached.
+    ///
+    /// # Errors
+    /// [`TransportError::Setup`]: https without a usable `caBundle`.
+    pub fn new(peer: Peer, pod: &HaproxyPod, config: &ActiveConfig) -> Result<Self, TransportError> {
+        let dataplane = &config.spec.dataplane;
+        let address = SocketAddr::new(pod.address, pod.port).to_string();
+        let connector = Connector::new().timeout(CONNECT_LIMIT);
+        let (scheme, connector) = match dataplane.scheme {
+            Scheme::Http => ("http", connector),
+            Scheme::Https => {
+                let bundle = dataplane.ca_bundle.as_deref().ok_or_else(|| {
+                    TransportError::Setup(
+                        "dataplane.scheme is https: set dataplane.caBundle to the certificate that signs the pods' ones"
+                            .to_owned(),
+                    )
+                })?;
+                let tls = tls::client(bundle).map_err(TransportError::Setup)?;
+                ("https", connector.rustls_0_23(Arc::new(tls)))
+            }
+        };
+        Ok(Self {
+            client: Client::builder().connector(connector).disable_timeout().disable_redirects().finish(),
+            base: format!("{scheme}://{address}"),
+            peer,
+            address,
+            authorizations: config.credentials.iter().map(basic).collect(),
+            accepted: Cell::new(0),
+        })
+    }
+
+    /// Calls with each of the known credentials until one is accepted, beginning with the one that worked last.
+    pub async fn call(&self, call: Call<'_>) -> Result<Reply, TransportError> {
+        let known = self.authorizations.len();
+        for attempt in 0..known {
+            let index = (self.accepted.get() + attempt) % known;
+            let Some(authorization) = self.authorizations.get(index) else { break };
+            let reply = self.call_as(authorization, call.clone()).await?;
+            if reply.status != StatusCode::UNAUTHORIZED {
+                self.accepted.set(index);
+                return Ok(reply);
+            }
+        }
+        Err(TransportError::Unauthorised { peer: self.peer, address: self.address.clone() })
+    }
+
+    async fn call_as(&self, authorization: &str, call: Call<'_>) -> Result<Reply, TransportError> {
+        let Call { method, path, target, content_type, header, body, limit } = call;
+        // awc's own limit, 5 s, is shorter than a reload may take: it is off, and ours counts.
+        let mut request = self
+            .client
+            .request(method, format!("{}{target}", self.base))
+            .insert_header((header::AUTHORIZATION, authorization));
+        if let Some(kind) = content_type {
+            request = request.insert_header((header::CONTENT_TYPE, kind));
+        }
+        if let Some(header) = header {
+            request = request.insert_header(header);
+        }
+        let exchange = async {
+            let sent = match body {
+                Some(body) => request.send_body(body),
+                None => request.send(),
+            };
+            let mut response = sent.await.map_err(|error| self.explain(path, &error))?.timeout(limit);
+            let body = response.body().limit(BODY_LIMIT).await.map_err(|error| self.broken(path, &error))?;
+            Ok(Reply { status: response.status(), headers: response.headers().clone(), body })
+        };
+        match tokio::time::timeout(limit, exchange).await {
+            Ok(reply) => reply,
+            Err(_) => Err(TransportError::Timeout { address: self.address.clone(), call: path, limit }),
+        }
+    }
+
+    fn explain(&self, call: &'static str, error: &SendRequestError) -> TransportError {
+        let (peer, address) = (self.peer, self.address.clone());
+        let unreachable =
+            |cause: String| TransportError::Unreachable { peer, address: address.clone(), cause };
+        match error {
+            SendRequestError::Connect(ConnectError::Timeout) | SendRequestError::Timeout => {
+                unreachable(format!("no answer within {CONNECT_LIMIT:?}"))
+            }
+            SendRequestError::Connect(ConnectError::Io(cause)) if is_tls(cause) => {
+                TransportError::Tls { peer, address, cause: cause.to_string() }
+            }
+            SendRequestError::Connect(ConnectError::Io(cause)) => unreachable(cause.to_string()),
+            SendRequestError::Connect(cause) => unreachable(cause.to_string()),
+            SendRequestError::Response(cause) => self.stranger(call, format!("what is not HTTP ({cause})")),
+            other => self.broken(call, other),
+        }
+    }
+
+    fn broken(&self, call: &'static str, cause: &dyn std::fmt::Display) -> TransportError {
+        TransportError::Broken { address: self.address.clone(), call, cause: cause.to_string() }
+    }
+
+    /// What answered so is somebody else.
+    pub fn stranger(&self, call: &'static str, answer: String) -> TransportError {
+        TransportError::Stranger { peer: self.peer, address: self.address.clone(), call, answer }
+    }
+
+    /// It could not do what was asked.
+    pub fn failed(&self, call: &'static str, answer: String) -> TransportError {
+        TransportError::Failed { peer: self.peer, address: self.address.clone(), call, answer }
+    }
+}
+
+/// rustls hands its errors over inside those of the connection.
+fn is_tls(error: &std::io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+}
+
+fn basic(credentials: &Credentials) -> String {
+    let pair = format!("{}:{}", credentials.username, credentials.password.reveal());
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(pair))
+}

@@ -1,0 +1,514 @@
+//! The calls of the Data Plane API, typed. It decides nothing: what an answer means for the pod is its caller's business.
+//!
+//! Answers are told apart by their status alone, because versions up to 3.2 give errors as JSON under other types.
+
+use super::{multipart, words};
+use crate::transport::{
+    TransportError,
+    caller::{Call, Caller, Reply},
+};
+use awc::http::{Method, StatusCode};
+use bytes::Bytes;
+use haptic_model::{FileKind, HaproxyVersion, operation::ServerState};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use std::{net::IpAddr, time::Duration};
+
+/// Calls that read or change little.
+const QUICK: Duration = Duration::from_secs(10);
+const RAW: &str = "/v3/services/haproxy/configuration/raw";
+const SERVERS: &str = "/v3/services/haproxy/runtime/backends";
+const MAPS: &str = "/v3/services/haproxy/runtime/maps";
+const ACLS: &str = "/v3/services/haproxy/runtime/acls";
+const STORAGE: &str = "/v3/services/haproxy/storage";
+
+/// The API of one pod.
+pub(super) struct Api {
+    pub caller: Caller,
+    /// For calls that check or load the whole configuration.
+    pub limit: Duration,
+}
+
+/// How HAProxy is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Haproxy {
+    pub version: HaproxyVersion,
+    pub version_text: String,
+    pub pid: u32,
+}
+
+/// haproxy.cfg as it lies on the pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Raw {
+    pub text: String,
+    /// Absent before the API has written it once. It covers the version, so it is no digest of the content.
+    pub checksum: Option<String>,
+    pub version: Option<u64>,
+}
+
+/// What became of a configuration that was sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Push {
+    /// It is on disk.
+    Written {
+        raw: Raw,
+        /// Of the reload that was asked for.
+        reload: Option<String>,
+    },
+    /// Somebody else wrote since that version.
+    Conflict { current: Option<u64> },
+    /// HAProxy's checker refused it; nothing changed.
+    Refused(String),
+    /// It is on disk, and an action failed; those before it are done.
+    HalfWay(String),
+}
+
+/// How a push is to reach HAProxy.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Reach<'a> {
+    /// Not by a reload: by these actions, which may be none.
+    Actions(&'a str),
+    /// By the next reload.
+    Reload,
+}
+
+/// How a reload went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reload {
+    Waits,
+    Succeeded(String),
+    Failed(String),
+    /// The API that was asked for it has ended since.
+    Forgotten,
+}
+
+/// A server as HAProxy has it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Server {
+    pub name: String,
+    pub address: String,
+    #[serde(default)]
+    pub port: u16,
+    pub admin_state: String,
+    /// As it was set, in versions that tell it.
+    #[serde(default)]
+    pub uweight: Option<u32>,
+    #[serde(default)]
+    pub weight: Option<u32>,
+}
+
+/// A map or list that HAProxy has loaded.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Loaded {
+    #[serde(default)]
+    pub id: String,
+    #[serde(default)]
+    pub storage_name: String,
+    #[serde(default)]
+    pub file: String,
+    #[serde(default)]
+    description: String,
+}
+
+/// An entry of a map.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(super) struct Entry {
+    #[serde(default)]
+    pub id: String,
+    #[serde(default)]
+    pub key: String,
+    #[serde(default)]
+    pub value: String,
+}
+
+/// A change that HAProxy, through the API, refused: its words.
+pub(super) type Done = Result<Result<(), String>, TransportError>;
+
+impl Api {
+    /// The API's version.
+    pub async fn version(&self) -> Result<HaproxyVersion, TransportError> {
+        #[derive(Deserialize)]
+        struct Info {
+            api: About,
+        }
+        #[derive(Deserialize)]
+        struct About {
+            version: String,
+        }
+        const INFO: &str = "/v3/info";
+        let reply = self.send(Call::get(INFO, QUICK)).await?;
+        let info: Info = self.read(INFO, &reply)?;
+        let number = info.api.version.trim_start_matches('v').to_owned();
+        number.parse().map_err(|_| self.caller.stranger(INFO, format!("version {:?}", info.api.version)))
+    }
+
+    /// How HAProxy is, or why it is not reached.
+    pub async fn haproxy(&self) -> Result<Result<Haproxy, String>, TransportError> {
+        const INFO: &str = "/v3/services/haproxy/runtime/info";
+        let reply = self.send(Call::get(INFO, QUICK)).await?;
+        if !reply.status.is_success() {
+            return Ok(Err(words::message(&reply)));
+        }
+        // Some versions answer with a list of one.
+        let body: Value = self.read(INFO, &reply)?;
+        let body = body.get(0).unwrap_or(&body);
+        if let Some(error) = body.get("error").and_then(Value::as_str).filter(|error| !error.is_empty()) {
+            return Ok(Err(error.to_owned()));
+        }
+        let info = body.get("info").unwrap_or(body);
+        let version_text = info.get("version").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let pid = info.get("pid").and_then(Value::as_u64).and_then(|pid| u32::try_from(pid).ok());
+        match (version_text.parse(), pid) {
+            (Ok(version), Some(pid)) => Ok(Ok(Haproxy { version, version_text, pid })),
+            _ => Err(self.caller.stranger(INFO, reply.excerpt())),
+        }
+    }
+
+    /// The configuration's version, which each write raises.
+    pub async fn configuration_version(&self) -> Result<u64, TransportError> {
+        const VERSION: &str = "/v3/services/haproxy/configuration/version";
+        let reply = self.send(Call::get(VERSION, QUICK)).await?;
+        self.read(VERSION, &reply)
+    }
+
+    /// haproxy.cfg; `None` when there is none.
+    pub async fn raw(&self) -> Result<Option<Raw>, TransportError> {
+        let reply = self.send(Call::get(RAW, self.limit)).await?;
+        let message = words::message(&reply);
+        if !reply.status.is_success() && message.contains("no such file") {
+            return Ok(None);
+        }
+        self.expect(RAW, &reply)?;
+        Ok(Some(self.written(&reply)))
+    }
+
+    /// HAProxy's checker on `text`, on the pod and with its files; refused: its words, with line numbers of `text`.
+    pub async fn validate(&self, text: Bytes) -> Done {
+        let target = format!("{RAW}?only_validate=true");
+        let call = Call { target: &target, ..Call::post(RAW, "text/plain", text, self.limit) };
+        let reply = self.send(call).await?;
+        match reply.status {
+            StatusCode::BAD_REQUEST => Ok(Err(words::message(&reply))),
+            _ => self.expect(RAW, &reply).map(Ok),
+        }
+    }
+
+    /// `text` in the place of the configuration of `version`.
+    pub async fn push(&self, text: Bytes, version: u64, reach: Reach<'_>) -> Result<Push, TransportError> {
+        let (skip, actions) = match reach {
+            Reach::Actions(actions) => ("&skip_reload=true", actions),
+            Reach::Reload => ("", ""),
+        };
+        let target = format!("{RAW}?version={version}{skip}");
+        let header = (!actions.is_empty()).then_some(("X-Runtime-Actions", actions));
+        let call = Call { target: &target, header, ..Call::post(RAW, "text/plain", text, self.limit) };
+        let reply = self.send(call).await?;
+        let said = words::message(&reply);
+        Ok(match reply.status {
+            StatusCode::CONFLICT => Push::Conflict { current: version_of(&reply) },
+            StatusCode::BAD_REQUEST => Push::Refused(said),
+            StatusCode::INTERNAL_SERVER_ERROR if said.contains("cannot execute") => Push::HalfWay(said),
+            _ => {
+                self.expect(RAW, &reply)?;
+                Push::Written {
+                    raw: self.written(&reply),
+                    reload: reply.header("Reload-Id").map(str::to_owned),
+                }
+            }
+        })
+    }
+
+    /// How the reload `id` went. It keeps the question until a reload under way has ended.
+    pub async fn reload(&self, id: &str) -> Result<Reload, TransportError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            status: String,
+            #[serde(default)]
+            response: String,
+        }
+        const RELOADS: &str = "/v3/services/haproxy/reloads";
+        let target = format!("{RELOADS}/{}", segment(id));
+        let reply = self.send(Call { target: &target, ..Call::get(RELOADS, self.limit) }).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(Reload::Forgotten);
+        }
+        let answer: Answer = self.read(RELOADS, &reply)?;
+        Ok(match answer.status.as_str() {
+            "succeeded" => Reload::Succeeded(answer.response),
+            "failed" => Reload::Failed(answer.response),
+            _ => Reload::Waits,
+        })
+    }
+
+    /// The servers of a backend; none for one that HAProxy does not have.
+    pub async fn servers(&self, backend: &str) -> Result<Vec<Server>, TransportError> {
+        let target = format!("{SERVERS}/{}/servers", segment(backend));
+        let reply = self.send(Call { target: &target, ..Call::get(SERVERS, QUICK) }).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(Vec::new());
+        }
+        self.read(SERVERS, &reply)
+    }
+
+    /// A server; `None` when HAProxy does not have it.
+    pub async fn server(&self, backend: &str, server: &str) -> Result<Option<Server>, TransportError> {
+        let target = server_path(backend, server);
+        let reply = self.send(Call { target: &target, ..Call::get(SERVERS, QUICK) }).await?;
+        // 3.0 answers 500 for one that is missing.
+        if !reply.status.is_success() {
+            return Ok(None);
+        }
+        self.read(SERVERS, &reply).map(Some)
+    }
+
+    /// Adds a server, which stays in maintenance.
+    pub async fn add_server(&self, backend: &str, body: &Value) -> Done {
+        let target = format!("{SERVERS}/{}/servers", segment(backend));
+        self.change(Method::POST, SERVERS, &target, Some(body)).await
+    }
+
+    /// Changes a server's state.
+    pub async fn set_state(&self, backend: &str, server: &str, state: ServerState) -> Done {
+        let body = json!({ "admin_state": state });
+        self.change(Method::PUT, SERVERS, &server_path(backend, server), Some(&body)).await
+    }
+
+    /// Removes a server.
+    pub async fn delete_server(&self, backend: &str, server: &str) -> Done {
+        self.change(Method::DELETE, SERVERS, &server_path(backend, server), None).await
+    }
+
+    /// The maps that HAProxy has loaded.
+    pub async fn maps(&self) -> Result<Vec<Loaded>, TransportError> {
+        let reply = self.send(Call::get(MAPS, QUICK)).await?;
+        self.read(MAPS, &reply)
+    }
+
+    /// All entries of a map in HAProxy's memory.
+    pub async fn entries(&self, map: &str) -> Result<Vec<Entry>, TransportError> {
+        let target = format!("{}/entries", map_path(map));
+        let reply = self.send(Call { target: &target, ..Call::get(MAPS, self.limit) }).await?;
+        self.read(MAPS, &reply)
+    }
+
+    /// An entry of a map in HAProxy's memory.
+    pub async fn entry(&self, map: &str, key: &str) -> Result<Option<Entry>, TransportError> {
+        let target = entry_path(map, key);
+        let reply = self.send(Call { target: &target, ..Call::get(MAPS, QUICK) }).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        self.read(MAPS, &reply).map(Some)
+    }
+
+    /// Adds an entry to a map.
+    pub async fn add_entry(&self, map: &str, key: &str, value: &str) -> Done {
+        let body = json!({ "key": key, "value": value });
+        self.change(Method::POST, MAPS, &format!("{}/entries", map_path(map)), Some(&body)).await
+    }
+
+    /// Changes an entry of a map.
+    pub async fn set_entry(&self, map: &str, key: &str, value: &str) -> Done {
+        self.change(Method::PUT, MAPS, &entry_path(map, key), Some(&json!({ "value": value }))).await
+    }
+
+    /// Takes an entry out of a map.
+    pub async fn delete_entry(&self, map: &str, key: &str) -> Done {
+        self.change(Method::DELETE, MAPS, &entry_path(map, key), None).await
+    }
+
+    /// All these entries in the place of a map's: at once, if they have more than 8 KB. Fewer are added to it.
+    pub async fn put_entries(&self, map: &str, entries: &[(&str, &str)]) -> Done {
+        let body: Value = entries
+            .iter()
+            .map(|(key, value)| json!({ "key": key, "value": value }))
+            .collect::<Vec<_>>()
+            .into();
+        self.change(Method::PUT, MAPS, &map_path(map), Some(&body)).await
+    }
+
+    /// The number by which the API knows the list of patterns from `file`.
+    pub async fn list(&self, file: &str) -> Result<Option<String>, TransportError> {
+        let reply = self.send(Call::get(ACLS, QUICK)).await?;
+        let lists: Vec<Loaded> = self.read(ACLS, &reply)?;
+        Ok(lists.into_iter().find(|list| list.storage_name == file).map(|list| list.id))
+    }
+
+    /// The patterns of a list, with the numbers by which they are taken out.
+    pub async fn patterns(&self, list: &str) -> Result<Vec<Entry>, TransportError> {
+        let target = format!("{ACLS}/{}/entries", segment(list));
+        let reply = self.send(Call { target: &target, ..Call::get(ACLS, QUICK) }).await?;
+        self.read(ACLS, &reply)
+    }
+
+    /// Adds a pattern to a list.
+    pub async fn add_pattern(&self, list: &str, pattern: &str) -> Done {
+        let target = format!("{ACLS}/{}/entries", segment(list));
+        self.change(Method::POST, ACLS, &target, Some(&json!({ "value": pattern }))).await
+    }
+
+    /// Takes a pattern out of a list.
+    pub async fn delete_pattern(&self, list: &str, number: &str) -> Done {
+        let target = format!("{ACLS}/{}/entries/{}", segment(list), segment(number));
+        self.change(Method::DELETE, ACLS, &target, None).await
+    }
+
+    /// The names of the files in a storage.
+    pub async fn stored_names(&self, kind: FileKind) -> Result<Vec<String>, TransportError> {
+        let target = format!("{STORAGE}/{}", folder(kind));
+        let reply = self.send(Call { target: &target, ..Call::get(STORAGE, QUICK) }).await?;
+        let files: Vec<Loaded> = self.read(STORAGE, &reply)?;
+        Ok(files.into_iter().map(|file| file.storage_name).collect())
+    }
+
+    /// A file's content; of a certificate what the API tells of it. `None`: there is none.
+    pub async fn stored(&self, kind: FileKind, name: &str) -> Result<Option<Bytes>, TransportError> {
+        let target = stored_path(kind, name);
+        let reply = self.send(Call { target: &target, ..Call::get(STORAGE, self.limit) }).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        self.expect(STORAGE, &reply)?;
+        Ok(Some(reply.body))
+    }
+
+    /// Stores a file: a new one or not, and whether the API may reload for it. Back with the reload that it then asked for.
+    /// Refused: why; the file may be there all the same.
+    pub async fn store(
+        &self,
+        kind: FileKind,
+        name: &str,
+        content: &str,
+        (is_new, may_reload): (bool, bool),
+    ) -> Result<Result<Option<String>, String>, TransportError> {
+        let skip = if may_reload { "" } else { "?skip_reload=true" };
+        let form = multipart::form(name, content);
+        let plain = ("text/plain".to_owned(), Bytes::from(content.to_owned()));
+        let (method, target, (content_type, body)) = match (is_new, kind) {
+            (true, _) => (Method::POST, format!("{STORAGE}/{}{skip}", folder(kind)), form),
+            (false, FileKind::General) => (Method::PUT, format!("{}{skip}", stored_path(kind, name)), form),
+            (false, _) => (Method::PUT, format!("{}{skip}", stored_path(kind, name)), plain),
+        };
+        let call = Call { method, target: &target, ..Call::post(STORAGE, &content_type, body, self.limit) };
+        let reply = self.send(call).await?;
+        if reply.status.is_success() {
+            return Ok(Ok(reply.header("Reload-Id").map(str::to_owned)));
+        }
+        Ok(Err(words::message(&reply)))
+    }
+
+    /// Deletes a file; refused while haproxy.cfg names it.
+    pub async fn delete_stored(&self, kind: FileKind, name: &str) -> Done {
+        let target = format!("{}?skip_reload=true", stored_path(kind, name));
+        let done = self.change(Method::DELETE, STORAGE, &target, None).await?;
+        Ok(done.or_else(|why| if why.contains("missing object") { Ok(()) } else { Err(why) }))
+    }
+
+    async fn change(&self, method: Method, path: &'static str, target: &str, body: Option<&Value>) -> Done {
+        let body = body.map(|body| Bytes::from(body.to_string()));
+        let content_type = body.is_some().then_some("application/json");
+        let call = Call { method, target, content_type, body, ..Call::get(path, self.limit) };
+        let reply = self.send(call).await?;
+        Ok(if reply.status.is_success() { Ok(()) } else { Err(words::message(&reply)) })
+    }
+
+    /// Sends, and tells apart what no call can go on with.
+    async fn send(&self, call: Call<'_>) -> Result<Reply, TransportError> {
+        let reply = self.caller.call(call).await?;
+        match words::trouble(&reply, &self.caller.address) {
+            Some(trouble) => Err(trouble),
+            None => Ok(reply),
+        }
+    }
+
+    fn expect(&self, path: &'static str, reply: &Reply) -> Result<(), TransportError> {
+        match reply.status {
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND => {
+                Err(self.caller.stranger(path, format!("{}: {}", reply.status, words::message(reply))))
+            }
+            status => Err(self.caller.failed(path, format!("{status}: {}", words::message(reply)))),
+        }
+    }
+
+    fn read<T: DeserializeOwned>(&self, path: &'static str, reply: &Reply) -> Result<T, TransportError> {
+        self.expect(path, reply)?;
+        serde_json::from_slice(&reply.body)
+            .map_err(|error| self.caller.stranger(path, format!("{:?} ({error})", reply.excerpt())))
+    }
+
+    fn written(&self, reply: &Reply) -> Raw {
+        Raw {
+            text: String::from_utf8_lossy(&reply.body).into_owned(),
+            checksum: reply.header("Configuration-Checksum").map(str::to_owned),
+            version: version_of(reply),
+        }
+    }
+}
+
+impl Server {
+    /// Where it is.
+    pub fn ip(&self) -> Option<IpAddr> {
+        self.address.parse().ok()
+    }
+
+    /// Its administrative state.
+    pub fn state(&self) -> ServerState {
+        match self.admin_state.as_str() {
+            "ready" => ServerState::Ready,
+            "drain" => ServerState::Drain,
+            _ => ServerState::Maint,
+        }
+    }
+}
+
+impl Loaded {
+    /// How many entries it has: `… entry_cnt=1`.
+    pub fn entries(&self) -> Option<usize> {
+        self.description.rsplit_once("entry_cnt=")?.1.split_whitespace().next()?.parse().ok()
+    }
+}
+
+fn version_of(reply: &Reply) -> Option<u64> {
+    reply.header("Configuration-Version")?.parse().ok()
+}
+
+fn folder(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Map => "maps",
+        FileKind::Certificate => "ssl_certificates",
+        FileKind::General | FileKind::CrtList | FileKind::Config => "general",
+    }
+}
+
+fn stored_path(kind: FileKind, name: &str) -> String {
+    format!("{STORAGE}/{}/{}", folder(kind), segment(name))
+}
+
+fn server_path(backend: &str, server: &str) -> String {
+    format!("{SERVERS}/{}/servers/{}", segment(backend), segment(server))
+}
+
+/// The API knows a map by its file's name.
+fn map_path(map: &str) -> String {
+    format!("{MAPS}/{}", segment(map.rsplit_once('/').map_or(map, |(_, name)| name)))
+}
+
+fn entry_path(map: &str, key: &str) -> String {
+    format!("{}/entries/{}", map_path(map), segment(key))
+}
+
+/// One segment of a path: everything but unreserved characters (RFC 3986, 2.3) encoded.
+fn segment(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

@@ -1,0 +1,157 @@
+//! Files in the API's storage: which must be written, in which order, and whether they are still what was written.
+
+use super::{
+    client::Api,
+    memory::{Files, Memory},
+    pair,
+    record::Record,
+    step::kind_of,
+};
+use crate::transport::TransportError;
+use haptic_model::{Digest, FileKind, Layout};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What stands in a map that is empty: the API replaces no file by nothing.
+const EMPTY: &str = "# empty\n";
+
+/// What a file became in the storage.
+pub(super) enum Stored {
+    /// It is there, and nothing waits for a reload.
+    Done,
+    /// It is there, and the API asked for a reload.
+    Reload(String),
+    /// It is not, or not whole.
+    Refused(String),
+}
+
+/// Looks at what is stored: `false` when something is missing or another content than `record` says. Certificates cannot be read
+/// back; they count as theirs while they are there.
+pub(super) async fn look(
+    api: &Api,
+    layout: &Layout,
+    record: &Record,
+    memory: &mut Memory,
+) -> Result<bool, TransportError> {
+    memory.stored.clear();
+    let mut intact = record.unsure.is_empty();
+    for kind in [FileKind::Map, FileKind::Certificate, FileKind::General] {
+        let recorded: Vec<(&String, &Digest)> =
+            record.files.iter().filter(|(path, _)| kind_of(path, layout) == Some(kind)).collect();
+        if recorded.is_empty() {
+            continue;
+        }
+        let names: BTreeSet<String> = api.stored_names(kind).await?.into_iter().collect();
+        for (path, digest) in recorded {
+            let name = name_of(path);
+            if !names.contains(name) || record.unsure.contains(path) {
+                intact = false;
+                continue;
+            }
+            let found = match kind {
+                FileKind::Certificate => Some(*digest),
+                _ => api.stored(kind, name).await?.map(|content| digest_of(&content)),
+            };
+            intact &= found == Some(*digest);
+            memory.stored.extend(found.map(|found| (path.clone(), found)));
+        }
+    }
+    Ok(intact)
+}
+
+fn digest_of(content: &[u8]) -> Digest {
+    if content == EMPTY.as_bytes() { Digest::of(b"") } else { Digest::of(content) }
+}
+
+/// The files of `target` besides haproxy.cfg that are not in the storage, in the order in which they must be written: what
+/// lists name before the lists.
+///
+/// # Errors
+/// A path in none of its folders.
+pub(super) fn to_write(
+    target: &Files,
+    stored: &BTreeMap<String, Digest>,
+    layout: &Layout,
+) -> Result<Vec<(FileKind, String)>, String> {
+    let mut files = Vec::new();
+    for (path, (digest, _)) in target.iter().filter(|(path, _)| **path != layout.config_file) {
+        let kind = kind_of(path, layout).ok_or_else(|| {
+            format!("{path} lies in none of the folders of the Data Plane API: compare dataplane.mapsDir and the like")
+        })?;
+        if stored.get(path) != Some(digest) {
+            files.push((kind, path.clone()));
+        }
+    }
+    let rank = |kind: FileKind| match kind {
+        FileKind::Certificate => 0,
+        FileKind::Map => 1,
+        _ => 2,
+    };
+    files.sort_by_key(|(kind, _)| rank(*kind));
+    Ok(files)
+}
+
+/// Certificates among `files` whose key is another one's; each would break all later pushes.
+///
+/// # Errors
+/// The first one, as a line of that file.
+pub(super) fn check_pairs(files: &[(FileKind, String)], target: &Files) -> Result<(), String> {
+    for (_, path) in files.iter().filter(|(kind, _)| *kind == FileKind::Certificate) {
+        let text = target.get(path).map(|(_, text)| &**text).unwrap_or_default();
+        pair::check(text).map_err(|why| format!("[{path}:1] : {why}"))?;
+    }
+    Ok(())
+}
+
+/// Where a file goes.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'p> {
+    pub kind: FileKind,
+    pub path: &'p str,
+    /// Whether nothing is known to be there.
+    pub is_new: bool,
+    /// Whether HAProxy is to have it at once, by a reload if need be. Certificates only.
+    pub is_live: bool,
+}
+
+/// Writes one file.
+pub(super) async fn store(api: &Api, place: Place<'_>, content: &str) -> Result<Stored, TransportError> {
+    let content = if content.is_empty() { EMPTY } else { content };
+    let Place { kind, path, is_new, is_live } = place;
+    let is_live = is_live && kind == FileKind::Certificate;
+    let name = name_of(path);
+    let mut answer = api.store(kind, name, content, (is_new, is_live)).await?;
+    // It may be there though nobody recorded it, or be gone though somebody did.
+    if let Err(why) = &answer
+        && (why.contains("already exists") || why.contains("missing object"))
+    {
+        answer = api.store(kind, name, content, (!is_new, is_live)).await?;
+    }
+    Ok(match answer {
+        Ok(None) => Stored::Done,
+        Ok(Some(reload)) => Stored::Reload(reload),
+        Err(why) => Stored::Refused(why),
+    })
+}
+
+/// Deletes what `target` does not have; what haproxy.cfg still names stays for the next time.
+pub(super) async fn delete_others(
+    api: &Api,
+    layout: &Layout,
+    target: &Files,
+    memory: &mut Memory,
+) -> Result<(), TransportError> {
+    let others: Vec<String> =
+        memory.stored.keys().filter(|path| !target.contains_key(*path)).cloned().collect();
+    for path in others {
+        let Some(kind) = kind_of(&path, layout) else { continue };
+        match api.delete_stored(kind, name_of(&path)).await? {
+            Ok(()) => drop(memory.stored.remove(&path)),
+            Err(why) => tracing::debug!(path, why, "a file stays on the pod"),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn name_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
+}

@@ -1,0 +1,157 @@
+//! How a pod is, as the Data Plane API tells it.
+
+use super::{
+    client::{Api, Haproxy},
+    files,
+    memory::Memory,
+    record::Record,
+    words,
+};
+use crate::transport::TransportError;
+use haptic_haproxy::{Document, SectionKind, views::servers};
+use haptic_model::{
+    Digest, FileKind, Layout,
+    agent_api::{ChangedFile, LoadedAs, RunningServer, Runtime, Status},
+    layout::RECORD,
+    pattern_file::map_entries,
+};
+use std::collections::BTreeMap;
+
+/// Backends asked for their servers in one look: each is a call.
+const BACKENDS: usize = 500;
+
+/// How the pod is. What it runs is what its record says, if its haproxy.cfg is still the one that was recorded.
+pub(super) async fn status(
+    api: &Api,
+    layout: &Layout,
+    memory: &mut Memory,
+) -> Result<Status, TransportError> {
+    let version = api.version().await?;
+    let haproxy = api.haproxy().await?;
+    let record = read_record(api).await?;
+    let there = api.raw().await?.map(|raw| Digest::of(words::content(&raw.text).as_bytes()));
+    let is_recorded = record.as_ref().is_some_and(|record| Some(record.written) == there && !record.half_way);
+    let intact = match &record {
+        Some(record) => files::look(api, layout, record, memory).await? && is_recorded,
+        None => false,
+    };
+    let (version_text, haproxy_version, alive) = match haproxy {
+        Ok(Haproxy { version, version_text, pid }) => {
+            memory.meet(pid);
+            (version_text, version, true)
+        }
+        Err(cause) => {
+            tracing::debug!(cause, "the Data Plane API does not reach HAProxy");
+            let known = memory.versions.map(|(_, haproxy)| haproxy);
+            let hint = "is it running? see the log of its container";
+            let address = api.caller.address.clone();
+            let known = known.ok_or(TransportError::WithoutHaproxy { address, cause, hint })?;
+            (known.to_string(), known, false)
+        }
+    };
+    memory.versions = Some((version, haproxy_version));
+    memory.is_known = is_recorded;
+    let running = record.as_ref().map(|record| record.running);
+    let status = Status {
+        version: haproxy_version,
+        version_text,
+        running,
+        exact: is_recorded || record.is_none(),
+        stored: running,
+        incarnation: memory.incarnation,
+        setback: record.as_ref().filter(|_| !is_recorded).map(|record| setback(record).to_owned()),
+        epoch: record.as_ref().map(|record| record.epoch).unwrap_or_default(),
+        worker_pid: memory.worker_pid,
+        old_workers: 0,
+        reloads: memory.reloads,
+        alive,
+        intact,
+        data_plane_api: Some(version),
+    };
+    memory.record = record;
+    Ok(status)
+}
+
+fn setback(record: &Record) -> &'static str {
+    if record.half_way {
+        "a deployment to the pod was cut short"
+    } else {
+        "haproxy.cfg on the pod is not the one that was deployed last"
+    }
+}
+
+/// The pod's record, if it has one that can be read.
+pub(super) async fn read_record(api: &Api) -> Result<Option<Record>, TransportError> {
+    let content = api.stored(FileKind::General, RECORD).await?;
+    Ok(content.and_then(|content| serde_json::from_slice(&content).ok()))
+}
+
+/// What HAProxy says of its servers and maps. Of many backends a part is asked for, and of one map after another the entries.
+pub(super) async fn runtime(api: &Api, memory: &mut Memory) -> Result<Runtime, TransportError> {
+    let mut runtime = Runtime::default();
+    let Some((_, bundle)) = memory.files.clone() else { return Ok(runtime) };
+    let config = bundle.iter().find(|(path, _)| path.ends_with(".cfg")).map(|(_, (_, text))| text.clone());
+    let text = config.unwrap_or_default();
+    let document = Document::parse(&text);
+    let inheritance = document.inheritance();
+    let backends: Vec<usize> = (document.sections.iter().enumerate())
+        .filter(|(_, section)| matches!(section.kind, SectionKind::Backend | SectionKind::Listen))
+        .map(|(position, _)| position)
+        .collect();
+    memory.looked = memory.looked.wrapping_add(1);
+    let windows = backends.len().div_ceil(BACKENDS).max(1);
+    let window = memory.looked % windows;
+    for (index, position) in backends.into_iter().enumerate() {
+        let Some(section) = document.sections.get(position) else { continue };
+        let written = servers(&document, &inheritance, position);
+        if index / BACKENDS != window {
+            // Another look's: taken to be as it is written.
+            runtime.servers.extend(written.iter().map(|server| as_written(&section.name, server)));
+            continue;
+        }
+        let shown = api.servers(&section.name).await?;
+        runtime.servers.extend(shown.into_iter().map(|server| RunningServer {
+            backend: section.name.to_string(),
+            address: server.ip(),
+            port: server.port,
+            weight: server.uweight.or(server.weight).unwrap_or(1),
+            state: server.state(),
+            server: server.name,
+        }));
+    }
+    for map in api.maps().await? {
+        runtime.maps.extend(map.entries().map(|entries| (map.file, entries)));
+    }
+    let maps: Vec<&String> = bundle.keys().filter(|path| runtime.maps.contains_key(*path)).collect();
+    if let Some(path) = maps.get(memory.looked % maps.len().max(1)).copied() {
+        let there = api.entries(path).await?;
+        let there: BTreeMap<&str, &str> =
+            there.iter().map(|entry| (&*entry.key, first_word(&entry.value))).collect();
+        let text = bundle.get(path).map(|(_, text)| text.to_string()).unwrap_or_default();
+        let should: BTreeMap<&str, &str> =
+            map_entries(&text).map(|(key, value)| (key, first_word(value))).collect();
+        if there != should {
+            let what = "has other entries".to_owned();
+            runtime.changed.push(ChangedFile { path: path.clone(), loaded: LoadedAs::Map, what });
+        }
+    }
+    Ok(runtime)
+}
+
+/// The API shows values up to their first blank.
+pub(super) fn first_word(value: &str) -> &str {
+    value.split([' ', '\t']).next().unwrap_or_default()
+}
+
+fn as_written(backend: &str, server: &haptic_haproxy::views::Server) -> RunningServer {
+    use haptic_model::operation::ServerState;
+    let weight = server.param("weight").and_then(|values| values.first()?.parse().ok()).unwrap_or(1);
+    RunningServer {
+        backend: backend.to_owned(),
+        server: server.name.clone(),
+        address: server.address.parse().ok(),
+        port: server.port.unwrap_or_default(),
+        weight,
+        state: if server.is_disabled() { ServerState::Maint } else { ServerState::Ready },
+    }
+}

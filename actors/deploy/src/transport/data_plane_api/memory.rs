@@ -1,0 +1,108 @@
+//! What a controller knows of one pod with the Data Plane API. All of it can be lost: the pod is then asked, and at worst
+//! reloaded once.
+
+use super::record::Record;
+use haptic_model::{
+    Digest, HaproxyVersion, Layout,
+    agent_api::{Apply, RunningBundle},
+    bundle::digest_of_files,
+    patch::Content,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The files of a bundle, haproxy.cfg among them, by path.
+pub(super) type Files = BTreeMap<String, (Digest, Arc<str>)>;
+
+/// The memory of one pod.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// The versions of the API and of HAProxy.
+    pub versions: Option<(HaproxyVersion, HaproxyVersion)>,
+    /// What the pod's record says.
+    pub record: Option<Record>,
+    /// Whether the pod is as the record says, as far as this controller saw it.
+    pub is_known: bool,
+    /// The files of the bundle that the record names.
+    pub files: Option<(Digest, Arc<Files>)>,
+    /// What is in the pod's storage: files whose content was sent or read.
+    pub stored: BTreeMap<String, Digest>,
+    /// The worker that ran last.
+    pub worker_pid: u32,
+    /// Reloads that were asked for here.
+    pub reloads: u64,
+    /// Raised when another worker runs that nobody here asked for.
+    pub incarnation: u64,
+    /// Servers that have gone, and whose last connections HAProxy still serves.
+    pub lingering: BTreeSet<(String, String)>,
+    /// Which map is looked at next.
+    pub looked: usize,
+}
+
+impl Memory {
+    /// HAProxy runs as `pid`.
+    pub fn meet(&mut self, pid: u32) {
+        if self.worker_pid != pid && self.worker_pid != 0 {
+            self.incarnation += 1;
+        }
+        self.worker_pid = pid;
+    }
+
+    /// The files of what runs, if this controller brought them.
+    pub fn running_bundle(&self, layout: &Layout) -> Option<RunningBundle> {
+        let (digest, files) = self.files.as_ref()?;
+        if Some(*digest) != self.record.as_ref().map(|record| record.running.digest) {
+            return None;
+        }
+        let files = files.iter().map(|(path, (_, text))| (path.clone(), text.to_string())).collect();
+        Some(RunningBundle { config: layout.config_file.clone(), files })
+    }
+
+    /// All files of the order's target.
+    ///
+    /// # Errors
+    /// The paths whose content nobody sent; none when all must be sent.
+    pub fn target(&self, order: &Apply) -> Result<Files, Vec<String>> {
+        let held = self.files.as_ref();
+        let mut files = match order.since {
+            None => Files::new(),
+            Some(since) => match held {
+                Some((digest, files)) if *digest == since => files.as_ref().clone(),
+                _ => return Err(Vec::new()),
+            },
+        };
+        let texts: BTreeMap<Digest, &Arc<str>> =
+            held.iter().flat_map(|(_, files)| files.values()).map(|(digest, text)| (*digest, text)).collect();
+        let mut missing = Vec::new();
+        for (path, digest) in &order.files {
+            let Some(digest) = *digest else {
+                files.remove(path);
+                continue;
+            };
+            let text = match order.contents.get(path) {
+                Some(Content::Whole(text)) => Some(Arc::from(text.as_str())),
+                Some(Content::Patch(patch)) => {
+                    let old = texts.get(&patch.of);
+                    old.and_then(|old| patch.apply(old, usize::MAX).ok()).map(Arc::from)
+                }
+                None => texts.get(&digest).map(|text| Arc::clone(text)),
+            };
+            match text.filter(|text: &Arc<str>| Digest::of(text.as_bytes()) == digest) {
+                Some(text) => drop(files.insert(path.clone(), (digest, text))),
+                None => missing.push(path.clone()),
+            }
+        }
+        if missing.is_empty() && digest_of(&files, &order.config) != Some(order.target) {
+            return Err(Vec::new());
+        }
+        if missing.is_empty() { Ok(files) } else { Err(missing) }
+    }
+}
+
+fn digest_of(files: &Files, config: &str) -> Option<Digest> {
+    let others = files.iter().filter(|(path, _)| *path != config);
+    let others = others.map(|(path, (digest, _))| (path.as_str(), digest));
+    Some(digest_of_files((config, &files.get(config)?.0), others))
+}

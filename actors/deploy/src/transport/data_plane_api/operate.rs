@@ -1,0 +1,258 @@
+//! Operations on a running HAProxy through the API, and whether they did what they should: it answers "done" to changes that it
+//! does not make.
+
+use super::{
+    client::{Api, Server},
+    look::first_word,
+    memory::{Files, Memory},
+    step::Step,
+};
+use crate::transport::TransportError;
+use haptic_model::{operation::ServerState, pattern_file::map_entries};
+use serde_json::Value;
+use std::{collections::BTreeMap, net::IpAddr};
+
+/// HAProxy's words when a change was not made.
+pub(super) type Done = Result<Result<(), String>, TransportError>;
+
+/// What servers should be like afterwards, by backend and name.
+#[derive(Default)]
+pub(super) struct Wanted(BTreeMap<String, BTreeMap<String, Want>>);
+
+#[derive(Default)]
+struct Want {
+    address: Option<(IpAddr, u16)>,
+    weight: Option<u32>,
+    state: Option<ServerState>,
+    is_gone: bool,
+}
+
+impl Wanted {
+    fn of(&mut self, backend: &str, server: &str) -> &mut Want {
+        self.0.entry(backend.to_owned()).or_default().entry(server.to_owned()).or_default()
+    }
+
+    /// Notes what an action of a push should do.
+    pub fn action(&mut self, words: &str) {
+        let words: Vec<&str> = words.split(' ').collect();
+        match words.as_slice() {
+            ["SetServerAddr", backend, server, address, port] => {
+                self.of(backend, server).address = address.parse().ok().zip(port.parse().ok());
+            }
+            ["SetServerWeight", backend, server, weight] => {
+                self.of(backend, server).weight = weight.parse().ok();
+            }
+            ["SetServerState", backend, server, state] => {
+                self.of(backend, server).state = Some(match *state {
+                    "ready" => ServerState::Ready,
+                    "drain" => ServerState::Drain,
+                    _ => ServerState::Maint,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Compares with what HAProxy shows.
+    pub async fn read_back(&self, api: &Api) -> Done {
+        for (backend, wanted) in &self.0 {
+            let shown = match wanted.keys().next() {
+                Some(only) if wanted.len() == 1 => api.server(backend, only).await?.into_iter().collect(),
+                _ => api.servers(backend).await?,
+            };
+            let shown: BTreeMap<&str, &Server> = shown.iter().map(|server| (&*server.name, server)).collect();
+            for (name, want) in wanted {
+                if let Err(why) = want.compare(shown.get(&**name).copied()) {
+                    return Ok(Err(format!(
+                        "server {backend}/{name} {why}, though the Data Plane API said it was done"
+                    )));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+impl Want {
+    fn compare(&self, shown: Option<&Server>) -> Result<(), String> {
+        let Some(shown) = shown else {
+            return if self.is_gone { Ok(()) } else { Err("is not there".to_owned()) };
+        };
+        if self.is_gone {
+            // Its last connections may keep it, in maintenance.
+            return match shown.state() {
+                ServerState::Maint => Ok(()),
+                _ => Err("still takes requests".to_owned()),
+            };
+        }
+        if let Some((address, port)) = self.address
+            && (shown.ip() != Some(address) || shown.port != port)
+        {
+            return Err(format!("is at {} port {}, not at {address} port {port}", shown.address, shown.port));
+        }
+        if let (Some(weight), Some(is)) = (self.weight, shown.uweight)
+            && weight != is
+        {
+            return Err(format!("has weight {is}, not {weight}"));
+        }
+        match self.state {
+            Some(state) if shown.state() != state => {
+                Err(format!("is in state {}, not {state:?}", shown.admin_state).to_lowercase())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Carries out a step that is no action of a push; `wanted` notes what is compared later.
+pub(super) async fn carry_out(
+    api: &Api,
+    step: &Step,
+    target: &Files,
+    memory: &mut Memory,
+    wanted: &mut Wanted,
+) -> Done {
+    match step {
+        Step::Action(_) | Step::Certificate { .. } | Step::Nothing => Ok(Ok(())),
+        Step::AddServer { backend, server, body, enabled } => {
+            let state = if *enabled { ServerState::Ready } else { ServerState::Maint };
+            let number = |field: &str| body.get(field).and_then(Value::as_u64);
+            let want = wanted.of(backend, server);
+            *want = Want {
+                address: body
+                    .get("address")
+                    .and_then(|a| a.as_str()?.parse().ok())
+                    .zip(number("port").and_then(|port| u16::try_from(port).ok())),
+                weight: number("weight").and_then(|weight| u32::try_from(weight).ok()),
+                state: Some(state),
+                is_gone: false,
+            };
+            add_server(api, (backend, server), body, state, memory).await
+        }
+        Step::DeleteServer { backend, server } => {
+            wanted.of(backend, server).is_gone = true;
+            delete_server(api, (backend, server), memory).await
+        }
+        Step::SetEntry { map, key, value } => {
+            let done = api.set_entry(map, key, value).await?;
+            also(done, read_entry(api, map, key, Some(value))).await
+        }
+        Step::AddEntry { map, key, value } => {
+            let done = if value.contains([' ', '\t']) {
+                api.put_entries(map, &[(key, value)]).await?
+            } else {
+                match api.add_entry(map, key, value).await? {
+                    Err(why) if why.contains("already exists") => api.set_entry(map, key, value).await?,
+                    done => done,
+                }
+            };
+            also(done, read_entry(api, map, key, Some(value))).await
+        }
+        Step::DeleteEntry { map, key } => {
+            let done = match api.delete_entry(map, key).await? {
+                Err(why) if why.contains("not found") => Ok(()),
+                done => done,
+            };
+            also(done, read_entry(api, map, key, None)).await
+        }
+        Step::ReplaceMap { map } => {
+            let text = target.get(map).map(|(_, text)| &**text).unwrap_or_default();
+            let entries: Vec<(&str, &str)> = map_entries(text).collect();
+            let done = api.put_entries(map, &entries).await?;
+            also(done, count_entries(api, map, entries.len())).await
+        }
+        Step::AddPattern { list, pattern } => {
+            let Some(number) = api.list(list).await? else { return Ok(Err(format!("{list} is not loaded"))) };
+            api.add_pattern(&number, pattern).await
+        }
+        Step::DeletePattern { list, pattern } => {
+            let Some(number) = api.list(list).await? else { return Ok(Err(format!("{list} is not loaded"))) };
+            for found in api.patterns(&number).await?.iter().filter(|found| found.value == *pattern) {
+                if let Err(why) = api.delete_pattern(&number, &found.id).await? {
+                    return Ok(Err(why));
+                }
+            }
+            Ok(Ok(()))
+        }
+    }
+}
+
+/// `done`, and if it was, the proof of it.
+async fn also(done: Result<(), String>, proof: impl Future<Output = Done>) -> Done {
+    match done {
+        Ok(()) => proof.await,
+        Err(why) => Ok(Err(why)),
+    }
+}
+
+async fn read_entry(api: &Api, map: &str, key: &str, value: Option<&str>) -> Done {
+    let shown = api.entry(map, key).await?;
+    let is = shown.as_ref().map(|entry| first_word(&entry.value));
+    Ok(match is == value.map(first_word) {
+        true => Ok(()),
+        false => Err(format!(
+            "{key:?} in map {map} is {is:?}, not {value:?}, though the Data Plane API said it was done"
+        )),
+    })
+}
+
+async fn count_entries(api: &Api, map: &str, should: usize) -> Done {
+    let is = api.maps().await?.into_iter().find(|loaded| loaded.file == map).and_then(|map| map.entries());
+    Ok(match is {
+        Some(is) if is != should => Err(format!(
+            "map {map} has {is} entries, not {should}, though the Data Plane API said it was done"
+        )),
+        _ => Ok(()),
+    })
+}
+
+async fn add_server(
+    api: &Api,
+    (backend, server): (&str, &str),
+    body: &Value,
+    state: ServerState,
+    memory: &mut Memory,
+) -> Done {
+    let id = (backend.to_owned(), server.to_owned());
+    let mut added = api.add_server(backend, body).await?;
+    if added.as_ref().is_err_and(|why| why.contains("lready exists")) && memory.lingering.contains(&id) {
+        // The last connections of the one before may have ended meanwhile. If not, it comes back as it was.
+        if api.delete_server(backend, server).await?.is_ok() {
+            added = api.add_server(backend, body).await?;
+        }
+    }
+    if let Err(why) = added {
+        return Ok(Err(why));
+    }
+    memory.lingering.remove(&id);
+    match state {
+        ServerState::Maint => Ok(Ok(())),
+        _ => api.set_state(backend, server, state).await,
+    }
+}
+
+/// Out of service at once; gone when its connections are.
+async fn delete_server(api: &Api, (backend, server): (&str, &str), memory: &mut Memory) -> Done {
+    if api.set_state(backend, server, ServerState::Maint).await?.is_err()
+        && api.server(backend, server).await?.is_none()
+    {
+        return Ok(Ok(()));
+    }
+    if api.delete_server(backend, server).await?.is_err() {
+        memory.lingering.insert((backend.to_owned(), server.to_owned()));
+    }
+    Ok(Ok(()))
+}
+
+/// Tries again to remove servers whose connections may have ended.
+pub(super) async fn sweep(api: &Api, memory: &mut Memory) -> Result<(), TransportError> {
+    const AT_ONCE: usize = 50;
+    for (backend, server) in memory.lingering.clone().into_iter().take(AT_ONCE) {
+        let is_gone = api.delete_server(&backend, &server).await?.is_ok()
+            || api.server(&backend, &server).await?.is_none();
+        if is_gone {
+            memory.lingering.remove(&(backend, server));
+        }
+    }
+    Ok(())
+}

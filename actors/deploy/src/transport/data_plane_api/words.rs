@@ -1,0 +1,148 @@
+//! What the Data Plane API says, in words of a user's configuration.
+
+use crate::transport::{TransportError, caller::Reply};
+use haptic_haproxy::{Document, Line, Section};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// How much of a message is kept: HAProxy's log of a reload may be long.
+const KEPT: usize = 8 << 10;
+
+/// The sentence in an error's body, whatever its content type.
+pub(super) fn message(reply: &Reply) -> String {
+    #[derive(Deserialize)]
+    struct Error {
+        message: String,
+    }
+    if reply.status.is_success() {
+        return String::new();
+    }
+    let text = match serde_json::from_slice::<Error>(&reply.body) {
+        Ok(error) => error.message,
+        Err(_) => reply.excerpt(),
+    };
+    text.chars().take(KEPT).collect()
+}
+
+/// What keeps the API itself from working.
+pub(super) fn trouble(reply: &Reply, address: &str) -> Option<TransportError> {
+    if reply.status.as_u16() < 500 {
+        return None;
+    }
+    let cause = message(reply);
+    let has = |what: &str| cause.contains(what);
+    let address = address.to_owned();
+    if has("read-only file system") || has("permission denied") || has("no space left") {
+        return Some(TransportError::ReadOnly { address, cause });
+    }
+    if has("unable to configure runtime client") {
+        let hint = "is its master_runtime HAProxy's master socket (-S), on a volume that both share?";
+        return Some(TransportError::WithoutHaproxy { address, cause, hint });
+    }
+    None
+}
+
+/// What HAProxy's checker or its log said, about the configuration that was `sent`: the API's own copies of the file have other
+/// names, and in `written`, if given, other lines.
+pub(super) fn about(said: &str, config_file: &str, sent: &str, written: Option<&str>) -> String {
+    let documents = written.map(|written| (Document::parse(written), Document::parse(sent)));
+    let lines: Vec<String> = said
+        .lines()
+        .filter_map(|line| {
+            // `msg="config parsing [FILE:27] …"`, as the API gives HAProxy's lines.
+            let line =
+                line.split_once("msg=\"").map_or(line, |(_, rest)| rest.strip_suffix('"').unwrap_or(rest));
+            let line = line.strip_prefix("validation error: exit status 1: ").unwrap_or(line);
+            let line = line.strip_prefix("config ").unwrap_or(line).trim();
+            (!is_noise(line)).then(|| at_our_line(line, config_file, documents.as_ref()).into_owned())
+        })
+        .collect();
+    if lines.is_empty() { said.trim().to_owned() } else { lines.join("\n") }
+}
+
+fn is_noise(line: &str) -> bool {
+    line.is_empty()
+        || line.starts_with("[NOTICE]")
+        || line.starts_with("err transactionId=")
+        || line.starts_with("Error(s) found in configuration file")
+        || line.starts_with("Fatal errors found in configuration")
+}
+
+/// `[/etc/haproxy/dp/tx/haproxy.cfg.1a2b:27]` -> `[/etc/haproxy/haproxy.cfg:25]`.
+fn at_our_line<'l>(
+    line: &'l str,
+    config_file: &str,
+    documents: Option<&(Document<'_>, Document<'_>)>,
+) -> Cow<'l, str> {
+    for (open, _) in line.match_indices('[') {
+        let rest = line.get(open + 1..).unwrap_or_default();
+        let Some((inside, after)) = rest.split_once(']') else { continue };
+        let Some((path, number)) = inside.rsplit_once(':') else { continue };
+        let Ok(number) = number.parse::<usize>() else { continue };
+        let is_it = path == config_file || path.contains("/onlyvalidate") || path.contains("haproxy.cfg.");
+        if !is_it {
+            continue;
+        }
+        let number =
+            documents.and_then(|(written, sent)| counterpart(written, number, sent)).unwrap_or(number);
+        let before = line.get(..open).unwrap_or_default();
+        return Cow::Owned(format!("{before}[{config_file}:{number}]{after}"));
+    }
+    Cow::Borrowed(line)
+}
+
+/// The line of `sent` that became line `number` of `written`.
+fn counterpart(written: &Document<'_>, number: usize, sent: &Document<'_>) -> Option<usize> {
+    let in_section = |section: &&Section<'_>| section.all_lines().any(|line| line.number == number);
+    let section = written.sections.iter().find(in_section)?;
+    let line = section.all_lines().find(|line| line.number == number)?;
+    let words = |line: &Line<'_>| line.words.iter().map(|word| word.value.to_string()).collect::<Vec<_>>();
+    let own = sent.section(&section.kind, &section.name)?;
+    own.all_lines().find(|other| words(other) == words(line)).map(|line| line.number)
+}
+
+/// A configuration without what the API writes before it: the same for the same content, whatever its version.
+pub(super) fn content(text: &str) -> &str {
+    let mut rest = text;
+    while let Some((line, after)) = rest.split_once('\n') {
+        let is_head =
+            line.trim().is_empty() || line.starts_with("# _md5hash=") || line.starts_with("# _version=");
+        if !is_head {
+            break;
+        }
+        rest = after;
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checkers_words_name_the_line_that_was_sent() {
+        let said = "validation error: exit status 1: msg=\"config parsing [/var/tmp/onlyvalidate4027106779:27] unknown keyword 'foo' in 'backend' section\"\nmsg=\"config Error(s) found in configuration file /var/tmp/onlyvalidate4027106779\"\nmsg=\"config Fatal errors found in configuration.\"";
+        assert_eq!(
+            about(said, "/etc/haproxy/haproxy.cfg", "", None),
+            "parsing [/etc/haproxy/haproxy.cfg:27] unknown keyword 'foo' in 'backend' section"
+        );
+    }
+
+    #[test]
+    fn a_reloads_words_lead_from_the_apis_lines_to_ours() {
+        let sent = "frontend z\n  bind :81\nbackend a\n  server s 10.0.0.1:80\nfrontend b\n  bind :80\n";
+        let written = "# _md5hash=1\n# _version=2\n\nfrontend b\n  bind :80\n\nfrontend z\n  bind :81\n\nbackend a\n  server s 10.0.0.1:80\n";
+        let said = "[NOTICE]   (1) : Initializing new worker (2)\n[ALERT]    (2) : Binding [/etc/haproxy/haproxy.cfg:8] for frontend z: cannot bind socket";
+        assert_eq!(
+            about(said, "/etc/haproxy/haproxy.cfg", sent, Some(written)),
+            "[ALERT]    (2) : Binding [/etc/haproxy/haproxy.cfg:2] for frontend z: cannot bind socket"
+        );
+    }
+
+    #[test]
+    fn a_version_is_no_content() {
+        let one = "# _md5hash=aa\n# _version=7\n\nglobal\n  maxconn 3\n";
+        assert_eq!(content(one), content("# _version=8\nglobal\n  maxconn 3\n"));
+        assert_ne!(content(one), content("# _version=8\nglobal\n  maxconn 4\n"));
+    }
+}

@@ -1,0 +1,380 @@
+//! HAProxy at run time: actions, servers, maps, lists.
+
+use super::{haproxy, json_of, said, state::Double};
+use actix_web::{
+    HttpResponse,
+    web::{self, Bytes, Data, Path},
+};
+use serde_json::{Value, json};
+
+/// A map of more bytes is replaced, to a smaller one is added.
+const ADDED: usize = 8192;
+/// As much as one command of the socket takes.
+const COMMAND: usize = 12_000;
+
+pub fn routes(app: &mut web::ServiceConfig) {
+    app.route("/runtime/info", web::get().to(info))
+        .route("/runtime/backends/{backend}/servers", web::get().to(servers))
+        .route("/runtime/backends/{backend}/servers", web::post().to(add_server))
+        .route("/runtime/backends/{backend}/servers/{server}", web::get().to(server))
+        .route("/runtime/backends/{backend}/servers/{server}", web::put().to(set_server))
+        .route("/runtime/backends/{backend}/servers/{server}", web::delete().to(delete_server))
+        .route("/runtime/maps", web::get().to(maps))
+        .route("/runtime/maps/{map}", web::put().to(put_entries))
+        .route("/runtime/maps/{map}/entries", web::get().to(entries))
+        .route("/runtime/maps/{map}/entries", web::post().to(add_entry))
+        .route("/runtime/maps/{map}/entries/{key}", web::get().to(entry))
+        .route("/runtime/maps/{map}/entries/{key}", web::put().to(set_entry))
+        .route("/runtime/maps/{map}/entries/{key}", web::delete().to(delete_entry))
+        .route("/runtime/acls", web::get().to(lists))
+        .route("/runtime/acls/{list}/entries", web::get().to(patterns))
+        .route("/runtime/acls/{list}/entries", web::post().to(add_pattern))
+        .route("/runtime/acls/{list}/entries/{id}", web::delete().to(delete_pattern));
+}
+
+async fn info(double: Data<Double>) -> HttpResponse {
+    let master = double.settings.master.display().to_string();
+    match haproxy::worker(&double.settings, "show info").await {
+        Ok(answer) => {
+            let field = |name: &str| {
+                answer
+                    .lines()
+                    .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+                    .unwrap_or_default()
+            };
+            let number = |name: &str| field(name).parse::<u64>().unwrap_or_default();
+            HttpResponse::Ok().json(json!({
+                "info": { "version": field("Version"), "pid": number("Pid"), "uptime": number("Uptime_sec") },
+                "runtimeAPI": master,
+            }))
+        }
+        Err(error) => HttpResponse::Ok().json(json!({ "error": error, "runtimeAPI": master })),
+    }
+}
+
+/// Carries out actions, in order. Unknown ones, and addresses that cannot be read, are passed over without a word.
+pub async fn act(double: &Double, actions: &str) -> Result<(), String> {
+    for action in actions.split(';').filter(|action| !action.is_empty()) {
+        let words: Vec<&str> = action.split(' ').collect();
+        let (verb, rest) = words.split_first().map_or(("", &words[..]), |(verb, rest)| (*verb, rest));
+        let command = match (verb, rest) {
+            ("SetServerAddr", [backend, server, address, port]) => {
+                format!("set server {backend}/{server} addr {address} port {port}")
+            }
+            ("SetServerWeight", [backend, server, weight]) => {
+                format!("set server {backend}/{server} weight {weight}")
+            }
+            ("SetServerState", [backend, server, state]) => {
+                format!("set server {backend}/{server} state {state}")
+            }
+            ("SetServerCheckPort", [backend, server, port]) => {
+                format!("set server {backend}/{server} check-port {port}")
+            }
+            ("SetFrontendMaxConn", [frontend, maxconn]) => {
+                format!("set maxconn frontend {frontend} {maxconn}")
+            }
+            (verb, _) if verb.starts_with("Set") => {
+                return Err(format!("cannot execute {verb}: not enough parameters"));
+            }
+            _ => continue,
+        };
+        if double.is_due(|faults| &mut faults.undone_changes).await {
+            continue;
+        }
+        let answer = haproxy::worker(&double.settings, &command).await;
+        let answer = answer.map_err(|error| format!("cannot execute {verb}: {error}"))?;
+        if answer.starts_with("No such") {
+            let master = double.settings.master.display();
+            return Err(format!("cannot execute {verb}: {master} [3]  {answer} [{command}]"));
+        }
+    }
+    Ok(())
+}
+
+async fn shown(double: &Double, backend: &str) -> Result<Vec<Value>, HttpResponse> {
+    let answer = haproxy::worker(&double.settings, &format!("show servers state {backend}")).await;
+    let answer = answer.map_err(|error| said(500, &error))?;
+    let lines = answer.lines().skip(1).filter(|line| !line.starts_with('#')).map(|line| {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let field = |at: usize| fields.get(at).copied().unwrap_or_default();
+        let admin: u32 = field(6).parse().unwrap_or_default();
+        let state = if admin & 0x3 != 0 {
+            "maint"
+        } else if admin & 0x18 != 0 {
+            "drain"
+        } else {
+            "ready"
+        };
+        json!({
+            "name": field(3), "address": field(4), "port": field(18).parse::<u16>().unwrap_or_default(),
+            "uweight": field(7).parse::<u32>().unwrap_or_default(),
+            "admin_state": state, "operational_state": if field(5) == "2" { "up" } else { "down" },
+            "backend_name": field(1),
+        })
+    });
+    let servers: Vec<Value> = lines.filter(|server| server["name"] != "").collect();
+    if answer.contains("Can't find backend") {
+        return Err(said(404, &format!("no data for {backend}: not found")));
+    }
+    Ok(servers)
+}
+
+async fn servers(double: Data<Double>, backend: Path<String>) -> HttpResponse {
+    match shown(&double, &backend).await {
+        Ok(servers) => HttpResponse::Ok().json(servers),
+        Err(refused) => refused,
+    }
+}
+
+async fn server(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {
+    let (backend, name) = &*path;
+    let servers = match shown(&double, backend).await {
+        Ok(servers) => servers,
+        Err(refused) => return refused,
+    };
+    match servers.into_iter().find(|server| server["name"] == **name) {
+        Some(server) => HttpResponse::Ok().json(server),
+        None => said(404, &format!("no data for {backend}/{name}: not found")),
+    }
+}
+
+async fn add_server(double: Data<Double>, backend: Path<String>, body: Bytes) -> HttpResponse {
+    let body = json_of(&body);
+    let mut words = String::new();
+    for (field, value) in body.as_object().into_iter().flatten() {
+        let keyword = match field.as_str() {
+            "name" | "address" | "port" => continue,
+            "ssl_cafile" => "ca-file".to_owned(),
+            "ssl_certificate" => "crt".to_owned(),
+            other => other.replace('_', "-"),
+        };
+        match value {
+            Value::String(flag) if flag == "enabled" => words.push_str(&format!(" {keyword}")),
+            Value::String(word) => words.push_str(&format!(" {keyword} {word}")),
+            other => words.push_str(&format!(" {keyword} {other}")),
+        }
+    }
+    let text = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
+    let (name, address) = (text("name"), text("address"));
+    let command = format!("add server {backend}/{name} {address}:{}{words}", body["port"]);
+    match haproxy::change(&double.settings, &command).await {
+        Ok(()) => HttpResponse::Created().json(body),
+        Err(why) if why.contains("lready exists") => said(409, &why),
+        Err(why) if why.contains("No such backend") => said(404, &why),
+        Err(why) => said(400, &why),
+    }
+}
+
+/// Address, port and weight only from 3.4 on: before, they are answered with 200 and nothing happens.
+async fn set_server(double: Data<Double>, path: Path<(String, String)>, body: Bytes) -> HttpResponse {
+    let body = json_of(&body);
+    let at = format!("set server {}/{}", path.0, path.1);
+    let mut commands = Vec::new();
+    if double.settings.is_at_least(4) {
+        if let Some(address) = body["address"].as_str() {
+            commands.push(format!("{at} addr {address} port {}", body["port"]));
+        }
+        commands.extend(body["weight"].as_u64().map(|weight| format!("{at} weight {weight}")));
+    }
+    commands.extend(body["admin_state"].as_str().map(|state| format!("{at} state {state}")));
+    for command in commands {
+        if let Err(why) = haproxy::change(&double.settings, &command).await {
+            return said(if why.contains("No such server") { 404 } else { 500 }, &why);
+        }
+    }
+    server(double, path).await
+}
+
+async fn delete_server(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {
+    let at = format!("{}/{}", path.0, path.1);
+    let _missing = haproxy::change(&double.settings, &format!("set server {at} state maint")).await;
+    match haproxy::change(&double.settings, &format!("del server {at}")).await {
+        Ok(()) => HttpResponse::NoContent().finish(),
+        Err(why) if why.contains("No such server") => said(404, &format!("no data for {at}: not found")),
+        Err(why) => said(500, &why),
+    }
+}
+
+/// What HAProxy has loaded: number, file, what it tells of it.
+async fn loaded(double: &Double, what: &str) -> Result<Vec<(String, String, String)>, HttpResponse> {
+    let answer = haproxy::worker(&double.settings, &format!("show {what}")).await;
+    let answer = answer.map_err(|error| said(404, &format!("{error} not found")))?;
+    let lines = answer.lines().filter_map(|line| {
+        let (id, rest) = line.split_once(' ')?;
+        let (file, told) = rest.strip_prefix('(')?.split_once(") ")?;
+        Some((id.to_owned(), file.to_owned(), told.to_owned()))
+    });
+    Ok(lines.filter(|(id, ..)| !id.starts_with('#')).collect())
+}
+
+async fn maps(double: Data<Double>) -> HttpResponse {
+    match loaded(&double, "map").await {
+        Ok(maps) => HttpResponse::Ok().json(
+            maps.iter()
+                .map(|(id, file, told)| json!({ "id": id, "file": file, "description": told, "storage_name": name(file) }))
+                .collect::<Vec<_>>(),
+        ),
+        Err(refused) => refused,
+    }
+}
+
+fn name(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or_default()
+}
+
+fn path_of(double: &Double, map: &str) -> String {
+    double.settings.maps.join(map).display().to_string()
+}
+
+async fn entries_of(double: &Double, map: &str) -> Result<Vec<Value>, HttpResponse> {
+    let file = path_of(double, map);
+    let answer = haproxy::worker(&double.settings, &format!("show map {file}")).await;
+    let answer = answer.map_err(|error| said(404, &format!("{error} not found")))?;
+    if answer.contains("Unknown map identifier") {
+        return Err(said(404, &format!("{file} not found")));
+    }
+    // Values up to their first blank.
+    let entries = answer.lines().map(|line| {
+        let mut words = line.split(' ');
+        let mut word = || words.next().unwrap_or_default();
+        json!({ "id": word(), "key": word(), "value": word() })
+    });
+    Ok(entries.filter(|entry| entry["id"] != "").collect())
+}
+
+async fn entries(double: Data<Double>, map: Path<String>) -> HttpResponse {
+    match entries_of(&double, &map).await {
+        Ok(entries) => HttpResponse::Ok().json(entries),
+        Err(refused) => refused,
+    }
+}
+
+async fn entry(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {
+    match entries_of(&double, &path.0).await {
+        Ok(entries) => match entries.into_iter().find(|entry| entry["key"] == *path.1) {
+            Some(entry) => HttpResponse::Ok().json(entry),
+            None => said(404, &format!("{} {} not found", double.settings.master.display(), path.1)),
+        },
+        Err(refused) => refused,
+    }
+}
+
+async fn add_entry(double: Data<Double>, map: Path<String>, body: Bytes) -> HttpResponse {
+    let body = json_of(&body);
+    let text = |field: &str| body[field].as_str().unwrap_or_default();
+    if let Ok(known) = entries_of(&double, &map).await
+        && known.iter().any(|entry| entry["key"] == text("key"))
+    {
+        return said(409, &format!("{} already exists", double.settings.master.display()));
+    }
+    let value = text("value").split(' ').next().unwrap_or_default();
+    map_command(&double, &format!("add map {} {} {value}", path_of(&double, &map), text("key")), 201, &body)
+        .await
+}
+
+async fn set_entry(double: Data<Double>, path: Path<(String, String)>, body: Bytes) -> HttpResponse {
+    let body = json_of(&body);
+    let value = body["value"].as_str().unwrap_or_default().split(' ').next().unwrap_or_default().to_owned();
+    let command = format!("set map {} {} {value}", path_of(&double, &path.0), path.1);
+    map_command(&double, &command, 200, &json!({ "key": path.1, "value": value })).await
+}
+
+async fn delete_entry(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {
+    map_command(&double, &format!("del map {} {}", path_of(&double, &path.0), path.1), 204, &Value::Null)
+        .await
+}
+
+async fn map_command(double: &Double, command: &str, status: u16, body: &Value) -> HttpResponse {
+    if command.contains(';') {
+        return said(400, "invalid character found in runtime command general error");
+    }
+    if double.is_due(|faults| &mut faults.undone_changes).await {
+        return HttpResponse::build(actix_web::http::StatusCode::from_u16(status).unwrap_or_default())
+            .json(body);
+    }
+    match haproxy::change(&double.settings, command).await {
+        Ok(()) if status == 204 => HttpResponse::NoContent().finish(),
+        Ok(()) => {
+            HttpResponse::build(actix_web::http::StatusCode::from_u16(status).unwrap_or_default()).json(body)
+        }
+        Err(why) if why.contains("not found") => said(404, &format!("{why} not found")),
+        Err(why) => said(400, &format!("{why} general error")),
+    }
+}
+
+/// Up to 8 KB are added, more take the place of what is there.
+async fn put_entries(double: Data<Double>, map: Path<String>, body: Bytes) -> HttpResponse {
+    let body = json_of(&body);
+    let file = path_of(&double, &map);
+    let lines: Vec<String> = (body.as_array().into_iter().flatten())
+        .map(|entry| {
+            let text = |field: &str| entry[field].as_str().unwrap_or_default();
+            format!("{} {}\n", text("key"), text("value"))
+        })
+        .collect();
+    if lines.iter().any(|line| line.contains(';')) {
+        return said(400, "invalid character found in runtime command general error");
+    }
+    let bytes: usize = lines.iter().map(String::len).sum();
+    let mut version = String::new();
+    if bytes > ADDED {
+        let prepared =
+            haproxy::worker(&double.settings, &format!("prepare map {file}")).await.unwrap_or_default();
+        version = format!("@{} ", prepared.rsplit(' ').next().unwrap_or_default());
+    }
+    let mut payload = String::new();
+    for (index, line) in lines.iter().enumerate() {
+        payload.push_str(line);
+        if payload.len() < COMMAND && index + 1 < lines.len() {
+            continue;
+        }
+        if let Err(why) =
+            haproxy::change(&double.settings, &format!("add map {version}{file} <<\n{payload}")).await
+        {
+            return said(400, &format!("{why} general error"));
+        }
+        payload.clear();
+    }
+    if bytes > ADDED
+        && let Err(why) = haproxy::change(&double.settings, &format!("commit map {version}{file}")).await
+    {
+        return said(400, &format!("{why} general error"));
+    }
+    HttpResponse::Created().json(body)
+}
+
+async fn lists(double: Data<Double>) -> HttpResponse {
+    match loaded(&double, "acl").await {
+        Ok(lists) => HttpResponse::Ok().json(
+            lists
+                .iter()
+                .map(|(id, file, told)| json!({ "id": id, "storage_name": file, "description": told }))
+                .collect::<Vec<_>>(),
+        ),
+        Err(refused) => refused,
+    }
+}
+
+async fn patterns(double: Data<Double>, list: Path<String>) -> HttpResponse {
+    let answer = haproxy::worker(&double.settings, &format!("show acl #{list}")).await.unwrap_or_default();
+    let patterns = answer.lines().filter_map(|line| line.split_once(' '));
+    HttpResponse::Ok()
+        .json(patterns.map(|(id, value)| json!({ "id": id, "value": value })).collect::<Vec<_>>())
+}
+
+async fn add_pattern(double: Data<Double>, list: Path<String>, body: Bytes) -> HttpResponse {
+    let body = json_of(&body);
+    let command = format!("add acl #{list} {}", body["value"].as_str().unwrap_or_default());
+    match haproxy::change(&double.settings, &command).await {
+        Ok(()) => HttpResponse::Created().json(body),
+        Err(why) => said(500, &format!("cannot add ACL files entry for {list}: {why} general error")),
+    }
+}
+
+async fn delete_pattern(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {
+    let command = format!("del acl #{} #{}", path.0, path.1);
+    match haproxy::change(&double.settings, &command).await {
+        Ok(()) => HttpResponse::NoContent().finish(),
+        Err(why) => said(404, &why),
+    }
+}
