@@ -570,3 +570,15 @@ fn limits_hold_as_in_a_full_render() {
         }
     }
 }
+
+#[test]
+fn what_follows_a_refused_line_is_kept_without_it() {
+    let sketch = |file: Vec<(usize, Vec<usize>)>| Sketch {
+        files: [file, vec![(0, vec![0])], vec![(0, vec![0])]],
+        looping: vec![0],
+        word: 0,
+    };
+    let sketches = [sketch(vec![(15, vec![36])]), sketch(vec![(0, vec![0])])];
+    let steps = [Step::Delete { store: 0, namespace: 1, name: 2 }];
+    follows(&sketches, &steps, &mut Renderer::checked(Checked::Never)).unwrap();
+}

@@ -174,7 +174,8 @@ impl<'m> Pass<'m> {
         Ok(())
     }
 
-    /// Writes a line with values, and proves that they are only values in it.
+    /// Writes a line with values, and proves that they are only values in it. Of a refused line nothing is left but its
+    /// end: what comes next, and may be kept, begins a line of its own.
     fn encode(&mut self, spans: &[Span<'_>]) {
         let (output, refused) = (self.provenance.output(), self.refusals.count());
         let start = output.len();
@@ -183,6 +184,10 @@ impl<'m> Pass<'m> {
             && let Err((value, breach)) = self.proof.line(spans, output.get(start..).unwrap_or_default())
         {
             self.refusals.breach(value, breach);
+        }
+        if self.refusals.count() > refused {
+            output.truncate(start);
+            output.push('\n');
         }
     }
 
