@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit journeys docs image package screenshots soak fuzz bench
+.PHONY: help deps build demo local test lint unit journeys docs image package screenshots soak fuzz bench audit
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -38,6 +38,10 @@ lint: ## formatting, clippy, the invariants of the code and its dependencies
 	$(cargo) clippy -q --workspace --all-targets -- -D warnings
 	@echo "== invariants"
 	$(cargo) test -q --workspace --test invariants
+
+audit: ## known vulnerabilities of the dependencies; needs cargo-deny and GitHub
+	@command -v cargo-deny >/dev/null || { echo "make audit needs cargo-deny: cargo install --locked cargo-deny" >&2; exit 1; }
+	cargo deny --locked check
 
 unit: ## the tests of each crate, with real HAProxys
 	@echo "== unit tests"

@@ -9,7 +9,12 @@ use crate::{
     program,
 };
 use serde_json::Value;
-use std::{collections::BTreeMap, net::Ipv4Addr, path::Path, time::Duration};
+use std::{
+    collections::BTreeMap,
+    net::Ipv4Addr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use tokio::process::Command;
 
 /// Where it tells how it is. Its ports are the defaults: it has an address of its own.
@@ -24,6 +29,7 @@ pub struct Controller {
     /// Where it listens.
     pub address: Ipv4Addr,
     process: Process,
+    scratch: PathBuf,
 }
 
 impl Controller {
@@ -45,7 +51,10 @@ impl Controller {
         for listens in ["--bind-address", "--debug-address"] {
             command.arg(listens).arg(address.to_string());
         }
-        Ok(Self { address, process: Process::start(command, log)? })
+        let scratch = log.with_extension("tmp");
+        std::fs::create_dir_all(&scratch)?;
+        command.env("TMPDIR", &scratch);
+        Ok(Self { address, process: Process::start(command, log)?, scratch })
     }
 
     /// Waits until it says that it is ready.
@@ -89,10 +98,45 @@ impl Controller {
         actor.cloned().ok_or_else(|| Failure::new(format!("no actor {name} in {answer}")))
     }
 
-    async fn debug_actors(&self) -> Outcome<Value> {
-        let answer = http::get(self.debug(), "controller", "/debug/actors").await?;
+    /// Where its temporary files are.
+    #[must_use]
+    pub fn scratch(&self) -> &Path {
+        &self.scratch
+    }
+
+    /// A page of `/debug`.
+    ///
+    /// # Errors
+    /// It does not answer, or has no such page.
+    pub async fn debug_page(&self, path: &str) -> Outcome<String> {
+        let answer = http::get(self.debug(), "controller", path).await?;
         answer.has_status(200)?;
-        Ok(serde_json::from_str(&answer.body)?)
+        Ok(answer.body)
+    }
+
+    /// All its metrics.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn metrics(&self) -> Outcome<String> {
+        let answer = http::get((self.address, METRICS_PORT).into(), "controller", "/metrics").await?;
+        answer.has_status(200)?;
+        Ok(answer.body)
+    }
+
+    /// The sum of a metric over all its labels.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn metric_sum(&self, name: &str) -> Outcome<f64> {
+        let labelled = format!("{name}{{");
+        let metrics = self.metrics().await?;
+        let lines = metrics.lines().filter(|line| line.starts_with(&labelled));
+        Ok(lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum())
+    }
+
+    async fn debug_actors(&self) -> Outcome<Value> {
+        Ok(serde_json::from_str(&self.debug_page("/debug/actors").await?)?)
     }
 
     /// A page of its `/debug`.
@@ -239,9 +283,8 @@ impl Controller {
     /// # Errors
     /// It does not answer.
     pub async fn metric(&self, name: &str) -> Outcome<f64> {
-        let answer = http::get((self.address, METRICS_PORT).into(), "controller", "/metrics").await?;
-        answer.has_status(200)?;
-        let value = answer.body.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+        let metrics = self.metrics().await?;
+        let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
         Ok(value.unwrap_or_default())
     }
 

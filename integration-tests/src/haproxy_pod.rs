@@ -47,6 +47,8 @@ pub struct PodSpec {
     pub ports: (u16, u16),
     /// Whether a [`Wire`] lies between controller and agent.
     pub wired: bool,
+    /// Whether its agent logs all that it can.
+    pub traced: bool,
     /// Where the folders of pods with the Data Plane API are mounted; `None`: they have an agent.
     pub mounted: Option<PathBuf>,
 }
@@ -129,6 +131,9 @@ impl HaproxyPod {
             .arg(program::haproxy(self.spec.series)?);
         self.mount_credentials()?;
         command.arg("--credentials-dir").arg(self.credentials_dir());
+        if self.spec.traced {
+            command.env("RUST_LOG", "trace");
+        }
         command.env(POD_ADDRESS, self.address.to_string());
         fs::create_dir_all(self.dir.join("haproxy"))?;
         let agent = Process::start(command, &self.dir.join("agent.log"))?;
@@ -140,6 +145,12 @@ impl HaproxyPod {
             http::get(self.agent_address(), "agent", "/healthz").await?.has_status(200)
         })
         .await
+    }
+
+    /// What its agent printed so far, and HAProxy with it.
+    #[must_use]
+    pub fn printed(&self) -> String {
+        self.running().map(Process::printed).unwrap_or_default()
     }
 
     /// Gives the pod other credentials, as a changed Secret that is mounted.

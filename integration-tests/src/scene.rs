@@ -192,7 +192,7 @@ impl Scene {
     /// # Errors
     /// It does not start.
     pub async fn pod_of(&self, series: HaproxySeries) -> Outcome<HaproxyPod> {
-        self.start_pod(series, true).await
+        self.start_pod(series, true, false).await
     }
 
     /// The same without a wire between controller and agent.
@@ -200,10 +200,18 @@ impl Scene {
     /// # Errors
     /// It does not start.
     pub async fn unwired_pod_of(&self, series: HaproxySeries) -> Outcome<HaproxyPod> {
-        self.start_pod(series, false).await
+        self.start_pod(series, false, false).await
     }
 
-    async fn start_pod(&self, series: HaproxySeries, wired: bool) -> Outcome<HaproxyPod> {
+    /// A pod whose agent logs all that it can.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn traced_pod(&self) -> Outcome<HaproxyPod> {
+        self.start_pod(HaproxySeries::default(), true, true).await
+    }
+
+    async fn start_pod(&self, series: HaproxySeries, wired: bool, traced: bool) -> Outcome<HaproxyPod> {
         let number = next(&self.pods);
         let spec = PodSpec {
             cluster: Arc::clone(&self.cluster),
@@ -213,6 +221,7 @@ impl Scene {
             ports: FRONTEND_PORTS,
             wired,
             mounted: self.mounted.clone(),
+            traced,
         };
         let name = format!("haproxy-{number}");
         HaproxyPod::start(&name, self.block.pod(number), self.dir.join(&name), spec).await

@@ -118,8 +118,8 @@ fn basic(header: &str) -> Option<(String, Sensitive)> {
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
-    let decoded = String::from_utf8(BASE64_STANDARD.decode(value.trim()).ok()?).ok()?;
-    let (username, password) = decoded.split_once(':')?;
+    let decoded = Sensitive::new(String::from_utf8(BASE64_STANDARD.decode(value.trim()).ok()?).ok()?);
+    let (username, password) = decoded.reveal().split_once(':')?;
     Some((username.to_owned(), Sensitive::new(password.to_owned())))
 }
 

@@ -38,7 +38,7 @@ impl std::fmt::Display for ObjectRef {
 ///
 /// Kept as bytes because a parsed tree takes five times the memory; parsing costs microseconds and is done
 /// only by a block that reads the object.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Object {
     /// Who it is.
     pub reference: Arc<ObjectRef>,
@@ -46,6 +46,17 @@ pub struct Object {
     pub version: u64,
     /// Compact JSON, ignored fields removed.
     pub json: Arc<[u8]>,
+}
+
+/// Who it is; what it says may be a Secret.
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Object")
+            .field("reference", &self.reference)
+            .field("version", &self.version)
+            .field("bytes", &self.json.len())
+            .finish()
+    }
 }
 
 impl Object {

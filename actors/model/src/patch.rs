@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// The content of a file that is sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Content {
     /// All of it.
@@ -29,7 +29,7 @@ pub struct Patch {
 }
 
 /// A piece of a patched text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Piece {
     /// Bytes of the other text: where they begin, and how many.
@@ -47,6 +47,26 @@ pub enum PatchError {
     /// Its result would be too long.
     #[error("its result has more than {0} bytes")]
     TooLong(usize),
+}
+
+/// Lengths: files may be keys.
+impl std::fmt::Debug for Content {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(text) => write!(f, "Whole({} bytes)", text.len()),
+            Self::Patch(patch) => patch.fmt(f),
+        }
+    }
+}
+
+/// As of [`Content`].
+impl std::fmt::Debug for Piece {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Keep(from, length) => write!(f, "Keep({from}, {length})"),
+            Self::Put(text) => write!(f, "Put({} bytes)", text.len()),
+        }
+    }
 }
 
 impl Content {

@@ -1,6 +1,7 @@
 //! The journeys: what happens to a user, from a change in Kubernetes to HAProxy's answers. Run them with `make journeys`.
 #![allow(clippy::indexing_slicing, reason = "a missing field of a JSON value reads as null")]
 
+mod attack;
 mod bad_input;
 mod chart;
 mod churn;
@@ -28,6 +29,7 @@ mod removal;
 mod reports;
 mod restarts;
 mod routes;
+mod secrets;
 mod traces;
 mod webhook;
 mod zero_reload;
@@ -78,6 +80,9 @@ fn through_agents() -> Vec<Journey> {
         journey("leader_with_the_documented_rights", reports::with_the_documented_rights),
         journey("leader_events", reports::events_on_the_object_at_fault),
         journey("leader_addresses", reports::addresses_of_ingresses),
+        journey("secrets_planted_are_in_no_output", secrets::planted_ones_are_in_no_output),
+        journey("webhook_under_attack_by_strangers", attack::by_strangers),
+        journey("webhook_under_attack_by_insiders", attack::by_insiders),
         journey("webhook_certificate_is_rotated", webhook::certificate_is_rotated_under_it),
         journey("webhook_refuses_what_is_bad", webhook::refuses_what_is_bad),
         journey("webhook_with_the_documented_rights", webhook::with_the_documented_rights),

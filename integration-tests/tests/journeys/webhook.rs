@@ -15,12 +15,12 @@ use serde_json::{Value, json};
 use std::{fs, net::SocketAddr, path::Path};
 
 const HOST: &str = "shop.example";
-const PORT: u16 = 9443;
+pub const PORT: u16 = 9443;
 
 /// Controllers behind a registered webhook.
-struct Guarded {
-    scene: Scene,
-    controllers: Vec<Controller>,
+pub struct Guarded {
+    pub scene: Scene,
+    pub controllers: Vec<Controller>,
     registration: Value,
 }
 
@@ -248,7 +248,7 @@ pub async fn asked_by_many_at_once(scene: Scene) -> Outcome {
 }
 
 /// What the API server asks about a new Ingress.
-fn review(namespace: &str, ingress: &Value, number: usize) -> String {
+pub fn review(namespace: &str, ingress: &Value, number: usize) -> String {
     let mut ingress = ingress.clone();
     let name = format!("many-{number}");
     ingress["metadata"]["name"] = json!(name);
@@ -265,7 +265,7 @@ fn review(namespace: &str, ingress: &Value, number: usize) -> String {
 }
 
 impl Guarded {
-    async fn start(scene: Scene, replicas: u8, failure_policy: &str, settings: Value) -> Outcome<Self> {
+    pub async fn start(scene: Scene, replicas: u8, failure_policy: &str, settings: Value) -> Outcome<Self> {
         let mut controllers = Vec::new();
         for _ in 0..replicas {
             controllers.push(scene.controller()?);
@@ -295,7 +295,7 @@ impl Guarded {
     }
 
     /// Waits until the API server asks: it hears of a registration a little later.
-    async fn guards(&self) -> Outcome {
+    pub async fn guards(&self) -> Outcome {
         eventually("a bad Ingress is refused", async || {
             let bad = bad_ingress("probe");
             let applied = self.scene.apply(&bad).await;
@@ -316,7 +316,7 @@ impl Guarded {
     }
 
     /// The path that the API server was told.
-    async fn path(&self) -> Outcome<String> {
+    pub async fn path(&self) -> Outcome<String> {
         let clients = self.current().await?;
         let path = clients[0]["service"]["path"].as_str();
         path.map(str::to_owned).ok_or_else(|| Failure::new(format!("no path in {clients}")))
@@ -324,7 +324,7 @@ impl Guarded {
 }
 
 /// Its path smuggles a line into a map.
-fn bad_ingress(name: &str) -> Value {
+pub fn bad_ingress(name: &str) -> Value {
     let mut ingress = manifest::ingress(name, "bad.example", "shop");
     ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/x\n    http-request deny");
     ingress

@@ -2,6 +2,7 @@
 
 use crate::{
     cli::{AgentArgs, Failure},
+    hardening::{self, Readers},
     logging,
 };
 use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, TlsSource};
@@ -17,6 +18,7 @@ const DRAIN: Duration = Duration::from_secs(15);
 /// When it cannot start: no credentials, no HAProxy, the folder or port cannot be used.
 pub fn run(args: AgentArgs) -> Result<(), Failure> {
     become_frugal();
+    hardening::begin(if args.haproxy.is_some() { Readers::Nobody } else { Readers::Group });
     let _level = logging::start();
     let options = options(args)?;
     // Each thread has memory of its own.

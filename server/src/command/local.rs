@@ -4,6 +4,7 @@ use crate::{
     binaries,
     cli::{Failure, LocalArgs},
     command, default_certificate,
+    hardening::{self, Readers},
     leading::LeadingBy,
     logging,
     process::{self, Addresses},
@@ -31,6 +32,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// # Errors
 /// When it cannot start: the configuration cannot be read, no HAProxy, the folder or a port cannot be used.
 pub fn run(args: &LocalArgs) -> Result<(), Failure> {
+    hardening::begin(Readers::Nobody);
     let log_level = logging::start();
     command::read_config(&args.file)?;
     let checker = binaries::checker(&args.haproxy)?;

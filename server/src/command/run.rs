@@ -4,6 +4,7 @@ use crate::{
     binaries,
     cli::{Failure, RunArgs},
     cluster::Cluster,
+    hardening::{self, Readers},
     leading::LeadingBy,
     logging,
     process::{self, Addresses},
@@ -17,6 +18,7 @@ use haptic_leader::certificate::keeper::DefaultCertificate;
 /// # Errors
 /// When it cannot start: no API server is configured, no HAProxy to check with, a port is in use.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    hardening::begin(Readers::Nobody);
     let log_level = logging::start();
     let checker = binaries::checker(&args.haproxy)?;
     let runtime = process::runtime()?;

@@ -7,6 +7,7 @@ use super::{
     answer::Answer,
     faults,
     reduced::reduced,
+    stand_in::{self, StandIn},
     workshop::{Board, Change, Comparison, Live, Workshop},
 };
 use haptic_model::{Bundle, Diagnostic, ObjectRef, Severity};
@@ -19,6 +20,8 @@ pub struct Judge {
     board: Board,
     checker: Checker,
     workshop: Workshop,
+    /// `None` until one could be made.
+    stand_in: Option<StandIn>,
 }
 
 /// Objects that change.
@@ -28,7 +31,7 @@ impl Judge {
     /// One that reads this board. The checker is its own: nobody waits for it.
     #[must_use]
     pub fn new(board: Board, checker: Checker) -> Self {
-        Self { board, checker, workshop: Workshop::default() }
+        Self { board, checker, workshop: Workshop::default(), stand_in: StandIn::new().ok() }
     }
 
     /// An answer to each change, in their order.
@@ -143,9 +146,13 @@ impl Judge {
             };
             return against(&syntax, &before, objects, warnings);
         }
+        let Some(stand_in) = &self.stand_in else {
+            return Verdict::Unknown("there is no randomness to make a key of".into());
+        };
+        let own = stand_in::own(bundle, compared.bundle_before(), objects);
         let part = compared.bundle_before().map(|before| reduced(bundle, before, objects));
         if let Some(part) = part {
-            let verdict = checker.semantics(&part, versions).await;
+            let verdict = checker.semantics(&stand_in.in_place(&part, &own), versions).await;
             if verdict.passed() {
                 let about = verdict.diagnostics.into_iter().filter(|d| faults::is_of(d, objects));
                 warnings.extend(about);
@@ -153,12 +160,12 @@ impl Judge {
             }
         }
         // What the part lacks, the whole has.
-        let whole = checker.semantics(bundle, versions).await;
+        let whole = checker.semantics(&stand_in.in_place(bundle, &own), versions).await;
         if whole.passed() {
             return Verdict::Fine(warnings);
         }
         let before = match compared.bundle_before() {
-            Some(before) => checker.semantics(before, versions).await.diagnostics,
+            Some(before) => checker.semantics(&stand_in.in_place(before, &own), versions).await.diagnostics,
             None => compared.faults_before(),
         };
         against(&whole.diagnostics, &before, objects, warnings)

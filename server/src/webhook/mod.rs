@@ -17,6 +17,7 @@ pub mod policy;
 pub mod reduced;
 pub mod review;
 pub mod service;
+pub mod stand_in;
 pub mod standing;
 pub mod start;
 pub mod tls;

@@ -31,6 +31,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const READ_WITHIN: Duration = Duration::from_secs(5);
 /// All bodies that are read at the same time have no more kilobytes than that together.
 const BODIES: usize = 64 << 10;
+/// Of a value's place in memory, with that of its copy: `[1,1,1]` grows a hundredfold when it is read.
+const VALUE: usize = 128;
 /// Longer bodies are read off the thread that serves.
 const LONG: usize = 64 << 10;
 
@@ -203,6 +205,11 @@ async fn read(
         }
         bytes.extend_from_slice(&chunk);
     }
+    let Ok(values) = admission.bodies.clone().try_acquire_many_owned(space_of_values(&bytes)) else {
+        return Err(refuse(StatusCode::SERVICE_UNAVAILABLE, "too many values in reviews at once\n"));
+    };
+    let mut space = space;
+    space.merge(values);
     let review = if bytes.len() > LONG {
         let read = cpu("webhook", move || Review::read(&bytes)).await;
         read.map_err(|_| refuse(StatusCode::INTERNAL_SERVER_ERROR, "the review could not be read\n"))?
@@ -211,6 +218,12 @@ async fn read(
     };
     let review = review.map_err(|malformed| refuse(StatusCode::BAD_REQUEST, &format!("{malformed}\n")))?;
     Ok((review, space))
+}
+
+/// Kilobytes that the values in a body take when it is read. Counts some too many: those within texts.
+fn space_of_values(body: &[u8]) -> u32 {
+    let values = body.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+    u32::try_from(values * VALUE / 1024).unwrap_or(u32::MAX)
 }
 
 /// An answer after which the connection ends: what is left of the body is not wanted.
