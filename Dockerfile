@@ -29,7 +29,7 @@ LABEL org.opencontainers.image.title="haptic" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=haproxy /opt /opt
-COPY --from=build /notices /usr/share/doc/haptic
+COPY --from=build /notices/ /usr/share/doc/haptic/
 COPY --from=build /source/LICENSE /usr/share/doc/haptic/LICENSE
 COPY --from=build /source/target/release/haptic /usr/local/bin/haptic
 # What the controller checks with; agents are told theirs.
