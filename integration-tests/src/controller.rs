@@ -114,6 +114,15 @@ impl Controller {
         Ok(answer.body)
     }
 
+    /// What it answers to a path of `/debug`: status and body.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn debug_answer(&self, path: &str) -> Outcome<(u16, String)> {
+        let answer = http::get(self.debug(), "controller", path).await?;
+        Ok((answer.status, answer.body))
+    }
+
     /// All its metrics.
     ///
     /// # Errors

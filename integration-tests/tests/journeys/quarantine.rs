@@ -235,7 +235,7 @@ pub async fn under_attack(scene: Scene) -> Outcome {
         for (turn, fault) in faults.into_iter().cycle().enumerate() {
             story.scene.apply(&ingress(&name(turn % TURNING), fault)).await?;
         }
-        Ok(())
+        Ok::<(), Failure>(())
     };
     let others = async {
         for _ in 0..3 {

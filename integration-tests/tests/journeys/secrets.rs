@@ -6,7 +6,7 @@ use integration_tests::{
     Outcome, Scene, certificate, configuration::CREDENTIALS, controller::Controller, ensure, eventually,
     haproxy_pod::HaproxyPod, manifest, registration,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 const HOST: &str = "shop.example";
@@ -93,7 +93,7 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     pod.serves(HOST, "b").await?;
     pod.has_stored_what_it_runs().await?;
 
-    let mut seen = pages(&controller).await?;
+    let mut seen = pages(&controller, &scene.namespace).await?;
     let events = events(&scene).await?;
     seen.push(("Events".to_owned(), serde_json::to_string(&events)?));
     let resource = scene.cluster.get(&scene.namespace, &configuration).await?;
@@ -102,7 +102,7 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     ensure(seen.iter().all(|(_, text)| text.len() > 10), "an output is empty")?;
     let (scratch, log) = (controller.scratch().to_owned(), controller.printed());
     controller.terminate().await?;
-    ensure(log.contains("TRACE") && log.contains("panic"), "the log holds neither TRACE nor a panic")?;
+    ensure(log.contains("DEBUG") && log.contains("panic"), "the log is not all that it can be")?;
     seen.push(("the log of the controller".to_owned(), log));
     for (output, text) in &seen {
         for secret in &planted {
@@ -127,16 +127,43 @@ fn line_of(key: &str) -> String {
     key.lines().nth(2).unwrap_or_default().to_owned()
 }
 
-/// `/metrics` and all that `/debug` lists.
-async fn pages(controller: &Controller) -> Outcome<Vec<(String, String)>> {
-    let index: Vec<String> = serde_json::from_str(&controller.debug_page("/debug").await?)?;
+/// `/metrics`, all that `/debug` lists, and what is behind it: each planted Secret, each rendered file.
+async fn pages(controller: &Controller, namespace: &str) -> Outcome<Vec<(String, String)>> {
+    let index: Vec<Value> = serde_json::from_str(&controller.debug_page("/debug").await?)?;
     ensure(index.len() >= DEBUG_PAGES, format!("/debug lists {index:?}"))?;
-    let mut pages = vec![("/metrics".to_owned(), controller.metrics().await?)];
-    for page in index {
-        let text = controller.debug_page(&page).await?;
-        pages.push((page, text));
+    let mut paths: Vec<String> =
+        index.iter().filter_map(|page| page["path"].as_str()).map(str::to_owned).collect();
+    let explain = paths.iter_mut().find(|path| path.ends_with("/explain"));
+    explain.into_iter().for_each(|path| path.push_str("?url=https://guarded.example/"));
+    for (store, secrets) in
+        [("secrets", &["shop-tls", "foreign-tls", "broken-tls"][..]), ("labelledsecrets", &["users"])]
+    {
+        paths.push(format!("/debug/stores/{store}"));
+        paths.extend(secrets.iter().map(|name| format!("/debug/stores/{store}/{namespace}/{name}")));
     }
+    let files: Value = serde_json::from_str(&controller.debug_page("/debug/files").await?)?;
+    paths.extend(
+        texts(&files).iter().filter(|text| !text.contains(' ')).map(|file| format!("/debug/files/{file}")),
+    );
+    let mut pages = vec![("/metrics".to_owned(), controller.metrics().await?)];
+    let mut shown = 0;
+    for path in paths {
+        let (status, text) = controller.debug_answer(&path).await?;
+        shown += usize::from(status == 200);
+        pages.push((path, text));
+    }
+    ensure(shown > 2 * DEBUG_PAGES, format!("only {shown} pages are shown"))?;
     Ok(pages)
+}
+
+/// All texts in a value.
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn logs_below(pod: &HaproxyPod) -> Outcome<String> {
