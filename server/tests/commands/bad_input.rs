@@ -308,7 +308,9 @@ fn manifests_that_cannot_be_read_are_named_and_the_rest_is_rendered() {
         "manifests/broken.json:2:8: this is not JSON",
         "manifests/text.yaml: document 1 is not an object",
         "manifests/nameless.yaml: document 1 has no metadata.name",
-        "Service default/shop is defined in manifests/service.yaml and in manifests/zz-again.yaml",
+        "Service default/shop is defined in ",
+        "manifests/service.yaml and in ",
+        "manifests/zz-again.yaml; that of ",
     ];
     let done = place.haptic(&["render", "-f", "config.yaml", "--resources", "manifests", "--out", "out"]);
     done.must_complain("render", 0, &words);
