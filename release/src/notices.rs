@@ -24,7 +24,7 @@ pub fn text(linked: &Linked) -> Result<String, Error> {
         let name = format!("{} {}", package.name, package.version);
         let licence = package.license.clone().ok_or_else(|| Error::Unlicensed(name.clone()))?;
         list += &format!("{name}: {licence}\n");
-        for text in texts_of(package, &licence)? {
+        for text in texts_of(package, &licence, &linked.crates)? {
             texts.entry(text).or_default().push(name.clone());
         }
     }
@@ -35,19 +35,19 @@ pub fn text(linked: &Linked) -> Result<String, Error> {
     Ok(whole)
 }
 
-/// What a crate says of its licence: its files, or else its manifest, where that names one whose text is ours, too.
-fn texts_of(package: &Package, licence: &str) -> Result<Vec<String>, Error> {
-    let folder = package.manifest_path.parent().map(|folder| folder.as_std_path().to_owned());
-    let mut files = Vec::new();
-    collect(&folder.unwrap_or_default(), DEPTH, &mut files)?;
-    files.sort();
-    let read = |path: &PathBuf| {
-        let text = fs::read(path).map_err(|error| Error::File { path: path.clone(), error })?;
-        Ok(String::from_utf8_lossy(&text).replace("\r\n", "\n"))
-    };
-    let texts: Vec<String> = files.iter().map(read).collect::<Result<_, Error>>()?;
-    if !texts.is_empty() {
-        return Ok(texts);
+/// What a crate says of its licence: its files, or those of a crate of the same repository under the same licence, or else its
+/// manifest, where that names one whose text is ours, too.
+fn texts_of(package: &Package, licence: &str, all: &[Package]) -> Result<Vec<String>, Error> {
+    let beside = all.iter().filter(|other| {
+        package.repository.is_some()
+            && other.repository == package.repository
+            && other.license == package.license
+    });
+    for package in std::iter::once(package).chain(beside) {
+        let texts = own_texts(package)?;
+        if !texts.is_empty() {
+            return Ok(texts);
+        }
     }
     let authors = package.authors.join(", ");
     let name = format!(
@@ -59,6 +59,19 @@ fn texts_of(package: &Package, licence: &str) -> Result<Vec<String>, Error> {
     }
     let apache = Path::new(env!("CARGO_MANIFEST_DIR")).join("../LICENSE");
     Ok(vec![format!("{name}; that of Apache-2.0 is:\n\n{}", read(&apache)?)])
+}
+
+fn own_texts(package: &Package) -> Result<Vec<String>, Error> {
+    let folder = package.manifest_path.parent().map(|folder| folder.as_std_path().to_owned());
+    let mut files = Vec::new();
+    collect(&folder.unwrap_or_default(), DEPTH, &mut files)?;
+    files.sort();
+    files.iter().map(|file| read(file)).collect()
+}
+
+fn read(path: &Path) -> Result<String, Error> {
+    let text = fs::read(path).map_err(|error| Error::File { path: path.to_owned(), error })?;
+    Ok(String::from_utf8_lossy(&text).replace("\r\n", "\n"))
 }
 
 fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), Error> {

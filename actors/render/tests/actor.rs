@@ -77,8 +77,8 @@ impl Stage {
             .expect("the actor answers");
         let mut told = Vec::new();
         while let Ok(event) = self.events.try_recv() {
-            // How much is kept is told with every render.
-            if !matches!(*event.payload, Event::Kept { .. }) {
+            // How much is kept, and how long the order waited, is told with every render.
+            if !matches!(*event.payload, Event::Kept { .. } | Event::Waited { .. }) {
                 told.push((*event.payload).clone());
             }
         }
