@@ -61,9 +61,9 @@ fn a_text_from_a_secret_is_hidden_whatever_a_template_made_of_it() {
 
 #[test]
 fn a_value_that_had_to_be_encoded_hides_its_line_and_no_other() {
-    let template = "global\n  log {{b64decode \"YSBi\"}}\n{{#with (get_single \"secrets\" \"a\" \"s\") as |s|}}\n  \
+    let template = "global\n  description {{b64decode \"YSBi\"}}\n{{#with (get_single \"secrets\" \"a\" \"s\") as |s|}}\n  \
                     user {{concat s.data.lines \" #\"}} x\n{{/with}}\ndefaults\n";
-    assert_eq!(shown(template), "global\n  log a\\ b\n[redacted]\ndefaults\n");
+    assert_eq!(shown(template), "global\n  description a\\ b\n[redacted]\ndefaults\n");
 }
 
 #[test]

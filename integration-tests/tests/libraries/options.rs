@@ -362,7 +362,7 @@ fn every_annotation_is_tried_here_and_documented() {
     let known: Vec<&str> = known.map_while(|line| line.trim().strip_prefix("- ")).collect();
     assert!(known.len() >= 36, "{known:?}");
     let tried = concat!(include_str!("options.rs"), include_str!("protocols.rs"));
-    let documented = include_str!("../../../charts/haptic/libraries/README.md");
+    let documented = include_str!("../../../docs/reference/libraries.md");
     for option in known {
         assert!(tried.contains(&format!("(\"{option}\", ")), "{option} is tried nowhere");
         assert!(documented.contains(&format!("`{option}`")), "{option} is not documented");
