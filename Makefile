@@ -21,7 +21,7 @@ deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apise
 
 # One call, or what the demo and the benchmark add would give haptic other features, and all dependencies be compiled twice.
 build: ## the release binary, target/release/haptic, with the demo and the benchmark
-	@$(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench
+	@$(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench --bin data-plane-api-double
 
 demo: build ## a short tour on this terminal, without a cluster; ends by itself
 	@$(with) haproxy-3.4 -- $(release)/demo
@@ -64,8 +64,8 @@ package: ## the chart as target/package/haptic-VERSION.tgz; with IMAGE and DIGES
 	@$(with) helm -- release/package target/package
 
 screenshots: ## the page at /debug, light and dark, in target/screenshots
-	@$(cargo) build --workspace --bins
-	$(with) haproxy-3.4 chromium -- integration-tests/parts/chromium/shoot $(or $(CARGO_TARGET_DIR),target)/debug/haptic target/screenshots
+	@$(cargo) build --workspace --bins --tests
+	HAPTIC_SCREENSHOTS=$(CURDIR)/target/screenshots $(with) haproxy-3.4 cluster chromium -- $(cargo) test --workspace --test journeys -- screenshots
 
 soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to repeat), leaders killed, MINUTES=20 of storm and load
 	@echo "== soak: random changes"
@@ -77,9 +77,9 @@ soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to
 	echo "== soak: storm and load"
 	$(with) haproxy cluster wrk -- $(release)/bench --only soak --minutes $(or $(MINUTES),20)
 
-# No sanitizer: there is no `unsafe` to be found out. RUSTC_BOOTSTRAP lets cargo-fuzz run with a stable compiler.
-fuzz: ## random bytes for MINUTES=10 for each of integration-tests/fuzz/fuzz_targets; ONLY=settle for one of them
-	@$(with) cargo-fuzz -- integration-tests/fuzz/run "$(or $(MINUTES),10)" $(ONLY)
+# No sanitizer: there is no `unsafe` to be found out.
+fuzz: ## random bytes for MINUTES=10 for each target of integration-tests/fuzz; ONLY=settle for one of them
+	@integration-tests/fuzz/run "$(or $(MINUTES),10)" $(ONLY)
 
 bench: build ## a table of figures, and the same in target/bench/latest.json; ARGS=--help tells what it can leave out
 	@$(with) haproxy cluster wrk -- $(release)/bench $(ARGS)

@@ -50,8 +50,22 @@ impl Authority {
     /// # Errors
     /// A name is neither an address nor a host name.
     pub fn sign(&self, names: &[String]) -> Outcome<Certificate> {
+        self.sign_with(CertificateParams::new(names.to_vec())?)
+    }
+
+    /// The same, and it is over already.
+    ///
+    /// # Errors
+    /// A name is neither an address nor a host name.
+    pub fn sign_expired(&self, names: &[String]) -> Outcome<Certificate> {
+        let mut params = CertificateParams::new(names.to_vec())?;
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        self.sign_with(params)
+    }
+
+    fn sign_with(&self, params: CertificateParams) -> Outcome<Certificate> {
         let key = KeyPair::generate()?;
-        let certificate = CertificateParams::new(names.to_vec())?.signed_by(&key, &self.issuer)?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
         Ok(Certificate { pem: certificate.pem(), key: key.serialize_pem(), der: certificate.der().to_vec() })
     }
 }

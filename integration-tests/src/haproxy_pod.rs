@@ -104,11 +104,15 @@ impl HaproxyPod {
         Ok(pod)
     }
 
-    /// Starts the agent on what the last one left in its folder; back when it answers.
+    /// Starts the agent, or the Data Plane API, on what the last one left in its folder; back when it answers.
     ///
     /// # Errors
     /// It is running, or does not answer.
     pub async fn start_containers(&mut self) -> Outcome {
+        if let Some(Containers::Sidecar(sidecar)) = &mut self.containers {
+            sidecar.restart_api().await?;
+            return sidecar.answers().await;
+        }
         ensure(self.containers.is_none(), format!("{} is running", self.name))?;
         if let Some(mounted) = self.spec.mounted.clone() {
             let spec = sidecar::Spec {
@@ -118,6 +122,7 @@ impl HaproxyPod {
                 folder: self.folder(),
                 mounted,
                 dir: self.dir.clone(),
+                is_hurried: self.spec.wired,
             };
             self.containers = Some(Containers::Sidecar(Box::new(Sidecar::start(spec).await?)));
             return Ok(());
@@ -157,10 +162,10 @@ impl HaproxyPod {
     ///
     /// # Errors
     /// The files cannot be written.
-    pub fn change_credentials(&mut self, credentials: (String, String)) -> Outcome {
+    pub async fn change_credentials(&mut self, credentials: (String, String)) -> Outcome {
         self.spec.credentials = credentials.clone();
         match &mut self.containers {
-            Some(Containers::Sidecar(sidecar)) => sidecar.restart_with(credentials),
+            Some(Containers::Sidecar(sidecar)) => sidecar.restart_with(credentials).await,
             _ => self.mount_credentials(),
         }
     }
@@ -192,14 +197,33 @@ impl HaproxyPod {
         }
     }
 
-    /// Ends the agent alone, without asking: its HAProxy goes on, and is found by the next one.
+    /// Ends the agent or the Data Plane API alone, without asking: its HAProxy goes on, and is found by the next one.
     ///
     /// # Errors
     /// It does not run.
     pub async fn kill_agent(&mut self) -> Outcome {
         match self.take()? {
             Containers::Agent(agent) => agent.kill_alone().await,
-            Containers::Sidecar(_) => Err(Failure::new(format!("{} has no agent", self.name))),
+            Containers::Sidecar(mut sidecar) => {
+                let killed = sidecar.kill_api().await;
+                self.containers = Some(Containers::Sidecar(sidecar));
+                killed
+            }
+        }
+    }
+
+    /// Whether it has an agent, and not the Data Plane API.
+    #[must_use]
+    pub fn has_agent(&self) -> bool {
+        self.spec.mounted.is_none()
+    }
+
+    /// What HAProxy calls the map in file `name`.
+    #[must_use]
+    pub fn map(&self, name: &str) -> String {
+        match &self.spec.mounted {
+            Some(mounted) => mounted.join("maps").join(name).display().to_string(),
+            None => format!("maps/{name}"),
         }
     }
 
@@ -307,7 +331,7 @@ impl HaproxyPod {
     fn running(&self) -> Outcome<&Process> {
         match &self.containers {
             Some(Containers::Agent(agent)) => Ok(agent),
-            Some(Containers::Sidecar(sidecar)) => Ok(sidecar.api()),
+            Some(Containers::Sidecar(sidecar)) => sidecar.api(),
             None => Err(Failure::new(format!("{} does not run", self.name))),
         }
     }

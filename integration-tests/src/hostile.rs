@@ -121,19 +121,36 @@ impl Tenant {
     /// The same with this text there; in a Secret's data, encoded.
     #[must_use]
     pub fn with(&self, field: &Field, text: &str) -> Self {
+        self.changed(field, |_| text.to_owned())
+    }
+
+    /// The same with this text behind what is there: where only a text of some shape is taken, this has its beginning.
+    #[must_use]
+    pub fn with_behind(&self, field: &Field, text: &str) -> Self {
+        self.changed(field, |present| format!("{present}{text}"))
+    }
+
+    fn changed(&self, field: &Field, change: impl Fn(&str) -> String) -> Self {
         let mut changed = self.clone();
         let Some(object) = changed.objects.get_mut(field.object) else { return changed };
         let encoded = object["kind"] == "Secret" && field.pointer.starts_with("/data/");
-        let text = if encoded { STANDARD.encode(text) } else { text.to_owned() };
+        let change = |present: &str| match encoded {
+            true => STANDARD.encode(change(&decoded(present))),
+            false => change(present),
+        };
         if let Some(present) = object.pointer_mut(&field.pointer) {
-            *present = text.into();
+            *present = change(present.as_str().unwrap_or_default()).into();
         } else if let Some((parent, name)) = field.pointer.rsplit_once('/')
             && let Some(parent) = object.pointer_mut(parent).and_then(Value::as_object_mut)
         {
-            parent.insert(name.replace("~1", "/").replace("~0", "~"), text.into());
+            parent.insert(name.replace("~1", "/").replace("~0", "~"), change("").into());
         }
         changed
     }
+}
+
+fn decoded(text: &str) -> String {
+    String::from_utf8_lossy(&STANDARD.decode(text).unwrap_or_default()).into_owned()
 }
 
 /// The annotations that the libraries read, by what their templates say and what they declare.
@@ -222,6 +239,20 @@ mod tests {
         for field in &fields {
             let changed = tenant.with(field, "hostile");
             assert_ne!(changed, tenant, "{field}");
+            assert_ne!(tenant.with_behind(field, "hostile"), tenant, "{field}");
         }
+    }
+
+    #[test]
+    fn a_hostile_text_may_have_a_harmless_beginning() {
+        let tenant = Tenant::new("evil", "evil.example", "certificate", "key").unwrap();
+        let fields = tenant.fields().unwrap();
+        let ends = |end: &str, of: &str| {
+            let field = fields.iter().find(|field| field.pointer().ends_with(end)).unwrap();
+            let changed = tenant.with_behind(field, of);
+            changed.objects[field.object()].pointer(field.pointer()).unwrap().as_str().unwrap().to_owned()
+        };
+        assert_eq!(ends("~1rewrite-path", "%"), "/new%");
+        assert_eq!(super::decoded(&ends("/tls.crt", "%")), "certificate%");
     }
 }

@@ -132,7 +132,7 @@ impl Connection {
         .await
     }
 
-    /// A POST of JSON with Basic credentials: user and password.
+    /// A POST with Basic credentials, user and password, of a body with its type.
     ///
     /// # Errors
     /// As [`Connection::request`].
@@ -140,12 +140,12 @@ impl Connection {
         &mut self,
         (user, password): (&str, &str),
         path: &str,
-        body: &str,
+        (content_type, body): (&str, &str),
     ) -> Outcome<Response> {
         let (credentials, length) = (STANDARD.encode(format!("{user}:{password}")), body.len());
         self.send(&format!(
             "POST {path} HTTP/1.1\r\nHost: any\r\nAuthorization: Basic {credentials}\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+             Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
         ))
         .await
     }

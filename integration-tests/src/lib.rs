@@ -34,5 +34,5 @@ pub mod wire;
 
 pub use eventually::{eventually, eventually_within};
 pub use failure::{Failure, Outcome, ensure};
-pub use runner::{Journey, journey, soaking};
+pub use runner::{Journey, journey, over_both, soaking};
 pub use scene::Scene;

@@ -86,11 +86,6 @@ impl Process {
         Ok(())
     }
 
-    /// Ends it without asking, and all it started; does not wait for them to be gone.
-    pub fn kill_now(&self) {
-        self.kill_family();
-    }
-
     /// Ends it alone without asking: what it started goes on.
     ///
     /// # Errors

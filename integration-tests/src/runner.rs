@@ -35,17 +35,28 @@ type Story = Box<dyn Fn(Scene) -> Pin<Box<dyn Future<Output = Outcome>>> + Send 
 
 /// A journey: a name and what happens.
 pub struct Journey {
-    name: &'static str,
+    name: String,
     story: Story,
 }
 
 /// A journey called `name`, in which `story` happens.
-pub fn journey<F, Happens>(name: &'static str, story: F) -> Journey
+pub fn journey<F, Happens>(name: &str, story: F) -> Journey
 where
     F: Fn(Scene) -> Happens + Send + Sync + 'static,
     Happens: Future<Output = Outcome> + 'static,
 {
-    Journey { name, story: Box::new(move |scene| Box::pin(story(scene))) }
+    Journey { name: name.to_owned(), story: Box::new(move |scene| Box::pin(story(scene))) }
+}
+
+/// A journey called `name` over agents, and one called `dataplaneapi_NAME` in which the same happens over pods with the Data
+/// Plane API.
+pub fn over_both<F, Happens>(name: &str, story: F) -> [Journey; 2]
+where
+    F: Fn(Scene) -> Happens + Copy + Send + Sync + 'static,
+    Happens: Future<Output = Outcome> + 'static,
+{
+    let through_api = move |scene: Scene| story(scene.through_data_plane_api());
+    [journey(name, story), journey(&format!("dataplaneapi_{name}"), through_api)]
 }
 
 /// `usually`, or `in_a_soak` when `make soak` runs the journeys.
@@ -64,7 +75,7 @@ pub fn main(journeys: &[Journey]) -> ExitCode {
         .filter(|j| wanted.is_empty() || wanted.iter().any(|part| j.name.contains(part.as_str())))
         .collect();
     if chosen.is_empty() {
-        let names: Vec<&str> = journeys.iter().map(|journey| journey.name).collect();
+        let names: Vec<&str> = journeys.iter().map(|journey| &*journey.name).collect();
         print(&format!(
             "no journey's name contains {}; there are: {}",
             wanted.join(" or "),
@@ -97,8 +108,8 @@ fn run(journeys: &[&Journey]) -> Outcome<usize> {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(journey) = journeys.get(number) else { break };
-                    if !tell(&runtime, journey, &cluster, number, &dir.join(journey.name)) {
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).push(journey.name);
+                    if !tell(&runtime, journey, &cluster, number, &dir.join(&journey.name)) {
+                        failed.lock().unwrap_or_else(PoisonError::into_inner).push(&*journey.name);
                     }
                 }
             });
@@ -120,7 +131,7 @@ fn tell(runtime: &Runtime, journey: &Journey, cluster: &Arc<Cluster>, number: us
     let started = Instant::now();
     let block = Block(u8::try_from(number + 1).unwrap_or(u8::MAX));
     let happens = async {
-        let scene = Scene::new(Arc::clone(cluster), journey.name, block, dir.to_owned()).await?;
+        let scene = Scene::new(Arc::clone(cluster), &journey.name, block, dir.to_owned()).await?;
         (journey.story)(scene).await
     };
     let limited = async {

@@ -59,7 +59,17 @@ impl Scene {
     /// The same with pods that have the Data Plane API in the place of an agent.
     #[must_use]
     pub fn through_data_plane_api(self) -> Self {
-        Self { mounted: Some(self.dir.join("mnt")), ..self }
+        // Sockets are below it, and their names must be short: each pod has its own, in a namespace of its own.
+        let shared = self.dir.parent().unwrap_or(&self.dir).join("mnt");
+        Self { mounted: Some(shared), ..self }
+    }
+
+    /// The folder of maps, as haproxy.cfg must name it.
+    #[must_use]
+    pub fn maps(&self) -> String {
+        self.mounted
+            .as_ref()
+            .map_or_else(|| "maps".to_owned(), |mounted| mounted.join("maps").display().to_string())
     }
 
     /// The same on a cluster that no other journey uses, and that may therefore be stopped.
@@ -233,6 +243,14 @@ impl Scene {
     /// It does not start.
     pub async fn backend(&self, name: &str) -> Outcome<Backend> {
         Backend::start(name, self.block.backend(next(&self.backends))).await
+    }
+
+    /// Starts the next backend, which answers after `delay`.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn slow_backend(&self, name: &str, delay: std::time::Duration) -> Outcome<Backend> {
+        Backend::slow(name, self.block.backend(next(&self.backends)), delay).await
     }
 
     /// Applies a Service `name` with `backend` as its endpoint and an Ingress for `host`.

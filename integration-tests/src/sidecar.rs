@@ -5,9 +5,10 @@
 //! journey share, in a mount namespace of its own.
 
 use crate::{
+    certificate::Certificate,
     configuration::POD_ADDRESS,
     eventually::{eventually, eventually_within},
-    failure::{Failure, Outcome},
+    failure::{Failure, Outcome, ensure},
     http::Connection,
     process::Process,
     program::{self, HaproxySeries},
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use std::{
     fs,
     net::SocketAddr,
+    os::fd::AsRawFd as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -25,8 +27,14 @@ use tokio::{
     process::Command,
 };
 
-/// Mounts $1 at $2, and runs the rest there.
-const MOUNTED: &str = r#"set -eu; mount --bind "$1" "$2"; shift 2; exec "$@""#;
+/// Mounts $1 at $2, with the folders in `READ_ONLY` as a disk that takes no writes, and runs the rest there.
+const MOUNTED: &str = r#"set -eu; mount --bind "$1" "$2"
+for folder in ${READ_ONLY:-}; do mount --bind "$2/$folder" "$2/$folder"; mount -o remount,bind,ro "$2/$folder"; done
+shift 2; exec "$@""#;
+/// Where the API writes all that it is sent.
+const WRITTEN: &str = "maps ssl general dp/tx";
+/// After how long the double reloads; the real one cannot do so in less than a second.
+const RELOAD_DELAY_MILLIS: &str = "200";
 /// A reload takes less.
 const RELOADED_WITHIN: Duration = Duration::from_secs(10);
 /// What kubelet does with a container that ends.
@@ -51,13 +59,26 @@ pub struct Spec {
     pub mounted: PathBuf,
     /// For logs.
     pub dir: PathBuf,
+    /// Whether the double reloads sooner than the real one can, so that stories take less long.
+    pub is_hurried: bool,
+}
+
+/// How the API is run, besides.
+#[derive(Clone, Default)]
+struct Conditions {
+    /// It listens for TLS alone, with this certificate.
+    tls: Option<Certificate>,
+    /// It cannot write its files.
+    is_read_only: bool,
 }
 
 /// Both containers, running.
 pub struct Sidecar {
     haproxy: Process,
-    api: Process,
+    /// `None` while it is dead.
+    api: Option<Process>,
     spec: Spec,
+    conditions: Conditions,
 }
 
 impl Sidecar {
@@ -79,18 +100,22 @@ impl Sidecar {
         haproxy.args(["-W", "-db", "-S"]).arg(format!("{},level,admin", spec.inside("run/master.sock")));
         haproxy.args(["-f", &spec.inside("haproxy.cfg")]);
         let haproxy = Process::start(haproxy, &spec.dir.join("haproxy.log"))?;
-        let api = spec.start_api()?;
-        let mut sidecar = Self { haproxy, api, spec };
+        let mut sidecar = Self { haproxy, api: None, spec, conditions: Conditions::default() };
+        sidecar.restart_api().await?;
         sidecar.answers().await?;
         Ok(sidecar)
     }
 
-    async fn answers(&mut self) -> Outcome {
+    /// Waits until the API answers, and HAProxy through it.
+    ///
+    /// # Errors
+    /// One of them does not run, or never answers.
+    pub async fn answers(&mut self) -> Outcome {
         let (user, password) = self.spec.credentials.clone();
         eventually("the Data Plane API answers, and HAProxy through it", async || {
-            self.api.ensure_running()?;
+            self.api.as_mut().ok_or_else(|| Failure::new("it is dead"))?.ensure_running()?;
             self.haproxy.ensure_running()?;
-            let mut api = Connection::open(self.spec.address, None).await?;
+            let mut api = self.open().await?;
             let answer = api.get_as((&user, &password), "/v3/services/haproxy/runtime/info").await?;
             answer.has_status(200)?;
             let is_up = answer.body.contains("\"pid\"");
@@ -103,25 +128,60 @@ impl Sidecar {
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn restart_with(&mut self, credentials: (String, String)) -> Outcome {
+    pub async fn restart_with(&mut self, credentials: (String, String)) -> Outcome {
         self.spec.credentials = credentials;
-        self.restart_api()
+        self.restart_api().await
     }
 
     /// Ends the API at once and starts it anew: what it had in mind is lost.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn restart_api(&mut self) -> Outcome {
-        self.api.kill_now();
-        self.api = self.spec.start_api()?;
+    pub async fn restart_api(&mut self) -> Outcome {
+        self.kill_api().await?;
+        self.api = Some(self.spec.start_api(&self.conditions)?);
         Ok(())
     }
 
+    /// Ends the API at once: HAProxy goes on.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub async fn kill_api(&mut self) -> Outcome {
+        match self.api.take() {
+            Some(api) => api.kill().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Starts the API anew: from now on it speaks TLS, with this certificate.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub async fn restart_with_tls(&mut self, certificate: &Certificate) -> Outcome {
+        self.conditions.tls = Some(certificate.clone());
+        self.restart_api().await
+    }
+
+    /// Starts the API anew, on a disk that takes writes or does not.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub async fn restart_on_disk(&mut self, is_read_only: bool) -> Outcome {
+        self.conditions.is_read_only = is_read_only;
+        self.restart_api().await
+    }
+
     /// The process of the API.
-    #[must_use]
-    pub fn api(&self) -> &Process {
-        &self.api
+    ///
+    /// # Errors
+    /// It is dead.
+    pub fn api(&self) -> Outcome<&Process> {
+        self.api.as_ref().ok_or_else(|| Failure::new("the Data Plane API does not run"))
+    }
+
+    async fn open(&self) -> Outcome<Connection> {
+        Connection::open(self.spec.address, self.conditions.tls.as_ref().map(|_| "sidecar")).await
     }
 
     /// Ends HAProxy, all its processes; it is started again as kubelet does it.
@@ -135,8 +195,25 @@ impl Sidecar {
     /// # Errors
     /// The kernel refuses.
     pub async fn kill(self) -> Outcome {
-        self.api.kill().await?;
+        if let Some(api) = self.api {
+            api.kill().await?;
+        }
         self.haproxy.kill().await
+    }
+
+    /// Somebody else has the API put `configuration` in the place of what is there, and HAProxy reloaded.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub async fn push(&self, configuration: &str) -> Outcome {
+        let (user, password) = &self.spec.credentials;
+        let credentials = (user.as_str(), password.as_str());
+        let mut api = self.open().await?;
+        let version = api.get_as(credentials, "/v3/services/haproxy/configuration/version").await?;
+        version.has_status(200)?;
+        let path = format!("/v3/services/haproxy/configuration/raw?version={}", version.body.trim());
+        let answer = api.post_as(credentials, &path, ("text/plain", configuration)).await?;
+        ensure(answer.status == 202, format!("answer {} {:?}", answer.status, answer.body))
     }
 
     /// What the double should do wrong soon; the real one cannot be asked to.
@@ -145,8 +222,9 @@ impl Sidecar {
     /// It is the real one.
     pub async fn fault(&self, faults: &Value) -> Outcome {
         let (user, password) = &self.spec.credentials;
-        let mut api = Connection::open(self.spec.address, None).await?;
-        api.post_as((user, password), "/double/faults", &faults.to_string()).await?.has_status(204)
+        let mut api = self.open().await?;
+        let body = ("application/json", &*faults.to_string());
+        api.post_as((user, password), "/double/faults", body).await?.has_status(204)
     }
 
     /// What HAProxy's worker answers.
@@ -158,8 +236,9 @@ impl Sidecar {
     }
 
     async fn master(&self, command: &str) -> Outcome<String> {
-        // From outside the socket has another name. While the master reloads, 3.0 takes no connection.
-        let socket = self.spec.folder.join("run/master.sock");
+        // From outside the socket has another name, which may be too long for one. While the master reloads, 3.0 takes no connection.
+        let folder = fs::File::open(self.spec.folder.join("run"))?;
+        let socket = format!("/proc/self/fd/{}/master.sock", folder.as_raw_fd());
         let mut socket = eventually_within(RELOADED_WITHIN, "the master's socket answers", async || {
             Ok(UnixStream::connect(&socket).await?)
         })
@@ -184,8 +263,11 @@ impl Sidecar {
         let number = |words: Option<Vec<&str>>, at: usize| -> Option<u64> { words?.get(at)?.parse().ok() };
         let record = fs::read(self.spec.folder.join("general/haptic-record.json")).unwrap_or_default();
         let record: Value = serde_json::from_slice(&record).unwrap_or_default();
+        // The record is written before and after a change: until then HAProxy may serve what the record does not tell.
+        let is_settled = record["halfWay"] == json!(false) && record["unsure"].is_null();
+        let stored = if is_settled { record["running"].clone() } else { Value::Null };
         Ok(json!({
-            "running": record["running"], "stored": record["running"], "epoch": record["epoch"],
+            "running": record["running"], "stored": stored, "epoch": record["epoch"],
             "exact": true, "alive": true,
             "workerPid": number(line("worker"), 0), "reloads": number(line("master"), 2),
         }))
@@ -206,9 +288,27 @@ impl Spec {
         self.mounted.join(path).display().to_string()
     }
 
-    fn start_api(&self) -> Outcome<Process> {
-        fs::write(self.folder.join("dp/dataplaneapi.yaml"), self.settings()?)?;
+    fn start_api(&self, conditions: &Conditions) -> Outcome<Process> {
+        let mut settings = self.settings()?;
+        if let Some(Certificate { pem, key, .. }) = &conditions.tls {
+            for (name, text) in [("tls.crt", pem), ("tls.key", key)] {
+                fs::write(self.folder.join("dp").join(name), text)?;
+            }
+            let own = &mut settings["dataplaneapi"];
+            own["scheme"] = json!(["https"]);
+            own["tls"] = json!({
+                "tls_host": own["host"], "tls_port": own["port"],
+                "tls_certificate": self.inside("dp/tls.crt"), "tls_key": self.inside("dp/tls.key"),
+            });
+        }
+        fs::write(self.folder.join("dp/dataplaneapi.yaml"), settings.to_string())?;
         let mut command = self.command();
+        if conditions.is_read_only {
+            command.env("READ_ONLY", WRITTEN);
+        }
+        if self.is_hurried {
+            command.env("DOUBLE_RELOAD_DELAY_MILLIS", RELOAD_DELAY_MILLIS);
+        }
         command.arg(program::data_plane_api()?).args(["-f", &self.inside("dp/dataplaneapi.yaml")]);
         let version = match self.series {
             HaproxySeries::V3_0 => "v3.0.22",
@@ -220,7 +320,7 @@ impl Spec {
     }
 
     /// Those of the documentation, at this pod's paths. JSON is YAML.
-    fn settings(&self) -> Outcome<String> {
+    fn settings(&self) -> Outcome<Value> {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/dataplaneapi/dataplaneapi.yaml");
         let text = fs::read_to_string(file)?.replace("/etc/haproxy", &self.mounted.display().to_string());
         let mut settings: Value = serde_saphyr::from_str(&text)?;
@@ -229,7 +329,7 @@ impl Spec {
         settings["dataplaneapi"]["port"] = json!(self.address.port());
         settings["dataplaneapi"]["user"] = json!([{ "name": name, "password": password, "insecure": true }]);
         settings["haproxy"]["haproxy_bin"] = json!(program::haproxy(self.series)?);
-        Ok(settings.to_string())
+        Ok(settings)
     }
 }
 
@@ -242,4 +342,6 @@ pub fn fit(spec: &mut Value, mounted: &Path) {
     dataplane["sslCertsDir"] = at("ssl");
     dataplane["generalStorageDir"] = at("general");
     dataplane["configFile"] = at("haproxy.cfg");
+    // What agents do without a reload is one here: stories that tell of both must not take long for it.
+    dataplane["minDeploymentInterval"] = json!("500ms");
 }

@@ -1,4 +1,4 @@
-//! The wire between controller and agent: counts what the controller brings, and holds it back when a journey wants it.
+//! The wire between controller and pod: counts what the controller brings, and holds it back when a journey wants it.
 
 use crate::failure::{Failure, Outcome};
 use std::{
@@ -15,6 +15,8 @@ use tokio::{
     task::{JoinHandle, JoinSet},
 };
 
+/// How bringing a bundle begins: to an agent, and to a Data Plane API.
+const PUSHES: [&[u8]; 2] = [b"POST /v1/apply ", b"POST /v3/services/haproxy/configuration/raw?version="];
 /// How an order says that it is one to store.
 const STORE: &[u8] = br#""by":"store""#;
 
@@ -38,6 +40,8 @@ enum Held {
     Nothing,
     /// Orders to store what is live already.
     Stores,
+    /// What brings a bundle.
+    Pushes,
     Everything,
 }
 
@@ -69,6 +73,11 @@ impl Wire {
     /// From now on nothing that the controller says arrives, until [`Wire::release`].
     pub fn hold(&self) {
         self.state.held.send_replace(Held::Everything);
+    }
+
+    /// The same for what brings a bundle, alone.
+    pub fn hold_pushes(&self) {
+        self.state.held.send_replace(Held::Pushes);
     }
 
     /// The same for orders to store what is live already, alone.
@@ -116,13 +125,15 @@ async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
             if said.is_empty() {
                 return Outcome::Ok(());
             }
-            if said.starts_with(b"POST /v1/apply ") {
+            let is_push = PUSHES.iter().any(|push| said.starts_with(push));
+            if is_push {
                 state.pushes.fetch_add(1, Ordering::Relaxed);
             }
             let is_store = said.windows(STORE.len()).any(|part| part == STORE);
             held.wait_for(|held| match held {
                 Held::Nothing => true,
                 Held::Stores => !is_store,
+                Held::Pushes => !is_push,
                 Held::Everything => false,
             })
             .await?;

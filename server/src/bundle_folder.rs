@@ -5,11 +5,13 @@ use haptic_deploy::RunningView;
 use haptic_model::{Bundle, Layout, agent_api::RunningBundle};
 use std::{
     collections::BTreeMap,
-    fs, io,
+    fs,
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Component, Path, PathBuf},
 };
 
-/// Writes all files of `bundle` below `out`. Absolute paths (the Data Plane API's) go there like relative ones.
+/// Writes all files of `bundle` below `out`, for their owner alone: private keys are among them. Absolute paths (the Data Plane API's) go there like relative ones.
 ///
 /// # Errors
 /// The first file that cannot be written.
@@ -23,11 +25,18 @@ pub fn write(bundle: &Bundle, out: &Path) -> Result<(), Failure> {
             ))
         };
         if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(failed)?;
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(parent).map_err(failed)?;
         }
-        fs::write(&target, file.text.to_string()).map_err(failed)?;
+        write_private(&target, &file.text.to_string()).map_err(failed)?;
     }
     Ok(())
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was there before keeps the mode it had.
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.write_all(text.as_bytes())
 }
 
 /// The bundle in `folder`, laid out as `layout` says.
@@ -89,6 +98,28 @@ mod tests {
         let read = read(folder.path(), &Layout::default()).unwrap();
         assert_eq!(read.digest, bundle.digest);
         assert_eq!(read.files["maps/host.map"].key, FileKey::new(FileKind::Map, "host.map"));
+    }
+
+    #[test]
+    fn what_is_written_is_readable_by_its_owner_alone() {
+        let file = |path: &str| {
+            BundleFile::new(FileKey::new(FileKind::Certificate, "a.pem"), path, Text::plain("key\n"))
+        };
+        let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n"));
+        let bundle = Bundle::new(config, [file("ssl/new/a.pem"), file("/etc/haproxy/b.pem")]);
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        fs::create_dir_all(&out).unwrap();
+        fs::write(out.join("haproxy.cfg"), "").unwrap();
+        fs::set_permissions(out.join("haproxy.cfg"), fs::Permissions::from_mode(0o644)).unwrap();
+        write(&bundle, &out).unwrap();
+        let mode = |path: &str| fs::metadata(out.join(path)).unwrap().permissions().mode() & 0o777;
+        for path in ["haproxy.cfg", "ssl/new/a.pem", "etc/haproxy/b.pem"] {
+            assert_eq!(mode(path), 0o600, "{path}");
+        }
+        for path in ["ssl", "ssl/new", "etc/haproxy"] {
+            assert_eq!(mode(path), 0o700, "{path}");
+        }
     }
 
     #[test]

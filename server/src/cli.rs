@@ -1,7 +1,7 @@
-//! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes),
+//! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes; `replay`: differences),
 //! 70 (an actor died).
 
-use crate::{command, output};
+use crate::{command, hardening, output};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use haptic_model::Diagnostic;
 use haptic_validate::sandbox::Protection;
@@ -42,6 +42,10 @@ pub enum Command {
     Status(StatusArgs),
     /// Show which way a request takes to its servers, or why it takes none
     Explain(ExplainArgs),
+    /// Get what a running controller remembers of its last generations, as a file without secrets that can be rendered again
+    Record(RecordArgs),
+    /// Render what was recorded again, without a cluster, and compare
+    Replay(ReplayArgs),
     /// Measure a configuration with made-up objects: time of each stage, and memory
     Benchmark(BenchmarkArgs),
     /// Print the CustomResourceDefinitions, for kubectl apply -f -
@@ -186,6 +190,9 @@ pub struct AgentArgs {
     /// An argument passed on to HAProxy, may be repeated
     #[arg(long = "haproxy-arg", value_name = "ARG", allow_hyphen_values = true)]
     pub haproxy_args: Vec<String>,
+    /// How long HAProxy may finish its connections once this is told to end; 8 s less than the process has until it is killed
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
+    pub drain: u64,
 }
 
 /// `haptic local`
@@ -301,15 +308,44 @@ pub struct PlanArgs {
 /// `haptic status`
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Where the controller's /debug is
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:6060")]
-    pub url: String,
-    /// Look again every two seconds, until it is ended
+    /// Where the controller's /debug is, and nothing else is asked [default: http://127.0.0.1:6060, and what the leader
+    /// publishes at the API server where nothing answers there]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["name", "namespace", "context", "kubeconfig"])]
+    pub url: Option<String>,
+    /// What is published
+    #[command(flatten)]
+    pub published: PublishedArgs,
+    /// Look again every two seconds, at the API server every five, until it is ended
     #[arg(long)]
     pub watch: bool,
     /// How it is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: SummaryOrJson,
+}
+
+/// Whose published state is read, as kubectl would find it. Each of them asks the API server and nothing else.
+#[derive(Clone, Debug, Args)]
+pub struct PublishedArgs {
+    /// Name of the HAProxyTemplateConfig [default: the only one]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Its namespace [default: the kubeconfig's; if it has no configuration, that of the only one in the cluster]
+    #[arg(short, long)]
+    pub namespace: Option<String>,
+    /// The kubeconfig's context [default: its current one]
+    #[arg(long)]
+    pub context: Option<String>,
+    /// How to reach the API server [default: $KUBECONFIG, else ~/.kube/config, else the pod's service account]
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+}
+
+impl PublishedArgs {
+    /// Whether somebody said which cluster or configuration is meant.
+    #[must_use]
+    pub fn say_which(&self) -> bool {
+        self.name.is_some() || self.namespace.is_some() || self.context.is_some() || self.kubeconfig.is_some()
+    }
 }
 
 /// `haptic explain`
@@ -336,6 +372,37 @@ pub struct ExplainArgs {
     /// What is kept from one run to the next
     #[command(flatten)]
     pub state: StateArgs,
+}
+
+/// `haptic record`
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    /// Where the controller's /debug is
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:6060")]
+    pub url: String,
+    /// The file to write [default: haptic-recording-TIME.jsonl.zst]
+    #[arg(short, long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// `haptic replay`
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The recording, as `haptic record` has written it, compressed or not
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Folder to write to what each generation renders, in a folder with its number
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Let HAProxy check what each generation renders
+    #[arg(long)]
+    pub check: bool,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value_t)]
+    pub output: SummaryOrJson,
+    /// How HAProxy is found
+    #[command(flatten)]
+    pub haproxy: HaproxyArgs,
 }
 
 /// `haptic benchmark`
@@ -531,6 +598,8 @@ impl Failure {
 /// Runs the command line and gives the process's exit code.
 #[must_use]
 pub fn run() -> ExitCode {
+    // Most commands read Secrets, or what was rendered of them.
+    hardening::hide_memory();
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Run(args) => command::run::run(&args),
@@ -541,6 +610,8 @@ pub fn run() -> ExitCode {
         Command::Plan(args) => command::plan::run(&args),
         Command::Status(args) => command::status::run(&args),
         Command::Explain(args) => command::explain::run(&args),
+        Command::Record(args) => command::record::run(&args),
+        Command::Replay(args) => command::replay::run(&args),
         Command::Benchmark(args) => command::benchmark::run(&args),
         Command::Crd(args) => command::print::crd(args.output),
         Command::Functions(args) => command::print::functions(args.output),

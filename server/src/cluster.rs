@@ -1,6 +1,6 @@
 //! What commands ask of a cluster once: how it is reached, the configuration in it, and what its HAProxy pods run.
 
-use crate::cli::{ClusterArgs, Failure};
+use crate::cli::{ClusterArgs, Failure, PublishedArgs};
 use futures::future::join_all;
 use haptic_config::{Candidate, Observation, ObservedConfig, source::Source};
 use haptic_deploy::{PodStates, RunningView, Transport, TransportError, connect, discovery};
@@ -42,6 +42,31 @@ impl Cluster {
     /// When no API server is known, or the kubeconfig cannot be used.
     pub async fn reach(args: &ClusterArgs) -> Result<Self, Failure> {
         let config = api_server(args.kubeconfig.as_deref()).await?;
+        let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        Ok(Self { client: Client::try_from(config).map_err(Failure::because)?, namespace })
+    }
+
+    /// The cluster that somebody at a terminal means, found as kubectl finds it.
+    ///
+    /// # Errors
+    /// When no API server is known, or the kubeconfig cannot be used.
+    pub async fn as_kubectl_does(args: &PublishedArgs) -> Result<Self, Failure> {
+        let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+        let read = match &args.kubeconfig {
+            Some(file) => Kubeconfig::read_from(file),
+            None => Kubeconfig::read(),
+        };
+        let mut config = match read {
+            Ok(read) => Config::from_custom_kubeconfig(read, &options)
+                .await
+                .map_err(|e| Failure::Because(format!("the kubeconfig cannot be used: {e}")))?,
+            Err(why) => Config::incluster().map_err(|_| {
+                Failure::Because(format!(
+                    "no API server is known: {why}. Give --kubeconfig FILE or set KUBECONFIG"
+                ))
+            })?,
+        };
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
         let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         Ok(Self { client: Client::try_from(config).map_err(Failure::because)?, namespace })
     }

@@ -1,4 +1,4 @@
-//! What a process that holds secrets does first: its memory is in no core dump and in no debugger of another user, and its files are
+//! What a process that may hold secrets does first: its memory is in no core dump and in no debugger of another user, and its files are
 //! nobody else's.
 
 use rustix::{fs::Mode, process::DumpableBehavior};
@@ -12,12 +12,16 @@ pub enum Readers {
     Group,
 }
 
-/// Begins a process that holds secrets. Its children's files are as its own.
-pub fn begin(readers: Readers) {
+/// Keeps what this process has in its memory to itself. A debugger of root's sees it still.
+pub fn hide_memory() {
     if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         // Before there is a log.
         crate::output::complain(&format!("this process may be dumped, with the keys that it holds: {error}"));
     }
+}
+
+/// Keeps files of this process, and those of its children, from others.
+pub fn hide_files(readers: Readers) {
     let hidden = match readers {
         Readers::Nobody => Mode::RWXG | Mode::RWXO,
         Readers::Group => Mode::WGRP | Mode::RWXO,

@@ -76,7 +76,7 @@ async fn all_read(config: &ActiveConfig, snapshots: &mut CellReader<Snapshots>) 
 mod tests {
     use super::*;
     use actix::prelude::*;
-    use haptic_model::{Layout, Snapshot};
+    use haptic_model::Snapshot;
     use haptic_runtime::cell;
     use serde_json::json;
 
@@ -100,13 +100,8 @@ mod tests {
         let spec = json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
             "watchedResources": watched});
         Arc::new(Some(Arc::new(ActiveConfig {
-            name: "edge".into(),
-            namespace: "haptic".into(),
-            resource_generation: 1,
             revision: resources.len() as u64,
-            spec: Arc::new(serde_json::from_value(spec).unwrap()),
-            layout: Layout::default(),
-            credentials: Vec::new(),
+            ..ActiveConfig::of("edge", "haptic", serde_json::from_value(spec).unwrap())
         })))
     }
 

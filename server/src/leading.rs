@@ -7,6 +7,7 @@ use haptic_leader::{
     StepDown,
     certificate::keeper::{DefaultCertificate, Keeper},
     identity,
+    reporting::Reporting,
 };
 use haptic_model::{ActiveConfig, config::Judgement, pipeline::Leadership};
 use haptic_runtime::{CellReader, CellWriter, Events, Kept, Supervision, cell};
@@ -70,12 +71,13 @@ impl Beginning {
     pub fn reporter(
         &self,
         board: ReportBoard,
+        reporting: CellWriter<Reporting>,
         arbiter: &ArbiterHandle,
         supervision: &Supervision,
     ) -> Option<Kept<ReporterActor>> {
         let LeadingBy::Lease { client, namespace, name } = self.by.clone() else { return None };
-        let arguments =
-            ReporterArguments { client, namespace, name, identity: Arc::clone(&self.identity), board };
+        let (identity, reporting) = (Arc::clone(&self.identity), Arc::new(reporting));
+        let arguments = ReporterArguments { client, namespace, name, identity, board, reporting };
         let reporter = move |seat| ReporterActor::new(seat, arguments.clone());
         Some(keep(arbiter, "reporter", supervision, reporter))
     }

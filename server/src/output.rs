@@ -1,21 +1,35 @@
 //! What the command line prints: results on standard output, complaints on standard error.
 
+use crate::printable::{printable, styled};
 use haptic_model::{Diagnostic, Severity};
 use owo_colors::OwoColorize;
 use serde::Serialize;
-use std::io::{self, ErrorKind, Write};
+use std::{
+    borrow::Cow,
+    io::{self, ErrorKind, IsTerminal, Write},
+};
 
-/// Prints `text` as a result. A reader that went away (`haptic functions | head`) is no error.
+/// Prints `text` as a result. A terminal is given its colours and styles, and nothing else that would be a command. A reader that went away (`haptic functions | head`) is no error.
 ///
 /// # Errors
 /// When standard output cannot be written for another reason.
 pub fn print(text: &str) -> io::Result<()> {
+    let text = if io::stdout().is_terminal() { Cow::Owned(styled(text)) } else { Cow::Borrowed(text) };
     let mut out = anstream::stdout();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
+}
+
+/// Empties the terminal, if there is one.
+///
+/// # Errors
+/// When standard output cannot be written.
+pub fn clear() -> io::Result<()> {
+    let mut out = io::stdout();
+    if out.is_terminal() { out.write_all(b"\x1b[H\x1b[2J") } else { Ok(()) }
 }
 
 /// Prints `value` as indented JSON.
@@ -29,7 +43,7 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
 
 /// Prints a complaint; there is nowhere to report its own failure to.
 pub fn complain(text: &str) {
-    drop(writeln!(anstream::stderr(), "{} {text}", "haptic:".bold()));
+    drop(writeln!(anstream::stderr(), "{} {}", "haptic:".bold(), printable(text)));
 }
 
 /// Prints each diagnostic as a paragraph on standard error.
@@ -39,6 +53,6 @@ pub fn complain_about(diagnostics: &[Diagnostic]) {
             Severity::Error => "error:".red().bold().to_string(),
             Severity::Warning => "warning:".yellow().bold().to_string(),
         };
-        drop(writeln!(anstream::stderr(), "{mark} {diagnostic}"));
+        drop(writeln!(anstream::stderr(), "{mark} {}", printable(&diagnostic.to_string())));
     }
 }

@@ -3,7 +3,7 @@
 use crate::{
     cli::Failure,
     http::{
-        debug::Inside,
+        debug::{Inside, recording::Recorder},
         health::Vitality,
         metrics::{self, Scraped},
         servers::Front,
@@ -115,6 +115,9 @@ pub async fn control(
             events: pipeline.events.clone(),
             actors: pipeline.health.clone(),
             pods: pipeline.pods.clone(),
+            snapshots: pipeline.snapshots.clone(),
+            leadership: pipeline.leadership.clone(),
+            quarantine: pipeline.quarantine.clone(),
         },
         inside: inside(&pipeline, vitality, log_level, protections::tell(&checker)),
         admission: admission(
@@ -153,6 +156,7 @@ fn vitality(pipeline: &Pipeline, draining: CellReader<bool>) -> Vitality {
         config: pipeline.config.clone(),
         snapshots: pipeline.snapshots.clone(),
         troubles: pipeline.troubles.clone(),
+        left_out: pipeline.left_out.clone(),
         webhook: pipeline.webhook.clone(),
         draining,
     }
@@ -176,8 +180,10 @@ fn inside(pipeline: &Pipeline, vitality: Vitality, log_level: LogLevel, protecti
         pods: pipeline.pods.clone(),
         quarantine: pipeline.quarantine.clone(),
         leadership: pipeline.leadership.clone(),
+        reporting: pipeline.reporting.clone(),
         log_level,
         history: pipeline.history.clone(),
+        recorder: Recorder::new(pipeline.recording.clone()),
         protections: Arc::new(protections),
         #[cfg(debug_assertions)]
         events: pipeline.events.clone(),

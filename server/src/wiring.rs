@@ -21,17 +21,20 @@ use crate::{
     webhook::{identity::keeper::KeeperArguments, standing::Standing, start::WebhookActor},
 };
 use actix::ArbiterHandle;
-use haptic_commentator::{CommentatorActor, History, Level, MetricsActor, Observed, SpanSink, TracesActor};
+use haptic_commentator::{
+    CommentatorActor, History, Level, MetricsActor, Observed, Recorded, RecorderActor, Recording, SpanSink,
+    TracesActor,
+};
 use haptic_config::{ConfigActor, ConfigState, Validator, actor::ConfigOptions, source::Source};
 use haptic_debounce::{Changes, DebounceActor, Generations, Inputs};
 use haptic_deploy::{
     Board, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments, PodStates, Roster,
 };
-use haptic_leader::{ReportBoard, certificate::keeper::DefaultCertificate};
+use haptic_leader::{ReportBoard, Reporting, certificate::keeper::DefaultCertificate};
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod, Quarantine, Remarks,
-    Snapshots,
-    pipeline::{Leadership, Refused, Rendered, Validated},
+    ActiveConfig, AllLeftOut, Complaints, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod,
+    Quarantine, Remarks, Snapshots,
+    pipeline::{Attempts, Leadership, Refused, Rendered, Validated},
 };
 use haptic_render::{
     Checked, Limits, Renderer,
@@ -102,6 +105,8 @@ pub struct Pipeline {
     pub snapshots: CellReader<Snapshots>,
     /// Why watched resources cannot be read at the moment.
     pub troubles: CellReader<Troubles>,
+    /// What stores do not hold because of their limits.
+    pub left_out: CellReader<AllLeftOut>,
     /// What was rendered last.
     pub rendered: CellReader<Option<Arc<Rendered>>>,
     /// What passed all checks last.
@@ -118,8 +123,12 @@ pub struct Pipeline {
     pub fleet_view: CellReader<Fleet>,
     /// What the admission webhook is called by.
     pub webhook: CellReader<Standing>,
+    /// What cannot be told to the API server.
+    pub reporting: CellReader<Reporting>,
     /// What happened.
     pub history: History,
+    /// What the last generations were made from.
+    pub recording: Recording,
     /// Who is told.
     pub events: Events,
     watches: RunningWatches,
@@ -151,7 +160,7 @@ pub enum WiringError {
 /// # Errors
 /// When there is no thread for an arbiter, or the folder of manifests cannot be read.
 pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pipeline, WiringError> {
-    let observe = arbiters.start("observe")?;
+    let observe = arbiters.start_observing("observe")?;
     let intake = arbiters.start("intake")?;
     let render = arbiters.start("render")?;
     let deploy = arbiters.start("deploy")?;
@@ -164,15 +173,17 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (stores, snapshots) = Stores::new();
     let troubles = stores.troubles();
     let missing = stores.missing();
+    let left_out = stores.left_out();
     let (rendered_writer, rendered) = cell(None);
+    let (attempted_writer, attempted) = cell(Attempts::new());
     let (candidate_writer, candidate) = cell(None);
     let (validated_writer, validated) = cell(None);
     let (refused_writer, refused) = cell(None);
     let (states_writer, pods) = cell(PodStates::new());
     let (fleet_writer, fleet_view) = cell(Fleet::default());
     let (discovered_writer, discovered) = cell(Vec::new());
-    let (complaint_writer, complaint) = cell(None);
-    let (failed_reload_writer, failed_reload) = cell(None);
+    let (complaints_writer, complaints) = cell(Complaints::new());
+    let (failed_reloads_writer, failed_reloads) = cell(Complaints::new());
     let (quarantine_writer, quarantine) = cell(Quarantine::default());
     let (again_writer, again) = cell(0_u64);
     let (remarks_writer, remarks) = cell(Remarks::default());
@@ -184,6 +195,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let api_server = beginning.api_server();
 
     let history = History::new();
+    let (reporting_writer, reporting) = cell(Reporting::default());
     let reporter = {
         let board = ReportBoard {
             leadership: leadership.clone(),
@@ -194,10 +206,13 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             snapshots: snapshots.clone(),
             quarantine: quarantine.clone(),
             missing,
+            left_out: left_out.clone(),
         };
-        beginning.reporter(board, &lead, &unobserved(&health))
+        beginning.reporter(board, reporting_writer, &observe, &unobserved(&health))
     };
     let (certificate_writer, certificate) = cell(outside.certificate);
+    let recording = Recording::default();
+    let recorded = Recorded { attempted, config: config.clone(), recording: recording.clone() };
     let observed = Observed {
         config: config.clone(),
         fleet: fleet_view.clone(),
@@ -205,7 +220,8 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         history: history.clone(),
         losses: Losses::default(),
     };
-    let events = observers(&observe, &health, observed, outside.traces, reporter.as_ref().map(Kept::post));
+    let events =
+        observers(&observe, &health, observed, recorded, outside.traces, reporter.as_ref().map(Kept::post));
     let supervision = supervise(health.clone(), &events);
     let changes = Changes::new();
     tokio::spawn(default_certificate::follow(certificate, stores.clone(), changes.clone()));
@@ -254,8 +270,8 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     };
     tokio::spawn(in_force::follow(accepted, snapshots.clone(), config_writer, watch_set.post()));
     note_on_change(fleet_view.clone(), changes.clone(), "fleet");
-    note_on_change(complaint.clone(), changes.clone(), "quarantine");
-    note_on_change(failed_reload.clone(), changes.clone(), "quarantine");
+    note_on_change(complaints.clone(), changes.clone(), "quarantine");
+    note_on_change(failed_reloads.clone(), changes.clone(), "quarantine");
     note_on_change(again, changes.clone(), "quarantine");
     tokio::spawn(follow_suspects(validated.clone(), quarantine.clone(), changes.clone()));
 
@@ -265,8 +281,9 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             snapshots: snapshots.clone(),
             fleet: fleet_view.clone(),
             rendered: Arc::new(rendered_writer),
+            attempted: Arc::new(attempted_writer),
             validated: validated.clone(),
-            complaints: vec![complaint.clone(), failed_reload],
+            complaints: vec![complaints, failed_reloads],
             quarantine: Arc::new(quarantine_writer),
             again: Arc::new(again_writer),
             events: events.clone(),
@@ -300,7 +317,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             candidate: Arc::new(candidate_writer),
             validated: Arc::new(validated_writer),
             refused: Arc::new(refused_writer),
-            complaint: Arc::new(complaint_writer),
+            complaints: Arc::new(complaints_writer),
             events: events.clone(),
         };
         keep(&render, "validate", &supervision, move |seat| ValidateActor::new(seat, options.clone()));
@@ -317,7 +334,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
                 refused: refused.clone(),
                 config: config.clone(),
             },
-            Roster::new(states_writer, fleet_writer).complaining_to(failed_reload_writer),
+            Roster::new(states_writer, fleet_writer).complaining_to(failed_reloads_writer),
             events.clone(),
             deploy.clone(),
             supervision.clone(),
@@ -331,6 +348,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         config_state,
         snapshots,
         troubles,
+        left_out,
         rendered,
         validated,
         refused,
@@ -339,7 +357,9 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         quarantine,
         fleet_view,
         webhook,
+        reporting,
         history,
+        recording,
         events,
         watches,
         intake: Intake { config: config_actor, watch_set, discovery },
@@ -397,6 +417,7 @@ fn observers(
     arbiter: &ArbiterHandle,
     health: &Health,
     observed: Observed,
+    recorded: Recorded,
     traces: Option<SpanSink>,
     reporter: Option<Post<Envelope<Event>>>,
 ) -> Events {
@@ -409,16 +430,21 @@ fn observers(
         let actor = move |seat| TracesActor::new(seat, fleet.clone(), sink.clone());
         keep(arbiter, "traces", &supervision, actor).post()
     });
-    let others = [Some(metrics.post()), traces, reporter].into_iter().flatten().map(Observer::from);
+    let recorder =
+        keep(arbiter, "recorder", &supervision, move |seat| RecorderActor::new(seat, recorded.clone()));
+    let others = [Some(metrics.post()), Some(recorder.post()), traces, reporter]
+        .into_iter()
+        .flatten()
+        .map(Observer::from);
     let all = std::iter::once(Observer::new(commentator.post(), losses)).chain(others);
     Events::new(OBSERVED_BACKLOG, all.collect())
 }
 
 /// How observers are kept: their restarts are logged by the Keeper and told to nobody, for the events would go to
-/// themselves; and however often they fail, what they observe goes on.
+/// themselves; and however often they fail, or hang, what they observe goes on.
 fn unobserved(health: &Health) -> Supervision {
     let counted = |restart: &Restart| haptic_commentator::metrics::restarted(&restart.actor);
-    Supervision::new(health.clone()).policy(RestartPolicy::endless()).on_restart(counted)
+    Supervision::new(health.clone()).observing().policy(RestartPolicy::endless()).on_restart(counted)
 }
 
 fn supervise(health: Health, events: &Events) -> Supervision {

@@ -2,6 +2,7 @@
 
 use crate::{
     answer::Processes,
+    apply::NotUp,
     bundles::{Bundles, Stored},
     comparison::Round,
     connection::{SocketError, Sockets},
@@ -203,7 +204,7 @@ impl AgentHandle {
         let inner = self.0.clone();
         let outcome = tokio::spawn(async move { inner.apply(apply).await }).await.unwrap_or_else(|error| {
             let message = format!("the agent failed while it applied this: {error}");
-            Outcome::Refused { message, reload_may_help: false }
+            Outcome::Failed { message }
         });
         self.0.metrics.applied(&outcome);
         outcome
@@ -311,7 +312,7 @@ impl AgentHandle {
 }
 
 impl Inner {
-    async fn open(options: AgentOptions) -> Result<Self, AgentError> {
+    pub(crate) async fn open(options: AgentOptions) -> Result<Self, AgentError> {
         let folder = Folder::prepare(&options.dir, options.socket_dir.as_deref())?;
         let lock = folder.lock().await?;
         folder.write_agent_config()?;
@@ -373,18 +374,22 @@ impl Inner {
                 None => return Ok(()),
                 Some(why) => self.start_over(why).await,
             },
-            (Some(keeper), false) => keeper.start().await,
+            (Some(keeper), false) => keeper.start().await.map_err(NotUp::from),
             (None, false) if self.is_reload_due() => return self.step_back_for_a_start().await,
             (None, false) => return Ok(()),
         };
         match outcome {
             Ok(()) => self.reload_is_done(),
             Err(problem) if self.stored().is_none() && self.due_reload().is_none() => {
-                return Err(AgentError::Haproxy(problem));
+                return Err(AgentError::Haproxy(problem.to_string()));
             }
             Err(problem) => {
-                tracing::error!(problem, "HAProxy does not take the files on disk");
+                tracing::error!(%problem, "HAProxy does not take the files on disk");
                 self.step_back().await?;
+                if matches!(problem, NotUp::Lost(_)) {
+                    let why = "HAProxy was lost while it was reloaded".to_owned();
+                    self.set_live(Live::Unknown { from: None, why });
+                }
                 return Ok(());
             }
         }
@@ -406,7 +411,7 @@ impl Inner {
     }
 
     /// One reload of the files on disk, because it is not known what HAProxy runs.
-    async fn start_over(&self, why: String) -> Result<(), String> {
+    async fn start_over(&self, why: String) -> Result<(), NotUp> {
         tracing::warn!(reason = why, "HAProxy is reloaded with the files on disk");
         self.set_setback(Some(format!("{why}; HAProxy was reloaded with the files on disk")));
         self.bring_up().await.map(drop)
@@ -548,12 +553,10 @@ impl Inner {
     pub(crate) async fn on_disk<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Bundles) -> T + Send + 'static,
-    ) -> Result<T, Outcome> {
+    ) -> Result<T, NotUp> {
         let bundles = self.bundles.clone();
-        tokio::task::spawn_blocking(move || work(&bundles)).await.map_err(|error| Outcome::Refused {
-            message: format!("the agent failed while it worked on its files: {error}"),
-            reload_may_help: false,
-        })
+        let work = tokio::task::spawn_blocking(move || work(&bundles)).await;
+        work.map_err(|error| NotUp::Failed(format!("the agent failed while it worked on its files: {error}")))
     }
 
     // --- a reload under way ------------------------------------------------------------------------

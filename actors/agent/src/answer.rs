@@ -104,18 +104,36 @@ pub(crate) fn reload(answer: &str) -> Option<(bool, &str)> {
 
 /// Why HAProxy failed, from its log: its alerts without decoration, or all of it when there are none.
 pub(crate) fn failure(log: &str, current: &Path) -> String {
+    let lines = [
+        refusals(log),
+        messages(log, &["[ALERT]"]),
+        messages(log, &["[WARNING]"]),
+        log.lines().map(str::to_owned).collect::<Vec<_>>(),
+    ];
+    let chosen = lines.into_iter().find(|l| !l.is_empty()).unwrap_or_default();
+    shown(&chosen, current)
+}
+
+/// Whether HAProxy says itself what is wrong with its files. A worker that was killed, or ran out of memory, leaves the
+/// master's remarks alone.
+pub(crate) fn is_refusal(log: &str) -> bool {
+    !refusals(log).is_empty()
+}
+
+fn refusals(log: &str) -> Vec<String> {
     const SUMMARIES: [&str; 4] = [
         "Error(s) found in configuration file",
         "Fatal errors found in configuration",
         "exit-on-failure",
         "Current worker",
     ];
-    let alerts = messages(log, &["[ALERT]"]);
-    let told = alerts.iter().filter(|l| !SUMMARIES.iter().any(|s| l.starts_with(s))).cloned().collect();
-    let lines =
-        [told, alerts, messages(log, &["[WARNING]"]), log.lines().map(str::to_owned).collect::<Vec<_>>()];
-    let chosen = lines.into_iter().find(|l| !l.is_empty()).unwrap_or_default();
-    shown(&chosen, current)
+    /// What a HAProxy that runs says of its servers.
+    const OF_TRAFFIC: &str = "has no server available";
+    let mut alerts = messages(log, &["[ALERT]"]);
+    alerts.retain(|line| {
+        !line.contains(OF_TRAFFIC) && !SUMMARIES.iter().any(|summary| line.starts_with(summary))
+    });
+    alerts
 }
 
 /// What is worth passing on of a reload that succeeded: warnings and alerts, without those every reload has.
@@ -200,6 +218,17 @@ mod tests {
             failure(log, Path::new("/d/current")),
             "parsing [haproxy.cfg:13] : unknown keyword 'nonsense' in 'backend' section"
         );
+    }
+
+    #[test]
+    fn a_worker_that_was_killed_has_refused_nothing() {
+        let killed = "[NOTICE]   (1) : Initializing new worker (2)\n[ALERT]    (1) : Current worker (2) exited with code 137 (Killed)\n[ALERT]    (1) : exit-on-failure: killing every processes with SIGTERM\n";
+        assert!(!is_refusal(killed) && failure(killed, Path::new("/d")).contains("137"));
+        let ran_before = "[WARNING]  (2) : Server shop/a is DOWN, reason: Layer4 connection problem.\n[ALERT]    (2) : backend 'shop' has no server available!\n";
+        assert!(!is_refusal(&format!("{ran_before}{killed}")), "it ran until it was killed");
+        assert!(is_refusal(
+            "[ALERT]    (2) : Binding [/d/haproxy.cfg:3] for frontend a: cannot bind socket\n"
+        ));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::{
     command::{self, Contents},
     connection::{SocketError, Worker},
     live::Live,
+    process::NotStarted,
     target::{Have, Target},
 };
 use haptic_model::{
@@ -31,12 +32,22 @@ impl Inner {
             Method::Store => "store".to_owned(),
             Method::Reload { reason } => format!("reload: {reason}"),
         };
-        let (generation, bundle) = (apply.generation, apply.target.short());
+        let (generation, bundle) = (apply.generation.0, apply.target.short());
         let outcome = self.apply_now(apply).await.unwrap_or_else(|refused| refused);
-        let took_ms = begun.elapsed().as_millis();
+        let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         match &outcome {
-            Outcome::Applied { .. } => tracing::info!(%generation, bundle, method, took_ms, "applied"),
-            other => tracing::warn!(%generation, bundle, method, took_ms, outcome = ?other, "not applied"),
+            Outcome::Applied { .. } => tracing::info!(generation, bundle, method, took_ms, "applied"),
+            // HAProxy's words may quote what is from a Secret. The controller, who knows that, tells them.
+            Outcome::Refused { .. } => {
+                tracing::warn!(
+                    generation,
+                    bundle,
+                    method,
+                    took_ms,
+                    "not applied: HAProxy refuses it; the controller says why"
+                );
+            }
+            other => tracing::warn!(generation, bundle, method, took_ms, outcome = ?other, "not applied"),
         }
         outcome
     }
@@ -74,7 +85,7 @@ impl Inner {
     async fn take_turn(&self, epoch: Epoch) -> Result<tokio::sync::MutexGuard<'_, ()>, Outcome> {
         let turn = self.turn.lock().await;
         if self.is_ending() {
-            return Err(refused("the agent ends".to_owned()));
+            return Err(failed("the agent ends".to_owned()));
         }
         self.check_epoch(epoch)?;
         Ok(turn)
@@ -92,7 +103,7 @@ impl Inner {
         }
         if epoch > newest {
             self.remember(epoch)
-                .map_err(|e| refused(format!("the agent cannot remember the leadership: {e}")))?;
+                .map_err(|e| failed(format!("the agent cannot remember the leadership: {e}")))?;
         }
         Ok(())
     }
@@ -137,7 +148,7 @@ impl Inner {
         let under_way = Live::Unknown { from: self.running(), why: "operations were interrupted".to_owned() };
         let before = self.live();
         self.now_live(under_way)
-            .map_err(|e| refused(format!("the agent cannot note what it does to HAProxy: {e}")))?;
+            .map_err(|e| failed(format!("the agent cannot note what it does to HAProxy: {e}")))?;
         let outcome = match self.operate(operations, &contents).await {
             Ok(pid) if pid == worker.pid => Ok(done(pid)),
             Ok(_) => Err("HAProxy was restarted meanwhile".to_owned()),
@@ -197,7 +208,7 @@ impl Inner {
     async fn write(&self, target: Arc<Target>) -> Result<Stored, Outcome> {
         let before = self.stored();
         let written = self.on_disk(move |bundles| bundles.write(before.as_deref(), &target)).await?;
-        written.map_err(|e| refused(format!("the files cannot be written: {e}")))
+        written.map_err(|e| failed(format!("the files cannot be written: {e}")))
     }
 
     /// Makes a written bundle the one that counts, while HAProxy goes on with what it runs. Only with the turn.
@@ -207,14 +218,14 @@ impl Inner {
         let live = self.live_beside(&stored).await?;
         if !matches!(live, Live::Stored) {
             self.now_live(live.clone())
-                .map_err(|e| refused(format!("the agent cannot note what HAProxy runs: {e}")))?;
+                .map_err(|e| failed(format!("the agent cannot note what HAProxy runs: {e}")))?;
         }
         self.activate(Some(stored.number())).await?;
         self.now_stored(stored);
         match self.current_worker().await {
             Ok(still) if still.identity() == worker => self.sockets.keep(still),
             _ => {
-                self.lost_sight();
+                self.lost_sight("HAProxy was started while its files were replaced");
                 return Ok(());
             }
         }
@@ -238,13 +249,13 @@ impl Inner {
         }
         let (before, now) = (self.stored(), now.clone());
         let beside = self.on_disk(move |bundles| running.beside(bundles, before.as_deref(), &now)).await?;
-        let beside = beside.map_err(|e| refused(format!("a file that HAProxy runs cannot be read: {e}")))?;
+        let beside = beside.map_err(|e| failed(format!("a file that HAProxy runs cannot be read: {e}")))?;
         Ok(Live::Ahead(Arc::new(beside)))
     }
 
-    async fn activate(&self, number: Option<u64>) -> Result<(), Outcome> {
+    async fn activate(&self, number: Option<u64>) -> Result<(), NotUp> {
         let active = self.on_disk(move |bundles| bundles.activate(number)).await?;
-        active.map_err(|e| refused(format!("the files cannot be put in place: {e}")))
+        active.map_err(|e| NotUp::Failed(format!("the files cannot be put in place: {e}")))
     }
 
     // --- reload ------------------------------------------------------------------------------------
@@ -264,8 +275,13 @@ impl Inner {
         let old = self.stored().map(|stored| stored.number());
         let stored = self.write(target).await?;
         let number = stored.number();
-        match self.switch(number, old).await {
+        let brought = match self.put_in_place(number, old).await {
+            Ok(()) => self.bring_up().await,
+            Err(why) => Err(why),
+        };
+        match brought {
             Ok((worker, log)) => {
+                self.reload_is_done();
                 self.now_worker(worker.identity());
                 self.now_stored(stored);
                 self.set_setback(None);
@@ -274,45 +290,48 @@ impl Inner {
             }
             Err(problem) => {
                 let back = self.activate(old).await;
-                self.reload_is_done();
+                match &problem {
+                    // The next agent, too, would not know what HAProxy runs.
+                    NotUp::Lost(_) => self.lost_sight("HAProxy was lost while it was reloaded"),
+                    // It runs what it ran, or starts with it.
+                    _ if back.is_ok() => self.reload_is_done(),
+                    _ => {}
+                }
                 if self.keeper.as_ref().is_some_and(|k| !k.is_up()) {
                     self.hurry();
                 }
                 self.on_disk(move |bundles| bundles.remove(number)).await?;
                 back?;
-                Err(refused(problem))
+                Err(problem.into())
             }
         }
     }
 
-    /// Puts the new bundle in place and has HAProxy run it; gives the new worker and HAProxy's remarks.
-    async fn switch(&self, new: u64, old: Option<u64>) -> Result<(Worker, String), String> {
-        self.reload_is_due(old).map_err(|e| format!("the agent cannot note the reload: {e}"))?;
-        self.activate(Some(new)).await.map_err(|outcome| format!("{outcome:?}"))?;
-        let outcome = self.bring_up().await?;
-        self.reload_is_done();
-        Ok(outcome)
+    /// Puts the new bundle where HAProxy reads it, and notes that HAProxy does not run it yet.
+    async fn put_in_place(&self, new: u64, old: Option<u64>) -> Result<(), NotUp> {
+        self.reload_is_due(old)
+            .map_err(|e| NotUp::Failed(format!("the agent cannot note the reload: {e}")))?;
+        self.activate(Some(new)).await
     }
 
     /// Reloads HAProxy, or starts it when it is down.
-    pub(crate) async fn bring_up(&self) -> Result<(Worker, String), String> {
+    pub(crate) async fn bring_up(&self) -> Result<(Worker, String), NotUp> {
         if let Some(keeper) = &self.keeper
             && !keeper.is_up()
             && keeper.start_now().await?
         {
-            let worker = self.current_worker().await.map_err(|e| e.to_string())?;
-            return Ok((worker, String::new()));
+            return Ok((self.current_worker().await?, String::new()));
         }
         let (success, log) = match self.sockets.reload().await {
             Ok(outcome) => outcome,
-            Err(error) => self.reloaded_after_all().await.ok_or_else(|| error.to_string())?,
+            Err(error) => self.reloaded_after_all().await.ok_or(error)?,
         };
         if !success {
             let _counted = self.look().await;
-            return Err(answer::failure(&log, &self.folder.current()));
+            let words = answer::failure(&log, &self.folder.current());
+            return Err(if answer::is_refusal(&log) { NotUp::Refused(words) } else { NotUp::Failed(words) });
         }
-        let worker = self.current_worker().await.map_err(|e| e.to_string())?;
-        Ok((worker, answer::remarks(&log, &self.folder.current())))
+        Ok((self.current_worker().await?, answer::remarks(&log, &self.folder.current())))
     }
 
     /// Whether a reload whose answer was lost succeeded, by HAProxy's own count.
@@ -337,8 +356,38 @@ impl Inner {
     }
 }
 
-fn refused(message: String) -> Outcome {
-    Outcome::Refused { message, reload_may_help: false }
+/// Why HAProxy does not run a bundle.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotUp {
+    /// HAProxy's own words.
+    #[error("{0}")]
+    Refused(String),
+    /// It was killed, could not be started, or was not asked: the agent's disk is in trouble.
+    #[error("{0}")]
+    Failed(String),
+    /// It cannot be asked: it may have been killed meanwhile, whatever the bundle is.
+    #[error(transparent)]
+    Lost(#[from] SocketError),
+}
+
+impl From<NotStarted> for NotUp {
+    fn from(why: NotStarted) -> Self {
+        if why.is_refusal { Self::Refused(why.to_string()) } else { Self::Failed(why.to_string()) }
+    }
+}
+
+impl From<NotUp> for Outcome {
+    fn from(why: NotUp) -> Self {
+        match why {
+            NotUp::Refused(message) => Self::Refused { message, reload_may_help: false },
+            NotUp::Failed(message) => failed(message),
+            NotUp::Lost(error) => lost(error),
+        }
+    }
+}
+
+fn failed(message: String) -> Outcome {
+    Outcome::Failed { message }
 }
 
 fn reload_may_help(message: String) -> Outcome {
@@ -346,5 +395,5 @@ fn reload_may_help(message: String) -> Outcome {
 }
 
 fn lost(error: SocketError) -> Outcome {
-    refused(error.to_string())
+    failed(error.to_string())
 }

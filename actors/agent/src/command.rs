@@ -15,13 +15,13 @@ use std::{
 /// An operation that cannot be put into commands.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {problem}")]
-pub(crate) struct CommandError {
+pub struct CommandError {
     operation: String,
     problem: String,
 }
 
 /// The contents of the target's files that operations bring, by path.
-pub(crate) type Contents = BTreeMap<String, String>;
+pub type Contents = BTreeMap<String, String>;
 
 /// The commands of `operation`, in order, without line ends at their ends. A payload follows its command's first line.
 ///
@@ -30,7 +30,7 @@ pub(crate) type Contents = BTreeMap<String, String>;
 ///
 /// # Errors
 /// A name, number, parameter or content that HAProxy would misread.
-pub(crate) fn commands(operation: &Operation, contents: &Contents) -> Result<Vec<String>, CommandError> {
+pub fn commands(operation: &Operation, contents: &Contents) -> Result<Vec<String>, CommandError> {
     lines(operation, contents)
         .map_err(|problem| CommandError { operation: plain(&operation.to_string()), problem })
 }
@@ -164,13 +164,16 @@ pub(crate) fn add_backend(backend: &str, defaults: &str) -> Result<String, Strin
 }
 
 /// Commands that add the entries of a map's content to one version of it, many at once.
-pub(crate) struct MapChunks<'c> {
+pub struct MapChunks<'c> {
     head: String,
     entries: std::iter::Peekable<Box<dyn Iterator<Item = (&'c str, &'c str)> + Send + 'c>>,
 }
 
 /// The entries of a map's `content` for its `version`.
-pub(crate) fn map_chunks<'c>(map: &str, version: &str, content: &'c str) -> Result<MapChunks<'c>, String> {
+///
+/// # Errors
+/// A version or a file's name that HAProxy would misread; for a chunk, an entry.
+pub fn map_chunks<'c>(map: &str, version: &str, content: &'c str) -> Result<MapChunks<'c>, String> {
     if version.is_empty() || !version.chars().all(|c| c.is_ascii_digit()) {
         return Err(format!("{version:?} is not a version of {map}"));
     }

@@ -1,6 +1,6 @@
 //! Keeps HAProxy running: notices its end at once and starts it again, with growing pauses while it does not stay up.
 
-use crate::process::{Launch, Master};
+use crate::process::{Launch, Master, NotStarted};
 use std::{
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -21,7 +21,7 @@ pub(crate) struct Keeper {
     launch: Launch,
     master: Mutex<Option<Arc<Master>>>,
     /// The number of the latest attempt that ended, and why it failed.
-    ended: watch::Sender<(u64, Option<String>)>,
+    ended: watch::Sender<(u64, Option<NotStarted>)>,
     /// The number of the latest attempt that began.
     begun: watch::Sender<u64>,
     hurry: Notify,
@@ -47,7 +47,7 @@ impl Keeper {
     }
 
     /// One attempt to start.
-    pub(crate) async fn start(&self) -> Result<(), String> {
+    pub(crate) async fn start(&self) -> Result<(), NotStarted> {
         let number = *self.begun.borrow() + 1;
         self.begun.send_replace(number);
         let outcome = self.launch.start().await;
@@ -71,7 +71,7 @@ impl Keeper {
                 }
             }
             if let Err(problem) = self.start().await {
-                tracing::error!(problem, "HAProxy does not start; tried again in {} ms", pause.as_millis());
+                tracing::error!(%problem, "HAProxy does not start; tried again in {} ms", pause.as_millis());
             }
             if self.master().is_none() {
                 tokio::select! {
@@ -85,7 +85,7 @@ impl Keeper {
 
     /// Has a HAProxy that is down started now, with the files as they are now. `false` when one came up meanwhile, perhaps
     /// with the files as they were: that one has to be reloaded.
-    pub(crate) async fn start_now(&self) -> Result<bool, String> {
+    pub(crate) async fn start_now(&self) -> Result<bool, NotStarted> {
         let begun = *self.begun.borrow();
         self.end_of(begun).await?;
         if self.is_up() {
@@ -96,10 +96,10 @@ impl Keeper {
     }
 
     /// Waits until an attempt ended; gives why it failed.
-    async fn end_of(&self, attempt: u64) -> Result<Option<String>, String> {
+    async fn end_of(&self, attempt: u64) -> Result<Option<NotStarted>, NotStarted> {
         let mut ended = self.ended.subscribe();
         let end = ended.wait_for(|(number, _)| *number >= attempt).await;
-        end.map(|end| end.1.clone()).map_err(|_| "the agent ends".to_owned())
+        end.map(|end| end.1.clone()).map_err(|_| NotStarted::by("the agent ends".to_owned()))
     }
 
     /// No pause before the next attempt.

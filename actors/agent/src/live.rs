@@ -148,10 +148,10 @@ impl Inner {
         self.incarnation.send_modify(|incarnation| *incarnation += 1);
     }
 
-    /// HAProxy ended while the files on disk were replaced: whether the next one begins with the old or the new ones, nobody
-    /// knows. A reload will. Only with the turn.
-    pub(crate) fn lost_sight(&self) {
-        let why = "HAProxy was started while its files were replaced".to_owned();
+    /// HAProxy may run the files that were on disk, or those that are: nobody knows, and here is `why`. A reload will make
+    /// it known. Only with the turn.
+    pub(crate) fn lost_sight(&self, why: &str) {
+        let why = why.to_owned();
         tracing::warn!("{why}; a controller has to have it reloaded");
         self.forget_worker();
         self.note(Live::Unknown { from: self.running(), why });
@@ -169,5 +169,43 @@ impl Inner {
         if let Err(error) = self.meet().await {
             tracing::debug!(%error, "HAProxy began anew and does not answer yet");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{AgentOptions, HaproxyMode};
+    use haptic_model::{Digest, Generation};
+
+    const WORKER: Identity = Identity { pid: 7, started: 1 };
+
+    /// An agent beside a HAProxy that is not there.
+    async fn beside_nobody(dir: &std::path::Path) -> Inner {
+        let haproxy = HaproxyMode::Attach { master_socket: dir.join("nobody.sock") };
+        Inner::open(AgentOptions { haproxy, ..AgentOptions::in_process(dir, "") }).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn after_sight_is_lost_the_last_known_bundle_is_no_longer_taken_for_what_runs_whoever_answers_next()
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let inner = beside_nobody(dir.path()).await;
+        let known = Running { digest: Digest::of(b"known"), generation: Generation(3) };
+        inner.now_worker(WORKER);
+        inner.now_live(Live::Remembered(known)).unwrap();
+        let (before, mut told) = (*inner.incarnation.borrow(), inner.incarnation.subscribe());
+        inner.lost_sight("HAProxy was lost while it was reloaded");
+        assert!(told.has_changed().unwrap() && *told.borrow_and_update() == before + 1, "who waits is told");
+        assert_eq!(inner.worker(), None, "the same worker is a stranger, too");
+        let Live::Unknown { from, why } = inner.live() else { panic!("{:?}", inner.live()) };
+        assert_eq!((from, why.as_str()), (Some(known), "HAProxy was lost while it was reloaded"));
+        assert_eq!(inner.running(), Some(known));
+        // Once a worker is known, the next agent is told so, too.
+        assert_eq!(inner.now_worker(WORKER), None);
+        inner.note(inner.live());
+        assert!(!inner.recall(WORKER).is_exact(), "{:?}", inner.recall(WORKER));
+        inner.note(Live::Stored);
+        assert!(inner.recall(WORKER).is_exact());
     }
 }

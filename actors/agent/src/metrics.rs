@@ -18,7 +18,7 @@ pub(crate) struct Metrics {
     expired_certificates: AtomicU64,
 }
 
-const OUTCOMES: [&str; 5] = ["applied", "conflict", "stale", "missing", "refused"];
+const OUTCOMES: [&str; 6] = ["applied", "conflict", "stale", "missing", "refused", "failed"];
 
 impl Metrics {
     /// An order came to this end.
@@ -29,6 +29,7 @@ impl Metrics {
             Outcome::Stale { .. } => 2,
             Outcome::Missing { .. } => 3,
             Outcome::Refused { .. } => 4,
+            Outcome::Failed { .. } => 5,
         };
         if let Some(counter) = self.applies.get(index) {
             counter.fetch_add(1, Relaxed);

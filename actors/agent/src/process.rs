@@ -33,6 +33,22 @@ pub(crate) struct Launch {
     pub(crate) sockets: Sockets,
 }
 
+/// Why HAProxy did not start.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{words}")]
+pub(crate) struct NotStarted {
+    words: String,
+    /// Whether these are HAProxy's own words about its files.
+    pub(crate) is_refusal: bool,
+}
+
+impl NotStarted {
+    /// Something else than HAProxy's judgement of its files.
+    pub(crate) fn by(words: String) -> Self {
+        Self { words, is_refusal: false }
+    }
+}
+
 /// A living HAProxy. Dropping it leaves HAProxy alone.
 #[derive(Debug)]
 pub(crate) struct Master {
@@ -45,13 +61,17 @@ impl Launch {
     ///
     /// # Errors
     /// HAProxy's own words.
-    pub(crate) async fn start(&self) -> Result<Master, String> {
+    pub(crate) async fn start(&self) -> Result<Master, NotStarted> {
         let log_before = trim_log(&self.folder.log());
-        let master = self.spawn().map_err(|e| format!("{} cannot be started: {e}", self.binary.display()))?;
+        let master = self.spawn();
+        let master = master
+            .map_err(|e| NotStarted::by(format!("{} cannot be started: {e}", self.binary.display())))?;
         let ready = tokio::time::timeout(START_PATIENCE, self.ready(master.pid));
         let outcome = tokio::select! {
             () = master.ended() => Err(self.last_words(log_before)),
-            ready = ready => ready.map_err(|_| format!("it did not answer within {} s", START_PATIENCE.as_secs())),
+            ready = ready => ready.map_err(|_| {
+                NotStarted::by(format!("it did not answer within {} s", START_PATIENCE.as_secs()))
+            }),
         };
         match outcome {
             Ok(()) => Ok(master),
@@ -135,10 +155,11 @@ impl Launch {
     }
 
     /// What HAProxy wrote since `from`.
-    pub(crate) fn last_words(&self, from: u64) -> String {
+    fn last_words(&self, from: u64) -> NotStarted {
         let text = read_from(&self.folder.log(), from).unwrap_or_default();
         let words = answer::failure(&text, &self.folder.current());
-        if words.is_empty() { "it ended without a word".to_owned() } else { words }
+        let words = if words.is_empty() { "it ended without a word".to_owned() } else { words };
+        NotStarted { words, is_refusal: answer::is_refusal(&text) }
     }
 }
 

@@ -4,7 +4,7 @@ use haptic_model::{Digest, agent_api::Apply, bundle::digest_of_files};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Files of one bundle.
-const MOST_FILES: usize = 20_000;
+const MOST_FILES: usize = 50_000;
 /// Bytes of a file's path.
 const LONGEST_PATH: usize = 512;
 /// Bytes of all files of one bundle.
@@ -16,7 +16,7 @@ pub(crate) const CONFIG: &str = "haproxy.cfg";
 ///
 /// # Errors
 /// A sentence that says what is wrong.
-pub(crate) fn check(apply: &Apply) -> Result<(), String> {
+pub fn check(apply: &Apply) -> Result<(), String> {
     apply.files.keys().try_for_each(|path| check_path(path))?;
     let total: u64 = apply.contents.values().map(|content| content.sent() as u64).sum();
     if total > MOST_BYTES as u64 {
@@ -33,7 +33,7 @@ pub(crate) fn check(apply: &Apply) -> Result<(), String> {
 ///
 /// # Errors
 /// A sentence that says what is wrong.
-pub(crate) fn check_files(
+pub fn check_files(
     config: &str,
     files: &BTreeMap<String, Digest>,
     target: Digest,
@@ -181,6 +181,6 @@ mod tests {
     fn too_many_files_are_refused() {
         let names: Vec<String> = (0..=MOST_FILES).map(|i| format!("maps/{i}")).collect();
         let files: Vec<(&str, &str)> = names.iter().map(|n| (n.as_str(), "")).collect();
-        assert!(check_all(&files, None).unwrap_err().contains("20000 are possible"));
+        assert!(check_all(&files, None).unwrap_err().contains("50000 are possible"));
     }
 }

@@ -94,7 +94,7 @@ impl Have<'_> {
     /// # Errors
     /// The outcome: what is wrong with the order, or what is missing.
     pub(crate) fn resolve(&self, apply: Apply) -> Result<Target, Outcome> {
-        request::check(&apply).map_err(refused)?;
+        request::check(&apply).map_err(failed)?;
         let mut files = self.files(apply.since).ok_or(Outcome::Missing { paths: Vec::new() })?;
         let is_same_tree = apply.files.iter().all(|(path, to)| to.is_some() == files.contains_key(path));
         for (path, digest) in apply.files {
@@ -103,7 +103,7 @@ impl Have<'_> {
                 None => files.remove(&path),
             };
         }
-        request::check_files(&apply.config, &files, apply.target, is_same_tree).map_err(refused)?;
+        request::check_files(&apply.config, &files, apply.target, is_same_tree).map_err(failed)?;
         // A repair looks at every file on disk.
         let had =
             self.bundles.had(self.stored, self.stored.is_some_and(|stored| stored.digest == apply.target));
@@ -149,11 +149,11 @@ impl Have<'_> {
                 let known = self.live.and_then(|live| live.texts.get(&patch.of).cloned());
                 let Some(old) = known.or_else(|| had.read(patch.of).ok().flatten()) else { return Ok(None) };
                 let patched = patch.apply(&old, request::MOST_BYTES);
-                patched.map_err(|e| refused(format!("the patch of {path:?} cannot be applied: {e}")))?
+                patched.map_err(|e| failed(format!("the patch of {path:?} cannot be applied: {e}")))?
             }
         };
         if Digest::of(text.as_bytes()) != digest {
-            return Err(refused(format!("the content of {path:?} is not what its digest says")));
+            return Err(failed(format!("the content of {path:?} is not what its digest says")));
         }
         Ok(Some(text.into()))
     }
@@ -166,6 +166,6 @@ impl Have<'_> {
     }
 }
 
-fn refused(message: String) -> Outcome {
-    Outcome::Refused { message, reload_may_help: false }
+fn failed(message: String) -> Outcome {
+    Outcome::Failed { message }
 }

@@ -2,8 +2,10 @@
 
 mod commentator;
 mod metrics;
+mod recorder;
 mod traces;
 
 pub use commentator::{CommentatorActor, Observed};
 pub use metrics::MetricsActor;
+pub use recorder::{Recorded, RecorderActor};
 pub use traces::{SpanSink, TracesActor};

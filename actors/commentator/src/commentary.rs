@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use haptic_model::{Diagnostic, Event, Fleet, Generation, pipeline::Cause};
+use haptic_model::{Diagnostic, Event, Fleet, Generation, LimitReached, pipeline::Cause};
 use serde::Serialize;
 
 pub(crate) use sentences::trigger;
@@ -170,6 +170,7 @@ impl Commentary {
     fn object_of(&self, event: &Event) -> Option<String> {
         let blamed = match event {
             Event::ObjectMalformed { object, .. } => Some(object),
+            Event::LimitReached { reached: LimitReached::Object(oversized) } => Some(&oversized.object),
             Event::QuarantineChanged { entered, left, .. } => {
                 let entered = entered.first().map(|held| &held.object);
                 entered.or(left.first().map(|released| &released.object))
@@ -181,6 +182,9 @@ impl Commentary {
                 diagnostics.iter().find_map(|diagnostic| diagnostic.object.as_ref())
             }
             Event::Reviewed { resource, object, .. } => return Some(format!("{resource} {object}")),
+            Event::ManifestRefused { file, .. } | Event::ManifestMended { file } => {
+                return Some(file.to_string());
+            }
             _ => None,
         };
         blamed.map(ToString::to_string).or_else(|| self.trigger(event.generation()?)?.object.clone())
@@ -260,6 +264,12 @@ impl Commentary {
         }
         (Level::Error, text)
     }
+}
+
+/// A figure, as a line of the log at TRACE.
+#[must_use]
+pub fn figure(event: &Event) -> Line {
+    Line { level: Level::Trace, text: sentences::figure(event), object: None }
 }
 
 const MINUTES_5: Duration = Duration::from_secs(300);

@@ -1,7 +1,9 @@
 //! The latest events, for `/debug/events`: bounded, readable while it is written, kept across restarts of its writer.
+//!
+//! Of each [`Sort`] as many are kept as of any other: what comes by the thousand pushes out nothing that is rare.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -17,16 +19,28 @@ pub struct History(Arc<Mutex<Ring>>);
 
 #[derive(Debug, Default)]
 struct Ring {
-    entries: VecDeque<Arc<Entry>>,
+    entries: BTreeMap<Sort, VecDeque<Arc<Entry>>>,
     /// Number of the next entry.
     next: u64,
+}
+
+/// How often something happens, roughly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sort {
+    /// With each change of an object.
+    Figure,
+    /// With each generation.
+    Step,
+    /// Warnings, and what has to do with no generation: pods, leadership, configurations.
+    News,
 }
 
 /// One event as kept.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// Counts all events since the process started; a gap means that so many were lost, and the entry after it says so.
+    /// Counts all events since the process started; a gap means that so many were lost, and the entry after it says so, or
+    /// that of so long ago only the rarer ones are kept.
     pub number: u64,
     /// Milliseconds since 1970.
     pub unix_ms: u128,
@@ -49,7 +63,7 @@ impl History {
         Self::default()
     }
 
-    /// Keeps `event` as told in `line`, and no more than `size` events in all.
+    /// Keeps `event` as told in `line`, and no more than `size` events of its sort.
     pub fn keep(&self, event: &Event, line: &Line, size: usize) {
         let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mut ring = self.lock();
@@ -66,24 +80,27 @@ impl History {
             object: line.object.clone(),
         };
         ring.next += 1;
-        ring.entries.push_back(Arc::new(entry));
-        let surplus = ring.entries.len().saturating_sub(size);
-        ring.entries.drain(..surplus);
+        ring.entries.entry(Sort::of(&entry)).or_default().push_back(Arc::new(entry));
+        for entries in ring.entries.values_mut() {
+            entries.drain(..entries.len().saturating_sub(size));
+        }
     }
 
     /// Up to `limit` of the latest events, oldest first.
     #[must_use]
     pub fn latest(&self, limit: usize) -> Vec<Arc<Entry>> {
-        let ring = self.lock();
-        let skipped = ring.entries.len().saturating_sub(limit);
-        ring.entries.iter().skip(skipped).cloned().collect()
+        let mut entries: Vec<Arc<Entry>> = self.lock().entries.values().flatten().cloned().collect();
+        entries.sort_unstable_by_key(|entry| entry.number);
+        entries.drain(..entries.len().saturating_sub(limit));
+        entries
     }
 
     /// The kept events of one generation, oldest first.
     #[must_use]
     pub fn of_generation(&self, generation: Generation) -> Vec<Arc<Entry>> {
-        let of_it = |entry: &&Arc<Entry>| entry.generation == Some(generation);
-        self.lock().entries.iter().filter(of_it).cloned().collect()
+        let mut entries = self.latest(usize::MAX);
+        entries.retain(|entry| entry.generation == Some(generation));
+        entries
     }
 
     fn lock(&self) -> MutexGuard<'_, Ring> {
@@ -91,9 +108,38 @@ impl History {
     }
 }
 
+impl Sort {
+    fn of(entry: &Entry) -> Self {
+        match (entry.level, entry.generation) {
+            (Level::Trace, _) => Self::Figure,
+            (Level::Debug | Level::Info, Some(_)) => Self::Step,
+            _ => Self::News,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flood_of_figures_or_generations_pushes_out_no_news() {
+        let history = History::new();
+        let tell = |event: Event, level: Level| {
+            history.keep(&event, &Line { level, text: format!("{level:?}"), object: None }, 10);
+        };
+        tell(Event::PodDiscovered { pod: "edge/a".into() }, Level::Info);
+        tell(Event::DriftFound { pod: "edge/a".into(), what: "weights".into() }, Level::Warn);
+        (1..=1000).for_each(|generation| keep(&history, generation, 10));
+        for objects in 0..1000 {
+            tell(Event::StoreSize { resource: "endpoints".into(), objects }, Level::Trace);
+        }
+        let kinds: Vec<_> = history.latest(99).iter().map(|entry| entry.kind).collect();
+        assert_eq!(kinds[..2], ["PodDiscovered", "DriftFound"]);
+        assert_eq!(kinds.iter().filter(|kind| **kind == "ReconcileStarted").count(), 10);
+        assert_eq!(kinds.len(), 22);
+        assert_eq!(history.of_generation(Generation(1000)).len(), 1);
+    }
 
     fn keep(history: &History, generation: u64, size: usize) {
         let event = Event::ReconcileStarted {

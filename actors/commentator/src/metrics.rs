@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use haptic_model::{Event, Generation};
+use haptic_model::{Event, Generation, Limit};
 use haptic_runtime::{ActorState, Events};
 use metrics::{counter, gauge, histogram};
 
@@ -49,11 +49,14 @@ impl Recorder {
                 self.untracked(untracked);
             }
             Event::RenderDiffered { .. } => counter!("haptic_render_differences_total").increment(1),
-            Event::RenderFailed { .. } => counter!("haptic_reconciliation_errors_total").increment(1),
-            Event::QuarantineChanged { entered, held, .. } => {
+            Event::RenderFailed { diagnostics, .. } => {
+                counter!("haptic_reconciliation_errors_total").increment(1);
+                diagnostics.iter().filter_map(Limit::passed).for_each(limit_reached);
+            }
+            Event::QuarantineChanged { entered, .. } => {
+                entered.iter().filter_map(|entered| Limit::passed(&entered.why)).for_each(limit_reached);
                 counter!("haptic_quarantines_total")
                     .increment(u64::try_from(entered.len()).unwrap_or(u64::MAX));
-                gauge!("haptic_quarantined_objects").set(as_number(*held));
             }
             Event::Validated { generation, took, .. } => self.validated(*generation, *took),
             Event::ValidationFailed { generation, took, .. } => {
@@ -67,9 +70,6 @@ impl Recorder {
             Event::DeployFailed { .. } => {
                 counter!("haptic_deployment_total").increment(1);
                 counter!("haptic_deployment_errors_total").increment(1);
-            }
-            Event::StoreSynced { resource, objects } | Event::StoreSize { resource, objects } => {
-                gauge!("haptic_resource_count", "type" => resource.to_string()).set(as_number(*objects));
             }
             Event::ActorRestarted { actor, .. } => restarted(actor),
             Event::Timed { part, took, .. } => stage(part, *took),
@@ -85,15 +85,19 @@ impl Recorder {
             }
             Event::MassDeletionHeld { missing } => held_deletions(&missing.resource, missing.missing),
             Event::MassDeletionEnded { resource, .. } => held_deletions(resource, 0),
+            Event::LimitReached { reached } => limit_reached(reached.limit()),
+            Event::LeftOut { resource, counts } => {
+                for (limit, count) in counts {
+                    let labels = [("type", resource.to_string()), ("limit", limit.name().to_owned())];
+                    gauge!("haptic_left_out_objects", &labels).set(as_number(*count));
+                }
+            }
             Event::ObjectMalformed { .. } => counter!("haptic_malformed_objects_total").increment(1),
             Event::ElectionTroubled { why: Some(_), .. } => {
                 counter!("haptic_lease_errors_total").increment(1);
             }
             Event::Kept { by, bytes } => gauge!("haptic_kept_bytes", "by" => *by).set(as_number(*bytes)),
-            Event::LeadershipChanged { leads, .. } => {
-                gauge!("haptic_leader").set(f64::from(u8::from(*leads)));
-                counter!("haptic_leader_transitions_total").increment(1);
-            }
+            Event::LeadershipChanged { .. } => counter!("haptic_leader_transitions_total").increment(1),
             _ => {}
         }
     }
@@ -129,11 +133,13 @@ impl Recorder {
     }
 }
 
-fn deployed(reload: Option<&'static str>, took: Duration, lag: Duration) {
+fn deployed(reload: Option<&'static str>, took: Duration, lag: Option<Duration>) {
     stage("deploy", took);
     counter!("haptic_deployment_total").increment(1);
     histogram!("haptic_deployment_duration_seconds").record(took);
-    histogram!("haptic_convergence_lag_seconds").record(lag);
+    if let Some(lag) = lag {
+        histogram!("haptic_convergence_lag_seconds").record(lag);
+    }
     if let Some(reason) = reload {
         counter!("haptic_reloads_total", "reason" => reason).increment(1);
     }
@@ -149,6 +155,10 @@ pub fn waited(stage: &'static str, took: Duration) {
     histogram!("haptic_queue_wait_seconds", "stage" => stage).record(took);
 }
 
+fn limit_reached(limit: Limit) {
+    counter!("haptic_limits_reached_total", "limit" => limit.name()).increment(1);
+}
+
 /// Resources are named by the configuration.
 fn held_deletions(resource: &str, objects: usize) {
     gauge!("haptic_held_deletions", "type" => resource.to_owned()).set(as_number(objects));
@@ -159,15 +169,30 @@ fn stage_of(actor: &str) -> String {
     actor.split([' ', '/']).next().unwrap_or(actor).to_owned()
 }
 
-/// Records what is the case and no event tells: call it at each scrape.
-pub fn record_now(events: &Events, actors: &[ActorState], pods: usize) {
+/// What is the case, from the board: events of it may be lost.
+#[derive(Clone, Copy, Debug)]
+pub struct Now<'n> {
+    /// Whose counters are read.
+    pub events: &'n Events,
+    /// Whose queues are.
+    pub actors: &'n [ActorState],
+    /// Whether this replica leads.
+    pub leads: bool,
+    /// How many objects are held back.
+    pub held_back: usize,
+}
+
+/// Records what is the case: call it at each scrape.
+pub fn record_now(now: &Now<'_>) {
+    let Now { events, actors, leads, held_back } = *now;
+    gauge!("haptic_leader").set(f64::from(u8::from(leads)));
+    gauge!("haptic_quarantined_objects").set(as_number(held_back));
     gauge!("haptic_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     gauge!("haptic_event_subscribers").set(as_number(events.observers()));
     counter!("haptic_events_published_total").absolute(events.emitted());
     for (observer, lost) in events.losses() {
         counter!("haptic_events_dropped_total", "observer" => observer.to_owned()).absolute(lost);
     }
-    gauge!("haptic_resource_count", "type" => "haproxy-pods").set(as_number(pods));
     let mut deepest: BTreeMap<String, usize> = BTreeMap::new();
     for actor in actors {
         let depth = deepest.entry(stage_of(&actor.name)).or_default();
@@ -184,11 +209,21 @@ pub type PodLag = (String, Duration);
 /// The lag of each pod's newest generation, in Prometheus' text format.
 #[must_use]
 pub fn pod_lags(pods: impl IntoIterator<Item = PodLag>) -> String {
-    const NAME: &str = table::POD_LAG;
-    let help = METRICS.iter().find(|metric| metric.name == NAME).map_or("", |metric| metric.help);
-    let mut text = format!("# HELP {NAME} {help}\n# TYPE {NAME} gauge\n");
-    for (pod, lag) in pods {
-        text.push_str(&format!("{NAME}{{pod={pod:?}}} {}\n", lag.as_secs_f64()));
+    written(table::POD_LAG, "pod", pods.into_iter().map(|(pod, lag)| (pod, lag.as_secs_f64())))
+}
+
+/// How many objects there are of each watched resource, the same way: the series of a resource ends with its watch.
+#[must_use]
+pub fn store_sizes(stores: impl IntoIterator<Item = (String, usize)>) -> String {
+    written(table::STORE_SIZE, "type", stores.into_iter().map(|(name, count)| (name, as_number(count))))
+}
+
+/// A gauge with one label, in Prometheus' text format.
+fn written(name: &str, label: &str, series: impl Iterator<Item = (String, f64)>) -> String {
+    let help = METRICS.iter().find(|metric| metric.name == name).map_or("", |metric| metric.help);
+    let mut text = format!("# HELP {name} {help}\n# TYPE {name} gauge\n");
+    for (of, value) in series {
+        text.push_str(&format!("{name}{{{label}={of:?}}} {value}\n"));
     }
     text
 }

@@ -16,11 +16,13 @@ pub struct Settings {
     pub buffer_size: usize,
     /// The least important level that is logged.
     pub level: Level,
+    /// Whether the whole log is at TRACE: then everything is, figures among it.
+    pub traced: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { enabled: true, buffer_size: 1000, level: Level::Info }
+        Self { enabled: true, buffer_size: 1000, level: Level::Info, traced: false }
     }
 }
 
@@ -32,7 +34,8 @@ impl Settings {
         config.map_or(default, |config| {
             let spec = &config.spec.controller.event_commentator;
             let level = Level::parse(&spec.log_level).unwrap_or(default.level);
-            Self { enabled: spec.enabled, buffer_size: spec.buffer_size.min(MOST_KEPT), level }
+            let traced = Level::parse(&config.spec.logging.level) == Some(Level::Trace);
+            Self { enabled: spec.enabled, buffer_size: spec.buffer_size.min(MOST_KEPT), level, traced }
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 use actix::prelude::*;
 use haptic_model::{ActiveConfig, Remarks, config::Judgement, secret::Credentials};
 use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat, cell};
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::task::{AbortHandle, JoinHandle};
 
 /// What a [`ConfigActor`] is built from; the same for each of its lives.
@@ -30,6 +30,9 @@ pub struct ConfigOptions {
     /// Who is told.
     pub events: Events,
 }
+
+/// When validators that did not answer are asked again.
+const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 /// Keeps the board's configuration the newest valid one.
 pub struct ConfigActor {
@@ -76,8 +79,9 @@ impl ConfigActor {
     fn validate(&mut self, candidate: Candidate, credentials: Credentials, context: &mut Context<Self>) {
         let (asked, spec) = (self.options.validators.clone(), candidate.spec.clone());
         let answers = async move { validators::scatter_gather(&asked, &spec, validators::TIME_LIMIT).await };
-        context.wait(answers.into_actor(self).map(move |diagnostics, actor, context| {
-            let (active, events) = actor.intake.judged(candidate, &credentials, diagnostics);
+        context.wait(answers.into_actor(self).map(move |answers, actor, context| {
+            let is_complete = answers.is_complete;
+            let (active, events) = actor.intake.judged(candidate, &credentials, answers);
             if let Some(active) = active {
                 actor.options.active.publish(Some(active));
             }
@@ -85,7 +89,11 @@ impl ConfigActor {
             for event in events {
                 actor.options.events.tell(event);
             }
-            actor.look(context);
+            if is_complete {
+                actor.look(context);
+            } else {
+                context.run_later(ASKED_AGAIN_AFTER, Self::look);
+            }
         }));
     }
 

@@ -1,6 +1,10 @@
 //! Decides, purely, what an observation of the sources means for the configuration in force.
 
-use crate::{candidate::Candidate, credentials, validators};
+use crate::{
+    candidate::Candidate,
+    credentials,
+    validators::{self, Answers},
+};
 use haptic_model::{
     ActiveConfig, Diagnostic, Event, Layout, Severity, config::Judgement, secret::Credentials,
 };
@@ -157,8 +161,9 @@ impl Intake {
         &mut self,
         candidate: Candidate,
         credentials: &Credentials,
-        mut diagnostics: Vec<Diagnostic>,
+        answers: Answers,
     ) -> (Option<Arc<ActiveConfig>>, Vec<Event>) {
+        let Answers { mut diagnostics, is_complete } = answers;
         let layout = Layout::of(&candidate.spec.dataplane);
         if let Err(why) = &layout
             && !validators::refused(&diagnostics)
@@ -170,7 +175,7 @@ impl Intake {
             Ok(layout) if !validators::refused(&diagnostics) => layout,
             _ => {
                 self.judgement = Some(refused(&candidate, &diagnostics));
-                self.refused = Some(candidate);
+                self.refused = is_complete.then_some(candidate);
                 self.state = ConfigState::Invalid(diagnostics.clone());
                 return (None, vec![Event::ConfigRejected { name, diagnostics }]);
             }
@@ -261,13 +266,18 @@ mod tests {
         }
     }
 
+    /// All validators answered, with these.
+    fn all(diagnostics: Vec<Diagnostic>) -> Answers {
+        Answers { diagnostics, is_complete: true }
+    }
+
     fn absent() -> Observation {
         Observation { config: ObservedConfig::Absent, ..Observation::default() }
     }
 
     fn serving(template: &str) -> Intake {
         let mut intake = Intake::new("config edge".into(), None);
-        let (active, _) = intake.judged(candidate(template), &credentials("p"), vec![]);
+        let (active, _) = intake.judged(candidate(template), &credentials("p"), all(vec![]));
         assert!(active.is_some());
         intake
     }
@@ -283,7 +293,7 @@ mod tests {
     fn an_invalid_configuration_keeps_the_valid_one_and_is_told_once() {
         let mut intake = serving("a");
         let (active, events) =
-            intake.judged(candidate("b"), &credentials("p"), vec![Diagnostic::error("basic", "no")]);
+            intake.judged(candidate("b"), &credentials("p"), all(vec![Diagnostic::error("basic", "no")]));
         assert!(active.is_none());
         assert_eq!(events.len(), 1);
         assert!(matches!(intake.state(), ConfigState::Invalid(_)));
@@ -291,9 +301,19 @@ mod tests {
     }
 
     #[test]
+    fn a_configuration_that_a_validator_said_nothing_of_is_not_taken_and_asked_about_again() {
+        let mut intake = serving("a");
+        let diagnostics = vec![Diagnostic::error("templates", "no answer within 10 s")];
+        let (active, _) =
+            intake.judged(candidate("b"), &credentials("p"), Answers { diagnostics, is_complete: false });
+        assert!(active.is_none() && matches!(intake.state(), ConfigState::Invalid(_)));
+        assert!(matches!(intake.look(&found("b", "p")), Step::Validate(..)));
+    }
+
+    #[test]
     fn going_back_to_the_configuration_in_force_ends_the_invalid_state() {
         let mut intake = serving("a");
-        intake.judged(candidate("b"), &credentials("p"), vec![Diagnostic::error("basic", "no")]);
+        intake.judged(candidate("b"), &credentials("p"), all(vec![Diagnostic::error("basic", "no")]));
         assert!(matches!(intake.look(&found("a", "p")), Step::Validate(..)));
     }
 
@@ -311,7 +331,7 @@ mod tests {
         let mut intake = serving("a");
         assert_eq!(intake.look(&found("a", "p")), Step::Nothing);
         let Step::Validate(c, new) = intake.look(&found("a", "q")) else { panic!("rotation is news") };
-        let (active, events) = intake.judged(c, &new, vec![]);
+        let (active, events) = intake.judged(c, &new, all(vec![]));
         assert!(matches!(events[0], Event::CredentialsChanged));
         assert_eq!(active.unwrap().credentials.len(), 2);
     }

@@ -169,7 +169,7 @@ impl DebounceActor {
         let now = Instant::now();
         self.schedule.finished(now, now.duration_since(started));
         if let Err(lost) = result {
-            tracing::warn!(%generation, %lost, retry_in = ?RETRY_LOST, "a reconcile was lost and is tried again");
+            tracing::warn!(generation = generation.0, %lost, retry_in = ?RETRY_LOST, "a reconcile was lost and is tried again");
             let changes = self.inputs.changes.clone();
             context.run_later(RETRY_LOST, move |_, _| changes.note_other("the reconcile before was lost"));
         }

@@ -110,6 +110,8 @@ impl Schedule {
         let at_once = self.is_isolated(now);
         let pending = self.pending.get_or_insert(Pending { first: now, last: now, at_once });
         pending.last = now;
+        // What waits was due at this very time: it does not wait anew.
+        pending.at_once |= at_once;
         self.last_activity = Some(now);
     }
 

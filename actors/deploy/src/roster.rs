@@ -1,11 +1,15 @@
 //! What is known of every pod, for templates (the fleet), status, metrics and debugging.
 
-use haptic_model::{Capabilities, Complaint, Fleet, HaproxyPod, pipeline::PodState};
+use haptic_model::{Capabilities, Complaint, Complaints, Fleet, HaproxyPod, pipeline::PodState};
 use haptic_runtime::CellWriter;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
+
+/// In this time the other pods of a fleet have been reloaded, too, as a rule.
+const OTHERS_ANSWER_WITHIN: Duration = Duration::from_secs(3);
 
 /// Every discovered pod, with what it said last.
 pub type PodStates = BTreeMap<HaproxyPod, PodState>;
@@ -18,28 +22,40 @@ pub struct Roster(Arc<Mutex<Cells>>);
 struct Cells {
     states: CellWriter<PodStates>,
     fleet: CellWriter<Fleet>,
-    complaint: Option<CellWriter<Option<Arc<Complaint>>>>,
+    complaints: Option<CellWriter<Complaints>>,
 }
 
 impl Roster {
     /// A roster that publishes each change to `states`, and to `fleet` what templates may see of it.
     #[must_use]
     pub fn new(states: CellWriter<PodStates>, fleet: CellWriter<Fleet>) -> Self {
-        Self(Arc::new(Mutex::new(Cells { states, fleet, complaint: None })))
+        Self(Arc::new(Mutex::new(Cells { states, fleet, complaints: None })))
     }
 
     /// The same, with a cell for what reloads of pods find at fault.
     #[must_use]
-    pub fn complaining_to(self, complaint: CellWriter<Option<Arc<Complaint>>>) -> Self {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaint = Some(complaint);
+    pub fn complaining_to(self, complaints: CellWriter<Complaints>) -> Self {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaints = Some(complaints);
         self
     }
 
-    /// Says whom a failed reload leads to.
-    pub fn complain(&self, complaint: Complaint) {
+    /// Says whom the failed reloads of `pod` lead to; unless another pod of its version runs that bundle: then it is the pod's
+    /// own trouble, for which nobody else pays. While there are others, they get the time to show it.
+    pub fn complain(&self, pod: &HaproxyPod, complaint: Complaint, refused_for: Duration) {
         let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cell) = &cells.complaint {
-            cell.publish(Some(Arc::new(complaint)));
+        let states = cells.states.read();
+        let version = |state: &PodState| state.capabilities.map(|capabilities| capabilities.version);
+        let own = states.get(pod).and_then(version);
+        let digest = complaint.rendered.bundle.digest;
+        let runs = |state: &PodState| state.running.is_some_and(|running| running.digest == digest);
+        let mut alike =
+            states.iter().filter(|(other, state)| *other != pod && version(state) == own).peekable();
+        let is_alone = alike.peek().is_none();
+        if alike.any(|(_, state)| runs(state)) || !is_alone && refused_for < OTHERS_ANSWER_WITHIN {
+            return;
+        }
+        if let Some(cell) = &cells.complaints {
+            cell.append(Arc::new(complaint), Complaint::KEPT);
         }
     }
 
@@ -83,7 +99,8 @@ pub fn fleet_of(states: &PodStates) -> Fleet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::HaproxyVersion;
+    use crate::deployment::blame;
+    use haptic_model::{Generation, HaproxyVersion, agent_api::Running};
     use haptic_runtime::cell;
 
     fn pod(name: &str, uid: &str) -> HaproxyPod {
@@ -112,6 +129,46 @@ mod tests {
         assert_eq!(fleet.pods.iter().map(|p| &*p.name).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(fleet.versions, [HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)]);
         assert!(!fleet.common.unwrap().dynamic_backends);
+    }
+
+    #[test]
+    fn what_one_pod_refuses_and_another_of_its_version_runs_is_nobodys_fault() {
+        let ((states, _), (fleet, _)) = (cell(PodStates::new()), cell(Fleet::default()));
+        let (complaints, said) = cell(Complaints::new());
+        let roster = Roster::new(states, fleet).complaining_to(complaints);
+        let (sick, sound) = (pod("a", "1"), pod("b", "2"));
+        roster.set_pods(&[sick.clone(), sound.clone()]);
+        roster.update(&sick, answer(4));
+        let rendered = blame::tests::rendered(blame::tests::blocks(&["x"]));
+        let running = Running { digest: rendered.bundle.digest, generation: Generation(1) };
+        let complaint = || Complaint {
+            rendered: rendered.clone(),
+            good: None,
+            objects: Vec::new(),
+            suspects: Vec::new(),
+            took: std::time::Duration::ZERO,
+        };
+        let runs = |minor| {
+            move |state: &mut PodState| {
+                answer(minor)(state);
+                state.running = Some(running);
+            }
+        };
+        let (at_once, long) = (Duration::from_millis(200), Duration::from_secs(4));
+        roster.update(&sound, runs(4));
+        roster.complain(&sick, complaint(), long);
+        assert!(said.read().is_empty());
+        roster.update(&sound, runs(2));
+        roster.complain(&sick, complaint(), at_once);
+        assert_eq!(said.read().len(), 1, "another version may well take it");
+        roster.update(&sound, |state| {
+            answer(4)(state);
+            state.running = None;
+        });
+        roster.complain(&sick, complaint(), at_once);
+        assert_eq!(said.read().len(), 1, "the other pod may be about to show that it can be run");
+        (0..20).for_each(|_| roster.complain(&sick, complaint(), long));
+        assert_eq!(said.read().len(), 8, "only the newest are kept");
     }
 
     #[test]

@@ -11,7 +11,7 @@
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, dev::ServerHandle, http::header, web};
 use haptic_deploy::{AgentTransport, Transport, TransportError, transport::Peer};
 use haptic_model::{
-    ActiveConfig, Content, HaproxyPod, Layout,
+    ActiveConfig, Content, HaproxyPod,
     agent_api::{Apply, Method, Outcome},
     secret::{Credentials, Sensitive},
 };
@@ -90,13 +90,8 @@ fn transport(
         password: Sensitive::new((*password).to_owned()),
     };
     let config = ActiveConfig {
-        name: "c".into(),
-        namespace: "n".into(),
-        resource_generation: 1,
-        revision: 1,
-        spec: Arc::new(serde_json::from_value(spec).unwrap()),
-        layout: Layout::default(),
         credentials: passwords.iter().map(credentials).collect(),
+        ..ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap())
     };
     let pod = HaproxyPod {
         namespace: "n".into(),

@@ -13,8 +13,7 @@ use haptic_deploy::{
     Board, Connect, FleetActor, FleetArguments, PodStates, Roster, Transport, TransportError,
 };
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Event, FileKey, Fleet, Generation, HaproxyPod, HaproxyVersion, Layout,
-    Text,
+    ActiveConfig, Bundle, BundleFile, Event, FileKey, Fleet, Generation, HaproxyPod, HaproxyVersion, Text,
     agent_api::{Apply, Epoch, Outcome, RunningBundle, Runtime, Status},
     pipeline::{Cause, Leadership, Reconcile, Rendered, Validated},
 };
@@ -174,15 +173,7 @@ impl Scene {
 
 fn active_config() -> ActiveConfig {
     let spec = serde_json::json!({"credentialsSecretRef": {"name": "s"}, "podSelector": {"matchLabels": {"a": "b"}}});
-    ActiveConfig {
-        name: "c".into(),
-        namespace: "n".into(),
-        resource_generation: 1,
-        revision: 1,
-        spec: Arc::new(serde_json::from_value(spec).unwrap()),
-        layout: Layout::default(),
-        credentials: Vec::new(),
-    }
+    ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap())
 }
 
 fn validated(config: &Arc<ActiveConfig>) -> Validated {
@@ -196,9 +187,11 @@ fn validated(config: &Arc<ActiveConfig>) -> Validated {
         reconcile,
         config: Arc::clone(config),
         snapshots: haptic_model::Snapshots::default(),
+        fleet: Arc::default(),
         bundle,
         took: Duration::ZERO,
         warnings: Vec::new(),
+        hindsight: haptic_model::Hindsight::default(),
     };
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
 }

@@ -10,6 +10,8 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashMap};
 
+/// The most bytes of one file that were seen to pass through it whole.
+pub const LARGEST: usize = 20_000_000;
 /// A longer line, with its indentation and end, ends the file for its parser: all from there on is dropped.
 const LONGEST_LINE: usize = 65_000;
 /// Lines of these words are carried out in the order in which they are written, which must therefore stay.
@@ -37,6 +39,7 @@ pub fn refusals(document: &Document<'_>) -> Vec<Problem> {
         directive(line, &mut problems);
         long(line, &mut problems);
     }
+    large(document, &mut problems);
     sections(document, &mut problems);
     inheritance(document, &mut problems);
     for section in document.sections.iter().filter(|section| section.kind.is_proxy()) {
@@ -125,6 +128,16 @@ fn long(line: &Line<'_>, problems: &mut Vec<Problem>) {
     );
     problems
         .push(Problem::at(Code::LostOnTheWay, line, 0, message).help("put its values into a map or a file"));
+}
+
+fn large(document: &Document<'_>, problems: &mut Vec<Problem>) {
+    let bytes: usize = document.lines().map(|line| line.raw.len()).sum();
+    let Some(line) = document.lines().next().filter(|_| bytes > LARGEST) else { return };
+    let message = format!("haproxy.cfg has {bytes} bytes; the Data Plane API is sent at most {LARGEST}.");
+    problems.push(
+        Problem::at(Code::LostOnTheWay, line, 0, message)
+            .help("use dataplane.transport agent, or split the routes among several configurations"),
+    );
 }
 
 /// Of two sections of a name the later takes the place of the earlier; one that the API does not know becomes lines of the
@@ -248,6 +261,14 @@ mod tests {
     fn lines_whose_end_would_cut_the_file_are_refused() {
         let text = format!("{HEAD}backend b from d\n  acl x src {}\n", "10.0.0.1 ".repeat(8_000));
         is_refused(&text, 6, "72013 bytes");
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_refused_with_its_size() {
+        let text = format!("{HEAD}backend b from d\n{}", format!("  # {}\n", "x".repeat(995)).repeat(19_990));
+        assert_eq!(refused(&text), [], "{} bytes", text.len());
+        let text = format!("{text}{}", "#\n".repeat(10_000));
+        is_refused(&text, 1, "has 20");
     }
 
     #[test]

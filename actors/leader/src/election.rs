@@ -156,13 +156,14 @@ impl Election {
             Sight::Present(record) if self.is_ours(record) && self.is_known(record) => self.since,
             Sight::Present(record) if record.holder.is_none() => self.since,
             Sight::Present(_) => self.over(),
-            Sight::Absent if self.tenure(now).is_some() => self.since,
+            // Whoever removed it may be about to bring it back: an installation of the chart fails when it finds one.
+            Sight::Absent if self.tenure(now).is_some() => self.since + self.timing.retry,
             // The leader itself is given the time to make it anew.
             Sight::Absent => self.since + 2 * self.timing.retry,
         });
         match (now >= at, self.hurry) {
-            (true, _) => Next::Attempt(self.warrant(now)),
-            (false, true) => Next::Attempt(self.warrant_to_look(now)),
+            (true, _) => Next::Attempt(self.warrant()),
+            (false, true) => Next::Attempt(self.warrant_to_look()),
             (false, false) => Next::Wait(at),
         }
     }
@@ -260,10 +261,10 @@ impl Election {
         self.is_known(record) || leads_already || is_first || has_waited
     }
 
-    fn warrant(&self, now: Instant) -> Warrant {
+    fn warrant(&self) -> Warrant {
         let create = match &self.seen {
             Sight::Absent => Some(self.next_transition()),
-            _ => self.warrant_to_look(now).create,
+            _ => self.warrant_to_look().create,
         };
         let take = match &self.seen {
             Sight::Present(record) => Some(record.version.clone()),
@@ -274,11 +275,10 @@ impl Election {
 
     /// A replica that finds no Lease at its very first look makes one and leads: otherwise each installation would begin
     /// with waiting. (If somebody deletes the Lease just while its holder is frozen, and a new process starts just
-    /// then, agents refuse the old leader's orders by their epoch.) A leader makes its own anew when it vanishes.
-    fn warrant_to_look(&self, now: Instant) -> Warrant {
-        let first = self.seen == Sight::Unknown && self.transitions.is_none();
-        let may_create = first || self.tenure(now).is_some();
-        Warrant { create: may_create.then(|| self.next_transition()), take: None }
+    /// then, agents refuse the old leader's orders by their epoch.)
+    fn warrant_to_look(&self) -> Warrant {
+        let is_first = self.seen == Sight::Unknown && self.transitions.is_none();
+        Warrant { create: is_first.then(|| self.next_transition()), take: None }
     }
 
     /// A deleted Lease's epochs must not come again, not even within the second that `creationTimestamp` tells.
@@ -293,5 +293,37 @@ impl Election {
         self.dice ^= self.dice << 17;
         let percent = u32::try_from(self.dice % 41).unwrap_or(0) + 80;
         self.timing.retry * percent / 100
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(version: &str, transitions: i64) -> Record {
+        let epoch = Epoch { lease_created: 1, transitions };
+        Record { version: version.into(), holder: Some("a".into()), lasts: Timing::default().lease, epoch }
+    }
+
+    #[test]
+    fn a_leader_leaves_a_removed_lease_to_whoever_brings_it_back_for_a_moment_and_then_makes_it_anew() {
+        let (start, timing) = (Instant::now(), Timing::default());
+        let mut election = Election::new("a".into(), timing, 1, start);
+        let Next::Attempt(first) = election.next(start) else { panic!("nothing to do") };
+        let attempt = election.begin(first, start);
+        election.concluded(&attempt, Answer::Held(record("1", 0)), start);
+        let epoch = election.tenure(start).map(|tenure| tenure.epoch);
+        assert!(epoch.is_some());
+
+        election.watched(Sight::Absent, start);
+        let Next::Attempt(look) = election.next(start) else { panic!("no look at once") };
+        assert_eq!(look, Warrant::look());
+        let attempt = election.begin(look, start);
+        election.concluded(&attempt, Answer::Found(Sight::Absent), start);
+        assert_eq!(election.next(start), Next::Wait(start + timing.retry));
+
+        let later = start + timing.retry;
+        assert_eq!(election.next(later), Next::Attempt(Warrant { take: None, create: Some(1) }));
+        assert_eq!(election.tenure(later).map(|tenure| tenure.epoch), epoch, "it leads meanwhile");
     }
 }

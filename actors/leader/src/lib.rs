@@ -6,7 +6,8 @@
 //! [`Campaign`](campaign::Campaign) is the loop of the three.
 //!
 //! A [`Reporter`](reporter::Reporter) is the loop of what the leader writes: the configuration's status ([`report`]),
-//! Events ([`notices`]), the addresses of Ingresses ([`addresses`]). [`certificate`] keeps the certificate for hosts that
+//! Events ([`notices`]), the addresses of Ingresses ([`addresses`]), what is rendered ([`publish`]); what the API server does
+//! not take is [`reporting`]. [`read_back`] reads all of it, for people. [`certificate`] keeps the certificate for hosts that
 //! have none. Nothing here renders or deploys.
 
 pub mod actor;
@@ -19,8 +20,10 @@ pub mod identity;
 pub mod lease;
 pub mod notices;
 pub mod publish;
+pub mod read_back;
 pub mod report;
 pub mod reporter;
+pub mod reporting;
 pub mod timing;
 pub mod warrant;
 
@@ -28,6 +31,7 @@ pub use actor::{CertificateActor, LeaderActor, LeaderArguments, ReporterActor, R
 pub use election::Election;
 pub use fence::Fence;
 pub use reporter::ReportBoard;
+pub use reporting::Reporting;
 pub use timing::Timing;
 
 use haptic_model::pipeline::Leadership;

@@ -16,14 +16,15 @@ use crate::{
         health::{Failed, Fleet, Health, Lag},
         status,
     },
+    reporting::{Reporting, Telling, note},
 };
 use haptic_model::{
-    ActiveConfig, HaproxyPod, MassDeletions, Quarantine, Snapshots,
+    ActiveConfig, AllLeftOut, HaproxyPod, MassDeletions, Quarantine, Snapshots,
     config::Judgement,
     crd::IngressStatusSpec,
     pipeline::{Leadership, PodState, Validated},
 };
-use haptic_runtime::{CellReader, cpu};
+use haptic_runtime::{CellReader, CellWriter, cpu};
 use kube::Client;
 use std::{
     collections::BTreeMap,
@@ -58,6 +59,8 @@ pub struct ReportBoard {
     pub quarantine: CellReader<Quarantine>,
     /// Objects that vanished at once and are held.
     pub missing: CellReader<MassDeletions>,
+    /// What stores do not hold because of their limits.
+    pub left_out: CellReader<AllLeftOut>,
     /// The configuration in force.
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
 }
@@ -76,6 +79,8 @@ pub struct Reporter {
     pub failed: CellReader<Option<Failed>>,
     /// What happened and may be worth an Event.
     pub happened: mpsc::Receiver<Notice>,
+    /// Where it notes what it cannot report.
+    pub reporting: Arc<CellWriter<Reporting>>,
 }
 
 impl Reporter {
@@ -88,13 +93,16 @@ impl Reporter {
             leadership.wait_for(|leadership| leadership.leads).await;
             // What happened before belongs to another leader.
             while self.happened.try_recv().is_ok() {}
+            let (board, reporting) = (&self.board, &*self.reporting);
             tokio::select! {
                 _ = leadership.wait_for(|leadership| !leadership.leads) => {}
-                () = keep_status(self.status.clone(), self.board.clone(), self.failed.clone(), &config) => {}
-                () = keep_addresses(&self.client, self.board.clone()) => {}
-                () = publish::keep(&self.client, self.board.clone(), &config) => {}
-                () = tell(&self.notices, &self.board, &self.failed, &mut self.happened, &mut limiter, &config) => {}
+                () = keep_status(self.status.clone(), board.clone(), self.failed.clone(), reporting, &config) => {}
+                () = keep_addresses(&self.client, board.clone(), reporting) => {}
+                () = publish::keep(&self.client, board.clone(), reporting, &config) => {}
+                () = tell(&self.notices, board, &self.failed, &mut self.happened, &mut limiter, reporting, &config) => {}
             }
+            // Another replica tells from now on.
+            self.reporting.publish(Reporting::default());
         }
     }
 }
@@ -106,9 +114,10 @@ async fn keep_status(
     api: StatusApi,
     mut board: ReportBoard,
     mut failed: CellReader<Option<Failed>>,
+    reporting: &CellWriter<Reporting>,
     uid: &ConfigUid,
 ) {
-    let (mut lag, mut known, mut trouble) = (Lag::default(), None, None);
+    let (mut lag, mut known, mut published) = (Lag::default(), None, reporting.reader());
     loop {
         let judged = board.judged.read().as_ref().clone();
         let fleet = lag.look(board.validated.read().as_ref().as_deref(), &board.pods.read(), Instant::now());
@@ -120,7 +129,9 @@ async fn keep_status(
             fleet,
             quarantine,
             missing: board.missing.read(),
+            left_out: board.left_out.read(),
             watched: counted(&board),
+            reporting: published.read(),
         });
         let done = match &health {
             Some(health) => bring(&api, &mut known, health).await,
@@ -130,7 +141,7 @@ async fn keep_status(
             uid.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&found.uid);
         }
         let failed_again = done.is_err();
-        report(&mut trouble, done, "the configuration's status cannot be written");
+        note(reporting, Telling::Status, done);
         tokio::time::sleep(if failed_again { REST } else { PACE }).await;
         if failed_again {
             known = None;
@@ -142,7 +153,9 @@ async fn keep_status(
             _ = board.pods.changed() => {}
             _ = board.quarantine.changed() => {}
             _ = board.missing.changed() => {}
+            _ = board.left_out.changed() => {}
             _ = failed.changed() => {}
+            _ = published.changed() => {}
             () = tokio::time::sleep(PACE), if catching => {}
         }
     }
@@ -172,15 +185,15 @@ async fn bring(api: &StatusApi, known: &mut Option<Found>, health: &Health) -> R
 }
 
 /// Keeps the addresses of the Ingresses that are served as they should be.
-async fn keep_addresses(client: &Client, mut board: ReportBoard) {
-    let (mut written, mut trouble) = (BTreeMap::new(), None);
+async fn keep_addresses(client: &Client, mut board: ReportBoard, reporting: &CellWriter<Reporting>) {
+    let mut written = BTreeMap::new();
     loop {
         let config = board.config.read().as_ref().clone();
         let wanted = config.as_ref().and_then(|config| config.spec.controller.ingress_status.clone());
         if let (Some(config), true) = (config, wanted.is_some() || !written.is_empty()) {
             let done =
                 bring_addresses(client, &board, &config, wanted.unwrap_or_default(), &mut written).await;
-            report(&mut trouble, done, "the status of Ingresses cannot be written");
+            note(reporting, Telling::Addresses, done);
         }
         // What is rendered changes all the time; who is served does not.
         tokio::time::sleep(SLOW_PACE).await;
@@ -249,9 +262,9 @@ async fn tell(
     failed: &CellReader<Option<Failed>>,
     happened: &mut mpsc::Receiver<Notice>,
     limiter: &mut Limiter,
+    reporting: &CellWriter<Reporting>,
     uid: &ConfigUid,
 ) {
-    let mut trouble = None;
     let mut standing = standing(board, failed).into_iter();
     while let Some(notice) = next(&mut standing, happened).await {
         if !limiter.lets(&notice, Instant::now()) {
@@ -260,7 +273,7 @@ async fn tell(
         let uid = uid.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (snapshots, pods) = (board.snapshots.read(), board.pods.read());
         let known = Known { snapshots: &snapshots, pods: &pods, config: uid.as_deref() };
-        report(&mut trouble, api.write(&notice, &known).await, "an Event cannot be written");
+        note(reporting, Telling::Events, api.write(&notice, &known).await);
     }
     // The sender is the actor itself.
     std::future::pending().await
@@ -274,7 +287,10 @@ fn standing(board: &ReportBoard, failed: &CellReader<Option<Failed>>) -> Vec<Not
     let failed = failed.map(|failed| blamed(failed.reason, "Render", &failed.diagnostics));
     let held = board.quarantine.read();
     let held = held.held.values().map(notice::held_back);
-    refused.into_iter().chain(failed).flatten().chain(held).collect()
+    let left_out = board.left_out.read();
+    let reached = left_out.iter().flat_map(|(resource, left_out)| left_out.reached(resource));
+    let reached = reached.map(|reached| notice::limit_reached(&reached));
+    refused.into_iter().chain(failed).flatten().chain(held).chain(reached).collect()
 }
 
 async fn next(
@@ -285,15 +301,4 @@ async fn next(
         Some(notice) => Some(notice),
         None => happened.recv().await,
     }
-}
-
-/// Logs trouble when it begins and when it changes.
-pub(crate) fn report(trouble: &mut Option<String>, done: Result<(), String>, what: &str) {
-    let now = done.err();
-    if let Some(why) = &now
-        && *trouble != now
-    {
-        tracing::warn!("{what}: {why}");
-    }
-    *trouble = now;
 }

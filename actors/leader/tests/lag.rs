@@ -1,46 +1,15 @@
 //! When a pod counts as behind: not while it moves, and not while it only has not had the time.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod validated;
+
 use haptic_leader::report::health::{Fleet, Lag, PATIENCE};
-use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, FileKey, Generation, HAProxyTemplateConfigSpec, HaproxyPod, Layout,
-    pipeline::{Cause, PodState, Reconcile, Rendered, Validated},
-    text::Text,
-};
-use serde_json::json;
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use haptic_model::{Generation, HaproxyPod, pipeline::PodState};
+use std::{collections::BTreeMap, time::Duration};
 use tokio::time::Instant;
+use validated::validated;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-fn validated(generation: u64) -> Validated {
-    let spec: HAProxyTemplateConfigSpec = serde_json::from_value(
-        json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}}),
-    )
-    .unwrap();
-    let config = ActiveConfig {
-        name: "edge".into(),
-        namespace: "n".into(),
-        resource_generation: 1,
-        revision: 1,
-        layout: Layout::of(&spec.dataplane).unwrap(),
-        spec: Arc::new(spec),
-        credentials: Vec::new(),
-    };
-    let text = Text::plain(&format!("# {generation}\n"));
-    let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), []);
-    let generation = Generation(generation);
-    let reconcile = Reconcile { generation, cause: Cause::default(), triggered: std::time::Instant::now() };
-    let rendered = Rendered {
-        reconcile,
-        config: Arc::new(config),
-        snapshots: haptic_model::Snapshots::default(),
-        bundle,
-        took: Duration::ZERO,
-        warnings: Vec::new(),
-    };
-    Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
-}
 
 fn pods(states: &[(&str, Option<u64>, Option<&str>)]) -> BTreeMap<HaproxyPod, PodState> {
     let pod = |name: &str| HaproxyPod {

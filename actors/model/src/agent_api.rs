@@ -240,4 +240,10 @@ pub enum Outcome {
         /// True when only runtime operations failed: one reload may bring the target.
         reload_may_help: bool,
     },
+    /// Something else than HAProxy's judgement stopped it: a disk, a socket that broke, a HAProxy that is gone. It tells nothing of
+    /// the target.
+    Failed {
+        /// What.
+        message: String,
+    },
 }

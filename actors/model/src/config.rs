@@ -37,3 +37,20 @@ pub struct ActiveConfig {
     /// The newest first; the ones before it are still tried for a while after a rotation.
     pub credentials: Vec<Credentials>,
 }
+
+impl ActiveConfig {
+    /// The first configuration of a process, that nobody changed yet: files lie where they do by default, and no credentials are
+    /// known.
+    #[must_use]
+    pub fn of(name: &str, namespace: &str, spec: HAProxyTemplateConfigSpec) -> Self {
+        Self {
+            name: name.into(),
+            namespace: namespace.into(),
+            resource_generation: 1,
+            revision: 1,
+            spec: Arc::new(spec),
+            layout: Layout::default(),
+            credentials: Vec::new(),
+        }
+    }
+}

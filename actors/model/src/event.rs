@@ -6,6 +6,7 @@ use crate::{
     diagnostic::Diagnostic,
     digest::Digest,
     generation::Generation,
+    limits::{Limit, LimitReached},
     mass_deletion::MassDeletion,
     object::ObjectRef,
     pipeline::Cause,
@@ -70,6 +71,18 @@ pub enum Event {
         /// How many are gone now; 0: they are there again, or were deleted one by one.
         let_go: usize,
     },
+    /// An object, or objects of a namespace, are left out because they are too large or too many.
+    LimitReached {
+        /// Which, and by which limit.
+        reached: LimitReached,
+    },
+    /// How many objects of a watched resource are beyond each limit now: a figure, nothing that is told.
+    LeftOut {
+        /// The watched resource's name.
+        resource: Arc<str>,
+        /// How many, by limit.
+        counts: [(Limit, usize); 3],
+    },
     /// An object could not be read and is left out.
     ObjectMalformed {
         /// Which.
@@ -83,6 +96,11 @@ pub enum Event {
         file: Arc<str>,
         /// Where in it, why, and what to do.
         message: String,
+    },
+    /// All of a file that was refused can be read again, or the file is gone.
+    ManifestMended {
+        /// The file.
+        file: Arc<str>,
     },
     /// A reconcile begins.
     ReconcileStarted {
@@ -188,8 +206,9 @@ pub enum Event {
         files: usize,
         /// From the first call to the acknowledgement.
         took: Duration,
-        /// From the first change seen to the acknowledgement.
-        lag: Duration,
+        /// From the first change seen to the acknowledgement; `None`: that says nothing of how fast the pod follows, for it
+        /// had it already, or came after the change.
+        lag: Option<Duration>,
     },
     /// A pod could not be brought to a generation; it is tried again.
     DeployFailed {
@@ -331,8 +350,11 @@ impl Event {
             Self::WatchFailed { .. } => "WatchFailed",
             Self::MassDeletionHeld { .. } => "MassDeletionHeld",
             Self::MassDeletionEnded { .. } => "MassDeletionEnded",
+            Self::LimitReached { .. } => "LimitReached",
+            Self::LeftOut { .. } => "LeftOut",
             Self::ObjectMalformed { .. } => "ObjectMalformed",
             Self::ManifestRefused { .. } => "ManifestRefused",
+            Self::ManifestMended { .. } => "ManifestMended",
             Self::ReconcileStarted { .. } => "ReconcileStarted",
             Self::Rendered { .. } => "Rendered",
             Self::RenderDiffered { .. } => "RenderDiffered",
@@ -364,7 +386,14 @@ impl Event {
     /// Whether it is for metrics alone: no line, no history.
     #[must_use]
     pub fn is_figure(&self) -> bool {
-        matches!(self, Self::Timed { .. } | Self::Planned { .. } | Self::Waited { .. } | Self::Kept { .. })
+        matches!(
+            self,
+            Self::Timed { .. }
+                | Self::Planned { .. }
+                | Self::Waited { .. }
+                | Self::Kept { .. }
+                | Self::LeftOut { .. }
+        )
     }
 
     /// The generation it belongs to, if any.

@@ -33,7 +33,7 @@ enum Route {
     Query(JsonPath),
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Field(String),
     /// Negative counts from the end.
@@ -96,9 +96,10 @@ impl FieldPath {
             Route::Query(query) => {
                 let mut found: Vec<Vec<Step>> =
                     query.query_located(object).iter().map(|node| steps_of(node.location())).collect();
-                // From the back: removing an element of a list moves those behind it.
+                // From the back, and once each: removing an element of a list moves those behind it.
+                found.sort();
+                found.dedup();
                 found.reverse();
-                found.sort_by_key(|steps| std::cmp::Reverse(steps.len()));
                 found.iter().filter(|steps| cut(object, steps)).count() > 0
             }
         }
@@ -458,6 +459,15 @@ mod tests {
         assert!(!FieldPath::parse("spec.nothing[3]").unwrap().remove(&mut object));
         assert!(FieldPath::parse("ports[*]").unwrap().remove(&mut object));
         assert_eq!(object["ports"], json!([]));
+    }
+
+    #[test]
+    fn what_is_found_twice_or_out_of_order_is_removed_once() {
+        for (path, rest) in [("a[0,0]", "[2,3]"), ("a[1,0]", "[3]"), ("a[::-1]", "[]"), ("..[0,1]", "[3]")] {
+            let mut object = json!({"a": [1, 2, 3]});
+            assert!(FieldPath::parse(path).unwrap().remove(&mut object));
+            assert_eq!(object["a"].to_string(), rest, "{path}");
+        }
     }
 
     #[test]

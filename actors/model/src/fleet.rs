@@ -18,7 +18,7 @@ pub enum Transport {
 }
 
 /// A discovered HAProxy pod.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HaproxyPod {
     /// The pod's namespace.
     pub namespace: Arc<str>,
@@ -78,7 +78,7 @@ impl Capabilities {
 }
 
 /// The fleet as templates see it: sorted pods, their versions, and what all of them can do.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fleet {
     /// Sorted by namespace and name.
     pub pods: Vec<HaproxyPod>,

@@ -29,7 +29,8 @@ impl Layout {
     /// The layout that `spec` asks for.
     ///
     /// # Errors
-    /// With the agent's transport, a directory that is not below the one of `configFile`: names it.
+    /// With the agent's transport, a directory that is not below the one of `configFile`; with the Data Plane API's, one that is not
+    /// absolute, or serves two kinds of files: names it.
     pub fn of(spec: &DataplaneSpec) -> Result<Self, String> {
         let absolute = Self {
             maps: trimmed(&spec.maps_dir),
@@ -41,10 +42,33 @@ impl Layout {
         };
         match spec.transport {
             Transport::DataPlaneApi => {
+                absolute.is_apart()?;
                 Ok(Self { crt_lists: absolute.general.clone(), stored_by_api: true, ..absolute })
             }
             Transport::Agent => absolute.relative(),
         }
+    }
+
+    /// The API tells kinds of files apart by their folders.
+    fn is_apart(&self) -> Result<(), String> {
+        let folders = [
+            ("mapsDir", &self.maps),
+            ("sslCertsDir", &self.certificates),
+            ("generalStorageDir", &self.general),
+        ];
+        for (at, (field, dir)) in folders.iter().enumerate() {
+            if !dir.starts_with('/') {
+                return Err(format!(
+                    "dataplane.{field} {dir:?} must be absolute, as in the Data Plane API's own configuration"
+                ));
+            }
+            if let Some((other, _)) = folders.iter().take(at).find(|(_, other)| other == dir) {
+                return Err(format!(
+                    "dataplane.{field} and dataplane.{other} are both {dir:?}: the Data Plane API keeps them apart"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn relative(&self) -> Result<Self, String> {
@@ -143,6 +167,11 @@ mod tests {
         let spec = DataplaneSpec { transport: Transport::DataPlaneApi, ..DataplaneSpec::default() };
         let layout = Layout::of(&spec).unwrap();
         assert_eq!(layout.path(FileKind::Certificate, "a.pem"), "/etc/haproxy/ssl/a.pem");
+        for (maps, why) in [("maps", "must be absolute"), ("/etc/haproxy/general/", "keeps them apart")] {
+            let spec = DataplaneSpec { maps_dir: maps.to_owned(), ..spec.clone() };
+            let refused = Layout::of(&spec).unwrap_err();
+            assert!(refused.contains(why) && refused.contains("mapsDir"), "{refused}");
+        }
     }
 
     #[test]

@@ -14,8 +14,8 @@ pub fn map_entries(text: &str) -> impl Iterator<Item = (&str, &str)> {
 /// The patterns of an ACL file, in order: each is a line without the blanks at its start.
 pub fn patterns(text: &str) -> impl Iterator<Item = &str> {
     let lines = text.split('\n').filter(|line| !line.starts_with('#'));
-    // HAProxy ends a line at its first carriage return, too.
-    let lines = lines.map(|line| line.split('\r').next().unwrap_or_default());
+    // HAProxy ends a line at its first carriage return or zero, too.
+    let lines = lines.map(|line| line.split(['\r', '\0']).next().unwrap_or_default());
     lines.map(|line| line.trim_start_matches([' ', '\t'])).filter(|line| !line.is_empty())
 }
 
@@ -25,9 +25,12 @@ mod tests {
 
     #[test]
     fn maps_are_read_by_haproxys_rules() {
-        let text = "# c\n # k\n  a.example  x  \n\nb\tx y # no\nc\n\td v\r\n";
+        let text = "# c\n # k\n  a.example  x  \n\nb\tx y # no\nc\n\td v\r\ne f\0 g\n\0h i\n";
         let read: Vec<_> = map_entries(text).collect();
-        assert_eq!(read, [("#", "k"), ("a.example", "x"), ("b", "x y # no"), ("c", ""), ("d", "v")]);
+        assert_eq!(
+            read,
+            [("#", "k"), ("a.example", "x"), ("b", "x y # no"), ("c", ""), ("d", "v"), ("e", "f")]
+        );
     }
 
     #[test]

@@ -5,9 +5,11 @@ use crate::{
     bundle::Bundle,
     config::ActiveConfig,
     diagnostic::Diagnostic,
-    fleet::Capabilities,
+    digest::Digest,
+    fleet::{Capabilities, Fleet},
     generation::Generation,
     object::ObjectRef,
+    quarantine::{Hindsight, Quarantine},
     store::Snapshots,
 };
 use std::{
@@ -51,12 +53,38 @@ pub struct Rendered {
     pub config: Arc<ActiveConfig>,
     /// The stores it was rendered from: without what is held back.
     pub snapshots: Snapshots,
+    /// The fleet as templates saw it.
+    pub fleet: Arc<Fleet>,
     /// The result.
     pub bundle: Bundle,
     /// How long rendering took.
     pub took: Duration,
     /// Worth telling, but nothing is held back.
     pub warnings: Vec<Diagnostic>,
+    /// What was known of refused bundles.
+    pub hindsight: Hindsight,
+}
+
+/// The newest attempts, the last one last. Whoever records may be slower than who renders.
+pub type Attempts = Vec<Arc<Attempt>>;
+
+/// What one render was made from, whatever came of it: whoever renders the same again gets the same.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    /// What it answers.
+    pub reconcile: Reconcile,
+    /// The configuration it was rendered from.
+    pub config: Arc<ActiveConfig>,
+    /// The stores as they were.
+    pub given: Arc<Snapshots>,
+    /// The stores it was rendered from: without what is held back.
+    pub snapshots: Snapshots,
+    /// The HAProxy pods, as templates saw them.
+    pub fleet: Arc<Fleet>,
+    /// What is held back, and why.
+    pub held: Quarantine,
+    /// The bundle's digest, or everything that is wrong.
+    pub outcome: Result<Digest, Vec<Diagnostic>>,
 }
 
 /// A bundle that HAProxy's own checker accepted.
@@ -130,7 +158,7 @@ pub struct PodState {
     pub stored: Option<Running>,
     /// The newest generation it acknowledged.
     pub deployed: Option<Generation>,
-    /// From the first change seen to the acknowledgement of that generation.
+    /// From the first change seen to the acknowledgement, of the newest generation that it was brought to while it was known.
     pub lag: Option<Duration>,
     /// Why the last attempt failed, if it did.
     pub last_error: Option<String>,

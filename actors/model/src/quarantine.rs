@@ -1,7 +1,12 @@
 //! Objects that are held back, so that one bad object never stops the others: what everybody says about them.
 
 use crate::{diagnostic::Diagnostic, generation::Generation, object::ObjectRef, pipeline::Rendered};
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Instant};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// One object that is not in force as it is in its store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +41,15 @@ pub struct Quarantine {
     pub held: BTreeMap<Arc<ObjectRef>, Quarantined>,
 }
 
+/// What a render knew of bundles that were refused before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hindsight {
+    /// The newest of those that it had heard complaints of.
+    pub heard: Option<Generation>,
+    /// Namespaces whose changes had several of them refused lately: whoever looks for those at fault begins with them.
+    pub distrusted: BTreeSet<Arc<str>>,
+}
+
 /// What a stage behind the render found at fault in what was rendered.
 #[derive(Clone, Debug)]
 pub struct Complaint {
@@ -47,7 +61,25 @@ pub struct Complaint {
     pub objects: Vec<(Arc<ObjectRef>, Diagnostic)>,
     /// Objects among which at least one is at fault, and nobody knows which yet.
     pub suspects: Vec<(Arc<ObjectRef>, Diagnostic)>,
+    /// How long everybody waited for the refusal and the search.
+    pub took: Duration,
 }
+
+impl Complaint {
+    /// So many of one stage are kept until they are heard.
+    pub const KEPT: usize = 8;
+}
+
+impl Quarantined {
+    /// What is served in the place of its present version, in words.
+    #[must_use]
+    pub fn in_force(&self) -> &'static str {
+        if self.replaced { "last good version" } else { "left out" }
+    }
+}
+
+/// The newest complaints of one stage, the last one last. Whoever renders may be slower than who complains.
+pub type Complaints = Vec<Arc<Complaint>>;
 
 impl Quarantine {
     /// How many are only suspected.

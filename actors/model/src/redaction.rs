@@ -13,10 +13,12 @@ pub fn line(text: &str) -> String {
         let word = part.trim_end_matches([' ', '\t', '\n', '\r']);
         let secret =
             matches!(last, "password" | "insecure-password") || (last == "auth" && before == "stats");
-        match secret && !word.is_empty() && !word.starts_with("{{") && word != REDACTED {
+        // What a template prints there is no secret, and without it the template would be none.
+        let written = word.split("{{").next().unwrap_or_default();
+        match secret && !written.is_empty() && word != REDACTED {
             true => {
                 shown.push_str(REDACTED);
-                shown.push_str(part.get(word.len()..).unwrap_or_default());
+                shown.push_str(part.get(written.len()..).unwrap_or_default());
             }
             false => shown.push_str(part),
         }
@@ -66,6 +68,7 @@ mod tests {
             ("  user a insecure-password  x", "  user a insecure-password  [redacted]"),
             ("  stats auth admin:x", "  stats auth [redacted]"),
             ("  user a password {{hash}}", "  user a password {{hash}}"),
+            ("  stats auth admin:{{get s \"x\"}}\n", "  stats auth [redacted]{{get s \"x\"}}\n"),
             ("  http-request auth realm x", "  http-request auth realm x"),
             ("  # no password", "  # no password"),
         ] {

@@ -2,7 +2,7 @@
 //!
 //! Equal pieces are the same `Arc` from one generation to the next, so later stages look only at what changed.
 
-use crate::{digest::Digest, object::ObjectRef};
+use crate::{digest::Digest, object::ObjectRef, secret::Sensitive};
 use std::{borrow::Cow, fmt, ops::Range, sync::Arc};
 
 /// What is shown in place of what comes from a Secret.
@@ -32,6 +32,8 @@ pub struct Blame {
     pub block: Option<Arc<ObjectRef>>,
     /// The bytes of the fragment that come from a Secret's data, in their order: shown to nobody.
     pub secrets: Box<[Range<usize>]>,
+    /// What those of them that had to be encoded say to HAProxy: nobody is told that, either.
+    pub encoded: Box<[Sensitive]>,
 }
 
 /// Where one line comes from, as indices into its [`Blame`].
@@ -110,6 +112,12 @@ impl Fragment {
         }
         shown.push_str(text.get(at..).unwrap_or_default());
         Cow::Owned(shown)
+    }
+
+    /// What is in it from Secrets: as it stands there, and as it is read.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        let written = self.blame.secrets.iter().filter_map(|at| self.text.get(at.clone()));
+        written.chain(self.blame.encoded.iter().map(Sensitive::reveal))
     }
 
     /// The origins of its lines.

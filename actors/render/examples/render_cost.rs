@@ -2,7 +2,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 use haptic_model::{
-    ActiveConfig, Digest, Fleet, HAProxyTemplateConfigSpec, Layout, Object, ObjectRef, Snapshot, Snapshots,
+    ActiveConfig, Digest, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
     Checked, Engine, Limits, RenderInput, Renderer, Templates, handlebars::HandlebarsEngine, render::context,
@@ -161,15 +161,7 @@ fn config() -> ActiveConfig {
         "maps": {"host.map": {"template": HOSTS}, "path.map": {"template": PATHS}},
     }))
     .unwrap();
-    ActiveConfig {
-        name: "cost".into(),
-        namespace: "default".into(),
-        resource_generation: 0,
-        revision: 1,
-        spec: Arc::new(spec),
-        layout: Layout::default(),
-        credentials: vec![],
-    }
+    ActiveConfig::of("cost", "default", spec)
 }
 
 fn best<T>(mut work: impl FnMut() -> T) -> (Duration, T) {

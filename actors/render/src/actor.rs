@@ -11,8 +11,8 @@ use crate::{
 };
 use actix::prelude::*;
 use haptic_model::{
-    ActiveConfig, Complaint, Diagnostic, Event, Fleet, Generation, Quarantine, Snapshots,
-    pipeline::{Reconcile, Rendered, Validated},
+    ActiveConfig, Complaints, Diagnostic, Event, Fleet, Generation, Quarantine, Snapshots,
+    pipeline::{Attempt, Attempts, Reconcile, Rendered, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Envelope, Events, Seat, cpu};
 use serde::Serialize;
@@ -22,6 +22,9 @@ use std::{
     time::{Duration, Instant},
 };
 use tracing::Instrument;
+
+/// So many attempts are kept for whoever records them.
+const ATTEMPTS_KEPT: usize = 8;
 
 /// What a [`RenderActor`] is built from; the same for each of its lives.
 #[derive(Clone, Debug)]
@@ -34,10 +37,12 @@ pub struct RenderOptions {
     pub fleet: CellReader<Fleet>,
     /// What was rendered last. A render that fails leaves it as it is.
     pub rendered: Arc<CellWriter<Option<Arc<Rendered>>>>,
+    /// What the last renders were made from, whatever came of them.
+    pub attempted: Arc<CellWriter<Attempts>>,
     /// What passed all checks last: where good versions of objects are found.
     pub validated: CellReader<Option<Arc<Validated>>>,
     /// What later stages found at fault, one cell for each.
-    pub complaints: Vec<CellReader<Option<Arc<Complaint>>>>,
+    pub complaints: Vec<CellReader<Complaints>>,
     /// What is held back.
     pub quarantine: Arc<CellWriter<Quarantine>>,
     /// Written when another render would find things better; whoever reconciles follows it.
@@ -94,7 +99,7 @@ struct Job {
     fleet: Arc<Fleet>,
     limits: Limits,
     good: Option<Arc<Rendered>>,
-    complaints: Vec<Arc<Complaint>>,
+    complaints: Complaints,
     generation: Generation,
 }
 
@@ -109,6 +114,7 @@ impl RenderActor {
     fn finished(&mut self, order: Reconcile, job: &Job, outcome: Outcome, took: Duration) {
         let (generation, config) = (order.generation, job.config.clone());
         self.detail.renders = outcome.renders;
+        self.note_attempt(&order, job, &outcome);
         self.tell_quarantine(generation, &job.snapshots);
         self.detail.generation = generation;
         self.detail.config_revision = config.revision;
@@ -143,7 +149,18 @@ impl RenderActor {
                 for diagnostic in warnings.iter().cloned() {
                     self.options.events.tell(Event::Warned { generation, diagnostic });
                 }
-                let rendered = Rendered { reconcile: order, config, snapshots, bundle, took, warnings };
+                let fleet = Arc::clone(&job.fleet);
+                let hindsight = self.workshop.ward.hindsight(Instant::now());
+                let rendered = Rendered {
+                    reconcile: order,
+                    config,
+                    snapshots,
+                    fleet,
+                    bundle,
+                    took,
+                    warnings,
+                    hindsight,
+                };
                 self.options.rendered.publish(Some(Arc::new(rendered)));
             }
             Err(faults) => {
@@ -153,6 +170,21 @@ impl RenderActor {
             }
         }
         self.seat.set_detail(&self.detail);
+    }
+
+    /// Puts on the board what was rendered from, before anybody is told what came of it.
+    fn note_attempt(&self, order: &Reconcile, job: &Job, outcome: &Outcome) {
+        let digest = outcome.rendering.as_ref().map(|rendering| rendering.bundle.digest);
+        let attempt = Attempt {
+            reconcile: order.clone(),
+            config: job.config.clone(),
+            given: job.snapshots.clone(),
+            snapshots: outcome.snapshots.clone(),
+            fleet: job.fleet.clone(),
+            held: self.workshop.ward.told(),
+            outcome: digest.map_err(|faults| faults.clone().into_diagnostics()),
+        };
+        self.options.attempted.append(Arc::new(attempt), ATTEMPTS_KEPT);
     }
 
     /// Puts on the board what is held back, and tells what is news in it.
@@ -200,7 +232,7 @@ impl Workshop {
     fn work(&mut self, job: &Job) -> Outcome {
         let compiled = match self.compiled.of(&job.config) {
             Ok(compiled) => compiled,
-            Err(problems) => return failed(problems),
+            Err(problems) => return failed(problems, job),
         };
         let moment = Moment { generation: job.generation, now: Instant::now(), good: job.good.as_ref() };
         let (config, snapshots, fleet, limits) = (&*job.config, &*job.snapshots, &*job.fleet, &job.limits);
@@ -213,9 +245,9 @@ impl Workshop {
 }
 
 /// No render at all.
-fn failed(problems: Vec<Diagnostic>) -> Outcome {
+fn failed(problems: Vec<Diagnostic>, job: &Job) -> Outcome {
     let rendering = Err(Faults::of_templates(problems));
-    Outcome { rendering, snapshots: Snapshots::default(), again: false, renders: 0 }
+    Outcome { rendering, snapshots: Snapshots::clone(&job.snapshots), again: false, renders: 0 }
 }
 
 impl Actor for RenderActor {
@@ -236,10 +268,13 @@ impl Handler<Envelope<Reconcile>> for RenderActor {
         self.options.events.tell(Event::Waited { stage: "render", took: envelope.waited() });
         let config = (*self.options.config.read()).clone();
         let Some(config) = config else {
-            tracing::warn!(generation = %envelope.generation, "no configuration is in force: nothing to render");
+            tracing::warn!(
+                generation = envelope.generation.0,
+                "no configuration is in force: nothing to render"
+            );
             return AtomicResponse::new(Box::pin(actix::fut::ready(())));
         };
-        let complaints = self.options.complaints.iter().filter_map(|cell| (*cell.read()).clone()).collect();
+        let complaints = self.options.complaints.iter().flat_map(|cell| (*cell.read()).clone()).collect();
         let job = Arc::new(Job {
             config,
             good: (*self.options.validated.read()).as_ref().map(|validated| validated.rendered.clone()),
@@ -264,7 +299,7 @@ impl Handler<Envelope<Reconcile>> for RenderActor {
                     outcome
                 }
                 // What was kept is lost with the thread's work; the next render begins afresh.
-                Err(panicked) => failed(vec![Diagnostic::error("render", panicked.to_string())]),
+                Err(panicked) => failed(vec![Diagnostic::error("render", panicked.to_string())], &job),
             };
             actor.finished(order, &job, outcome, started.elapsed());
             actor.try_again_later(context);

@@ -5,9 +5,10 @@ use crate::{
     faults::{Fault, FaultKind},
     functions::path_of,
     marks::{self, Marked},
-    settle::settle,
+    settle::{Reading, settle},
+    uses::Uses,
 };
-use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, ObjectRef, Text};
+use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Limit, ObjectRef, Text, crd::LimitsSpec};
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::Arc,
@@ -16,7 +17,7 @@ use std::{
 /// Makes files of what templates added; one that was added before is the same file again.
 #[derive(Debug, Default)]
 pub(crate) struct AddedFiles {
-    last: BTreeMap<FileKey, (AddedFile, BundleFile)>,
+    last: BTreeMap<FileKey, (AddedFile, Reading, BundleFile)>,
 }
 
 impl AddedFiles {
@@ -29,6 +30,7 @@ impl AddedFiles {
         added: Vec<AddedFile>,
         own: &[BundleFile],
         config: &ActiveConfig,
+        uses: &Uses,
     ) -> Result<Vec<BundleFile>, Vec<Fault>> {
         let mut by_key: BTreeMap<FileKey, AddedFile> = BTreeMap::new();
         let mut problems = Vec::new();
@@ -43,37 +45,92 @@ impl AddedFiles {
                 Entry::Occupied(first) => problems.extend(of_blocks(&file, two_contents(first.get(), &file))),
             }
         }
+        problems.extend(too_many(&by_key, &config.spec.controller.limits));
         let mut files = Vec::with_capacity(by_key.len());
         for (key, file) in by_key {
-            match self.bundle_file(&file, config) {
-                Ok(made) if own.iter().any(|o| o.path == made.path) => {
+            match self.bundle_file(&file, config, uses) {
+                Ok((_, made)) if own.iter().any(|o| o.path == made.path) => {
                     let what = format!("{} has a template and is added by another", file.key);
                     let what = Diagnostic::error("render", what).of_object(file.object.clone());
                     problems.extend(of_blocks(&file, what.help("Give one of them another name")));
                 }
-                Ok(made) => files.push((key, (file, made))),
+                Ok((reading, made)) => files.push((key, (file, reading, made))),
                 Err(refused) => problems.extend(refused.into_iter().flat_map(|what| of_blocks(&file, what))),
             }
         }
         if !problems.is_empty() {
             return Err(problems);
         }
-        let made = files.iter().map(|(_, (_, made))| made.clone()).collect();
+        let made = files.iter().map(|(_, (.., made))| made.clone()).collect();
         self.last = files.into_iter().collect();
         Ok(made)
     }
 
-    fn bundle_file(&self, file: &AddedFile, config: &ActiveConfig) -> Result<BundleFile, Vec<Diagnostic>> {
+    fn bundle_file(
+        &self,
+        file: &AddedFile,
+        config: &ActiveConfig,
+        uses: &Uses,
+    ) -> Result<(Reading, BundleFile), Vec<Diagnostic>> {
         let path = path_of(config, &file.key).map_err(|e| vec![Diagnostic::error("render", e)])?;
-        match self.last.get(&file.key) {
-            Some((known, made)) if known.is(file) && *made.path == *path => Ok(made.clone()),
-            _ => Ok(BundleFile::new(file.key.clone(), &path, text_of(file)?)),
-        }
+        let reading = uses.reading(file.key.kind, &path);
+        let made = match self.last.get(&file.key) {
+            Some((known, as_now, made)) if known.is(file) && *as_now == reading && *made.path == *path => {
+                made.clone()
+            }
+            _ => BundleFile::new(file.key.clone(), &path, text_of(file, reading)?),
+        };
+        Ok((reading, made))
     }
 }
 
+/// What is beyond the limits: of the files for objects of each namespace those that come last, when they are more than half
+/// of what all may be.
+fn too_many(files: &BTreeMap<FileKey, AddedFile>, limits: &LimitsSpec) -> Vec<Fault> {
+    let mut of: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut faults = Vec::new();
+    let (most_files, most_bytes) = (limits.files / 2, limits.file_bytes / 2);
+    for file in files.values() {
+        let Some(owner) = file.blocks.first() else { continue };
+        let (count, bytes) = of.entry(&owner.namespace).or_default();
+        (*count, *bytes) = (*count + 1, *bytes + file.content.len());
+        let beyond = |what: String, limit: Limit| {
+            let message = format!(
+                "files for objects of namespace {:?} {what}, half of what all may",
+                &*owner.namespace
+            );
+            let problem = Diagnostic::error("render", message).at_field(limit.field());
+            problem.of_object(file.object.clone()).help("Delete what is not needed, or raise the limit")
+        };
+        if *count > most_files {
+            faults.extend(of_blocks(file, beyond(format!("are more than {most_files}"), Limit::Files)));
+        } else if *bytes > most_bytes {
+            faults.extend(of_blocks(
+                file,
+                beyond(format!("have more than {most_bytes} bytes"), Limit::FileBytes),
+            ));
+        }
+    }
+    if faults.is_empty() && files.len() > limits.files {
+        let most = of.into_iter().max_by_key(|(_, used)| *used);
+        let most =
+            most.map(|(name, (count, _))| format!("; {count} of them are for objects of namespace {name:?}"));
+        let message = format!(
+            "{} files are added, of {} that may be{}",
+            files.len(),
+            limits.files,
+            most.unwrap_or_default()
+        );
+        let problem = Diagnostic::error("render", message).at_field(Limit::Files.field());
+        faults.push(Fault::of_templates(
+            problem.help("Look for a loop that adds too many, or raise the limit"),
+        ));
+    }
+    faults
+}
+
 /// The content as one printed value, so that it is settled, and refused, like any other.
-fn text_of(file: &AddedFile) -> Result<Text, Vec<Diagnostic>> {
+fn text_of(file: &AddedFile, reading: Reading) -> Result<Text, Vec<Diagnostic>> {
     let mut marked = Marked { templates: vec![file.key.name.clone()], ..Marked::default() };
     let mut piece = format!("{}0:1;", marks::LINE);
     if let Some(object) = &file.object {
@@ -90,7 +147,7 @@ fn text_of(file: &AddedFile) -> Result<Text, Vec<Diagnostic>> {
         piece.push(marks::UNOWN);
     }
     marked.pieces.push(piece.into());
-    settle(file.key.kind, &marked)
+    settle(reading, &marked)
 }
 
 /// A fault of everybody who added the file.
@@ -132,19 +189,11 @@ mod tests {
 
     fn config() -> ActiveConfig {
         let spec = r#"{"credentialsSecretRef":{"name":"c"},"podSelector":{"matchLabels":{"a":"b"}}}"#;
-        ActiveConfig {
-            name: "c".into(),
-            namespace: "n".into(),
-            resource_generation: 1,
-            revision: 1,
-            spec: Arc::new(serde_json::from_str(spec).unwrap()),
-            layout: haptic_model::Layout::default(),
-            credentials: Vec::new(),
-        }
+        ActiveConfig::of("c", "n", serde_json::from_str(spec).unwrap())
     }
 
     fn make(added: Vec<AddedFile>) -> Result<Vec<BundleFile>, Vec<Fault>> {
-        AddedFiles::default().make(added, &[], &config())
+        AddedFiles::default().make(added, &[], &config(), &Uses::default())
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::{
     value::Value,
 };
 use haptic_model::{
-    ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, ObjectRef, Snapshots, store::Key,
+    ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, ObjectRef, Snapshots,
+    crd::LimitsSpec, store::Key,
 };
 use std::{sync::Arc, time::Duration};
 
@@ -126,10 +127,12 @@ pub struct RenderInput<'a> {
 /// What a render may use up.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Longest time for one file.
+    /// Longest time for one file. The objects of one namespace have half of it.
     pub time: Duration,
-    /// Most bytes of one file, marks included.
+    /// Most bytes of one file, marks included. The objects of one namespace have half of it.
     pub output: usize,
+    /// Most bytes of one outermost object's block, marks included.
+    pub block: usize,
     /// Deepest nesting of partials.
     pub depth: usize,
 }
@@ -192,9 +195,18 @@ pub struct Read {
 }
 
 impl Default for Limits {
-    /// 10 s, 64 MB, 32 partials deep.
+    /// 20 s, 32 partials deep, and as many bytes as the configuration says.
     fn default() -> Self {
-        Self { time: Duration::from_secs(10), output: 64 << 20, depth: 32 }
+        Self { time: Duration::from_secs(20), output: usize::MAX, block: usize::MAX, depth: 32 }
+    }
+}
+
+impl Limits {
+    /// The same, but no more than a configuration allows.
+    #[must_use]
+    pub fn within(self, spec: &LimitsSpec) -> Self {
+        let (output, block) = (self.output.min(spec.file_bytes), self.block.min(spec.block_bytes));
+        Self { output, block, ..self }
     }
 }
 

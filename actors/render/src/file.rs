@@ -9,10 +9,11 @@ use crate::{
     faults::{Fault, FaultKind},
     ground::Ground,
     recall::{CacheSize, Kept, Place, PrintedBlock, Recall},
-    settle::{Generation, Settler},
+    settle::{Generation, Reading, Settler},
 };
 use haptic_model::{
-    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots, Text, text::Fragment,
+    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, Limit, ObjectRef, Snapshots, Text,
+    text::Fragment,
 };
 use std::{
     collections::{BTreeMap, HashMap},
@@ -23,6 +24,7 @@ use std::{
 #[derive(Debug, Default)]
 pub(crate) struct FileMemory {
     settler: Settler,
+    reading: Reading,
     kept: Kept,
     last: Option<Last>,
     /// Drops what blocks read: only for the test that proves that it is needed.
@@ -57,6 +59,13 @@ pub(crate) struct Render<'r> {
 }
 
 impl FileMemory {
+    /// What HAProxy reads the file as from now on. Values that were encoded for something else are printed anew.
+    pub fn read_as(&mut self, reading: Reading) {
+        if self.reading != reading {
+            (self.reading, self.settler, self.last) = (reading, Settler::default(), None);
+        }
+    }
+
     /// The file as it was, if nothing that it was made of has changed.
     pub fn unchanged(&mut self, render: &Render<'_>, path: &str) -> Option<Done> {
         let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.ground, render.ground))?;
@@ -80,7 +89,7 @@ impl FileMemory {
             compiled.render_again(key, &input, limits, Some(&recall)).map_err(|all| in_file(all, key))?;
         let Generation { text, fragments, mut refused, refused_pieces } = self
             .settler
-            .settle_pieces(key.kind, &rendered.marked)
+            .settle_pieces(self.reading, &rendered.marked)
             .map_err(|defect| in_file(vec![Fault::of_templates(defect)], key))?;
         know_reads(&mut refused, &rendered.blocks);
         if !known {
@@ -93,7 +102,10 @@ impl FileMemory {
         }
         let text =
             text.map(|text| if key.kind == FileKind::Config { with_final_newline(text) } else { text });
-        let faults = rendered.faults.into_iter().chain(refused).collect();
+        let entries = config.spec.controller.limits.map_entries;
+        let too_long =
+            text.as_ref().filter(|_| key.kind == FileKind::Map).and_then(|text| too_long(key, text, entries));
+        let faults = rendered.faults.into_iter().chain(refused).chain(too_long).collect();
         let done = Done {
             path: path.into(),
             file: text.map(|text| BundleFile::new(key.clone(), path, text)),
@@ -124,6 +136,27 @@ impl FileMemory {
     pub fn untracked(&self) -> impl Iterator<Item = (Place, crate::engine::Untracked, usize)> {
         self.kept.untracked()
     }
+}
+
+/// That a map has more lines than `most`, and whose most of them are.
+fn too_long(key: &FileKey, text: &Text, most: usize) -> Option<Fault> {
+    let lines = |fragment: &Fragment| fragment.blame().lines.len();
+    let all: usize = text.fragments().iter().map(lines).sum();
+    if all <= most {
+        return None;
+    }
+    let mut of: BTreeMap<&str, usize> = BTreeMap::new();
+    for fragment in text.fragments() {
+        if let Some(object) = &fragment.blame().block {
+            *of.entry(&object.namespace).or_default() += lines(fragment);
+        }
+    }
+    let whose = of.into_iter().max_by_key(|(_, lines)| *lines);
+    let whose = whose.map(|(name, lines)| format!("; {lines} of them are of objects of namespace {name:?}"));
+    let message = format!("{key} has {all} lines, of {most} that it may have{}", whose.unwrap_or_default());
+    let help = "Look for a loop that prints too much, or raise the limit";
+    let diagnostic = Diagnostic::error("render", message).at_field(Limit::MapEntries.field());
+    Some(Fault::of_templates(diagnostic.help(help)))
 }
 
 /// Says which file was being rendered when a snippet failed.

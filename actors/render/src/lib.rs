@@ -27,6 +27,7 @@ pub mod routes;
 pub mod session;
 pub mod settle;
 mod suggest;
+mod uses;
 pub mod value;
 pub mod watched;
 

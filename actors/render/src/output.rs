@@ -4,8 +4,13 @@ use crate::{
     engine::Limits,
     marks::{self, Marked, Piece},
 };
-use haptic_model::{ObjectRef, text::Fragment};
-use std::{fmt::Write as _, sync::Arc, time::Instant};
+use haptic_model::{Limit, ObjectRef, text::Fragment};
+use std::{
+    collections::HashMap,
+    fmt::Write as _,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 /// One line, or part of one, of a template's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +40,58 @@ pub(crate) struct PrintedObject {
     pub most: usize,
 }
 
+/// A limit that was passed.
+#[derive(Clone, Debug)]
+pub(crate) struct Passed {
+    /// What was passed.
+    pub message: String,
+    /// What to do.
+    pub help: &'static str,
+    /// The setting that it is, where it is one.
+    pub limit: Option<Limit>,
+    /// Whether it is a limit of all objects together, and not of this one or of its namespace.
+    pub of_all: bool,
+}
+
+/// What the outermost blocks of a namespace's objects have used up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    bytes: usize,
+    time: Duration,
+}
+
+/// What all namespaces have used up, the one that was asked for last at hand: objects come namespace by namespace.
+#[derive(Debug)]
+struct Shares {
+    last: (Arc<str>, Used),
+    others: HashMap<Arc<str>, Used>,
+}
+
+impl Shares {
+    fn new() -> Self {
+        Self { last: ("".into(), Used::default()), others: HashMap::new() }
+    }
+
+    fn of(&mut self, namespace: &Arc<str>) -> &mut Used {
+        if self.last.0 != *namespace {
+            let used = self.others.remove(namespace).unwrap_or_default();
+            let (before, used_before) = std::mem::replace(&mut self.last, (namespace.clone(), used));
+            self.others.insert(before, used_before);
+        }
+        &mut self.last.1
+    }
+
+    /// Who has printed most, and how much.
+    fn largest(&self) -> Option<(&Arc<str>, usize)> {
+        let last = std::iter::once((&self.last.0, &self.last.1));
+        let all = self.others.iter().chain(last).map(|(namespace, used)| (namespace, used.bytes));
+        all.max_by_key(|(namespace, bytes)| (*bytes, *namespace)).filter(|(_, bytes)| *bytes > 0)
+    }
+}
+
+const LOOK_FOR_LOOP: &str = "Look for a loop that prints too much, or raise the limit";
+const USE_FETCH: &str = "Look for a loop in a loop over all objects; `fetch` finds objects by key at once";
+
 /// All that an object's block can change, as it was before.
 #[derive(Clone, Copy, Debug)]
 struct Start {
@@ -47,6 +104,8 @@ struct Start {
     indent: usize,
     objects: usize,
     at: Instant,
+    /// What its namespace had used up.
+    used: Used,
 }
 
 /// Collects one file.
@@ -63,8 +122,9 @@ pub(crate) struct Output<'l> {
     at_line_start: bool,
     /// Whether nothing of a line has been printed yet, not even an empty value: a piece can begin and end here.
     between_lines: bool,
-    /// Where the outermost object's piece began.
-    object_start: Option<Start>,
+    /// Where the outermost object's piece began, and the object's namespace.
+    object_start: Option<(Start, Arc<str>)>,
+    shares: Shares,
     /// The LINE mark in force in this piece.
     announced: Option<Place>,
     indent: String,
@@ -85,6 +145,7 @@ impl<'l> Output<'l> {
             at_line_start: true,
             between_lines: true,
             object_start: None,
+            shares: Shares::new(),
             announced: None,
             indent: String::new(),
             objects: Vec::new(),
@@ -170,7 +231,7 @@ impl<'l> Output<'l> {
     pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
         if self.owners == 0 {
             self.finish_piece();
-            self.object_start = Some(Start {
+            let start = Start {
                 bytes: self.counted(),
                 numbers: self.numbers,
                 between_lines: self.between_lines,
@@ -180,7 +241,9 @@ impl<'l> Output<'l> {
                 indent: self.indent.len(),
                 objects: self.objects.len(),
                 at: Instant::now(),
-            });
+                used: *self.shares.of(&object.namespace),
+            };
+            self.object_start = Some((start, object.namespace.clone()));
         }
         self.owners += 1;
         if !self.objects.last().is_some_and(|last| Arc::ptr_eq(last, object)) {
@@ -201,16 +264,18 @@ impl<'l> Output<'l> {
         if self.owners > 0 {
             return None;
         }
-        let start = self.object_start.take()?;
+        let (start, namespace) = self.object_start.take()?;
         let most = counted.saturating_sub(start.bytes);
         let whole_lines = start.between_lines && self.between_lines;
         if is_only_marks(&self.piece) {
             self.piece.clear();
             (self.announced, self.numbers) = (None, start.numbers);
+            self.use_up(&namespace, 0, start.at.elapsed());
             return Some(PrintedObject { piece: None, whole_lines, bytes: 0, most });
         }
         self.finish_piece();
         let bytes = self.counted().saturating_sub(start.bytes);
+        self.use_up(&namespace, bytes, start.at.elapsed());
         Some(PrintedObject { piece: self.pieces.len().checked_sub(1), whole_lines, bytes, most })
     }
 
@@ -219,7 +284,8 @@ impl<'l> Output<'l> {
         self.owners = 0;
         self.piece.clear();
         self.announced = None;
-        let Some(start) = self.object_start.take() else { return };
+        let Some((start, namespace)) = self.object_start.take() else { return };
+        self.use_up(&namespace, 0, start.at.elapsed());
         (self.numbers, self.finished) = (start.numbers, start.finished);
         (self.at_line_start, self.between_lines) = (start.at_line_start, start.between_lines);
         self.pieces.truncate(start.pieces);
@@ -227,24 +293,29 @@ impl<'l> Output<'l> {
         self.objects.truncate(start.objects);
     }
 
-    /// Whether the outermost object's block alone has used up the larger part of what all may use.
-    pub fn is_most_of_limits(&self) -> bool {
-        self.object_start.is_some_and(|start| {
-            self.counted().saturating_sub(start.bytes) > self.limits.output / 2
-                || start.at.elapsed() > self.limits.time / 2
-        })
+    /// Whether a piece of whole lines can follow for an object of `namespace`, with lines indented by `indent` and never more than
+    /// `most` bytes.
+    pub fn fits(&mut self, namespace: &Arc<str>, indent: &str, most: usize) -> bool {
+        let used = self.shares.of(namespace).bytes;
+        self.between_lines
+            && self.indent == indent
+            && most <= self.limits.block
+            && used + most <= self.limits.output / 2
+            && self.counted() + most <= self.limits.output
     }
 
-    /// Whether a piece of whole lines can follow, with lines indented by `indent` and never more than `most` bytes.
-    pub fn fits(&self, indent: &str, most: usize) -> bool {
-        self.between_lines && self.indent == indent && self.counted() + most <= self.limits.output
-    }
-
-    /// What an outermost object's block printed in a render before, as `bytes` then.
-    pub fn again(&mut self, fragment: Option<&Fragment>, bytes: usize) {
+    /// What an outermost object's block of `namespace` printed in a render before, as `bytes` then.
+    pub fn again(&mut self, namespace: &Arc<str>, fragment: Option<&Fragment>, bytes: usize) {
         self.finish_piece();
         self.finished += bytes;
+        self.use_up(namespace, bytes, Duration::ZERO);
         self.pieces.extend(fragment.cloned().map(Piece::Settled));
+    }
+
+    fn use_up(&mut self, namespace: &Arc<str>, bytes: usize, time: Duration) {
+        let used = self.shares.of(namespace);
+        used.bytes += bytes;
+        used.time += time;
     }
 
     /// The white space that lines are indented by here.
@@ -276,19 +347,49 @@ impl<'l> Output<'l> {
     ///
     /// # Errors
     /// Which limit was passed, and what to do.
-    pub fn tick(&mut self) -> Result<(), (String, &'static str)> {
-        if self.counted() > self.limits.output {
-            return Err((
-                format!("the output is longer than {} bytes", self.limits.output),
-                "Look for a loop that prints too much",
-            ));
-        }
+    pub fn tick(&mut self) -> Result<(), Passed> {
         self.ticks = self.ticks.wrapping_add(1);
-        if self.ticks.is_multiple_of(64) && self.started.elapsed() > self.limits.time {
-            return Err((
-                format!("the render takes longer than {:?}", self.limits.time),
-                "Look for a loop in a loop over all objects; `fetch` finds objects by key at once",
-            ));
+        let looks_at_clock = self.ticks.is_multiple_of(64);
+        if let Some((start, namespace)) = &self.object_start {
+            self.tick_object(start, namespace, looks_at_clock)?;
+        }
+        let (limits, of_all) = (self.limits, true);
+        if self.counted() > limits.output {
+            let most = self.shares.largest();
+            let most =
+                most.map(|(name, bytes)| format!("; objects of namespace {name:?} print {bytes} of them"));
+            let message =
+                format!("the output is longer than {} bytes{}", limits.output, most.unwrap_or_default());
+            return Err(Passed { message, help: LOOK_FOR_LOOP, limit: Some(Limit::FileBytes), of_all });
+        }
+        if looks_at_clock && self.started.elapsed() > limits.time {
+            let message = format!("the render takes longer than {:?}", limits.time);
+            return Err(Passed { message, help: USE_FETCH, limit: None, of_all });
+        }
+        Ok(())
+    }
+
+    /// What the outermost object's block may use up, and what is left of its namespace's half.
+    fn tick_object(&self, start: &Start, namespace: &str, looks_at_clock: bool) -> Result<(), Passed> {
+        let (limits, of_all) = (self.limits, false);
+        let bytes = self.counted().saturating_sub(start.bytes);
+        let used = start.used;
+        if bytes > limits.block {
+            let message = format!("what is printed for it is longer than {} bytes", limits.block);
+            return Err(Passed { message, help: LOOK_FOR_LOOP, limit: Some(Limit::BlockBytes), of_all });
+        }
+        if used.bytes + bytes > limits.output / 2 {
+            let half = limits.output / 2;
+            let message = format!(
+                "objects of namespace {namespace:?} print more than {half} bytes, half of what all may"
+            );
+            return Err(Passed { message, help: LOOK_FOR_LOOP, limit: Some(Limit::FileBytes), of_all });
+        }
+        let half = limits.time / 2;
+        if used.time > half || looks_at_clock && used.time + start.at.elapsed() > half {
+            let message =
+                format!("objects of namespace {namespace:?} take longer than {half:?}, half of what all may");
+            return Err(Passed { message, help: USE_FETCH, limit: None, of_all });
         }
         Ok(())
     }

@@ -13,6 +13,7 @@ use crate::{
     ground::Ground,
     recall::CacheSize,
     routes::Routes,
+    uses::Uses,
 };
 use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Fleet, ObjectRef, Snapshots};
 use std::{
@@ -44,6 +45,7 @@ pub struct Rendering {
 pub struct Renderer {
     files: BTreeMap<FileKey, FileMemory>,
     added: AddedFiles,
+    uses: Uses,
     routes: Routes,
     checked: Checked,
     renders: u64,
@@ -143,6 +145,7 @@ impl Renderer {
         fleet: &Fleet,
         limits: &Limits,
     ) -> Result<Rendering, Faults> {
+        let limits = &limits.within(&config.spec.controller.limits);
         let result = self.changed(compiled, config, snapshots, fleet, limits);
         self.renders += 1;
         let check = match self.checked {
@@ -186,20 +189,40 @@ impl Renderer {
         for key in paths.keys() {
             self.files.entry(key.clone()).or_default().forgetful = self.forgetful;
         }
-        let mut results = Vec::with_capacity(self.files.len());
+        // What a general file is read as is known when haproxy.cfg is.
+        let mut results = self.print(&render, &paths, |key| key.kind != FileKind::General);
+        let made = results.values().flatten().flatten();
+        let added = made.clone().flat_map(|done| &done.added).map(|added| &added.key);
+        if paths.keys().chain(added).any(|key| key.kind == FileKind::General) {
+            let haproxy_cfg =
+                made.filter_map(|done| done.file.as_ref()).find(|file| file.key.kind == FileKind::Config);
+            haproxy_cfg.into_iter().for_each(|file| self.uses.advance(&file.text));
+        }
+        results.append(&mut self.print(&render, &paths, |key| key.kind == FileKind::General));
+        assemble(results.into_values(), config, &mut self.added, &self.uses)
+    }
+
+    /// Prints some of the files.
+    fn print(
+        &mut self,
+        render: &Render<'_>,
+        paths: &BTreeMap<FileKey, String>,
+        which: impl Fn(&FileKey) -> bool,
+    ) -> BTreeMap<FileKey, Printed> {
+        let mut results = BTreeMap::new();
         let mut work = Vec::new();
-        for (number, (key, file)) in self.files.iter_mut().enumerate() {
+        for (key, file) in self.files.iter_mut().filter(|(key, _)| which(key)) {
             let Some(path) = paths.get(key) else { continue };
-            match file.unchanged(&render, path) {
-                Some(done) => results.push((number, Some(Ok(done)))),
-                None => work.push((number, key, path, file)),
+            file.read_as(self.uses.reading(key.kind, path));
+            match file.unchanged(render, path) {
+                Some(done) => drop(results.insert(key.clone(), Some(Ok(done)))),
+                None => work.push((key, path, file)),
             }
         }
-        let numbers: Vec<usize> = work.iter().map(|(number, ..)| *number).collect();
-        let rendered = in_parallel(work, |(_, key, path, file)| file.render(&render, key, path));
-        results.extend(numbers.into_iter().zip(rendered));
-        results.sort_by_key(|(number, _)| *number);
-        assemble(results.into_iter().map(|(_, result)| result), config, &mut self.added)
+        let keys: Vec<FileKey> = work.iter().map(|(key, ..)| (*key).clone()).collect();
+        let rendered = in_parallel(work, |(key, path, file)| file.render(render, key, path));
+        results.extend(keys.into_iter().zip(rendered));
+        results
     }
 
     /// The ground of the last render, if this one stands on it, too.
@@ -248,6 +271,9 @@ impl Renderer {
     }
 }
 
+/// What came of a file; none if it was not printed at all.
+type Printed = Option<Result<Done, Vec<Fault>>>;
+
 /// Runs `work` on each item, on as many threads as there are cores; results in the order of the items.
 fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<Option<R>> {
     let workers = thread::available_parallelism().map_or(1, usize::from).min(items.len());
@@ -273,9 +299,10 @@ fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) ->
 }
 
 fn assemble(
-    results: impl Iterator<Item = Option<Result<Done, Vec<Fault>>>>,
+    results: impl Iterator<Item = Printed>,
     config_in_force: &ActiveConfig,
     added_files: &mut AddedFiles,
+    uses: &Uses,
 ) -> Result<Rendering, Faults> {
     let (mut config, mut files) = (None, Vec::new());
     let (mut warnings, mut problems) = (Vec::new(), Vec::new());
@@ -299,7 +326,7 @@ fn assemble(
             }
         }
     }
-    match added_files.make(added, &files, config_in_force) {
+    match added_files.make(added, &files, config_in_force, uses) {
         Ok(more) => files.extend(more),
         Err(mut refused) => problems.append(&mut refused),
     }

@@ -7,6 +7,9 @@ use crate::watched::Watched;
 use serde_json::{Number, Value as Json};
 use std::{cmp::Ordering, sync::Arc};
 
+/// What is said in place of a text from a Secret.
+pub const UNSAID: &str = "[from a Secret]";
+
 /// One value.
 #[derive(Clone, Debug, Default)]
 pub enum Value {

@@ -42,6 +42,7 @@ impl Stage {
             snapshots: snapshots_reader,
             fleet: fleet_reader,
             rendered: Arc::new(rendered),
+            attempted: Arc::new(cell(Vec::new()).0),
             validated: cell(None).1,
             complaints: Vec::new(),
             quarantine: Arc::new(cell(Quarantine::default()).0),

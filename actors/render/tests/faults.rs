@@ -139,19 +139,84 @@ fn what_the_templates_do_is_no_objects_fault_and_hides_none() {
     assert!(faults.others[0].message.starts_with("nope is missing"), "{:?}", faults.others);
 }
 
+/// Prints as many lines for each Ingress as its host has letters.
+const LINES: &str = "{{#each (list \"ingresses\") as |ing|}}\n{{#each (range (len ing.spec.rules.0.host))}}\n# a line of some length\n{{/each}}\n{{/each}}\n";
+
 #[test]
-fn who_alone_uses_up_a_limit_is_at_fault_and_nobody_else() {
-    let template = "{{#each (list \"ingresses\") as |ing|}}\n{{#each (range (len ing.spec.rules.0.host))}}\n# a line of some length\n{{/each}}\n{{/each}}\n";
+fn whose_block_prints_more_than_one_may_is_at_fault_while_it_prints() {
     let long = "h".repeat(300);
-    let mut setup = Setup::new(template).ingress("n", "a", "short", &[]).ingress("n", "b", &long, &[]);
-    setup.limits = Limits { output: 6_000, ..Limits::default() };
+    let mut setup = Setup::new(LINES).ingress("n", "a", "short", &[]).ingress("n", "b", &long, &[]);
+    setup.limits = Limits { block: 1_000, ..Limits::default() };
     let alone = faults(&setup);
-    assert!(told(&alone)[0].starts_with("b: the output is longer"), "{alone:?}");
-    let mut many =
-        (0..400).fold(Setup::new(template), |setup, n| setup.ingress("n", &n.to_string(), "h", &[]));
-    many.limits = setup.limits;
-    let all = faults(&many);
-    assert!(all.objects.is_empty() && all.others[0].message.contains("longer"), "{all:?}");
+    assert_eq!(told(&alone), ["b: what is printed for it is longer than 1000 bytes"]);
+    let fault = &alone.objects.values().next().unwrap()[0].diagnostic;
+    assert_eq!(fault.field.as_deref(), Some("spec.controller.limits.blockBytes"));
+    // Empty lines count, too: what is noted of each takes memory.
+    let mut setup = Setup::new(&LINES.replace("# a line of some length", ""));
+    setup = setup.ingress("n", "b", &"h".repeat(2_000), &[]);
+    setup.limits = Limits { block: 1_000, ..Limits::default() };
+    assert_eq!(told(&faults(&setup)).len(), 1);
+}
+
+#[test]
+fn a_namespace_that_prints_more_than_half_of_what_all_may_is_at_fault_and_nobody_else() {
+    let many = |name: &dyn Fn(usize) -> String| {
+        let mut setup = Setup::new(LINES).ingress("good", "z", "hhhh", &[]);
+        setup.limits = Limits { output: 20_000, ..Limits::default() };
+        (0..400).fold(setup, |setup, n| setup.ingress(&name(n), &format!("{n:03}"), "hh", &[]))
+    };
+    let all = faults(&many(&|_| "junk".to_owned()));
+    assert!(all.others.is_empty() && all.objects.len() > 100, "{} {:?}", all.objects.len(), all.others);
+    assert!(all.objects.keys().all(|object| &*object.namespace == "junk"));
+    assert!(
+        told(&all)[0].contains("objects of namespace \"junk\" print more than 10000 bytes"),
+        "{:?}",
+        told(&all)[0]
+    );
+    // Many namespaces together are nobody's fault.
+    let all = faults(&many(&|n| format!("{n:03}")));
+    let said = &all.others[0].message;
+    assert!(
+        all.objects.is_empty() && said.contains("longer than 20000 bytes; objects of namespace"),
+        "{all:?}"
+    );
+}
+
+#[test]
+fn a_map_that_is_too_long_is_refused_with_whose_lines_most_of_them_are() {
+    let map = "{{#each (list \"ingresses\") as |ing|}}\n{{ing.metadata.name}} x\n{{/each}}\n";
+    let with_lines = |count| {
+        let setup = Setup::new("global\n").map("hosts.map", map);
+        let setup =
+            setup.with("controller", json!({"limits": {"mapEntries": 4}})).ingress("a", "x", "h", &[]);
+        (1..count).fold(setup, |setup, n: usize| setup.ingress("junk", &n.to_string(), "h", &[]))
+    };
+    assert!(with_lines(4).bundle().is_ok());
+    let said = faults(&with_lines(5)).others[0].message.clone();
+    assert!(said.contains("hosts.map has 5 lines, of 4"), "{said}");
+    assert!(said.ends_with("4 of them are of objects of namespace \"junk\""), "{said}");
+}
+
+#[test]
+fn files_beyond_a_namespaces_half_are_the_fault_of_those_who_add_them() {
+    let template = "{{#each (list \"ingresses\") as |ing|}}\n# {{add_file \"certificate\" (concat ing.metadata.namespace ing.metadata.name) ing.spec.rules.0.host}}\n{{/each}}\n";
+    let limited = |limits, host: &str| {
+        let setup = Setup::new(template).with("controller", json!({ "limits": limits }));
+        let setup = setup.ingress("good", "z", "h", &[]);
+        faults(&(0..5).fold(setup, |setup, n| setup.ingress("junk", &n.to_string(), host, &[])))
+    };
+    let names =
+        |faults: &Faults| faults.objects.keys().map(|object| object.name.to_string()).collect::<Vec<_>>();
+    let many = limited(json!({"files": 6}), "h");
+    assert_eq!(names(&many), ["3", "4"]);
+    assert!(
+        told(&many)[0].contains("files for objects of namespace \"junk\" are more than 3"),
+        "{:?}",
+        told(&many)
+    );
+    let large = limited(json!({"fileBytes": 16_000}), &"h".repeat(3_000));
+    assert_eq!(names(&large), ["2", "3", "4"]);
+    assert!(told(&large)[0].contains("have more than 8000 bytes"), "{:?}", told(&large));
 }
 
 #[test]
@@ -176,5 +241,8 @@ fn a_block_that_takes_most_of_the_time_is_at_fault() {
     let faults = Renderer::checked(Checked::Never)
         .attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &setup.limits)
         .unwrap_err();
-    assert!(told(&faults)[0].starts_with("a: the render takes longer"), "{faults:?}");
+    assert!(
+        told(&faults)[0].starts_with("a: objects of namespace \"n\" take longer than 25ms"),
+        "{faults:?}"
+    );
 }

@@ -4,7 +4,7 @@
 mod support;
 
 use haptic_model::{
-    ActiveConfig, Bundle, Complaint, Diagnostic, Fleet, Generation, Object, ObjectRef, Snapshots,
+    ActiveConfig, Bundle, Complaint, Diagnostic, Fleet, Generation, Hindsight, Object, ObjectRef, Snapshots,
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
@@ -102,7 +102,8 @@ impl Cluster {
             triggered: Instant::now(),
         };
         let (config, took) = (Arc::new(self.config.clone()), Duration::ZERO);
-        Rendered { reconcile, config, snapshots, bundle, took, warnings: Vec::new() }
+        let (fleet, warnings, hindsight) = (Arc::default(), Vec::new(), Hindsight::default());
+        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, hindsight }
     }
 
     fn held(&self) -> Vec<String> {
@@ -300,7 +301,7 @@ fn complaint(cluster: &Cluster, outcome: &Outcome, object: &str, suspected: bool
         Diagnostic::error("haproxy", "HAProxy: no"),
     )];
     let (objects, suspects) = if suspected { (Vec::new(), of) } else { (of, Vec::new()) };
-    Arc::new(Complaint { rendered, good: None, objects, suspects })
+    Arc::new(Complaint { rendered, good: None, objects, suspects, took: Duration::ZERO })
 }
 
 #[test]
@@ -324,7 +325,7 @@ fn what_a_check_refuses_goes_back_and_is_tried_again_when_it_changes_or_after_a_
     let again = self::complaint(&cluster, &outcome, "a", false);
     cluster.render_unchecked(Some(&again)).rendering.unwrap();
     cluster.change(|setup| note(setup, "a", "better"));
-    cluster.render_unchecked(None);
+    cluster.render();
     assert_eq!(cluster.held(), ["a true"], "a service that changes all the time costs no check each time");
     assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(30)));
     cluster.now += Duration::from_secs(30);
@@ -332,6 +333,7 @@ fn what_a_check_refuses_goes_back_and_is_tried_again_when_it_changes_or_after_a_
     assert_eq!(cluster.held(), Vec::<String>::new());
     let again = self::complaint(&cluster, &outcome, "a", false);
     cluster.render_unchecked(Some(&again)).rendering.unwrap();
+    cluster.render();
     assert_eq!(
         cluster.ward.next_try(cluster.now),
         Some(Duration::from_secs(1)),
@@ -344,6 +346,25 @@ fn what_a_check_refuses_goes_back_and_is_tried_again_when_it_changes_or_after_a_
     cluster.change(|setup| put(setup, "a", "other.example"));
     assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("other.example"));
     assert_eq!(cluster.held(), Vec::<String>::new());
+}
+
+#[test]
+fn a_suspect_whose_own_object_did_not_change_stays_as_long_as_another_one_is_held() {
+    let mut cluster = cluster();
+    cluster.change(|setup| note(put(put(setup, "a", "a.example"), "b", "b.example"), "b", "fine"));
+    cluster.render();
+    cluster.change(|setup| note(put(setup, "a", "other.example"), "b", "other"));
+    let outcome = cluster.render_unchecked(None);
+    let complaint = |names: &[&str]| {
+        let all = names.iter().map(|name| self::complaint(&cluster, &outcome, name, true));
+        let suspects = all.flat_map(|complaint| complaint.suspects.clone()).collect();
+        Arc::new(Complaint { suspects, ..(*self::complaint(&cluster, &outcome, "a", true)).clone() })
+    };
+    let (both, last) = (complaint(&["a", "b"]), complaint(&["b"]));
+    cluster.render_unchecked(Some(&both)).rendering.unwrap();
+    assert_eq!(cluster.held(), ["a true"]);
+    cluster.render_unchecked(Some(&last)).rendering.unwrap();
+    assert_eq!(cluster.held(), ["a true", "b false"], "it is nobody else");
 }
 
 #[test]

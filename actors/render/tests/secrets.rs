@@ -60,10 +60,11 @@ fn a_text_from_a_secret_is_hidden_whatever_a_template_made_of_it() {
 }
 
 #[test]
-fn a_value_that_had_to_be_encoded_hides_its_line_and_no_other() {
+fn a_value_that_had_to_be_encoded_is_hidden_as_it_is_written_wherever_it_stands() {
     let template = "global\n  description {{b64decode \"YSBi\"}}\n{{#with (get_single \"secrets\" \"a\" \"s\") as |s|}}\n  \
-                    user {{concat s.data.lines \" #\"}} x\n{{/with}}\ndefaults\n";
-    assert_eq!(shown(template), "global\n  description a\\ b\n[redacted]\ndefaults\n");
+                    {{let v=(concat s.data.lines \" #'\")}}\n  user {{v}} x '{{v}}' y {{v}}\n{{/with}}\ndefaults\n";
+    let expected = "global\n  description a\\ b\n  user [redacted] x [redacted] y [redacted]\ndefaults\n";
+    assert_eq!(shown(template), expected);
 }
 
 #[test]
@@ -74,4 +75,12 @@ fn what_a_template_complains_of_says_nothing_of_a_secret() {
     assert!(warnings[0].message.contains("bad [from a Secret]"), "{}", warnings[0]);
     let errors = setup("{{#each (list \"secrets\") as |s|}}{{s.data.password.x}}{{/each}}").errors();
     assert!(errors.contains("a text from a Secret") && !errors.contains(ENCODED), "{errors}");
+}
+
+#[test]
+fn a_value_that_cannot_stand_is_named_and_not_told_when_it_is_from_a_secret() {
+    let template = "{{#each (list \"secrets\") as |s|}}\ndescription {{b64decode s.data.lines}}\n{{/each}}\n{{b64decode \"YQpi\"}}\n";
+    let errors = setup(template).errors();
+    assert!(errors.contains("the value [from a Secret] cannot stand"), "{errors}");
+    assert!(!errors.contains("one") && errors.contains("the value \"a\\nb\" cannot stand"), "{errors}");
 }

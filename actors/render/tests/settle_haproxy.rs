@@ -12,7 +12,7 @@
 use haptic_model::FileKind;
 use haptic_render::{
     marks::{self, Marked},
-    settle::settle,
+    settle::{Reading, settle},
 };
 use std::{
     collections::BTreeSet,
@@ -71,6 +71,11 @@ const PLACES: &[(&str, &str)] = &[
     ),
     ("file", "return status 200 content-type text/plain file f{N}"),
     ("error file", "return status 503 errorfile e{N}"),
+    ("log-format file", "return status 200 content-type text/plain lf-file l{N}"),
+    (
+        "pattern file",
+        "return status 200 content-type text/plain string {V} if { path /{N} } { str({A}) -m str -f p{N} }",
+    ),
 ];
 
 /// As the engine prints by `arg` and `lf`.
@@ -135,20 +140,26 @@ impl Questions {
         let last = rule.rsplit("; ").next().unwrap_or_default();
         let condition = if last.contains(" if ") { "" } else { " if { path /{N} }" };
         let rules: String = rule.split("; ").map(|rule| format!("  http-request {rule}\n")).collect();
-        let rules = format!("{}{condition}\n  # {{V}}\n", rules.trim_end());
         let file = number.replace('/', "_");
-        let rules = rules.replace(" f{N}", &format!(" f{file}")).replace(" e{N}", &format!(" e{file}"));
+        let content = match place {
+            "file" => Some(("f", Reading::Body, "{V}")),
+            "error file" => Some(("e", Reading::Content, "HTTP/1.0 503 X\r\n\r\n{V}")),
+            "log-format file" => Some(("l", Reading::Format, "{L}")),
+            "pattern file" => Some(("p", Reading::Patterns, "{V}\n")),
+            _ => None,
+        };
+        let comment = if content.is_some() { "" } else { "  # {V}\n" };
+        let mut rules = format!("{}{condition}\n{comment}", rules.trim_end());
+        if let Some((name, ..)) = content {
+            rules = rules.replace(&format!(" {name}{{N}}"), &format!(" {name}{file}"));
+        }
         let Ok(rules) = settle(FileKind::Config, &print(&rules, value, number)) else {
             return self.refused.push((place, value.to_owned()));
         };
-        if place == "file" && value.len() > 16_384 {
-            // HAProxy says so itself, with the line.
-            return;
-        }
-        if place.ends_with("file") {
-            let (name, head) = if place == "file" { ("f", "") } else { ("e", "HTTP/1.0 503 X\r\n\r\n") };
-            let content = settle(FileKind::General, &print(&format!("{head}{{V}}"), value, number));
-            let Ok(content) = content else { return self.refused.push((place, value.to_owned())) };
+        if let Some((name, reading, content)) = content {
+            let Ok(content) = settle(reading, &print(content, value, number)) else {
+                return self.refused.push((place, value.to_owned()));
+            };
             self.files.push((format!("{name}{file}"), content.to_string()));
         }
         // Blanks around it do not belong to a field of HTTP.
@@ -196,6 +207,13 @@ impl Drop for Haproxy {
 }
 
 fn start(binary: &str, folder: &Path, questions: &Questions) -> Haproxy {
+    std::fs::write(folder.join("m.map"), &questions.map).unwrap();
+    std::fs::write(folder.join("l.txt"), &questions.crt_list).unwrap();
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pem/rsa.pem"), folder.join(CERTIFICATE))
+        .unwrap();
+    for (name, content) in &questions.files {
+        std::fs::write(folder.join(name), content).unwrap();
+    }
     let config = format!(
         "global\n  default-path config\n  stats socket {0}/socket level admin\n\
          defaults\n  mode http\n  timeout client 30s\n  timeout server 30s\n  timeout connect 30s\n\
@@ -204,14 +222,12 @@ fn start(binary: &str, folder: &Path, questions: &Questions) -> Haproxy {
         folder.display(),
         questions.config
     );
+    run(binary, folder, &config)
+}
+
+/// Once it listens at `http`.
+fn run(binary: &str, folder: &Path, config: &str) -> Haproxy {
     std::fs::write(folder.join("haproxy.cfg"), config).unwrap();
-    std::fs::write(folder.join("m.map"), &questions.map).unwrap();
-    std::fs::write(folder.join("l.txt"), &questions.crt_list).unwrap();
-    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pem/rsa.pem"), folder.join(CERTIFICATE))
-        .unwrap();
-    for (name, content) in &questions.files {
-        std::fs::write(folder.join(name), content).unwrap();
-    }
     let mut command = Command::new(binary);
     command
         .args(["-db", "-f"])
@@ -251,9 +267,13 @@ fn get(folder: &Path, number: &str) -> Vec<u8> {
     body.to_vec()
 }
 
+fn binary(variable: &str) -> String {
+    std::env::var(variable)
+        .unwrap_or_else(|_| panic!("{variable} does not name a HAProxy: run this test through `make test`"))
+}
+
 fn reads_back_what_was_printed(variable: &str) {
-    let binary = std::env::var(variable)
-        .unwrap_or_else(|_| panic!("{variable} does not name a HAProxy: run this test through `make test`"));
+    let binary = binary(variable);
     let questions = Questions::ask();
     let folder = tempfile::tempdir().unwrap();
     let _haproxy = start(&binary, folder.path(), &questions);
@@ -299,6 +319,51 @@ fn haproxy_3_4_reads_back_what_was_printed() {
     reads_back_what_was_printed("HAPTIC_HAPROXY_3_4");
 }
 
+/// The longest line that a value may make is one, and the patterns of a file are lines.
+fn reads_whole_lines(variable: &str) {
+    let binary = binary(variable);
+    let folder = tempfile::tempdir().unwrap();
+    let value = |length: usize| "x".repeat(length);
+    let line =
+        |reading: Reading, template: &str, length| settle(reading, &print(template, &value(length), "0"));
+    for (name, reading, template, rest) in
+        [("m", Reading::Map, "k {V}\n", 2), ("p", Reading::Patterns, "{V}\n", 0)]
+    {
+        let longest = 16_382 - rest;
+        let text = line(reading, template, longest).unwrap().to_string();
+        assert!(line(reading, template, longest + 1).is_err(), "{name}");
+        std::fs::write(folder.path().join(name), text + "last line\n").unwrap();
+    }
+    let config = format!(
+        "global\n  default-path config\n  stats socket {0}/socket level admin\n  tune.bufsize 8192\n\
+         defaults\n  mode http\n  timeout client 30s\n  timeout server 30s\n  timeout connect 30s\n\
+         frontend f\n  bind unix@{0}/http\n  http-request set-var(txn.x) path,map_str(m)\n\
+         \x20 http-request deny if {{ path -f p }}\n",
+        folder.path().display()
+    );
+    let _haproxy = run(&binary, folder.path(), &config);
+    for list in ["show map", "show acl"] {
+        let files = tell(folder.path(), list);
+        let file = files.lines().find(|line| line.contains("(m)") || line.contains("(p)"));
+        assert!(file.is_some_and(|line| line.ends_with("entry_cnt=2")), "{list}: {files}");
+    }
+}
+
+#[test]
+fn haproxy_3_0_reads_whole_lines_whatever_its_buffers() {
+    reads_whole_lines("HAPTIC_HAPROXY_3_0");
+}
+
+#[test]
+fn haproxy_3_2_reads_whole_lines_whatever_its_buffers() {
+    reads_whole_lines("HAPTIC_HAPROXY_3_2");
+}
+
+#[test]
+fn haproxy_3_4_reads_whole_lines_whatever_its_buffers() {
+    reads_whole_lines("HAPTIC_HAPROXY_3_4");
+}
+
 #[test]
 fn only_what_cannot_be_written_is_refused() {
     for (place, value) in Questions::ask().refused {
@@ -308,12 +373,13 @@ fn only_what_cannot_be_written_is_refused() {
             matches!(&*positive, "" | "{" | "}" | "or" | "||") || matches!(&*value, "if" | "unless");
         let argument = place == "plain argument" && value.contains(['(', ')', ',', '"', '\'', '\\']);
         let key = place == "key" && (value.contains(' ') || value.starts_with('#'));
+        let pattern = place == "pattern file" && value.starts_with([' ', '#']);
         let blanks = place == "value" && value.trim_matches(' ') != value;
         let listed = matches!(place, "option" | "filter");
         let list = listed && (value.contains([' ', '[', ']']) || value == "*" || value.starts_with('!'));
         let long = value.len() > 4_000;
         assert!(
-            control || punctuation || argument || key || blanks || list || long,
+            control || punctuation || argument || key || pattern || blanks || list || long,
             "{place}: {value:?} was refused"
         );
     }

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use tokio::runtime::Runtime;
 
 use crate::{
-    health::{Health, Pulse},
+    health::{Health, Pulse, Role},
     keeper::EXIT_ESCALATED,
     panics::message_of,
 };
@@ -38,9 +38,21 @@ impl Arbiters {
     /// # Errors
     /// When the operating system gives no thread.
     pub fn start(&self, name: &str) -> io::Result<ArbiterHandle> {
+        self.start_as(name, Role::Works)
+    }
+
+    /// The same for actors that only observe: the process is live without it.
+    ///
+    /// # Errors
+    /// When the operating system gives no thread.
+    pub fn start_observing(&self, name: &str) -> io::Result<ArbiterHandle> {
+        self.start_as(name, Role::Observes)
+    }
+
+    fn start_as(&self, name: &str, role: Role) -> io::Result<ArbiterHandle> {
         let runtime = Arc::clone(&self.runtime);
         let arbiter = Arbiter::try_with_tokio_rt(move || Ok(runtime))?.handle();
-        let pulse = self.health.enrol_pulse(name, self.bound);
+        let pulse = self.health.enrol_pulse(name, self.bound, role);
         let period = PING_PERIOD.min(self.bound / 2).max(Duration::from_millis(1));
         self.runtime.spawn(ping(arbiter.clone(), pulse, period));
         Ok(arbiter)

@@ -22,6 +22,17 @@ pub fn cell<T>(value: T) -> (CellWriter<T>, CellReader<T>) {
     (CellWriter(sender), CellReader(receiver))
 }
 
+impl<T: Clone> CellWriter<Vec<T>> {
+    /// Puts `item` behind the others, of which no more than `most` stay, the newest: for readers who may be slower than the
+    /// writer, and mind what they miss.
+    pub fn append(&self, item: T, most: usize) {
+        self.update(|held| {
+            let surplus = (held.len() + 1).saturating_sub(most);
+            held.iter().skip(surplus).cloned().chain([item]).collect()
+        });
+    }
+}
+
 impl<T> CellWriter<T> {
     /// Puts `value` (owned or already shared) in the cell and tells every reader.
     pub fn publish(&self, value: impl Into<Arc<T>>) {
@@ -99,6 +110,13 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
+
+    #[test]
+    fn of_what_is_appended_the_newest_stay() {
+        let (writer, reader) = cell(Vec::new());
+        (1..=5).for_each(|number| writer.append(number, 3));
+        assert_eq!(*reader.read(), [3, 4, 5]);
+    }
 
     #[tokio::test]
     async fn a_late_reader_sees_the_latest_value() {

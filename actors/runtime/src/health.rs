@@ -1,6 +1,7 @@
 //! The registry of actors and arbiters: who lives, who is stuck, by name.
 //!
-//! It only reports. Liveness endpoints ask [`Health::why_not_live`]; debug endpoints ask [`Health::actors`].
+//! It only reports. Liveness endpoints ask [`Health::why_not_live`]; debug endpoints ask [`Health::actors`] and
+//! [`Health::why_not_observed`], too: nothing that observers do or fail to do ends the process.
 
 use std::{
     sync::{Arc, Mutex},
@@ -18,6 +19,16 @@ const DEPARTED_KEPT: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct Health(Arc<Mutex<Registry>>);
 
+/// What depends on an actor or an arbiter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// The process's work: while it is dead or stuck, the process is not live.
+    #[default]
+    Works,
+    /// Nothing: it tells what others do, and they go on without it.
+    Observes,
+}
+
 #[derive(Debug, Default)]
 struct Registry {
     actors: Vec<Arc<Vitals>>,
@@ -28,6 +39,7 @@ struct Registry {
 #[derive(Debug)]
 pub(crate) struct Pulse {
     arbiter: String,
+    role: Role,
     bound: Duration,
     times: Mutex<PulseTimes>,
 }
@@ -62,19 +74,34 @@ impl Health {
         self.why_not_live().is_empty()
     }
 
-    /// One sentence for each dead or stuck actor and each silent arbiter; empty when all is well.
+    /// One sentence for each dead or stuck actor and each silent arbiter that works; empty when all is well.
     #[must_use]
     pub fn why_not_live(&self) -> Vec<String> {
-        let registry = lock(&self.0);
-        let actors = registry.actors.iter().filter_map(|vitals| vitals.complaint());
-        let arbiters = registry.pulses.iter().filter_map(|pulse| pulse.complaint());
-        actors.chain(arbiters).collect()
+        self.complaints_of(Role::Works)
     }
 
-    /// Whether every actor is running (or has ended as it should): part of readiness.
+    /// The same for those that only observe: somebody should know, and the process goes on.
+    #[must_use]
+    pub fn why_not_observed(&self) -> Vec<String> {
+        self.complaints_of(Role::Observes)
+    }
+
+    fn complaints_of(&self, role: Role) -> Vec<String> {
+        let registry = lock(&self.0);
+        let actors = registry.actors.iter().filter(|vitals| vitals.role == role);
+        let arbiters = registry.pulses.iter().filter(|pulse| pulse.role == role);
+        actors
+            .filter_map(|vitals| vitals.complaint())
+            .chain(arbiters.filter_map(|pulse| pulse.complaint()))
+            .collect()
+    }
+
+    /// Whether every actor that works is running (or has ended as it should): part of readiness.
     #[must_use]
     pub fn all_running(&self) -> bool {
-        lock(&self.0).actors.iter().all(|vitals| matches!(vitals.life(), Life::Running | Life::Done))
+        let registry = lock(&self.0);
+        let mut working = registry.actors.iter().filter(|vitals| vitals.role == Role::Works);
+        working.all(|vitals| matches!(vitals.life(), Life::Running | Life::Done))
     }
 
     /// Makes the actor of that name panic at its next turn, for tests of whole processes; whether there is one.
@@ -99,8 +126,8 @@ impl Health {
     }
 
     /// Makes an actor known. A later actor of the same name takes an ended one's place.
-    pub(crate) fn enrol(&self, name: Arc<str>, busy_bound: Duration) -> Arc<Vitals> {
-        let vitals = Arc::new(Vitals::new(name, busy_bound));
+    pub(crate) fn enrol(&self, name: Arc<str>, busy_bound: Duration, role: Role) -> Arc<Vitals> {
+        let vitals = Arc::new(Vitals::new(name, busy_bound, role));
         let actors = &mut lock(&self.0).actors;
         actors.retain(|other| other.life() != Life::Done || other.name != vitals.name);
         let departed = actors.iter().filter(|other| other.life() == Life::Done).count();
@@ -113,9 +140,9 @@ impl Health {
         vitals
     }
 
-    pub(crate) fn enrol_pulse(&self, arbiter: &str, bound: Duration) -> Arc<Pulse> {
+    pub(crate) fn enrol_pulse(&self, arbiter: &str, bound: Duration, role: Role) -> Arc<Pulse> {
         let times = Mutex::new(PulseTimes { asked: None, beat: Instant::now(), stopped: false });
-        let pulse = Arc::new(Pulse { arbiter: arbiter.to_owned(), bound, times });
+        let pulse = Arc::new(Pulse { arbiter: arbiter.to_owned(), role, bound, times });
         lock(&self.0).pulses.push(Arc::clone(&pulse));
         pulse
     }
@@ -172,7 +199,8 @@ mod tests {
     fn ended_actors_stay_visible_but_do_not_pile_up() {
         let health = Health::new();
         for pod in 0..100 {
-            health.enrol(format!("deploy pod-{pod}").into(), Duration::from_secs(1)).set_life(Life::Done);
+            let name = format!("deploy pod-{pod}").into();
+            health.enrol(name, Duration::from_secs(1), Role::Works).set_life(Life::Done);
         }
         let names: Vec<_> = health.actors().into_iter().map(|actor| actor.name).collect();
         assert!(names.len() <= DEPARTED_KEPT + 2, "{} kept", names.len());
@@ -183,9 +211,19 @@ mod tests {
     #[test]
     fn an_actor_that_returns_replaces_its_ended_namesake() {
         let health = Health::new();
-        health.enrol("deploy a".into(), Duration::from_secs(1)).set_life(Life::Done);
-        health.enrol("deploy a".into(), Duration::from_secs(1)).set_life(Life::Running);
+        health.enrol("deploy a".into(), Duration::from_secs(1), Role::Works).set_life(Life::Done);
+        health.enrol("deploy a".into(), Duration::from_secs(1), Role::Works).set_life(Life::Running);
         assert_eq!(health.actors().len(), 1);
         assert_eq!(health.actors()[0].state, Life::Running);
+    }
+
+    #[test]
+    fn an_observer_that_restarts_or_is_dead_is_named_and_takes_neither_liveness_nor_readiness() {
+        let health = Health::new();
+        let observer = health.enrol("metrics".into(), Duration::from_secs(1), Role::Observes);
+        assert!(health.all_running(), "whether it has begun is nobody's business");
+        observer.set_life(Life::Dead);
+        assert!(health.is_live() && health.all_running());
+        assert_eq!(health.why_not_observed(), ["actor metrics is dead: no reason recorded"]);
     }
 }

@@ -27,7 +27,7 @@ use actix::{
 use tokio::time::{Instant, Sleep};
 
 use crate::{
-    health::Health,
+    health::{Health, Role},
     panics,
     restarts::{Failures, RestartPolicy},
     seat::{Kept, Seat},
@@ -49,7 +49,7 @@ pub struct ActorSpec {
     pub name: Arc<str>,
     /// Messages the mailbox holds before senders wait, beside one for each sender.
     pub mailbox: usize,
-    /// The longest time without coming back from its work before the process counts as not live.
+    /// The longest time without coming back from its work before it counts as stuck.
     pub busy_bound: Duration,
 }
 
@@ -71,6 +71,8 @@ pub struct Supervision {
     pub health: Health,
     /// Budget and back-off.
     pub policy: RestartPolicy,
+    /// What depends on them.
+    pub role: Role,
     on_restart: Arc<dyn Fn(&Restart) + Send + Sync>,
     on_escalate: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -131,9 +133,16 @@ impl Supervision {
         Self {
             health,
             policy: RestartPolicy::default(),
+            role: Role::Works,
             on_restart: Arc::new(|_| {}),
             on_escalate: Arc::new(|_| System::current().stop_with_code(EXIT_ESCALATED)),
         }
+    }
+
+    /// For actors that only observe: nobody waits for one that is stuck or dead.
+    #[must_use]
+    pub fn observing(self) -> Self {
+        Self { role: Role::Observes, ..self }
     }
 
     /// With another policy.
@@ -166,7 +175,7 @@ impl<A: Stage> Keeper<A> {
     ) -> Kept<A> {
         let (sender, receiver) = channel::channel(spec.mailbox);
         let address = Addr::new(sender);
-        let vitals = supervision.health.enrol(Arc::clone(&spec.name), spec.busy_bound);
+        let vitals = supervision.health.enrol(Arc::clone(&spec.name), spec.busy_bound, supervision.role);
         let seat = Seat::new(Arc::clone(&vitals), Arc::new(factory));
         let keeper_address = address.clone();
         let supervision = supervision.clone();
@@ -211,7 +220,8 @@ impl<A: Stage> Keeper<A> {
             return self.give_up(why);
         };
         let actor = self.seat.name();
-        tracing::warn!(actor, why, rest_ms = rest.as_millis(), "actor failed; it is rebuilt after a rest");
+        let rest_ms = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
+        tracing::warn!(actor, why, rest_ms, "actor failed; it is rebuilt after a rest");
         let restarts = self.seat.vitals.failed(why);
         self.seat.vitals.set_life(Life::Restarting);
         let actor = Arc::clone(&self.seat.vitals.name);
@@ -312,7 +322,8 @@ impl<A: Stage> Drop for Keeper<A> {
 
 impl fmt::Debug for Supervision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Supervision").field("policy", &self.policy).finish_non_exhaustive()
+        let Self { policy, role, .. } = self;
+        f.debug_struct("Supervision").field("policy", policy).field("role", role).finish_non_exhaustive()
     }
 }
 

@@ -29,7 +29,7 @@ pub use cpu::{CpuPanicked, cpu};
 pub use drain::{Drain, Outcome, PhaseReport, Signals};
 pub use envelope::Envelope;
 pub use events::Events;
-pub use health::Health;
+pub use health::{Health, Role};
 pub use keeper::{ActorSpec, Keeper, Restart, Stage, Supervision};
 pub use nudge::{Look, Nudge};
 pub use outbox::{Losses, Observer, Outbox};

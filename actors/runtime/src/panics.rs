@@ -20,7 +20,7 @@ pub fn install_panic_hook() {
 }
 
 /// Runs `work` as `actor`; a panic comes back as its message and place.
-pub(crate) fn catch<T>(actor: &Arc<str>, work: impl FnOnce() -> T) -> Result<T, String> {
+pub fn catch<T>(actor: &Arc<str>, work: impl FnOnce() -> T) -> Result<T, String> {
     let outer = CURRENT.replace(Some(Arc::clone(actor)));
     let result = panic::catch_unwind(AssertUnwindSafe(work));
     CURRENT.set(outer);

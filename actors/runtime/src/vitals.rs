@@ -15,6 +15,8 @@ use futures::task::AtomicWaker;
 use serde::Serialize;
 use tokio::{sync::watch, time::Instant};
 
+use crate::health::Role;
+
 /// Where an actor is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -61,6 +63,7 @@ pub struct ActorState {
 #[derive(Debug)]
 pub(crate) struct Vitals {
     pub(crate) name: Arc<str>,
+    pub(crate) role: Role,
     busy_bound: Duration,
     born: Instant,
     life: watch::Sender<Life>,
@@ -89,9 +92,10 @@ pub(crate) struct Outstanding(Arc<Vitals>);
 pub(crate) struct Busy<'a>(&'a Vitals);
 
 impl Vitals {
-    pub(crate) fn new(name: Arc<str>, busy_bound: Duration) -> Self {
+    pub(crate) fn new(name: Arc<str>, busy_bound: Duration, role: Role) -> Self {
         Self {
             name,
+            role,
             busy_bound,
             born: Instant::now(),
             life: watch::Sender::new(Life::Starting),
@@ -193,7 +197,7 @@ impl Vitals {
         Some(self.born.elapsed().saturating_sub(Duration::from_micros(since)))
     }
 
-    /// Why this actor makes the process not live, if it does.
+    /// Why this actor does not do what it is there for, if it does not.
     pub(crate) fn complaint(&self) -> Option<String> {
         if self.life() == Life::Dead {
             let why = lock(&self.last_panic).clone().unwrap_or_else(|| "no reason recorded".to_owned());

@@ -8,7 +8,7 @@ use crate::{
 };
 use actix::prelude::*;
 use haptic_model::{
-    Bundle, Complaint, Diagnostic, Event, Fleet, Generation, Severity,
+    Bundle, Complaint, Complaints, Diagnostic, Event, Fleet, Generation, Severity,
     pipeline::{Candidate, Refused, Rendered, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat};
@@ -35,7 +35,7 @@ pub struct ValidateOptions {
     /// What was checked last, when it was refused.
     pub refused: Arc<CellWriter<Option<Arc<Refused>>>>,
     /// The objects that were found at fault last.
-    pub complaint: Arc<CellWriter<Option<Arc<Complaint>>>>,
+    pub complaints: Arc<CellWriter<Complaints>>,
     /// Who is told.
     pub events: Events,
 }
@@ -54,7 +54,16 @@ pub struct ValidateActor {
     /// Since when a bundle waits behind a check.
     waiting: Option<Instant>,
     judged: Option<Arc<Rendered>>,
+    /// What was complained of last: what was rendered before anybody heard of it most likely holds the same mistake, and is not
+    /// checked.
+    complained: Option<Generation>,
+    /// Checks in a row that did not come to their end, and whether the next one waits.
+    undecided: u32,
+    resting: bool,
 }
+
+/// So many checks in a row that did not come to their end are the machine's trouble; after one more, the bundle's.
+const PATIENT_WITH: u32 = 3;
 
 struct Checking {
     rendered: Arc<Rendered>,
@@ -83,6 +92,9 @@ impl ValidateActor {
             checking: None,
             waiting: None,
             judged: refused.or(validated),
+            complained: None,
+            undecided: 0,
+            resting: false,
         }
     }
 
@@ -98,7 +110,10 @@ impl ValidateActor {
             Some(checking) if !Arc::ptr_eq(&checking.rendered, &candidate.rendered) => {
                 self.waiting.get_or_insert_with(Instant::now);
             }
-            None if !is_same(self.judged.as_ref(), &candidate.rendered) => {
+            None if !self.resting
+                && !is_same(self.judged.as_ref(), &candidate.rendered)
+                && candidate.rendered.hindsight.heard >= self.complained =>
+            {
                 self.check(candidate.rendered.clone(), context);
             }
             _ => {}
@@ -117,8 +132,9 @@ impl ValidateActor {
             let found = match diagnostics.is_empty() {
                 true => Found::default(),
                 false => {
+                    let distrusted = &rendered.hindsight.distrusted;
                     let judge = async |bundle: Bundle| checker.syntax_alone(bundle, &versions).await;
-                    culprits(&rendered.bundle, good.as_deref(), &diagnostics, judge).await
+                    culprits(&rendered.bundle, good.as_deref(), &diagnostics, distrusted, judge).await
                 }
             };
             (rendered, diagnostics, found, took)
@@ -135,7 +151,7 @@ impl ValidateActor {
                 actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
             } else {
                 actor.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
-                actor.complain(rendered, found);
+                actor.complain(rendered, found, took);
             }
             actor.look(context);
         }));
@@ -153,8 +169,12 @@ impl ValidateActor {
         self.show();
         context.spawn(task.into_actor(self).map(move |verdict, actor, context| {
             let verdict = verdict.unwrap_or_else(|error| unfinished(&error));
+            if verdict.undecided && actor.undecided < PATIENT_WITH {
+                return actor.check_later(&rendered, verdict, context);
+            }
+            actor.undecided = 0;
             if !verdict.passed() {
-                actor.look_for_culprits(rendered.clone(), verdict.diagnostics.clone(), context);
+                actor.look_for_culprits(rendered.clone(), &verdict, context);
             } else {
                 actor.checking = None;
             }
@@ -163,39 +183,59 @@ impl ValidateActor {
         }));
     }
 
+    /// Nothing is known of `rendered`, so nothing changes: what is newest by then is checked after a pause.
+    fn check_later(&mut self, rendered: &Rendered, verdict: Verdict, context: &mut Context<Self>) {
+        self.checking = None;
+        let pause = Duration::from_secs(1 << self.undecided);
+        self.undecided += 1;
+        self.resting = true;
+        for diagnostic in verdict.diagnostics.into_iter().filter(|d| d.severity == Severity::Error) {
+            let message = format!("{}; it is checked again in {} s", diagnostic.message, pause.as_secs());
+            let diagnostic = Diagnostic { severity: Severity::Warning, message, ..diagnostic };
+            self.options.events.tell(Event::Warned { generation: rendered.reconcile.generation, diagnostic });
+        }
+        context.run_later(pause, |actor, context| {
+            actor.resting = false;
+            actor.look(context);
+        });
+    }
+
     /// One that lets pass what the configuration allows.
     fn checker_for(&self, rendered: &Rendered) -> Checker {
         self.options.checker.allowing(&rendered.config.spec.allow)
     }
 
     /// Until they are found, no newer bundle is checked: it would most likely hold the same mistake.
-    fn look_for_culprits(
-        &mut self,
-        rendered: Arc<Rendered>,
-        said: Vec<Diagnostic>,
-        context: &mut Context<Self>,
-    ) {
+    fn look_for_culprits(&mut self, rendered: Arc<Rendered>, verdict: &Verdict, context: &mut Context<Self>) {
         let (checker, good) = (self.checker_for(&rendered), self.good());
+        let (said, took, began) = (verdict.diagnostics.clone(), verdict.took, Instant::now());
         let versions = self.options.fleet.read().versions.clone();
         let search = async move {
-            let judge = async |bundle: Bundle| checker.semantics(&bundle, &versions).await.diagnostics;
-            let found = culprits(&rendered.bundle, good.as_deref(), &said, judge).await;
+            let distrusted = &rendered.hindsight.distrusted;
+            let judge =
+                async |bundle: Bundle| checker.semantics_at_length(&bundle, &versions).await.diagnostics;
+            let found = culprits(&rendered.bundle, good.as_deref(), &said, distrusted, judge).await;
             (rendered, found)
         };
-        context.spawn(search.into_actor(self).map(|(rendered, found), actor, context| {
+        context.spawn(search.into_actor(self).map(move |(rendered, found), actor, context| {
             actor.checking = None;
-            actor.complain(rendered, found);
+            let generation = rendered.reconcile.generation;
+            if actor.complain(rendered, found, took + began.elapsed()) {
+                actor.complained = Some(generation);
+            }
             actor.look(context);
         }));
     }
 
-    /// Says who is at fault, to whoever renders.
-    fn complain(&self, rendered: Arc<Rendered>, found: Found) {
+    /// Says who is at fault, if anybody is, to whoever renders; that makes a new generation.
+    fn complain(&self, rendered: Arc<Rendered>, found: Found, took: Duration) -> bool {
         let Found { culprits: objects, suspects } = found;
-        if !objects.is_empty() || !suspects.is_empty() {
-            let complaint = Complaint { rendered, good: None, objects, suspects };
-            self.options.complaint.publish(Some(Arc::new(complaint)));
+        let is_any = !objects.is_empty() || !suspects.is_empty();
+        if is_any {
+            let complaint = Complaint { rendered, good: None, objects, suspects, took };
+            self.options.complaints.append(Arc::new(complaint), Complaint::KEPT);
         }
+        is_any
     }
 
     /// The last bundle that passed everything.
@@ -209,7 +249,7 @@ impl ValidateActor {
         self.show();
         let generation = rendered.reconcile.generation;
         let passed = verdict.passed();
-        let Verdict { diagnostics, took, cached } = verdict;
+        let Verdict { diagnostics, took, cached, .. } = verdict;
         if !passed {
             let refused = Refused { rendered, diagnostics: diagnostics.clone() };
             self.options.refused.publish(Some(Arc::new(refused)));
@@ -240,10 +280,10 @@ fn is_same(one: Option<&Arc<Rendered>>, other: &Arc<Rendered>) -> bool {
     one.is_some_and(|one| Arc::ptr_eq(one, other))
 }
 
-/// A check that panicked refuses its bundle: what was not checked is not deployed.
+/// A check that panicked says nothing of its bundle: what was not checked is not deployed.
 fn unfinished(error: &tokio::task::JoinError) -> Verdict {
     let what = format!("the check failed: {error}");
-    Verdict { diagnostics: vec![Diagnostic::error("haproxy", what)], ..Verdict::default() }
+    Verdict { diagnostics: vec![Diagnostic::error("haproxy", what)], undecided: true, ..Verdict::default() }
 }
 
 impl Actor for ValidateActor {

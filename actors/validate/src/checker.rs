@@ -91,7 +91,7 @@ impl Checker {
         let start = Instant::now();
         let diagnostics = self.syntax(bundle, versions).await;
         if !diagnostics.is_empty() {
-            return Verdict { diagnostics, took: start.elapsed(), cached: false };
+            return Verdict { diagnostics, took: start.elapsed(), ..Verdict::default() };
         }
         self.semantics(bundle, versions).await
     }
@@ -127,23 +127,34 @@ impl Checker {
         let start = Instant::now();
         let key = (bundle.digest, versions.to_vec(), self.allow.clone());
         if let Some(known) = self.known.get(&key) {
-            return Verdict { diagnostics: known.to_vec(), took: start.elapsed(), cached: true };
+            return Verdict {
+                diagnostics: known.to_vec(),
+                took: start.elapsed(),
+                cached: true,
+                undecided: false,
+            };
         }
-        let (mut diagnostics, mut lasting) = (Vec::new(), true);
+        let (mut diagnostics, mut undecided) = (Vec::new(), false);
         for (binary, warning) in self.binaries_for(versions) {
             diagnostics.extend(warning);
             match self.run(binary, bundle).await {
                 Ok(found) => diagnostics.extend(found),
                 Err(why) => {
-                    lasting = false;
+                    undecided = true;
                     diagnostics.push(why);
                 }
             }
         }
-        if lasting {
+        if !undecided {
             self.known.insert(key, Arc::new(diagnostics.clone()));
         }
-        Verdict { diagnostics, took: start.elapsed(), cached: false }
+        Verdict { diagnostics, took: start.elapsed(), cached: false, undecided }
+    }
+
+    /// As [`Self::semantics`], asked once more when the first check did not come to its end.
+    pub async fn semantics_at_length(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
+        let verdict = self.semantics(bundle, versions).await;
+        if verdict.undecided { self.semantics(bundle, versions).await } else { verdict }
     }
 
     /// The binary for each version, once, with a warning where it is another version.
@@ -164,6 +175,7 @@ impl Checker {
         chosen
     }
 
+    /// What HAProxy says; or why it could not be asked.
     async fn run(&self, binary: &Binary, bundle: &Bundle) -> Result<Vec<Diagnostic>, Diagnostic> {
         let failed = |what: String| Diagnostic::error("haproxy", format!("the check could not run: {what}"));
         let _slot = self.slots.acquire().await.map_err(|e| failed(e.to_string()))?;
@@ -186,7 +198,10 @@ impl Checker {
         let finish = async {
             let mut output = Vec::new();
             if let Some(said) = child.stderr.take() {
-                said.take(OUTPUT_LIMIT).read_to_end(&mut output).await?;
+                let mut beginning = said.take(OUTPUT_LIMIT);
+                beginning.read_to_end(&mut output).await?;
+                // It is killed when nobody reads the rest.
+                tokio::io::copy(&mut beginning.into_inner(), &mut tokio::io::sink()).await?;
             }
             Ok::<_, std::io::Error>((child.wait().await?, output))
         };
@@ -199,9 +214,11 @@ impl Checker {
             }
         };
         let output = String::from_utf8_lossy(&output);
-        let mut found = report::diagnostics(&output, bundle);
+        let found = report::diagnostics(&output, bundle);
+        // HAProxy never refuses without an alert. Without one it was killed, or never ran.
         if !status.success() && found.iter().all(|d| d.severity < haptic_model::Severity::Error) {
-            found.push(unexplained(status, &output, self.limits.memory));
+            let last = output.lines().last().unwrap_or("it said nothing");
+            return Err(unexplained(status, &bundle.redacted(last), self.limits.memory));
         }
         Ok(found)
     }
@@ -228,8 +245,7 @@ fn other_version(wanted: HaproxyVersion, used: HaproxyVersion) -> Diagnostic {
         .help("Use a controller image that carries the fleet's version")
 }
 
-fn unexplained(status: std::process::ExitStatus, output: &str, memory: u64) -> Diagnostic {
-    let last = output.lines().last().unwrap_or("it said nothing");
+fn unexplained(status: std::process::ExitStatus, last: &str, memory: u64) -> Diagnostic {
     let diagnostic = Diagnostic::error("haproxy", format!("haproxy -c ended with {status}: {last}"));
     diagnostic.help(format!("If it ran out of memory: it had {} MB", memory >> 20))
 }

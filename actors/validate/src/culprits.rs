@@ -34,33 +34,48 @@ struct Case<'b> {
     bundle: &'b Bundle,
     /// What may be at fault.
     changed: Objects,
+    /// Namespaces that are looked at first, each as a whole.
+    distrusted: &'b BTreeSet<Arc<str>>,
+    /// What changed there, when it turned out that others are at fault: it is looked at in the next bundle.
+    aside: Objects,
+    /// What is said of one that is found without a message of its own.
+    why: Option<&'b Diagnostic>,
     /// Whether checks are of what changed only, or of the whole bundle.
     small: bool,
     culprits: BTreeMap<Arc<ObjectRef>, Diagnostic>,
     left: usize,
 }
 
-/// Looks for those at fault in `bundle`, which was refused with `said`, when `good` was the last that passed. `judge` says what is
-/// wrong with a bundle.
+/// Looks for those at fault in `bundle`, which was refused with `said`, when `good` was the last that passed; first in `distrusted`
+/// namespaces. `judge` says what is wrong with a bundle.
 pub async fn culprits(
     bundle: &Bundle,
     good: Option<&Bundle>,
     said: &[Diagnostic],
+    distrusted: &BTreeSet<Arc<str>>,
     judge: impl AsyncFn(Bundle) -> Vec<Diagnostic>,
 ) -> Found {
+    // Sending all of a namespace back takes something to go back to.
+    let (nobody, is_any) = (BTreeSet::new(), good.is_some());
+    let distrusted = if is_any { distrusted } else { &nobody };
     let left = if good.is_some() { MOST_CHECKS } else { MOST_CHECKS_AT_FIRST };
     let changed = bundle.changed_since(good);
-    let mut case = Case { bundle, changed, small: true, culprits: BTreeMap::new(), left };
+    let (aside, culprits) = (Objects::new(), BTreeMap::new());
+    let why = said.iter().find(|diagnostic| diagnostic.severity == Severity::Error);
+    let mut case = Case { bundle, changed, distrusted, aside, why, small: true, culprits, left };
     if case.changed.is_empty() {
         // Not the bundle is another one, but who judges it.
         case.changed = bundle.changed_since(None);
         case.name(said, None);
-        return case.found(Vec::new(), said);
+        return case.found(Vec::new());
     }
     case.name(said, None);
-    let open = case.search(&judge).await;
+    let mut open = case.search(&judge).await;
+    if open.is_empty() && case.culprits.is_empty() {
+        open = std::mem::take(&mut case.aside).into_iter().collect();
+    }
     let suspects = if good.is_some() { open } else { Vec::new() };
-    case.found(suspects, said)
+    case.found(suspects)
 }
 
 impl Case<'_> {
@@ -74,6 +89,10 @@ impl Case<'_> {
             if said.is_empty() && !self.culprits.is_empty() {
                 return Vec::new();
             }
+            let is_news = self.name(&said, None);
+            if let Some(suspects) = self.distrusted(judge).await {
+                return suspects;
+            }
             if said.is_empty() && self.small {
                 // It takes the others, too, to be wrong.
                 self.small = false;
@@ -82,10 +101,43 @@ impl Case<'_> {
             if said.is_empty() {
                 return Vec::new();
             }
-            if !self.name(&said, None) {
-                return self.divide(rest, judge).await;
+            if !is_news {
+                return self.divide(self.rest(), judge).await;
             }
         }
+    }
+
+    /// All that changed in distrusted namespaces, if the bundle passes without it; of several namespaces, those it does not pass with.
+    /// Nobody searches there for the few at fault: whoever changes faster than that would have everybody else wait.
+    async fn distrusted(
+        &mut self,
+        judge: &impl AsyncFn(Bundle) -> Vec<Diagnostic>,
+    ) -> Option<Vec<Arc<ObjectRef>>> {
+        let mut groups: BTreeMap<Arc<str>, Objects> = BTreeMap::new();
+        for object in self.rest().into_iter().filter(|of| self.distrusted.contains(&of.namespace)) {
+            groups.entry(object.namespace.clone()).or_default().insert(object);
+        }
+        let mut out: Objects = groups.values().flatten().cloned().collect();
+        if out.is_empty() {
+            return None;
+        }
+        if !self.errors_without(&out, judge).await?.is_empty() {
+            self.aside = out;
+            return None;
+        }
+        let is_only_one = groups.len() == 1;
+        let mut suspects = Vec::new();
+        for group in groups.into_values() {
+            let others = out.difference(&group).cloned().collect();
+            let passes =
+                !is_only_one && self.errors_without(&others, judge).await.is_some_and(|e| e.is_empty());
+            match passes {
+                true => out = others,
+                false if group.len() == 1 => self.culprits.extend(group.into_iter().zip(self.why.cloned())),
+                false => suspects.extend(group),
+            }
+        }
+        Some(suspects)
     }
 
     /// Adds one half of `rest` after the other to what passes without them.
@@ -123,7 +175,9 @@ impl Case<'_> {
     }
 
     fn rest(&self) -> Objects {
-        self.changed.iter().filter(|object| !self.culprits.contains_key(*object)).cloned().collect()
+        let is_open =
+            |object: &&Arc<ObjectRef>| !self.culprits.contains_key(*object) && !self.aside.contains(*object);
+        self.changed.iter().filter(is_open).cloned().collect()
     }
 
     /// What is wrong when, of those that changed, only these are there; `None` when there are no more checks.
@@ -132,10 +186,30 @@ impl Case<'_> {
         with: &Objects,
         judge: &impl AsyncFn(Bundle) -> Vec<Diagnostic>,
     ) -> Option<Vec<Diagnostic>> {
+        let small = self.small;
+        self.errors_of(judge, |case, object| {
+            with.contains(object) || (!small && !case.changed.contains(object))
+        })
+        .await
+    }
+
+    /// What is wrong with the whole bundle without these and the culprits; `None` when there are no more checks.
+    async fn errors_without(
+        &mut self,
+        out: &Objects,
+        judge: &impl AsyncFn(Bundle) -> Vec<Diagnostic>,
+    ) -> Option<Vec<Diagnostic>> {
+        self.errors_of(judge, |case, object| !out.contains(object) && !case.culprits.contains_key(object))
+            .await
+    }
+
+    async fn errors_of(
+        &mut self,
+        judge: &impl AsyncFn(Bundle) -> Vec<Diagnostic>,
+        is_in: impl Fn(&Self, &Arc<ObjectRef>) -> bool,
+    ) -> Option<Vec<Diagnostic>> {
         self.left = self.left.checked_sub(1)?;
-        let is_in = |object: &Arc<ObjectRef>| {
-            with.contains(object) || (!self.small && !self.changed.contains(object))
-        };
+        let is_in = |object: &Arc<ObjectRef>| is_in(self, object);
         let reduced = reduced(self.bundle, is_in);
         let mut said = judge(reduced.clone()).await;
         said.retain(|diagnostic| diagnostic.severity == Severity::Error);
@@ -159,9 +233,8 @@ impl Case<'_> {
         self.culprits.len() > before
     }
 
-    fn found(self, suspects: Vec<Arc<ObjectRef>>, said: &[Diagnostic]) -> Found {
-        let first = said.iter().find(|diagnostic| diagnostic.severity == Severity::Error);
-        let why = first.map(|diagnostic| {
+    fn found(self, suspects: Vec<Arc<ObjectRef>>) -> Found {
+        let why = self.why.map(|diagnostic| {
             let message = format!(
                 "it changed since the last good configuration, as others did, and what they make together is refused: {}",
                 diagnostic.message
@@ -214,8 +287,9 @@ mod tests {
     };
     use std::cell::Cell;
 
+    /// The first letter of its name is its namespace.
     fn object(name: &str) -> Arc<ObjectRef> {
-        Arc::new(ObjectRef::new("ingresses", "n", name))
+        Arc::new(ObjectRef::new("ingresses", name.get(..1).unwrap(), name))
     }
 
     /// A line of nobody's, and one of each of these objects.
@@ -266,9 +340,19 @@ mod tests {
     }
 
     async fn find(bundle: &Bundle, good: Option<&Bundle>) -> (Vec<String>, usize, usize) {
+        find_first_in("", bundle, good).await
+    }
+
+    /// The same with these namespaces distrusted.
+    async fn find_first_in(
+        distrusted: &str,
+        bundle: &Bundle,
+        good: Option<&Bundle>,
+    ) -> (Vec<String>, usize, usize) {
+        let distrusted = distrusted.chars().map(|letter| letter.to_string().into()).collect();
         let checks = Cell::new(0);
         let said = judge(bundle);
-        let found = culprits(bundle, good, &said, async |reduced: Bundle| {
+        let found = culprits(bundle, good, &said, &distrusted, async |reduced: Bundle| {
             checks.set(checks.get() + 1);
             judge(&reduced)
         })
@@ -319,11 +403,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn distrusted_namespaces_go_back_as_a_whole_with_two_checks_and_nobody_else_does() {
+        let good = of(0, &[], "");
+        let changed = |bad: &[&str]| {
+            let all = (0..60).map(|number| (["a", "b", "c"][number % 3], number));
+            let named = all.map(|(namespace, number)| format!("{namespace}{number:02}"));
+            let word = |name: &str| if bad.contains(&name) { "nobodys" } else { "good" };
+            bundle(&named.map(|name| (name.clone(), word(&name))).collect::<Vec<_>>())
+        };
+        let none = Vec::<String>::new();
+        assert_eq!(find_first_in("a", &changed(&["a03", "a57"]), Some(&good)).await, (none.clone(), 20, 2));
+        assert_eq!(find_first_in("ab", &changed(&["a03"]), Some(&good)).await, (none.clone(), 20, 4));
+        assert_eq!(find_first_in("ab", &changed(&["a03", "b04"]), Some(&good)).await, (none, 40, 4));
+        let (names, suspects, _) = find_first_in("a", &changed(&["b04"]), Some(&good)).await;
+        assert_eq!((names, suspects), (vec!["b04".to_owned()], 0), "it was another one");
+        let (names, suspects, _) = find_first_in("a", &changed(&["a03", "b04"]), Some(&good)).await;
+        assert_eq!((names, suspects), (vec!["b04".to_owned()], 0), "the next bundle tells of the other one");
+        let (names, _, checks) = find_first_in("a", &changed(&["a03", "b04"]), None).await;
+        assert_eq!(names, ["a03", "b04"], "{checks} checks: there is nothing to go back to");
+    }
+
+    #[tokio::test]
+    async fn one_object_that_changed_in_a_distrusted_namespace_is_at_fault_itself() {
+        let bundle = bundle(&[("a0".into(), "nobodys"), ("b0".into(), "good")]);
+        assert_eq!(find_first_in("a", &bundle, Some(&of(0, &[], ""))).await, (vec!["a0".to_owned()], 0, 2));
+    }
+
+    #[tokio::test]
     async fn what_is_wrong_without_all_of_them_is_nobodys() {
         let good = of(0, &[], "");
         let bundle = of(5, &[], "");
         let said = vec![Diagnostic::error("haproxy", "the template")];
-        let found = culprits(&bundle, Some(&good), &said, async |_| said.clone()).await;
+        let found = culprits(&bundle, Some(&good), &said, &BTreeSet::new(), async |_| said.clone()).await;
         assert!(found.culprits.is_empty() && found.suspects.is_empty(), "{found:?}");
     }
 }

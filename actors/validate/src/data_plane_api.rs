@@ -13,7 +13,9 @@ pub(crate) fn alone(bundle: &Bundle) -> Vec<Diagnostic> {
     if !bundle.is_for_data_plane_api() {
         return Vec::new();
     }
-    problems(bundle, &Document::parse(&bundle.config.text.to_string()))
+    let mut found = problems(bundle, &Document::parse(&bundle.config.text.to_string()));
+    bundle.redact(&mut found);
+    found
 }
 
 /// What the API would make of `bundle`, whose haproxy.cfg is `document`, that nobody meant. Nothing for other pods' bundles.
@@ -27,7 +29,17 @@ pub(crate) fn problems(bundle: &Bundle, document: &Document<'_>) -> Vec<Diagnost
         at_line(diagnostic, &bundle.config, line)
     });
     let certificates = bundle.files.values().filter(|file| file.key.kind == FileKind::Certificate);
-    refused.chain(certificates.filter_map(|file| of_certificate(file))).collect()
+    let large = bundle.files.values().filter_map(|file| too_large(file));
+    refused.chain(certificates.filter_map(|file| of_certificate(file))).chain(large).collect()
+}
+
+fn too_large(file: &BundleFile) -> Option<Diagnostic> {
+    let (path, bytes) = (&file.path, file.text.len());
+    let message =
+        format!("{path} has {bytes} bytes; the Data Plane API is sent at most {}", data_plane_api::LARGEST);
+    let help = "use dataplane.transport agent, or split the file";
+    let is_large = bytes > data_plane_api::LARGEST;
+    is_large.then(|| at_line(Diagnostic::error("syntax", message).help(help), file, 1))
 }
 
 /// Its storage takes a certificate with its RSA or ECDSA key, and writes the file also when it then refuses it.

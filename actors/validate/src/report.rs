@@ -11,7 +11,10 @@ const SHOWN: usize = 50;
 #[must_use]
 pub fn diagnostics(output: &str, bundle: &Bundle) -> Vec<Diagnostic> {
     let messages = messages(output);
-    messages.iter().filter_map(|(severity, text)| diagnose(*severity, text, bundle)).take(SHOWN).collect()
+    let diagnosed = messages.iter().filter_map(|(severity, text)| diagnose(*severity, text, bundle));
+    let mut diagnostics: Vec<_> = diagnosed.take(SHOWN).collect();
+    bundle.redact(&mut diagnostics);
+    diagnostics
 }
 
 /// Every alert and warning as one line: HAProxy goes on in indented lines, and the cause often stands in the last.
@@ -188,6 +191,18 @@ mod tests {
             found[0]
         );
         assert_eq!(found[0].output.as_ref().map(|o| o.file.to_string()).as_deref(), Some("map a.map"));
+    }
+
+    #[test]
+    fn what_haproxy_quotes_of_a_secret_is_not_told_and_leads_to_its_line_all_the_same() {
+        let blame = Blame { secrets: std::iter::once(19..31).collect(), ..Blame::default() };
+        let text = Text::new(vec![Fragment::new("backend b\n balance planted-name\n", Arc::new(blame))]);
+        let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), []);
+        let said =
+            "[ALERT] (1) : config : parsing [haproxy.cfg:2] : 'balance' does not know 'planted-name'.\n";
+        let found = diagnostics(said, &bundle);
+        let told = "HAProxy: 'balance' does not know '[redacted]'; haproxy.cfg:2 `balance [redacted]`";
+        assert_eq!(found[0].to_string(), told);
     }
 
     #[test]

@@ -61,6 +61,7 @@ pub fn problems(bundle: &Bundle, versions: &[HaproxyVersion], allow: &[Allowance
             }
         }
     }
+    bundle.redact(&mut found);
     found
 }
 
@@ -89,7 +90,10 @@ fn table_version(version: HaproxyVersion) -> Version {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{BundleFile, FileKey, FileKind, Text};
+    use haptic_model::{
+        BundleFile, FileKey, FileKind, Text,
+        text::{Blame, Fragment},
+    };
 
     const VERSIONS: [HaproxyVersion; 2] = [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 4)];
 
@@ -126,6 +130,20 @@ mod tests {
             assert_eq!(found.is_empty(), clean, "{config}");
         }
         assert!(syntax.bytes() > 0);
+    }
+
+    #[test]
+    fn what_is_quoted_of_a_secret_is_not_told() {
+        let text = "defaults\n  mode http\nfrontend f\n  bind :80\n  http-request deny if planted-name\n";
+        let at = text.find("planted").unwrap_or_default();
+        let blame = Blame { secrets: std::iter::once(at..at + 12).collect(), ..Blame::default() };
+        let text = Text::new(vec![Fragment::new(text, Arc::new(blame))]);
+        let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), []);
+        for found in [problems(&bundle, &VERSIONS, &[]), Syntax::default().problems(&bundle, &VERSIONS, &[])]
+        {
+            assert!(found[0].message.contains("no ACL '[redacted]'"), "{found:?}");
+            assert!(!format!("{found:?}").contains("planted"), "{found:?}");
+        }
     }
 
     #[test]

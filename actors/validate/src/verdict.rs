@@ -12,6 +12,8 @@ pub struct Verdict {
     pub took: Duration,
     /// Whether the answer was known already.
     pub cached: bool,
+    /// A check did not come to its end: the diagnostics tell of the machine, and nothing is known of the bundle.
+    pub undecided: bool,
 }
 
 impl Verdict {

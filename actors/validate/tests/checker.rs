@@ -1,11 +1,13 @@
 //! Bundles against the real checkers of HAProxy 3.0, 3.2 and 3.4, and against ones that misbehave.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod imitation;
+
 use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
 use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
+use imitation::imitation;
 use std::{
     path::{Path, PathBuf},
-    process::Command,
     time::Duration,
 };
 
@@ -44,18 +46,6 @@ fn bundle(config: &str) -> Bundle {
         Text::plain("a.example shop\n"),
     );
     Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(config)), [map])
-}
-
-/// A checker that is no HAProxy: says a version, then runs `check`.
-fn imitation(folder: &Path, check: &str) -> Binaries {
-    let (text, path) = (folder.join("text"), folder.join("haproxy"));
-    let script = format!("#!/bin/sh\n[ \"$1\" = -v ] && echo 'HAProxy version 3.4.0' && exit 0\n{check}\n");
-    std::fs::write(&text, script).unwrap();
-    // Another process writes it: a program that this one has open for writing while another thread starts a process
-    // stays open there for a moment, and cannot be started.
-    let installed = Command::new("install").args(["-m", "755"]).args([&text, &path]).status().unwrap();
-    assert!(installed.success(), "{installed}");
-    Binaries::probe([path]).unwrap()
 }
 
 #[tokio::test]
@@ -114,7 +104,18 @@ async fn a_checker_that_dies_silently_is_no_pass() {
     let checker =
         Checker::new(imitation(folder.path(), "kill -9 $$"), CheckLimits::default(), Sandbox::none());
     let verdict = checker.check(&bundle(VALID), &[]).await;
-    assert!(!verdict.passed(), "{:?}", verdict.diagnostics);
+    assert!(!verdict.passed() && verdict.undecided, "{:?}", verdict.diagnostics);
+    assert!(!checker.check(&bundle(VALID), &[]).await.cached, "that it was killed is no verdict to remember");
+}
+
+#[tokio::test]
+async fn what_haproxy_refuses_is_decided_also_behind_more_words_than_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let says = "echo '[ALERT]    (1) : config : no' >&2; head -c 3000000 /dev/zero >&2; exit 1";
+    let checker = Checker::new(imitation(folder.path(), says), CheckLimits::default(), Sandbox::none());
+    let verdict = checker.check(&bundle(VALID), &[]).await;
+    assert!(!verdict.passed() && !verdict.undecided, "{:?}", verdict.diagnostics);
+    assert!(checker.check(&bundle(VALID), &[]).await.cached);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use crate::{
     spec::WatchSpec,
 };
 use haptic_model::{
-    HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
+    HAProxyTemplateConfigSpec, LimitReached, Object, ObjectRef, Snapshot, Snapshots, StoreLimits,
     crd::{StoreKind, WatchedResource},
     store::{Change, FetchObject},
 };
@@ -29,7 +29,7 @@ pub fn snapshots(spec: &HAProxyTemplateConfigSpec, objects: &Given) -> Result<Sn
     let mut stores = BTreeMap::new();
     for (name, resource) in &spec.watched_resources {
         let given = manifests.get(name).map(Vec::as_slice).unwrap_or_default();
-        match store(name, resource, &spec.watched_resources_ignore_fields, given, &namespaces) {
+        match store(spec, name, resource, given, &namespaces) {
             Ok(store) => drop(stores.insert(name.as_str().into(), Arc::new(store))),
             Err(more) => problems.extend(more),
         }
@@ -56,8 +56,7 @@ pub fn with_object(
     let Some(manifest) = manifests.get(resource).and_then(|one| one.first()) else { return Err(unreadable) };
     let (namespace, name) = (manifest.identity.namespace.clone(), manifest.identity.name.clone());
     let labels = NamespaceLabels::from([(namespace.clone(), namespace_labels.clone())]);
-    let ignore = &spec.watched_resources_ignore_fields;
-    let alone = store(resource, watched, ignore, std::slice::from_ref(manifest), &labels)?;
+    let alone = store(spec, resource, watched, std::slice::from_ref(manifest), &labels)?;
     let Some((object, key)) = alone.entries().next() else {
         return Ok(without_object(snapshots, &ObjectRef { resource: resource.into(), namespace, name }));
     };
@@ -126,16 +125,18 @@ fn namespaces(manifests: &BTreeMap<String, Vec<Manifest>>) -> NamespaceLabels {
 }
 
 fn store(
+    spec: &HAProxyTemplateConfigSpec,
     name: &str,
     resource: &WatchedResource,
-    ignore: &[String],
     given: &[Manifest],
     namespaces: &NamespaceLabels,
 ) -> Result<Snapshot, Vec<String>> {
     // Nothing is there to fetch from: what is given is kept.
     let resource = WatchedResource { store: StoreKind::Full, ..resource.clone() };
     let one = |error: String| vec![error];
-    let ingest = Ingest::new(&WatchSpec::new(name, &resource, ignore)).map_err(|e| one(e.to_string()))?;
+    let limits = StoreLimits::from(&spec.controller.limits);
+    let watch = WatchSpec::new(name, &resource, &spec.watched_resources_ignore_fields, limits);
+    let ingest = Ingest::new(&watch).map_err(|e| one(e.to_string()))?;
     let selection = Selection::new(&resource).map_err(|e| one(format!("watchedResources.{name}: {e}")))?;
     let (mut store, mut problems) = (Snapshot::full(), Vec::new());
     for manifest in given {
@@ -149,7 +150,9 @@ fn store(
             match ingest.take(manifest.value.clone()) {
                 Err(malformed) => problems.push(format!("{}: {}", malformed.object, malformed.message)),
                 Ok(ingested) => {
-                    if store.apply(ingested.object, ingested.key) != Change::Created {
+                    if let Some(oversized) = ingest.too_large(&ingested.object) {
+                        problems.push(LimitReached::Object(Arc::new(oversized)).to_string());
+                    } else if store.apply(ingested.object, ingested.key) != Change::Created {
                         problems.push(format!("{name}: {identity} is given twice"));
                     }
                 }

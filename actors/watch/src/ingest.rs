@@ -1,9 +1,17 @@
 //! From a raw object to what a store keeps: ignored fields dropped, compact bytes, index key. Pure.
 
-use crate::spec::WatchSpec;
-use haptic_model::{FieldPath, FieldPathError, Object, ObjectRef, store::Key};
+use crate::{
+    quota::Created,
+    spec::WatchSpec,
+    update::{Scope, Update},
+};
+use haptic_model::{FieldPath, FieldPathError, LimitReached, Object, ObjectRef, Oversized, store::Key};
+use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
+
+/// The fields that say of which type an object is.
+const TYPE: [&str; 2] = ["apiVersion", "kind"];
 
 /// The compiled paths of one watched resource.
 #[derive(Debug)]
@@ -12,6 +20,7 @@ pub struct Ingest {
     index: Vec<FieldPath>,
     ignore: Vec<FieldPath>,
     references_only: bool,
+    object_bytes: usize,
 }
 
 /// An object ready for the store.
@@ -23,6 +32,8 @@ pub struct Ingested {
     pub key: Key,
     /// `metadata.resourceVersion`, which is not kept: it changes without any content changing.
     pub stamp: Arc<str>,
+    /// `metadata.creationTimestamp`.
+    pub created: Created,
 }
 
 /// An object without what every Kubernetes object has.
@@ -74,7 +85,13 @@ impl Ingest {
             Some(path) => {
                 Err(SpecError::IndexBeyondMetadata { resource: spec.name.clone(), path: path.to_string() })
             }
-            None => Ok(Self { resource: spec.name.clone(), index, ignore, references_only }),
+            None => Ok(Self {
+                resource: spec.name.clone(),
+                index,
+                ignore,
+                references_only,
+                object_bytes: spec.limits.object_bytes,
+            }),
         }
     }
 
@@ -82,6 +99,40 @@ impl Ingest {
     #[must_use]
     pub fn resource(&self) -> &Arc<str> {
         &self.resource
+    }
+
+    /// What `value` is for the store: `taken` unless it is too large or malformed.
+    pub(crate) fn update(
+        &self,
+        value: Value,
+        scope: &Scope,
+        taken: impl FnOnce(Scope, Ingested) -> Update,
+    ) -> Update {
+        match self.take(value) {
+            Err(malformed) => Update::Malformed(malformed.object, malformed.message),
+            Ok(ingested) => match self.too_large(&ingested.object) {
+                Some(oversized) => Update::Oversized(scope.clone(), Arc::new(oversized)),
+                None => taken(scope.clone(), ingested),
+            },
+        }
+    }
+
+    /// What to say of `object` if it is larger than any may be.
+    #[must_use]
+    pub fn too_large(&self, object: &Object) -> Option<Oversized> {
+        (object.json.len() > self.object_bytes).then(|| {
+            let value = object.value().unwrap_or_default();
+            let text = |field: &str| value.pointer(field).and_then(Value::as_str).unwrap_or_default().into();
+            Oversized {
+                object: object.reference.clone(),
+                api_version: text("/apiVersion"),
+                kind: text("/kind"),
+                uid: text("/metadata/uid"),
+                bytes: object.json.len(),
+                limit: self.object_bytes,
+                replaced: false,
+            }
+        })
     }
 
     /// An object as the store keeps it.
@@ -93,18 +144,26 @@ impl Ingest {
         let key: Key = self.index.iter().map(|path| Arc::from(path.text(&value))).collect();
         let stamp =
             value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().into();
+        let created = created(&value);
         let json = if self.references_only { Arc::default() } else { self.compact(&mut value, &reference)? };
-        Ok(Ingested { object: Object { reference, version: 0, json }, key, stamp })
+        Ok(Ingested { object: Object { reference, version: 0, json }, key, stamp, created })
     }
 
     /// The object in full, whatever the store keeps.
     ///
     /// # Errors
-    /// [`Malformed`] as [`Self::take`].
+    /// [`Malformed`] as [`Self::take`], and when it is too large.
     pub fn take_whole(&self, mut value: Value) -> Result<Object, Malformed> {
         let reference = self.reference(&value)?;
         let json = self.compact(&mut value, &reference)?;
-        Ok(Object { reference, version: 0, json })
+        let object = Object { reference, version: 0, json };
+        match self.too_large(&object) {
+            None => Ok(object),
+            Some(oversized) => Err(Malformed {
+                object: object.reference,
+                message: LimitReached::Object(Arc::new(oversized)).to_string(),
+            }),
+        }
     }
 
     /// Who `value` is.
@@ -128,8 +187,14 @@ impl Ingest {
     }
 
     fn compact(&self, value: &mut Value, reference: &Arc<ObjectRef>) -> Result<Arc<[u8]>, Malformed> {
+        // By its type a Secret is known as one wherever it is shown: whatever is ignored, that is not.
+        let type_of = TYPE.map(|field| value.get(field).cloned());
         for path in &self.ignore {
             path.remove(value);
+        }
+        if let Value::Object(fields) = &mut *value {
+            let known = TYPE.into_iter().zip(type_of).filter_map(|(field, is)| Some((field.to_owned(), is?)));
+            fields.extend(known);
         }
         if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
             metadata.remove("resourceVersion");
@@ -141,10 +206,19 @@ impl Ingest {
     }
 }
 
+/// When the API server created an object.
+pub(crate) fn created(value: &Value) -> Created {
+    let told = value.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+    told.and_then(|time| time.parse::<Timestamp>().ok()).map_or(0, Timestamp::as_second)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::crd::{StoreKind, WatchedResource};
+    use haptic_model::{
+        StoreLimits,
+        crd::{StoreKind, WatchedResource},
+    };
     use serde_json::json;
 
     fn spec(index: &[&str], store: StoreKind) -> WatchSpec {
@@ -157,7 +231,7 @@ mod tests {
             "metadata.managedFields".to_owned(),
             "metadata.annotations['kubectl.kubernetes.io/x']".to_owned(),
         ];
-        WatchSpec::new("secrets", &resource, &ignore)
+        WatchSpec::new("secrets", &resource, &ignore, StoreLimits::default())
     }
 
     fn secret() -> Value {
@@ -183,6 +257,18 @@ mod tests {
                 "data": {"tls.key": "c2VjcmV0"}, "count": 3
             })
         );
+    }
+
+    #[test]
+    fn an_object_is_known_by_its_type_whatever_is_ignored() {
+        let everything = ["kind".to_owned(), "apiVersion".to_owned(), "$.*".to_owned()];
+        let spec =
+            WatchSpec::new("secrets", &WatchedResource::default(), &everything, StoreLimits::default());
+        let mut typed = secret();
+        typed["apiVersion"] = json!("v1");
+        typed["kind"] = json!("Secret");
+        let taken = Ingest::new(&spec).unwrap().take(typed).unwrap();
+        assert_eq!(taken.object.value().unwrap(), json!({"apiVersion": "v1", "kind": "Secret"}));
     }
 
     #[test]

@@ -8,19 +8,23 @@ use crate::{
     source::{Origin, Source, on_demand::OnDemand},
     spec::WatchSpec,
     stores::{Claim, Stores},
-    update::Update,
+    update::{Scope, Update},
     writer::StoreWriter,
 };
 use haptic_model::{
-    ActiveConfig, Event, MassDeletion, ObjectRef, Remarks, pipeline::Cause, store::FetchObject,
+    ActiveConfig, Event, LeftOut, MassDeletion, ObjectRef, Remarks, pipeline::Cause, store::FetchObject,
 };
 use haptic_runtime::{CellReader, Events};
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinHandle,
+};
 
 /// Updates that may wait between source and pump, and the most that are published as one.
 const BATCH: usize = 512;
@@ -92,14 +96,25 @@ impl WatchJob {
         let source = Source::new(&self.origin, &self.spec, &ingest);
         let (claim, base) = self.stores.claim(&self.spec.name);
         let fetch = source.on_demand();
-        let mut writer =
-            StoreWriter::new(base.with_fetch(fetch.clone().map(|fetch| fetch as Arc<dyn FetchObject>)));
+        let base = base.with_fetch(fetch.clone().map(|fetch| fetch as Arc<dyn FetchObject>));
+        let mut writer = StoreWriter::new(base, self.spec.limits);
         if let Some(guarding) = &self.guarding {
             writer = writer.guarded(guarding.remarks.read().watched.get(&*self.spec.name).copied());
         }
         let (sender, updates) = mpsc::channel(BATCH);
-        let _source = Aborting(tokio::spawn(source.run(sender)));
-        let pump = Pump { job: self, claim, writer, fetch, failure: None, told_synced: false, held: None };
+        let (wanted, wants) = watch::channel(BTreeSet::new());
+        let _source = Aborting(tokio::spawn(source.run(sender, wants)));
+        let pump = Pump {
+            job: self,
+            claim,
+            writer,
+            fetch,
+            wanted,
+            failure: None,
+            told_synced: false,
+            held: None,
+            left_out: LeftOut::default(),
+        };
         pump.run(updates).await;
     }
 
@@ -115,10 +130,14 @@ struct Pump {
     claim: Claim,
     writer: StoreWriter,
     fetch: Option<Arc<OnDemand>>,
+    /// The namespaces whose objects the source is to offer again.
+    wanted: watch::Sender<BTreeSet<Scope>>,
     failure: Option<(String, Instant)>,
     told_synced: bool,
     /// What was told to be held.
     held: Option<MassDeletion>,
+    /// What was told to be left out.
+    left_out: LeftOut,
 }
 
 impl Pump {
@@ -143,6 +162,7 @@ impl Pump {
             if !self.publish(seen) {
                 return;
             }
+            self.look_at_limits();
             first_seen = None;
         }
     }
@@ -154,11 +174,17 @@ impl Pump {
             Update::Put(_, object) => self.outdate(&object.object.reference),
             Update::Gone(_, reference) => self.outdate(reference),
             Update::Listed(_, object) => self.outdate(&object.object.reference),
+            Update::Oversized(_, oversized) => self.outdate(&oversized.object),
             Update::ListEnded(_) => {
                 self.failure = None;
                 self.claim.note_trouble(None);
             }
-            Update::Scopes(_) | Update::ListBegun(_) | Update::Kept(..) => {}
+            Update::OfferEnded(_) => self.failure = None,
+            Update::Scopes(_)
+            | Update::ListBegun(_)
+            | Update::Kept(..)
+            | Update::OfferBegun(_)
+            | Update::Offered(..) => {}
         }
         self.writer.apply(update);
     }
@@ -182,6 +208,25 @@ impl Pump {
         });
         (self.job.on_change)(Changed { resource, cause: changes.unwrap_or_default(), initial, seen });
         true
+    }
+
+    /// Tells of what is left out because of the store's limits, and asks for it when there is room.
+    fn look_at_limits(&mut self) {
+        if let Some(now) = self.writer.left_out().filter(|now| *now != self.left_out) {
+            let resource = self.job.spec.name.clone();
+            for reached in now.news(&self.left_out, &resource) {
+                self.job.events.tell(Event::LimitReached { reached });
+            }
+            self.claim.note_left_out(&now);
+            self.job.events.tell(Event::LeftOut { resource, counts: now.counts() });
+            self.left_out = now;
+        }
+        let wanting = self.writer.wanting();
+        self.wanted.send_if_modified(|wanted| {
+            let differs = *wanted != wanting;
+            *wanted = wanting;
+            differs
+        });
     }
 
     /// Tells of what is held because it vanished at once, and lets it go when it is confirmed, or held for long enough.

@@ -1,6 +1,9 @@
 //! What one watch is to do, and what a new configuration changes about the running ones. Pure.
 
-use haptic_model::crd::{HAProxyTemplateConfigSpec, StoreKind, WatchedResource};
+use haptic_model::{
+    StoreLimits,
+    crd::{HAProxyTemplateConfigSpec, StoreKind, WatchedResource},
+};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// All that decides what a store holds. Two equal specs are the same watch.
@@ -12,6 +15,8 @@ pub struct WatchSpec {
     pub resource: WatchedResource,
     /// Paths of fields that are not kept.
     pub ignore: Vec<String>,
+    /// How much the store may hold.
+    pub limits: StoreLimits,
 }
 
 /// What to do with the running watches when the configuration changes.
@@ -30,19 +35,20 @@ pub struct Plan {
 impl WatchSpec {
     /// The watch of one entry.
     #[must_use]
-    pub fn new(name: &str, resource: &WatchedResource, ignore: &[String]) -> Self {
+    pub fn new(name: &str, resource: &WatchedResource, ignore: &[String], limits: StoreLimits) -> Self {
         let resource = WatchedResource { enable_validation_webhook: false, ..resource.clone() };
-        Self { name: name.into(), resource, ignore: ignore.to_vec() }
+        Self { name: name.into(), resource, ignore: ignore.to_vec(), limits }
     }
 
     /// All watches of a configuration, by name.
     #[must_use]
     pub fn all(config: &HAProxyTemplateConfigSpec) -> BTreeMap<Arc<str>, Arc<Self>> {
+        let limits = StoreLimits::from(&config.controller.limits);
         config
             .watched_resources
             .iter()
             .map(|(name, resource)| {
-                let spec = Self::new(name, resource, &config.watched_resources_ignore_fields);
+                let spec = Self::new(name, resource, &config.watched_resources_ignore_fields, limits);
                 (spec.name.clone(), Arc::new(spec))
             })
             .collect()
@@ -86,7 +92,7 @@ mod tests {
                 enable_validation_webhook: *webhook,
                 ..WatchedResource::default()
             };
-            (Arc::from(*name), Arc::new(WatchSpec::new(name, &resource, &[])))
+            (Arc::from(*name), Arc::new(WatchSpec::new(name, &resource, &[], StoreLimits::default())))
         };
         entries.iter().map(spec).collect()
     }

@@ -3,7 +3,7 @@
 //! A writer holds a claim. A new claim on a name voids the one before, so a pump that is being stopped can publish
 //! nothing any more. Version numbers of a name never start again, so no read recorded before can be mistaken.
 
-use haptic_model::{MassDeletion, MassDeletions, Snapshot, Snapshots};
+use haptic_model::{AllLeftOut, LeftOut, MassDeletion, MassDeletions, Snapshot, Snapshots};
 use haptic_runtime::{CellReader, CellWriter, cell};
 use std::{
     collections::BTreeMap,
@@ -19,6 +19,7 @@ struct Shared {
     cell: CellWriter<Snapshots>,
     troubles: CellWriter<Troubles>,
     missing: CellWriter<MassDeletions>,
+    left_out: CellWriter<AllLeftOut>,
     tenants: Mutex<BTreeMap<Arc<str>, Tenant>>,
 }
 
@@ -47,8 +48,9 @@ impl Stores {
     #[must_use]
     pub fn new() -> (Self, CellReader<Snapshots>) {
         let ((snapshots, reader), (troubles, _)) = (cell(Snapshots::default()), cell(Troubles::new()));
-        let (missing, _) = cell(MassDeletions::new());
-        (Self(Arc::new(Shared { cell: snapshots, troubles, missing, tenants: Mutex::default() })), reader)
+        let ((missing, _), (left_out, _)) = (cell(MassDeletions::new()), cell(AllLeftOut::new()));
+        let tenants = Mutex::default();
+        (Self(Arc::new(Shared { cell: snapshots, troubles, missing, left_out, tenants })), reader)
     }
 
     /// Why resources cannot be read at the moment; one that is read has no entry.
@@ -61,6 +63,12 @@ impl Stores {
     #[must_use]
     pub fn missing(&self) -> CellReader<MassDeletions> {
         self.0.missing.reader()
+    }
+
+    /// What stores do not hold because of their limits.
+    #[must_use]
+    pub fn left_out(&self) -> CellReader<AllLeftOut> {
+        self.0.left_out.reader()
     }
 
     /// Claims a store and gives what it last held, to go on from.
@@ -82,6 +90,7 @@ impl Stores {
         }
         self.set_trouble(name, None);
         self.set_missing(&name.into(), None);
+        self.set_left_out(&name.into(), &LeftOut::default());
         self.publish(&tenants);
     }
 
@@ -132,6 +141,15 @@ impl Stores {
         self.0.missing.publish_if_changed(all);
     }
 
+    fn set_left_out(&self, name: &Arc<str>, left_out: &LeftOut) {
+        let mut all = (*self.0.left_out.read()).clone();
+        match left_out.is_nothing() {
+            true => drop(all.remove(name)),
+            false => drop(all.insert(name.clone(), left_out.clone())),
+        }
+        self.0.left_out.publish_if_changed(all);
+    }
+
     fn publish(&self, tenants: &BTreeMap<Arc<str>, Tenant>) {
         let shown = tenants.iter().filter(|(_, tenant)| tenant.on_board);
         self.0.cell.publish(Snapshots::new(
@@ -163,6 +181,14 @@ impl Claim {
         self.stores.set_missing(&self.name, missing);
         let why = missing.filter(|missing| missing.at_start).map(ToString::to_string);
         self.stores.set_trouble(&self.name, why.as_deref());
+    }
+
+    /// Says what this store does not hold because of its limits; a claim that was taken over says nothing.
+    pub fn note_left_out(&self, left_out: &LeftOut) {
+        let tenants = self.stores.tenants();
+        if tenants.get(&self.name).is_some_and(|tenant| tenant.claim == self.number) {
+            self.stores.set_left_out(&self.name, left_out);
+        }
     }
 
     /// Puts `snapshot` on the board; whether this claim is still the latest.

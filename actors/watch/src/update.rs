@@ -1,7 +1,7 @@
 //! What a source tells the pump. Objects arrive ingested: compact, without ignored fields, with their key.
 
 use crate::ingest::Ingested;
-use haptic_model::ObjectRef;
+use haptic_model::{ObjectRef, Oversized};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// The part of a resource that one list covers: a namespace, or `""` for all of it.
@@ -24,6 +24,14 @@ pub enum Update {
     Put(Scope, Ingested),
     /// An object is gone, or no longer selected.
     Gone(Scope, Arc<ObjectRef>),
+    /// An object of a list, or one that was created or changed, is larger than any may be.
+    Oversized(Scope, Arc<Oversized>),
+    /// All objects of a namespace follow beside the watch, because some of them were left out and there is room again.
+    OfferBegun(Scope),
+    /// One of them.
+    Offered(Scope, Ingested),
+    /// These were all.
+    OfferEnded(Scope),
     /// An object cannot be used and is left out.
     Malformed(Arc<ObjectRef>, String),
     /// The watch does not work at present and is tried again: what is wrong, and what to do.

@@ -2,13 +2,18 @@
 //!
 //! A list replaces a scope atomically at its end; until then everything it has not named stays. A store that goes on
 //! from an older snapshot (a restarted watch) is not offered before it has been listed completely once.
+//! What is beyond the store's limits is not taken, and nothing of it is kept: the [quota](crate::quota) says who is in.
 
 use crate::{
     guard::{self, Guard},
-    ingest::Ingested,
+    ingest::{self, Ingested},
+    left_out::LeftOut,
+    quota::Quota,
     update::{Scope, Update},
 };
-use haptic_model::{ObjectRef, Snapshot, pipeline::Cause, store::Change};
+use haptic_model::{
+    Limit, ObjectRef, Oversized, Snapshot, StoreLimits, limits, pipeline::Cause, store::Change,
+};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -27,6 +32,9 @@ pub struct StoreWriter {
     expected: Option<usize>,
     guard: Guard,
     guarded: bool,
+    quota: Quota,
+    left_out: LeftOut,
+    offer: Option<Offer>,
     /// Resource versions of references: the only way to see that one did not change.
     stamps: HashMap<Arc<ObjectRef>, Arc<str>>,
     cause: Cause,
@@ -45,6 +53,14 @@ pub struct Missing {
     pub at_start: bool,
 }
 
+/// Objects of a namespace that are offered again.
+#[derive(Debug)]
+struct Offer {
+    namespace: Scope,
+    /// What the watch has told of since: it knows better than an offer that was on its way.
+    overtaken: HashSet<Arc<ObjectRef>>,
+}
+
 /// Until every scope has been listed once.
 #[derive(Debug, Default)]
 struct FirstRound {
@@ -56,10 +72,11 @@ struct FirstRound {
 }
 
 impl StoreWriter {
-    /// Goes on from `base`.
+    /// Goes on from `base`, with no more than `limits` allow.
     #[must_use]
-    pub fn new(base: Snapshot) -> Self {
-        Self {
+    pub fn new(base: Snapshot, limits: StoreLimits) -> Self {
+        let known: Vec<_> = base.iter().cloned().collect();
+        let mut writer = Self {
             snapshot: base,
             scopes: BTreeSet::new(),
             lists: BTreeMap::new(),
@@ -67,9 +84,18 @@ impl StoreWriter {
             expected: None,
             guard: Guard::default(),
             guarded: false,
+            quota: Quota::new(limits),
+            left_out: LeftOut::default(),
+            offer: None,
             stamps: HashMap::new(),
             cause: Cause::default(),
+        };
+        for object in known {
+            let created = object.value().as_ref().map_or(0, ingest::created);
+            let leaving = writer.quota.admit(&object.reference, created, object.json.len());
+            leaving.iter().for_each(|(object, limit)| writer.leave_out(object, *limit));
         }
+        writer
     }
 
     /// The same with a guard against objects that vanish at once; `expected`: how many an earlier process had.
@@ -105,12 +131,20 @@ impl StoreWriter {
         match update {
             Update::Scopes(scopes) => self.set_scopes(scopes),
             Update::ListBegun(scope) => {
+                self.left_out.forget_all(&scope);
                 self.lists.insert(scope, HashSet::new());
             }
             Update::Listed(scope, object) | Update::Put(scope, object) => self.put(&scope, object),
             Update::Kept(scope, reference) => self.saw(&scope, &reference),
             Update::ListEnded(scope) => self.end_list(&scope),
             Update::Gone(scope, reference) => self.gone(&scope, &reference),
+            Update::Oversized(scope, oversized) => self.oversized(&scope, &oversized),
+            Update::OfferBegun(namespace) => {
+                self.left_out.recount(&namespace);
+                self.offer = Some(Offer { namespace, overtaken: HashSet::new() });
+            }
+            Update::Offered(namespace, object) => self.offered(&namespace, object),
+            Update::OfferEnded(_) => self.offer = None,
             Update::Malformed(..) | Update::Failed(_) => {}
         }
         self.end_first_round();
@@ -126,6 +160,23 @@ impl StoreWriter {
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
+    }
+
+    /// What the store does not hold because of its limits; `None` while objects are being named anew.
+    #[must_use]
+    pub fn left_out(&self) -> Option<limits::LeftOut> {
+        self.is_settled().then(|| self.left_out.summary(self.quota.limits()))
+    }
+
+    /// The namespaces of which objects are left out though there is room for some.
+    #[must_use]
+    pub fn wanting(&self) -> BTreeSet<Scope> {
+        let crowded = self.left_out.crowded_namespaces().filter(|_| self.is_settled());
+        crowded.filter(|namespace| self.quota.has_room(namespace)).cloned().collect()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.is_complete() && self.lists.is_empty() && self.offer.is_none()
     }
 
     /// What has changed since this was asked last; `None` when nothing has.
@@ -144,6 +195,7 @@ impl StoreWriter {
         self.scopes = scopes;
         for scope in left {
             self.lists.remove(&scope);
+            self.left_out.forget_all(&scope);
             self.remove_unless(&scope, |_| false);
         }
     }
@@ -152,8 +204,30 @@ impl StoreWriter {
         if !self.scopes.contains(scope) {
             return;
         }
+        self.saw(scope, &incoming.object.reference);
+        self.take(incoming);
+    }
+
+    /// An object that was left out may come in; what the watch told of is as it told.
+    fn offered(&mut self, namespace: &Scope, incoming: Ingested) {
+        let reference = &incoming.object.reference;
+        let watched = self.scopes.contains("") || self.scopes.contains(namespace);
+        let overtaken = self.offer.as_ref().is_none_or(|offer| offer.overtaken.contains(reference));
+        let held = self.snapshot.get(&reference.namespace, &reference.name).is_some();
+        if watched && !overtaken && !held {
+            self.take(incoming);
+        }
+    }
+
+    /// Takes an object if there is room, and what must leave for it out.
+    fn take(&mut self, incoming: Ingested) {
         let reference = incoming.object.reference.clone();
-        self.saw(scope, &reference);
+        self.left_out.forget(&reference);
+        let leaving = self.quota.admit(&reference, incoming.created, incoming.object.json.len());
+        leaving.iter().for_each(|(object, limit)| self.leave_out(object, *limit));
+        if leaving.iter().any(|(object, _)| *object == reference) {
+            return;
+        }
         if self.snapshot.is_on_demand() {
             let before = self.stamps.insert(reference.clone(), incoming.stamp.clone());
             let known = self.snapshot.get(&reference.namespace, &reference.name).is_some();
@@ -165,8 +239,32 @@ impl StoreWriter {
         self.count(change, &reference);
     }
 
+    /// What is too large is not taken: the version before stays, unless that is too large itself.
+    fn oversized(&mut self, scope: &Scope, oversized: &Arc<Oversized>) {
+        if !self.scopes.contains(scope) {
+            return;
+        }
+        let reference = &oversized.object;
+        self.saw(scope, reference);
+        self.left_out.forget(reference);
+        let before = self.snapshot.get(&reference.namespace, &reference.name).map(|before| before.json.len());
+        let replaced = before.is_some_and(|bytes| bytes <= oversized.limit);
+        if !replaced {
+            self.remove(reference);
+        }
+        self.left_out.oversized(Arc::new(Oversized { replaced, ..Oversized::clone(oversized) }));
+    }
+
+    fn leave_out(&mut self, reference: &Arc<ObjectRef>, limit: Limit) {
+        self.left_out.forget(reference);
+        self.left_out.crowded(reference, limit);
+        self.unsee(reference);
+        self.remove(reference);
+    }
+
     fn saw(&mut self, scope: &Scope, reference: &Arc<ObjectRef>) {
         self.guard.forget(reference);
+        self.overtake(reference);
         if let Some(list) = self.lists.get_mut(scope) {
             list.insert(reference.clone());
         }
@@ -179,14 +277,29 @@ impl StoreWriter {
         if !self.scopes.contains(scope) {
             return;
         }
+        self.overtake(reference);
+        self.left_out.forget(reference);
+        self.unsee(reference);
+        self.remove(reference);
+    }
+
+    /// The object was named, and does not count as named any more.
+    fn unsee(&mut self, reference: &Arc<ObjectRef>) {
         self.guard.forget(reference);
-        if let Some(list) = self.lists.get_mut(scope) {
-            list.remove(reference);
+        for scope in ["", &*reference.namespace] {
+            if let Some(list) = self.lists.get_mut(scope) {
+                list.remove(reference);
+            }
         }
         if let Some(first) = &mut self.first {
             first.seen.remove(reference);
         }
-        self.remove(reference);
+    }
+
+    fn overtake(&mut self, reference: &Arc<ObjectRef>) {
+        if let Some(offer) = self.offer.as_mut().filter(|offer| offer.namespace == reference.namespace) {
+            offer.overtaken.insert(reference.clone());
+        }
     }
 
     fn end_list(&mut self, scope: &Scope) {
@@ -229,6 +342,7 @@ impl StoreWriter {
 
     fn remove(&mut self, reference: &Arc<ObjectRef>) {
         self.stamps.remove(reference);
+        self.quota.remove(reference);
         let change = self.snapshot.remove(reference);
         self.count(change, reference);
     }
@@ -258,6 +372,7 @@ mod tests {
             },
             key: [Arc::from(namespace), Arc::from(name)].into(),
             stamp: content.into(),
+            created: 0,
         }
     }
 
@@ -283,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_store_is_complete_when_the_list_of_every_scope_has_ended() {
-        let mut writer = StoreWriter::new(Snapshot::full());
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         writer.apply(scopes(&["a", "b"]));
         list(&mut writer, "a", &[("a", "x", "1")]);
         assert!(!writer.is_complete() && !writer.snapshot().is_synced());
@@ -294,14 +409,14 @@ mod tests {
 
     #[test]
     fn a_selector_that_matches_no_namespace_gives_an_empty_complete_store() {
-        let mut writer = StoreWriter::new(Snapshot::full());
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         writer.apply(scopes(&[]));
         assert!(writer.is_complete());
     }
 
     #[test]
     fn a_second_list_removes_what_it_does_not_name_at_its_end_and_not_before() {
-        let mut writer = StoreWriter::new(Snapshot::full());
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         writer.apply(scopes(&[""]));
         list(&mut writer, "", &[("a", "x", "1"), ("a", "y", "1"), ("b", "z", "1")]);
         counts(&mut writer);
@@ -316,7 +431,7 @@ mod tests {
 
     #[test]
     fn a_list_that_is_begun_again_forgets_its_first_half() {
-        let mut writer = StoreWriter::new(Snapshot::full());
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         writer.apply(scopes(&[""]));
         writer.apply(Update::ListBegun("".into()));
         writer.apply(Update::Listed("".into(), object("a", "deleted-meanwhile", "1")));
@@ -326,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_list_of_one_namespace_leaves_the_others_alone() {
-        let mut writer = StoreWriter::new(Snapshot::full());
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         writer.apply(scopes(&["a", "b"]));
         list(&mut writer, "a", &[("a", "x", "1")]);
         list(&mut writer, "b", &[("b", "y", "1")]);
@@ -336,7 +451,7 @@ mod tests {
 
     #[test]
     fn a_namespace_that_leaves_takes_its_objects_and_its_late_updates_with_it() {
-        let mut writer = StoreWriter::new(Snapshot::full());
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         writer.apply(scopes(&["a", "b"]));
         list(&mut writer, "a", &[("a", "x", "1")]);
         list(&mut writer, "b", &[("b", "y", "1")]);
@@ -349,12 +464,12 @@ mod tests {
 
     #[test]
     fn a_restarted_watch_goes_on_from_the_old_store_and_changes_only_what_changed() {
-        let mut old = StoreWriter::new(Snapshot::full());
+        let mut old = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         old.apply(scopes(&[""]));
         list(&mut old, "", &[("a", "gone", "1"), ("a", "same", "1"), ("b", "other", "1")]);
         let base = old.snapshot().clone();
         let version = base.version();
-        let mut writer = StoreWriter::new(base);
+        let mut writer = StoreWriter::new(base, StoreLimits::default());
         writer.apply(scopes(&["a"]));
         assert!(!writer.is_complete());
         list(&mut writer, "a", &[("a", "same", "1")]);
@@ -365,7 +480,7 @@ mod tests {
 
     #[test]
     fn an_object_that_cannot_be_read_at_present_stays() {
-        let mut writer = StoreWriter::new(Snapshot::full());
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         writer.apply(scopes(&[""]));
         list(&mut writer, "", &[("a", "x", "1")]);
         writer.apply(Update::ListBegun("".into()));
@@ -376,7 +491,7 @@ mod tests {
 
     /// A store of 40 objects behind a guard.
     fn forty() -> StoreWriter {
-        let mut writer = StoreWriter::new(Snapshot::full()).guarded(None);
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default()).guarded(None);
         writer.apply(scopes(&[""]));
         list_numbers(&mut writer, 0..40);
         counts(&mut writer);
@@ -421,7 +536,7 @@ mod tests {
 
     #[test]
     fn namespaces_that_leave_together_are_a_mass_too() {
-        let mut writer = StoreWriter::new(Snapshot::full()).guarded(None);
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default()).guarded(None);
         writer.apply(scopes(&["a", "b"]));
         let names: Vec<String> = (0..30).map(|number| number.to_string()).collect();
         list(&mut writer, "a", &names.iter().map(|name| ("a", name.as_str(), "1")).collect::<Vec<_>>());
@@ -433,7 +548,7 @@ mod tests {
     #[test]
     fn a_first_list_with_much_less_than_an_earlier_process_had_is_doubted_until_it_is_let_go() {
         let first = |expected, listed| {
-            let mut writer = StoreWriter::new(Snapshot::full()).guarded(expected);
+            let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default()).guarded(expected);
             writer.apply(scopes(&[""]));
             list_numbers(&mut writer, 0..listed);
             writer
@@ -461,7 +576,7 @@ mod tests {
 
     #[test]
     fn a_reference_listed_again_with_the_same_resource_version_is_no_change() {
-        let mut writer = StoreWriter::new(Snapshot::on_demand(Arc::new(Never)));
+        let mut writer = StoreWriter::new(Snapshot::on_demand(Arc::new(Never)), StoreLimits::default());
         writer.apply(scopes(&[""]));
         list(&mut writer, "", &[("a", "x", "7"), ("a", "y", "7")]);
         counts(&mut writer);
@@ -469,3 +584,6 @@ mod tests {
         assert_eq!(counts(&mut writer), (0, 1, 0));
     }
 }
+
+#[cfg(test)]
+mod tests_of_limits;

@@ -3,7 +3,10 @@
 
 mod watching;
 
-use haptic_model::crd::{StoreKind, WatchedResource};
+use haptic_model::{
+    StoreLimits,
+    crd::{StoreKind, WatchedResource},
+};
 use haptic_watch::{Directory, Origin};
 use serde_json::Value;
 use std::{fs, os::unix::fs::symlink, path::Path};
@@ -11,7 +14,7 @@ use watching::{Watching, events, resource};
 
 fn service(name: &str, port: u16) -> String {
     format!(
-        "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {name}, namespace: a, labels: {{app: {name}}}}}\nspec: {{port: {port}}}\n"
+        "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {name}, namespace: a, labels: {{app: {name}}}}}\nspec:\n  port: {port}\n"
     )
 }
 
@@ -227,4 +230,34 @@ async fn two_thousand_objects_are_published_in_few_snapshots_and_at_first_in_one
 fn a_directory_that_is_not_there_is_refused_with_its_name() {
     let error = Directory::open(Path::new("/nowhere/at/all"), events().0).unwrap_err().to_string();
     assert!(error.contains("/nowhere/at/all") && error.contains("*.yaml"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_beyond_a_limit_is_left_out_and_told_and_comes_in_when_there_is_room() {
+    let root = tempfile::tempdir().unwrap();
+    let file = |name: &str| root.path().join(format!("{name}.yaml"));
+    for name in ["a", "b", "c", "d"] {
+        fs::write(file(name), service(name, 1)).unwrap();
+    }
+    let told = events();
+    let directory = Directory::open(root.path(), told.0.clone()).unwrap();
+    let limits = StoreLimits { object_bytes: 400, objects_per_namespace: 3, ..StoreLimits::default() };
+    let services = resource("v1", "services");
+    let mut watching = Watching::limited(Origin::Directory(directory), services, told, limits);
+    watching.until_named(&["a/a", "a/b", "a/c"]).await;
+    let told = watching.limit().await;
+    assert!(told.contains("more than 3 services in namespace a:"), "{told}");
+    fs::remove_file(file("b")).unwrap();
+    watching.until_named(&["a/a", "a/c", "a/d"]).await;
+    let large = format!("{}  x: {:?}\n", service("d", 2), "y".repeat(400));
+    fs::write(file("d"), large).unwrap();
+    let told = watching.limit().await;
+    assert!(told.contains("services a/d stays in force as it was") && told.contains("of 400"), "{told}");
+    fs::remove_file(file("a")).unwrap();
+    let after = watching.until_named(&["a/c", "a/d"]).await;
+    assert_eq!(port(&after.get("a", "d").unwrap().value().unwrap()), 1);
+    fs::write(file("d"), service("d", 3)).unwrap();
+    watching
+        .until("it is small again", |store| port(&store.get("a", "d").unwrap().value().unwrap()) == 3)
+        .await;
 }

@@ -5,7 +5,10 @@ mod cluster;
 mod watching;
 
 use cluster::{ADMIN, Cluster, NOBODY, apply, delete};
-use haptic_model::crd::{StoreKind, WatchedResource};
+use haptic_model::{
+    StoreLimits,
+    crd::{StoreKind, WatchedResource},
+};
 use haptic_watch::Origin;
 use kube::Client;
 use serde_json::{Value, json};
@@ -32,9 +35,10 @@ fn namespace(name: &str, team: &str) -> Value {
 }
 
 fn config_map(namespace: &str, name: &str, content: &str) -> Value {
+    let label = content.get(..10).unwrap_or(content);
     json!({
         "apiVersion": "v1", "kind": "ConfigMap", "data": {"x": content},
-        "metadata": {"namespace": namespace, "name": name, "labels": {"app": content}}
+        "metadata": {"namespace": namespace, "name": name, "labels": {"app": label}}
     })
 }
 
@@ -126,6 +130,38 @@ async fn namespaces_are_selected_live_by_their_labels() {
     watching.until_named(&["team-1/x", "team-2/x"]).await;
     apply(&client, "namespaces", namespace("team-2", "mail")).await;
     watching.until_named(&["team-1/x"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_namespaces_junk_is_left_out_and_another_ones_changes_are_not_and_a_free_place_is_taken() {
+    let client = with_namespaces(&["limit-junk", "limit-shop"]).await;
+    for name in ["a", "b", "c", "d", "e"] {
+        apply(&client, "configmaps", config_map("limit-junk", name, "1")).await;
+    }
+    let limits = StoreLimits { object_bytes: 1000, objects_per_namespace: 3, ..StoreLimits::default() };
+    let maps = config_maps_of(&["limit-junk", "limit-shop"]);
+    let mut watching = Watching::limited(Origin::Cluster(client.clone()), maps, events(), limits);
+    watching.until_named(&["limit-junk/a", "limit-junk/b", "limit-junk/c"]).await;
+    let told = watching.limit().await;
+    assert!(told.contains("more than 3 configmaps in namespace limit-junk"), "{told}");
+    apply(&client, "configmaps", config_map("limit-junk", "z", "1")).await;
+    apply(&client, "configmaps", config_map("limit-shop", "x", "1")).await;
+    let junk = |name: &str| format!("limit-junk/{name}");
+    let (a, b, c, d) = (junk("a"), junk("b"), junk("c"), junk("d"));
+    watching.until_named(&[&a, &b, &c, "limit-shop/x"]).await;
+    delete(&client, "configmaps", config_map("limit-junk", "b", "1")).await;
+    watching.until_named(&[&a, &c, &d, "limit-shop/x"]).await;
+    watching.restart();
+    apply(&client, "configmaps", config_map("limit-shop", "y", "1")).await;
+    watching.until_named(&[&a, &c, &d, "limit-shop/x", "limit-shop/y"]).await;
+    apply(&client, "configmaps", config_map("limit-shop", "x", &"l".repeat(2000))).await;
+    let told = loop {
+        let told = watching.limit().await;
+        if told.contains("limit-shop/x") {
+            break told;
+        }
+    };
+    assert!(told.contains("stays in force as it was"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

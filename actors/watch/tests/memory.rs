@@ -1,4 +1,5 @@
-//! That an on-demand store holds no objects: resident memory of two processes that watch the same 10,000 Secrets.
+//! What stores take of resident memory, each measured in a process of its own: an on-demand store holds no objects of the 10,000
+//! Secrets that it watches, and 100,000 objects of one namespace take no more than its limit allows.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -12,12 +13,20 @@ mod watching;
 
 use cluster::{ADMIN, Cluster, client_at};
 use futures::{StreamExt, TryStreamExt, stream};
-use haptic_model::crd::{StoreKind, WatchedResource};
-use haptic_watch::Origin;
+use haptic_model::{
+    Object, ObjectRef, Snapshot, StoreLimits,
+    crd::{StoreKind, WatchedResource},
+};
+use haptic_watch::{
+    Origin,
+    ingest::Ingested,
+    update::{Scope, Update},
+    writer::StoreWriter,
+};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, api::PostParams};
 use serde_json::{Value, json};
-use std::{process::Command, time::Instant};
+use std::{process::Command, sync::Arc, time::Instant};
 use watching::{Watching, events, resource};
 
 /// The allocator of the real program.
@@ -26,6 +35,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SECRETS: usize = 10_000;
 const BYTES_EACH: usize = 4096;
+const JUNK: usize = 100_000;
+const MOST: usize = 5_000;
 const STORE: &str = "HAPTIC_TEST_STORE";
 const URL: &str = "HAPTIC_TEST_URL";
 
@@ -33,9 +44,52 @@ const URL: &str = "HAPTIC_TEST_URL";
 fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     match std::env::var(STORE) {
+        Ok(store) if store.ends_with("junk") => fill(&store),
         Ok(store) => runtime.block_on(watch(&store)),
-        Err(_) => runtime.block_on(an_on_demand_store_holds_no_objects()),
+        Err(_) => {
+            junk_of_one_namespace_takes_no_more_than_its_limit();
+            runtime.block_on(an_on_demand_store_holds_no_objects());
+        }
     }
+}
+
+fn junk_of_one_namespace_takes_no_more_than_its_limit() {
+    let [without, with] = ["without junk", "with junk"].map(|store| measure(store, ""));
+    println!("without junk {without}\nwith junk    {with}");
+    let number = |of: &Value, name: &str| of[name].as_u64().unwrap();
+    assert_eq!(number(&with, "objects"), number(&without, "objects"));
+    assert!(number(&without, "resident") >= (2 * MOST * BYTES_EACH) as u64, "the measure measures nothing");
+    let (without, with) = (number(&without, "resident"), number(&with, "resident"));
+    assert!(with * 2 <= without * 3, "{with} bytes with junk, {without} without");
+}
+
+/// Two namespaces that are full; one of them has a hundred thousand objects, the oldest last, so that each has been in.
+fn fill(store: &str) {
+    let limits = StoreLimits { objects_per_namespace: MOST, ..StoreLimits::default() };
+    let before = resident();
+    let mut writer = StoreWriter::new(Snapshot::full(), limits);
+    writer.apply(Update::Scopes([Scope::from("")].into()));
+    writer.apply(Update::ListBegun("".into()));
+    let mut list = |namespace: &str, count: usize| {
+        for number in 0..count {
+            let name = format!("ingress-{number:06}");
+            let object = Object {
+                reference: Arc::new(ObjectRef::new("ingresses", namespace, &name)),
+                version: 0,
+                json: vec![b'x'; BYTES_EACH].into(),
+            };
+            let key = [Arc::from(namespace), Arc::from(name)].into();
+            let ingested =
+                Ingested { object, key, stamp: "".into(), created: -i64::try_from(number).unwrap() };
+            writer.apply(Update::Listed("".into(), ingested));
+        }
+    };
+    list("shop", MOST);
+    list("junk", if store == "with junk" { JUNK } else { MOST });
+    writer.apply(Update::ListEnded("".into()));
+    let left_out: usize = writer.left_out().unwrap().counts().iter().map(|(_, count)| count).sum();
+    assert_eq!(left_out, if store == "with junk" { JUNK - MOST } else { 0 });
+    println!("{}", json!({ "objects": writer.snapshot().len(), "resident": resident() - before }));
 }
 
 async fn an_on_demand_store_holds_no_objects() {

@@ -67,3 +67,12 @@ securityContext:
   readOnlyRootFilesystem: true
   capabilities: {drop: [ALL]}
 {{- end }}
+
+{{/* How many seconds HAProxy has to finish its connections; the values of haproxy. */}}
+{{- define "haptic.drain" -}}
+{{- $left := sub (int .terminationGracePeriodSeconds) (int .preStopSeconds | add 8) -}}
+{{- if le $left 0 -}}
+{{- fail "haproxy.terminationGracePeriodSeconds must be more than 8 s longer than haproxy.preStopSeconds" -}}
+{{- end -}}
+{{ $left }}
+{{- end }}

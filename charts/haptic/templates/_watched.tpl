@@ -13,15 +13,17 @@
 {{- $_ := set $watched $key $resource -}}
 {{- end -}}
 {{- end -}}
+{{- range $key, $resource := .Values.configuration.spec.watchedResources -}}
+{{- $_ := set $watched $key (deepCopy $resource) -}}
+{{- end -}}
 {{- if .Values.webhook.enabled -}}
 {{- range .Values.webhook.resources -}}
-{{- with get $watched . -}}
-{{- $_ := set . "enableValidationWebhook" true -}}
+{{- if hasKey $watched . -}}
+{{- $_ := set (get $watched .) "enableValidationWebhook" true -}}
+{{- else if ne . "ingresses" -}}{{/* The default, which libraries may be without. */}}
+{{- fail (printf "webhook.resources: nothing called %s is watched" .) -}}
 {{- end -}}
 {{- end -}}
-{{- end -}}
-{{- range $key, $resource := .Values.configuration.spec.watchedResources -}}
-{{- $_ := set $watched $key $resource -}}
 {{- end -}}
 {{- toJson $watched -}}
 {{- end }}

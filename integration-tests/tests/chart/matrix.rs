@@ -3,7 +3,7 @@
 use crate::{render, steady};
 use integration_tests::{
     Outcome,
-    chart::{Release, combinations, merged},
+    chart::{Release, combinations, merged, the},
     ensure,
     program::Helm,
 };
@@ -171,12 +171,48 @@ async fn rights_follow_what_is_watched() -> Outcome {
 }
 
 #[tokio::test]
+async fn the_webhook_guards_what_is_watched_and_nothing_else() -> Outcome {
+    let values = |guarded: &[&str]| {
+        json!({
+            "webhook": { "resources": guarded },
+            "configuration": { "spec": { "watchedResources": {
+                "pages": { "apiVersion": "example.com/v1", "resources": "pages" },
+            } } },
+        })
+    };
+    let objects = render(&merged(steady(), &values(&["ingresses", "pages"]))).await?;
+    let registered = &the(&objects, "ValidatingWebhookConfiguration", "haptic.edge")?["webhooks"][1]["rules"];
+    let guarded: Vec<&Value> =
+        registered.as_array().into_iter().flatten().map(|r| &r["resources"][0]).collect();
+    ensure(guarded == [&json!("ingresses"), &json!("pages")], format!("{registered}"))?;
+    let watched = &the(&objects, "HAProxyTemplateConfig", "haptic")?["spec"]["watchedResources"];
+    ensure(watched["pages"]["enableValidationWebhook"] == true, watched.to_string())?;
+    let why = render(&merged(steady(), &values(&["page"]))).await.err().map(|e| e.sentence().to_owned());
+    let why = why.unwrap_or_default();
+    ensure(why.contains("webhook.resources: nothing called page is watched"), why)
+}
+
+#[tokio::test]
+async fn haproxy_has_what_the_grace_period_leaves_to_finish_its_connections() -> Outcome {
+    let pods = |grace: u32, pause: u32| json!({ "haproxy": { "terminationGracePeriodSeconds": grace, "preStopSeconds": pause } });
+    for (grace, pause, drain) in [(30, 5, 17), (600, 20, 572), (30, 0, 22)] {
+        let objects = render(&merged(steady(), &pods(grace, pause))).await?;
+        let container =
+            &the(&objects, "Deployment", "-haproxy")?["spec"]["template"]["spec"]["containers"][0];
+        let arguments = container["args"].as_array().cloned().unwrap_or_default();
+        ensure(arguments.contains(&json!(format!("--drain={drain}"))), format!("{arguments:?}"))?;
+    }
+    let why = render(&merged(steady(), &pods(10, 5))).await.err().map(|e| e.sentence().to_owned());
+    let why = why.unwrap_or_default();
+    ensure(why.contains("haproxy.terminationGracePeriodSeconds must be more than 8 s longer"), why)
+}
+
+#[tokio::test]
 async fn ports_of_the_configuration_are_those_of_the_container() -> Outcome {
     let ports = json!({ "healthzPort": 18080, "metricsPort": 19090, "webhookPort": 19443 });
     let values = json!({ "configuration": { "spec": { "controller": ports } } });
     let objects = render(&merged(steady(), &values)).await?;
-    let pods =
-        &integration_tests::chart::the(&objects, "Deployment", "-controller")?["spec"]["template"]["spec"];
+    let pods = &the(&objects, "Deployment", "-controller")?["spec"]["template"]["spec"];
     let expected = json!([
         { "name": "healthz", "containerPort": 18080 },
         { "name": "metrics", "containerPort": 19090 },

@@ -12,18 +12,26 @@ use integration_tests::{
 const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ("make", "the Makefile's default target; `every_make_target_exists` knows it"),
     ("make demo", "the demo itself: it ends with 0 only when every step showed what it promises"),
-    ("kubectl get events --field-selector reason=Quarantined", "journeys `quarantine_*` read these Events"),
     (
-        "kubectl get haptpl first -n edge -o jsonpath='{.status.conditions[?(@.type==\"Quarantined\")].message}'",
+        "kubectl get events -A --field-selector reason=Quarantined",
+        "journeys `quarantine_*` read these Events",
+    ),
+    (
+        "kubectl get haptpl haptic -n edge -o jsonpath='{.status.conditions[?(@.type==\"Quarantined\")].message}'",
         "journeys `quarantine_*` read this condition",
     ),
     (
-        "kubectl annotate haptpl first -n edge --overwrite haproxy-haptic.org/confirm-deletion=ingresses:120",
+        "kubectl annotate haptpl haptic -n edge --overwrite haproxy-haptic.org/confirm-deletion=ingresses:120",
         "journey `mass_deletion_is_confirmed` writes this annotation",
     ),
     ("make local", "the demo with --stay"),
     ("make test", "CI"),
     ("make bench", "the benchmark"),
+    ("haptic record", "journey `recording_is_replayed_elsewhere` records"),
+    (
+        "haptic replay haptic-recording-20260301T101500Z.jsonl.zst",
+        "journey `recording_is_replayed_elsewhere` replays",
+    ),
     ("haptic local -f config.yaml --resources manifests", "`the_first_configuration_serves`, on free ports"),
     (
         "curl -i -H 'Host: hello.localhost' http://127.0.0.1:7080/",
@@ -42,13 +50,7 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "kubectl wait haptpl haptic -n edge --for=condition=Ready --timeout=2m",
         "journey `chart_install` waits for the same",
     ),
-    (
-        "kubectl create ingress hello --class=haptic --rule=\"hello.example.com/*=hello:80\"",
-        "journey `chart_install` makes such an Ingress",
-    ),
     ("helm test haptic --namespace edge", "journey `chart_install` runs the container of its pod"),
-    ("kubectl get ingress hello", "journey `chart_install` reads the address from its status"),
-    ("curl -H 'Host: hello.example.com' http://ADDRESS/", "journey `chart_install`, on HAProxy's own port"),
     (
         "kubectl apply --server-side --force-conflicts -f charts/haptic/crds",
         "journey `chart_install` applies the definitions once more",
@@ -65,8 +67,11 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("kubectl apply -n edge -f config.yaml", "every journey applies a configuration"),
     ("kubectl get haptpl -n edge", "journey `leader_status` reads the same fields"),
-    ("kubectl describe haptpl first -n edge", "journeys `leader_status` and `leader_events` read the same"),
-    ("kubectl wait haptpl first -n edge --for=condition=Ready", "journey `leader_status` waits for the same"),
+    ("kubectl describe haptpl haptic -n edge", "journeys `leader_status` and `leader_events` read the same"),
+    (
+        "kubectl wait haptpl haptic -n edge --for=condition=Ready",
+        "journey `leader_status` waits for the same",
+    ),
     (
         "kubectl create secret generic haptic-credentials -n edge --from-literal=dataplane_username=haptic --from-literal=dataplane_password=\"$(openssl rand -hex 16)\" --dry-run=client -o yaml | kubectl apply --server-side --force-conflicts -f -",
         "journey `credentials_rotated` changes the same Secret",
@@ -76,8 +81,8 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "tests `libraries` ask hosts of HTTPS at an address",
     ),
     (
-        "haptic plan --name first --namespace edge --kubeconfig ~/.kube/config",
-        "the journey `plan_tells_before_it_happens`",
+        "kubectl exec -i -n edge deploy/haptic-controller -- haptic plan --name haptic -f /dev/stdin < config.yaml",
+        "journey `plan_tells_before_it_happens` gives it a file so; `chart_install` runs it in a controller's container",
     ),
     (
         "haptic run --name first --namespace edge --kubeconfig ~/.kube/config",

@@ -1,4 +1,4 @@
-//! What may come from the registry: licences, banned crates, crates that must be there once.
+//! What may come from the registry, and from nowhere else: licences, banned crates, crates that must be there once.
 
 use crate::{assert_none, licence::allows, metadata, root};
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,6 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Two versions of these do not work together: their types, or their global state, would not be the same.
 const ONLY_ONCE: [&str; 9] =
     ["actix", "actix-rt", "handlebars", "k8s-openapi", "kube", "metrics", "ring", "rustls", "tokio"];
+
+/// As cargo calls it.
+const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// The strings of the list `name = [ … ]` in deny.toml.
 fn list(deny: &str, name: &str) -> Vec<String> {
@@ -54,6 +57,33 @@ fn more_than_once(packages: &[Package], only_once: &[&str]) -> Vec<String> {
     }
     let twice = versions.into_iter().filter(|(_, versions)| versions.len() > 1);
     twice.map(|(name, versions)| format!("{name} is there as {versions:?}: one version only")).collect()
+}
+
+/// Those of these crates, each with its source, that are not of the registry.
+fn from_elsewhere(packages: &[(String, Option<String>)]) -> Vec<String> {
+    let strange = packages.iter().filter(|(_, source)| source.as_deref() != Some(CRATES_IO));
+    strange.map(|(name, source)| format!("{name} comes from {source:?}, and not from crates.io")).collect()
+}
+
+#[test]
+fn everything_comes_from_crates_io() {
+    let of_here = |p: &&cargo_metadata::Package| {
+        p.source.is_none() && p.manifest_path.starts_with(&metadata().workspace_root)
+    };
+    let sources = metadata().packages.iter().filter(|p| !of_here(p));
+    let sources: Vec<(String, Option<String>)> =
+        sources.map(|p| (p.name.to_string(), p.source.as_ref().map(|source| source.repr.clone()))).collect();
+    assert!(sources.len() > 100, "only {sources:?}");
+    assert_none(&from_elsewhere(&sources));
+}
+
+#[test]
+fn another_source_is_found() {
+    let of = |source: Option<&str>| ("a".to_owned(), source.map(str::to_owned));
+    let strange =
+        [of(Some("git+https://example.com/a#0123")), of(Some("registry+https://example.com")), of(None)];
+    assert_eq!(from_elsewhere(&strange).len(), 3);
+    assert_eq!(from_elsewhere(&[of(Some(CRATES_IO))]).len(), 0);
 }
 
 #[test]

@@ -73,6 +73,22 @@ fn without_purpose(sources: &[Source]) -> Vec<String> {
     headless.map(|(path, _)| format!("{path} does not start with //! and what it is for")).collect()
 }
 
+/// Who reads logs by generation compares numbers.
+fn with_generations_as_text(sources: &[Source]) -> Vec<String> {
+    let is_text = |line: &str| {
+        ["%generation", "generation = %", "?generation", "generation = ?"]
+            .iter()
+            .any(|text| line.contains(text))
+    };
+    let lines = |(path, text): &Source| {
+        code(text)
+            .filter(|line| line.contains("tracing::") && is_text(line))
+            .map(|line| format!("{path}: {line}"))
+            .collect::<Vec<_>>()
+    };
+    sources.iter().flat_map(lines).collect()
+}
+
 fn with_unsafe_code(sources: &[Source]) -> Vec<String> {
     let word = concat!("un", "safe");
     let found =
@@ -99,6 +115,12 @@ fn files_are_short() {
 #[test]
 fn every_module_says_what_it_is_for() {
     assert_none(&without_purpose(&sources()));
+}
+
+#[test]
+fn log_lines_have_generations_as_numbers() {
+    let of_others = |source: &Source| !source.0.starts_with("integration-tests");
+    assert_none(&with_generations_as_text(&sources().into_iter().filter(of_others).collect::<Vec<_>>()));
 }
 
 #[test]

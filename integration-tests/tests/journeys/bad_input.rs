@@ -1,7 +1,8 @@
 //! What is missing or not allowed in a cluster is told at `/readyz?verbose` and in the log, and waited for.
 
 use integration_tests::{
-    Outcome, Scene, cluster::GUEST, configuration::CREDENTIALS, controller::HEALTH_PORT, ensure, manifest,
+    Outcome, Scene, backend::Backend, cluster::GUEST, configuration::CREDENTIALS, controller::HEALTH_PORT,
+    ensure, haproxy_pod::HaproxyPod, manifest,
 };
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -79,13 +80,7 @@ pub async fn no_permission(scene: Scene) -> Outcome {
     controller.waits_because(&["haproxytemplateconfigs", "forbidden", "Allow get, list and watch"]).await?;
     controller.says("forbidden").await?;
 
-    let all = json!(["get", "list", "watch", "create", "update", "patch"]);
-    let own = json!([
-        { "apiGroups": ["haproxy-haptic.org"], "resources": ["*"], "verbs": all },
-        { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": all },
-        { "apiGroups": [""], "resources": ["secrets"], "verbs": all },
-    ]);
-    allow(&scene, "own", &own).await?;
+    allow(&scene, "own", &own_rights(&["*"])).await?;
     let words = [
         "no permission to watch ingresses.networking.k8s.io",
         &scene.namespace,
@@ -95,10 +90,27 @@ pub async fn no_permission(scene: Scene) -> Outcome {
     controller.says("no permission to watch ingresses.networking.k8s.io").await?;
     controller.says("get, list and watch pods there").await?;
 
-    let rest = json!([{ "apiGroups": ["", "networking.k8s.io", "discovery.k8s.io"], "resources": ["*"], "verbs": all }]);
+    let rest = watched_rights(&["", "networking.k8s.io", "discovery.k8s.io"]);
     allow(&scene, "rest", &rest).await?;
-    serves(&scene).await?;
-    controller.ready().await
+    let (pod, _a) = serves(&scene).await?;
+    controller.ready().await?;
+
+    // Taken away again: a list that is refused takes no route away, whether the controller runs or has just begun.
+    scene.delete(&binding("rest")).await?;
+    let mut listed_anew = scene.by_hand()?.manifest;
+    listed_anew["spec"]["watchedResources"]["ingresses"]["labelSelector"] = json!("!nobody");
+    scene.apply(&listed_anew).await?;
+    controller.waits_because(&words).await?;
+    pod.serves(HOST, "a").await?;
+    controller.terminate().await?;
+    let mut controller = scene.controller_as(GUEST)?;
+    controller.waits_because(&words).await?;
+    pod.serves(HOST, "a").await?;
+    allow(&scene, "rest", &rest).await?;
+    controller.ready().await?;
+    let b = scene.backend("b").await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.serves(HOST, "b").await
 }
 
 pub async fn port_in_use(scene: Scene) -> Outcome {
@@ -118,7 +130,7 @@ pub async fn port_in_use(scene: Scene) -> Outcome {
 }
 
 /// Everything is applied anew, a pod is started, and a route is answered.
-async fn serves(scene: &Scene) -> Outcome {
+async fn serves(scene: &Scene) -> Outcome<(HaproxyPod, Backend)> {
     scene.apply(&manifest::credentials(CREDENTIALS, &scene.credentials.0, &scene.credentials.1)).await?;
     if scene.cluster.get(&scene.namespace, &scene.configuration()?.manifest).await.is_err() {
         scene.configure().await?;
@@ -126,7 +138,24 @@ async fn serves(scene: &Scene) -> Outcome {
     let pod = scene.pod().await?;
     let a = scene.backend("a").await?;
     scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await
+    pod.serves(HOST, "a").await?;
+    Ok((pod, a))
+}
+
+/// What a controller does with its own objects; of HAPTIC's resources with these.
+pub(crate) fn own_rights(resources: &[&str]) -> Value {
+    let all = json!(["get", "list", "watch", "create", "update", "patch", "delete"]);
+    json!([
+        { "apiGroups": ["haproxy-haptic.org"], "resources": resources, "verbs": all },
+        { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": all },
+        { "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"] },
+        { "apiGroups": [""], "resources": ["secrets"], "verbs": all },
+    ])
+}
+
+/// To watch whatever these API groups have.
+pub(crate) fn watched_rights(groups: &[&str]) -> Value {
+    json!([{ "apiGroups": groups, "resources": ["*"], "verbs": ["get", "list", "watch"] }])
 }
 
 /// A Role `name` with `rules` in the journey's namespace, for [`GUEST`].
@@ -134,13 +163,17 @@ pub(crate) async fn allow(scene: &Scene, name: &str, rules: &Value) -> Outcome {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": { "name": name }, "rules": rules,
     });
-    let binding = json!({
+    scene.apply(&role).await?;
+    scene.apply(&binding(name)).await
+}
+
+/// Gives [`GUEST`] the Role `name`.
+fn binding(name: &str) -> Value {
+    json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": name },
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
         "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": GUEST }],
-    });
-    scene.apply(&role).await?;
-    scene.apply(&binding).await
+    })
 }
 
 /// [`GUEST`] may read the cluster-wide resource `resource`.

@@ -17,15 +17,18 @@ use kube::{Api, api::ListParams};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
+    fs,
     net::{Ipv4Addr, SocketAddr},
+    os::unix::fs::MetadataExt,
 };
 
 const HOST: &str = "shop.example";
 
-/// A release whose one HAProxy pod runs at `address`: all pods of a journey share one network.
+/// A release whose one HAProxy pod runs at `address`: all pods of a journey share one network. HAProxy gets an argument as
+/// values.yaml shows it.
 pub fn values_for(address: Ipv4Addr) -> Value {
     json!({
-        "haproxy": { "replicas": 1 },
+        "haproxy": { "replicas": 1, "extraArgs": ["--haproxy-arg=-m", "--haproxy-arg=1024"] },
         "configuration": { "extraContext": { "bindAddresses": [address], "healthAddress": address } },
     })
 }
@@ -37,7 +40,7 @@ pub fn release(scene: &Scene, name: &str) -> Release {
 }
 
 /// Pod `name` of the Deployment that ends with `deployment`: its object, and its container running at `address`.
-async fn pod(
+pub async fn pod(
     scene: &Scene,
     objects: &[Value],
     (deployment, name): (&str, &str),
@@ -99,6 +102,17 @@ impl Pods {
         Ok(())
     }
 
+    /// What a process that may not be dumped has in /proc is root's, and not its user's. Root itself reads everything.
+    fn keep_their_memory_to_themselves(&self) -> Outcome {
+        for (process, address) in self.controllers.iter().chain([&self.haproxy]) {
+            let folder = format!("/proc/{}", process.id());
+            let user = fs::metadata(&folder)?.uid();
+            let reader = fs::metadata(format!("{folder}/mem"))?.uid();
+            ensure(user == 0 || reader != user, format!("{user} may read the memory of {address}"))?;
+        }
+        Ok(())
+    }
+
     /// Asks all to end, as kubelet does: they do so, though nothing of the release is left.
     async fn end(self) -> Outcome {
         for (process, address) in self.controllers.into_iter().chain([self.haproxy]) {
@@ -129,6 +143,7 @@ pub async fn install(scene: Scene, helm: Helm) -> Outcome {
     let entrance = pods.entrance();
     eventually("the Ingress is served", async || http::get(entrance, HOST, "/").await?.is_from("a")).await?;
     pods.ready().await?;
+    pods.keep_their_memory_to_themselves()?;
     is_ready(&scene).await?;
     shows_addresses(&scene).await?;
     metrics_are_there(&scene).await?;
@@ -137,6 +152,7 @@ pub async fn install(scene: Scene, helm: Helm) -> Outcome {
     lease_comes_back(&scene).await?;
     webhook_guards(&scene, &release, &values).await?;
     configuration_is_tested(&scene, &release, &values).await?;
+    plan_is_told_in_a_controller(&scene, &release).await?;
     nothing_denied_and_nothing_too_much(&scene, &release.manifest().await?)?;
     uninstall_and_install_again(&scene, &release, &values).await?;
     pods.end().await
@@ -157,6 +173,26 @@ async fn configuration_is_tested(scene: &Scene, release: &Release, values: &Valu
     let mut test = container.start(&[]).await?;
     let code = test.ended(PATIENCE).await?;
     ensure(code == 0, format!("ended with {code}: {}", test.printed()))
+}
+
+/// `haptic plan` beside a controller, with its rights.
+async fn plan_is_told_in_a_controller(scene: &Scene, release: &Release) -> Outcome {
+    let objects = release.manifest().await?;
+    let mut spec = chart::the(&objects, "Deployment", "-controller")?["spec"]["template"]["spec"].clone();
+    spec["containers"][0]["args"] = json!(["plan", "--name=haptic"]);
+    let container = Container {
+        cluster: &scene.cluster,
+        namespace: &scene.namespace,
+        name: "haptic-plan",
+        address: scene.block.pod(9),
+        spec: &spec,
+        dir: &scene.dir,
+    };
+    let mut plan = container.start(&[]).await?;
+    let code = plan.ended(PATIENCE).await?;
+    // The change before it may still be on its way.
+    let told = plan.printed();
+    ensure([0, 3].contains(&code) && told.contains("haptic-haproxy-0"), format!("ended with {code}: {told}"))
 }
 
 async fn is_ready(scene: &Scene) -> Outcome {
@@ -224,7 +260,7 @@ async fn refused_twice_then_upgraded(scene: &Scene, release: &Release, values: &
         })
         .await?;
     }
-    let definitions = std::fs::read_to_string(chart::folder().join("crds/haproxytemplateconfig.yaml"))?;
+    let definitions = fs::read_to_string(chart::folder().join("crds/haproxytemplateconfig.yaml"))?;
     scene.cluster.install_definitions(&definitions).await?;
     let mut changed = values.clone();
     changed["configuration"]["spec"] = json!({ "templateSnippets": { "frontend-35-hello": { "template":
@@ -432,17 +468,20 @@ pub async fn side_by_side(scene: Scene) -> Outcome {
 /// What the chart makes of combinations of values is taken by a real API server, and taken away again.
 pub async fn combinations(scene: Scene) -> Outcome {
     let scene = scene.on_bare_cluster().await?;
-    for file in std::fs::read_dir(program::definitions()?)? {
+    for file in fs::read_dir(program::definitions()?)? {
         let path = file?.path();
         if path.extension().is_some_and(|extension| extension == "yaml") {
-            scene.cluster.install_definitions(&std::fs::read_to_string(path)?).await?;
+            scene.cluster.install_definitions(&fs::read_to_string(path)?).await?;
         }
     }
     // A third of them has each of their parts at least once.
     for (number, values) in chart::combinations().iter().enumerate().step_by(3) {
         let release = release(&scene, &format!("release-{number}"));
         let during = |failure: Failure| failure.during(&values.to_string());
-        release.install(values).await.map_err(during)?;
+        let notes = release.install(values).await.map_err(during)?;
+        if values["configuration"]["create"] == false {
+            ensure(notes.contains("leaseName: edge"), format!("{values}: the notes are {notes}"))?;
+        }
         ensure(release.manifest().await?.len() > 10, format!("{values}: hardly anything"))?;
         release.uninstall().await.map_err(during)?;
     }

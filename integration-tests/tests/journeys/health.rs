@@ -1,5 +1,6 @@
 //! How the controller says that it is not well, and how it ends.
 
+use crate::observers::OBSERVERS;
 use integration_tests::{
     Outcome, Scene, controller::Controller, ensure, eventually, eventually_within, haproxy_pod::HaproxyPod,
     manifest,
@@ -13,7 +14,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// A drain takes at most 25 s; some more for a loaded machine.
 const ENDED_WITHIN: Duration = Duration::from_secs(30);
 
-/// Each is named by `/readyz`, and when it goes on, all is well again.
+/// Each is named, by `/readyz` or, where nothing waits for it, by the status alone; when it goes on, all is well again.
 pub async fn any_actor_may_block(scene: Scene) -> Outcome {
     let (pod, mut controller) = scene.running().await?;
     let backends = [scene.backend("a").await?, scene.backend("b").await?];
@@ -22,11 +23,10 @@ pub async fn any_actor_may_block(scene: Scene) -> Outcome {
     let traffic = pod.traffic(HOST);
     for actor in controller.actors().await?.keys() {
         controller.block(actor).await?;
-        let told = eventually_within(TOLD_WITHIN, format!("/readyz names {actor}"), async || {
-            let why = controller.why_not_ready().await?;
-            ensure(why.contains(&format!("actor {actor} has been busy")), why)
-        });
-        let told = told.await;
+        let told = match OBSERVERS.contains(&actor.as_str()) {
+            true => named_and_missed_by_nobody(&controller, actor).await,
+            false => named_by_readyz(&controller, actor).await,
+        };
         controller.unblock(actor).await?;
         told?;
         controller.ready().await?;
@@ -34,6 +34,30 @@ pub async fn any_actor_may_block(scene: Scene) -> Outcome {
     scene.apply(&manifest::endpoints("shop", &[backends[1].address])).await?;
     pod.serves(HOST, "b").await?;
     traffic.finish_without_loss().await.map(drop)
+}
+
+async fn named_by_readyz(controller: &Controller, actor: &str) -> Outcome {
+    eventually_within(TOLD_WITHIN, format!("/readyz names {actor}"), async || {
+        let why = controller.why_not_ready().await?;
+        ensure(why.contains(&format!("actor {actor} has been busy")), why)
+    })
+    .await
+}
+
+/// Neither a restart of the pod nor its loss for the Service and the webhook would be worth it.
+async fn named_and_missed_by_nobody(controller: &Controller, observer: &str) -> Outcome {
+    eventually_within(TOLD_WITHIN, format!("{observer} and its thread are named"), async || {
+        let page = controller.debug_page("/debug/actors").await?;
+        for words in [format!("actor {observer} has been busy"), "arbiter observe has not answered".into()] {
+            ensure(page.contains(&words), format!("no {words:?} in {page}"))?;
+        }
+        Ok(())
+    })
+    .await?;
+    let (code, told) = controller.status().await?;
+    let named = told.contains("an observer is stuck") && told.contains(observer);
+    ensure(code == Some(0) && named, format!("exit code {code:?}: {told}"))?;
+    controller.is_live_and_ready().await
 }
 
 /// Until then it is not ready. Its pod is restarted, which is better than a dead actor behind a ready one.

@@ -1,5 +1,5 @@
-//! Hostile objects of every kind come to a cluster in which two others are served: their answers do not change by a byte,
-//! and who is held back is named with a reason.
+//! Hostile objects of every kind come to a cluster in which two others are served, by a fleet of every HAProxy: their answers do
+//! not change by a byte, and who is held back is named with a reason.
 
 use integration_tests::{
     Failure, Outcome, Scene, certificate, ensure, eventually_within,
@@ -24,7 +24,7 @@ const CALM_WITHIN: Duration = Duration::from_secs(180);
 /// All that is asked again and again.
 const PATHS: [&str; 5] = ["/", "/exact", "/prefix/x", "/other?x=y", "/%22%27%0a"];
 
-pub async fn objects(scene: Scene, series: HaproxySeries) -> Outcome {
+pub async fn objects(scene: Scene) -> Outcome {
     let evil = format!("{}-evil", scene.namespace);
     scene
         .cluster
@@ -38,7 +38,10 @@ pub async fn objects(scene: Scene, series: HaproxySeries) -> Outcome {
         resource["namespaces"] = json!([scene.namespace, evil]);
     }
     scene.configure_with(&configuration).await?;
-    let pod = scene.pod_of(series).await?;
+    let mut pods = Vec::new();
+    for series in [HaproxySeries::V3_4, HaproxySeries::V3_2, HaproxySeries::V3_0] {
+        pods.push(scene.pod_of(series).await?);
+    }
     let mut controller = scene.controller()?;
     controller.ready().await?;
     let mut backends = Vec::new();
@@ -49,10 +52,12 @@ pub async fn objects(scene: Scene, series: HaproxySeries) -> Outcome {
         scene.apply(&manifest::tls_secret(name, &certificate)).await?;
         scene.publish(name, &host, &backend).await?;
         scene.apply(&manifest::tls_ingress(name, &host, name, name)).await?;
-        pod.serves_tls(&host, name, &certificate.der).await?;
+        for pod in &pods {
+            pod.serves_tls(&host, name, &certificate.der).await?;
+        }
         backends.push(backend);
     }
-    let mut witness = Witness::of(&pod).await?;
+    let mut witness = Witness::of(&pods).await?;
     let backend = scene.backend("evil").await?;
     let accepted = attack(&scene, &evil, backend.address, &mut witness).await?;
     ensure(accepted > 100, format!("the API server took only {accepted} hostile objects"))?;
@@ -60,13 +65,19 @@ pub async fn objects(scene: Scene, series: HaproxySeries) -> Outcome {
     scene.publish("after", "after.example", &after).await?;
     eventually_within(CALM_WITHIN, "a change behind all of them is live", async || {
         witness.look().await?;
-        pod.get("after.example", "/").await?.is_from("after")
+        for pod in &pods {
+            pod.get("after.example", "/").await?.is_from("after")?;
+        }
+        Ok(())
     })
     .await?;
-    eventually_within(CALM_WITHIN, "what the pod runs has passed all checks", async || {
+    eventually_within(CALM_WITHIN, "what each pod runs has passed all checks", async || {
         witness.look().await?;
-        let status = pod.status().await?;
-        ensure(status["stored"]["digest"] == status["running"]["digest"], format!("{status}"))
+        for pod in &pods {
+            let status = pod.status().await?;
+            ensure(status["stored"]["digest"] == status["running"]["digest"], format!("{status}"))?;
+        }
+        Ok(())
     })
     .await?;
     let shown = http::get((controller.address, 6060).into(), "debug", "/debug/quarantine").await?;
@@ -83,18 +94,18 @@ pub async fn objects(scene: Scene, series: HaproxySeries) -> Outcome {
 
 /// Asks for others, again and again, and remembers what was another answer than at first.
 struct Witness<'p> {
-    pod: &'p HaproxyPod,
+    pods: &'p [HaproxyPod],
     first: Vec<String>,
     change: Option<String>,
 }
 
 impl<'p> Witness<'p> {
-    async fn of(pod: &'p HaproxyPod) -> Outcome<Self> {
-        Ok(Self { pod, first: answers(pod).await?, change: None })
+    async fn of(pods: &'p [HaproxyPod]) -> Outcome<Self> {
+        Ok(Self { pods, first: answers(pods).await?, change: None })
     }
 
     async fn look(&mut self) -> Outcome {
-        let now = answers(self.pod).await?;
+        let now = answers(self.pods).await?;
         let change = now.into_iter().zip(&self.first).find(|(now, first)| now != *first);
         self.change = self.change.take().or(change.map(|(now, first)| format!("{first:?} became {now:?}")));
         Ok(())
@@ -120,7 +131,12 @@ async fn attack(scene: &Scene, evil: &str, address: Ipv4Addr, witness: &mut Witn
         for way in 0..WAYS {
             let payload = payloads.get((number * WAYS + way) % payloads.len());
             let payload = payload.ok_or_else(|| Failure::new("there are no payloads"))?;
-            let hostile = tenant.with(field, &payload.text);
+            // Once behind what is right: some texts are taken in their shape only.
+            let hostile = if way == number % WAYS {
+                tenant.with_behind(field, &payload.text)
+            } else {
+                tenant.with(field, &payload.text)
+            };
             let object = as_written(&hostile.objects[field.object()], &format!("-{number}-{way}"));
             accepted += usize::from(scene.cluster.apply(evil, &object).await.is_ok());
         }
@@ -153,9 +169,9 @@ fn host(tenant: &str) -> String {
 }
 
 /// Every byte that others are answered with.
-async fn answers(pod: &HaproxyPod) -> Outcome<Vec<String>> {
+async fn answers(pods: &[HaproxyPod]) -> Outcome<Vec<String>> {
     let mut all = Vec::new();
-    for tenant in TENANTS {
+    for (pod, tenant) in pods.iter().flat_map(|pod| TENANTS.map(|tenant| (pod, tenant))) {
         for path in PATHS {
             all.push(raw(pod, &host(tenant), path).await?);
         }

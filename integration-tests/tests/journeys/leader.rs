@@ -63,8 +63,10 @@ pub async fn hands_over_when_asked_to_end(scene: Scene) -> Outcome {
     configuration.manifest["spec"]["controller"] = json!({});
     let mut replicas = Replicas::start_with(scene, 2, &configuration.manifest).await?;
     let traffic = replicas.pod.traffic(HOST);
-    let pushes = replicas.pod.wire.pushes();
     let leader = replicas.leader().await?;
+    // Until its files are stored, too: that would be left to the new leader.
+    replicas.change().await?;
+    let pushes = replicas.pod.wire.pushes();
     let asked = Instant::now();
     let (old, _) =
         tokio::join!(replicas.running.remove(leader).terminate(), async { replicas.leader().await });
@@ -121,6 +123,8 @@ pub async fn api_server_away(scene: Scene) -> Outcome {
 pub async fn lease_deleted(scene: Scene) -> Outcome {
     let mut replicas = Replicas::start(scene, 2).await?;
     let leader = replicas.leader().await?;
+    replicas.change().await?;
+    replicas.standby_says_nothing_false(1 - leader).await?;
     let mut before = replicas.pod.epoch().await?;
     for _ in 0..3 {
         // The epochs of two Leases made within one second are told apart by their transitions alone.
@@ -220,6 +224,18 @@ impl Replicas {
         self.pod.serves(HOST, &next).await?;
         // Until then a successor rightly pushes: it has the checked files stored.
         self.pod.has_stored_what_it_runs().await
+    }
+
+    /// It read the pods before the newest change, and does not take that for what they run now.
+    async fn standby_says_nothing_false(&self, standby: usize) -> Outcome {
+        let (code, told) = self.running[standby].status().await?;
+        let says =
+            ["stands by", "ask the one that leads", "holds Lease"].iter().all(|said| told.contains(said));
+        let is_behind = told.contains("pod behind") || told.contains("pod not deployed");
+        ensure(
+            code == Some(0) && says && !is_behind,
+            format!("a standby's status, exit code {code:?}: {told}"),
+        )
     }
 
     /// The backend that requests go to, or will.

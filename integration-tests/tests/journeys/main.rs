@@ -3,6 +3,7 @@
 
 mod attack;
 mod bad_input;
+mod by_hand;
 mod chart;
 mod churn;
 mod classic;
@@ -20,22 +21,27 @@ mod hostile;
 mod incidents;
 mod leader;
 mod libraries;
+mod limits;
 mod mass_deletion;
+mod metrics;
 mod observers;
 mod pages;
 mod plan;
+mod published;
 mod quarantine;
+mod recording;
 mod removal;
 mod reports;
 mod restarts;
 mod routes;
+mod screenshots;
 mod secrets;
 mod traces;
 mod webhook;
 mod zero_reload;
 
 use integration_tests::{
-    Journey, journey,
+    Journey, journey, over_both,
     program::{HaproxySeries, Helm},
     runner,
 };
@@ -44,7 +50,11 @@ use std::process::ExitCode;
 /// The long ones first: several run at once.
 fn journeys() -> Vec<Journey> {
     let mut all = through_agents();
+    all.extend(deployments().into_iter().flatten());
     all.extend(data_plane_api::journeys());
+    if std::env::var_os(screenshots::FOLDER).is_some() {
+        all.push(journey("screenshots", screenshots::of_the_page));
+    }
     all
 }
 
@@ -55,10 +65,12 @@ fn through_agents() -> Vec<Journey> {
         journey("chart_install", |scene| chart::install(scene, Helm::V3)),
         journey("chart_install_by_helm_4", |scene| chart::install(scene, Helm::V4)),
         journey("chart_combinations", chart::combinations),
+        journey("published_state", published::state),
+        journey("metrics_of_ten_thousand_ingresses", metrics::of_ten_thousand_ingresses),
         journey("getting_started_in_a_cluster", getting_started::in_a_cluster),
         journey("getting_started_without_a_cluster", getting_started::without_a_cluster),
         journey("chart_side_by_side", chart::side_by_side),
-        journey("churn_under_load", churn::under_load),
+        journey("installed_by_hand", by_hand::as_documented),
         journey("any_actor_may_block", health::any_actor_may_block),
         journey("any_actor_may_panic", restarts::any_actor_may_panic),
         journey("trace_of_a_generation", traces::of_a_generation),
@@ -71,16 +83,15 @@ fn through_agents() -> Vec<Journey> {
         journey("no_permission", bad_input::no_permission),
         journey("leader_api_server_away", leader::api_server_away),
         journey("leader_frozen", leader::frozen_for_longer_than_its_lease),
-        journey("leader_killed_at_each_stage", handover::leader_killed_at_each_stage),
         journey("leader_hands_over", leader::hands_over_when_asked_to_end),
         journey("leader_lease_deleted", leader::lease_deleted),
-        journey("leader_election_off_and_on", leader::election_turned_off_and_on),
         journey("leader_status", reports::status),
         journey("leader_status_of_an_invalid_one", reports::status_without_a_valid_configuration),
         journey("leader_with_the_documented_rights", reports::with_the_documented_rights),
         journey("leader_events", reports::events_on_the_object_at_fault),
         journey("leader_addresses", reports::addresses_of_ingresses),
         journey("secrets_planted_are_in_no_output", secrets::planted_ones_are_in_no_output),
+        journey("recording_is_replayed_elsewhere", recording::is_replayed_elsewhere),
         journey("webhook_under_attack_by_strangers", attack::by_strangers),
         journey("webhook_under_attack_by_insiders", attack::by_insiders),
         journey("webhook_certificate_is_rotated", webhook::certificate_is_rotated_under_it),
@@ -89,32 +100,24 @@ fn through_agents() -> Vec<Journey> {
         journey("webhook_asked_by_many_at_once", webhook::asked_by_many_at_once),
         journey("webhook_is_repaired", webhook::is_repaired_and_blocks_nothing_when_it_is_down),
         journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),
-        journey("published_state", pages::published),
         journey("incident_of_objects", incidents::of_objects),
         journey("incident_of_pods", incidents::of_pods),
         journey("incident_of_configuration", incidents::of_configuration),
         journey("incident_of_rights", incidents::of_rights),
+        journey("incident_of_webhook", incidents::of_webhook),
         journey("incident_of_lease", incidents::of_lease),
         journey("pages_answer_without_secrets", pages::answer_without_secrets),
-        journey("hostile_objects", |scene| hostile::objects(scene, HaproxySeries::V3_4)),
-        journey("hostile_objects_on_haproxy_3_2", |scene| hostile::objects(scene, HaproxySeries::V3_2)),
-        journey("hostile_objects_on_haproxy_3_0", |scene| hostile::objects(scene, HaproxySeries::V3_0)),
-        journey("one_slow_pod_of_two", failures::one_slow_pod_of_two),
+        journey("hostile_objects", hostile::objects),
         journey("quarantine_by_the_render", quarantine::found_by_the_render),
         journey("quarantine_by_checks", quarantine::found_by_checks),
         journey("quarantine_by_halves", quarantine::found_by_halves),
         journey("quarantine_after_a_restart", quarantine::after_a_restart),
-        journey("quarantine_under_attack", quarantine::under_attack),
-        journey("quarantine_by_a_reload", quarantine::found_by_a_reload),
         journey("quarantine_by_an_operation", quarantine::found_by_an_operation),
+        journey("quarantine_under_attack", quarantine::under_attack),
         journey("mass_deletion_is_held", mass_deletion::is_held_until_it_is_mended),
         journey("mass_deletion_is_confirmed", mass_deletion::is_confirmed_by_an_annotation),
         journey("mass_deletion_is_over_after_a_while", mass_deletion::is_over_after_a_while),
-        journey("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
-        journey("fleet_of_two_versions", fleet::of_two_versions),
-        journey("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),
-        journey("agent_killed_while_changes_flow", churn::agent_killed_meanwhile),
-        journey("controller_killed_while_changes_flow", churn::controller_killed_meanwhile),
+        journey("limits_junk_of_one_namespace", limits::junk_of_one_namespace),
         journey("harness", harness::parts_work_without_a_controller),
         journey("first_deployment", |scene| routes::first_deployment(scene, HaproxySeries::V3_4)),
         journey("first_deployment_on_haproxy_3_2", |scene| {
@@ -123,33 +126,49 @@ fn through_agents() -> Vec<Journey> {
         journey("first_deployment_on_haproxy_3_0", |scene| {
             routes::first_deployment(scene, HaproxySeries::V3_0)
         }),
-        journey("endpoint_change", routes::endpoint_change),
         journey("default_certificate", libraries::default_certificate),
         journey("rejected_routes", libraries::rejected_routes),
         journey("wrong_annotation", libraries::wrong_annotation),
-        journey("new_host", routes::new_host),
         journey("everyday_changes_without_a_reload", zero_reload::everyday_changes),
         journey("plan_tells_before_it_happens", plan::tells_before_it_happens),
-        journey("certificate_rotation", routes::certificate_rotation),
-        journey("removal", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_4)),
         journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),
-        journey("delete", routes::delete),
-        journey("drift_changed_by_hand", drift::changed_by_hand),
-        journey("config_changed_live", configuration::changed_live),
         journey("config_invalid_then_recovered", configuration::invalid_then_recovered),
         journey("config_with_invalid_template", configuration::invalid_template),
-        journey("config_that_haproxy_refuses", configuration::refused_by_haproxy),
-        journey("malformed_object", configuration::malformed_object),
         journey("unknown_resource", bad_input::unknown_resource),
         journey("no_configuration_and_no_secret", bad_input::no_configuration_and_no_secret),
         journey("no_definition_of_a_watched_resource", bad_input::no_definition_of_a_watched_resource),
         journey("port_in_use", bad_input::port_in_use),
-        journey("haproxy_killed", failures::haproxy_killed),
-        journey("agent_killed", failures::agent_killed),
-        journey("pod_replaced", failures::pod_replaced),
-        journey("controller_killed_and_restarted", restarts::controller_killed_and_restarted),
         journey("controller_killed_while_ahead", restarts::controller_killed_before_files_are_stored),
         journey("controller_stops_when_asked", restarts::controller_stops_when_asked),
+    ]
+}
+
+/// What must go the same way whatever brings it to HAProxy.
+fn deployments() -> Vec<[Journey; 2]> {
+    vec![
+        over_both("churn_under_load", churn::under_load),
+        over_both("leader_election_off_and_on", leader::election_turned_off_and_on),
+        over_both("leader_killed_at_each_stage", handover::leader_killed_at_each_stage),
+        over_both("one_slow_pod_of_two", failures::one_slow_pod_of_two),
+        over_both("quarantine_by_a_reload", quarantine::found_by_a_reload),
+        over_both("fleet_with_a_hanging_agent", fleet::with_a_hanging_agent),
+        over_both("fleet_of_two_versions", fleet::of_two_versions),
+        over_both("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),
+        over_both("agent_killed_while_changes_flow", churn::agent_killed_meanwhile),
+        over_both("controller_killed_while_changes_flow", churn::controller_killed_meanwhile),
+        over_both("endpoint_change", routes::endpoint_change),
+        over_both("new_host", routes::new_host),
+        over_both("certificate_rotation", routes::certificate_rotation),
+        over_both("delete", routes::delete),
+        over_both("removal", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_4)),
+        over_both("drift_changed_by_hand", drift::changed_by_hand),
+        over_both("config_changed_live", configuration::changed_live),
+        over_both("config_that_haproxy_refuses", configuration::refused_by_haproxy),
+        over_both("malformed_object", configuration::malformed_object),
+        over_both("haproxy_killed", failures::haproxy_killed),
+        over_both("agent_killed", failures::agent_killed),
+        over_both("pod_replaced", failures::pod_replaced),
+        over_both("controller_killed_and_restarted", restarts::controller_killed_and_restarted),
     ]
 }
 

@@ -1,13 +1,23 @@
 //! Whoever only observes may be killed, blocked or flooded: nothing is deployed otherwise for it.
 
+use crate::published::{Mute, Silence};
 use integration_tests::{Outcome, Scene, controller::Controller, ensure, eventually, manifest};
+use serde_json::json;
+use std::net::Ipv4Addr;
 
 const HOST: &str = "shop.example";
 /// Each is told of events, and nobody waits for any of them.
-const OBSERVERS: [&str; 3] = ["commentator", "metrics", "reporter"];
+pub(crate) const OBSERVERS: [&str; 5] = ["commentator", "metrics", "recorder", "traces", "reporter"];
 
 pub async fn change_nothing(scene: Scene) -> Outcome {
-    let (pod, mut controller) = scene.running().await?;
+    // Their collector takes connections and nothing else.
+    let collector = Mute::listen((Ipv4Addr::LOCALHOST, 0)).await?;
+    let endpoint = format!("http://{}", collector.address);
+    scene.configure().await?;
+    let pod = scene.pod().await?;
+    let traced = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint.as_str()), ("OTEL_BSP_SCHEDULE_DELAY", "100")];
+    let mut controller = scene.controller_with(&traced)?;
+    controller.ready().await?;
     let backends = [scene.backend("a").await?, scene.backend("b").await?];
     scene.publish("shop", HOST, &backends[0]).await?;
     pod.serves(HOST, "a").await?;
@@ -23,11 +33,26 @@ pub async fn change_nothing(scene: Scene) -> Outcome {
         controller.block(observer).await?;
         controller.flood(20_000).await?;
         let while_blocked = change(&format!("{observer} is blocked and flooded")).await;
+        let is_well = controller.is_live_and_ready().await;
         controller.unblock(observer).await?;
         while_blocked?;
+        is_well?;
         killed_too_often(&controller, observer).await?;
         change(&format!("{observer} was killed again and again")).await?;
     }
+    let silence = Silence::begin(&scene).await?;
+    let mut evil = manifest::ingress("evil", "evil.example", "shop");
+    evil["metadata"]["annotations"]["haproxy-haptic.org/rate-limit"] = json!("ten");
+    scene.apply(&evil).await?;
+    change("the API server takes no Events").await?;
+    eventually("Events and published state wait for the API server, and say so", async || {
+        let (_, told) = controller.status().await?;
+        let words = ["an Event cannot be written", "is not published", "did not answer within"];
+        ensure(words.iter().all(|word| told.contains(word)), told)
+    })
+    .await?;
+    change("the API server answers no observer").await?;
+    silence.end(&scene).await?;
     eventually("it says what it lost", async || {
         let events = controller.events().await?;
         let lost = events.iter().filter(|event| event["kind"] == "EventsLost").count();

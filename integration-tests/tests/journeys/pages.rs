@@ -1,15 +1,8 @@
 //! `/debug`, `haptic status` and `haptic explain` of a running controller: they answer, and tell no secret.
 
-use integration_tests::{
-    Outcome, Scene, controller::Controller, ensure, eventually, eventually::eventually_within, manifest,
-    program,
-};
+use integration_tests::{Outcome, Scene, controller::Controller, ensure, eventually, manifest, program};
 use serde_json::{Value, json};
-use std::time::Duration;
 use tokio::process::Command;
-
-/// It is written every ten seconds at most.
-const PUBLISHED_WITHIN: Duration = Duration::from_secs(90);
 
 const HOST: &str = "shop.example";
 const PAGES: [&str; 14] = [
@@ -50,26 +43,6 @@ pub async fn answer_without_secrets(scene: Scene) -> Outcome {
     .await?;
     shows_no_secret(&scene, &controller).await?;
     explains(&controller).await
-}
-
-/// What is rendered is published with the pods that run it, and nobody waits for that.
-pub async fn published(scene: Scene) -> Outcome {
-    let (pod, controller) = scene.running().await?;
-    let web = scene.backend("web").await?;
-    scene.publish("shop", HOST, &web).await?;
-    pod.serves(HOST, "web").await?;
-    let object = |kind: &str, name: &str| json!({ "apiVersion": "haproxy-haptic.org/v1alpha1", "kind": kind, "metadata": { "name": name } });
-    eventually_within(PUBLISHED_WITHIN, "haproxy.cfg is published with its pod", async || {
-        let found = scene.cluster.get(&scene.namespace, &object("HAProxyCfg", "demo")).await?.data;
-        ensure(found["status"]["converged"] == "1/1", found["status"].to_string())?;
-        let content = found["spec"]["content"].as_str().unwrap_or_default();
-        ensure(content.contains("backend") && content.contains("_shop_"), "the backend is not in it yet")?;
-        let ran = &found["status"]["pods"][0];
-        ensure(ran["digest"] == found["status"]["digest"] && ran["lastError"].is_null(), ran.to_string())
-    })
-    .await?;
-    let told = controller.page("/debug/overview").await?;
-    ensure(!told.contains("is not published"), told)
 }
 
 async fn shows_no_secret(scene: &Scene, controller: &Controller) -> Outcome {

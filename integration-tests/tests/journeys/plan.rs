@@ -4,8 +4,8 @@ use integration_tests::{
     Failure, Outcome, Scene, configuration, ensure, eventually, manifest,
     program::{self, HaproxySeries},
 };
-use std::{fs, path::Path};
-use tokio::process::Command;
+use std::process::Stdio;
+use tokio::{io::AsyncWriteExt as _, process::Command};
 
 const HOST: &str = "shop.example";
 
@@ -41,9 +41,7 @@ pub async fn tells_before_it_happens(scene: Scene) -> Outcome {
 
     let demo = scene.configuration()?;
     let other = demo.with_template(format!("{}\nfrontend more\n  bind :9998\n", demo.template()));
-    let file = scene.dir.join("other.json");
-    fs::write(&file, other.manifest.to_string())?;
-    let planned = haptic(&scene, "plan", Some(&file)).await?;
+    let planned = haptic(&scene, "plan", Some(&other.manifest.to_string())).await?;
     ensure(planned.code == Some(3) && planned.out.contains(": reload\n  because "), planned.told())?;
     ensure(planned.out.contains("+frontend more"), planned.told())?;
     pod.get(HOST, "/").await?.is_from("a")
@@ -55,14 +53,20 @@ impl Planned {
     }
 }
 
-async fn haptic(scene: &Scene, what: &str, file: Option<&Path>) -> Outcome<Planned> {
+/// With `configuration`, if there is one, as its input.
+async fn haptic(scene: &Scene, what: &str, configuration: Option<&str>) -> Outcome<Planned> {
     let mut command = Command::new(program::haptic()?);
     command.args([what, "--name", configuration::NAME, "--namespace", &scene.namespace]);
     command.arg("--kubeconfig").arg(scene.cluster.kubeconfig());
-    if let Some(file) = file {
-        command.arg("-f").arg(file);
+    if configuration.is_some() {
+        command.args(["-f", "/dev/stdin"]);
     }
-    let output = command.kill_on_drop(true).output().await.map_err(|e| Failure::new(e.to_string()))?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.kill_on_drop(true).spawn().map_err(|e| Failure::new(e.to_string()))?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(configuration.unwrap_or_default().as_bytes()).await?;
+    }
+    let output = child.wait_with_output().await?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ok(Planned { code: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) })
 }

@@ -26,8 +26,8 @@ defaults pool
   hash-type consistent
 frontend http from front
   bind "${ADDRESS}:7080"
-  http-request set-var(txn.net) src,map_ip(maps/nets.map,none)
-  use_backend %[req.hdr(host),lower,map(maps/hosts.map,nobody)]
+  http-request set-var(txn.net) src,map_ip(MAPS/nets.map,none)
+  use_backend %[req.hdr(host),lower,map(MAPS/hosts.map,nobody)]
 backend nobody from pool
   http-request return status 404
 {{#each (list "ingresses") as |ing|}}
@@ -83,12 +83,12 @@ struct Story {
 impl Story {
     async fn begin(scene: Scene) -> Outcome<Self> {
         let mut configuration = scene.configuration()?.manifest;
-        let namespaces = json!([scene.namespace]);
+        let namespaces = json!([scene.namespace, neighbour(&scene)]);
         let spec = configuration["spec"].as_object_mut().ok_or_else(|| Failure::new("it has no spec"))?;
         spec.retain(|field, _| {
             ["credentialsSecretRef", "podSelector", "dataplane", "controller"].contains(&field.as_str())
         });
-        let template = TEMPLATE.replace("ADDRESS", POD_ADDRESS);
+        let template = TEMPLATE.replace("ADDRESS", POD_ADDRESS).replace("MAPS", &scene.maps());
         spec.insert("haproxyConfig".into(), json!({ "template": template }));
         spec.insert(
             "maps".into(),
@@ -125,6 +125,17 @@ impl Story {
             self.pod.serves(GOOD, &backend.name).await?;
         }
         Ok(())
+    }
+
+    /// A new route in another namespace goes live, and then other endpoints of it.
+    async fn neighbour_goes_on(&self, name: &str) -> Outcome {
+        let namespace = neighbour(&self.scene);
+        let apply = async |object: Value| self.scene.cluster.apply(&namespace, &object).await.map(drop);
+        apply(manifest::endpoints(name, &[self.backends[0].address])).await?;
+        apply(ingress(name, "none")).await?;
+        self.pod.serves(&host(name), "one").await?;
+        apply(manifest::endpoints(name, &[self.backends[1].address])).await?;
+        self.pod.serves(&host(name), "two").await
     }
 
     /// Event, condition, metric, log and `/debug` say so, with these words.
@@ -221,10 +232,13 @@ pub async fn after_a_restart(scene: Scene) -> Outcome {
     story.others_go_on().await
 }
 
-/// Twenty that turn bad in every way and good again as fast as the API server takes it: the others' changes go live all the
-/// same, Events are a trickle, and once it is over everything is in force.
+/// Twenty that turn bad in every way and good again as fast as the API server takes it: new routes and endpoints of another
+/// namespace go live all the same, Events are a trickle, and once it is over everything is in force.
 pub async fn under_attack(scene: Scene) -> Outcome {
     const TURNING: usize = 20;
+    let namespace =
+        json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": neighbour(&scene) } });
+    scene.cluster.apply("", &namespace).await?;
     let story = Story::begin(scene).await?;
     let name = |number: usize| format!("turning{number}");
     for number in 0..TURNING {
@@ -232,14 +246,15 @@ pub async fn under_attack(scene: Scene) -> Outcome {
     }
     let attack = async {
         let faults = ["checked", "fails", "net", "keyword", "none"];
-        for (turn, fault) in faults.into_iter().cycle().enumerate() {
+        for turn in 0.. {
+            let fault = faults[(turn + turn / TURNING) % faults.len()];
             story.scene.apply(&ingress(&name(turn % TURNING), fault)).await?;
         }
         Ok::<(), Failure>(())
     };
     let others = async {
-        for _ in 0..3 {
-            story.others_go_on().await?;
+        for number in 0..6 {
+            story.neighbour_goes_on(&format!("shop{number}")).await?;
         }
         Ok(())
     };
@@ -259,7 +274,7 @@ pub async fn under_attack(scene: Scene) -> Outcome {
     for number in 0..TURNING {
         story.pod.serves(&host(&name(number)), "one").await?;
     }
-    Ok(())
+    story.is_released().await
 }
 
 /// No machine has the address, which HAProxy's checker does not try.
@@ -284,6 +299,11 @@ fn ingress(name: &str, fault: &str) -> Value {
     let mut ingress = manifest::ingress(name, &host(name), name);
     ingress["metadata"]["annotations"] = json!({ "fault": fault });
     ingress
+}
+
+/// Another namespace, which nobody but [`under_attack`] uses.
+fn neighbour(scene: &Scene) -> String {
+    format!("{}-neighbour", scene.namespace)
 }
 
 fn host(name: &str) -> String {

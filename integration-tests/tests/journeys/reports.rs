@@ -19,7 +19,8 @@ pub async fn status(scene: Scene) -> Outcome {
     let backends = [scene.backend("a").await?, scene.backend("b").await?];
     scene.publish("shop", HOST, &backends[0]).await?;
     pod.serves(HOST, "a").await?;
-    says(&scene, "Valid", [("Ready", "True"), ("TemplatesValid", "True"), ("Deployed", "True")]).await?;
+    let all = [("Ready", "True"), ("TemplatesValid", "True"), ("Deployed", "True"), ("Published", "True")];
+    says(&scene, "Valid", all).await?;
 
     let written = version(&scene).await?;
     for change in 0..soaking(60, 3000) {
@@ -129,10 +130,9 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
         .filter(|document| ["Role", "ClusterRole"].contains(&document["kind"].as_str().unwrap_or_default()))
         .flat_map(|role| role["rules"].as_array().cloned().unwrap_or_default())
         .collect();
-    for rule in &mut rules {
-        if rule["resourceNames"] == json!(["haproxy-credentials"]) {
-            rule["resourceNames"] = json!([CREDENTIALS]);
-        }
+    for (documented, here) in [("haproxy-credentials", CREDENTIALS), ("first", NAME)] {
+        let named = rules.iter_mut().filter(|rule| rule["resourceNames"] == json!([documented]));
+        named.for_each(|rule| rule["resourceNames"] = json!([here]));
     }
     ensure(rules.len() >= 7, format!("only {rules:?}"))?;
     rules.extend(rights_of_libraries()?);

@@ -14,6 +14,7 @@ pub async fn controller_killed_and_restarted(scene: Scene) -> Outcome {
     let before = pod.wire.pushes();
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.serves(HOST, "b").await?;
+    pod.has_stored_what_it_runs().await?;
     let of_one_change = pod.wire.pushes() - before;
 
     controller.kill().await?;
@@ -23,6 +24,7 @@ pub async fn controller_killed_and_restarted(scene: Scene) -> Outcome {
     controller.ready().await?;
     scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
     pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
     let after_restart = pod.wire.pushes() - before;
     ensure(
         after_restart <= of_one_change,

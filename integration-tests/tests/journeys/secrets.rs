@@ -3,28 +3,44 @@
 use crate::{reports::events, webhook::refusal};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use integration_tests::{
-    Outcome, Scene, certificate, configuration::CREDENTIALS, controller::Controller, ensure, eventually,
-    haproxy_pod::HaproxyPod, manifest, registration,
+    Outcome, Scene, certificate, collector::Collector, configuration::CREDENTIALS, controller::Controller,
+    ensure, eventually, haproxy_pod::HaproxyPod, manifest, registration,
 };
 use serde_json::{Value, json};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 const HOST: &str = "shop.example";
 const DEBUG_PAGES: usize = 6;
-/// Refuses an Ingress that asks for it.
+/// What HAProxy itself prints, in the agent's folder.
+const HAPROXYS_LOG: &str = "haproxy.log";
+/// Of a password that nobody knows.
+const HASH: &str = "$5$abcdefgh$0vI9mTtEGx7WB5FMe6YjPAuhSoLgD9tZ6hhG3lzqWd8";
+/// Refuses an Ingress that asks for it, and says what a Secret holds.
 const REFUSING: &str = r#"{{#each (list "ingresses") as |ing|}}
-{{#if (has ing "metadata.annotations.refuse")}}{{register_error ing "it is refused"}}{{/if}}
+{{#if (has ing "metadata.annotations.refuse")}}{{#each (list "labelledsecrets") as |s|}}{{register_error ing "it is refused: " s.data.auth}}{{/each}}{{/if}}
 {{/each}}
+"#;
+/// Has an Ingress that asks for it print what a Secret holds where HAProxy expects a name.
+const NAMING: &str = r#"{{#each (list "ingresses") as |ing|}}{{#if (has ing "metadata.annotations.names")}}
+backend named-{{ing.metadata.name}}
+{{#each (list "labelledsecrets") as |s|}}{{#if (eq s.metadata.name ing.metadata.annotations.names)}}
+  http-request deny if {{trim (b64decode s.data.auth)}}
+{{/if}}{{/each}}
+{{/if}}{{/each}}
 "#;
 
 pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     let mut pod = scene.traced_pod().await?;
-    let mut controller = scene.controller()?;
+    let collector = Collector::start().await?;
+    let endpoint = format!("http://{}", collector.address);
+    let mut controller = scene
+        .controller_with(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &endpoint), ("OTEL_BSP_SCHEDULE_DELAY", "100")])?;
     for object in registration::service(&[controller.address]) {
         scene.apply(&object).await?;
     }
     let mut configuration = registration::configuration(&scene, scene.configuration()?, &json!({}));
     configuration["spec"]["maps"]["refused.map"] = json!({ "template": REFUSING });
+    configuration["spec"]["templateSnippets"]["backend-90-named"] = json!({ "template": NAMING });
     configuration["spec"]["logging"] = json!({ "level": "TRACE" });
     scene.configure_with(&configuration).await?;
     controller.ready().await?;
@@ -57,24 +73,45 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
         pod.serves(&format!("{name}.example"), "a").await?;
     }
 
-    // Users whose hash HAProxy refuses: the object that names them is held back.
-    planted.extend(["planted-hash", "planted\u{7f}password"].map(str::to_owned));
-    let users = "one:$6$planted-hash\ntwo:planted\u{7f}password\nplanted-hash no colon\n";
-    scene
-        .apply(&json!({
-            "apiVersion": "v1", "kind": "Secret",
-            "metadata": { "name": "users", "labels": { "haproxy-haptic.org/use": "true" } },
-            "data": { "auth": STANDARD.encode(users) },
-        }))
-        .await?;
-    let mut guarded = manifest::ingress("guarded", "guarded.example", "shop");
-    guarded["metadata"]["annotations"] = json!({ "haproxy-haptic.org/auth-secret": "users" });
-    scene.apply(&guarded).await?;
+    // Users as they should be, and others with a character that cannot stand: their Secret is held back.
+    planted.extend([HASH, "planted-hash", "planted-control"].map(str::to_owned));
+    // One of them twice, which HAProxy says while it is reloaded.
+    let twice = format!("planted-member:{HASH}\nplanted-member:{HASH}\n");
+    planted.extend(["planted-member".to_owned(), STANDARD.encode(&twice)]);
+    scene.apply(&users("members", &twice)).await?;
+    scene.apply(&guarded("members", "members")).await?;
+    pod.answers("members.example", 401).await?;
+    let bad = "one:$6$planted-hash\ntwo:planted-control\u{1}password\nplanted-hash no colon\n";
+    scene.apply(&users("users", bad)).await?;
+    scene.apply(&guarded("guarded", "users")).await?;
+    eventually("the Secret is held back", async || {
+        let held = controller.page("/debug/quarantine").await?;
+        ensure(held.contains("/users") && held.contains("control character"), held)
+    })
+    .await?;
+    eventually("HAProxy's words are told without the user", async || {
+        let told = controller.page("/debug/events").await?;
+        ensure(told.contains("ignoring duplicated user '[redacted]'"), told)
+    })
+    .await?;
+    // A name that nothing has, which HAProxy and those who read for it quote.
+    let mut naming = manifest::ingress("naming", "naming.example", "shop");
+    naming["metadata"]["annotations"] = json!({ "names": "names" });
+    scene.apply(&naming).await?;
+    pod.serves("naming.example", "a").await?;
+    planted.extend(["planted-condition".to_owned(), STANDARD.encode("planted-condition")]);
+    scene.apply(&users("names", "planted-condition")).await?;
+    eventually("what prints a Secret for a name is held back", async || {
+        let held = controller.page("/debug/quarantine").await?;
+        ensure(held.contains("There is no ACL '[redacted]'"), held)
+    })
+    .await?;
     let mut refused = manifest::ingress("refused", "refused.example", "shop");
     refused["metadata"]["annotations"] = json!({ "refuse": "it" });
-    eventually("the webhook refuses what is bad", async || {
+    let answered = eventually("the webhook refuses what is bad", async || {
         let said = refusal(scene.apply(&refused).await)?;
-        ensure(said.contains("it is refused"), said)
+        ensure(said.contains("it is refused"), &said)?;
+        Ok(said)
     })
     .await?;
 
@@ -84,7 +121,7 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     planted.push(STANDARD.encode(format!("{}:{}", rotated.0, rotated.1)));
     scene.apply(&manifest::credentials(CREDENTIALS, &rotated.0, &rotated.1)).await?;
     controller.says("credentials changed").await?;
-    pod.change_credentials(rotated)?;
+    pod.change_credentials(rotated).await?;
     for actor in ["render", "validate", "fleet", "config"] {
         controller.panic(actor).await?;
     }
@@ -94,6 +131,9 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     pod.has_stored_what_it_runs().await?;
 
     let mut seen = pages(&controller, &scene.namespace).await?;
+    seen.extend(published(&scene).await?);
+    seen.push(("the webhook's answer".to_owned(), answered));
+    seen.push(("traces".to_owned(), format!("{:?}", collector.received().spans)));
     let events = events(&scene).await?;
     seen.push(("Events".to_owned(), serde_json::to_string(&events)?));
     let resource = scene.cluster.get(&scene.namespace, &configuration).await?;
@@ -115,6 +155,22 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     let left: Vec<_> = fs::read_dir(&scratch)?.collect();
     ensure(left.is_empty(), format!("the controller left {left:?} behind"))?;
     nobody_else_may_read(&pod.folder())
+}
+
+/// A Secret `name` with these lines of users.
+fn users(name: &str, lines: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Secret",
+        "metadata": { "name": name, "labels": { "haproxy-haptic.org/use": "true" } },
+        "data": { "auth": STANDARD.encode(lines) },
+    })
+}
+
+/// An Ingress for users of the Secret `users` alone.
+fn guarded(name: &str, users: &str) -> Value {
+    let mut ingress = manifest::ingress(name, &format!("{name}.example"), "shop");
+    ingress["metadata"]["annotations"] = json!({ "haproxy-haptic.org/auth-secret": users });
+    ingress
 }
 
 /// A PEM block of these bytes.
@@ -156,6 +212,25 @@ async fn pages(controller: &Controller, namespace: &str) -> Outcome<Vec<(String,
     Ok(pages)
 }
 
+/// What the leader publishes, once the members' list is in it.
+async fn published(scene: &Scene) -> Outcome<Vec<(String, String)>> {
+    let of = async |kind: &str| -> Outcome<String> {
+        let path = format!("/apis/haproxy-haptic.org/v1alpha1/namespaces/{}/{kind}", scene.namespace);
+        let request = http::Request::get(path).body(Vec::new())?;
+        Ok(scene.cluster.client.request_text(request).await?)
+    };
+    eventually("the list of members is published", async || {
+        let told = of("haproxycfgs").await?;
+        ensure(told.contains("userlist "), told)
+    })
+    .await?;
+    let mut all = Vec::new();
+    for kind in ["haproxycfgs", "haproxymapfiles", "haproxygeneralfiles", "haproxycrtlistfiles"] {
+        all.push((kind.to_owned(), of(kind).await?));
+    }
+    Ok(all)
+}
+
 /// All texts in a value.
 fn texts(value: &Value) -> Vec<String> {
     match value {
@@ -166,11 +241,13 @@ fn texts(value: &Value) -> Vec<String> {
     }
 }
 
+/// But for HAProxy's own, which lies beside its configuration and may quote it.
 fn logs_below(pod: &HaproxyPod) -> Outcome<String> {
     let mut all = pod.printed();
     for entry in fs::read_dir(pod.folder())? {
         let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "log") {
+        let is_log = path.extension().is_some_and(|extension| extension == "log");
+        if is_log && !path.ends_with(HAPROXYS_LOG) {
             all.push_str(&fs::read_to_string(path)?);
         }
     }

@@ -5,7 +5,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use integration_tests::{
     Failure, Outcome, Scene, certificate,
     cluster::GUEST,
-    configuration::CREDENTIALS,
+    configuration::{CREDENTIALS, NAME},
     controller::Controller,
     ensure, eventually,
     http::{Connection, get_tls},
@@ -147,7 +147,10 @@ pub async fn certificate_is_rotated_under_it(scene: Scene) -> Outcome {
 
 /// With the rights that the README gives.
 pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
-    let mut rules = documented_rules("rbac.yaml", &[("haproxy-credentials", CREDENTIALS)])?;
+    let mut rules = documented_rules(
+        "rbac.yaml",
+        &[("haproxy-credentials", CREDENTIALS), ("[first]", &format!("[{NAME}]"))],
+    )?;
     rules.extend(documented_rules("webhook.yaml", &[])?);
     let read = json!(["get", "list", "watch"]);
     for (group, resource) in [("networking.k8s.io", "ingresses"), ("", "secrets")] {
@@ -273,7 +276,7 @@ impl Guarded {
         Self::start_with(scene, controllers, failure_policy, settings).await
     }
 
-    async fn start_with(
+    pub async fn start_with(
         scene: Scene,
         mut controllers: Vec<Controller>,
         failure_policy: &str,

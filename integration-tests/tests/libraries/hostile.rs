@@ -3,7 +3,10 @@
 //! Render, settling pass and keyword check are the real ones, and HAProxy's checker names nobody else.
 
 use crate::{random::Dice, site};
-use haptic_haproxy::{CheckOptions, Document, Version, check};
+use haptic_haproxy::{
+    CheckOptions, Document, Line, Version, check,
+    views::{FileKind, file_references},
+};
 use haptic_model::{
     ActiveConfig, Bundle, Capabilities, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, Text,
     pipeline::{Cause, Reconcile, Rendered},
@@ -19,7 +22,7 @@ use integration_tests::{
 use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant},
 };
 
@@ -32,7 +35,7 @@ struct Cluster {
     fleet: Fleet,
     renderer: Renderer,
     ward: Ward,
-    tenants: Vec<Value>,
+    tenants: Snapshots,
     good: Option<Arc<Rendered>>,
     generation: u64,
 }
@@ -44,28 +47,37 @@ impl Cluster {
         let version = HaproxyVersion::new(3, 4);
         let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
         let tenants = GOOD.iter().flat_map(|name| tenant(name, &format!("{name}.example")).objects);
+        let tenants: Vec<Value> = tenants.chain(site::surroundings(8080)).collect();
+        let tenants = site::snapshots(&config, &tenants);
         let mut cluster = Self {
             config,
             compiled,
             fleet,
             renderer: Renderer::checked(Checked::Never),
             ward: Ward::default(),
-            tenants: tenants.chain(site::surroundings(8080)).collect(),
+            tenants,
             good: None,
             generation: 0,
         };
         let (bundle, snapshots) = cluster.render(&[]);
         let reconcile =
             Reconcile { generation: Generation(1), cause: Cause::default(), triggered: Instant::now() };
-        let (config, took) = (Arc::new(cluster.config.clone()), Duration::ZERO);
-        cluster.good =
-            Some(Arc::new(Rendered { reconcile, config, snapshots, bundle, took, warnings: Vec::new() }));
+        let (config, fleet, took) = (Arc::new(cluster.config.clone()), Arc::default(), Duration::ZERO);
+        cluster.good = Some(Arc::new(Rendered {
+            reconcile,
+            config,
+            snapshots,
+            fleet,
+            bundle,
+            took,
+            warnings: Vec::new(),
+            hindsight: haptic_model::Hindsight::default(),
+        }));
         cluster
     }
 
     fn render(&mut self, more: &[Value]) -> (Bundle, Snapshots) {
-        let objects: Vec<Value> = self.tenants.iter().chain(more).cloned().collect();
-        let snapshots = site::snapshots(&self.config, &objects);
+        let snapshots = site::with_objects(&self.config, &self.tenants, more);
         let job = Job {
             compiled: &*self.compiled,
             config: &self.config,
@@ -140,14 +152,48 @@ fn lines(text: &Text) -> Vec<(Option<Arc<ObjectRef>>, String)> {
     all
 }
 
-/// What HAProxy's keywords say against a configuration is said of hostile lines alone.
-fn only_hostile_lines_are_refused(bundle: &Bundle, what: &str) {
+/// What HAProxy's keywords say against a configuration is said of hostile lines alone, and these read nothing that they
+/// should not: no variable of the environment, no fetch of it, no file but the bundle's.
+fn hostile_lines_are_refused_alone_or_only_lines(bundle: &Bundle, what: &str) {
     let text = bundle.config.text.to_string();
     let owners = lines(&bundle.config.text);
-    for problem in check(&Document::parse(&text), &CheckOptions::new(Version::new(3, 4))) {
-        let (owner, line) = &owners[problem.line - 1];
-        assert!(owner.as_deref().is_some_and(|o| !is_good(o)), "{what}: {problem:?} of {line:?}");
+    let is_hostile = |line: usize| owners[line - 1].0.as_deref().is_some_and(|owner| !is_good(owner));
+    let document = Document::parse(&text);
+    for problem in check(&document, &CheckOptions::new(Version::new(3, 4))) {
+        assert!(is_hostile(problem.line), "{what}: {problem:?} of {:?}", owners[problem.line - 1].1);
     }
+    for line in document.lines().filter(|line| is_hostile(line.number)) {
+        assert!(
+            line.words.iter().all(|word| !word.has_variable),
+            "{what}: an environment variable in {:?}",
+            line.raw
+        );
+        assert!(!evaluates(line), "{what}: an expression in {:?}", line.raw);
+    }
+    let read = file_references(&document).into_iter().filter(|file| is_hostile(file.line));
+    // A map is named in an expression, and a text that only looks like one names none; nor does a cookie's name.
+    let is_cookie = |line: usize| owners[line - 1].1.trim_start().starts_with("cookie ");
+    for file in read.filter(|file| file.kind != FileKind::Map && !is_cookie(file.line)) {
+        let known = bundle.all().any(|of_bundle| *of_bundle.path == *file.path);
+        assert!(known, "{what}: {file:?} of {:?}", owners[file.line - 1].1);
+    }
+}
+
+/// Whether an action with log-formats has an expression of a payload in one: the libraries' own ask for neither.
+fn evaluates(line: &Line<'_>) -> bool {
+    let action = line.value(1);
+    let formats = line.keyword().starts_with("http-")
+        && ["set-", "add-", "replace-", "redirect", "return"].iter().any(|start| action.starts_with(start));
+    let words = line.from(2).iter().take_while(|word| !matches!(&*word.value, "if" | "unless"));
+    let words: Vec<_> = words.collect();
+    // Before the last word of those that replace stands a regular expression.
+    let from = if action.starts_with("replace-") { words.len().saturating_sub(1) } else { 0 };
+    formats
+        && words[from..].iter().map(|word| word.value.replace("%%", "")).any(|word| {
+            word.split('%').skip(1).any(|rest| {
+                rest.starts_with(['[', '{', '(']) && (rest.contains("env(") || rest.contains("/etc/passwd"))
+            })
+        })
 }
 
 /// First words of lines: what lines do.
@@ -169,7 +215,7 @@ fn nobody_else_feels(cluster: &mut Cluster, hostile: &[Tenant], what: &str) -> u
         assert_eq!(other, None, "{what}: {path}");
         assert_eq!(lines.len(), got[path].len(), "{what}: lines of {path}");
     }
-    only_hostile_lines_are_refused(&bundle, what);
+    hostile_lines_are_refused_alone_or_only_lines(&bundle, what);
     let known = directives(&cluster.good.as_ref().unwrap().bundle, true);
     let new: Vec<_> = directives(&bundle, false).difference(&known).cloned().collect();
     assert!(new.is_empty(), "{what}: lines that do what nobody else's do: {new:?}");
@@ -201,9 +247,9 @@ fn tenants(count: usize) -> Vec<Tenant> {
     (0..count).map(|number| first.renamed("hostile-0", &format!("hostile-{number}"))).collect()
 }
 
-/// The fields that change something in the files or are refused, and all others.
-fn read_and_unread(cluster: &mut Cluster) -> (Vec<Field>, Vec<Field>) {
-    let fields = tenants(1)[0].fields().unwrap();
+/// The fields that change something in the files or are refused, and all others: asked once for all tests.
+static FIELDS: LazyLock<(Vec<Field>, Vec<Field>)> = LazyLock::new(|| {
+    let mut cluster = Cluster::new();
     let plain = tenants(1).remove(0);
     let mut seen = |tenant: &Tenant| {
         let (bundle, _) = cluster.render(&tenant.objects);
@@ -212,27 +258,36 @@ fn read_and_unread(cluster: &mut Cluster) -> (Vec<Field>, Vec<Field>) {
         (files, cluster.held())
     };
     let before = seen(&plain);
+    let fields = plain.fields().unwrap().into_iter();
     fields
-        .into_iter()
         .partition(|field| ["probe", "", "a b"].iter().any(|probe| seen(&plain.with(field, probe)) != before))
-}
+});
+
+/// So many payloads are tried at once, each in every so manieth field; in a long run, each in every field.
+const AT_ONCE: usize = 3;
 
 #[test]
 fn any_text_of_any_object_may_be_hostile() {
     let mut cluster = Cluster::new();
-    let (read, unread) = read_and_unread(&mut cluster);
+    let (read, unread) = &*FIELDS;
     assert!(read.len() > 40, "only {} fields are read: {read:?}", read.len());
-    let tenants = tenants(read.len() + 1);
+    let tenants = tenants(2 * read.len() + AT_ONCE);
+    let (own, others) = tenants.split_at(2 * read.len());
     let mut held = 0;
-    // Each field in turn has a third of the payloads, and all of them in a long run.
-    let turns: usize = integration_tests::soaking(3, 1).try_into().unwrap();
-    for (number, payload) in payloads().unwrap().iter().enumerate() {
-        let put = |tenant: &Tenant, field: &Field| tenant.with(field, &payload.text);
-        let in_turn = read.iter().enumerate().filter(|(field, _)| (field + number) % turns == 0);
-        let mut hostile: Vec<Tenant> =
-            tenants.iter().zip(in_turn).map(|(tenant, (_, field))| put(tenant, field)).collect();
-        hostile.push(unread.iter().fold(tenants[read.len()].clone(), |tenant, field| put(&tenant, field)));
-        held += nobody_else_feels(&mut cluster, &hostile, &format!("{payload:?}"));
+    for (number, payloads) in payloads().unwrap().chunks(AT_ONCE).enumerate() {
+        for turn in 0..integration_tests::soaking(1, 3).try_into().unwrap() {
+            let payload = |at: usize| &payloads[(at + number + turn) % payloads.len()].text;
+            let fields = read.iter().enumerate().zip(own.chunks(2));
+            let hostile = fields.flat_map(|((at, field), pair)| {
+                [pair[0].with(field, payload(at)), pair[1].with_behind(field, payload(at + 1))]
+            });
+            // What nobody reads may all be hostile together.
+            let unread = others.iter().enumerate().map(|(at, tenant)| {
+                unread.iter().fold(tenant.clone(), |tenant, field| tenant.with(field, payload(at)))
+            });
+            let hostile: Vec<Tenant> = hostile.chain(unread).collect();
+            held += nobody_else_feels(&mut cluster, &hostile, &format!("{payloads:?}"));
+        }
     }
     assert!(held > 500, "only {held} were held back");
 }
@@ -240,7 +295,7 @@ fn any_text_of_any_object_may_be_hostile() {
 #[test]
 fn several_texts_may_be_hostile_at_once() {
     let mut cluster = Cluster::new();
-    let (read, _) = read_and_unread(&mut cluster);
+    let (read, _) = &*FIELDS;
     let payloads = payloads().unwrap();
     let tenants = tenants(60);
     let mut dice = Dice(7);
@@ -254,7 +309,11 @@ fn several_texts_may_be_hostile_at_once() {
                     if dice.below(2) == 0 {
                         text += &payloads[dice.below(payloads.len())].text;
                     }
-                    tenant.with(field, &text)
+                    if dice.below(2) == 0 {
+                        tenant.with(field, &text)
+                    } else {
+                        tenant.with_behind(field, &text)
+                    }
                 })
             })
             .collect();

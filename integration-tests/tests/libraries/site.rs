@@ -231,8 +231,13 @@ pub fn surroundings(server: u16) -> Vec<Value> {
 
 /// The stores as a watch of each resource would fill them.
 pub fn snapshots(config: &ActiveConfig, objects: &[Value]) -> Snapshots {
+    with_objects(config, &Snapshots::default(), objects)
+}
+
+/// The same beside what there is: that is in the same memory afterwards.
+pub fn with_objects(config: &ActiveConfig, beside: &Snapshots, objects: &[Value]) -> Snapshots {
     let stores = config.spec.watched_resources.iter().map(|(name, watched)| {
-        let mut store = Snapshot::full();
+        let mut store = beside.get(name).map_or_else(Snapshot::full, |store| Snapshot::clone(store));
         for object in objects.iter().filter(|o| watches(name, &watched.resources, o)) {
             let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             let (namespace, own) = (text("/metadata/namespace"), text("/metadata/name"));

@@ -9,16 +9,13 @@ use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, TlsSourc
 use haptic_runtime::Signals;
 use std::{os::unix::process::CommandExt, time::Duration};
 
-/// Half of Kubernetes' default grace period: the other half is for what is under way.
-const DRAIN: Duration = Duration::from_secs(15);
-
 /// Runs the agent.
 ///
 /// # Errors
 /// When it cannot start: no credentials, no HAProxy, the folder or port cannot be used.
 pub fn run(args: AgentArgs) -> Result<(), Failure> {
     become_frugal();
-    hardening::begin(if args.haproxy.is_some() { Readers::Nobody } else { Readers::Group });
+    hardening::hide_files(if args.haproxy.is_some() { Readers::Nobody } else { Readers::Group });
     let _level = logging::start();
     let options = options(args)?;
     // Each thread has memory of its own.
@@ -88,6 +85,26 @@ fn options(args: AgentArgs) -> Result<AgentOptions, Failure> {
         haproxy,
         credentials: Some(credentials),
         tls,
-        drain: DRAIN,
+        drain: Duration::from_secs(args.drain),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    #[test]
+    fn connections_have_the_time_that_is_given() {
+        let drain = |more: &[&str]| {
+            let words = ["haptic", "agent", "--dir=/d", "--haproxy=/h", "--credentials-dir=/c"];
+            match Cli::parse_from(words.iter().chain(more)).command {
+                Command::Agent(args) => options(args).ok().map(|options| options.drain.as_secs()),
+                _ => None,
+            }
+        };
+        assert_eq!(drain(&["--drain=600"]), Some(600));
+        assert_eq!(drain(&[]), Some(15));
+    }
 }

@@ -1,6 +1,5 @@
 //! `haptic explain`: which way a request goes, from a running controller or from a configuration and a folder.
 
-use super::render::render_for;
 use crate::{
     asking,
     cli::{ExplainArgs, Failure, SummaryOrJson},
@@ -9,8 +8,15 @@ use crate::{
     objects, output, process,
     wiring::OriginOf,
 };
-use haptic_model::{Fleet, Quarantine};
-use std::path::Path;
+use haptic_model::{Fleet, Generation};
+use haptic_render::{
+    Limits, Renderer, compile,
+    quarantine::{Job, Moment, Ward},
+};
+use std::{path::Path, time::Instant};
+
+/// What is found at fault late takes another render; more than these there are not.
+const RENDERS: u32 = 3;
 
 /// Prints the explanation.
 ///
@@ -51,8 +57,25 @@ fn offline(
     problems.iter().for_each(|problem| output::complain(problem));
     let snapshots = default_certificate::beside(&config.spec, &snapshots, args.state.folder().as_deref())?;
     let fleet = Fleet::of_version(args.haproxy_version);
-    let bundle = render_for(&config, &snapshots, &fleet).map_err(|problems| Failure::told(&problems))?;
-    let quarantine = Quarantine::default();
-    let ground = Ground { bundle: &bundle, config: &config, snapshots: &snapshots, quarantine: &quarantine };
+    let compiled = compile(&config.spec).map_err(|problems| Failure::told(&problems))?;
+    let limits = Limits::default();
+    let job =
+        Job { compiled: &*compiled, config: &config, snapshots: &snapshots, fleet: &fleet, limits: &limits };
+    // As in the pipeline, one bad object does not stop the others.
+    let (mut ward, mut renderer, mut number) = (Ward::default(), Renderer::default(), 1);
+    let outcome = loop {
+        let moment = Moment { generation: Generation(number.into()), now: Instant::now(), good: None };
+        let outcome = ward.render(&mut renderer, &job, &moment);
+        if outcome.rendering.is_ok() || !outcome.again || number == RENDERS {
+            break outcome;
+        }
+        number += 1;
+    };
+    let rendering = outcome.rendering.map_err(|faults| Failure::told(&faults.into_diagnostics()))?;
+    output::complain_about(&rendering.warnings);
+    let quarantine = ward.told();
+    quarantine.held.values().for_each(|held| output::complain(&held.to_string()));
+    let ground =
+        Ground { bundle: &rendering.bundle, config: &config, snapshots: &snapshots, quarantine: &quarantine };
     Ok(explain::explain(&ground, request))
 }

@@ -32,7 +32,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 /// # Errors
 /// When it cannot start: the configuration cannot be read, no HAProxy, the folder or a port cannot be used.
 pub fn run(args: &LocalArgs) -> Result<(), Failure> {
-    hardening::begin(Readers::Nobody);
+    hardening::hide_files(Readers::Nobody);
     let log_level = logging::start();
     command::read_config(&args.file)?;
     let checker = binaries::checker(&args.haproxy)?;

@@ -159,7 +159,7 @@ fn sorted_out(
 
 /// The objects that `config` watches, unless there is something wrong with it.
 async fn objects_of(config: &ActiveConfig, origin: &OriginOf) -> Result<Snapshots, Failure> {
-    let wrong = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await;
+    let wrong = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await.diagnostics;
     if refused(&wrong) {
         return Err(Failure::told(&wrong));
     }

@@ -17,7 +17,7 @@ use haptic_render::{Limits, compile};
 pub fn run(args: &RenderArgs) -> Result<(), Failure> {
     let config = command::as_if_active(command::read_config(&args.file)?)?;
     let runtime = process::runtime()?;
-    let wrong = runtime.block_on(scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT));
+    let wrong = runtime.block_on(scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT)).diagnostics;
     if refused(&wrong) {
         return Err(Failure::told(&wrong));
     }

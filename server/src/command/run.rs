@@ -18,7 +18,7 @@ use haptic_leader::certificate::keeper::DefaultCertificate;
 /// # Errors
 /// When it cannot start: no API server is configured, no HAProxy to check with, a port is in use.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    hardening::begin(Readers::Nobody);
+    hardening::hide_files(Readers::Nobody);
     let log_level = logging::start();
     let checker = binaries::checker(&args.haproxy)?;
     let runtime = process::runtime()?;

@@ -1,48 +1,91 @@
-//! `haptic status`: the fleet at a glance, from a running controller.
+//! `haptic status`: the fleet at a glance, from a running controller or from what its leader publishes at the API server.
 
 use crate::{
     asking,
-    cli::{Failure, StatusArgs, SummaryOrJson},
+    cli::{Failure, PublishedArgs, StatusArgs, SummaryOrJson},
+    cluster::Cluster,
     output,
-    overview::{Overview, told},
+    overview::{Overview, Source, published, told},
     process,
 };
-use std::{io::IsTerminal, time::Duration};
+use haptic_leader::read_back::{self, Wanted};
+use std::time::Duration;
 
-/// How often `--watch` looks.
+/// Where a controller's `/debug` is on its own machine, and behind a port-forward.
+const HERE: &str = "http://127.0.0.1:6060";
+/// How often `--watch` looks at `/debug`.
 const EVERY: Duration = Duration::from_secs(2);
+/// The same for what is published, which changes less often and costs the API server something.
+const EVERY_PUBLISHED: Duration = Duration::from_secs(5);
 
 /// Prints the status.
 ///
 /// # Errors
 /// Exit code 1 when something is refused or not converged, or nobody answers.
 pub fn run(args: &StatusArgs) -> Result<(), Failure> {
-    if !args.watch {
-        let overview = look(args)?;
+    process::runtime()?.block_on(async {
+        if args.watch {
+            return watch(args).await;
+        }
+        let overview = look(args).await?;
         show(args, &overview).map_err(Failure::because)?;
-        return if overview.is_well() { Ok(()) } else { Err(Failure::Exit(1)) };
-    }
-    process::runtime()?.block_on(watch(args))
+        if overview.is_well() { Ok(()) } else { Err(Failure::Exit(1)) }
+    })
 }
 
 async fn watch(args: &StatusArgs) -> Result<(), Failure> {
-    let mut ticks = tokio::time::interval(EVERY);
     loop {
-        ticks.tick().await;
-        let clear = if std::io::stdout().is_terminal() { "\u{1b}[H\u{1b}[2J" } else { "" };
-        output::print(clear).map_err(Failure::because)?;
-        match look(args) {
+        let looked = look(args).await;
+        output::clear().map_err(Failure::because)?;
+        let pause = match &looked {
+            Ok(overview) if overview.rests_on.source == Source::Debug => EVERY,
+            _ => EVERY_PUBLISHED,
+        };
+        match looked {
             Ok(overview) => show(args, &overview).map_err(Failure::because)?,
             Err(why) => output::complain(&why.to_string()),
         }
+        tokio::time::sleep(pause).await;
     }
 }
 
-fn look(args: &StatusArgs) -> Result<Overview, Failure> {
-    let answer = asking::get(&args.url, "/debug/overview").map_err(Failure::Because)?;
-    serde_json::from_str(&answer).map_err(|why| {
-        Failure::Because(format!("{} answers something else than an overview: {why}", args.url))
-    })
+/// Asks where it was told to; else the controller, and the API server when no controller answers here.
+async fn look(args: &StatusArgs) -> Result<Overview, Failure> {
+    if let Some(url) = &args.url {
+        return ask(url).map_err(Failure::Because);
+    }
+    if args.published.say_which() {
+        return read(args).await;
+    }
+    match ask(HERE) {
+        Ok(overview) => Ok(overview),
+        Err(silent) => read(args)
+            .await
+            .map_err(|why| Failure::Because(format!("{silent}\nAnd at the API server: {why}"))),
+    }
+}
+
+fn ask(url: &str) -> Result<Overview, String> {
+    let answer = asking::get(url, "/debug/overview")?;
+    let mut overview: Overview = serde_json::from_str(&answer)
+        .map_err(|why| format!("{url} answers something else than an overview: {why}"))?;
+    overview.rests_on.said = format!("the controller itself, {url}/debug");
+    Ok(overview)
+}
+
+async fn read(args: &StatusArgs) -> Result<Overview, Failure> {
+    let cluster = Cluster::as_kubectl_does(&args.published).await?;
+    let PublishedArgs { name, namespace, .. } = &args.published;
+    let wanted =
+        Wanted { name: name.clone(), namespace: cluster.namespace.clone(), only_there: namespace.is_some() };
+    let found = read_back::read(&cluster.client, &wanted).await.map_err(Failure::Because)?;
+    let mut overview = published::overview(&found, jiff::Timestamp::now());
+    let pod = found.leading_pod().map_or_else(|| "CONTROLLER".to_owned(), str::to_owned);
+    overview.rests_on.unknown.push(format!(
+        "ask the controller itself: kubectl port-forward -n {} pod/{pod} 6060, then haptic status",
+        found.namespace
+    ));
+    Ok(overview)
 }
 
 fn show(args: &StatusArgs, overview: &Overview) -> std::io::Result<()> {

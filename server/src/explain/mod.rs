@@ -12,9 +12,11 @@ mod rules;
 mod servers;
 pub mod told;
 
+use expression::Traveller;
 use haptic_haproxy::Document;
 use haptic_model::{ActiveConfig, Bundle, BundleFile, Quarantine, Snapshots};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// What is asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +59,14 @@ pub struct Explanation {
     pub servers: Vec<Step>,
     /// Why it reaches no server, or why that is not known. Empty: it is served.
     pub why_not: Vec<String>,
+    /// Rules that answer it first or do not, which the URL alone does not tell: by its source, its credentials, its headers.
+    pub may_be_answered_by: Vec<String>,
+    /// The generation that it was followed through, where a controller says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+    /// A newer one that HAProxy's check refused: nothing of it is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<u64>,
 }
 
 /// One line of a rendered file that the request comes by.
@@ -92,6 +102,11 @@ impl Request {
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, path) = rest.split_at_checked(end).unwrap_or((rest, ""));
         let path = path.split(['?', '#']).next().unwrap_or_default();
+        if authority.starts_with('[') && !authority.contains(']') {
+            return Err(format!(
+                "{authority} is no address: an IPv6 address stands in brackets, as http://[::1]/"
+            ));
+        }
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => {
                 (host, Some(port.parse().map_err(|_| format!("{port} is no port"))?))
@@ -111,20 +126,21 @@ impl Request {
 pub fn explain(ground: &Ground<'_>, request: Request) -> Explanation {
     let text = ground.bundle.config.text.to_string();
     let document = Document::parse(&text);
-    let mut explanation = Explanation { request, ..Explanation::default() };
-    match rules::follow(ground, &document, &explanation.request, &mut explanation.steps) {
+    let mut explanation = Explanation { request: request.clone(), ..Explanation::default() };
+    let mut traveller = Traveller { ground, request: &request, variables: HashMap::new(), maps: Vec::new() };
+    match rules::follow(&document, &mut traveller, &mut explanation) {
         rules::Way::Backend(name) => {
-            servers::list(ground, &document, &name, &mut explanation);
+            servers::list(&document, &name, &mut traveller, &mut explanation);
             explanation.backend = Some(name);
+            if explanation.servers.is_empty() {
+                absent::reasons(ground, &mut explanation);
+            }
         }
-        rules::Way::Ends(why) => explanation.why_not.push(why),
-        rules::Way::Lost(why) => {
+        rules::Way::Nowhere(why) => {
             explanation.why_not.push(why);
-            return explanation;
+            absent::reasons(ground, &mut explanation);
         }
-    }
-    if explanation.servers.is_empty() {
-        absent::reasons(ground, &mut explanation);
+        rules::Way::Answered(why) | rules::Way::Lost(why) => explanation.why_not.push(why),
     }
     explanation
 }
@@ -159,7 +175,7 @@ mod tests {
         assert_eq!(request("shop.example"), (false, "shop.example".into(), None, "/".into()));
         assert_eq!(request("http://a:8080?x"), (false, "a".into(), Some(8080), "/".into()));
         assert_eq!(request("http://[::1]/x"), (false, "[::1]".into(), None, "/x".into()));
-        for wrong in ["ftp://a/", "http:///x", "a:b/"] {
+        for wrong in ["ftp://a/", "http:///x", "a:b/", "http://[::1", "http://[::1/x"] {
             assert!(Request::parse(wrong).is_err(), "{wrong}");
         }
     }

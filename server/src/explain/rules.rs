@@ -1,89 +1,102 @@
 //! Follows a request through the rules of a frontend to its backend.
 
 use super::{
-    Ground, Request, Step,
+    Explanation, Request, Step,
     condition::applies,
     expression::{Sample, Traveller},
 };
 use haptic_haproxy::{Document, Line, Section, views::binds};
-use std::collections::HashMap;
 
 /// Where a request goes.
 pub enum Way {
     /// To this backend.
     Backend(String),
-    /// Nowhere: a rule answers it, or there is no frontend or backend for it.
-    Ends(String),
+    /// To no backend: a rule answers it, or no frontend takes it. What is asked for it by objects has no part in that.
+    Answered(String),
+    /// Nowhere: there is no backend for it.
+    Nowhere(String),
     /// It cannot be followed any further.
     Lost(String),
 }
 
-/// Follows `request`, noting the lines that it comes by.
-pub fn follow(ground: &Ground<'_>, document: &Document<'_>, request: &Request, steps: &mut Vec<Step>) -> Way {
-    let config = &ground.bundle.config;
+/// Follows a request, noting the lines that it comes by.
+pub fn follow(document: &Document<'_>, traveller: &mut Traveller<'_>, explanation: &mut Explanation) -> Way {
+    let (config, request) = (&traveller.ground.bundle.config, traveller.request);
     let Some((frontend, bind)) = frontend(document, request) else {
         let what = if request.tls { "TLS" } else { "plain HTTP" };
         let port = request.port.map(|port| format!(" on port {port}")).unwrap_or_default();
-        return Way::Ends(format!("no frontend takes {what}{port}"));
+        return Way::Answered(format!("no frontend takes {what}{port}"));
     };
-    steps.push(Step::at("frontend", config, frontend.line));
-    steps.push(Step::at("bind", config, bind));
-    let mut traveller = Traveller { ground, request, variables: HashMap::new(), maps: Vec::new() };
-    let mut unsure: Option<String> = None;
-    for line in &frontend.lines {
-        let Some(rule) = Rule::of(line) else { continue };
-        let applies = applies(line.from(rule.condition), frontend, &mut traveller);
-        let came_by = std::mem::take(&mut traveller.maps);
-        match (rule.action, applies) {
-            (Action::SetVariable(name), Ok(true)) => {
-                let value = match line.value(1).starts_with("set-var-fmt") {
-                    true => traveller.format(line.value(2)),
-                    false => traveller.sample(line.value(2)),
-                };
-                steps.append(&mut traveller.maps);
-                traveller.variables.insert(name, value);
-            }
-            (Action::SetVariable(name), Err(why)) => {
-                traveller.variables.insert(name, Sample::Unknown(why));
-            }
-            (Action::Answer, Ok(true)) => {
-                steps.extend(came_by);
-                steps.push(Step::at("rule", config, line.number));
-                return Way::Ends(format!("haproxy.cfg:{} answers it: {}", line.number, line.text().trim()));
-            }
-            (Action::Answer, Err(why)) => {
-                unsure.get_or_insert(format!(
-                    "haproxy.cfg:{} may answer it, which depends on {why}",
-                    line.number
-                ));
-            }
-            (Action::Use(target), Ok(true)) => {
-                let name = traveller.format(&target);
-                steps.extend(came_by);
-                steps.append(&mut traveller.maps);
-                match name {
-                    Sample::Text(name) if !name.is_empty() => {
-                        steps.push(Step::at("rule", config, line.number));
-                        return Way::Backend(name);
-                    }
-                    Sample::Unknown(why) => return lost(line, &why),
-                    _ => {}
-                }
-            }
-            (Action::Use(_), Err(why)) => return lost(line, &why),
-            (_, Ok(false)) => {}
-        }
+    explanation.steps.push(Step::at("frontend", config, frontend.line));
+    explanation.steps.push(Step::at("bind", config, bind));
+    let found = frontend.lines.iter().find_map(|line| pass(line, frontend, traveller, explanation));
+    if let Some(way) = found {
+        return way;
     }
     let default = frontend.lines.iter().rfind(|line| line.keyword() == "default_backend");
     match default {
         Some(line) => {
-            steps.push(Step::at("rule", config, line.number));
+            explanation.steps.push(Step::at("rule", config, line.number));
             Way::Backend(line.value(1).to_owned())
         }
-        None => Way::Ends(
+        None => Way::Nowhere(
             "no use_backend takes it, and the frontend has no default_backend: HAProxy answers 503".into(),
         ),
     }
+}
+
+/// Takes a request past one line of the section it is in; the way that it goes from there, if it goes no further. A rule that
+/// answers or does not, which is not known here, is noted.
+pub fn pass(
+    line: &Line<'_>,
+    section: &Section<'_>,
+    traveller: &mut Traveller<'_>,
+    explanation: &mut Explanation,
+) -> Option<Way> {
+    let rule = Rule::of(line)?;
+    let applies = applies(line.from(rule.condition), section, traveller);
+    let came_by = std::mem::take(&mut traveller.maps);
+    let (steps, config) = (&mut explanation.steps, &traveller.ground.bundle.config);
+    match (rule.action, applies) {
+        (Action::SetVariable(name), Ok(true)) => {
+            let value = match line.value(1).starts_with("set-var-fmt") {
+                true => traveller.format(line.value(2)),
+                false => traveller.sample(line.value(2)),
+            };
+            steps.append(&mut traveller.maps);
+            traveller.variables.insert(name, value);
+        }
+        (Action::SetVariable(name), Err(why)) => {
+            traveller.variables.insert(name, Sample::Unknown(why));
+        }
+        (Action::Answer, Ok(true)) => {
+            steps.extend(came_by);
+            steps.push(Step::at("rule", config, line.number));
+            let text = line.text().trim();
+            return Some(Way::Answered(format!("haproxy.cfg:{} answers it: {text}", line.number)));
+        }
+        (Action::Answer, Err(why)) => {
+            let text = line.text().trim();
+            let maybe = format!("haproxy.cfg:{}, which depends on {why}: {text}", line.number);
+            explanation.may_be_answered_by.push(maybe);
+        }
+        (Action::Use(target), Ok(true)) => {
+            let name = traveller.format(&target);
+            steps.extend(came_by);
+            steps.append(&mut traveller.maps);
+            match name {
+                Sample::Text(name) if !name.is_empty() => {
+                    steps.push(Step::at("rule", config, line.number));
+                    return Some(Way::Backend(name));
+                }
+                Sample::Unknown(why) => return Some(lost(line, &why)),
+                _ => {}
+            }
+        }
+        (Action::Use(_), Err(why)) => return Some(lost(line, &why)),
+        (_, Ok(false)) => {}
+    }
+    None
 }
 
 fn lost(line: &Line<'_>, why: &str) -> Way {

@@ -1,15 +1,16 @@
 //! An explanation as text.
 
 use super::{Explanation, Step};
+use crate::printable::all_printable;
 use owo_colors::OwoColorize;
 use std::fmt::Write;
 
-/// All of it.
+/// All of it. What others wrote moves no terminal.
 #[must_use]
 pub fn as_text(explanation: &Explanation) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    _ = tell(explanation, &mut text);
+    _ = tell(&all_printable(explanation), &mut text);
     text
 }
 
@@ -22,12 +23,27 @@ fn tell(explanation: &Explanation, text: &mut String) -> std::fmt::Result {
         (Some(backend), true) => {
             let count = explanation.servers.len();
             let plural = if count == 1 { "" } else { "s" };
-            writeln!(text, "{} goes to backend {}, {count} server{plural}", url.bold(), backend.bold())?;
+            let unless =
+                if explanation.may_be_answered_by.is_empty() { "" } else { ", unless a rule answers it" };
+            writeln!(
+                text,
+                "{} goes to backend {}, {count} server{plural}{unless}",
+                url.bold(),
+                backend.bold()
+            )?;
         }
         _ => writeln!(text, "{} {}", url.bold(), "is not served".red().bold())?,
     }
     for why in &explanation.why_not {
-        writeln!(text, "  {} {why}", "because".yellow())?;
+        writeln!(text, "  {} {}", "because".yellow(), why.replace('\n', "\n          "))?;
+    }
+    for rule in &explanation.may_be_answered_by {
+        writeln!(text, "  {} {rule}", "may be answered by".yellow())?;
+    }
+    if let Some(generation) = explanation.generation {
+        let refused = explanation.refused.map(|refused| format!("; HAProxy's check refused {refused}"));
+        let followed = format!("through generation {generation}{}", refused.unwrap_or_default());
+        writeln!(text, "  {}", followed.dimmed())?;
     }
     for step in explanation.steps.iter().chain(&explanation.servers) {
         tell_step(step, text)?;

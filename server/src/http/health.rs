@@ -4,7 +4,7 @@ use crate::webhook::standing::Standing;
 use actix_web::{HttpRequest, HttpResponse, web};
 use haptic_config::ConfigState;
 use haptic_debounce::gate::Gate;
-use haptic_model::{ActiveConfig, Snapshots};
+use haptic_model::{ActiveConfig, AllLeftOut, Snapshots};
 use haptic_runtime::{CellReader, Health};
 use haptic_watch::Troubles;
 use std::sync::Arc;
@@ -22,6 +22,8 @@ pub struct Vitality {
     pub snapshots: CellReader<Snapshots>,
     /// Why watched resources cannot be read at the moment.
     pub troubles: CellReader<Troubles>,
+    /// What stores do not hold because of their limits.
+    pub left_out: CellReader<AllLeftOut>,
     /// What the admission webhook is called by.
     pub webhook: CellReader<Standing>,
     /// Whether the process is ending.

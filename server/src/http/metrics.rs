@@ -1,8 +1,9 @@
 //! `/metrics` in Prometheus' text format.
 
 use actix_web::{HttpResponse, web};
-use haptic_commentator::metrics::{Kind, METRICS, Metric};
+use haptic_commentator::metrics::{Kind, METRICS, Metric, Now, pod_lags, record_now, store_sizes};
 use haptic_deploy::PodStates;
+use haptic_model::{Quarantine, Snapshots, pipeline::Leadership};
 use haptic_runtime::{CellReader, Events, Health};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::time::Duration;
@@ -45,6 +46,12 @@ pub struct Scraped {
     pub actors: Health,
     /// What is known of each pod.
     pub pods: CellReader<PodStates>,
+    /// All stores.
+    pub snapshots: CellReader<Snapshots>,
+    /// Whether this process leads.
+    pub leadership: CellReader<Leadership>,
+    /// What is held back.
+    pub quarantine: CellReader<Quarantine>,
 }
 
 /// The one path.
@@ -56,8 +63,17 @@ pub fn routes(scraped: Scraped) -> impl Fn(&mut web::ServiceConfig) + Clone + Se
 
 async fn metrics(scraped: web::Data<Scraped>) -> HttpResponse {
     let pods = scraped.pods.read();
-    haptic_commentator::metrics::record_now(&scraped.events, &scraped.actors.actors(), pods.len());
+    record_now(&Now {
+        events: &scraped.events,
+        actors: &scraped.actors.actors(),
+        leads: scraped.leadership.read().leads,
+        held_back: scraped.quarantine.read().held.len(),
+    });
     let lags = pods.iter().filter_map(|(pod, state)| Some((pod.to_string(), state.lag?)));
-    let lags = haptic_commentator::metrics::pod_lags(lags);
-    HttpResponse::Ok().content_type("text/plain; version=0.0.4").body(scraped.recorded.render() + &lags)
+    let snapshots = scraped.snapshots.read();
+    let stores = snapshots.iter().map(|(name, snapshot)| (name.to_string(), snapshot.len()));
+    let sizes = store_sizes(stores.chain([("haproxy-pods".to_owned(), pods.len())]));
+    HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4")
+        .body(scraped.recorded.render() + &pod_lags(lags) + &sizes)
 }

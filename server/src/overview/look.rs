@@ -1,11 +1,13 @@
 //! The overview of this process, from the board. Copies what is there; what is wrong is found by [`super::problems`].
 
-use super::{Config, HeldBack, Overview, Plan, Pod, Replica, Stage, Standing, Store, Told, problems};
+use super::{
+    Config, HeldBack, Overview, Plan, Pod, Replica, RestsOn, Source, Stage, Standing, Store, Told, problems,
+};
 use crate::http::debug::Inside;
 use haptic_commentator::{Entry, Level};
 use haptic_config::ConfigState;
 use haptic_model::{
-    Diagnostic, Digest, HaproxyPod, ObjectRef, Quarantined,
+    Diagnostic, Digest, HaproxyPod, LeftOut, LimitReached, ObjectRef, Quarantined,
     pipeline::{LastPlan, PodState, Rendered},
 };
 use haptic_runtime::ActorState;
@@ -17,22 +19,30 @@ use std::{
 
 /// So many lines of what happened are shown.
 const RECENT: usize = 30;
+/// So many sentences say what a store does not hold.
+const LIMITS: usize = 20;
 
 /// How everything is now.
 #[must_use]
 pub fn look(inside: &Inside) -> Overview {
     let history = inside.history.latest(usize::MAX);
+    let replica = replica(inside);
     let mut overview = Overview {
         taken_unix_ms: since_1970(SystemTime::now()),
-        replica: replica(inside),
+        rests_on: RestsOn {
+            source: Source::Debug,
+            said: "this controller, now".into(),
+            unknown: unknown(&replica).into_iter().collect(),
+        },
+        replica,
         config: config(inside),
         rendered: (*inside.rendered.read()).as_ref().map(|r| stage(r, r.took)),
         checked: (*inside.validated.read()).as_ref().map(|v| stage(&v.rendered, v.took)),
-        pods: pods(inside),
-        quarantine: inside.quarantine.read().held.values().map(held_back).collect(),
+        pods: Some(pods(inside)),
+        quarantine: Some(inside.quarantine.read().held.values().map(held_back).collect()),
         stores: stores(inside),
         problems: Vec::new(),
-        recent: recent(&history),
+        recent: Some(recent(&history)),
     };
     overview.problems = problems::found(inside, &overview, &history);
     overview
@@ -52,20 +62,63 @@ fn replica(inside: &Inside) -> Replica {
     let of_leader = |actor: ActorState| (actor.name == "leader").then_some(actor.detail).flatten();
     let leader = inside.vitality.actors.actors().into_iter().find_map(of_leader);
     Replica {
-        version: env!("CARGO_PKG_VERSION").into(),
-        leads: inside.leadership.read().leads,
-        leader: leader.map(|detail| plainly(&detail)),
+        version: Some(env!("CARGO_PKG_VERSION").into()),
+        leads: Some(inside.leadership.read().leads),
+        leader: leader.map(|detail| held_by(&detail)),
     }
 }
 
-/// What an actor says of itself, as `key value, key value`.
-fn plainly(detail: &serde_json::Value) -> String {
-    let serde_json::Value::Object(fields) = detail else { return as_word(detail) };
-    let said = fields.iter().filter(|(_, value)| !value.is_null()).map(|(key, value)| match key.as_str() {
-        "state" => as_word(value),
-        key => format!("{key} {}", as_word(value)),
-    });
-    said.collect::<Vec<_>>().join(", ")
+/// A replica that stands by renders each change, and asks pods only now and then what they run.
+fn unknown(replica: &Replica) -> Option<String> {
+    let leader = replica.leader.as_deref().unwrap_or("who holds the Lease is not known");
+    (replica.leads == Some(false)).then(|| {
+        format!("whether each pod runs the newest change: this replica stands by; ask the one that leads: {leader}")
+    })
+}
+
+/// What the election says of itself, as a sentence.
+fn held_by(detail: &serde_json::Value) -> String {
+    let said = |part: &str| detail.get(part).and_then(serde_json::Value::as_str);
+    let lease = match (said("lease"), said("holder")) {
+        (None, _) => return "it is the only replica".into(),
+        (Some(lease), Some(holder)) if Some(holder) == said("identity") => format!("it holds Lease {lease}"),
+        (Some(lease), Some(holder)) => format!("{holder} holds Lease {lease}"),
+        (Some(lease), None) => format!("nobody is known to hold Lease {lease}"),
+    };
+    match said("trouble") {
+        Some(trouble) => format!("{lease}; {trouble}"),
+        None => lease,
+    }
+}
+
+/// What a deployment says that it does, as a sentence.
+fn doing(detail: &serde_json::Value) -> Option<String> {
+    let generation = detail.get("generation").map(as_word).unwrap_or_default();
+    let millis = detail.get("millis").and_then(serde_json::Value::as_u64).unwrap_or_default();
+    let said = |part: &str| detail.get(part).map(as_word).filter(|said| said != "null");
+    Some(match detail.get("state")?.as_str()? {
+        "unknown" => "it has not been asked yet".to_owned(),
+        "reading" => "it was asked what it runs, and has not answered yet".to_owned(),
+        "standby" => "another replica leads, or nothing has passed its check yet".to_owned(),
+        "planning" => format!("what generation {generation} takes is computed"),
+        "checking" => format!("generation {generation} takes a reload, which waits for HAProxy's check"),
+        "awaiting" => format!(
+            "generation {generation} was rendered before it was known what this pod can do: the next one is waited for, {millis} ms at most"
+        ),
+        "waiting" => format!(
+            "generation {generation} takes a reload, which waits {millis} ms: the last one is not long ago"
+        ),
+        "applying" => match said("reload") {
+            Some(reason) => format!(
+                "it was told to reload with generation {generation} ({reason}), and has not confirmed it yet"
+            ),
+            None => format!("it was told to change to generation {generation}, and has not confirmed it yet"),
+        },
+        "ahead" => format!("it runs generation {generation}, which HAProxy's checker still looks at"),
+        "converged" => format!("it runs generation {generation}"),
+        "backingOff" => format!("{}; it is tried again after {millis} ms", said("error").unwrap_or_default()),
+        other => other.to_owned(),
+    })
 }
 
 fn as_word(value: &serde_json::Value) -> String {
@@ -93,9 +146,9 @@ fn stage(rendered: &Rendered, took: Duration) -> Stage {
     Stage {
         generation: rendered.reconcile.generation.0,
         digest: rendered.bundle.digest.to_string(),
-        files: rendered.bundle.files.len() + 1,
-        bytes: rendered.bundle.size(),
-        took_ms: millis(took),
+        files: Some(rendered.bundle.files.len() + 1),
+        bytes: Some(rendered.bundle.size()),
+        took_ms: Some(millis(took)),
     }
 }
 
@@ -103,11 +156,12 @@ fn pods(inside: &Inside) -> Vec<Pod> {
     let actors = inside.vitality.actors.actors();
     let activities: BTreeMap<&str, String> = actors
         .iter()
-        .filter_map(|actor| Some((actor.name.strip_prefix("deploy ")?, plainly(actor.detail.as_ref()?))))
+        .filter_map(|actor| Some((actor.name.strip_prefix("deploy ")?, doing(actor.detail.as_ref()?)?)))
         .collect();
-    let wanted = wanted(inside);
+    let (wanted, leads) = (wanted(inside), inside.leadership.read().leads);
     let known = inside.pods.read();
-    known.iter().map(|(pod, state)| shown(pod, state, &wanted, &activities)).collect()
+    let standing = |state| standing(state, &wanted, leads);
+    known.iter().map(|(pod, state)| shown(pod, state, standing(state), &activities)).collect()
 }
 
 /// The digests of which a pod should run one: of the newest bundle, unless its check refused it; and of the newest checked one
@@ -122,22 +176,26 @@ fn wanted(inside: &Inside) -> Vec<Digest> {
     }
 }
 
-fn shown(pod: &HaproxyPod, state: &PodState, wanted: &[Digest], activities: &BTreeMap<&str, String>) -> Pod {
+fn standing(state: &PodState, wanted: &[Digest], leads: bool) -> Standing {
     let running = state.running.as_ref().map(|running| running.digest);
-    let standing = match (&state.last_error, running) {
+    match (&state.last_error, running) {
         (Some(_), _) => Standing::Failing,
         (None, Some(digest)) if wanted.contains(&digest) => Standing::Converged,
-        _ if state.capabilities.is_none() || wanted.is_empty() => Standing::Unknown,
+        // Whoever does not lead asked it a while ago, and what is wanted is new.
+        _ if state.capabilities.is_none() || wanted.is_empty() || !leads => Standing::Unknown,
         _ => Standing::Behind,
-    };
+    }
+}
+
+fn shown(pod: &HaproxyPod, state: &PodState, standing: Standing, activities: &BTreeMap<&str, String>) -> Pod {
     Pod {
         pod: pod.to_string(),
-        address: format!("{}:{}", pod.address, pod.port),
+        address: Some(format!("{}:{}", pod.address, pod.port)),
         haproxy: state.capabilities.map(|c| c.version.to_string()),
         standing,
         activity: activities.get(pod.to_string().as_str()).cloned(),
         deployed: state.deployed.map(|generation| generation.0),
-        running: running.map(|digest| digest.to_string()),
+        running: state.running.as_ref().map(|running| running.digest.to_string()),
         lag_ms: state.lag.map(millis),
         last_plan: state.last_plan.as_ref().map(plan),
         began_anew_unix_ms: state.began_anew.map(since_1970),
@@ -150,10 +208,10 @@ fn plan(plan: &Arc<LastPlan>) -> Plan {
     Plan {
         generation: plan.generation.0,
         reload: plan.reload.clone(),
-        operations: plan.operations.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect(),
-        written: names(&plan.written),
-        deleted: names(&plan.deleted),
-        took_ms: millis(plan.took),
+        operations: Some(plan.operations.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()),
+        written: Some(names(&plan.written)),
+        deleted: Some(names(&plan.deleted)),
+        took_ms: Some(millis(plan.took)),
         unix_ms: since_1970(plan.at),
     }
 }
@@ -162,9 +220,9 @@ fn held_back(held: &Quarantined) -> HeldBack {
     HeldBack {
         object: held.object.to_string(),
         why: without_object(&held.why, Some(&held.object)),
-        in_force: if held.replaced { "last good version" } else { "left out" }.into(),
+        in_force: held.in_force().into(),
         suspected: held.suspected,
-        since: held.since.0,
+        since: Some(held.since.0),
     }
 }
 
@@ -177,14 +235,28 @@ pub(super) fn without_object(why: &Diagnostic, of: Option<&Arc<ObjectRef>>) -> S
 fn stores(inside: &Inside) -> Vec<Store> {
     let troubles = inside.vitality.troubles.read();
     let snapshots = inside.vitality.snapshots.read();
-    let store = |name: &str, store: &haptic_model::Snapshot| Store {
-        name: name.to_owned(),
+    let left_out = inside.vitality.left_out.read();
+    let store = |name: &Arc<str>, store: &haptic_model::Snapshot| Store {
+        name: name.to_string(),
         objects: store.len(),
-        bytes: store.bytes(),
-        synced: store.is_synced(),
+        about: false,
+        bytes: Some(store.bytes()),
+        synced: Some(store.is_synced()),
         trouble: troubles.get(name).cloned(),
+        left_out: left_out.get(name).map(|all| sentences(name, all)).unwrap_or_default(),
     };
     snapshots.iter().map(|(name, snapshot)| store(name, snapshot)).collect()
+}
+
+/// What store `name` does not hold, the first of it.
+fn sentences(name: &Arc<str>, left_out: &LeftOut) -> Vec<String> {
+    let sentence = |reached: LimitReached| match &reached {
+        LimitReached::Namespace { crowded, .. } => {
+            format!("{reached} ({} are left out now)", crowded.left_out)
+        }
+        LimitReached::Object(_) => reached.to_string(),
+    };
+    left_out.reached(name).take(LIMITS).map(sentence).collect()
 }
 
 fn recent(history: &[Arc<Entry>]) -> Vec<Told> {
@@ -204,5 +276,26 @@ pub fn told(entry: &Entry) -> Told {
         generation: entry.generation.map(|generation| generation.0),
         object: entry.object.clone(),
         text: entry.text.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{Capabilities, Generation, HaproxyVersion, agent_api::Running};
+
+    #[test]
+    fn only_the_one_that_leads_says_that_a_pod_is_behind() {
+        let [old, new] = [Digest::of(b"old"), Digest::of(b"new")];
+        let state = PodState {
+            capabilities: Some(Capabilities::of(HaproxyVersion::new(3, 4))),
+            running: Some(Running { digest: old, generation: Generation(1) }),
+            ..PodState::default()
+        };
+        assert_eq!(standing(&state, &[new], true), Standing::Behind);
+        assert_eq!(standing(&state, &[new], false), Standing::Unknown);
+        assert_eq!(standing(&state, &[old], false), Standing::Converged);
+        let unread = PodState { last_error: Some("connection refused".into()), ..state };
+        assert_eq!(standing(&unread, &[old], false), Standing::Failing);
     }
 }

@@ -1,9 +1,11 @@
 //! A controller and its fleet at a glance: what `/debug/overview` answers, what the page there and `haptic status` show.
 //!
 //! Plain data. [`look`] makes it of the board, [`published`] of what the leader publishes in the cluster, [`told`] makes it text.
+//! What cannot be known is absent, and never a guess.
 
 pub mod look;
 pub mod problems;
+pub mod published;
 pub mod told;
 
 use serde::{Deserialize, Serialize};
@@ -15,24 +17,55 @@ use std::collections::BTreeMap;
 pub struct Overview {
     /// When, in milliseconds since 1970.
     pub taken_unix_ms: u64,
+    /// What it rests on.
+    pub rests_on: RestsOn,
     /// Who says so.
     pub replica: Replica,
     /// The configuration.
     pub config: Config,
     /// What was rendered last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rendered: Option<Stage>,
     /// What passed all checks last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<Stage>,
     /// Every HAProxy pod.
-    pub pods: Vec<Pod>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods: Option<Vec<Pod>>,
     /// Every object that is held back.
-    pub quarantine: Vec<HeldBack>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quarantine: Option<Vec<HeldBack>>,
     /// Every store.
     pub stores: Vec<Store>,
     /// What is wrong, the worst first. Empty: all is well.
     pub problems: Vec<Problem>,
     /// The latest of what happened, oldest first.
-    pub recent: Vec<Told>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recent: Option<Vec<Told>>,
+}
+
+/// Where an overview comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RestsOn {
+    /// Who says so.
+    pub source: Source,
+    /// In words, and how old it is.
+    pub said: String,
+    /// What cannot be known from there, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
+}
+
+/// Who says how everything is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The controller itself, at `/debug`.
+    #[default]
+    Debug,
+    /// The API server: what the leader publishes there.
+    Published,
 }
 
 /// One controller process.
@@ -40,10 +73,13 @@ pub struct Overview {
 #[serde(rename_all = "camelCase", default)]
 pub struct Replica {
     /// Its version.
-    pub version: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Whether it leads.
-    pub leads: bool,
-    /// What it knows of who leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leads: Option<bool>,
+    /// What is known of who leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
 }
 
@@ -52,12 +88,14 @@ pub struct Replica {
 #[serde(rename_all = "camelCase", default)]
 pub struct Config {
     /// `namespace/name`, when one is in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `waiting`, `valid`, `invalid` or `deleted`: of the newest one.
     pub state: String,
     /// Why it is not in force.
     pub why: Vec<String>,
     /// `metadata.generation` of the one in force.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_generation: Option<i64>,
 }
 
@@ -70,18 +108,21 @@ pub struct Stage {
     /// The bundle's digest.
     pub digest: String,
     /// Files in the bundle.
-    pub files: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<usize>,
     /// Their bytes.
-    pub bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
     /// How long the stage took.
-    pub took_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
 }
 
 /// How a pod stands to what it should run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Standing {
-    /// It has not answered yet.
+    /// It has not answered yet; or it ran something else when it was asked, by a replica that does not lead.
     #[default]
     Unknown,
     /// It runs what it should.
@@ -99,24 +140,33 @@ pub struct Pod {
     /// `namespace/name`.
     pub pod: String,
     /// Where its agent or Data Plane API listens.
-    pub address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
     /// HAProxy's version.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub haproxy: Option<String>,
     /// How it stands.
     pub standing: Standing,
     /// What its deployment is doing.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub activity: Option<String>,
     /// The newest generation it acknowledged.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed: Option<u64>,
     /// The digest of what it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,
     /// From the first change seen to the acknowledgement of that generation.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lag_ms: Option<u64>,
     /// What was done to it last.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_plan: Option<Plan>,
     /// When its HAProxy or its agent was last seen to have begun anew, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub began_anew_unix_ms: Option<u64>,
     /// Why the last attempt failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
@@ -126,16 +176,21 @@ pub struct Pod {
 pub struct Plan {
     /// Where it brought the pod.
     pub generation: u64,
-    /// Why HAProxy was reloaded; `null`: it was not.
+    /// Why HAProxy was reloaded; absent: it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reload: Option<String>,
     /// How many operations of each kind were done at run time.
-    pub operations: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations: Option<BTreeMap<String, usize>>,
     /// Paths of files written.
-    pub written: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub written: Option<Vec<String>>,
     /// Paths of files deleted.
-    pub deleted: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deleted: Option<Vec<String>>,
     /// How long it took.
-    pub took_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub took_ms: Option<u64>,
     /// When, in milliseconds since 1970.
     pub unix_ms: u64,
 }
@@ -153,7 +208,8 @@ pub struct HeldBack {
     /// Whether nothing is proven yet.
     pub suspected: bool,
     /// Since which generation.
-    pub since: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
 }
 
 /// One store of watched objects.
@@ -164,12 +220,20 @@ pub struct Store {
     pub name: String,
     /// How many objects.
     pub objects: usize,
+    /// Whether that is only about right.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub about: bool,
     /// Their bytes.
-    pub bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
     /// Whether the initial list was read to its end.
-    pub synced: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub synced: Option<bool>,
     /// Why it cannot be read at the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// What it does not hold because of its limits, in sentences.
+    pub left_out: Vec<String>,
 }
 
 /// How bad it is.
@@ -192,6 +256,7 @@ pub struct Problem {
     /// A short title: `pod behind`.
     pub what: String,
     /// Whom it concerns: an object, a pod, a resource, an actor.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// The cause, and where it is known what to do.
     pub why: String,
@@ -208,8 +273,10 @@ pub struct Told {
     /// The event's name.
     pub kind: String,
     /// The generation it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
     /// The object it concerns.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
     /// The sentence.
     pub text: String,
@@ -222,9 +289,21 @@ impl Overview {
         self.problems.iter().all(|problem| problem.severity != Severity::Error)
     }
 
+    /// The pods that are known.
+    #[must_use]
+    pub fn pods(&self) -> &[Pod] {
+        self.pods.as_deref().unwrap_or_default()
+    }
+
+    /// The objects that are known to be held back.
+    #[must_use]
+    pub fn quarantine(&self) -> &[HeldBack] {
+        self.quarantine.as_deref().unwrap_or_default()
+    }
+
     /// How many pods run what they should.
     #[must_use]
     pub fn converged(&self) -> usize {
-        self.pods.iter().filter(|pod| pod.standing == Standing::Converged).count()
+        self.pods().iter().filter(|pod| pod.standing == Standing::Converged).count()
     }
 }

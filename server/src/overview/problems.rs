@@ -3,11 +3,14 @@
 //! Everything is on the board or in the history; nothing is measured here and nothing is decided.
 
 use super::{
-    Config, Overview, Pod, Problem, Severity, Standing,
+    Config, HeldBack, Overview, Pod, Problem, Severity, Standing,
     look::{since_1970, without_object},
+    told::ago,
 };
 use crate::http::debug::Inside;
 use haptic_commentator::{Entry, Level};
+use haptic_model::Diagnostic;
+use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
 /// What happened longer ago is no news.
@@ -23,17 +26,29 @@ pub fn found(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Ve
     let mut all = Vec::new();
     all.extend(of_config(&overview.config));
     all.extend(inside.vitality.why_not_ready().iter().filter_map(|why| of_process(why, overview)));
+    all.extend(inside.vitality.actors.why_not_observed().iter().map(|why| of_observer(why)));
     all.extend(of_stores(overview));
-    all.extend(of_stages(inside, overview, history));
-    all.extend(overview.quarantine.iter().map(|held| {
-        let what = if held.suspected { "object suspected" } else { "object held back" };
-        error(what, Some(&held.object), &held.why)
-    }));
-    all.extend(overview.pods.iter().filter_map(of_pod));
-    all.extend(overview.pods.iter().filter_map(|pod| began_anew(pod, overview.taken_unix_ms)));
+    all.extend(of_limits(overview));
+    let refused = inside.refused.read();
+    let refused = (*refused).as_ref().map(|r| (r.rendered.reconcile.generation.0, &r.diagnostics[..]));
+    all.extend(of_stages(refused, overview, history));
+    all.extend(overview.quarantine().iter().map(of_object));
+    let stands_by = overview.replica.leads == Some(false);
+    let now = overview.taken_unix_ms;
+    let of_pod = |pod| if stands_by { of_pod_from_aside(pod) } else { of_pod(pod, now) };
+    all.extend(overview.pods().iter().filter_map(of_pod));
+    all.extend(overview.pods().iter().filter_map(|pod| began_anew(pod, now)));
+    all.extend(of_protections(&inside.protections));
+    all.extend(of_reporting(inside));
     all.extend(of_warnings(inside));
+    all.extend(of_leadership(inside, overview, history));
     all.extend(of_news(history));
     all.extend(of_flapping(history));
+    once_each(all)
+}
+
+/// The worst first, and none twice.
+pub(super) fn once_each(all: Vec<Problem>) -> Vec<Problem> {
     let mut kept: Vec<Problem> = Vec::new();
     for problem in all {
         let same = |known: &Problem| known.object == problem.object && known.why == problem.why;
@@ -45,15 +60,21 @@ pub fn found(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Ve
     kept
 }
 
-fn error(what: &str, object: Option<&str>, why: &str) -> Problem {
+/// An object that is held back.
+pub(super) fn of_object(held: &HeldBack) -> Problem {
+    let what = if held.suspected { "object suspected" } else { "object held back" };
+    error(what, Some(&held.object), &held.why)
+}
+
+pub(super) fn error(what: &str, object: Option<&str>, why: &str) -> Problem {
     Problem { severity: Severity::Error, what: what.into(), object: object.map(Into::into), why: why.into() }
 }
 
-fn warning(what: &str, object: Option<&str>, why: &str) -> Problem {
+pub(super) fn warning(what: &str, object: Option<&str>, why: &str) -> Problem {
     Problem { severity: Severity::Warning, ..error(what, object, why) }
 }
 
-fn of_config(config: &Config) -> Vec<Problem> {
+pub(super) fn of_config(config: &Config) -> Vec<Problem> {
     let name = config.name.as_deref();
     match config.state.as_str() {
         "waiting" => config.why.iter().map(|why| error("no configuration", name, why)).collect(),
@@ -83,6 +104,15 @@ fn of_process(why: &str, overview: &Overview) -> Option<Problem> {
     (!told).then(|| error("controller not ready", None, why))
 }
 
+/// An observer that hangs: no change waits for it.
+fn of_observer(why: &str) -> Problem {
+    let why = format!(
+        "{why}\nEvery change is deployed all the same; metrics, history, traces or what is told the API server stand still. If \
+         that stays: keep the log, which says what it did last, and delete this controller's pod"
+    );
+    warning("an observer is stuck", None, &why)
+}
+
 fn of_stores(overview: &Overview) -> impl Iterator<Item = Problem> {
     overview.stores.iter().filter_map(|store| {
         let why = store.trouble.as_deref()?;
@@ -90,8 +120,18 @@ fn of_stores(overview: &Overview) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// A render or check that failed and that nothing newer has made good.
-fn of_stages(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Vec<Problem> {
+fn of_limits(overview: &Overview) -> impl Iterator<Item = Problem> {
+    let sentences = overview.stores.iter().flat_map(|store| store.left_out.iter());
+    sentences.map(|why| error("objects left out", None, why))
+}
+
+/// A render or check that failed and that nothing newer has made good. `refused`: the generation that HAProxy's check refused
+/// last, and why, if nothing was checked since.
+fn of_stages(
+    refused: Option<(u64, &[Diagnostic])>,
+    overview: &Overview,
+    history: &[Arc<Entry>],
+) -> Vec<Problem> {
     let mut problems = Vec::new();
     let rendered = overview.rendered.as_ref().map(|stage| stage.generation);
     let checked = overview.checked.as_ref().map(|stage| stage.generation);
@@ -100,13 +140,16 @@ fn of_stages(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Ve
         ("ValidationFailed", "check failed, the last good bundle stays", checked),
     ] {
         let last = history.iter().rev().find(|entry| entry.kind == kind);
-        let last = last.filter(|entry| entry.generation.map(|g| g.0) > good);
+        let generation = |entry: &Entry| entry.generation.map(|g| g.0);
+        // What HAProxy's check refused is told below, in its own words.
+        let known = |entry: &Entry| generation(entry) == refused.map(|(generation, _)| generation);
+        let last = last.filter(|entry| generation(entry) > good && !known(entry));
         problems.extend(last.map(|entry| error(what, entry.object.as_deref(), &entry.text)));
     }
-    if let Some(refused) = &*inside.refused.read()
-        && Some(refused.rendered.reconcile.generation.0) > checked
+    if let Some((generation, diagnostics)) = refused
+        && Some(generation) > checked
     {
-        problems.extend(refused.diagnostics.iter().map(|why| {
+        problems.extend(diagnostics.iter().map(|why| {
             let object = why.object.as_ref().map(ToString::to_string);
             error("HAProxy's check refuses it", object.as_deref(), &without_object(why, why.object.as_ref()))
         }));
@@ -114,73 +157,138 @@ fn of_stages(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Ve
     problems
 }
 
-fn of_pod(pod: &Pod) -> Option<Problem> {
+/// What a replica that does not lead knows of a pod: whether it answers.
+fn of_pod_from_aside(pod: &Pod) -> Option<Problem> {
+    let why = pod.last_error.as_deref()?;
+    let why = format!(
+        "{why}\nThis replica stands by and only reads what the pod runs, which it tries again. Its own words: {}",
+        log_of(pod)
+    );
+    Some(error("pod cannot be read", Some(&pod.pod), &why))
+}
+
+fn of_pod(pod: &Pod, now: u64) -> Option<Problem> {
     let doing = pod.activity.as_deref().unwrap_or("nothing is known of its deployment");
+    let log = log_of(pod);
     match pod.standing {
-        Standing::Failing => {
-            let why = pod.last_error.as_deref().unwrap_or(doing);
-            Some(error("pod not deployed", Some(&pod.pod), why))
+        Standing::Failing => Some(of_failing(pod, doing)),
+        Standing::Behind => {
+            let why =
+                format!("{doing}\nIf that stays: is the pod short of CPU, or is its agent stuck? {log}");
+            Some(error("pod behind", Some(&pod.pod), &why))
         }
-        Standing::Behind => Some(error("pod behind", Some(&pod.pod), doing)),
         Standing::Unknown if pod.haproxy.is_some() => {
             Some(error("pod waits", Some(&pod.pod), "nothing that could be deployed has been rendered yet"))
         }
-        Standing::Unknown => Some(error("pod has not answered", Some(&pod.pod), doing)),
+        Standing::Unknown => {
+            let why = format!("{doing}\nIs it running, and can the controller reach its agent? {log}");
+            Some(error("pod has not answered", Some(&pod.pod), &why))
+        }
         Standing::Converged => {
             let slow = pod.lag_ms.filter(|lag| *lag > SLOW_MS)?;
+            let ago = pod.last_plan.as_ref().map(|plan| now.saturating_sub(plan.unix_ms))?;
             let why = format!(
-                "its last change took {:.1} s to reach it",
-                std::time::Duration::from_millis(slow).as_secs_f32()
+                "its last change took {:.1} s to reach it, {} s ago",
+                std::time::Duration::from_millis(slow).as_secs_f32(),
+                ago / 1000
             );
-            Some(warning("pod slow", Some(&pod.pod), &why))
+            (ago < NEWS_MS).then(|| warning("pod slow", Some(&pod.pod), &why))
         }
     }
 }
 
+/// A pod for which the last attempt failed; `doing` says what else is known.
+pub(super) fn of_failing(pod: &Pod, doing: &str) -> Problem {
+    let (why, log) = (pod.last_error.as_deref().unwrap_or(doing), log_of(pod));
+    let why = format!("{why}\nIt goes on with what it runs and is tried again. Its own words: {log}");
+    error("pod not deployed", Some(&pod.pod), &why)
+}
+
+/// How the pod's own words are read.
+fn log_of(pod: &Pod) -> String {
+    let (namespace, name) = pod.pod.split_once('/').unwrap_or(("", &pod.pod));
+    format!("kubectl logs -n {namespace} {name}")
+}
+
 fn began_anew(pod: &Pod, now: u64) -> Option<Problem> {
     let ago = now.saturating_sub(pod.began_anew_unix_ms?);
-    let why =
-        format!("its HAProxy or its agent ended and began anew {} s ago: the pod's log says why", ago / 1000);
+    let why = format!(
+        "its HAProxy or its agent ended and began anew {} s ago; why: {}, with --previous if the container was restarted",
+        ago / 1000,
+        log_of(pod)
+    );
     (ago < NEWS_MS).then(|| warning("HAProxy began anew", Some(&pod.pod), &why))
+}
+
+/// What checks are not protected by on this machine.
+fn of_protections(protections: &Value) -> Option<Problem> {
+    let all = protections.as_object().into_iter().flatten();
+    let missing =
+        all.filter_map(|(name, state)| Some((name, state.as_str().filter(|state| *state != "on")?)));
+    let missing: Vec<String> = missing.map(|(name, why)| format!("{name} ({why})")).collect();
+    let why = format!(
+        "haproxy -c runs without {}; what that means: /debug/checks, and SECURITY.md",
+        missing.join(", ")
+    );
+    (!missing.is_empty()).then(|| warning("checks lack protections", None, &why))
 }
 
 fn of_warnings(inside: &Inside) -> Vec<Problem> {
     let rendered = inside.rendered.read();
     let warnings = (*rendered).as_ref().map(|r| r.warnings.clone()).unwrap_or_default();
-    let told = |why: &haptic_model::Diagnostic| {
+    let told = |why: &Diagnostic| {
         let object = why.object.as_ref().map(ToString::to_string);
         warning("warning", object.as_deref(), &without_object(why, why.object.as_ref()))
     };
     warnings.iter().map(told).collect()
 }
 
+/// What the leader cannot tell the API server: nothing waits for it, so nothing else shows it.
+fn of_reporting(inside: &Inside) -> Vec<Problem> {
+    let reporting = inside.reporting.read();
+    reporting.failures.iter().map(|(what, why)| warning(what.failure(), Some(what.resource()), why)).collect()
+}
+
+/// That another one leads than before, with the Lease and who holds it.
+fn of_leadership(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Option<Problem> {
+    let last = history.iter().rev().find(|entry| entry.kind == "LeadershipChanged");
+    let last =
+        last.filter(|entry| entry.unix_ms >= u128::from(overview.taken_unix_ms.saturating_sub(NEWS_MS)))?;
+    let config = inside.vitality.config.read();
+    let lease = (*config).as_ref().map(|config| {
+        format!("Lease {}/{}", config.namespace, config.spec.controller.leader_election.lease_name)
+    });
+    let holder = overview.replica.leader.as_deref().unwrap_or("who holds the Lease is not known");
+    Some(warning("leadership changed", lease.as_deref(), &format!("{}; {holder}", last.text)))
+}
+
 /// What happened lately and is not seen in how things are now.
 fn of_news(history: &[Arc<Entry>]) -> Vec<Problem> {
-    let since = u128::from(since_1970(SystemTime::now()).saturating_sub(NEWS_MS));
+    let now = since_1970(SystemTime::now());
+    let age = |entry: &Entry| now.saturating_sub(u64::try_from(entry.unix_ms).unwrap_or_default());
     let mut last: BTreeMap<(&str, Option<&str>), &Entry> = BTreeMap::new();
-    for entry in history.iter().filter(|entry| entry.unix_ms >= since) {
-        if what_of(entry.kind).is_some() {
-            last.insert((entry.kind, entry.object.as_deref()), entry);
+    for entry in history.iter().filter(|entry| age(entry) <= NEWS_MS) {
+        if let Some(what) = what_of(entry.kind) {
+            last.insert((what, entry.object.as_deref()), entry);
         }
     }
     // The last of these may say that it is over, or that all went as it should.
-    let over =
-        |entry: &Entry| matches!(entry.kind, "ElectionTroubled" | "Reviewed") && entry.level < Level::Warn;
-    let problem = |entry: &&Entry| {
-        (!over(entry))
-            .then(|| Some(warning(what_of(entry.kind)?, entry.object.as_deref(), &entry.text)))
-            .flatten()
+    let over = |entry: &Entry| {
+        matches!(entry.kind, "ElectionTroubled" | "Reviewed" | "ManifestMended") && entry.level < Level::Warn
     };
-    last.values().filter_map(problem).collect()
+    let problem = |((what, object), entry): (&(&str, Option<&str>), &&Entry)| {
+        (!over(entry)).then(|| warning(what, *object, &format!("{} ({})", entry.text, ago(age(entry)))))
+    };
+    last.iter().filter_map(problem).collect()
 }
 
 fn what_of(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "ActorRestarted" => "an actor failed and was restarted",
-        "LeadershipChanged" => "leadership changed",
         "DriftFound" => "a pod did not run what it was left with",
         "TakenBack" => "a live generation was taken back",
-        "ObjectMalformed" | "ManifestRefused" => "an object cannot be read",
+        "ObjectMalformed" => "an object could not be read",
+        "ManifestRefused" | "ManifestMended" => "a file cannot be read",
         "ElectionTroubled" => "the Lease cannot be kept",
         "Reviewed" => "the webhook could not judge a change",
         "EventsLost" => "events were lost",
@@ -208,9 +316,72 @@ fn of_flapping(history: &[Arc<Entry>]) -> Vec<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::overview::Stage;
     use haptic_commentator::{History, Line};
-    use haptic_model::Event;
+    use haptic_model::{Event, Generation};
+    use serde_json::json;
     use std::time::Duration;
+
+    fn keep(history: &History, event: &Event, level: Level, object: Option<&str>) {
+        let line = Line { level, text: "what was said".into(), object: object.map(Into::into) };
+        history.keep(event, &line, 100);
+    }
+
+    #[test]
+    fn what_haproxys_check_refuses_is_one_problem_and_not_two() {
+        let (history, diagnostics) =
+            (History::new(), vec![Diagnostic::error("haproxy", "unknown keyword 'x'")]);
+        let event = |generation, diagnostics| Event::ValidationFailed {
+            generation: Generation(generation),
+            diagnostics,
+            took: Duration::ZERO,
+        };
+        keep(&history, &event(3, diagnostics.clone()), Level::Error, None);
+        let checked = Some(Stage { generation: 2, ..Stage::default() });
+        let overview = Overview { checked, ..Overview::default() };
+        let problems = of_stages(Some((3, &diagnostics[..])), &overview, &history.latest(9));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].why.contains("unknown keyword"));
+        keep(&history, &event(4, Vec::new()), Level::Error, None);
+        assert_eq!(of_stages(Some((3, &diagnostics[..])), &overview, &history.latest(9)).len(), 2);
+    }
+
+    #[test]
+    fn a_file_that_was_corrected_is_no_news_and_one_that_was_not_is_told_with_its_age() {
+        let history = History::new();
+        let refused = |file: &str| Event::ManifestRefused { file: file.into(), message: String::new() };
+        for file in ["a.yaml", "b.yaml"] {
+            keep(&history, &refused(file), Level::Warn, Some(file));
+        }
+        assert_eq!(of_news(&history.latest(9)).len(), 2);
+        keep(&history, &Event::ManifestMended { file: "a.yaml".into() }, Level::Info, Some("a.yaml"));
+        let problems = of_news(&history.latest(9));
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert_eq!(problems[0].object.as_deref(), Some("b.yaml"));
+        assert!(problems[0].why.ends_with("(now)"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_pod_is_slow_for_as_long_as_that_is_news() {
+        let slow = |ago: u64| {
+            let last_plan = Some(super::super::Plan { unix_ms: 1_000_000_000 - ago, ..Default::default() });
+            let standing = Standing::Converged;
+            let pod =
+                Pod { pod: "edge/a".into(), standing, lag_ms: Some(12_000), last_plan, ..Pod::default() };
+            of_pod(&pod, 1_000_000_000)
+        };
+        assert!(slow(3000).unwrap().why.contains("took 12.0 s to reach it, 3 s ago"));
+        assert_eq!(slow(NEWS_MS + 1), None);
+    }
+
+    #[test]
+    fn a_replica_that_stands_by_tells_only_of_pods_that_it_cannot_read() {
+        let pod = Pod { pod: "edge/a".into(), haproxy: Some("3.4.1".into()), ..Pod::default() };
+        assert_eq!(of_pod_from_aside(&pod), None);
+        let unread = Pod { last_error: Some("connection refused".into()), ..pod };
+        let problem = of_pod_from_aside(&unread).unwrap();
+        assert!(problem.what.contains("cannot be read") && problem.why.contains("stands by"), "{problem:?}");
+    }
 
     fn reviewed(refused: bool) -> Event {
         Event::Reviewed {
@@ -221,6 +392,18 @@ mod tests {
             dry_run: false,
             took: Duration::from_secs(8),
         }
+    }
+
+    #[test]
+    fn protections_that_checks_lack_are_one_warning_with_their_reasons() {
+        let told = |protections: &Value| of_protections(protections);
+        assert!(told(&json!({ "landlock": "on", "calls": "on" })).is_none());
+        let missing =
+            json!({ "calls": "turned off by --unprotected", "landlock": "on", "memory": "no rights" });
+        let problem = told(&missing).unwrap();
+        assert_eq!(problem.severity, Severity::Warning);
+        let why = "haproxy -c runs without calls (turned off by --unprotected), memory (no rights);";
+        assert!(problem.why.starts_with(why), "{}", problem.why);
     }
 
     #[test]

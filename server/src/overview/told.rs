@@ -1,20 +1,22 @@
 //! The overview as text, for a terminal: the verdict first, then what is wrong, then everything else.
 
-use super::{Overview, Plan, Pod, Problem, Severity, Standing, Told};
+use super::{Overview, Plan, Pod, Problem, Replica, Severity, Standing, Store, Told};
+use crate::printable::all_printable;
 use owo_colors::OwoColorize;
 use std::fmt::Write;
 
-/// All of it.
+/// All of it. What others wrote moves no terminal.
 #[must_use]
 pub fn as_text(overview: &Overview) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    _ = tell(overview, &mut text);
+    _ = tell(&all_printable(overview), &mut text);
     text
 }
 
 fn tell(overview: &Overview, text: &mut String) -> std::fmt::Result {
     writeln!(text, "{}", verdict(overview))?;
+    writeln!(text, "{}", format!("from {}", overview.rests_on.said).dimmed())?;
     for problem in &overview.problems {
         tell_problem(problem, text)?;
     }
@@ -22,54 +24,93 @@ fn tell(overview: &Overview, text: &mut String) -> std::fmt::Result {
     let config = &overview.config;
     let name = config.name.as_deref().unwrap_or("none in force");
     writeln!(text, "{}  {name}, {}", "config    ".bold(), config.state)?;
-    if let Some(rendered) = &overview.rendered {
-        let checked = overview.checked.as_ref().map_or("not checked yet".into(), |checked| {
-            match checked.generation == rendered.generation {
-                true => format!("checked in {} ms", checked.took_ms),
-                false => format!("generation {} is the last that passed its check", checked.generation),
-            }
-        });
-        let digest = rendered.digest.get(..12).unwrap_or(&rendered.digest);
-        let (generation, files, bytes) = (rendered.generation, rendered.files, size(rendered.bytes));
-        writeln!(
-            text,
-            "{}  {generation} ({digest}), {files} files, {bytes}, {checked}",
-            "generation".bold()
-        )?;
+    if let Some(generation) = generation(overview) {
+        writeln!(text, "{}  {generation}", "generation".bold())?;
     }
-    if !overview.replica.version.is_empty() {
-        let leads = if overview.replica.leads { "leads" } else { "does not lead" };
-        let known =
-            overview.replica.leader.as_deref().map(|leader| format!(": {leader}")).unwrap_or_default();
-        writeln!(text, "{}  haptic {}, {leads}{known}", "replica   ".bold(), overview.replica.version)?;
+    if let Some(replica) = replica(&overview.replica) {
+        writeln!(text, "{}  {replica}", "replica   ".bold())?;
     }
-    let stores = overview.stores.iter().map(|store| format!("{} {}", store.objects, store.name));
-    writeln!(text, "{}  {}", "stores    ".bold(), stores.collect::<Vec<_>>().join(", "))?;
-    writeln!(
-        text,
-        "\n{}",
-        format!("pods ({} of {} converged)", overview.converged(), overview.pods.len()).bold()
-    )?;
-    for pod in &overview.pods {
-        tell_pod(pod, overview.taken_unix_ms, text)?;
+    if !overview.stores.is_empty() {
+        writeln!(text, "{}  {}", "stores    ".bold(), stores(&overview.stores))?;
     }
-    if !overview.recent.is_empty() {
+    if let Some(pods) = &overview.pods {
+        let title = format!("pods ({} of {} converged)", overview.converged(), pods.len());
+        writeln!(text, "\n{}", title.bold())?;
+        pods.iter().try_for_each(|pod| tell_pod(pod, overview.taken_unix_ms, text))?;
+    }
+    let recent = overview.recent.as_deref().unwrap_or_default();
+    if !recent.is_empty() {
         writeln!(text, "\n{}", "recently".bold())?;
     }
-    overview.recent.iter().try_for_each(|told| tell_line(told, overview.taken_unix_ms, text))
+    recent.iter().try_for_each(|told| tell_line(told, overview.taken_unix_ms, text))?;
+    if !overview.rests_on.unknown.is_empty() {
+        writeln!(text, "\n{}", "not known from there".bold())?;
+    }
+    overview.rests_on.unknown.iter().try_for_each(|unknown| writeln!(text, "  {unknown}"))
+}
+
+/// The newest one, and how far it is.
+fn generation(overview: &Overview) -> Option<String> {
+    let newest = overview.rendered.as_ref().or(overview.checked.as_ref())?;
+    let digest = newest.digest.get(..12).unwrap_or(&newest.digest);
+    let checked = match (&overview.rendered, &overview.checked) {
+        (_, None) => "not checked yet".into(),
+        (Some(rendered), Some(checked)) if rendered.generation != checked.generation => {
+            format!("generation {} is the last that passed its check", checked.generation)
+        }
+        (_, Some(checked)) => match checked.took_ms {
+            Some(took) => format!("checked in {took} ms"),
+            None => "checked".into(),
+        },
+    };
+    let files = newest.files.map(|files| format!("{files} files"));
+    let known = [files, newest.bytes.map(size), Some(checked)];
+    Some(format!(
+        "{} ({digest}), {}",
+        newest.generation,
+        known.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    ))
+}
+
+fn replica(replica: &Replica) -> Option<String> {
+    let version = replica.version.as_ref().map(|version| format!("haptic {version}"));
+    let leads = replica.leads.map(|leads| if leads { "leads" } else { "does not lead" }.to_owned());
+    let said: Vec<String> = [version, leads].into_iter().flatten().collect();
+    match (said.is_empty(), &replica.leader) {
+        (true, leader) => leader.clone(),
+        (false, None) => Some(said.join(", ")),
+        (false, Some(leader)) => Some(format!("{}: {leader}", said.join(", "))),
+    }
+}
+
+fn stores(stores: &[Store]) -> String {
+    let one = |store: &Store| {
+        let about = if store.about { "about " } else { "" };
+        format!("{about}{} {}", store.objects, store.name)
+    };
+    stores.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// The one line that matters.
 #[must_use]
 pub fn verdict(overview: &Overview) -> String {
     let errors = overview.problems.iter().filter(|p| p.severity == Severity::Error).count();
-    let (all, converged) = (overview.pods.len(), overview.converged());
-    let pods = format!("{converged} of {all} pods converged");
-    match (overview.is_well(), errors) {
-        (true, _) if all == 0 => format!("{} no HAProxy pods are known", "idle:".yellow().bold()),
-        (true, _) => format!("{} {pods}", "all is well:".green().bold()),
-        (false, 1) => format!("{} {pods}", "1 problem:".red().bold()),
-        (false, n) => format!("{} {pods}", format!("{n} problems:").red().bold()),
+    let pods = match &overview.pods {
+        Some(pods) => format!("{} of {} pods converged", overview.converged(), pods.len()),
+        None => "which pods run it is not known".to_owned(),
+    };
+    match (overview.is_well(), errors, overview.pods.as_deref()) {
+        (true, _, None) => format!("{} {pods}", "nothing is known to be wrong:".yellow().bold()),
+        (true, _, Some(_)) if overview.replica.leads == Some(false) => {
+            format!(
+                "{} {pods} when they were asked",
+                "all is well, and this replica stands by:".green().bold()
+            )
+        }
+        (true, _, Some([])) => format!("{} no HAProxy pods are known", "idle:".yellow().bold()),
+        (true, _, Some(_)) => format!("{} {pods}", "all is well:".green().bold()),
+        (false, 1, _) => format!("{} {pods}", "1 problem:".red().bold()),
+        (false, n, _) => format!("{} {pods}", format!("{n} problems:").red().bold()),
     }
 }
 
@@ -78,7 +119,8 @@ fn tell_problem(problem: &Problem, text: &mut String) -> std::fmt::Result {
         Severity::Error => "✗".red().to_string(),
         Severity::Warning => "!".yellow().to_string(),
     };
-    let whom = problem.object.as_deref().map(|object| format!(" {}", object.bold())).unwrap_or_default();
+    let whom = problem.object.as_deref().map(|object| format!(" {}", one_line(object).bold()));
+    let whom = whom.unwrap_or_default();
     writeln!(text, "  {mark} {}{whom}", problem.what)?;
     problem.why.lines().try_for_each(|line| writeln!(text, "      {line}"))
 }
@@ -97,7 +139,7 @@ fn tell_pod(pod: &Pod, now: u64, text: &mut String) -> std::fmt::Result {
     let known: Vec<String> = [haproxy, generation, lag, plan].into_iter().flatten().collect();
     writeln!(text, "  {standing}  {}  {}", pod.pod.bold(), known.join(", "))?;
     match &pod.last_error {
-        Some(error) => writeln!(text, "             {}", error.red()),
+        Some(error) => error.lines().try_for_each(|line| writeln!(text, "             {}", line.red())),
         None => Ok(()),
     }
 }
@@ -106,16 +148,18 @@ fn tell_pod(pod: &Pod, now: u64, text: &mut String) -> std::fmt::Result {
 #[must_use]
 pub fn plan(plan: &Plan, now: u64) -> String {
     let ago = ago(now.saturating_sub(plan.unix_ms));
-    let files = match plan.written.len() + plan.deleted.len() {
+    let count = |files: &Option<Vec<String>>| files.as_ref().map_or(0, Vec::len);
+    let files = match count(&plan.written) + count(&plan.deleted) {
         0 => String::new(),
         1 => ", 1 file".into(),
         n => format!(", {n} files"),
     };
-    match &plan.reload {
-        Some(reason) => format!("reload {ago} because {reason}{files}"),
-        None if plan.operations.is_empty() => format!("files only {ago}{files}"),
-        None => {
-            let operations = plan.operations.iter().map(|(name, count)| format!("{count} × {name}"));
+    match (&plan.reload, &plan.operations) {
+        (Some(reason), _) => format!("reload {ago} because {reason}{files}"),
+        (None, None) => format!("no reload {ago}"),
+        (None, Some(operations)) if operations.is_empty() => format!("files only {ago}{files}"),
+        (None, Some(operations)) => {
+            let operations = operations.iter().map(|(name, count)| format!("{count} × {name}"));
             format!("runtime {ago}: {}{files}", operations.collect::<Vec<_>>().join(", "))
         }
     }
@@ -123,15 +167,21 @@ pub fn plan(plan: &Plan, now: u64) -> String {
 
 fn tell_line(told: &Told, now: u64, text: &mut String) -> std::fmt::Result {
     let ago = format!("{:>9}", ago(now.saturating_sub(told.unix_ms)));
+    let line = one_line(&told.text);
     let line = match told.level.as_str() {
-        "error" => told.text.red().to_string(),
-        "warn" => told.text.yellow().to_string(),
-        _ => told.text.clone(),
+        "error" => line.red().to_string(),
+        "warn" => line.yellow().to_string(),
+        _ => line,
     };
     writeln!(text, "  {} {line}", ago.dimmed())
 }
 
-fn ago(millis: u64) -> String {
+/// Further lines begin where no line of ours does.
+fn one_line(text: &str) -> String {
+    text.replace('\n', "\n            ")
+}
+
+pub(super) fn ago(millis: u64) -> String {
     match millis / 1000 {
         0 => "now".into(),
         s @ 1..=119 => format!("{s} s ago"),
@@ -145,5 +195,28 @@ fn size(bytes: usize) -> String {
         0..=9_999 => format!("{bytes} bytes"),
         10_000..=9_999_999 => format!("{} kB", bytes / 1000),
         _ => format!("{} MB", bytes / 1_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_wrote_commands_no_terminal_and_begins_no_line() {
+        let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\nall is well: 3 of 3 pods converged".to_owned();
+        let problem = Problem { object: Some(evil.clone()), why: evil.clone(), ..Problem::default() };
+        let pod = Pod { last_error: Some(evil.clone()), ..Pod::default() };
+        let told = Told { level: "warn".into(), text: evil, ..Told::default() };
+        let overview = Overview {
+            problems: vec![problem],
+            pods: Some(vec![pod]),
+            recent: Some(vec![told]),
+            ..Overview::default()
+        };
+        let text = anstream::adapter::strip_str(&as_text(&overview)).to_string();
+        assert_eq!(text.matches("\\u{1b}[2J\\u{1b}]0;owned\\u{7}").count(), 4, "{text}");
+        assert!(!text.lines().any(|line| line.starts_with("all is well")), "{text}");
+        assert!(!as_text(&overview).contains("\u{1b}[2J"), "{text}");
     }
 }

@@ -51,24 +51,36 @@ fn by_path(bundle: &Bundle) -> BTreeMap<&str, &Arc<BundleFile>> {
 }
 
 fn change(path: &str, before: Option<&Arc<BundleFile>>, after: Option<&Arc<BundleFile>>) -> FileChange {
-    let text = |file: Option<&Arc<BundleFile>>| file.map(|f| f.text.to_string()).unwrap_or_default();
-    let fate = match (before, after) {
-        (None, _) => Fate::New,
-        (_, None) => Fate::Gone,
-        _ => Fate::Changed,
-    };
+    let text = |file: Option<&Arc<BundleFile>>| file.map(|f| f.text.to_string());
     let (old, new) = (text(before), text(after));
     let is_secret = [before, after].into_iter().flatten().any(|file| file.key.kind == FileKind::Certificate)
-        || [&old, &new].iter().any(|text| text.contains("PRIVATE KEY-----"));
+        || [&old, &new].into_iter().flatten().any(|text| text.contains("PRIVATE KEY-----"));
+    if is_secret {
+        return FileChange { path: path.to_owned(), change: Fate::of(&before, &after), diff: None };
+    }
+    between(path, old.as_deref(), new.as_deref(), ["running", "desired"])
+}
+
+/// What leads from one text of a file to another one; the diff calls these two `sides`.
+pub(crate) fn between(path: &str, before: Option<&str>, after: Option<&str>, sides: [&str; 2]) -> FileChange {
     let name =
         |side: &str, there: bool| if there { format!("{side}/{path}") } else { "/dev/null".to_owned() };
-    let diff = (!is_secret).then(|| {
-        TextDiff::configure()
-            .timeout(LIMIT)
-            .diff_lines(&old, &new)
-            .unified_diff()
-            .header(&name("running", before.is_some()), &name("desired", after.is_some()))
-            .to_string()
-    });
-    FileChange { path: path.to_owned(), change: fate, diff }
+    let [old, new] = sides;
+    let diff = TextDiff::configure()
+        .timeout(LIMIT)
+        .diff_lines(before.unwrap_or_default(), after.unwrap_or_default())
+        .unified_diff()
+        .header(&name(old, before.is_some()), &name(new, after.is_some()))
+        .to_string();
+    FileChange { path: path.to_owned(), change: Fate::of(&before, &after), diff: Some(diff) }
+}
+
+impl Fate {
+    fn of<T>(before: &Option<T>, after: &Option<T>) -> Self {
+        match (before, after) {
+            (None, _) => Self::New,
+            (_, None) => Self::Gone,
+            _ => Self::Changed,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What would change on a pod: files as a diff, and how its HAProxy would follow. Pure; nobody is asked here.
 
-mod diff;
+pub(crate) mod diff;
 #[cfg(test)]
 mod tests;
 mod words;

@@ -39,6 +39,9 @@ pub struct TestResult {
     /// Why it could not run: fixtures that no store can hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether HAProxy's check did not come to its end: nothing is known of what the test would prove.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub undecided: bool,
     /// Each assertion, in the order of the configuration.
     pub assertions: Vec<AssertionResult>,
     /// Content by path, when that was asked for.

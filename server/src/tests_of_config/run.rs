@@ -78,11 +78,12 @@ async fn one(suite: &Suite, bare: ActiveConfig, name: String, test: ValidationTe
         }
     };
     let (subject, judged) = looked;
-    let mut assertions = Vec::new();
+    let (mut assertions, mut undecided) = (Vec::new(), false);
     for (assertion, check, verdict) in judged {
         let verdict = match (&check, verdict, &subject.outcome) {
             (Ok(Check::Valid), Ok(()), Ok(bundle)) => {
                 let verdict = suite.checker.check(bundle, &[version]).await;
+                undecided |= verdict.undecided;
                 judge_verdict(&verdict.diagnostics, bundle)
             }
             (_, verdict, _) => verdict,
@@ -92,6 +93,7 @@ async fn one(suite: &Suite, bare: ActiveConfig, name: String, test: ValidationTe
     TestResult {
         passed: !assertions.is_empty() && assertions.iter().all(|assertion| assertion.passed),
         error: assertions.is_empty().then(|| "a test without assertions proves nothing".to_owned()),
+        undecided,
         assertions,
         rendered: if suite.keep_rendered { dump(&subject.outcome) } else { Default::default() },
         took: began.elapsed(),

@@ -73,6 +73,16 @@ async fn every_assertion_type_passes_where_it_holds() {
 }
 
 #[tokio::test]
+async fn a_check_that_does_not_come_to_its_end_decides_nothing() {
+    let mut suite = suite(json!({"one": {"assertions": [{"type": "haproxy_valid"}]}}));
+    let limits = CheckLimits { time: std::time::Duration::ZERO, ..CheckLimits::default() };
+    let binaries = Binaries::probe([std::env::var_os("HAPTIC_HAPROXY_3_4").unwrap()]).unwrap();
+    suite.checker = Checker::new(binaries, limits, Sandbox::none());
+    let result = run(&suite, |_| {}).await.tests.remove(0);
+    assert!(!result.passed && result.undecided, "{}", failure(&result));
+}
+
+#[tokio::test]
 async fn every_assertion_type_fails_where_it_does_not_hold_and_says_why() {
     for (assertion, told, line) in [
         (

@@ -60,7 +60,11 @@ async fn judge_object(object: Value, own: &Own, board: &Board, checker: &Checker
     if is_own && live.as_ref().is_some_and(|live| live.config.spec == candidate.spec) {
         return Answer::allowed();
     }
-    let mut found = scatter_gather(&wiring::validators(), &candidate.spec, BUDGET).await;
+    let answers = scatter_gather(&wiring::validators(), &candidate.spec, BUDGET).await;
+    let mut found = answers.diagnostics;
+    if !answers.is_complete {
+        return unjudged(&errors(found));
+    }
     if refused(&found) {
         return Answer::denied(&errors(found));
     }
@@ -74,26 +78,25 @@ async fn judge_object(object: Value, own: &Own, board: &Board, checker: &Checker
         Ok(Err(problems)) => return Answer::denied(&problems),
         Err(panicked) => return Answer::Unjudged { why: panicked.to_string() },
     };
-    let failed = failed_tests(&config, &compiled, checker, board).await;
-    if !failed.is_empty() {
-        return Answer::denied(&failed);
+    let report = own_tests(&config, &compiled, checker, board).await;
+    if let Some(answer) = told_of_failures(&report) {
+        return answer;
     }
     if let Some(live) = live.filter(|_| is_own) {
         match render_live(&config, &compiled, checker, live).await {
             Ok(warnings) => found.extend(warnings),
-            Err(faults) => return Answer::denied(&faults),
+            Err(answer) => return answer,
         }
     }
     Answer::warned(&found)
 }
 
-/// A fault for each test that fails.
-async fn failed_tests(
+async fn own_tests(
     config: &Arc<ActiveConfig>,
     compiled: &Arc<dyn Compiled>,
     checker: &Checker,
     board: &Board,
-) -> Vec<Diagnostic> {
+) -> Report {
     let oldest = board.fleet.read().versions.iter().min().copied();
     let suite = Suite {
         config: config.clone(),
@@ -103,8 +106,24 @@ async fn failed_tests(
         only: None,
         keep_rendered: false,
     };
-    let report: Report = tests_of_config::run(&suite, |_| {}).await;
-    report.tests.iter().filter(|test| !test.passed).map(fault_of).collect()
+    tests_of_config::run(&suite, |_| {}).await
+}
+
+/// What is to be said when tests fail: of those that came to their end, if any did.
+fn told_of_failures(report: &Report) -> Option<Answer> {
+    let (undecided, failed): (Vec<_>, Vec<_>) =
+        report.tests.iter().filter(|test| !test.passed).partition(|test| test.undecided);
+    if !failed.is_empty() {
+        return Some(Answer::denied(&failed.into_iter().map(fault_of).collect::<Vec<_>>()));
+    }
+    let faults: Vec<_> = undecided.into_iter().map(fault_of).collect();
+    (!faults.is_empty()).then(|| unjudged(&faults))
+}
+
+/// Nothing was found out, and this is why.
+fn unjudged(errors: &[Diagnostic]) -> Answer {
+    let why: Vec<&str> = errors.iter().map(|error| error.message.as_str()).collect();
+    Answer::Unjudged { why: why.join("; ") }
 }
 
 fn fault_of(test: &TestResult) -> Diagnostic {
@@ -126,7 +145,7 @@ async fn render_live(
     compiled: &Arc<dyn Compiled>,
     checker: &Checker,
     live: Live,
-) -> Result<Vec<Diagnostic>, Vec<Diagnostic>> {
+) -> Result<Vec<Diagnostic>, Answer> {
     let snapshots = match stores_for(&config.spec, &live) {
         Ok(snapshots) => snapshots,
         Err(names) => return Ok(vec![not_read(&names)]),
@@ -140,10 +159,15 @@ async fn render_live(
             if verdict.passed() {
                 return Ok(warnings.into_iter().filter(|w| w.object.is_none()).collect());
             }
-            errors(verdict.diagnostics)
+            let undecided = verdict.undecided;
+            let found = errors(verdict.diagnostics);
+            if undecided {
+                return Err(unjudged(&found));
+            }
+            found
         }
         Ok(Err(faults)) => faults,
-        Err(panicked) => vec![Diagnostic::error("render", panicked.to_string())],
+        Err(panicked) => return Err(Answer::Unjudged { why: panicked.to_string() }),
     };
     // An object that the configuration in force cannot serve either is no reason.
     let fleet = live.fleet.clone();
@@ -159,7 +183,7 @@ async fn render_live(
         let warn = |fault: Diagnostic| Diagnostic { severity: Severity::Warning, ..fault };
         return Ok(old.into_iter().map(warn).collect());
     }
-    Err(new)
+    Err(Answer::denied(&new))
 }
 
 fn render(
@@ -192,4 +216,30 @@ fn not_read(names: &[String]) -> Diagnostic {
 
 fn errors(diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics.into_iter().filter(|d| d.severity == Severity::Error).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_that_could_not_be_checked_denies_nothing_unless_another_one_fails() {
+        let test = |name: &str, passed, undecided| TestResult {
+            name: name.into(),
+            passed,
+            undecided,
+            error: (!passed).then(|| format!("{name} says why")),
+            ..TestResult::default()
+        };
+        let report = |tests| Report { tests, ..Report::default() };
+        let (good, bad, unknown) =
+            (test("good", true, false), test("bad", false, false), test("unknown", false, true));
+        assert!(told_of_failures(&report(vec![good.clone()])).is_none());
+        let Some(Answer::Unjudged { why }) = told_of_failures(&report(vec![good, unknown.clone()])) else {
+            panic!("nothing is known of it")
+        };
+        assert!(why.contains("unknown says why"), "{why}");
+        let denied = told_of_failures(&report(vec![unknown, bad])).unwrap();
+        assert!(matches!(denied, Answer::Denied { .. }), "{denied:?}");
+    }
 }

@@ -153,6 +153,9 @@ impl Judge {
         let part = compared.bundle_before().map(|before| reduced(bundle, before, objects));
         if let Some(part) = part {
             let verdict = checker.semantics(&stand_in.in_place(&part, &own), versions).await;
+            if verdict.undecided {
+                return unchecked(verdict);
+            }
             if verdict.passed() {
                 let about = verdict.diagnostics.into_iter().filter(|d| faults::is_of(d, objects));
                 warnings.extend(about);
@@ -164,8 +167,17 @@ impl Judge {
         if whole.passed() {
             return Verdict::Fine(warnings);
         }
+        if whole.undecided {
+            return unchecked(whole);
+        }
         let before = match compared.bundle_before() {
-            Some(before) => checker.semantics(&stand_in.in_place(before, &own), versions).await.diagnostics,
+            Some(before) => {
+                let before = checker.semantics(&stand_in.in_place(before, &own), versions).await;
+                if before.undecided {
+                    return unchecked(before);
+                }
+                before.diagnostics
+            }
             None => compared.faults_before(),
         };
         against(&whole.diagnostics, &before, objects, warnings)
@@ -195,6 +207,12 @@ enum Verdict {
     Faulty(Vec<Diagnostic>),
     /// It could not be found out.
     Unknown(String),
+}
+
+/// The check did not come to its end.
+fn unchecked(verdict: haptic_validate::Verdict) -> Verdict {
+    let why = errors(&verdict.diagnostics).into_iter().map(|error| error.message).next();
+    Verdict::Unknown(why.unwrap_or_else(|| "the check did not come to its end".to_owned()))
 }
 
 /// An object that its store cannot hold.

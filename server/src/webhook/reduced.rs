@@ -58,13 +58,21 @@ fn fixed_lines(fragment: &Fragment) -> Option<Fragment> {
     }
     let mut text = String::new();
     let mut lines = Vec::new();
+    let mut secrets = Vec::new();
+    let mut start = 0;
     for (line, of) in fragment.as_str().split_inclusive('\n').zip(&blame.lines) {
+        let end = start + line.len();
         if of.object.is_none() {
+            let within = blame.secrets.iter().filter(|at| at.start < end && at.end > start);
+            let moved = |at: usize| text.len() + at.clamp(start, end) - start;
+            secrets.extend(within.map(|at| moved(at.start)..moved(at.end)));
             text.push_str(line);
             lines.push(*of);
         }
+        start = end;
     }
-    let blame = Blame { templates: blame.templates.clone(), lines, ..Blame::default() };
+    let (templates, encoded) = (blame.templates.clone(), blame.encoded.clone());
+    let blame = Blame { templates, lines, secrets: secrets.into(), encoded, ..Blame::default() };
     Some(Fragment::new(text, Arc::new(blame)))
 }
 
@@ -154,6 +162,18 @@ mod tests {
         let both = bundle(&[mixed], &[], &[]);
         let part = reduced(&both, &both, &HashSet::new());
         assert_eq!(part.config.text.to_string(), "b\n");
+    }
+
+    #[test]
+    fn what_comes_from_secrets_is_known_in_the_part_too() {
+        let mut blame = (**fragment("abc\nuser sesame\nc\n", Some("a")).blame()).clone();
+        blame.lines[1].object = None;
+        blame.secrets = Box::new([1..2, 9..15]);
+        let mixed = Fragment::new("abc\nuser sesame\nc\n", Arc::new(blame));
+        let both = bundle(&[mixed], &[], &[]);
+        let part = reduced(&both, &both, &HashSet::new());
+        assert_eq!(part.config.text.shown(), "user [redacted]\n");
+        assert_eq!(part.redacted("no user 'sesame'"), "no user '[redacted]'");
     }
 
     #[test]

@@ -157,7 +157,7 @@ mod tests {
         identity::authority::{self, Pair},
         standing::{Identity, certified},
     };
-    use haptic_model::{Layout, secret::Sensitive};
+    use haptic_model::secret::Sensitive;
     use haptic_runtime::{CellWriter, cell};
     use rustls::{
         ClientConfig, ClientConnection, ServerConnection, SupportedProtocolVersion,
@@ -173,15 +173,7 @@ mod tests {
             "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
             "controller": {"webhook": {"clientCaBundle": bundle}},
         });
-        Some(Arc::new(ActiveConfig {
-            name: "edge".into(),
-            namespace: "edge".into(),
-            resource_generation: 1,
-            revision: 1,
-            spec: Arc::new(serde_json::from_value(spec).unwrap()),
-            layout: Layout::default(),
-            credentials: Vec::new(),
-        }))
+        Some(Arc::new(ActiveConfig::of("edge", "edge", serde_json::from_value(spec).unwrap())))
     }
 
     /// An authority as an administrator has one, and a client's certificate of it.

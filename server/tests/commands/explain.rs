@@ -122,3 +122,64 @@ fn what_a_configuration_does_with_a_request_that_cannot_be_known_is_not_guessed(
         &["cannot be followed beyond haproxy.cfg:9, which depends on src", "use_backend a if inner"],
     );
 }
+
+/// [`OBJECTS`] with one annotation of the Ingress `shop`.
+fn with(annotation: &str) -> Place {
+    let place = Place::new();
+    place.write("config.yaml", CONFIG);
+    let shop = "metadata: {name: shop, namespace: default, ";
+    let annotated = format!("{shop}annotations: {{haproxy-haptic.org/{annotation}}}, ");
+    place.write("objects/all.yaml", &OBJECTS.replace(shop, &annotated));
+    place
+}
+
+#[test]
+fn a_rule_that_may_answer_a_request_is_told_of_and_one_that_does_is_the_only_reason() {
+    let url = "http://shop.example/web";
+    let arguments = ["explain", url, "-f", "config.yaml", "--resources", "objects", "--state-dir", "state"];
+    let place = with("allow-from: 10.0.0.0/8");
+    let done = place.haptic(&arguments);
+    done.must(
+        0,
+        &["1 server, unless a rule answers it", "may be answered by haproxy.cfg:", "deny status 403"],
+    );
+    let place = with("redirect-to: 'https://elsewhere.example/'");
+    let done = place.haptic(&arguments);
+    done.must(1, &["answers it", "http-request redirect"]);
+    assert!(!done.out.contains("does it have the port"), "{}", done.out);
+    let place = with("rewrite-path: /y");
+    let done = place.haptic(&arguments);
+    done.must(0, &["goes to backend"]);
+    assert!(!done.out.contains("may be answered by"), "{}", done.out);
+}
+
+#[test]
+fn one_bad_object_of_a_folder_is_held_back_and_the_others_are_explained() {
+    let place = with("rate-limit: ten");
+    let other = "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: good, namespace: default}\nspec:\n  \
+                 ingressClassName: ours\n  rules:\n    - host: good.example\n      http: {paths: [{path: /, pathType: Prefix, \
+                 backend: {service: {name: web, port: {number: 80}}}}]}\n";
+    place.write("objects/good.yaml", other);
+    explained(&place, "http://good.example/", 0, &["goes to backend", "1 server"]);
+    explained(&place, "http://shop.example/gone", 1, &["is not served", "rate-limit", "left out"]);
+}
+
+#[test]
+fn what_somebody_wrote_into_an_object_commands_no_terminal_and_begins_no_line() {
+    let place = Place::new();
+    place.write("config.yaml", CONFIG);
+    let ingress = "apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata:
+  name: evil
+  namespace: default
+  annotations: {kubernetes.io/ingress.class: \"\\e[2J\\e]0;owned\\a\\nhttp://evil.example/ goes to backend a\"}
+spec:
+  rules:
+    - host: evil.example
+      http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+";
+    place.write("objects/evil.yaml", ingress);
+    let told = "has the class \\u{1b}[2J\\u{1b}]0;owned\\u{7}\n          http://evil.example/ goes";
+    explained(&place, "http://evil.example/", 1, &[told]);
+}

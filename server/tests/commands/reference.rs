@@ -51,7 +51,7 @@ fn every_condition_and_its_reasons_are_in_the_table() {
 #[test]
 fn every_kind_of_line_is_in_the_table() {
     let used = quoted(&code("actors/model/src/event.rs"), is_name);
-    let figures = named(["Timed", "Planned", "Waited", "Kept"]);
+    let figures = named(["Timed", "Planned", "Waited", "Kept", "LeftOut"]);
     let declared = named(haptic_commentator::commentary::kinds::KINDS.iter().map(|(kind, ..)| *kind));
     assert_eq!(declared, &used - &figures);
 }
@@ -83,6 +83,7 @@ fn every_metric_that_the_code_names_is_in_the_table_and_the_other_way_round() {
     };
     let used: BTreeSet<String> = texts.iter().flat_map(recorded).collect();
     let names = haptic_commentator::metrics::METRICS.iter().map(|metric| metric.name);
-    let declared = named(names.filter(|name| *name != "haptic_pod_convergence_lag_seconds"));
+    let written = ["haptic_pod_convergence_lag_seconds", "haptic_resource_count"];
+    let declared = named(names.filter(|name| !written.contains(name)));
     assert_eq!(declared, used);
 }

@@ -9,7 +9,7 @@ use haptic_render::Checked;
 use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use proptest::prelude::*;
 use stages::Stages;
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 /// What becomes of an Ingress is said by its word; a Service of its name says another one in its block.
 const TEMPLATE: &str = "\
@@ -44,6 +44,8 @@ const NETS: &str = "\
 /// The bad ones first.
 const WORDS: [&str; 6] = ["fails", "named", "unnamed", "one", "two", "three"];
 const BAD: usize = 3;
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// A checker that tells of at most three lines, and only if there are none of something else, without a line.
 async fn judge(bundle: Bundle) -> Vec<Diagnostic> {
@@ -109,7 +111,7 @@ proptest! {
                 }
             }
             stages.rest();
-            stages.settle(judge);
+            stages.settle_all(judge);
             in_force.retain(|name, _| name == "always" || present.contains_key(name));
             for (name, word) in &present {
                 match (*word >= BAD, spoilt.get(name) == Some(&true)) {
@@ -160,6 +162,7 @@ fn of_thousands_that_change_at_once_the_few_that_nothing_names_are_found_bit_by_
     let mut rounds = 0;
     while stages.suspects() > 0 {
         let held = stages.held().len();
+        stages.pass(SECOND);
         stages.settle(judge);
         rounds += 1;
         assert!(rounds < 60, "{held} are still held back");

@@ -1,9 +1,10 @@
 //! What renders and what finds culprits, without actors: a generation is rendered until one passes.
 
+use crate::SECOND;
 use futures::executor::block_on;
 use haptic_model::{
-    ActiveConfig, Bundle, Complaint, Diagnostic, Fleet, Generation, Layout, Object, ObjectRef, Severity,
-    Snapshot, Snapshots,
+    ActiveConfig, Bundle, Complaint, Diagnostic, Fleet, Generation, Object, ObjectRef, Severity, Snapshot,
+    Snapshots,
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
@@ -32,6 +33,8 @@ pub struct Stages {
     good: Option<Arc<Rendered>>,
     generation: u64,
     now: Instant,
+    /// How long a check takes.
+    pub check: Duration,
     /// What the next render hears.
     complaint: Option<Arc<Complaint>>,
 }
@@ -56,15 +59,7 @@ impl Stages {
                 "services": {"apiVersion": "v1", "resources": "services"},
             },
         });
-        let config = ActiveConfig {
-            name: "test".into(),
-            namespace: "default".into(),
-            resource_generation: 1,
-            revision: 1,
-            spec: Arc::new(serde_json::from_value(spec).unwrap()),
-            layout: Layout::default(),
-            credentials: vec![],
-        };
+        let config = ActiveConfig::of("test", "default", serde_json::from_value(spec).unwrap());
         Self {
             stores: ["ingresses", "services"].map(|name| (name.into(), Snapshot::full())).into(),
             compiled: compile(&config.spec).unwrap(),
@@ -74,6 +69,7 @@ impl Stages {
             good: None,
             generation: 0,
             now: Instant::now(),
+            check: Duration::ZERO,
             complaint: None,
         }
     }
@@ -113,6 +109,13 @@ impl Stages {
         self.ward.told().held.keys().map(|object| object.name.to_string()).collect()
     }
 
+    /// The same without those of one namespace.
+    pub fn held_outside(&self, namespace: &str) -> Vec<String> {
+        let held = self.ward.told().held;
+        let others = held.keys().filter(|object| &*object.namespace != namespace);
+        others.map(ToString::to_string).collect()
+    }
+
     pub fn suspects(&self) -> usize {
         self.ward.told().suspects()
     }
@@ -136,6 +139,19 @@ impl Stages {
         panic!("nothing passes; held back: {:?}", self.held());
     }
 
+    /// The same until nobody is only suspected; time goes on.
+    pub fn settle_all(&mut self, judge: impl AsyncFn(Bundle) -> Vec<Diagnostic>) {
+        self.settle(&judge);
+        for _ in 0..100 {
+            if self.suspects() == 0 {
+                return;
+            }
+            self.pass(SECOND);
+            self.settle(&judge);
+        }
+        panic!("still suspected: {:?}", self.held());
+    }
+
     /// One generation, and the search for culprits if it is refused: whether it passed, and how many checks the search took.
     pub fn turn(&mut self, judge: &impl AsyncFn(Bundle) -> Vec<Diagnostic>) -> (bool, usize) {
         let complaint = self.complaint.take();
@@ -156,7 +172,8 @@ impl Stages {
             judge(bundle).await
         };
         let good = self.good.as_ref().map(|good| &good.bundle);
-        let found = block_on(culprits(&rendered.bundle, good, &said, counted));
+        let found =
+            block_on(culprits(&rendered.bundle, good, &said, &rendered.hindsight.distrusted, counted));
         assert!(good.is_none() || checks.get() <= MOST_CHECKS, "{} checks", checks.get());
         assert!(!found.culprits.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
         self.complaint = Some(Arc::new(Complaint {
@@ -164,6 +181,7 @@ impl Stages {
             good: None,
             objects: found.culprits,
             suspects: found.suspects,
+            took: self.check * (1 + checks.get() as u32),
         }));
         (false, checks.get())
     }
@@ -197,6 +215,7 @@ impl Stages {
             good: None,
             generation: 0,
             now: self.now,
+            check: self.check,
             complaint: None,
         };
         let all: Vec<_> =
@@ -214,8 +233,9 @@ impl Stages {
 
     fn rendered(&self, generation: Generation, bundle: Bundle, snapshots: Snapshots) -> Rendered {
         let reconcile = Reconcile { generation, cause: Cause::default(), triggered: Instant::now() };
-        let config = self.config.clone();
-        Rendered { reconcile, config, snapshots, bundle, took: Duration::ZERO, warnings: Vec::new() }
+        let (config, fleet, took) = (self.config.clone(), Arc::default(), Duration::ZERO);
+        let (warnings, hindsight) = (Vec::new(), self.ward.hindsight(self.now));
+        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, hindsight }
     }
 }
 

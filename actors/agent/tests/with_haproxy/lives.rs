@@ -12,6 +12,8 @@ crate::with_each_haproxy! {
     a_reload_that_a_killed_agent_began_is_finished
     a_killed_haproxy_comes_back_with_its_bundle
     an_order_that_meets_a_dead_haproxy_is_carried_out
+    a_haproxy_killed_amid_a_reload_has_refused_nothing
+    a_disk_that_fails_before_haproxy_is_asked_leaves_known_what_it_runs
     a_bundle_that_haproxy_cannot_start_with_is_taken_back
     a_reload_that_cannot_succeed_is_taken_back_by_the_next_agent
     an_attached_haproxy_does_not_start_again_and_again_with_what_it_refuses
@@ -168,6 +170,57 @@ async fn an_order_that_meets_a_dead_haproxy_is_carried_out(variable: &str) {
         assert_eq!(setting.get("/map").await.unwrap(), word);
         files = next;
     }
+    agent.stop(false).await;
+}
+
+async fn a_haproxy_killed_amid_a_reload_has_refused_nothing(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = Arc::new(setting.agent().await);
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    // It takes long enough to load that the master dies meanwhile.
+    let mut large = files.clone();
+    large.insert("maps/a.map".to_owned(), (0..300_000).map(|n| format!("/map{n} v{n}\n")).collect());
+    let log = setting.dir.path().join("d/haproxy.log");
+    let said = || std::fs::metadata(&log).unwrap().len();
+    let before = said();
+    let reloading = {
+        let (agent, order) = (agent.clone(), order(Some(&files), &large, reload()));
+        tokio::spawn(async move { agent.apply(order).await })
+    };
+    until("HAProxy begins to reload", || async { said() > before }).await;
+    kill(master(&setting));
+    match reloading.await.unwrap() {
+        Outcome::Failed { message } => assert!(message.contains("sock"), "{message}"),
+        other => panic!("{other:?}"),
+    }
+    until("HAProxy is back", || async { setting.get("/").await.is_ok() }).await;
+    let status = agent.status().await;
+    assert!(!status.exact, "nobody knows which of the two it began with: {status:?}");
+    bring(&agent, Some(&files), &large).await;
+    assert_eq!(setting.get("/map299999").await.unwrap(), "v299999");
+    Arc::into_inner(agent).unwrap().stop(false).await;
+}
+
+async fn a_disk_that_fails_before_haproxy_is_asked_leaves_known_what_it_runs(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let one = Backend::start("one").await;
+    let files = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &files).await;
+    let worker = agent.status().await.worker_pid;
+    let note = setting.dir.path().join("d/reload-pending");
+    std::fs::create_dir_all(note.join("in the way")).unwrap();
+    let mut next = files.clone();
+    next.insert("maps/a.map".to_owned(), "/map two\n".to_owned());
+    let outcome = agent.apply(order(Some(&files), &next, reload())).await;
+    assert!(matches!(&outcome, Outcome::Failed { message } if message.contains("note")), "{outcome:?}");
+    let status = agent.status().await;
+    assert!(status.exact && status.worker_pid == worker, "HAProxy was not asked: {status:?}");
+    std::fs::remove_dir_all(note).unwrap();
+    bring(&agent, Some(&files), &next).await;
+    assert_eq!(setting.get("/map").await.unwrap(), "two");
     agent.stop(false).await;
 }
 

@@ -7,7 +7,7 @@ use haptic_model::{ActiveConfig, Event, Fleet};
 use haptic_runtime::{CellReader, Envelope, Losses, Seat};
 
 use crate::{
-    commentary::{Commentary, Level, Line, Moment},
+    commentary::{self, Commentary, Level, Line, Moment},
     history::History,
     settings::Settings,
 };
@@ -49,8 +49,18 @@ impl CommentatorActor {
         let line = self.commentary.tell(event, &moment);
         self.observed.history.keep(event, &line, settings.buffer_size);
         let forced = *self.observed.forced_level.read();
-        if forced.map_or(settings.enabled && line.level >= settings.level, |forced| line.level >= forced) {
+        let wanted = settings.traced || (settings.enabled && line.level >= settings.level);
+        if forced.map_or(wanted, |forced| line.level >= forced) {
             log(event, &line);
+        }
+    }
+
+    /// A figure is nothing to remember; whoever follows every step sees it.
+    fn trace(&self, figure: &Event) {
+        let forced = *self.observed.forced_level.read();
+        let traced = || Settings::of(self.observed.config.read().as_ref().as_ref().map(AsRef::as_ref)).traced;
+        if forced.map_or_else(traced, |forced| forced == Level::Trace) {
+            log(figure, &commentary::figure(figure));
         }
     }
 
@@ -79,7 +89,7 @@ impl Handler<Envelope<Event>> for CommentatorActor {
     fn handle(&mut self, event: Envelope<Event>, context: &mut Self::Context) {
         self.seat.received::<Envelope<Event>>(context);
         if event.payload.is_figure() {
-            return;
+            return self.trace(&event.payload);
         }
         self.tell_losses(&event);
         event.span.in_scope(|| self.comment(&event.payload));

@@ -73,10 +73,12 @@ impl Rollout {
                 let (there, of) = self.reached(*generation, moment);
                 let cause = trigger.map_or("the change", |trigger| &trigger.text);
                 let mut text = format!(
-                    "generation {generation} runs on {pod} ({there}/{of} pods): {how}, {}, {} after {cause}",
-                    ms(*took),
-                    ms(*lag)
+                    "generation {generation} runs on {pod} ({there}/{of} pods): {how}, {}",
+                    ms(*took)
                 );
+                if let Some(lag) = lag {
+                    text.push_str(&format!(", {} after {cause}", ms(*lag)));
+                }
                 let recovered = self.0.get(pod).and_then(|pod| pod.recovered);
                 if let Some((times, after)) = recovered {
                     let attempts = counted(times as usize, "failed attempt");

@@ -110,22 +110,28 @@ fn quarantine_sentence(entered: &[Quarantined], left: &[Released], held: usize) 
     (level, text)
 }
 
+/// Its kind goes before a name; what is in words already stays as it is.
+fn configuration(name: &str) -> String {
+    if name.contains(' ') { name.to_owned() } else { format!("configuration {name}") }
+}
+
 /// Configuration and watched resources.
 fn input_sentence(event: &Event) -> (Level, String) {
     match event {
         Event::ConfigAccepted { name, revision } => {
-            (Level::Info, format!("configuration {name} is in force (revision {revision})"))
+            (Level::Info, format!("{} is in force (revision {revision})", configuration(name)))
         }
         Event::ConfigRejected { name, diagnostics } => (
             Level::Error,
             format!(
-                "configuration {name} was refused, the one before stays in force: {}",
+                "{} was refused, the one before stays in force: {}",
+                configuration(name),
                 first(diagnostics)
             ),
         ),
         Event::ConfigDeleted { name } => (
             Level::Error,
-            format!("configuration {name} was deleted; it stays in force until there is another"),
+            format!("{} was deleted; it stays in force until there is another", configuration(name)),
         ),
         Event::CredentialsChanged => {
             (Level::Info, "credentials changed; both old and new are tried".to_owned())
@@ -146,6 +152,7 @@ fn input_sentence(event: &Event) -> (Level, String) {
         Event::MassDeletionEnded { resource, let_go } => {
             (Level::Warn, format!("{resource} that had vanished are gone: {}", counted(*let_go, "object")))
         }
+        Event::LimitReached { reached } => (Level::Warn, reached.to_string()),
         Event::ObjectMalformed { object, message } => {
             (Level::Warn, format!("{object} cannot be read and is left out: {message}"))
         }
@@ -165,7 +172,28 @@ fn input_sentence(event: &Event) -> (Level, String) {
             }
         }
         Event::ManifestRefused { message, .. } => (Level::Warn, message.clone()),
+        Event::ManifestMended { file } => (Level::Info, format!("nothing is wrong with {file} any more")),
         other => (Level::Debug, other.kind().to_owned()),
+    }
+}
+
+/// What a part of a stage took or keeps.
+pub(super) fn figure(event: &Event) -> String {
+    match event {
+        Event::Timed { part, generation, pod: None, took } => {
+            format!("generation {generation}: {part} took {}", ms(*took))
+        }
+        Event::Timed { part, generation, pod: Some(pod), took } => {
+            format!("generation {generation}: {part} of {pod} took {}", ms(*took))
+        }
+        Event::Planned { generation, pod, kind, operations, took } => format!(
+            "generation {generation}: the plan for {pod} is {kind}, {}, found in {}",
+            counted(*operations, "operation"),
+            ms(*took)
+        ),
+        Event::Waited { stage, took } => format!("{stage} began after {}", ms(*took)),
+        Event::Kept { by, bytes } => format!("{by} keeps {bytes} bytes of what did not change"),
+        other => other.kind().to_owned(),
     }
 }
 

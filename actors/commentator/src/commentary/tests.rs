@@ -70,7 +70,7 @@ fn deployed_on(pod: &str, generation: u64, reload: Option<&str>) -> Event {
         operations: 3,
         files: 1,
         took: Duration::from_millis(41),
-        lag: Duration::from_millis(120),
+        lag: Some(Duration::from_millis(120)),
     }
 }
 
@@ -248,4 +248,11 @@ fn what_is_held_back_and_what_is_let_go_is_said_in_its_own_sentences_not_too_man
     let line = tell(&event);
     assert_eq!(line.level, Level::Info);
     assert_eq!(line.text, "ingresses default/a is good again, and in force (0 objects held back in all)");
+}
+
+#[test]
+fn a_configuration_is_called_one_once() {
+    let told = |name: &str| tell(&Event::ConfigDeleted { name: name.into() }).text;
+    assert!(told("haptic/edge").starts_with("configuration haptic/edge was deleted"));
+    assert!(told("configuration file a.yaml").starts_with("configuration file a.yaml was deleted"));
 }

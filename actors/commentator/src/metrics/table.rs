@@ -185,15 +185,20 @@ pub const METRICS: &[Metric] = &[
         "Generations that were live and that HAProxy's checker refused, over all pods",
     ),
     metric("haptic_drift_total", Kind::Counter, NONE, "Changes of pods by somebody else that were found"),
-    metric("haptic_convergence_lag_seconds", WORK, NONE, "First change seen to acknowledgement by one pod"),
+    metric(
+        "haptic_convergence_lag_seconds",
+        WORK,
+        NONE,
+        "First change seen, or first answer of a pod that came later, to its acknowledgement of what was sent",
+    ),
     metric(
         POD_LAG,
         Kind::Gauge,
         &[label("pod", Values::OneFor("HAProxy pod that is there"))],
-        "First change seen to acknowledgement, of each pod's newest generation",
+        "The same of each pod, for the newest generation that brought it anything",
     ),
     metric(
-        "haptic_resource_count",
+        STORE_SIZE,
         Kind::Gauge,
         &[label("type", Values::OneFor("watched resource, and haproxy-pods"))],
         "Objects in each store",
@@ -203,6 +208,32 @@ pub const METRICS: &[Metric] = &[
         Kind::Gauge,
         &[label("type", Values::OneFor("watched resource"))],
         "Objects that vanished at once and stay in force for a while",
+    ),
+    metric(
+        "haptic_left_out_objects",
+        Kind::Gauge,
+        &[
+            label("type", Values::OneFor("watched resource")),
+            label("limit", Values::These(&["objectBytes", "objectsPerNamespace", "storeBytes"])),
+        ],
+        "Objects that are left out, or in force as they were, because they are too large or too many",
+    ),
+    metric(
+        "haptic_limits_reached_total",
+        Kind::Counter,
+        &[label(
+            "limit",
+            Values::These(&[
+                "objectBytes",
+                "objectsPerNamespace",
+                "storeBytes",
+                "blockBytes",
+                "fileBytes",
+                "mapEntries",
+                "files",
+            ]),
+        )],
+        "How often something came to be beyond a limit of `controller.limits`",
     ),
     metric(
         "haptic_watch_errors_total",
@@ -279,10 +310,13 @@ const RELOADS: Values =
 /// The lag of a pod, which is written at each scrape.
 pub(super) const POD_LAG: &str = "haptic_pod_convergence_lag_seconds";
 
+/// The size of a store, which is, too.
+pub(super) const STORE_SIZE: &str = "haptic_resource_count";
+
 /// Gives every metric its help text and unit, and those with known labels their first value: a rate needs two. Call it
 /// once, after a recorder is installed.
 pub fn describe() {
-    for metric in METRICS.iter().filter(|metric| metric.name != POD_LAG) {
+    for metric in METRICS.iter().filter(|metric| ![POD_LAG, STORE_SIZE].contains(&metric.name)) {
         let unit = if metric.name.ends_with("_bytes") { Unit::Bytes } else { Unit::Count };
         match metric.kind {
             Kind::Counter => {

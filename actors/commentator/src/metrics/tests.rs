@@ -1,6 +1,6 @@
 //! What a scrape shows of events.
 
-use haptic_model::pipeline::Cause;
+use haptic_model::{Limit, LimitReached, limits::Crowded, pipeline::Cause};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::*;
@@ -15,6 +15,10 @@ fn scrape(events: &[Event]) -> String {
     exporter.handle().render()
 }
 
+fn now(events: &Events) -> Now<'_> {
+    Now { events, actors: &[], leads: true, held_back: 0 }
+}
+
 fn deployed(reload: Option<&str>) -> Event {
     Event::Deployed {
         generation: Generation(1),
@@ -24,7 +28,7 @@ fn deployed(reload: Option<&str>) -> Event {
         operations: 1,
         files: 0,
         took: Duration::from_millis(40),
-        lag: Duration::from_millis(90),
+        lag: Some(Duration::from_millis(90)),
     }
 }
 
@@ -90,9 +94,55 @@ fn failures_count_as_attempts_and_as_errors() {
 }
 
 #[test]
-fn a_store_is_shown_at_its_latest_size() {
-    let size = |objects| Event::StoreSize { resource: "ingresses".into(), objects };
-    has(&scrape(&[size(3), size(7), size(5)]), r#"haptic_resource_count{type="ingresses"} 5"#);
+fn a_store_is_shown_at_its_size_and_no_longer_than_it_is_there() {
+    let scraped = |stores: &[(&str, usize)]| {
+        store_sizes(stores.iter().map(|(name, count)| ((*name).to_owned(), *count)))
+    };
+    has(&scraped(&[("extra", 1), ("ingresses", 5)]), r#"haptic_resource_count{type="extra"} 1"#);
+    let text = scraped(&[("ingresses", 5)]);
+    has(&text, r#"haptic_resource_count{type="ingresses"} 5"#);
+    assert!(!text.contains("extra"), "{text}");
+    let size = Event::StoreSize { resource: "extra".into(), objects: 1 };
+    assert!(!scrape(&[size]).contains("haptic_resource_count"), "what events tell stays for ever");
+}
+
+#[test]
+fn who_leads_and_what_is_held_back_is_known_though_every_event_is_lost() {
+    let exporter = exporter();
+    let (events, _kept) = haptic_runtime::Outbox::channel(1);
+    let scraped = |leads, held_back| {
+        let now = Now { events: &events, actors: &[], leads, held_back };
+        metrics::with_local_recorder(&exporter, || record_now(&now));
+        exporter.handle().render()
+    };
+    let text = scraped(true, 3);
+    has(&text, "haptic_leader 1");
+    has(&text, "haptic_quarantined_objects 3");
+    let text = scraped(false, 0);
+    has(&text, "haptic_leader 0");
+    has(&text, "haptic_quarantined_objects 0");
+}
+
+fn crowded(resource: &Arc<str>, namespace: &str) -> LimitReached {
+    let crowded = Crowded { by: Limit::StoreBytes, most: 1, left_out: 1 };
+    LimitReached::Namespace { resource: resource.clone(), namespace: namespace.into(), crowded }
+}
+
+#[test]
+fn what_is_left_out_is_a_gauge_for_each_limit_and_reaching_one_counts() {
+    let left_out = |count| Event::LeftOut {
+        resource: "ingresses".into(),
+        counts: Limit::OF_STORES.map(|limit| (limit, if limit == Limit::StoreBytes { count } else { 0 })),
+    };
+    let reached = Event::LimitReached { reached: crowded(&"ingresses".into(), "junk") };
+    let text = scrape(&[left_out(9000), reached, left_out(7)]);
+    has(&text, r#"haptic_left_out_objects{type="ingresses",limit="storeBytes"} 7"#);
+    has(&text, r#"haptic_left_out_objects{type="ingresses",limit="objectBytes"} 0"#);
+    has(&text, r#"haptic_limits_reached_total{limit="storeBytes"} 1"#);
+    let too_long = haptic_model::Diagnostic::error("render", "too long").at_field(Limit::MapEntries.field());
+    let text = scrape(&[Event::RenderFailed { generation: Generation(1), diagnostics: vec![too_long] }]);
+    has(&text, r#"haptic_limits_reached_total{limit="mapEntries"} 1"#);
+    has(&text, r#"haptic_limits_reached_total{limit="blockBytes"} 0"#);
 }
 
 /// Every event, each time with names of its own: ten times as many would make no other series.
@@ -132,6 +182,8 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
             Event::DriftFound { pod: pod.clone(), what: format!("server s{n}") },
             Event::PodDiscovered { pod: pod.clone() },
             Event::PodGone { pod: pod.clone() },
+            Event::LeftOut { resource: resource.clone(), counts: Limit::OF_STORES.map(|limit| (limit, 1)) },
+            Event::LimitReached { reached: crowded(&resource, &format!("namespace-{n}")) },
             Event::ObjectMalformed { object, message: String::new() },
             Event::WatchFailed { resource: resource.clone(), message: format!("{n}") },
             Event::StoreSize { resource, objects: 1 },
@@ -168,7 +220,7 @@ fn whatever_users_name_there_are_less_than_600_series() {
         describe();
         let mut recorder = Recorder::new();
         everything_that_users_name().for_each(|event| recorder.record(&event));
-        record_now(&events, &[], 3);
+        record_now(&now(&events));
         for resource in ["ingresses", "services", "secrets", "configuration", "other"] {
             for verdict in ["allowed", "denied", "unjudged"] {
                 let labels = [("resource", resource), ("verdict", verdict)];
@@ -178,7 +230,9 @@ fn whatever_users_name_there_are_less_than_600_series() {
         }
         waited("observe", Duration::ZERO);
     });
-    let page = exporter.handle().render() + &pod_lags((0..20).map(|n| (format!("d/{n}"), Duration::ZERO)));
+    let lags = pod_lags((0..20).map(|n| (format!("d/{n}"), Duration::ZERO)));
+    let page =
+        exporter.handle().render() + &lags + &store_sizes((0..9).map(|n| (format!("resource-{n}"), n)));
     let series = page.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).count();
     assert!((300..600).contains(&series), "{series} series\n{page}");
 }
@@ -190,9 +244,11 @@ fn every_metric_that_is_recorded_is_in_the_table_with_its_labels_and_type() {
     metrics::with_local_recorder(&exporter, || {
         let mut recorder = Recorder::new();
         everything_that_users_name().take(100).for_each(|event| recorder.record(&event));
-        record_now(&events, &[], 3);
+        record_now(&now(&events));
     });
-    let page = exporter.handle().render() + &pod_lags([("d/p".to_owned(), Duration::ZERO)]);
+    let page = exporter.handle().render()
+        + &pod_lags([("d/p".to_owned(), Duration::ZERO)])
+        + &store_sizes([("ingresses".to_owned(), 1)]);
     let mut families = 0;
     for line in page.lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
         let (name, kind) = line.split_once(' ').expect("a type");
@@ -225,22 +281,6 @@ fn names_follow_the_conventions() {
         assert!(name.starts_with("haptic_") && !help.is_empty() && !help.ends_with('.'), "{name}");
         assert_eq!(*kind == Kind::Counter, name.ends_with("_total"), "{name}");
         assert!(!matches!(kind, Kind::Histogram(_)) || name.ends_with("_seconds"), "{name}");
-    }
-    // Dashboards elsewhere ask for these.
-    for name in [
-        "haptic_reconciliation_total",
-        "haptic_reconciliation_errors_total",
-        "haptic_reconciliation_duration_seconds",
-        "haptic_deployment_total",
-        "haptic_deployment_errors_total",
-        "haptic_deployment_duration_seconds",
-        "haptic_validation_total",
-        "haptic_validation_errors_total",
-        "haptic_resource_count",
-        "haptic_event_subscribers",
-        "haptic_events_published_total",
-    ] {
-        assert!(names.contains(&name), "{name}");
     }
 }
 
@@ -306,10 +346,9 @@ fn outbox_and_fleet_are_read_at_each_scrape() {
     for _ in 0..3 {
         events.tell(Event::CredentialsChanged);
     }
-    metrics::with_local_recorder(&exporter, || record_now(&events, &[], 2));
+    metrics::with_local_recorder(&exporter, || record_now(&now(&events)));
     let text = exporter.handle().render();
     has(&text, "haptic_event_subscribers 1");
     has(&text, "haptic_events_published_total 3");
     has(&text, r#"haptic_events_dropped_total{observer="(by hand)"} 2"#);
-    has(&text, r#"haptic_resource_count{type="haproxy-pods"} 2"#);
 }

@@ -56,7 +56,7 @@ fn story(pods: &[&str]) -> Vec<(u32, Event)> {
                 operations: 2,
                 files: 0,
                 took: 7 * MS,
-                lag: 26 * MS,
+                lag: Some(26 * MS),
             },
         ));
     }

@@ -55,21 +55,34 @@ impl std::fmt::Debug for Validator {
     }
 }
 
+/// What all validators said.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    /// In the validators' order; one that did not answer is itself an error that names it.
+    pub diagnostics: Vec<Diagnostic>,
+    /// False when one did not answer: then nothing is known for good.
+    pub is_complete: bool,
+}
+
 /// Asks all validators at once. The answers are in the validators' order; a validator that fails or does not answer
 /// in time is itself an error that names it.
 pub async fn scatter_gather(
     validators: &[Validator],
     spec: &Arc<HAProxyTemplateConfigSpec>,
     limit: Duration,
-) -> Vec<Diagnostic> {
-    let answers = validators.iter().map(|validator| async move {
+) -> Answers {
+    let asked = validators.iter().map(|validator| async move {
         match tokio::time::timeout(limit, (validator.ask)(spec.clone())).await {
-            Ok(Ok(diagnostics)) => diagnostics,
-            Ok(Err(why)) => vec![no_answer(validator.name, &why)],
-            Err(_) => vec![no_answer(validator.name, &format!("no answer within {} s", limit.as_secs()))],
+            Ok(answer) => answer,
+            Err(_) => Err(format!("no answer within {} s", limit.as_secs())),
         }
     });
-    join_all(answers).await.into_iter().flatten().collect()
+    let mut answers = Answers { diagnostics: Vec::new(), is_complete: true };
+    for (validator, answer) in validators.iter().zip(join_all(asked).await) {
+        answers.is_complete &= answer.is_ok();
+        answers.diagnostics.extend(answer.unwrap_or_else(|why| vec![no_answer(validator.name, &why)]));
+    }
+    answers
 }
 
 /// Whether any of them refuses.
@@ -80,7 +93,7 @@ pub fn refused(diagnostics: &[Diagnostic]) -> bool {
 
 fn no_answer(validator: &'static str, why: &str) -> Diagnostic {
     Diagnostic::error(validator, format!("validator {validator} did not answer: {why}"))
-        .help("The configuration is not taken; it is tried again when it changes")
+        .help("The configuration is not taken; it is tried again in a moment")
 }
 
 #[cfg(test)]
@@ -101,7 +114,8 @@ mod tests {
         let silent = Validator::new("silent", |_| futures::future::pending().boxed());
         let strict = Validator::pure("strict", |_| vec![Diagnostic::error("strict", "no")]);
         let said = scatter_gather(&[silent, strict], &spec(), TIME_LIMIT).await;
-        let said: Vec<String> = said.iter().map(ToString::to_string).collect();
+        assert!(!said.is_complete);
+        let said: Vec<String> = said.diagnostics.iter().map(ToString::to_string).collect();
         assert!(said[0].contains("silent did not answer: no answer within 10 s"), "{said:?}");
         assert_eq!(said[1], "no");
     }
@@ -110,6 +124,7 @@ mod tests {
     async fn a_validator_that_panics_refuses_by_name() {
         let broken = Validator::pure("broken", |_| panic!("on purpose"));
         let said = scatter_gather(&[broken], &spec(), TIME_LIMIT).await;
+        let said = said.diagnostics;
         assert!(refused(&said) && said[0].to_string().contains("broken"), "{said:?}");
     }
 }

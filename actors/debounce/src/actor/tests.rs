@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use haptic_model::{Layout, Snapshot};
+use haptic_model::Snapshot;
 use haptic_runtime::{ActorSpec, CellWriter, Health, Keeper, Kept, Outbox, Supervision, cell};
 use tokio::time::{pause, sleep};
 
@@ -114,13 +114,8 @@ fn config(revision: u64, quiet: &str, max_wait: &str) -> Arc<ActiveConfig> {
             "indexBy":["metadata.namespace"]}}}}}}"#
     );
     Arc::new(ActiveConfig {
-        name: "haptic".into(),
-        namespace: "default".into(),
-        resource_generation: 1,
         revision,
-        spec: Arc::new(serde_json::from_str(&json).expect("a valid spec")),
-        layout: Layout::default(),
-        credentials: Vec::new(),
+        ..ActiveConfig::of("haptic", "default", serde_json::from_str(&json).expect("a valid spec"))
     })
 }
 

@@ -136,6 +136,14 @@ fn a_slow_stream_of_isolated_changes_is_never_delayed() {
 }
 
 #[test]
+fn a_change_at_the_end_of_the_quiet_time_of_another_does_not_put_both_off() {
+    let epoch = Instant::now();
+    let changes = instants(epoch, &[3_698, 5_000]);
+    let runs = play(&changes, &[Duration::ZERO], epoch);
+    assert_eq!(runs.iter().map(|run| run.start).collect::<Vec<_>>(), [epoch, changes[1]]);
+}
+
+#[test]
 fn a_ceaseless_stream_cannot_put_a_reconcile_off() {
     let epoch = Instant::now();
     let changes = instants(epoch, &[1_000; 1_000]);

@@ -18,7 +18,7 @@ use haptic_model::{
     pipeline::Leadership,
 };
 use haptic_runtime::cpu;
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// What an attempt works with.
@@ -55,6 +55,9 @@ impl Deployment {
         let outlook = self.outlook();
         if !leadership.leads {
             return Ok(Step::Settled(State::Standby));
+        }
+        if let Some(step) = hold(memory, &outlook) {
+            return Ok(step);
         }
         let scene = Scene { config: &config, transport: &*transport, leadership, outlook: &outlook, began };
         let mut step = self.advance(memory, &scene).await?;
@@ -258,7 +261,7 @@ impl Deployment {
         match outcome {
             Outcome::Applied { reloaded, worker_pid, log } => {
                 if !log.trim().is_empty() {
-                    let text = log.trim().to_owned();
+                    let text = bundle.redacted(log.trim());
                     self.events.tell(Event::HaproxySaid { generation, pod: self.name(), text });
                 }
                 if let Some(known) = &mut memory.known {
@@ -296,15 +299,23 @@ impl Deployment {
             Outcome::Refused { message, reload_may_help } => {
                 memory.known = None;
                 if reload_may_help && plan.verdict.reload_reason().is_none() {
-                    let sentence = format!("HAProxy's socket refused: {message}");
+                    let sentence = format!("HAProxy's socket refused: {}", bundle.redacted(&message));
                     let reason = Reason { kind: ReasonKind::Refused, sentence };
                     memory.instead = Some(Instead { reason, failed: Some(generation) });
                     return Ok(Step::Again("its socket refuses"));
                 }
-                if let Some(complaint) = blame::complaint(&message, &aim.rendered, memory.worked.as_ref()) {
-                    self.roster.complain(complaint);
+                // Once may be the pod's own trouble: a port that a dying worker holds, a moment without memory.
+                let refused_before = memory.refused.map(|since| since.elapsed());
+                memory.refused = memory.refused.or(Some(Instant::now()));
+                let complaint = blame::complaint(&message, &aim.rendered, memory.worked.as_ref());
+                if let Some((complaint, refused_for)) = complaint.zip(refused_before) {
+                    self.roster.complain(&self.pod, complaint, refused_for);
                 }
-                Err(Failure::Refused(message))
+                Err(Failure::Refused(blame::explained(&message, bundle)))
+            }
+            Outcome::Failed { message } => {
+                memory.known = None;
+                Err(Failure::Failed(bundle.redacted(&message)))
             }
         }
     }
@@ -344,12 +355,13 @@ impl Deployment {
                 Ok(None)
             }
             Outcome::Refused { message, .. } => {
-                let sentence =
-                    format!("somebody changed HAProxy ({what}), and its socket refused: {message}");
+                let said = bundle.redacted(&message);
+                let sentence = format!("somebody changed HAProxy ({what}), and its socket refused: {said}");
                 let reason = Reason { kind: ReasonKind::Drift, sentence };
                 memory.instead = Some(Instead { reason, failed: None });
                 Ok(Some(Step::Again("somebody else changes it")))
             }
+            Outcome::Failed { message } => Err(Failure::Failed(bundle.redacted(&message))),
             _ => Ok(Some(Step::Again("somebody else changes it"))),
         }
     }
@@ -370,6 +382,7 @@ impl Deployment {
         (operations, files): (usize, usize),
     ) {
         memory.settled = memory.known.clone();
+        memory.refused = None;
         // Held, so that the next plan need not read it back from the pod.
         memory.view = Some(self.plans.view(aim.bundle()));
         memory.desired = None;
@@ -379,14 +392,18 @@ impl Deployment {
         let known = memory.known.as_ref().map(|known| (known.running, known.stored));
         let sent = reload.is_some() || operations + files > 0;
         let is_told = memory.deployed.replace(generation) != Some(generation) || sent;
-        let (took, lag) = (scene.began.elapsed(), aim.rendered.reconcile.triggered.elapsed());
+        let took = scene.began.elapsed();
+        // A pod that came after the change follows it from then on.
+        let triggered = aim.rendered.reconcile.triggered;
+        let since = memory.asked_first.map_or(triggered, |asked| asked.into_std().max(triggered));
+        let mut lag = None;
         self.roster.update(&self.pod, |state| {
             (state.running, state.stored) = known.unwrap_or_default();
+            // What it had already, or has again, did not take until now to reach it.
+            lag = (sent && state.deployed < Some(generation)).then(|| since.elapsed());
+            state.lag = lag.or(state.lag);
             state.deployed = Some(generation);
             state.last_error = None;
-            if is_told {
-                state.lag = Some(lag);
-            }
         });
         if !is_told {
             return;
@@ -417,6 +434,19 @@ impl Deployment {
         self.events.tell(Event::TakenBack { generation, pod: self.name(), to: aim.generation(), why });
     }
 }
+
+/// Waits for a render that knows what the pod can do, so that the one before it is not deployed and then replaced by a reload.
+/// If none comes, there is something wrong with it, and what there is serves better than nothing.
+fn hold(memory: &Memory, outlook: &Outlook) -> Option<Step> {
+    let generation = outlook.unfit(memory.known.as_ref()?.capabilities)?;
+    let until = memory.asked_first? + HELD;
+    let left = until.checked_duration_since(Instant::now())?;
+    let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    (millis > 0).then_some(Step::Later(until, State::Awaiting { generation, millis }))
+}
+
+/// How long a render that knows the pod is waited for.
+const HELD: Duration = Duration::from_secs(10);
 
 /// Nobody knows the way from what the pod runs: a reload is one from everywhere.
 fn begin_anew(memory: &mut Memory, sentence: &str) -> Arc<RunningView> {

@@ -1,7 +1,7 @@
 //! Whom HAProxy's words about a failed reload lead to. Pure.
 
-use haptic_model::{Bundle, BundleFile, Complaint, Diagnostic, ObjectRef, pipeline::Rendered};
-use std::sync::Arc;
+use haptic_model::{Bundle, BundleFile, Complaint, Diagnostic, ObjectRef, pipeline::Rendered, text::Origin};
+use std::{sync::Arc, time::Duration};
 
 type Blamed = Vec<(Arc<ObjectRef>, Diagnostic)>;
 
@@ -20,16 +20,29 @@ pub(super) fn complaint(
         }
     }
     let is_any = !objects.is_empty() || !suspects.is_empty();
-    is_any.then(|| Complaint { rendered: rendered.clone(), good: good.cloned(), objects, suspects })
+    let took = Duration::ZERO;
+    is_any.then(|| Complaint { rendered: rendered.clone(), good: good.cloned(), objects, suspects, took })
+}
+
+/// `words` as anybody may see them, each line with the template's line and the object behind the line of `bundle` that it names.
+pub(super) fn explained(words: &str, bundle: &Bundle) -> String {
+    let shown = bundle.redacted(words);
+    let explained = words.lines().zip(shown.lines()).map(|(line, shown)| {
+        let origin = named_place(line, bundle).and_then(|(file, number)| file.text.origin(number));
+        let Some(Origin { template, line: number, object }) = origin else { return shown.to_owned() };
+        let object = object.map(|object| format!("; object {object}")).unwrap_or_default();
+        format!("{}{object}; template {template}:{number}", shown.trim_end_matches('.'))
+    });
+    explained.collect::<Vec<_>>().join("\n")
 }
 
 fn named(words: &str, bundle: &Bundle) -> Blamed {
     let mut objects = Blamed::new();
-    for line in words.lines() {
-        let found = line.match_indices('[').find_map(|(open, _)| place(line.get(open + 1..)?, bundle));
-        let Some((file, number)) = found else { continue };
+    let shown = bundle.redacted(words);
+    for (line, shown) in words.lines().zip(shown.lines()) {
+        let Some((file, number)) = named_place(line, bundle) else { continue };
         let Some(object) = file.text.blamed(number) else { continue };
-        let why = Diagnostic::error("deploy", format!("a reload failed: {}", line.trim())).at_output(
+        let why = Diagnostic::error("deploy", format!("a reload failed: {}", shown.trim())).at_output(
             file.key.clone(),
             number,
             file.text.line(number).unwrap_or_default(),
@@ -43,10 +56,15 @@ fn named(words: &str, bundle: &Bundle) -> Blamed {
 
 fn changed(words: &str, rendered: &Rendered, good: &Rendered) -> Blamed {
     let first = words.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("HAProxy says nothing");
+    let first = rendered.bundle.redacted(first);
     let message = format!("it changed since the last reload that worked, and the next one failed: {first}");
     let why = Diagnostic::error("deploy", message);
     let changed = rendered.bundle.changed_since(Some(&good.bundle));
     changed.into_iter().map(|object| (object, why.clone())).collect()
+}
+
+fn named_place<'b>(line: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32)> {
+    line.match_indices('[').find_map(|(open, _)| place(line.get(open + 1..)?, bundle))
 }
 
 fn place<'b>(rest: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32)> {
@@ -56,10 +74,10 @@ fn place<'b>(rest: &str, bundle: &'b Bundle) -> Option<(&'b Arc<BundleFile>, u32
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use haptic_model::{
-        ActiveConfig, FileKey, Generation, Layout, Snapshots, Text,
+        ActiveConfig, FileKey, Generation, Snapshots, Text,
         pipeline::{Cause, Reconcile},
         text::{Blame, Fragment, LineBlame},
     };
@@ -71,7 +89,7 @@ mod tests {
     const NOBODYS: &str = "[ALERT] (1) : [haproxy.main()] no more sockets";
 
     /// A line of nobody's, and a block of two lines for each of these objects.
-    fn blocks(names: &[&str]) -> Vec<Fragment> {
+    pub fn blocks(names: &[&str]) -> Vec<Fragment> {
         let of = |object: Option<&str>, text: String| {
             let lines = vec![LineBlame { template: 0, object: None, line: 1 }; text.lines().count()];
             let block = object.map(|name| Arc::new(ObjectRef::new("ingresses", "n", name)));
@@ -85,28 +103,22 @@ mod tests {
         std::iter::once(first).chain(blocks).collect()
     }
 
-    fn rendered(blocks: Vec<Fragment>) -> Arc<Rendered> {
+    pub fn rendered(blocks: Vec<Fragment>) -> Arc<Rendered> {
         let reconcile =
             Reconcile { generation: Generation(1), cause: Cause::default(), triggered: Instant::now() };
         let spec =
             serde_json::json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {}}});
-        let config = ActiveConfig {
-            name: "edge".into(),
-            namespace: "haptic".into(),
-            resource_generation: 1,
-            revision: 1,
-            spec: Arc::new(serde_json::from_value(spec).unwrap()),
-            layout: Layout::default(),
-            credentials: Vec::new(),
-        };
+        let config = ActiveConfig::of("edge", "haptic", serde_json::from_value(spec).unwrap());
         let file = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(blocks));
         Arc::new(Rendered {
             reconcile,
             config: Arc::new(config),
             snapshots: Snapshots::default(),
+            fleet: Arc::default(),
             bundle: Bundle::new(file, []),
             took: Duration::ZERO,
             warnings: Vec::new(),
+            hindsight: haptic_model::Hindsight::default(),
         })
     }
 
@@ -127,6 +139,47 @@ mod tests {
         let other =
             BINDING.replace("haproxy.cfg:3", "haproxy.cfg:1").replace("haproxy.main()", "elsewhere.cfg:3");
         assert!(complaint(&other, &rendered, None).is_none(), "the first line is nobody's");
+    }
+
+    #[test]
+    fn each_line_that_is_named_is_told_with_its_template_and_object() {
+        let blame = Blame {
+            templates: vec!["haproxyConfig".into()],
+            objects: vec![Arc::new(ObjectRef::new("ingresses", "n", "bad"))],
+            lines: vec![LineBlame { template: 0, object: Some(0), line: 12 }; 3],
+            ..Blame::default()
+        };
+        let text = Text::new(vec![Fragment::new("global\nfrontend bad\n  bind :80\n", Arc::new(blame))]);
+        let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), []);
+        let told = explained(BINDING, &bundle);
+        let first = told.lines().next().unwrap();
+        assert!(
+            first.ends_with("[192.0.2.7:7083]; object ingresses n/bad; template haproxyConfig:12"),
+            "{told}"
+        );
+        assert!(told.ends_with("Some protocols failed to start their listeners! Exiting."), "{told}");
+    }
+
+    #[test]
+    fn what_haproxy_quotes_of_a_secret_is_told_to_nobody() {
+        let blocks = |name: &str| {
+            let mut all = blocks(&[name]);
+            let (text, at) = ("backend b\n  server s planted-host:80\n", 21..36);
+            let blame = Blame { secrets: std::iter::once(at).collect(), ..Blame::default() };
+            all.push(Fragment::new(text, Arc::new(blame)));
+            all
+        };
+        let rendered_with = |name: &str| rendered(blocks(name));
+        let (old, new) = (rendered_with("old"), rendered_with("new"));
+        for words in [BINDING, NOBODYS] {
+            let words =
+                words.replace("Cannot", "planted-host cannot").replace("no more", "planted-host has no");
+            let told = explained(&words, &new.bundle);
+            assert!(!told.contains("planted") && told.contains("[redacted]"), "{told}");
+            let complaint = complaint(&words, &new, Some(&old)).unwrap();
+            let why = &complaint.objects[0].1;
+            assert!(!format!("{why:?}").contains("planted") && why.message.contains("[redacted]"), "{why}");
+        }
     }
 
     #[test]

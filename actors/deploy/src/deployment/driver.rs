@@ -116,7 +116,12 @@ impl Deployment {
         let began_anew = memory.is_anew().then(SystemTime::now);
         let status = transport.status().await?;
         let known = Knowledge::from_status(status, Instant::now());
+        // What an order met stands until one succeeds. Whoever sends none can only have failed to read.
+        let only_reads = !self.board.leadership.read().leads || self.outlook().validated.is_none();
         self.roster.update(&self.pod, |state| {
+            if only_reads {
+                state.last_error = None;
+            }
             state.capabilities = Some(known.capabilities);
             (state.running, state.stored) = (known.running, known.stored);
             state.began_anew = began_anew.or(state.began_anew);
@@ -127,6 +132,7 @@ impl Deployment {
             // Told once; what follows is measured against what is found now.
             memory.settled = None;
         }
+        memory.asked_first = memory.asked_first.or(Some(known.at));
         memory.known = Some(known);
         Ok(())
     }
@@ -204,6 +210,8 @@ impl Deployment {
             return Ok(Rc::clone(&link.transport));
         }
         let transport = (self.connect)(&self.pod, config)?;
+        // What the one before still stores would be another writer.
+        memory.storing = None;
         memory.link = Some(Link::new(Arc::clone(config), Rc::clone(&transport)));
         Ok(transport)
     }
@@ -222,7 +230,9 @@ fn reaches_alike(one: &Arc<ActiveConfig>, other: &Arc<ActiveConfig>) -> bool {
         (spec.transport, spec.scheme, spec.ca_bundle.clone(), spec.deployment_timeout.clone())
     };
     Arc::ptr_eq(one, other)
-        || (one.credentials == other.credentials && way(&one.spec.dataplane) == way(&other.spec.dataplane))
+        || (one.credentials == other.credentials
+            && one.layout == other.layout
+            && way(&one.spec.dataplane) == way(&other.spec.dataplane))
 }
 
 fn pauses() -> ExponentialBackoff {

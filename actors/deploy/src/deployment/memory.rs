@@ -17,6 +17,8 @@ const LOOKOUT_PAUSE: Duration = Duration::from_millis(300);
 pub(super) struct Memory {
     /// `None`: the pod must be asked.
     pub known: Option<Knowledge>,
+    /// When it first said what it can do.
+    pub asked_first: Option<Instant>,
     /// Which leadership it is known since.
     pub led: Option<Epoch>,
     /// As it was when it was last known to be right.
@@ -34,6 +36,8 @@ pub(super) struct Memory {
     /// The newest refusal that was told to be taken back.
     pub taken_back: Option<Generation>,
     pub last_reload: Option<Instant>,
+    /// Since when HAProxy refuses what it is given.
+    pub refused: Option<Instant>,
     /// Only a reload helps.
     pub instead: Option<Instead>,
     pub lacks: Lacks,

@@ -4,7 +4,7 @@
 //! deployment that starts late, restarts or becomes the leader's looks and is whole.
 
 mod attempt;
-mod blame;
+pub(crate) mod blame;
 mod drift;
 mod driver;
 mod knowledge;
@@ -34,6 +34,9 @@ pub enum Failure {
     /// HAProxy did not take it; what ran before still runs.
     #[error("HAProxy refused the new configuration and keeps the one before: {0}")]
     Refused(String),
+    /// Something on the pod was in the way; the bundle is not at fault.
+    #[error("the pod could not carry it out: {0}")]
+    Failed(String),
     /// Another controller leads.
     #[error("a controller with a newer leadership deploys to this pod: this one must not")]
     Stale,

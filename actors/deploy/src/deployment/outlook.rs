@@ -1,7 +1,7 @@
 //! Which bundle a pod is to be brought to: what the board says, and what follows from it. Pure.
 
 use haptic_model::{
-    Bundle, Generation,
+    Bundle, Capabilities, Generation,
     pipeline::{Candidate, Refused, Rendered, Validated},
 };
 use std::sync::Arc;
@@ -44,6 +44,14 @@ impl Outlook {
         let is_behind = reached.is_some_and(|reached| reached > validated.generation());
         (!is_behind || self.refused.is_some())
             .then(|| Aim { rendered: Arc::clone(&validated.rendered), checked: true })
+    }
+
+    /// The generation that was rendered for pods of which nothing was known, and is not for one with `capabilities`: templates
+    /// take it that such pods can add backends.
+    pub fn unfit(&self, capabilities: Capabilities) -> Option<Generation> {
+        let rendered = &self.validated.as_ref()?.rendered;
+        let is_unfit = rendered.fleet.common.is_none() && !capabilities.dynamic_backends;
+        is_unfit.then_some(rendered.reconcile.generation)
     }
 
     /// The newest generation that there is a verdict on.

@@ -8,7 +8,9 @@ use serde::Serialize;
 /// ```text
 /// Unknown ──> Reading ──> Standby              nothing to deploy, or another replica leads
 ///                │  ^
-///                v  └───── conflict, drift check, HAProxy began anew, after any failure
+///                │  └───── conflict, drift check, HAProxy began anew, after any failure
+///                ├───────> Awaiting            the render does not know what the pod can do
+///                v <─────────┘ newer bundle, or time
 ///             Planning ──> Checking            it needs a reload, and its check has not ended
 ///                │  │        │ verdict, or newer bundle
 ///                │  └──────> Waiting           a reload, too soon after the last one
@@ -40,6 +42,13 @@ pub enum State {
     Checking {
         /// The generation that waits.
         generation: Generation,
+    },
+    /// What is rendered does not know yet what this pod can do: a first deployment waits for the render that does.
+    Awaiting {
+        /// The generation that is there.
+        generation: Generation,
+        /// For how long it waits at most.
+        millis: u64,
     },
     /// A reload waits until minDeploymentInterval has passed since the last one.
     Waiting {

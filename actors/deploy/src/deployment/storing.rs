@@ -86,7 +86,7 @@ impl Deployment {
                 }
                 memory.stored = Some(self.plans.view(validated.bundle()));
                 memory.lacks_to_store = Lacks::Nothing;
-                tracing::debug!(pod = %self.pod, generation = %validated.generation(), "files stored");
+                tracing::debug!(pod = %self.pod, generation = validated.generation().0, "files stored");
                 Ok(())
             }
             Outcome::Conflict { .. } => {
@@ -98,7 +98,9 @@ impl Deployment {
                 Err(Failure::Stale)
             }
             Outcome::Missing { paths } => memory.lacks_to_store.learn(paths),
-            Outcome::Refused { message, .. } => Err(Failure::NotStored(message)),
+            Outcome::Refused { message, .. } | Outcome::Failed { message } => {
+                Err(Failure::NotStored(message))
+            }
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::{
 };
 use futures::FutureExt;
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Content, Diagnostic, Digest, Event, FileKey, FileKind, Fleet,
-    Generation, HaproxyPod, HaproxyVersion, Operation, Text,
+    ActiveConfig, Bundle, BundleFile, Complaints, Content, Diagnostic, Digest, Event, FileKey, FileKind,
+    Fleet, Generation, HaproxyPod, HaproxyVersion, Operation, Text,
     agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, RunningServer, Runtime, Status},
     pipeline::{Candidate, Cause, Leadership, Reconcile, Refused, Rendered, Validated},
 };
@@ -37,6 +37,8 @@ pub(super) struct Pod {
     pub(super) weight: u32,
     pub(super) scripted: VecDeque<Result<Outcome, TransportError>>,
     pub(super) delay: Duration,
+    /// Nothing listens where its status is asked for.
+    silent: bool,
     calls: Vec<String>,
     orders: Vec<(Instant, Arc<Apply>)>,
 }
@@ -54,7 +56,10 @@ pub(super) struct Scene {
     _config: CellWriter<Option<Arc<ActiveConfig>>>,
     events: mpsc::Receiver<Envelope<Event>>,
     states: CellReader<PodStates>,
+    complaints: CellReader<Complaints>,
     generation: u64,
+    /// As templates see it.
+    pub(super) fleet: Arc<Fleet>,
     local: LocalSet,
 }
 
@@ -63,7 +68,7 @@ impl Transport for Scripted {
         async {
             let mut pod = self.0.lock().unwrap();
             pod.calls.push("status".into());
-            Ok(pod.status.clone())
+            if pod.silent { Err(unanswered("/v1/status")) } else { Ok(pod.status.clone()) }
         }
         .boxed_local()
     }
@@ -226,6 +231,7 @@ impl Scene {
             weight: 1,
             scripted: VecDeque::new(),
             delay: Duration::from_millis(5),
+            silent: false,
             calls: Vec::new(),
             orders: Vec::new(),
         })));
@@ -236,7 +242,8 @@ impl Scene {
         let (refused, bad) = cell(None);
         let (config_writer, config_reader) = cell(Some(Arc::clone(&config)));
         let ((states, states_read), (fleet, _)) = (cell(PodStates::new()), cell(Fleet::default()));
-        let roster = Roster::new(states, fleet);
+        let (complaint, complaints) = cell(Complaints::new());
+        let roster = Roster::new(states, fleet).complaining_to(complaint);
         roster.set_pods(&[target()]);
         let (events, received) = Events::channel(100);
         let double = pod.clone();
@@ -269,7 +276,9 @@ impl Scene {
             _config: config_writer,
             events: received,
             states: states_read,
+            complaints,
             generation: 0,
+            fleet: Arc::default(),
             local,
         }
     }
@@ -310,9 +319,11 @@ impl Scene {
             reconcile,
             config,
             snapshots: haptic_model::Snapshots::default(),
+            fleet: Arc::clone(&self.fleet),
             bundle,
             took: Duration::ZERO,
             warnings: Vec::new(),
+            hindsight: haptic_model::Hindsight::default(),
         })
     }
 
@@ -327,6 +338,15 @@ impl Scene {
         loop {
             if let Event::Deployed { generation, reload, .. } = self.next().await {
                 return (generation.0, reload);
+            }
+        }
+    }
+
+    /// Until a generation is deployed: how long after the change.
+    async fn lag(&mut self) -> Option<Duration> {
+        loop {
+            if let Event::Deployed { lag, .. } = self.next().await {
+                return lag;
             }
         }
     }
@@ -372,15 +392,7 @@ pub(super) fn target() -> HaproxyPod {
 
 fn active_config() -> ActiveConfig {
     let spec = serde_json::json!({"credentialsSecretRef": {"name": "s"}, "podSelector": {"matchLabels": {"a": "b"}}});
-    ActiveConfig {
-        name: "c".into(),
-        namespace: "n".into(),
-        resource_generation: 1,
-        revision: 1,
-        spec: Arc::new(serde_json::from_value(spec).unwrap()),
-        layout: haptic_model::Layout::default(),
-        credentials: Vec::new(),
-    }
+    ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap())
 }
 
 /// A bundle that differs from another one in `maxconn` by a reload and in `server` by the socket.
@@ -390,13 +402,24 @@ pub(super) fn bundle(maxconn: u32, server: u8) -> Bundle {
     Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&text)), [map])
 }
 
+/// The frontends of two objects: without the second one's, and with it.
+fn before_and_after_an_object_came() -> [Bundle; 2] {
+    let after = super::blame::tests::blocks(&["a", "b"]);
+    let before = after.iter().take(2).cloned().collect();
+    [before, after]
+        .map(|blocks| Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(blocks)), []))
+}
+
 pub(super) fn refused(reload_may_help: bool) -> Result<Outcome, TransportError> {
     Ok(Outcome::Refused { message: "No such server.".into(), reload_may_help })
 }
 
 fn timeout() -> Result<Outcome, TransportError> {
-    let limit = Duration::from_secs(30);
-    Err(TransportError::Timeout { address: "10.0.0.1:5555".into(), call: "/v1/apply", limit })
+    Err(unanswered("/v1/apply"))
+}
+
+fn unanswered(call: &'static str) -> TransportError {
+    TransportError::Timeout { address: "10.0.0.1:5555".into(), call, limit: Duration::from_secs(30) }
 }
 
 #[tokio::test(start_paused = true)]
@@ -514,6 +537,34 @@ async fn a_refused_reload_is_told_in_haproxys_words_and_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_pod_cannot_carry_out_is_nobodys_fault_however_often_and_tried_again() {
+    let (mut scene, [before, after]) = (Scene::new(), before_and_after_an_object_came());
+    scene.validate(before);
+    assert_eq!(scene.deployed().await.0, 1);
+    scene.script((0..3).map(|_| Ok(Outcome::Failed { message: "No space left on device".into() })));
+    scene.validate(after);
+    for _ in 0..3 {
+        assert!(scene.failed().await.contains("the pod could not carry it out: No space left on device"));
+    }
+    assert_eq!(scene.deployed().await.0, 2);
+    assert!(scene.complaints.read().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bundle_that_haproxy_refuses_twice_is_what_changed_ones_fault() {
+    let (mut scene, [before, after]) = (Scene::new(), before_and_after_an_object_came());
+    scene.validate(before);
+    assert_eq!(scene.deployed().await.0, 1);
+    scene.script([refused(false), refused(false)]);
+    scene.validate(after);
+    scene.failed().await;
+    assert!(scene.complaints.read().is_empty(), "once may be the pod's own trouble");
+    scene.failed().await;
+    let complaint = scene.complaints.read().first().cloned().expect("a complaint");
+    assert_eq!(complaint.objects.iter().map(|(object, _)| &*object.name).collect::<Vec<_>>(), ["b"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn after_a_timeout_the_pod_is_asked_before_anything_is_sent_again() {
     let mut scene = Scene::new();
     scene.script([timeout()]);
@@ -573,6 +624,32 @@ async fn only_the_leader_deploys_and_a_new_one_does_so_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_standby_that_can_read_its_pod_again_forgets_why_it_could_not() {
+    let scene = Scene::with(false);
+    let last_error = || scene.states.read()[&target()].last_error.clone();
+    scene.pod.0.lock().unwrap().silent = true;
+    scene.pass(Duration::from_secs(5)).await;
+    assert!(last_error().unwrap().contains("gave no answer to /v1/status"));
+    scene.pod.0.lock().unwrap().silent = false;
+    scene.pass(Duration::from_secs(20)).await;
+    assert_eq!(last_error(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_far_a_pod_lags_is_told_only_of_what_was_brought_to_it_for_the_first_time() {
+    let mut scene = Scene::new();
+    scene.pod.0.lock().unwrap().runs(&bundle(1, 1), 77);
+    scene.validate(bundle(1, 1));
+    assert_eq!(scene.lag().await, None, "an actor or a leader before brought it, who knows when");
+    scene.validate(bundle(1, 2));
+    let lag = scene.lag().await;
+    assert!(lag.is_some());
+    scene.pod.0.lock().unwrap().status.running = None;
+    assert_eq!(scene.lag().await, None, "it had it before somebody changed it");
+    assert_eq!(scene.states.read()[&target()].lag, lag);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stale_leader_says_so_and_does_not_insist() {
     let mut scene = Scene::new();
     scene.script([Ok(Outcome::Stale { epoch: Epoch::default() })]);
@@ -616,4 +693,31 @@ async fn a_haproxy_that_is_down_is_waited_for() {
     scene.pod.0.lock().unwrap().status.alive = true;
     scene.pass(Duration::from_secs(20)).await;
     assert!(scene.states.read()[&target()].last_error.is_none());
+}
+
+/// A pod that can add no backends, as the fleet then says.
+async fn pod_without_dynamic_backends(scene: &mut Scene) -> Fleet {
+    let version = HaproxyVersion::new(3, 2);
+    scene.pod.0.lock().unwrap().status.version = version;
+    scene.validate(bundle(1, 1));
+    scene.pass(Duration::from_secs(5)).await;
+    Fleet::of_version(version)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_rendered_without_knowing_the_pod_waits_for_what_knows_it() {
+    let mut scene = Scene::new();
+    let fleet = pod_without_dynamic_backends(&mut scene).await;
+    assert_eq!(scene.calls(), ["status"], "it is asked, and nothing is brought");
+    scene.fleet = Arc::new(fleet);
+    scene.validate(bundle(2, 1));
+    assert_eq!(scene.deployed().await.0, 2);
+    assert_eq!(scene.calls(), ["apply 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_no_render_knows_the_pod_it_gets_what_there_is() {
+    let mut scene = Scene::new();
+    pod_without_dynamic_backends(&mut scene).await;
+    assert_eq!(scene.deployed().await.0, 1);
 }

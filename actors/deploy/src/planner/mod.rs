@@ -36,7 +36,7 @@ pub use cache::PlanCache;
 pub use view::RunningView;
 
 use authorities::Authorities;
-use haptic_model::{Bundle, Capabilities, Digest, Operation};
+use haptic_model::{Bundle, Capabilities, Digest, Operation, quotation::redact};
 use std::{fmt, sync::Arc};
 
 /// How one pod gets from what it runs to a bundle.
@@ -143,7 +143,7 @@ pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabil
             let views = (running, desired);
             effects.extend(files::effects(&changes, views, (old, new), capabilities, &authorities));
             effects.extend(authorities.effects);
-            reach::within(merge(effects), Some(new), capabilities)
+            reach::within(merge(effects), Some(new), capabilities).redacted(old, new)
         }
         _ => Verdict::Reload {
             reasons: vec![Reason::new(
@@ -201,6 +201,14 @@ impl Verdict {
             Self::Runtime { operations } => operations,
             Self::Nothing | Self::Reload { .. } => &[],
         }
+    }
+
+    /// The same, its sentences without what they quote of Secrets.
+    fn redacted(mut self, old: &Bundle, new: &Bundle) -> Self {
+        if let Self::Reload { reasons } = &mut self {
+            redact(&[old, new], reasons.iter_mut().map(|reason| &mut reason.sentence));
+        }
+        self
     }
 
     /// One word, for counting: `nothing`, `runtime` or `reload`.

@@ -11,15 +11,19 @@ pub(super) fn within(verdict: Verdict, desired: Option<&Bundle>, capabilities: C
         return verdict;
     }
     let content = |path: &str| Some(desired?.files.get(path)?.text.to_string());
-    let refused = |operation| step::step(operation, capabilities, &content).err();
-    let mut reasons: Vec<Reason> = Vec::new();
-    for sentence in operations.iter().filter_map(refused) {
-        let reason = Reason::new(ReasonKind::Transport, sentence);
-        if !reasons.contains(&reason) {
-            reasons.push(reason);
+    let (mut reasons, mut weight): (Vec<Reason>, usize) = (Vec::new(), 0);
+    for operation in operations {
+        match step::step(operation, capabilities, &content) {
+            Ok(step) => weight += step.weight(),
+            Err(sentence) => {
+                let reason = Reason::new(ReasonKind::Transport, sentence);
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
         }
     }
-    if operations.len() > step::MOST {
+    if weight > step::MOST {
         let sentence =
             format!("{} operations take the Data Plane API longer than a reload", operations.len());
         reasons.push(Reason::new(ReasonKind::Transport, sentence));

@@ -1,7 +1,10 @@
 //! Every reason to reload, as a person reads it: what changes, on which HAProxy, and the sentence.
 
 use super::*;
-use haptic_model::{BundleFile, FileKey, FileKind, HaproxyVersion, Text};
+use haptic_model::{
+    BundleFile, FileKey, FileKind, HaproxyVersion, Text,
+    text::{Blame, Fragment},
+};
 use std::collections::BTreeMap;
 
 const CONFIG: &str = "global
@@ -280,4 +283,19 @@ fn each_reason_to_reload_is_a_sentence_that_says_what_and_why() {
         verdict(V3_4, &Config("backend named from", "backend new from web\nbackend named from"))
             .contains("AddBackend")
     );
+}
+
+#[test]
+fn a_reason_does_not_tell_what_is_from_a_secret() {
+    let bundle = |cookie: &str| {
+        let text = format!("backend shop\n server a 10.0.0.1:80 cookie {cookie}\n");
+        let at = text.find(cookie).unwrap();
+        let blame = Blame { secrets: std::iter::once(at..at + cookie.len()).collect(), ..Blame::default() };
+        let text = Text::new(vec![Fragment::new(text, Arc::new(blame))]);
+        Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), [])
+    };
+    let (old, new) = (bundle("old-and-secret"), bundle("new-and-secret"));
+    let plan = plan(&RunningView::of(old), &new, Capabilities::of(HaproxyVersion::new(3, 4)));
+    let told = plan.verdict.reload_reason().unwrap();
+    assert_eq!(told, "server shop/a: cookie [redacted] became cookie [redacted]");
 }

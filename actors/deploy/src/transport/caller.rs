@@ -169,8 +169,14 @@ impl Caller {
                 TransportError::Tls { peer, address, cause: cause.to_string() }
             }
             SendRequestError::Connect(ConnectError::Io(cause)) => unreachable(cause.to_string()),
+            SendRequestError::Connect(ConnectError::Disconnected) => {
+                unreachable("it was closed before an answer came".to_owned())
+            }
             SendRequestError::Connect(cause) => unreachable(cause.to_string()),
-            SendRequestError::Response(cause) => self.stranger(call, format!("what is not HTTP ({cause})")),
+            SendRequestError::Response(cause) => match cut_off(cause) {
+                Some(cause) => unreachable(cause),
+                None => self.stranger(call, format!("what is not HTTP ({cause})")),
+            },
             other => self.broken(call, other),
         }
     }
@@ -193,6 +199,11 @@ impl Caller {
 /// rustls hands its errors over inside those of the connection.
 fn is_tls(error: &std::io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>())
+}
+
+/// Why a connection ended before an answer came, if that is what happened.
+fn cut_off(error: &dyn std::error::Error) -> Option<String> {
+    error.source()?.downcast_ref::<std::io::Error>().map(ToString::to_string)
 }
 
 fn basic(credentials: &Credentials) -> String {

@@ -105,6 +105,15 @@ pub enum TransportError {
         /// Status and the beginning of the body.
         answer: String,
     },
+    /// A reload is said to have worked, and HAProxy is the same process as before.
+    #[error(
+        "the Data Plane API on {address} says that HAProxy reloaded, and the same worker answers as before: does its master_runtime \
+         lead to the master socket (-S) of this HAProxy?"
+    )]
+    SameWorker {
+        /// `IP:port`.
+        address: String,
+    },
     /// The Data Plane API answers, and HAProxy does not.
     #[error("the Data Plane API on {address} does not reach HAProxy ({cause}): {hint}")]
     WithoutHaproxy {
@@ -120,6 +129,14 @@ pub enum TransportError {
         "the Data Plane API on {address} cannot write its files ({cause}): are its folders on a volume that it may write to?"
     )]
     ReadOnly {
+        /// `IP:port`.
+        address: String,
+        /// Its words.
+        cause: String,
+    },
+    /// Its own limit is lower than what it was sent.
+    #[error("the Data Plane API on {address} takes no more ({cause}): raise max_body_size in its settings")]
+    TooLarge {
         /// `IP:port`.
         address: String,
         /// Its words.

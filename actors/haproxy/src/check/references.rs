@@ -106,12 +106,12 @@ fn noun(kind: FileKind) -> &'static str {
         FileKind::Map => "map",
         FileKind::Acl => "pattern file",
         FileKind::ErrorFile => "error file",
-        FileKind::Body => "response body",
+        FileKind::Body | FileKind::Format => "response body",
         FileKind::Certificate => "certificate",
         FileKind::Key => "key",
         FileKind::CrtList => "crt-list",
         FileKind::Ca => "CA file",
         FileKind::Crl => "revocation list",
-        FileKind::Other => "file",
+        FileKind::Code | FileKind::Other => "file",
     }
 }

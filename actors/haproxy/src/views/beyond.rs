@@ -63,7 +63,7 @@ fn by_word(line: &Line<'_>, at: usize, needs: Allowance) -> Option<Beyond> {
 
 /// Whether a client can come to see what is in the file. A key or an authority is only used, and must be one.
 fn is_readable(kind: FileKind) -> bool {
-    matches!(kind, FileKind::Map | FileKind::Acl | FileKind::ErrorFile | FileKind::Body)
+    matches!(kind, FileKind::Map | FileKind::Acl | FileKind::ErrorFile | FileKind::Body | FileKind::Format)
 }
 
 /// Whether a path may lead out of the configuration's folder.

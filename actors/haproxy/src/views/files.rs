@@ -28,8 +28,10 @@ pub enum FileKind {
     Acl,
     /// A whole HTTP response: `errorfile`.
     ErrorFile,
-    /// The body of a response: `return … file`, `lf-file`.
+    /// The body of a response: `return … file`.
     Body,
+    /// The same as a log-format: `lf-file`.
+    Format,
     /// A certificate with its key, or a directory of them: `crt`, `load crt`.
     Certificate,
     /// A key apart from its certificate: `load … key`.
@@ -40,7 +42,9 @@ pub enum FileKind {
     Ca,
     /// A revocation list: `crl-file`.
     Crl,
-    /// Another file of `global` or `bind`: Lua scripts, Diffie-Hellman parameters, ticket keys.
+    /// What HAProxy executes, or what says what it does: Lua, the configuration of SPOE.
+    Code,
+    /// Another file of `global` or `bind`: Diffie-Hellman parameters, ticket keys.
     Other,
 }
 
@@ -113,9 +117,12 @@ impl Collector<'_> {
             "bind" | "default-bind" => self.parameters(line, 1),
             "errorfile" => self.word(FileKind::ErrorFile, line, 2),
             "load" if *section == SectionKind::CrtStore => self.store_entry(line),
-            "lua-load" | "lua-load-per-thread" | "ssl-dh-param-file" | "h1-case-adjust-file" => {
-                self.word(FileKind::Other, line, 1);
+            "lua-load" | "lua-load-per-thread" => self.word(FileKind::Code, line, 1),
+            "filter" if line.value(1) == "spoe" => {
+                let at = line.words.iter().position(|word| word.value == "config");
+                self.word(FileKind::Code, line, at.map_or(usize::MAX, |at| at + 1));
             }
+            "ssl-dh-param-file" | "h1-case-adjust-file" => self.word(FileKind::Other, line, 1),
             _ => {
                 self.patterns(line);
                 self.bodies(line);
@@ -178,7 +185,8 @@ impl Collector<'_> {
         }
         for at in 1..line.words.len() {
             match line.value(at) {
-                "file" | "lf-file" => self.word(FileKind::Body, line, at + 1),
+                "file" => self.word(FileKind::Body, line, at + 1),
+                "lf-file" => self.word(FileKind::Format, line, at + 1),
                 "errorfile" => self.word(FileKind::ErrorFile, line, at + 1),
                 "if" | "unless" => break,
                 _ => {}
@@ -276,7 +284,7 @@ mod tests {
 
     #[test]
     fn files_are_found_wherever_they_stand() {
-        use FileKind::{Acl, Body, Ca, Certificate, Crl, CrtList, ErrorFile, Map, Other};
+        use FileKind::{Acl, Body, Ca, Certificate, Code, Crl, CrtList, ErrorFile, Format, Map, Other};
         for (line, expected) in [
             ("use_backend %[req.hdr(host),lower,map(maps/hosts.map,none)]", vec![(Map, "maps/hosts.map")]),
             (
@@ -306,7 +314,10 @@ mod tests {
             ("http-request set-var(txn.x) path,map(virt@x)", vec![]),
             ("http-request set-var(txn.x) path,map(opt@x.map)", vec![(Map, "x.map")]),
             ("acl x src -f \"${DIR}/x\"", vec![]),
-            ("lua-load a.lua", vec![(Other, "a.lua")]),
+            ("lua-load a.lua", vec![(Code, "a.lua")]),
+            ("filter spoe engine e config a.spoe", vec![(Code, "a.spoe")]),
+            ("ssl-dh-param-file a.pem", vec![(Other, "a.pem")]),
+            ("http-request return status 200 content-type text/plain lf-file a.txt", vec![(Format, "a.txt")]),
             ("description nomap(x) -f", vec![]),
         ] {
             let expected: Vec<_> =

@@ -4,6 +4,7 @@ use crate::{
     notices::{api::NoticeApi, notice},
     report::{api::StatusApi, health::Failed},
     reporter::{ReportBoard, Reporter},
+    reporting::Reporting,
 };
 use actix::{fut::wrap_future, prelude::*};
 use haptic_model::Event;
@@ -27,6 +28,8 @@ pub struct ReporterArguments {
     pub identity: Arc<str>,
     /// What it reads.
     pub board: ReportBoard,
+    /// Where it notes what it cannot report.
+    pub reporting: Arc<CellWriter<Reporting>>,
 }
 
 /// Tells the API server what only the leader tells.
@@ -47,7 +50,8 @@ impl ReporterActor {
     }
 
     fn reporter(&mut self) -> Option<Reporter> {
-        let ReporterArguments { client, namespace, name, identity, board } = self.arguments.clone();
+        let ReporterArguments { client, namespace, name, identity, board, reporting } =
+            self.arguments.clone();
         Some(Reporter {
             status: StatusApi::new(client.clone(), &namespace, &name),
             notices: NoticeApi::new(client.clone(), &identity, namespace, name),
@@ -55,6 +59,7 @@ impl ReporterActor {
             board,
             failed: self.failed.reader(),
             happened: self.happened.take()?,
+            reporting,
         })
     }
 }

@@ -4,7 +4,6 @@ use super::{
     api::SecretApi,
     made::{self, Judgement},
 };
-use crate::reporter::report;
 use haptic_model::{ActiveConfig, default_certificate, pipeline::Leadership};
 use haptic_runtime::{CellReader, CellWriter};
 use jiff::Timestamp;
@@ -58,7 +57,7 @@ impl Keeper {
             let began = *began.get_or_insert_with(Instant::now);
             let found = self.look(&config).await;
             let pause = self.publish(&found, began);
-            report(&mut trouble, found.map(drop), "hosts without a certificate may have none to answer with");
+            report(&mut trouble, found.err());
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 _ = self.config.changed() => {}
@@ -110,4 +109,14 @@ impl Keeper {
             }
         }
     }
+}
+
+/// Logs trouble when it begins and when it changes.
+fn report(trouble: &mut Option<String>, now: Option<String>) {
+    if let Some(why) = &now
+        && *trouble != now
+    {
+        tracing::warn!("hosts without a certificate may have none to answer with: {why}");
+    }
+    *trouble = now;
 }

@@ -1,7 +1,7 @@
 //! Writes notices as Kubernetes Events (`events.k8s.io/v1`).
 
 use super::notice::{About, Notice};
-use haptic_model::{HAProxyTemplateConfig, HaproxyPod, Snapshots, pipeline::PodState};
+use haptic_model::{HAProxyTemplateConfig, HaproxyPod, Oversized, Snapshots, pipeline::PodState};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
     Client, Resource,
@@ -79,6 +79,8 @@ impl NoticeApi {
                 .and_then(|store| store.get(&object.namespace, &object.name))
                 .and_then(|object| object.value().ok())
                 .and_then(|value| reference_to(&value)),
+            About::Oversized(oversized) => Some(reference_to_oversized(oversized)),
+            About::Namespace(name) => (!name.is_empty()).then(|| reference_to_namespace(name)),
             About::Pod(name) => known.pods.keys().find(|pod| pod.to_string() == **name).map(pod_reference),
         };
         found.unwrap_or_else(|| self.config_reference(known.config))
@@ -93,6 +95,28 @@ impl NoticeApi {
             uid: uid.map(str::to_owned),
             ..ObjectReference::default()
         }
+    }
+}
+
+fn reference_to_oversized(oversized: &Oversized) -> ObjectReference {
+    let text = |text: &Arc<str>| Some(text.to_string()).filter(|text| !text.is_empty());
+    ObjectReference {
+        api_version: text(&oversized.api_version),
+        kind: text(&oversized.kind),
+        namespace: text(&oversized.object.namespace),
+        name: text(&oversized.object.name),
+        uid: text(&oversized.uid),
+        ..ObjectReference::default()
+    }
+}
+
+/// `kubectl describe namespace` finds it by name; the API server keeps it in the namespace `default`.
+fn reference_to_namespace(name: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".into()),
+        kind: Some("Namespace".into()),
+        name: Some(name.to_owned()),
+        ..ObjectReference::default()
     }
 }
 

@@ -51,10 +51,7 @@ impl Limiter {
         let lately = |said: Option<&Vec<Instant>>| {
             said.map_or(0, |said| said.iter().filter(|then| now < **then + MINUTE).count())
         };
-        let namespace = match &notice.about {
-            About::Object(object) => Some(object.namespace.clone()),
-            About::Config | About::Pod(_) => None,
-        };
+        let namespace = notice.about.namespace().cloned();
         let of_namespace = namespace.as_ref().map_or(0, |namespace| lately(self.namespaces.get(namespace)));
         let repeated = self.said.get(notice).is_some_and(|then| now < *then + SAME);
         let is_enough = lately(self.about.get(&notice.about)) >= EACH || of_namespace >= OF_NAMESPACE;

@@ -1,6 +1,6 @@
 //! What happened, as a notice about something that people look at.
 
-use haptic_model::{Diagnostic, Event, ObjectRef, Quarantined};
+use haptic_model::{Diagnostic, Event, LimitReached, ObjectRef, Oversized, Quarantined};
 use std::{collections::HashMap, sync::Arc};
 
 /// The API server refuses longer ones.
@@ -16,8 +16,25 @@ pub enum About {
     Config,
     /// A watched object.
     Object(Arc<ObjectRef>),
+    /// A watched object that is too large for its store.
+    Oversized(Arc<Oversized>),
+    /// A namespace, or the configuration for objects that are in none.
+    Namespace(Arc<str>),
     /// A HAProxy pod, `namespace/name`.
     Pod(Arc<str>),
+}
+
+impl About {
+    /// The namespace whose people may have caused it.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Object(object) => Some(&object.namespace),
+            Self::Oversized(oversized) => Some(&oversized.object.namespace),
+            Self::Namespace(namespace) => Some(namespace),
+            Self::Config | Self::Pod(_) => None,
+        }
+    }
 }
 
 /// One Kubernetes Event to be.
@@ -65,6 +82,7 @@ pub fn of(event: &Event) -> Vec<Notice> {
         Event::MassDeletionHeld { missing } => {
             vec![warning(About::Config, "DeletionsHeld", "Watch", &missing.to_string())]
         }
+        Event::LimitReached { reached } => vec![limit_reached(reached)],
         Event::ObjectMalformed { object, message } => {
             vec![warning(About::Object(Arc::clone(object)), "Malformed", "Watch", message)]
         }
@@ -89,8 +107,8 @@ pub fn of(event: &Event) -> Vec<Notice> {
 fn fair(notices: impl Iterator<Item = Notice>) -> Vec<Notice> {
     let mut counts: HashMap<Arc<str>, usize> = HashMap::new();
     let is_among_first = |notice: &Notice| {
-        let About::Object(object) = &notice.about else { return true };
-        let count = counts.entry(object.namespace.clone()).or_default();
+        let Some(namespace) = notice.about.namespace() else { return true };
+        let count = counts.entry(namespace.clone()).or_default();
         *count += 1;
         *count <= FIRST
     };
@@ -117,6 +135,16 @@ pub fn blamed(reason: &'static str, action: &'static str, diagnostics: &[Diagnos
 #[must_use]
 pub fn held_back(held: &Quarantined) -> Notice {
     warning(About::Object(Arc::clone(&held.object)), "Quarantined", "Render", &held.to_string())
+}
+
+/// That objects are left out because they are too large or too many.
+#[must_use]
+pub fn limit_reached(reached: &LimitReached) -> Notice {
+    let about = match reached {
+        LimitReached::Namespace { namespace, .. } => About::Namespace(Arc::clone(namespace)),
+        LimitReached::Object(oversized) => About::Oversized(Arc::clone(oversized)),
+    };
+    warning(about, "LimitReached", "Watch", &reached.to_string())
 }
 
 fn warning(about: About, reason: &'static str, action: &'static str, note: &str) -> Notice {

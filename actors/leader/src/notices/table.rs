@@ -49,6 +49,12 @@ pub const NOTICES: &[NoticeKind] = &[
         "Most objects of a watched resource vanished at once; they stay in force for a while. The note says what confirms that \
          they are meant to be gone.",
     ),
+    warning(
+        "LimitReached",
+        "Watch",
+        "object that is too large; namespace that has too many",
+        "Objects are left out, or stay in force as they were. The note says which limit they reach.",
+    ),
     warning("Malformed", "Watch", "watched object", "The object cannot be read and is left out."),
     warning(
         "RenderFailed",

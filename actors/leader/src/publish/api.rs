@@ -1,6 +1,6 @@
 //! The published resources at the API server.
 
-use super::content::{KINDS, Wanted};
+use super::content::{CONFIG, KINDS, Wanted};
 use haptic_model::crd::{HAProxyCfgStatus, PublishedFile};
 use kube::{
     Api, Client,
@@ -16,11 +16,22 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LABEL: &str = "haproxy-haptic.org/configuration";
 /// The digest of the file that was written.
 const DIGEST: &str = "haproxy-haptic.org/digest";
+/// Why its content is not there.
+const OMITTED: &str = "haproxy-haptic.org/omitted";
 const GROUP: &str = "haproxy-haptic.org";
 const VERSION: &str = "v1alpha1";
 
-/// The digest of each file that is at the API server, by plural and name.
-pub type Written = BTreeMap<(String, String), String>;
+/// Each file that is at the API server, by plural and name.
+pub type Written = BTreeMap<(String, String), Found>;
+
+/// A file at the API server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// Of its content.
+    pub digest: String,
+    /// Its path and why its content is not there.
+    pub omitted: Option<String>,
+}
 
 /// Reads and writes what is published of one configuration.
 pub struct PublishApi {
@@ -48,28 +59,32 @@ impl PublishApi {
             let api: Api<PartialObjectMeta<DynamicObject>> =
                 Api::namespaced_with(self.client.clone(), &self.namespace, &resource(plural));
             for object in in_time(plural, api.list_metadata(&ours)).await? {
-                let digest = object.metadata.annotations.and_then(|mut all| all.remove(DIGEST));
-                let name = object.metadata.name.unwrap_or_default();
-                written.insert((plural.to_owned(), name), digest.unwrap_or_default());
+                let mut annotations = object.metadata.annotations.unwrap_or_default();
+                let digest = annotations.remove(DIGEST).unwrap_or_default();
+                let found = Found { digest, omitted: annotations.remove(OMITTED) };
+                written.insert((plural.to_owned(), object.metadata.name.unwrap_or_default()), found);
             }
         }
-        let found = in_time("haproxycfgs", self.api("haproxycfgs").get_opt(&self.config)).await?;
+        let found = in_time(CONFIG, self.api(CONFIG).get_opt(&self.config)).await?;
         let status = found.and_then(|object| object.data.get("status").cloned());
         Ok((written, status.and_then(|status| serde_json::from_value(status).ok()).unwrap_or_default()))
     }
 
-    /// Writes one file, whatever was there.
+    /// Writes one file, whatever was there; what is there then.
     ///
     /// # Errors
     /// The API server's words, with what to do.
-    pub async fn write(&self, file: &Wanted, spec: &PublishedFile) -> Result<(), String> {
+    pub async fn write(&self, file: &Wanted, spec: &PublishedFile) -> Result<Found, String> {
+        let omitted = spec.omitted.as_ref().map(|why| format!("{}: {why}", spec.path));
+        let mut annotations = BTreeMap::from([(DIGEST, &file.digest)]);
+        annotations.extend(omitted.iter().map(|omitted| (OMITTED, omitted)));
         let object = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),
             "kind": kind(file.plural),
             "metadata": {
                 "name": file.name,
                 "labels": { LABEL: self.label() },
-                "annotations": { DIGEST: file.digest },
+                "annotations": annotations,
                 "ownerReferences": [{
                     "apiVersion": format!("{GROUP}/{VERSION}"), "kind": "HAProxyTemplateConfig",
                     "name": self.config, "uid": self.owner,
@@ -79,7 +94,8 @@ impl PublishApi {
         });
         let api = self.api(file.plural);
         let parameters = PatchParams::apply("haptic").force();
-        in_time(file.plural, api.patch(&file.name, &parameters, &Patch::Apply(object))).await.map(drop)
+        in_time(file.plural, api.patch(&file.name, &parameters, &Patch::Apply(object))).await?;
+        Ok(Found { digest: file.digest.clone(), omitted })
     }
 
     /// Writes the status.
@@ -89,10 +105,8 @@ impl PublishApi {
     pub async fn write_status(&self, status: &HAProxyCfgStatus) -> Result<(), String> {
         // What is absent now must not stay: pods are a list, which is replaced as a whole.
         let patch = Patch::Merge(json!({ "status": status }));
-        let api = self.api("haproxycfgs");
-        in_time("haproxycfgs", api.patch_status(&self.config, &PatchParams::default(), &patch))
-            .await
-            .map(drop)
+        let api = self.api(CONFIG);
+        in_time(CONFIG, api.patch_status(&self.config, &PatchParams::default(), &patch)).await.map(drop)
     }
 
     /// Deletes what is no file any more.
@@ -100,10 +114,14 @@ impl PublishApi {
     /// # Errors
     /// The API server's words, with what to do.
     pub async fn delete(&self, (plural, name): &(String, String)) -> Result<(), String> {
-        match self.api(plural).delete(name, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            done => in_time(plural, async { done }).await.map(drop),
-        }
+        let api = self.api(plural);
+        let gone = async {
+            match api.delete(name, &DeleteParams::default()).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                done => done.map(drop),
+            }
+        };
+        in_time(plural, gone).await
     }
 
     fn api(&self, plural: &str) -> Api<DynamicObject> {

@@ -9,8 +9,10 @@ const LONG: usize = 100_000;
 /// What is longer even so is left out: the API server's database takes no object of 1.5 MB.
 const LONGEST: usize = 1_000_000;
 
+/// The plural of what haproxy.cfg is published as.
+pub const CONFIG: &str = "haproxycfgs";
 /// The kinds of published resources, by their plural.
-pub const KINDS: [&str; 4] = ["haproxycfgs", "haproxymapfiles", "haproxygeneralfiles", "haproxycrtlistfiles"];
+pub const KINDS: [&str; 4] = [CONFIG, "haproxymapfiles", "haproxygeneralfiles", "haproxycrtlistfiles"];
 
 /// A file to be published.
 #[derive(Clone, Debug)]
@@ -38,7 +40,7 @@ impl Wanted {
 pub fn wanted(config: &str, bundle: &Bundle) -> Vec<Wanted> {
     let all = bundle.all().filter_map(|file| {
         let plural = match file.key.kind {
-            FileKind::Config => "haproxycfgs",
+            FileKind::Config => CONFIG,
             FileKind::Map => "haproxymapfiles",
             FileKind::General => "haproxygeneralfiles",
             FileKind::CrtList => "haproxycrtlistfiles",
@@ -64,9 +66,10 @@ fn name_of(config: &str, path: &str) -> String {
 /// The file as it is published.
 #[must_use]
 pub fn spec(file: &BundleFile) -> PublishedFile {
-    let text = file.text.shown();
-    let text =
-        if file.key.kind == FileKind::Config { redaction::text(&text) } else { redaction::keys(&text) };
+    let text = match file.key.kind {
+        FileKind::Config => redaction::text(&file.text.shown()),
+        _ => redaction::keys(&file.text.shown()),
+    };
     let mut published = PublishedFile {
         path: file.path.to_string(),
         digest: file.digest.to_string(),
@@ -79,15 +82,22 @@ pub fn spec(file: &BundleFile) -> PublishedFile {
     }
     let compressed =
         ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
-    if compressed.len() > LONGEST {
-        let size = compressed.len();
-        published.omitted =
-            Some(format!("{size} bytes when compressed, more than the {LONGEST} that are published"));
-    } else {
-        published.compression = Some("zstd".into());
-        published.content = Some(STANDARD.encode(compressed));
+    match encoded(&compressed) {
+        Ok(content) => {
+            published.compression = Some("zstd".into());
+            published.content = Some(content);
+        }
+        Err(why) => published.omitted = Some(why),
     }
     published
+}
+
+/// Bytes as a text, or that they are too many.
+fn encoded(compressed: &[u8]) -> Result<String, String> {
+    match compressed.len() {
+        ..=LONGEST => Ok(STANDARD.encode(compressed)),
+        size => Err(format!("{size} bytes when compressed, more than the {LONGEST} that are published")),
+    }
 }
 
 #[cfg(test)]
@@ -141,5 +151,15 @@ mod tests {
         let noise: String = (0..60_000_u32).map(|n| Digest::of(&n.to_le_bytes()).to_string()).collect();
         let noise = spec(&file(FileKind::General, "general/x", &noise));
         assert!(noise.content.is_none() && noise.omitted.unwrap().contains("more than the 1000000"));
+    }
+    #[test]
+    fn the_borders_are_where_they_are_said_to_be() {
+        let compressed =
+            |bytes: usize| spec(&file(FileKind::Map, "maps/a.map", &"a".repeat(bytes))).compression.is_some();
+        assert!(!compressed(100_000) && compressed(100_001));
+        let encoded_of = |bytes: usize| encoded(&vec![7; bytes]);
+        assert!(encoded_of(1_000_001).is_err());
+        // What etcd takes by default, with room for what else is in an object and its history.
+        assert!(encoded_of(1_000_000).unwrap().len() < 1_500_000 - 100_000);
     }
 }

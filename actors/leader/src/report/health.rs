@@ -1,7 +1,8 @@
 //! How everything is, from what the board shows: a configuration, its last render and check, the pods.
 
+use crate::reporting::Reporting;
 use haptic_model::{
-    Diagnostic, Event, Generation, HaproxyPod, MassDeletions, Quarantine,
+    AllLeftOut, Diagnostic, Event, Generation, HaproxyPod, MassDeletions, Quarantine,
     config::Judgement,
     pipeline::{PodState, Validated},
 };
@@ -84,8 +85,12 @@ pub struct Health {
     pub quarantine: Arc<Quarantine>,
     /// Objects that vanished at once and are held.
     pub missing: Arc<MassDeletions>,
+    /// What stores do not hold because of their limits.
+    pub left_out: Arc<AllLeftOut>,
     /// How many objects of each watched resource there are, of those that were read.
     pub watched: BTreeMap<String, usize>,
+    /// How what is told to the API server is taken.
+    pub reporting: Arc<Reporting>,
 }
 
 /// Remembers since when each pod is behind.

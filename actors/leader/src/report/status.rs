@@ -1,6 +1,7 @@
 //! The status of the resource: what it should say, and whether that is worth a write.
 
 use super::health::{Failed, Fleet, Health};
+use crate::reporting::Telling;
 use haptic_model::{Diagnostic, crd::HAProxyTemplateConfigStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -60,8 +61,11 @@ fn conditions(before: &HAProxyTemplateConfigStatus, health: &Health, now: Timest
         Verdict::new("Deployed", "Unknown", "InProgress", "pods are being brought to the configuration")
     });
     let ready = ready(health, &deployed);
-    let verdicts = [ready, templates_valid(health), deployed, quarantined(health), deletions_held(health)];
-    verdicts.into_iter().map(|verdict| verdict.at(before, health, now)).collect()
+    let first = [ready, templates_valid(health), deployed];
+    let held = [quarantined(health), deletions_held(health), limits_reached(health)];
+    let published = published(health).or_else(|| as_before(before, "Published"));
+    let verdicts = first.into_iter().chain(held).chain(published);
+    verdicts.map(|verdict| verdict.at(before, health, now)).collect()
 }
 
 fn ready(health: &Health, deployed: &Verdict) -> Verdict {
@@ -119,11 +123,18 @@ fn quarantined(health: &Health) -> Verdict {
     if held.is_empty() {
         return Verdict::new("Quarantined", "False", "None", "no object is held back");
     }
-    let mut message = held.values().take(5).map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    if let Some(more @ 1..) = held.len().checked_sub(5) {
-        message.push_str(&format!("\nand {more} more"));
+    let message = first(held.values().map(ToString::to_string), held.len());
+    Verdict::new("Quarantined", "True", "ObjectsHeldBack", &message)
+}
+
+fn limits_reached(health: &Health) -> Verdict {
+    let reached: Vec<_> =
+        health.left_out.iter().flat_map(|(resource, left_out)| left_out.reached(resource)).collect();
+    if reached.is_empty() {
+        return Verdict::new("LimitsReached", "False", "None", "no object is left out");
     }
-    Verdict::new("Quarantined", "True", "ObjectsHeldBack", &shortened(message))
+    let message = first(reached.iter().map(ToString::to_string), reached.len());
+    Verdict::new("LimitsReached", "True", "ObjectsLeftOut", &message)
 }
 
 fn deletions_held(health: &Health) -> Verdict {
@@ -132,6 +143,18 @@ fn deletions_held(health: &Health) -> Verdict {
     }
     let message = health.missing.values().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     Verdict::new("DeletionsHeld", "True", "ObjectsVanished", &shortened(message))
+}
+
+/// `None`: nothing was tried yet, it is as it was.
+fn published(health: &Health) -> Option<Verdict> {
+    let verdict = |status, reason, message: &str| Some(Verdict::new("Published", status, reason, message));
+    let reporting = &health.reporting;
+    match (reporting.failures.get(&Telling::Published), reporting.omitted.as_deref()) {
+        (Some(why), _) => verdict("False", "Refused", &shortened(why.clone())),
+        (None, None) => None,
+        (None, Some([])) => verdict("True", "Complete", "every file is published"),
+        (None, Some(omitted)) => verdict("False", "TooLarge", &shortened(omitted.join("; "))),
+    }
 }
 
 /// Counts that are only somewhat other ones stay as they are: a status is not written for each object. What is not read, or
@@ -150,7 +173,16 @@ fn watched(before: &BTreeMap<String, i64>, now: &BTreeMap<String, usize>) -> BTr
 
 fn as_before(before: &HAProxyTemplateConfigStatus, kind: &'static str) -> Option<Verdict> {
     let found = before.conditions.iter().find(|condition| condition.type_ == kind)?;
-    let known = ["Deployed", "NothingToDeploy", "NoPods", "PodsBehind", "InProgress"];
+    let known = [
+        "Deployed",
+        "NothingToDeploy",
+        "NoPods",
+        "PodsBehind",
+        "InProgress",
+        "Complete",
+        "Refused",
+        "TooLarge",
+    ];
     let reason = known.into_iter().find(|reason| *reason == found.reason)?;
     let status = ["True", "False", "Unknown"].into_iter().find(|status| *status == found.status)?;
     Some(Verdict { kind, status, reason, message: found.message.clone() })
@@ -178,9 +210,14 @@ impl Verdict {
 /// What is wrong, without the line of the output: that moves with every object that comes or goes.
 fn sentence(problems: &[Diagnostic]) -> String {
     let said = |problem: &Diagnostic| Diagnostic { output: None, ..problem.clone() }.to_string();
-    let mut text = problems.iter().take(5).map(said).collect::<Vec<_>>().join("\n");
-    if problems.len() > 5 {
-        text.push_str(&format!("\nand {} more", problems.len() - 5));
+    first(problems.iter().map(said), problems.len())
+}
+
+/// The first few sentences of `all`, and how many more there are.
+fn first(sentences: impl Iterator<Item = String>, all: usize) -> String {
+    let mut text = sentences.take(5).collect::<Vec<_>>().join("\n");
+    if let Some(more @ 1..) = all.checked_sub(5) {
+        text.push_str(&format!("\nand {more} more"));
     }
     shortened(text)
 }

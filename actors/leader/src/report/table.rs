@@ -68,4 +68,25 @@ pub const CONDITIONS: &[ConditionKind] = &[
             ("False", "None", "there are none"),
         ],
     },
+    ConditionKind {
+        kind: "LimitsReached",
+        meaning: "Objects are left out because they are too large or too many.",
+        reasons: &[
+            ("True", "ObjectsLeftOut", "the message names objects or namespaces, and the limit to raise"),
+            ("False", "None", "there are none"),
+        ],
+    },
+    ConditionKind {
+        kind: "Published",
+        meaning: "What is rendered, and which pods run it, is in the resources that the leader publishes. Nothing else depends on it.",
+        reasons: &[
+            ("True", "Complete", "every file is there"),
+            (
+                "False",
+                "Refused",
+                "the API server does not take them, or does not answer; the message says what to allow",
+            ),
+            ("False", "TooLarge", "files are longer than 1 MB even when compressed; the message names them"),
+        ],
+    },
 ];

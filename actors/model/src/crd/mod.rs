@@ -4,6 +4,7 @@
 
 mod allowance;
 mod duration;
+mod limits;
 mod published;
 mod settings;
 mod status;
@@ -14,6 +15,7 @@ mod webhook;
 
 pub use allowance::{ALLOWANCES, Allowance};
 pub use duration::Interval;
+pub use limits::LimitsSpec;
 pub use published::*;
 pub use settings::*;
 pub use status::HAProxyTemplateConfigStatus;

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Converged\")].status"
     ),
+    printcolumn(name = "Held back", type_ = "integer", json_path = ".status.heldBack"),
     printcolumn(name = "Generation", type_ = "integer", json_path = ".status.generation"),
     printcolumn(name = "Bytes", type_ = "integer", json_path = ".spec.bytes"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
@@ -134,6 +135,12 @@ pub struct HAProxyCfgStatus {
     /// Every pod there is.
     #[serde(default)]
     pub pods: Vec<PublishedPod>,
+    /// How many objects are held back so that they do not stop the others.
+    #[serde(default)]
+    pub held_back: i64,
+    /// Those objects, up to fifty.
+    #[serde(default)]
+    pub objects: Vec<PublishedObject>,
     /// Converged, and Published: whether every file is there with its content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
@@ -146,6 +153,9 @@ pub struct HAProxyCfgStatus {
 pub struct PublishedPod {
     /// Its name.
     pub pod: String,
+    /// HAProxy's version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub haproxy: Option<String>,
     /// The newest generation it acknowledged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
@@ -164,4 +174,19 @@ pub struct PublishedPod {
     /// Why the last attempt failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+}
+
+/// One object that is held back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PublishedObject {
+    /// `ingresses default/shop`.
+    pub object: String,
+    /// What is wrong with it.
+    pub why: String,
+    /// What is served in its place: `last good version`, or `left out`.
+    pub in_force: String,
+    /// Whether nothing is proven yet: it changed when something went wrong, and is tried again.
+    #[serde(default)]
+    pub suspected: bool,
 }

@@ -1,6 +1,6 @@
 //! Settings of the controller itself.
 
-use super::{Interval, WebhookSpec};
+use super::{Interval, LimitsSpec, WebhookSpec};
 use crate::fleet::Transport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,9 +41,13 @@ pub struct ControllerSpec {
     pub leader_election: LeaderElectionSpec,
     /// One line for everything that happens.
     pub event_commentator: EventCommentatorSpec,
+    /// What `haptic record` gets.
+    pub recording: RecordingSpec,
     /// For how long objects stay in force that vanish at once (more than half of a watched resource, 20 at least), not by being
     /// deleted one by one: a wrong selector must not take all routes away. `0s`: not at all.
     pub mass_deletion_hold: Interval,
+    /// How much watched objects may take, and what is printed for them, so that those of one namespace leave room for all others.
+    pub limits: LimitsSpec,
     /// Which addresses the Ingresses that are served show as theirs; without it none are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress_status: Option<IngressStatusSpec>,
@@ -97,17 +101,26 @@ pub struct LeaderElectionSpec {
 pub struct EventCommentatorSpec {
     /// Off: nothing is said, everything works.
     pub enabled: bool,
-    /// Events kept for `/debug`.
+    /// Events kept for `/debug`: so many steps of generations, and as many warnings and other news.
     pub buffer_size: usize,
     /// trace, debug, info, warn or error.
     pub log_level: String,
+}
+
+/// What is remembered of the last generations, so that they can be rendered again somewhere else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RecordingSpec {
+    /// Generations kept, in memory alone; each takes as much as changed with it. 0: none.
+    pub generations: usize,
 }
 
 /// Logs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LoggingSpec {
-    /// TRACE, DEBUG, INFO, WARN or ERROR; changes take effect at once.
+    /// TRACE (also each stage's time and each plan, whatever eventCommentator.logLevel is), DEBUG, INFO, WARN or ERROR; changes
+    /// take effect at once.
     pub level: String,
 }
 
@@ -170,7 +183,9 @@ impl Default for ControllerSpec {
             webhook_port: 9443,
             leader_election: LeaderElectionSpec::default(),
             event_commentator: EventCommentatorSpec::default(),
+            recording: RecordingSpec::default(),
             mass_deletion_hold: "10m".into(),
+            limits: LimitsSpec::default(),
             ingress_status: None,
             webhook: None,
         }
@@ -192,6 +207,12 @@ impl Default for LeaderElectionSpec {
 impl Default for EventCommentatorSpec {
     fn default() -> Self {
         Self { enabled: true, buffer_size: 1000, log_level: "info".into() }
+    }
+}
+
+impl Default for RecordingSpec {
+    fn default() -> Self {
+        Self { generations: 10 }
     }
 }
 

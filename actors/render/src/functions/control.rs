@@ -1,11 +1,8 @@
 //! The render itself: stop it, warn, do something once.
 
 use super::{Call, Function, Group, Kind::*, Role, arg, function, many, statement};
-use crate::value::Value;
+use crate::value::{UNSAID, Value};
 use haptic_model::Diagnostic;
-
-/// What is said in place of a text from a Secret.
-const UNSAID: &str = "[from a Secret]";
 
 pub(super) static FUNCTIONS: &[Function] = &[
     statement(

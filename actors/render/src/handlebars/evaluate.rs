@@ -17,7 +17,7 @@ use crate::{
     value::Value,
     watched::Watched,
 };
-use haptic_model::{Diagnostic, ObjectRef};
+use haptic_model::{Diagnostic, Limit, ObjectRef};
 use std::sync::Arc;
 
 /// Why a render stopped.
@@ -26,8 +26,10 @@ pub(super) struct Failure {
     help: Option<String>,
     at: Option<At>,
     object: Option<Arc<ObjectRef>>,
+    /// The limit that was passed, where it is a setting.
+    limit: Option<Limit>,
     /// Whether a limit was passed that is one for all objects together.
-    limit: bool,
+    of_all: bool,
 }
 
 type Outcome<T = ()> = Result<T, Box<Failure>>;
@@ -44,18 +46,26 @@ pub(super) struct Evaluator<'p> {
 
 impl From<String> for Box<Failure> {
     fn from(message: String) -> Self {
-        Box::new(Failure { message, help: None, at: None, object: None, limit: false })
+        Box::new(Failure { message, help: None, at: None, object: None, limit: None, of_all: false })
     }
 }
 
 impl Failure {
     fn with_help(message: String, help: impl Into<String>) -> Box<Self> {
-        Box::new(Self { message, help: Some(help.into()), at: None, object: None, limit: false })
+        Box::new(Self {
+            message,
+            help: Some(help.into()),
+            at: None,
+            object: None,
+            limit: None,
+            of_all: false,
+        })
     }
 
     pub fn into_diagnostic(self, names: &[Arc<str>]) -> Diagnostic {
         let mut diagnostic = Diagnostic::error("render", self.message).of_object(self.object);
         diagnostic.help = self.help;
+        diagnostic.field = self.limit.map(Limit::field);
         match self.at.and_then(|at| Some((at, names.get(usize::from(at.template))?))) {
             Some((at, name)) => diagnostic.at_template(name, at.line, at.column),
             None => diagnostic,
@@ -91,9 +101,9 @@ impl<'p> Evaluator<'p> {
                 failure
             })?;
         }
-        self.output.tick().map_err(|(message, help)| {
-            let failure = Failure::with_help(message, help);
-            Box::new(Failure { limit: true, ..*failure })
+        self.output.tick().map_err(|passed| {
+            let failure = Failure::with_help(passed.message, passed.help);
+            Box::new(Failure { limit: passed.limit, of_all: passed.of_all, ..*failure })
         })
     }
 
@@ -253,11 +263,12 @@ impl<'p> Evaluator<'p> {
         let Some((number, kept)) = recall.find(block, object.object(), self.including.len()) else {
             return false;
         };
-        let stands = self.output.fits(kept.indent(), kept.most())
+        let namespace = &object.reference().namespace;
+        let stands = self.output.fits(namespace, kept.indent(), kept.most())
             && kept.around().iter().all(|(around, found)| scope.finds(around, found, recall.alike()))
             && self.session.again(number, kept.effects());
         if stands {
-            self.output.again(kept.fragment(), kept.bytes());
+            self.output.again(namespace, kept.fragment(), kept.bytes());
         }
         stands
     }
@@ -288,7 +299,7 @@ impl<'p> Evaluator<'p> {
         });
         self.session.leave();
         match result {
-            Err(failure) if outermost && (!failure.limit || self.output.is_most_of_limits()) => {
+            Err(failure) if outermost && !failure.of_all => {
                 self.output.abandon_object();
                 self.including.truncate(depth);
                 self.session.failed(object.reference(), failure.into_diagnostic(&self.program.names));

@@ -4,6 +4,7 @@ use super::Moment;
 use crate::engine::Read;
 use haptic_model::{Diagnostic, Generation, Object, ObjectRef, Quarantined, Snapshots, store::Key};
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -85,11 +86,6 @@ impl Entry {
         Self { refused, instead, why, found, since: moment.generation, at: moment.now, rest, not_before }
     }
 
-    /// The same, tried again not before `then`.
-    pub fn resting_until(self, then: Instant) -> Self {
-        Self { rest: Some((then, then)), ..self }
-    }
-
     /// What is rendered in its place.
     pub fn instead(&self) -> Option<&(Arc<Object>, Key)> {
         self.instead.as_ref()
@@ -106,6 +102,11 @@ impl Entry {
 
     pub fn stands_in(&self, object: &Arc<Object>) -> bool {
         self.instead.as_ref().is_some_and(|(instead, _)| same(instead, object))
+    }
+
+    /// Whether this version of it is held back.
+    pub fn refuses(&self, object: &Arc<Object>) -> bool {
+        same(&self.refused, object)
     }
 
     pub fn is_of_render(&self) -> bool {
@@ -210,18 +211,46 @@ pub(super) fn seen(reads: Option<&[Arc<[Read]>]>, snapshots: &Snapshots) -> Vec<
 
 /// Whether any of these reads gives something else now than it did then: the cause may be gone already.
 pub(super) fn is_mended(reads: &[Read], then: &Snapshots, now: &Snapshots) -> bool {
-    let found = |read: &Read, snapshots: &Snapshots| -> Vec<Arc<Object>> {
-        let Some(store) = snapshots.get(&read.resource) else { return Vec::new() };
-        let named = match &*read.key {
-            [namespace, name] => store.get(namespace, name).cloned(),
-            _ => None,
-        };
-        store.matching(&read.key).cloned().chain(named).collect()
-    };
-    let same = |a: &[Arc<Object>], b: &[Arc<Object>]| {
+    let same = |a: &[&Arc<Object>], b: &[&Arc<Object>]| {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| Arc::ptr_eq(a, b))
     };
     reads.iter().any(|read| !same(&found(read, then), &found(read, now)))
+}
+
+fn found<'s>(read: &'s Read, snapshots: &'s Snapshots) -> Vec<&'s Arc<Object>> {
+    let Some(store) = snapshots.get(&read.resource) else { return Vec::new() };
+    // A read by name is recorded as its namespace and name, whatever the store is indexed by.
+    let named = match &*read.key {
+        [namespace, name] => store.get(namespace, name),
+        _ => None,
+    };
+    store.matching(&read.key).chain(named).collect()
+}
+
+/// The watched resources whose changes may have spoilt the block of `object`, which read `reads`: its own when it is not what it was,
+/// else those that were read, as far as what changed is in its namespace and still there.
+pub(super) fn changed_for(
+    object: &ObjectRef,
+    reads: &[Read],
+    then: &Snapshots,
+    now: &Snapshots,
+) -> BTreeSet<Arc<str>> {
+    if !is_same_in(object, then, now) {
+        return [object.resource.clone()].into();
+    }
+    let is_changed = |found: &&Arc<Object>| {
+        found.reference.namespace == object.namespace && !is_same_in(&found.reference, then, now)
+    };
+    let changed = reads.iter().filter(|read| found(read, now).iter().any(is_changed));
+    changed.map(|read| read.resource.clone()).collect()
+}
+
+/// Whether an object is there in both, in the same version.
+pub(super) fn is_same_in(object: &ObjectRef, one: &Snapshots, other: &Snapshots) -> bool {
+    match (find(one, object), find(other, object)) {
+        (Some((one, _)), Some((other, _))) => same(one, other),
+        _ => false,
+    }
 }
 
 fn now(read: &Read, snapshots: &Snapshots) -> (u64, Option<Arc<Object>>) {

@@ -13,19 +13,19 @@ mod overlay;
 mod probation;
 
 use crate::{
-    engine::{Compiled, Limits},
+    engine::{Compiled, Limits, Read},
     faults::{Fault, FaultKind, Faults},
     render::{Renderer, Rendering},
 };
 use entry::{Entry, Found};
 use haptic_model::{
-    ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, ObjectRef, Quarantine,
+    ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, Hindsight, ObjectRef, Quarantine,
     Quarantined, Released, Snapshots, pipeline::Rendered,
 };
 use overlay::Overlay;
 use probation::Probation;
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -34,6 +34,9 @@ use std::{
 const FEW: usize = 2;
 /// Relapses are remembered of so many objects before those that are gone are forgotten.
 const MANY_RELAPSES: usize = 4096;
+
+/// More complaints than all stages keep together.
+const HEARD: usize = 4 * Complaint::KEPT;
 
 /// What is held back, from render to render.
 #[derive(Debug, Default)]
@@ -44,8 +47,12 @@ pub struct Ward {
     heard: Vec<Arc<Complaint>>,
     /// How often a stage behind the render has found an object at fault; forgotten with the configuration.
     relapses: BTreeMap<Arc<ObjectRef>, u32>,
+    /// Which namespaces had bundle after bundle refused.
     probation: Probation,
 }
+
+/// Namespaces, each with the watched resources of it that are concerned.
+type Concerned = BTreeMap<Arc<str>, BTreeSet<Arc<str>>>;
 
 /// What everything that was found at fault was found with.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,30 +144,42 @@ impl Ward {
             return;
         }
         self.heard.push(complaint.clone());
-        if self.heard.len() > 8 {
+        if self.heard.len() > HEARD {
             self.heard.remove(0);
         }
         if complaint.rendered.config.revision != job.config.revision {
             return;
         }
-        let blamed = complaint.objects.iter().map(|(object, _)| object);
-        self.probation.strike(blamed, moment.now);
-        let reads = renderer.reads_of(complaint.objects.iter().map(|(object, _)| object));
+        let accused = complaint.objects.iter().chain(&complaint.suspects);
+        let reads = renderer.reads_of(accused.map(|(object, _)| object));
+        let good = complaint.good.as_ref().or(moment.good);
+        let spoilt = self.strike(complaint, &reads, moment);
         let proven = complaint.objects.iter().map(|of| (of, false));
-        for ((object, why), suspected) in proven.chain(complaint.suspects.iter().map(|of| (of, true))) {
+        for ((object, why), suspected) in proven.chain(suspects(complaint, good).map(|of| (of, true))) {
             let checked =
                 entry::find(&complaint.rendered.snapshots, object).map(|(object, _)| object.clone());
             let Some(checked) = checked else { continue };
+            // A renderer that begins anew hears old complaints again.
+            let has_passed = moment.good.is_some_and(|good| {
+                good.reconcile.generation > complaint.rendered.reconcile.generation
+                    && entry::find(&good.snapshots, object).is_some_and(|(of, _)| entry::same(of, &checked))
+            });
+            if (has_passed && complaint.good.is_none()) || spoilt.contains(object) {
+                continue;
+            }
             let known = self.entries.get(object);
             let was = known.is_some_and(|entry| entry.stands_in(&checked));
             // Of two pods that fail alike, each complains.
             let is = known.is_none()
                 && entry::find(job.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
             if was || is {
+                let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
                 let relapses = self.relapses.entry(object.clone()).or_default();
                 *relapses += 1;
-                let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
-                if *relapses == 1 && entry::is_mended(read, &complaint.rendered.snapshots, job.snapshots) {
+                if !suspected
+                    && *relapses == 1
+                    && entry::is_mended(read, &complaint.rendered.snapshots, job.snapshots)
+                {
                     continue;
                 }
                 let found = match suspected {
@@ -172,10 +191,55 @@ impl Ward {
                         seen: entry::seen_by(reads.get(object).map(Vec::as_slice), job.snapshots),
                     },
                 };
-                let good = complaint.good.as_ref().or(moment.good);
                 self.hold(object, why.clone(), found, job, &Moment { good, ..*moment });
             }
         }
+    }
+
+    /// Counts the refusal against the namespaces at fault. Gives those objects of distrusted ones that are served as before when what
+    /// they read waits.
+    fn strike(
+        &mut self,
+        complaint: &Complaint,
+        reads: &BTreeMap<Arc<ObjectRef>, Vec<Read>>,
+        moment: &Moment<'_>,
+    ) -> BTreeSet<Arc<ObjectRef>> {
+        let (now, by_a_check) = (&complaint.rendered.snapshots, complaint.good.is_none());
+        let passed = moment.good.map(|good| good.reconcile.generation);
+        let mut spoilt = BTreeSet::new();
+        if by_a_check && passed > Some(complaint.rendered.reconcile.generation) {
+            return spoilt;
+        }
+        let distrusted = self.probation.distrusted(moment.now);
+        let is_distrusted = |object: &ObjectRef| by_a_check && distrusted.contains(&object.namespace);
+        // Where nothing is proven, a check accuses none but distrusted namespaces as a whole.
+        let suspects = complaint.suspects.iter().filter(|(object, _)| is_distrusted(object));
+        let mut at_fault = Concerned::new();
+        for (object, _) in complaint.objects.iter().chain(suspects) {
+            let checked = entry::find(now, object).map(|(checked, _)| checked);
+            let known = self.entries.get(object);
+            if known.zip(checked).is_some_and(|(known, checked)| known.refuses(checked)) {
+                continue;
+            }
+            let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
+            let then = complaint.good.as_ref().or(moment.good).map(|good| &good.snapshots);
+            let changed = then.map(|then| entry::changed_for(object, read, then, now)).unwrap_or_default();
+            if is_distrusted(object) && !changed.is_empty() && !changed.contains(&object.resource) {
+                spoilt.insert(object.clone());
+            }
+            at_fault.entry(object.namespace.clone()).or_default().extend(changed);
+        }
+        for (namespace, resources) in at_fault {
+            self.probation.strike(namespace, resources, complaint.took, moment);
+        }
+        spoilt
+    }
+
+    /// What is known of refused bundles.
+    #[must_use]
+    pub fn hindsight(&self, now: Instant) -> Hindsight {
+        let heard = self.heard.iter().map(|complaint| complaint.rendered.reconcile.generation).max();
+        Hindsight { heard, distrusted: self.probation.distrusted(now) }
     }
 
     /// What is held back, as everybody is told.
@@ -188,7 +252,10 @@ impl Ward {
     /// When something should be tried again though nothing may change until then.
     #[must_use]
     pub fn next_try(&self, now: Instant) -> Option<Duration> {
-        let due = self.entries.values().filter_map(|entry| entry.waits_until(now)).min()?;
+        let entries = self.entries.values().filter_map(|entry| entry.waits_until(now));
+        let suspects = self.entries.values().any(|entry| entry.times_suspected().is_some());
+        let probation = self.probation.next_try(now).filter(|_| suspects);
+        let due = entries.chain(probation).min()?;
         Some(due.saturating_duration_since(now))
     }
 
@@ -208,8 +275,9 @@ impl Ward {
             let on_ground = if entry.is_of_render() { all } else { checks };
             on_ground && !entry.has_ended(object, job.snapshots, moment.now)
         });
-        self.release_suspects(moment);
-        self.put_on_probation(job, moment);
+        let waiting = self.probation.waiting(moment);
+        self.release_suspects(&waiting, moment);
+        self.put_on_probation(&waiting, job, moment);
         if self.relapses.len() > MANY_RELAPSES {
             self.relapses.retain(|object, _| entry::find(job.snapshots, object).is_some());
         }
@@ -217,14 +285,18 @@ impl Ward {
     }
 
     /// Half of those that are only suspected, once a bundle without them has passed. Those that were suspected less often come
-    /// first: so the innocent are back first, and of those that fail again, fewer are tried together each time.
-    fn release_suspects(&mut self, moment: &Moment<'_>) {
+    /// first: so the innocent are back first, and of those that fail again, fewer are tried together each time. Those of distrusted
+    /// namespaces come last.
+    fn release_suspects(&mut self, waiting: &Concerned, moment: &Moment<'_>) {
         let passed = moment.good.map(|good| good.reconcile.generation);
-        let mut suspects: BTreeMap<u32, Vec<Arc<ObjectRef>>> = BTreeMap::new();
+        let distrusted = self.probation.distrusted(moment.now);
+        let mut suspects: BTreeMap<(bool, u32), Vec<Arc<ObjectRef>>> = BTreeMap::new();
         for (object, entry) in &self.entries {
             let is_due = passed.is_some_and(|passed| passed >= entry.since()) && entry.has_rested(moment.now);
+            let is_due = is_due && !waiting.contains_key(&object.namespace);
             if let Some(times) = entry.times_suspected().filter(|_| is_due) {
-                suspects.entry(times).or_default().push(object.clone());
+                let order = (distrusted.contains(&object.namespace), times);
+                suspects.entry(order).or_default().push(object.clone());
             }
         }
         let Some((_, first)) = suspects.pop_first() else { return };
@@ -234,24 +306,26 @@ impl Ward {
         self.entries.values_mut().for_each(|entry| entry.rest_again(moment.now));
     }
 
-    /// Holds what changed in namespaces whose objects were refused again and again, until their time is over.
-    fn put_on_probation(&mut self, job: &Job<'_>, moment: &Moment<'_>) {
+    /// Holds what changed in namespaces whose objects were refused again and again, until it is their turn.
+    fn put_on_probation(&mut self, waiting: &Concerned, job: &Job<'_>, moment: &Moment<'_>) {
         let Some(good) = moment.good else { return };
-        for (resource, namespace, until) in self.probation.under(moment.now) {
-            let (Some(store), Some(before)) = (job.snapshots.get(&resource), good.snapshots.get(&resource))
+        let resources: BTreeSet<&Arc<str>> = waiting.values().flatten().collect();
+        for resource in resources {
+            let (Some(store), Some(before)) = (job.snapshots.get(resource), good.snapshots.get(resource))
             else {
                 continue;
             };
             for difference in store.differences_from(before) {
                 let Some((object, _)) = difference.after else { continue };
                 let (reference, known) = (&object.reference, difference.before);
-                if reference.namespace != namespace || self.entries.contains_key(reference) {
+                let waits = waiting.get(&reference.namespace).is_some_and(|all| all.contains(resource));
+                if !waits || self.entries.contains_key(reference) {
                     continue;
                 }
                 let instead = known.map(|(object, key)| (object.clone(), key.clone()));
-                let found = Found::Suspected { relapses: 0, costs_a_reload: true };
-                let why = probation::sentence(&resource, &namespace);
-                let entry = Entry::new(object.clone(), instead, why, found, moment).resting_until(until);
+                let found = Found::Suspected { relapses: 0, costs_a_reload: false };
+                let why = probation::sentence(&reference.namespace);
+                let entry = Entry::new(object.clone(), instead, why, found, moment);
                 self.entries.insert(reference.clone(), entry);
             }
         }
@@ -288,6 +362,22 @@ impl Ward {
         self.entries.insert(object.clone(), entry);
         true
     }
+}
+
+/// Those of a complaint's suspects that are held. One whose own object is as it was when it was `good` (something else changed
+/// that its block reads) would lose what has always been served: it is spared as long as somebody else is held.
+fn suspects<'c>(
+    complaint: &'c Complaint,
+    good: Option<&Arc<Rendered>>,
+) -> impl Iterator<Item = &'c (Arc<ObjectRef>, Diagnostic)> {
+    let now = &complaint.rendered.snapshots;
+    let changed =
+        |object: &ObjectRef| good.is_none_or(|good| !entry::is_same_in(object, &good.snapshots, now));
+    let is_changed: Vec<bool> = complaint.suspects.iter().map(|(object, _)| changed(object)).collect();
+    let others_are_held = !complaint.objects.is_empty() || is_changed.contains(&true);
+    let held =
+        complaint.suspects.iter().zip(is_changed).filter(move |(_, changed)| *changed || !others_are_held);
+    held.map(|(suspect, _)| suspect)
 }
 
 /// What is told when one state of affairs follows another.

@@ -1,69 +1,106 @@
-//! Namespaces whose objects have had bundle after bundle refused: what changes there waits for a while, and nobody else does.
+//! Namespaces whose objects have had bundle after bundle refused: what changes there waits, and nobody else does.
 //!
 //! One object is slowed down by itself. Thousands that take turns would still have every bundle refused, each for the first
-//! time. So refusals are counted by namespace and watched resource, once a bundle. Pure.
+//! time, and each time a search for those at fault, for which everybody waits. So refusals are counted by namespace, once
+//! a bundle. A namespace that is distrusted is not searched: what changed there goes back at once, and is tried again when
+//! a bundle without it has passed, so rarely that others have most of the checks' time. Pure.
 
-use haptic_model::{Diagnostic, ObjectRef};
+use super::{Concerned, Moment};
+use haptic_model::{Diagnostic, Generation};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
     time::{Duration, Instant},
 };
 
-/// So many refused bundles ...
-const STRIKES: u32 = 8;
-/// ... within this time are too many.
-const WINDOW: Duration = Duration::from_secs(60);
-/// For so long what changes waits then.
-const PROBATION: Duration = Duration::from_secs(30);
+/// So many refused bundles make a namespace distrusted ...
+const DISTRUSTED_FROM: u32 = 2;
+/// ... and after this time without another one, one of them is forgotten.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(300);
+/// More are not counted, so that it ends.
+const MOST_STRIKES: u32 = 4;
+/// What is tried again waits so many times as long as others waited for what was refused, and not shorter or longer than this.
+const SHARE_OF_OTHERS: u32 = 4;
+const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// A watched resource and a namespace.
-type Kind = (Arc<str>, Arc<str>);
-
-/// Who was refused lately.
+/// Who was refused lately, by namespace.
 #[derive(Debug, Default)]
-pub(super) struct Probation(BTreeMap<Kind, Record>);
+pub(super) struct Probation(BTreeMap<Arc<str>, Record>);
 
 #[derive(Debug)]
 struct Record {
     strikes: u32,
-    since: Instant,
-    until: Option<Instant>,
+    last: Instant,
+    /// The first render that knew: when it passes, the others had their turn.
+    known_to: Generation,
+    /// When changes are tried again.
+    until: Instant,
+    /// The watched resources whose changes were at fault.
+    resources: BTreeSet<Arc<str>>,
+}
+
+impl Record {
+    fn strikes(&self, now: Instant) -> u32 {
+        let forgotten = now.saturating_duration_since(self.last).as_secs() / FORGOTTEN_AFTER.as_secs();
+        self.strikes.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX))
+    }
+
+    fn is_distrusted(&self, now: Instant) -> bool {
+        self.strikes(now) >= DISTRUSTED_FROM
+    }
 }
 
 impl Probation {
-    /// A bundle was refused because of these objects.
-    pub fn strike<'o>(&mut self, blamed: impl Iterator<Item = &'o Arc<ObjectRef>>, now: Instant) {
-        let kinds: BTreeSet<Kind> =
-            blamed.map(|object| (object.resource.clone(), object.namespace.clone())).collect();
-        self.0
-            .retain(|_, record| now < record.since + WINDOW || record.until.is_some_and(|until| now < until));
-        for kind in kinds {
-            let record = self.0.entry(kind).or_insert(Record { strikes: 0, since: now, until: None });
-            record.strikes += 1;
-            if record.strikes >= STRIKES {
-                // Half as many are enough the next time.
-                *record = Record { strikes: STRIKES / 2, since: now, until: Some(now + PROBATION) };
-            }
-        }
+    /// A bundle was refused because of changes of these resources in `namespace`, which took everybody `took`.
+    pub fn strike(
+        &mut self,
+        namespace: Arc<str>,
+        resources: BTreeSet<Arc<str>>,
+        took: Duration,
+        moment: &Moment<'_>,
+    ) {
+        let now = moment.now;
+        self.0.retain(|_, record| record.strikes(now) > 0);
+        let record = self.0.entry(namespace).or_insert_with(|| Record {
+            strikes: 0,
+            last: now,
+            known_to: moment.generation,
+            until: now,
+            resources: BTreeSet::new(),
+        });
+        record.strikes = (record.strikes(now) + 1).min(MOST_STRIKES);
+        (record.last, record.known_to) = (now, moment.generation);
+        record.until = now + (took * SHARE_OF_OTHERS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+        record.resources.extend(resources);
     }
 
-    /// Those whose changes wait, and until when.
-    pub fn under(&self, now: Instant) -> Vec<(Arc<str>, Arc<str>, Instant)> {
-        let under = self.0.iter().filter_map(|((resource, namespace), record)| {
-            let until = record.until.filter(|until| now < *until)?;
-            Some((resource.clone(), namespace.clone(), until))
-        });
-        under.collect()
+    /// Namespaces in which those at fault are looked for first.
+    pub fn distrusted(&self, now: Instant) -> BTreeSet<Arc<str>> {
+        let distrusted = self.0.iter().filter(|(_, record)| record.is_distrusted(now));
+        distrusted.map(|(namespace, _)| namespace.clone()).collect()
+    }
+
+    /// Those of them whose changes wait, with the resources that are concerned.
+    pub fn waiting(&self, moment: &Moment<'_>) -> Concerned {
+        let passed = moment.good.map(|good| good.reconcile.generation);
+        let waits = |record: &Record| moment.now < record.until || passed < Some(record.known_to);
+        let waiting = self.0.iter().filter(|(_, record)| record.is_distrusted(moment.now) && waits(record));
+        waiting.map(|(namespace, record)| (namespace.clone(), record.resources.clone())).collect()
+    }
+
+    /// When some of what waits is tried again.
+    pub fn next_try(&self, now: Instant) -> Option<Instant> {
+        let distrusted = self.0.values().filter(|record| record.is_distrusted(now));
+        distrusted.map(|record| record.until).filter(|until| now < *until).min()
     }
 }
 
 /// Why an object waits that nobody found fault with.
-pub(super) fn sentence(resource: &str, namespace: &str) -> Diagnostic {
+pub(super) fn sentence(namespace: &str) -> Diagnostic {
     let message = format!(
-        "checks refused what {resource} of namespace {namespace} changed {STRIKES} times within a minute, so changes of them wait \
-         for {} s",
-        PROBATION.as_secs()
+        "checks refused changes of namespace {namespace} again and again, so what changes there waits: up to a minute, and until a \
+         configuration without it has passed"
     );
     Diagnostic::error("render", message)
 }
@@ -72,24 +109,36 @@ pub(super) fn sentence(resource: &str, namespace: &str) -> Diagnostic {
 mod tests {
     use super::*;
 
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn moment(generation: u64, now: Instant) -> Moment<'static> {
+        Moment { generation: Generation(generation), now, good: None }
+    }
+
+    fn strike(probation: &mut Probation, generation: u64, took: Duration, now: Instant) {
+        probation.strike("evil".into(), ["ingresses".into()].into(), took, &moment(generation, now));
+    }
+
     #[test]
-    fn a_namespace_that_is_refused_again_and_again_waits_and_one_with_many_bad_objects_at_once_does_not() {
+    fn a_namespace_waits_from_its_second_refused_bundle_on_for_as_long_as_it_cost_others_and_is_forgiven() {
         let start = Instant::now();
-        let objects: Vec<_> =
-            (0..100).map(|n| Arc::new(ObjectRef::new("ingresses", "evil", &n.to_string()))).collect();
         let mut probation = Probation::default();
-        probation.strike(objects.iter(), start);
-        assert!(probation.under(start).is_empty(), "one bundle is one strike");
-        for second in 1..8 {
-            probation.strike(objects.iter().skip(second).take(1), start + Duration::from_secs(second as u64));
+        strike(&mut probation, 1, SECOND, start);
+        assert!(probation.distrusted(start).is_empty(), "one bundle is no habit");
+        let mut pauses = Vec::new();
+        for (generation, took) in [(2, Duration::ZERO), (3, 2 * SECOND), (4, 100 * SECOND)] {
+            strike(&mut probation, generation, took, start);
+            pauses.push((probation.next_try(start).unwrap() - start).as_secs());
         }
-        let now = start + Duration::from_secs(8);
-        let under: Vec<_> = probation.under(now).into_iter().map(|(_, namespace, _)| namespace).collect();
-        assert_eq!(under, ["evil".into()]);
-        assert!(probation.under(now + PROBATION).is_empty());
-        for second in 0..8_u32 {
-            probation.strike(objects.iter().take(1), now + PROBATION + WINDOW * second);
+        assert_eq!(pauses, [1, 8, 60]);
+        let then = start + 61 * SECOND;
+        assert_eq!(probation.waiting(&moment(5, then)).len(), 1, "no bundle without it has passed");
+        assert!(!probation.distrusted(start + 2 * FORGOTTEN_AFTER).is_empty());
+        assert!(probation.distrusted(start + 3 * FORGOTTEN_AFTER).is_empty());
+        let later = start + 20 * FORGOTTEN_AFTER;
+        for time in 0..8 {
+            strike(&mut probation, 20, SECOND, later + time * (FORGOTTEN_AFTER + SECOND));
         }
-        assert!(probation.under(now + PROBATION + WINDOW * 7).is_empty(), "now and then is no attack");
+        assert!(probation.distrusted(later + 8 * FORGOTTEN_AFTER).is_empty(), "now and then is no attack");
     }
 }

@@ -52,7 +52,8 @@ const FLAGS: [&[u8]; 3] = [b"allow-0rtt", b"no-alpn", b"no-ca-names"];
 impl<'a, 'l> Word<'a, 'l> {
     fn template(&mut self, byte: u8, refusals: &mut Refusals<'_>) {
         match byte {
-            b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C => self.end(refusals),
+            // Nothing after a zero is read.
+            0 | b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C => self.end(refusals),
             b'[' | b']' => {
                 self.end(refusals);
                 (self.option, self.options) = (byte == b'[', byte == b'[');

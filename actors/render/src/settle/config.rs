@@ -122,8 +122,14 @@ impl Words {
                 }
             }
             rest = after;
-            if matches!(byte, b'\n' | b'\r') {
-                // Nothing after a carriage return is read.
+            let end = match byte {
+                0 | b'\n' => true,
+                // In braces it is as any other byte.
+                b'\r' => self.environment != Environment::Braces,
+                _ => false,
+            };
+            if end {
+                // Nothing behind it is read.
                 self.end_word(line, refusals);
                 self.quote = Quote::Comment;
             } else if !self.escaped(byte) && !self.in_environment(byte) {
@@ -354,14 +360,14 @@ fn is_ordinary(byte: u8) -> bool {
     byte > b'\'' && byte != b'\\'
 }
 
-fn fits_argument(value: &Value<'_>, quoted: bool) -> Result<(), Refusal> {
+pub(super) fn fits_argument(value: &Value<'_>, quoted: bool) -> Result<(), Refusal> {
     if value.printed == Printed::Argument {
         return if !quoted && is_one_argument(value.text) { Ok(()) } else { Err(Refusal::BrokenArgument) };
     }
     special_in_argument(value.text).map_or(Ok(()), |c| Err(Refusal::ArgumentCharacter(c)))
 }
 
-fn fits_format(value: &Value<'_>) -> Result<(), Refusal> {
+pub(super) fn fits_format(value: &Value<'_>) -> Result<(), Refusal> {
     match value.printed {
         Printed::LogFormat if is_doubled(value.text) => Ok(()),
         Printed::LogFormat => Err(Refusal::BrokenLogFormat),

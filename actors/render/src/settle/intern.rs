@@ -1,8 +1,8 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
-use super::Settled;
+use super::{Reading, Settled};
 use crate::{faults::Fault, marks::Marked};
-use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
+use haptic_model::{Diagnostic, Text, text::Fragment};
 use std::{
     collections::{BTreeSet, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
@@ -32,8 +32,8 @@ impl Settler {
     ///
     /// # Errors
     /// As [`settle`](super::settle()).
-    pub fn settle(&mut self, kind: FileKind, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-        let settled = self.settle_pieces(kind, marked).map_err(|diagnostic| vec![diagnostic])?;
+    pub fn settle(&mut self, reading: impl Into<Reading>, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
+        let settled = self.settle_pieces(reading.into(), marked).map_err(|diagnostic| vec![diagnostic])?;
         settled.text.ok_or_else(|| settled.refused.into_iter().map(|fault| fault.diagnostic).collect())
     }
 
@@ -43,10 +43,10 @@ impl Settler {
     /// A defect of the engine.
     pub(crate) fn settle_pieces(
         &mut self,
-        kind: FileKind,
+        reading: Reading,
         marked: &Marked,
     ) -> Result<Generation, Diagnostic> {
-        let settled = super::pieces(kind, marked).map_err(|malformed| malformed.diagnostic())?;
+        let settled = super::pieces(reading, marked).map_err(|malformed| malformed.diagnostic())?;
         let Settled { mut fragments, kept, of_piece, refused, refused_pieces } = settled;
         let mut known = self.not_kept(kept.iter().filter_map(|number| fragments.get(*number)));
         let mut kept = kept.into_iter().peekable();

@@ -1,4 +1,4 @@
-//! Map and ACL files: a key, blanks, and a value to the line's end, without any quoting.
+//! Map files: a key, blanks, and a value to the line's end, without any quoting.
 //!
 //! Rules as in HAProxy's `pat_ref_read_from_file_smp`: `#` starts a comment in a line's first column only; blanks
 //! around key and value are cut; a line longer than the buffer is read as two.
@@ -9,18 +9,21 @@ use super::refusal::{Place, Refusal, Refusals, control};
 /// HAProxy reads lines through a buffer of `tune.bufsize`, 16,384 bytes unless set, with newline and final zero.
 const MAX_LINE: usize = 16_384 - 2;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Column {
+    #[default]
     Lead,
     Key,
     Gap,
     Value,
+    /// HAProxy reads no further.
+    Unread,
 }
 
 /// Writes a line with values; all values fit as they are or are refused.
 pub(super) fn encode(line: &[Span<'_>], out: &mut String, refusals: &mut Refusals<'_>) {
     let start = out.len();
-    let mut reader = Reader { column: Column::Lead, key: 0, key_value: None, ends_blank: None };
+    let mut reader = Reader::default();
     let comment = matches!(line.first(), Some(Span::Template(text)) if text.starts_with('#'));
     for span in line {
         out.push_str(span.text());
@@ -48,6 +51,50 @@ pub(super) fn encode(line: &[Span<'_>], out: &mut String, refusals: &mut Refusal
     }
 }
 
+/// The same for a file of patterns (`-f`): as HAProxy's `pat_ref_read_from_file`, a whole line without the blanks at its
+/// start is one.
+pub(super) fn encode_pattern(line: &[Span<'_>], out: &mut String, refusals: &mut Refusals<'_>) {
+    let start = out.len();
+    let comment = matches!(line.first(), Some(Span::Template(text)) if text.starts_with('#'));
+    let place = if comment { Place::Comment } else { Place::Pattern };
+    // A value that stands there with nothing but blanks before it.
+    let mut lead = None;
+    for span in line {
+        if let Span::Value(value) = span {
+            if let Some(c) = control(value.text) {
+                refusals.add(value, place, Refusal::Control(c));
+            }
+            if out.get(start..).is_some_and(|before| before.bytes().all(is_blank)) {
+                lead = lead.or(Some((value, out.len())));
+            }
+        }
+        out.push_str(span.text());
+    }
+    if let Some((value, at)) = lead.filter(|_| !comment)
+        && out.get(at..).is_some_and(|behind| behind.starts_with([' ', '\t']))
+    {
+        refusals.add(value, place, Refusal::LeadingBlank);
+    }
+    let written = out.get(start..).unwrap_or_default();
+    let first = line.iter().find_map(|s| if let Span::Value(v) = s { Some(v) } else { None });
+    let Some(first) = first.filter(|_| !comment) else { return };
+    if written.starts_with('#') {
+        refusals.add(first, place, Refusal::KeyIsComment);
+    }
+    let read = written.split(['\0', '\r', '\n']).next().unwrap_or_default();
+    if read.bytes().all(is_blank) {
+        refusals.add(first, place, Refusal::PatternEmpty);
+    }
+    if written.trim_end_matches('\n').len() > MAX_LINE {
+        refusals.add(first, place, Refusal::LineTooLong(MAX_LINE));
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+#[derive(Default)]
 struct Reader<'a, 'l> {
     column: Column,
     /// Bytes of the key so far.
@@ -55,17 +102,30 @@ struct Reader<'a, 'l> {
     key_value: Option<&'a Value<'l>>,
     /// The value that the line would end in with a blank.
     ends_blank: Option<&'a Value<'l>>,
+    /// Whether a blank of the template's stands last.
+    blank: bool,
+    /// A value of nothing where the line's value would begin.
+    nothing: Option<&'a Value<'l>>,
 }
 
 impl<'a, 'l> Reader<'a, 'l> {
     fn template(&mut self, text: &str, refusals: &mut Refusals<'_>) {
         for b in text.bytes() {
             match (self.column, b) {
-                (_, b'\n' | b'\r') => return,
-                (Column::Lead | Column::Gap | Column::Value, b' ' | b'\t') => {}
+                (_, 0 | b'\n' | b'\r') => return self.end(refusals),
+                (Column::Unread, _) => {}
+                (Column::Gap, b' ' | b'\t') => {
+                    if let Some(value) = self.nothing.take() {
+                        refusals.add(value, Place::MapValue, Refusal::EdgeBlank);
+                    }
+                }
+                (Column::Lead | Column::Value, b' ' | b'\t') => self.blank = true,
                 (Column::Key, b' ' | b'\t') => self.end_of_key(refusals),
                 (Column::Lead | Column::Key, _) => (self.column, self.key) = (Column::Key, self.key + 1),
-                (Column::Gap | Column::Value, _) => (self.column, self.ends_blank) = (Column::Value, None),
+                (Column::Gap | Column::Value, _) => {
+                    (self.column, self.ends_blank) = (Column::Value, None);
+                    (self.blank, self.nothing) = (false, None);
+                }
             }
         }
     }
@@ -75,6 +135,8 @@ impl<'a, 'l> Reader<'a, 'l> {
         let place = if key { Place::MapKey } else { Place::MapValue };
         if let Some(c) = control(value.text) {
             refusals.add(value, place, Refusal::Control(c));
+        } else if self.column == Column::Unread {
+            // Whatever it is.
         } else if key {
             if value.text.contains(' ') {
                 refusals.add(value, place, Refusal::KeyHasBlank);
@@ -88,6 +150,11 @@ impl<'a, 'l> Reader<'a, 'l> {
             }
             self.column = Column::Value;
             self.ends_blank = value.text.ends_with(' ').then_some(value);
+            (self.blank, self.nothing) = (false, None);
+        } else if self.column == Column::Gap {
+            self.nothing = self.nothing.or(Some(value));
+        } else if self.blank {
+            self.ends_blank = self.ends_blank.or(Some(value));
         }
     }
 
@@ -102,8 +169,9 @@ impl<'a, 'l> Reader<'a, 'l> {
         if self.column == Column::Key {
             self.end_of_key(refusals);
         }
-        if let Some(value) = self.ends_blank {
+        if let Some(value) = self.ends_blank.take() {
             refusals.add(value, Place::MapValue, Refusal::EdgeBlank);
         }
+        self.column = Column::Unread;
     }
 }

@@ -39,6 +39,8 @@ pub(super) struct Value<'l> {
     pub text: &'l str,
     pub printed: Printed,
     pub site: Site,
+    /// Whether it is from a Secret.
+    pub secret: bool,
 }
 
 /// A part of a line.

@@ -39,13 +39,49 @@ use std::collections::BTreeSet;
 /// At most this many refusals are reported for what a file prints outside of all objects' blocks.
 pub const MAX_REFUSALS: usize = 100;
 
+/// What HAProxy reads a file as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// haproxy.cfg.
+    Config,
+    /// Keys with values, a line each.
+    Map,
+    /// Patterns, a line each.
+    Patterns,
+    /// A crt-list.
+    CertificateList,
+    /// PEM.
+    Certificate,
+    /// Bytes, or a response of HTTP.
+    #[default]
+    Content,
+    /// The body of a response.
+    Body,
+    /// The same as a log-format.
+    Format,
+    /// Something to be executed.
+    Code,
+}
+
+impl From<FileKind> for Reading {
+    fn from(kind: FileKind) -> Self {
+        match kind {
+            FileKind::Config => Self::Config,
+            FileKind::Map => Self::Map,
+            FileKind::CrtList => Self::CertificateList,
+            FileKind::Certificate => Self::Certificate,
+            FileKind::General => Self::Content,
+        }
+    }
+}
+
 /// Encodes all values of a file for their places and traces its lines to templates and objects.
 ///
 /// # Errors
 /// Every value that no encoding can make harmless where it stands (source `structure`, a bounded number of each object):
 /// each names the object, the template line, the place, the value, and how to write it instead.
-pub fn settle(kind: FileKind, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-    let settled = pieces(kind, marked).map_err(|malformed| vec![malformed.diagnostic()])?;
+pub fn settle(reading: impl Into<Reading>, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
+    let settled = pieces(reading.into(), marked).map_err(|malformed| vec![malformed.diagnostic()])?;
     match settled.refused.is_empty() {
         true => Ok(Text::new(settled.fragments)),
         false => Err(settled.refused.into_iter().map(|fault| fault.diagnostic).collect()),
@@ -65,10 +101,10 @@ struct Settled {
     refused_pieces: BTreeSet<usize>,
 }
 
-fn pieces(kind: FileKind, marked: &Marked) -> Result<Settled, marked::Malformed> {
+fn pieces(reading: Reading, marked: &Marked) -> Result<Settled, marked::Malformed> {
     let mut pass = Pass {
-        encoder: Encoder::new(kind),
-        proof: Proof::new(kind),
+        encoder: Encoder::new(reading),
+        proof: Proof::new(reading),
         provenance: Provenance::new(marked),
         refusals: Refusals::new(marked),
         spans: Vec::new(),
@@ -206,26 +242,35 @@ impl<'m> Pass<'m> {
 enum Encoder {
     Config(config::Words),
     Map,
+    Patterns,
     CertificateList,
     Certificate,
     General(opaque::General),
+    Format(opaque::Format),
+    Code,
 }
 
 impl Encoder {
-    fn new(kind: FileKind) -> Self {
-        match kind {
-            FileKind::Config => Self::Config(config::Words::default()),
-            FileKind::Map => Self::Map,
-            FileKind::CrtList => Self::CertificateList,
-            FileKind::Certificate => Self::Certificate,
-            FileKind::General => Self::General(opaque::General::default()),
+    fn new(reading: Reading) -> Self {
+        match reading {
+            Reading::Config => Self::Config(config::Words::default()),
+            Reading::Map => Self::Map,
+            Reading::Patterns => Self::Patterns,
+            Reading::CertificateList => Self::CertificateList,
+            Reading::Certificate => Self::Certificate,
+            Reading::Content => Self::General(opaque::General::default()),
+            Reading::Body => Self::General(opaque::General::body()),
+            Reading::Format => Self::Format(opaque::Format::default()),
+            Reading::Code => Self::Code,
         }
     }
 
     /// Text without values, or settled before.
     fn text(&mut self, text: &str) {
-        if let Self::General(response) = self {
-            response.text(text);
+        match self {
+            Self::General(response) => response.text(text),
+            Self::Format(format) => format.text(text),
+            _ => {}
         }
     }
 
@@ -233,9 +278,12 @@ impl Encoder {
         match self {
             Self::Config(words) => words.encode(line, out, refusals),
             Self::Map => map::encode(line, out, refusals),
+            Self::Patterns => map::encode_pattern(line, out, refusals),
             Self::CertificateList => certificate_list::encode(line, out, refusals),
             Self::Certificate => opaque::encode_certificate(line, out, refusals),
             Self::General(response) => response.encode(line, out, refusals),
+            Self::Format(format) => format.encode(line, out, refusals),
+            Self::Code => opaque::encode_code(line, out, refusals),
         }
     }
 }

@@ -10,8 +10,10 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-use super::marked::{Span, Value};
-use haptic_model::FileKind;
+use super::{
+    Reading,
+    marked::{Span, Value},
+};
 use tokens::Tokens;
 
 /// What a value would have changed.
@@ -58,7 +60,7 @@ const CONDITIONAL: [&[u8]; 17] = [
 /// Proves lines of one file; kept from line to line for its memory only.
 #[derive(Debug)]
 pub(super) struct Proof {
-    kind: FileKind,
+    reading: Reading,
     plain: Vec<u8>,
     meant: Tokens,
     expected: Tokens,
@@ -66,9 +68,9 @@ pub(super) struct Proof {
 }
 
 impl Proof {
-    pub fn new(kind: FileKind) -> Self {
+    pub fn new(reading: Reading) -> Self {
         Self {
-            kind,
+            reading,
             plain: Vec::new(),
             meant: Tokens::default(),
             expected: Tokens::default(),
@@ -85,11 +87,14 @@ impl Proof {
         spans: &'s [Span<'l>],
         settled: &str,
     ) -> Result<(), (&'s Value<'l>, Breach)> {
-        let read = match self.kind {
-            FileKind::Config => tokens::of_config,
-            FileKind::Map => tokens::of_map,
-            FileKind::CrtList => tokens::of_crt_list,
-            FileKind::Certificate | FileKind::General => return Ok(()),
+        let read = match self.reading {
+            Reading::Config => tokens::of_config,
+            Reading::Map => tokens::of_map,
+            Reading::Patterns => tokens::of_pattern,
+            Reading::CertificateList => tokens::of_crt_list,
+            Reading::Certificate | Reading::Content | Reading::Body | Reading::Format | Reading::Code => {
+                return Ok(());
+            }
         };
         self.plain.clear();
         for span in spans {
@@ -110,7 +115,7 @@ impl Proof {
         read(&self.plain, &mut self.meant);
         read(settled.as_bytes(), &mut self.settled);
         self.expected.clear(self.meant.trouble);
-        let mut directive = self.kind == FileKind::Config;
+        let mut directive = self.reading == Reading::Config;
         let mut conditional = false;
         for word in self.meant.words() {
             let mut last = None;

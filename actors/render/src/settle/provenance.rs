@@ -5,11 +5,19 @@
 
 use super::marked::{Item, Malformed, Position, Site, Span, items};
 use crate::marks::Marked;
-use haptic_model::text::{Blame, Fragment, LineBlame};
+use haptic_model::{
+    secret::Sensitive,
+    text::{Blame, Fragment, LineBlame},
+};
 use std::{ops::Range, sync::Arc};
 
 /// A template nobody knows: no index of [`Blame::templates`] is as large.
 const UNKNOWN_TEMPLATE: u16 = u16::MAX;
+
+/// What may be written around and within a value that is encoded.
+const ESCAPES: [char; 2] = ['\\', '\''];
+/// A longer line is not looked through for encoded values: HAProxy's buffer holds no more of one.
+const LONGEST_ESCAPED: usize = 16_384;
 
 pub(super) struct Provenance<'m> {
     marked: &'m Marked,
@@ -29,6 +37,8 @@ pub(super) struct Provenance<'m> {
     secrets: Vec<String>,
     /// Where in `text` they stand.
     hidden: Vec<Range<usize>>,
+    /// Those that had to be encoded.
+    encoded: Vec<Sensitive>,
     templates: Slots,
     objects: Slots,
     fragments: Vec<Fragment>,
@@ -48,6 +58,7 @@ impl<'m> Provenance<'m> {
             next_is_secret: false,
             secrets: Vec::new(),
             hidden: Vec::new(),
+            encoded: Vec::new(),
             templates: Slots::new(marked.templates.len()),
             objects: Slots::new(marked.objects.len()),
             fragments: Vec::with_capacity(marked.pieces.len()),
@@ -73,10 +84,16 @@ impl<'m> Provenance<'m> {
                         self.line = self.site();
                     }
                     values = true;
-                    if std::mem::take(&mut self.next_is_secret) {
+                    let secret = std::mem::take(&mut self.next_is_secret);
+                    if secret {
                         self.secrets.push(text.to_owned());
                     }
-                    spans.push(Span::Value(super::marked::Value { text, printed, site: self.site() }));
+                    spans.push(Span::Value(super::marked::Value {
+                        text,
+                        printed,
+                        site: self.site(),
+                        secret,
+                    }));
                 }
                 Item::Secret => self.next_is_secret = true,
                 Item::Position(position) => {
@@ -139,17 +156,25 @@ impl<'m> Provenance<'m> {
         }
     }
 
-    /// Notes where the current line, as it was written, has values from Secrets. One that was encoded, so that it does
-    /// not stand there as it is, hides the line.
+    /// Notes where the current line, as it was written, has values from Secrets. One that is not found hides the line.
     fn hide_secrets(&mut self) {
         let line = self.text.get(self.line_start..).unwrap_or_default();
         let whole = self.line_start..self.line_start + line.trim_end_matches('\n').len();
+        let escapes = line.len() <= LONGEST_ESCAPED && line.contains(ESCAPES);
         for secret in self.secrets.drain(..).filter(|secret| !secret.is_empty()) {
             let before = self.hidden.len();
             let found = line.match_indices(&*secret).map(|(at, _)| self.line_start + at);
             self.hidden.extend(found.map(|at| at..at + secret.len()));
+            let verbatim = self.hidden.len();
+            if escapes {
+                let found = line.char_indices().filter_map(|(at, _)| escaped(&secret, line, at));
+                self.hidden.extend(found.map(|at| self.line_start + at.start..self.line_start + at.end));
+            }
             if self.hidden.len() == before {
                 self.hidden.push(whole.clone());
+            }
+            if self.hidden.len() > verbatim {
+                self.encoded.push(Sensitive::new(secret));
             }
         }
     }
@@ -184,6 +209,7 @@ impl<'m> Provenance<'m> {
         let block = self.block.take().flatten();
         blame.block = block.and_then(|block| self.marked.objects.get(block as usize)).cloned();
         blame.secrets = joined(std::mem::take(&mut self.hidden));
+        blame.encoded = std::mem::take(&mut self.encoded).into();
         self.fragments.push(Fragment::new(self.text.as_str(), Arc::new(blame)));
         self.text.clear();
         self.line_start = 0;
@@ -217,6 +243,24 @@ impl<'m> Provenance<'m> {
         };
         LineBlame { template, object, line }
     }
+}
+
+/// The place in `line` of `value` with escapes in it and around it, and nothing else, if it begins at `start`.
+fn escaped(value: &str, line: &str, start: usize) -> Option<Range<usize>> {
+    let (before, rest) = line.split_at_checked(start)?;
+    let mut left = value.chars().peekable();
+    for (at, c) in rest.char_indices() {
+        if left.next_if_eq(&c).is_some() {
+            if left.peek().is_none() {
+                let behind = rest.get(at + c.len_utf8()..)?;
+                let end = line.len() - behind.trim_start_matches(ESCAPES).len();
+                return Some(before.trim_end_matches(ESCAPES).len()..end);
+            }
+        } else if at == 0 || !ESCAPES.contains(&c) {
+            return None;
+        }
+    }
+    None
 }
 
 /// Ranges in their order, none touching another.

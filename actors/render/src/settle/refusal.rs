@@ -8,6 +8,7 @@ use super::{
 use crate::{
     faults::{Fault, FaultKind, MOST_OF_ONE},
     marks::Marked,
+    value::UNSAID,
 };
 use haptic_model::Diagnostic;
 use std::collections::HashMap;
@@ -21,10 +22,13 @@ pub(super) enum Place {
     Comment,
     MapKey,
     MapValue,
+    Pattern,
     CertificateList,
     Certificate,
     ResponseHead,
     Response,
+    Format,
+    Code,
 }
 
 /// Why a value is refused.
@@ -54,11 +58,14 @@ pub(super) enum Refusal {
     KeyIsComment,
     KeyEmpty,
     EdgeBlank,
+    LeadingBlank,
+    PatternEmpty,
     LineTooLong(usize),
     WordTooLong(usize),
     ResponseTooLong(usize),
     Unquotable(char),
     EveryHost,
+    Executed,
 }
 
 /// The first character that no text of a configuration may have.
@@ -83,13 +90,13 @@ impl<'m> Refusals<'m> {
     }
 
     pub fn add(&mut self, value: &Value<'_>, place: Place, refusal: Refusal) {
-        let message = format!("the value {} cannot stand {place}: {refusal}", shown(value.text));
+        let message = format!("the value {} cannot stand {place}: {refusal}", shown(value));
         self.fault(value, Diagnostic::error("structure", message).help(refusal.help()));
     }
 
     /// What the proof found: the pass was about to let a value be more than a value.
     pub fn breach(&mut self, value: &Value<'_>, breach: Breach) {
-        let message = format!("internal error: the value {} would change {breach}", shown(value.text));
+        let message = format!("internal error: the value {} would change {breach}", shown(value));
         tracing::error!("{message}");
         self.fault(
             value,
@@ -133,11 +140,14 @@ impl<'m> Refusals<'m> {
     }
 }
 
-/// A value in quotes, printable and not too long for a message.
-fn shown(text: &str) -> String {
+/// A value in quotes, printable and not too long for a message; nothing of one from a Secret.
+fn shown(value: &Value<'_>) -> String {
     const LONGEST: usize = 60;
+    if value.secret {
+        return UNSAID.to_owned();
+    }
     let mut shown = String::from('"');
-    for (count, c) in text.chars().enumerate() {
+    for (count, c) in value.text.chars().enumerate() {
         if count == LONGEST {
             shown.push('…');
             break;
@@ -157,10 +167,13 @@ impl std::fmt::Display for Place {
             Self::Comment => "in a comment",
             Self::MapKey => "in a map's key",
             Self::MapValue => "in a map's value",
+            Self::Pattern => "in a file of patterns",
             Self::CertificateList => "in a crt-list",
             Self::Certificate => "in a certificate",
             Self::Response => "in a response",
             Self::ResponseHead => "in the status line or a header of a response",
+            Self::Format => "in a file that HAProxy reads as a log-format (lf-file)",
+            Self::Code => "in a file that HAProxy executes",
         })
     }
 }
@@ -202,6 +215,8 @@ impl std::fmt::Display for Refusal {
             Self::KeyIsComment => f.write_str("a line that begins with `#` is a comment"),
             Self::KeyEmpty => f.write_str("the key would be empty"),
             Self::EdgeBlank => f.write_str("HAProxy cuts blanks off both ends of a map's value"),
+            Self::LeadingBlank => f.write_str("HAProxy cuts blanks off a pattern's start"),
+            Self::PatternEmpty => f.write_str("the pattern would be empty, and HAProxy ignores the line"),
             Self::LineTooLong(most) => {
                 write!(f, "its line is longer than {most} bytes, and HAProxy would read it as two")
             }
@@ -213,6 +228,7 @@ impl std::fmt::Display for Refusal {
             }
             Self::Unquotable(c) => write!(f, "`{c}` is special there, and a crt-list has no quotes"),
             Self::EveryHost => f.write_str("the filter would be `*`, which is every host's"),
+            Self::Executed => f.write_str("nothing but a number is sure to be no code there"),
         }
     }
 }
@@ -252,10 +268,14 @@ impl Refusal {
                 "Put the blank between key and value into the template, and change the object"
             }
             Self::KeyIsComment => "Change it in the object",
-            Self::KeyEmpty => "Leave the line out with {{#if}}",
-            Self::EdgeBlank => "Use trim",
+            Self::KeyEmpty | Self::PatternEmpty => "Leave the line out with {{#if}}",
+            Self::EdgeBlank | Self::LeadingBlank => "Use trim",
             Self::LineTooLong(_) | Self::WordTooLong(_) | Self::ResponseTooLong(_) => {
                 "Shorten it in the object"
+            }
+            Self::Executed => {
+                "Give it to the code in a variable, by http-request set-var in haproxy.cfg; what is from extraContext or \
+                 config can be printed with {{{ }}}"
             }
             Self::EveryHost => "Give the object a host; a filter for every host belongs into the template",
             Self::Unquotable(_) => {

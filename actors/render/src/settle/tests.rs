@@ -92,6 +92,7 @@ fn structure_made_of_values_is_refused() {
             ("  # «a\rb»", "control character \\r"),
             ("  description «»", "would be empty"),
             ("  description \"«»\" x", "would be empty"),
+            ("  description «»\0x", "would be empty"),
             ("  «mode» http", "may not choose what a line does"),
             ("  no «option» x", "may not choose what a line does"),
             ("«backend» x", "may not choose what a line does"),
@@ -297,6 +298,7 @@ fn a_map_has_one_key_and_one_value_a_line() {
             ("«h.x»/«a#b» «v w»\n# «c d»\n", "h.x/a#b v w\n# c d\n"),
             ("«k»\t«»", "k\t"),
             (" «k» a «b» c", " k a b c"),
+            ("«k» «»a «» b", "k a  b"),
         ],
     );
     refused(
@@ -307,9 +309,13 @@ fn a_map_has_one_key_and_one_value_a_line() {
             ("«»", "key would be empty"),
             ("«#a» c", "is a comment"),
             ("«»#a c", "is a comment"),
+            ("«»\0u c", "key would be empty"),
+            ("«»\r«x» c", "key would be empty"),
             ("a «\nb»", "control character"),
             ("a « b»", "cuts blanks"),
             ("a «b »\n", "cuts blanks"),
+            ("a «» b", "cuts blanks"),
+            ("a b «»\n", "cuts blanks"),
             (&format!("a «{}»\n", "x".repeat(16_384)), "HAProxy would read it as two"),
         ],
     );
@@ -328,6 +334,7 @@ fn a_crt_list_has_no_quotes() {
         FileKind::CrtList,
         &[
             ("a.pem «b c»", "` ` is special"),
+            ("a.pem «»\0x", "would be empty"),
             ("a.pem «[x]»", "`[` is special"),
             ("a.pem [«verify» none]", "choose what a line does"),
             ("a.pem [allow-0rtt «verify» none]", "choose what a line does"),

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use haptic_model::{
-    ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Layout, Object, ObjectRef, Snapshot, Snapshots,
+    ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Object, ObjectRef, Snapshot, Snapshots,
 };
 use haptic_render::{
     Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, recall::Recall,
@@ -109,15 +109,7 @@ impl Setup {
     }
 
     pub fn config(&self) -> ActiveConfig {
-        ActiveConfig {
-            name: "test".into(),
-            namespace: "default".into(),
-            resource_generation: 1,
-            revision: 1,
-            spec: Arc::new(serde_json::from_value(self.spec.clone()).expect("a valid spec")),
-            layout: Layout::default(),
-            credentials: vec![],
-        }
+        ActiveConfig::of("test", "default", serde_json::from_value(self.spec.clone()).expect("a valid spec"))
     }
 
     pub fn snapshots(&self) -> Snapshots {

@@ -75,6 +75,33 @@ fn a_blocked_actor_and_its_arbiter_fail_liveness_by_name_until_they_return() {
     assert_eq!(code.expect("the system ran"), 0);
 }
 
+#[test]
+fn a_blocked_observer_and_its_arbiter_are_named_and_the_process_stays_live() {
+    let runtime = Arc::new(tokio::runtime::Runtime::new().expect("a runtime"));
+    let code = crate::run(Arc::clone(&runtime), async move {
+        let health = Health::new();
+        let arbiters = Arbiters::new(runtime, health.clone(), BOUND);
+        let arbiter = arbiters.start_observing("observe").expect("a thread");
+        let spec = ActorSpec::named("metrics").busy_bound(BOUND);
+        let supervision = Supervision::new(health.clone()).observing();
+        let kept: Kept<Blocker> = Keeper::start(&arbiter, spec, &supervision, Blocker);
+
+        let (release, released) = mpsc::channel();
+        let blocked = kept.post().send(BlockUntil(released));
+        until(|| health.why_not_observed().len() == 2).await;
+        let complaints = health.why_not_observed();
+        assert!(complaints[0].starts_with("actor metrics has been busy for "), "{complaints:?}");
+        assert!(complaints[1].starts_with("arbiter observe has not answered for "), "{complaints:?}");
+        assert!(health.is_live() && health.all_running(), "{:?}", health.why_not_live());
+
+        drop(release);
+        blocked.await.expect("it was handled");
+        until(|| health.why_not_observed().is_empty()).await;
+        0
+    });
+    assert_eq!(code.expect("the system ran"), 0);
+}
+
 #[actix::test]
 async fn an_arbiter_that_stops_takes_liveness_with_it() {
     let health = Health::new();

@@ -5,12 +5,13 @@
 use super::{
     backoff::Backoff,
     discovery::{Served, discover},
+    offers::Offers,
     on_demand::OnDemand,
     raw::Raw,
     sentences::{self, Remedy},
 };
 use crate::{
-    ingest::Ingest,
+    ingest::{Ingest, Ingested},
     spec::WatchSpec,
     update::{Scope, Update},
 };
@@ -28,9 +29,13 @@ use std::{
     sync::Arc,
 };
 use tokio::{
-    sync::mpsc::Sender,
+    sync::{mpsc::Sender, watch},
     task::{AbortHandle, JoinSet},
 };
+
+/// Objects that are asked for at once: with 1.5 MiB each, which is the most that the API server stores, a page takes less
+/// memory than the rest of the controller.
+pub(crate) const PAGE: u32 = 100;
 
 /// Watches one resource in a cluster.
 #[derive(Clone)]
@@ -62,13 +67,13 @@ impl KubernetesSource {
     }
 
     /// Watches until `out` is closed.
-    pub(crate) async fn run(self, out: Sender<Update>) {
+    pub(crate) async fn run(self, out: Sender<Update>, wanted: watch::Receiver<BTreeSet<Scope>>) {
         let mut backoff = Backoff::new();
         loop {
             let failure = match discover(&self.client, &self.spec).await {
                 Ok(served) => {
                     backoff.reset();
-                    match self.watch(Arc::new(served), &out).await {
+                    match self.watch(Arc::new(served), &out, wanted.clone()).await {
                         End::Closed => return,
                         End::Rediscover(message) => message,
                     }
@@ -85,7 +90,12 @@ impl KubernetesSource {
         }
     }
 
-    async fn watch(&self, served: Arc<Served>, out: &Sender<Update>) -> End {
+    async fn watch(
+        &self,
+        served: Arc<Served>,
+        out: &Sender<Update>,
+        wanted: watch::Receiver<BTreeSet<Scope>>,
+    ) -> End {
         let resource = &self.spec.resource;
         let by_namespace = !resource.namespaces.is_empty() || resource.namespace_selector.is_some();
         if by_namespace && !served.namespaced {
@@ -98,19 +108,32 @@ impl KubernetesSource {
         if let Some(on_demand) = &self.on_demand {
             on_demand.served(served.clone());
         }
-        let ended = match &resource.namespace_selector {
-            None if resource.namespaces.is_empty() => {
-                self.fixed([Scope::from("")].into(), &served, out).await
-            }
-            None => {
-                let scopes = resource.namespaces.iter().map(|name| Scope::from(name.as_str())).collect();
-                self.fixed(scopes, &served, out).await
-            }
-            Some(selector) => self.selected(selector, &served, out).await,
+        let offers = Offers {
+            client: self.client.clone(),
+            spec: self.spec.clone(),
+            ingest: self.ingest.clone(),
+            served: served.clone(),
+            out: out.clone(),
+        };
+        let ended = tokio::select! {
+            ended = self.watch_all(&served, out) => ended,
+            Err(_) = offers.run(wanted) => Err(End::Closed),
         };
         match ended {
             Err(end) => end,
             Ok(never) => match never {},
+        }
+    }
+
+    async fn watch_all(&self, served: &Arc<Served>, out: &Sender<Update>) -> Watching {
+        let resource = &self.spec.resource;
+        match &resource.namespace_selector {
+            None if resource.namespaces.is_empty() => self.fixed([Scope::from("")].into(), served, out).await,
+            None => {
+                let scopes = resource.namespaces.iter().map(|name| Scope::from(name.as_str())).collect();
+                self.fixed(scopes, served, out).await
+            }
+            Some(selector) => self.selected(selector, served, out).await,
         }
     }
 
@@ -236,12 +259,12 @@ impl KubernetesSource {
         Ok(remedy == Remedy::List)
     }
 
-    /// Pages of 500, so that a list never exists as one document; bookmarks, so that a quiet watch is resumed.
+    /// Pages, so that a list never exists as one document; bookmarks, so that a quiet watch is resumed.
     fn watch_config(&self) -> watcher::Config {
         watcher::Config {
             label_selector: self.spec.resource.label_selector.clone(),
             field_selector: self.spec.resource.field_selector.clone(),
-            page_size: Some(500),
+            page_size: Some(PAGE),
             ..watcher::Config::default()
         }
     }
@@ -252,17 +275,19 @@ impl KubernetesSource {
         scope: &Scope,
         served: &Served,
     ) -> Update {
-        let taken = |raw: Raw<METADATA>| self.ingest.take(raw.typed(&served.resource));
-        let update = match event {
-            Event::Init => return Update::ListBegun(scope.clone()),
-            Event::InitDone => return Update::ListEnded(scope.clone()),
-            Event::InitApply(raw) => taken(raw).map(|object| Update::Listed(scope.clone(), object)),
-            Event::Apply(raw) => taken(raw).map(|object| Update::Put(scope.clone(), object)),
-            Event::Delete(raw) => {
-                self.ingest.reference(&raw.value).map(|reference| Update::Gone(scope.clone(), reference))
-            }
+        let update = |raw: Raw<METADATA>, taken: fn(Scope, Ingested) -> Update| {
+            self.ingest.update(raw.typed(&served.resource), scope, taken)
         };
-        update.unwrap_or_else(|malformed| Update::Malformed(malformed.object, malformed.message))
+        match event {
+            Event::Init => Update::ListBegun(scope.clone()),
+            Event::InitDone => Update::ListEnded(scope.clone()),
+            Event::InitApply(raw) => update(raw, Update::Listed),
+            Event::Apply(raw) => update(raw, Update::Put),
+            Event::Delete(raw) => match self.ingest.reference(&raw.typed(&served.resource)) {
+                Ok(reference) => Update::Gone(scope.clone(), reference),
+                Err(malformed) => Update::Malformed(malformed.object, malformed.message),
+            },
+        }
     }
 }
 
@@ -324,7 +349,7 @@ fn namespaces_spec(spec: &WatchSpec) -> WatchSpec {
         resources: "namespaces".into(),
         ..WatchedResource::default()
     };
-    WatchSpec::new(&spec.name, &resource, &[])
+    WatchSpec::new(&spec.name, &resource, &[], spec.limits)
 }
 
 impl std::fmt::Debug for KubernetesSource {

@@ -4,16 +4,21 @@ mod backoff;
 pub mod directory;
 mod discovery;
 mod kubernetes;
+mod offers;
 pub mod on_demand;
 mod raw;
 mod sentences;
 
-use crate::{ingest::Ingest, spec::WatchSpec, update::Update};
+use crate::{
+    ingest::Ingest,
+    spec::WatchSpec,
+    update::{Scope, Update},
+};
 use directory::Directory;
 use kubernetes::KubernetesSource;
 use on_demand::OnDemand;
-use std::{fmt, sync::Arc};
-use tokio::sync::mpsc;
+use std::{collections::BTreeSet, fmt, sync::Arc};
+use tokio::sync::{mpsc, watch};
 
 /// Where all watches of this process look.
 #[derive(Clone)]
@@ -59,11 +64,13 @@ impl Source {
         }
     }
 
-    /// Sends updates for as long as `out` is open.
-    pub(crate) async fn run(self, out: mpsc::Sender<Update>) {
+    /// Sends updates for as long as `out` is open. Of the namespaces in `wanted`, what there is is sent again.
+    pub(crate) async fn run(self, out: mpsc::Sender<Update>, wanted: watch::Receiver<BTreeSet<Scope>>) {
         match self {
-            Self::Kubernetes(source) => source.run(out).await,
-            Self::Directory { directory, spec, ingest, .. } => directory.subscribe(spec, ingest, out).await,
+            Self::Kubernetes(source) => source.run(out, wanted).await,
+            Self::Directory { directory, spec, ingest, .. } => {
+                directory.subscribe(spec, ingest, out, wanted).await;
+            }
         }
     }
 }

@@ -1,14 +1,18 @@
 //! An object as the API server sent it: unknown fields kept, nothing demanded of its shape.
 //!
-//! kube decodes a whole page or event at once. A strict type would let one malformed object end a watch; this one
-//! accepts any JSON, and the store decides what it can use.
+//! kube decodes a whole page or event at once. A strict type would let one malformed object end a watch, and trees of all
+//! objects of a page take many times as much memory as their text; this one keeps the text, of any JSON, and the store decides
+//! what it can use.
 
 use kube::{
     Resource,
     api::{ApiResource, ObjectMeta},
     core::DynamicResourceScope,
 };
-use serde::{Deserialize, Deserializer};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+};
 use serde_json::Value;
 use std::{borrow::Cow, fmt};
 
@@ -17,32 +21,131 @@ use std::{borrow::Cow, fmt};
 pub(crate) struct Raw<const METADATA: bool> {
     /// Just what a watch needs.
     meta: ObjectMeta,
-    pub(crate) value: Value,
+    /// Compact JSON.
+    text: Vec<u8>,
 }
+
+/// Writes what is read, as it is read.
+struct Transcript<'t>(&'t mut Vec<u8>);
 
 impl<'de, const METADATA: bool> Deserialize<'de> for Raw<METADATA> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        let text = |pointer| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-        let meta = ObjectMeta {
-            name: text("/metadata/name"),
-            namespace: text("/metadata/namespace"),
-            resource_version: text("/metadata/resourceVersion"),
-            ..ObjectMeta::default()
-        };
-        Ok(Self { meta, value })
+        let mut text = Vec::new();
+        Transcript(&mut text).deserialize(deserializer)?;
+        Ok(Self { meta: meta(&text), text })
     }
+}
+
+/// Who it is, and in which version.
+fn meta(text: &[u8]) -> ObjectMeta {
+    #[derive(Default, Deserialize)]
+    struct Head {
+        #[serde(default)]
+        metadata: ObjectHead,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct ObjectHead {
+        name: Option<String>,
+        namespace: Option<String>,
+        resource_version: Option<String>,
+    }
+    let head = serde_json::from_slice::<Head>(text).map(|head| head.metadata).unwrap_or_else(|_| {
+        let value: Value = serde_json::from_slice(text).unwrap_or_default();
+        let field = |pointer| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        ObjectHead {
+            name: field("/metadata/name"),
+            namespace: field("/metadata/namespace"),
+            resource_version: field("/metadata/resourceVersion"),
+        }
+    });
+    let ObjectHead { name, namespace, resource_version } = head;
+    ObjectMeta { name, namespace, resource_version, ..ObjectMeta::default() }
 }
 
 impl<const METADATA: bool> Raw<METADATA> {
     /// The object, with the type that items of a list lack and watch events have: both must give the same bytes.
-    pub(crate) fn typed(self, resource: &ApiResource) -> Value {
-        let mut value = self.value;
+    pub(crate) fn typed(&self, resource: &ApiResource) -> Value {
+        let mut value: Value = serde_json::from_slice(&self.text).unwrap_or_default();
         if let Value::Object(fields) = &mut value {
             fields.entry("apiVersion").or_insert_with(|| resource.api_version.clone().into());
             fields.entry("kind").or_insert_with(|| resource.kind.clone().into());
         }
         value
+    }
+}
+
+impl Transcript<'_> {
+    fn write<E: Error>(self, value: impl serde::Serialize) -> Result<(), E> {
+        serde_json::to_writer(self.0, &value).map_err(E::custom)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Transcript<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Transcript<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.write(())
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        self.write(value)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let Self(text) = self;
+        text.push(b'[');
+        let mut end = text.len();
+        while items.next_element_seed(Transcript(text))?.is_some() {
+            end = text.len();
+            text.push(b',');
+        }
+        text.truncate(end);
+        text.push(b']');
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let Self(text) = self;
+        text.push(b'{');
+        let mut end = text.len();
+        while fields.next_key_seed(Transcript(text))?.is_some() {
+            text.push(b':');
+            fields.next_value_seed(Transcript(text))?;
+            end = text.len();
+            text.push(b',');
+        }
+        text.truncate(end);
+        text.push(b'}');
+        Ok(())
     }
 }
 
@@ -97,6 +200,39 @@ impl<const METADATA: bool> fmt::Debug for Raw<METADATA> {
 mod tests {
     use super::*;
     use kube::core::WatchEvent;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_read_is_what_was_sent_in_whichever_order_an_event_names_it() {
+        let object = json!({
+            "metadata": {"name": "x\"\u{e9}\n", "namespace": "n", "resourceVersion": "7"},
+            "numbers": [0, -1, 1.5, 18_446_744_073_709_551_615_u64], "empty": [[], {}, "", null, true],
+        });
+        let resource = ApiResource {
+            group: String::new(),
+            version: "v1".into(),
+            api_version: "v1".into(),
+            kind: "Service".into(),
+            plural: "services".into(),
+        };
+        for event in [
+            format!(r#"{{"type":"ADDED","object":{object}}}"#),
+            format!(r#"{{"object":{object},"type":"ADDED"}}"#),
+        ] {
+            let WatchEvent::Added(raw) = serde_json::from_str::<WatchEvent<Raw<false>>>(&event).unwrap()
+            else {
+                panic!("another event")
+            };
+            let mut typed = raw.typed(&resource);
+            assert_eq!((&typed["kind"], &typed["apiVersion"]), (&json!("Service"), &json!("v1")));
+            typed.as_object_mut().unwrap().retain(|field, _| field != "kind" && field != "apiVersion");
+            assert_eq!(typed, object);
+            assert_eq!(
+                (raw.meta.name.as_deref(), raw.meta.resource_version.as_deref()),
+                (object["metadata"]["name"].as_str(), Some("7"))
+            );
+        }
+    }
 
     #[test]
     fn no_object_is_so_malformed_that_its_event_cannot_be_read() {

@@ -1,6 +1,6 @@
 //! One watch under test: its store, its events and its changes, awaited with a limit.
 
-use haptic_model::{Event, Snapshot, Snapshots, crd::WatchedResource};
+use haptic_model::{Event, Snapshot, Snapshots, StoreLimits, crd::WatchedResource};
 use haptic_runtime::{CellReader, Envelope, Events};
 use haptic_watch::{Changed, Origin, Stores, WatchJob, WatchSpec, pump::Running};
 use std::{sync::Arc, time::Duration};
@@ -36,10 +36,14 @@ pub fn resource(api_version: &str, plural: &str) -> WatchedResource {
 
 impl Watching {
     pub fn start(origin: Origin, resource: WatchedResource, told: Told) -> Self {
+        Self::limited(origin, resource, told, StoreLimits::default())
+    }
+
+    pub fn limited(origin: Origin, resource: WatchedResource, told: Told, limits: StoreLimits) -> Self {
         let (stores, board) = Stores::new();
         let (changed, changes) = unbounded_channel();
         let ignore = vec!["metadata.managedFields".to_owned()];
-        let spec = Arc::new(WatchSpec::new(&resource.resources, &resource, &ignore));
+        let spec = Arc::new(WatchSpec::new(&resource.resources, &resource, &ignore, limits));
         let on_change = Arc::new(move |change| drop(changed.send(change)));
         let job = WatchJob { spec, origin, stores, guarding: None, events: told.0, on_change };
         let running = Some(job.start());
@@ -93,6 +97,15 @@ impl Watching {
             _ => None,
         };
         self.event("a failure of the watch", failed).await
+    }
+
+    #[allow(dead_code)]
+    pub async fn limit(&mut self) -> String {
+        let reached = |event: &Event| match event {
+            Event::LimitReached { reached } => Some(reached.to_string()),
+            _ => None,
+        };
+        self.event("a limit that is reached", reached).await
     }
 
     #[allow(dead_code)]

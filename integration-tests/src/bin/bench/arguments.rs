@@ -8,6 +8,8 @@ use std::time::Duration;
 const SIZES: [usize; 3] = [100, 1_000, 10_000];
 /// Of a soak.
 const SOAKED: usize = 1_000;
+/// From this size on pods with the Data Plane API are measured in a whole run.
+const BEHIND_API: usize = 1_000;
 /// From this size on everything is measured as often as it is worth.
 const LARGE: usize = 10_000;
 
@@ -27,6 +29,9 @@ pub struct Arguments {
     /// One HAProxy only
     #[arg(long, value_enum)]
     pub haproxy: Option<Series>,
+    /// One transport to the pods of a cluster only
+    #[arg(long, value_enum)]
+    pub transport: Option<Transport>,
     /// Endpoint changes, each on its own [default: 1000 with 10,000 Ingresses, else 200]
     #[arg(long, value_name = "N")]
     pub changes: Option<usize>,
@@ -54,7 +59,7 @@ pub enum Way {
     Stages,
     /// Through `haptic local` and a folder of manifests
     Local,
-    /// Through an API server, `haptic run` and `haptic agent`
+    /// Through an API server, `haptic run` and `haptic agent` or a Data Plane API
     Cluster,
     /// The same while wrk asks as fast as it is answered: no request may fail
     Load,
@@ -74,6 +79,16 @@ pub enum Series {
     /// HAProxy 3.4
     #[value(name = "3.4")]
     V3_4,
+}
+
+/// What stands between a controller and HAProxy in a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Transport {
+    /// Our own agent
+    Agent,
+    /// A Data Plane API: a double that drives a real HAProxy, or HAPTIC_TEST_DATAPLANEAPI
+    #[value(name = "dataplaneapi")]
+    DataPlaneApi,
 }
 
 /// How much is measured at one size.
@@ -110,6 +125,23 @@ impl Arguments {
     pub fn series(&self) -> Vec<Series> {
         let all = [Series::V3_4, Series::V3_2, Series::V3_0];
         all.into_iter().filter(|series| self.haproxy.is_none_or(|only| only == *series)).collect()
+    }
+
+    /// The HAProxys to measure with behind a Data Plane API, and `ingresses` Ingresses: those for which it was made, unless
+    /// asked for.
+    pub fn series_behind_api(&self, ingresses: usize) -> Vec<Series> {
+        let is_asked = self.transport == Some(Transport::DataPlaneApi);
+        let is_meant = self.transport.is_none() && ingresses >= BEHIND_API;
+        match self.haproxy {
+            _ if !is_asked && !is_meant => Vec::new(),
+            Some(series) => vec![series],
+            None => vec![Series::V3_4],
+        }
+    }
+
+    /// The HAProxys to measure with beside an agent.
+    pub fn series_beside_agent(&self) -> Vec<Series> {
+        if self.transport == Some(Transport::DataPlaneApi) { Vec::new() } else { self.series() }
     }
 
     /// How long the storm and then the load of a soak last, if there is one.
@@ -173,6 +205,16 @@ mod tests {
         assert_eq!(arguments(&[]).series().len(), 3);
         assert_eq!((arguments(&[]).soak(), arguments(&["--only", "soak"]).sizes()), (None, vec![1_000]));
         assert_eq!(arguments(&["--haproxy", "3.0"]).series(), [Series::V3_0]);
+    }
+
+    #[test]
+    fn both_transports_are_measured_unless_one_is_asked_for() {
+        let behind_api = |words: &[&str], size| arguments(words).series_behind_api(size);
+        assert_eq!((behind_api(&[], 1_000), behind_api(&[], 100)), (vec![Series::V3_4], Vec::new()));
+        assert_eq!(behind_api(&["--transport", "dataplaneapi", "--haproxy", "3.0"], 7), [Series::V3_0]);
+        assert_eq!(behind_api(&["--transport", "agent"], 1_000), []);
+        assert_eq!(arguments(&["--transport", "dataplaneapi"]).series_beside_agent(), []);
+        assert_eq!(arguments(&["--transport", "agent"]).series_beside_agent().len(), 3);
     }
 
     #[test]

@@ -10,7 +10,10 @@ use crate::{
     site::{DEBUG_PORT, Site},
     webhook,
 };
-use integration_tests::{Outcome, Scene, cluster::Cluster, network::Block, registration};
+use integration_tests::{
+    Outcome, Scene, cluster::Cluster, controller::Controller, haproxy_pod::HaproxyPod, network::Block,
+    registration,
+};
 use serde_json::json;
 use std::{
     cell::Cell,
@@ -22,6 +25,11 @@ use std::{
 /// Of endpoint changes and of new routes, where each new route may cost a reload.
 const WITH_RELOADS: (usize, usize) = (200, 20);
 
+/// Endpoint changes behind a Data Plane API, one after the other, at so many Ingresses: each checks and writes all of them.
+const CHANGED_BEHIND_API: usize = 100_000;
+/// And at least and at most so many.
+const AT_LEAST_AND_MOST: (usize, usize) = (20, 100);
+
 /// What is measured.
 pub struct Measurement {
     /// With which objects.
@@ -30,6 +38,8 @@ pub struct Measurement {
     pub counts: Counts,
     /// Changes of each kind with each of these.
     pub series: Vec<Series>,
+    /// The same with each of these behind a Data Plane API.
+    pub behind_api: Vec<Series>,
     /// Changes under load with each of these.
     pub loaded: Vec<Series>,
     /// A storm and a load with HAProxy 3.4, each of this length.
@@ -39,7 +49,7 @@ pub struct Measurement {
 impl Measurement {
     /// Whether there is nothing to measure.
     pub fn is_empty(&self) -> bool {
-        self.series.is_empty() && self.loaded.is_empty() && self.soak.is_none()
+        self.series.is_empty() && self.behind_api.is_empty() && self.loaded.is_empty() && self.soak.is_none()
     }
 
     /// Writes the objects in a namespace of their own, starts a pod and a controller for each HAProxy, and measures.
@@ -76,7 +86,70 @@ impl Measurement {
             say(&format!("-- {}", series.name()));
             self.with(series, &scene, &objects, &changes, figures).await?;
         }
+        let scene = scene.through_data_plane_api();
+        for series in self.behind_api.iter().copied() {
+            say(&format!("-- {} behind a Data Plane API", series.name()));
+            self.behind_api(series, &scene, &objects, &changes, figures).await?;
+        }
         Ok(())
+    }
+
+    /// The same changes with HAProxy `series` and the Data Plane API beside it.
+    async fn behind_api(
+        &self,
+        series: Series,
+        scene: &Scene,
+        objects: &Objects,
+        changes: &Cell<usize>,
+        figures: &mut Figures,
+    ) -> Outcome {
+        let mut configuration = scene.configuration()?.manifest;
+        let dataplane = &mut configuration["spec"]["dataplane"];
+        dataplane["minDeploymentInterval"] = json!("2s");
+        dataplane["deploymentTimeout"] = json!("120s");
+        scene.configure_with(&configuration).await?;
+        let pod = scene.unwired_pod_of(series.haproxy()).await?;
+        let started = Instant::now();
+        let controller = scene.controller()?;
+        let site = self.site(&pod, &controller, objects, changes);
+        let mut of_size = figures.of_size(self.dataset.ingresses);
+        let mut of_api = of_size.within("dataplaneapi");
+        let mut into = of_api.within(series.name());
+        site.come_to_rest(started, &mut into).await?;
+        let (least, most) = AT_LEAST_AND_MOST;
+        let count = (CHANGED_BEHIND_API / self.dataset.ingresses.max(1)).clamp(least, most);
+        let one_by_one = site.endpoint_changes(count.min(self.counts.changes));
+        site.measured("endpoint_change", one_by_one, &mut into).await?;
+        site.measured("storm", site.storm(self.counts.storm), &mut into).await?;
+        site.at_rest().await?;
+        let newcomers = self.dataset.newcomers().take(self.counts.routes.min(WITH_RELOADS.1));
+        let newcomers = newcomers.collect::<Vec<_>>();
+        let routes = site.stream_of_new_routes(newcomers.iter().copied());
+        site.measured("new_route", routes, &mut into).await?;
+        for member in newcomers {
+            objects.delete_together(&member.manifests()).await?;
+        }
+        controller.kill().await?;
+        pod.remove().await
+    }
+
+    fn site<'s>(
+        &self,
+        pod: &'s HaproxyPod,
+        controller: &Controller,
+        objects: &Objects,
+        changes: &'s Cell<usize>,
+    ) -> Site<'s> {
+        Site {
+            dataset: self.dataset,
+            objects: objects.clone(),
+            front: pod.http(),
+            debug: (controller.address, DEBUG_PORT).into(),
+            process: controller.process_id(),
+            pod: Some(pod),
+            prober: Prober::start(pod.http()),
+            changes,
+        }
     }
 
     async fn with(
@@ -90,16 +163,7 @@ impl Measurement {
         let pod = scene.unwired_pod_of(series.haproxy()).await?;
         let started = Instant::now();
         let controller = scene.controller()?;
-        let site = Site {
-            dataset: self.dataset,
-            objects: objects.clone(),
-            front: pod.http(),
-            debug: (controller.address, DEBUG_PORT).into(),
-            process: controller.process_id(),
-            pod: Some(&pod),
-            prober: Prober::start(pod.http()),
-            changes,
-        };
+        let site = self.site(&pod, &controller, objects, changes);
         let mut of_size = figures.of_size(self.dataset.ingresses);
         if series == Series::V3_4 {
             site.come_to_rest(started, &mut of_size).await?;

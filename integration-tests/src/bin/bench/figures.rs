@@ -19,8 +19,12 @@ pub struct Scope<'f> {
 }
 
 /// Most that a figure may be, by the end of its name: with up to 100 Ingresses, and with more.
-const TARGETS: [(&str, f64, f64); 16] = [
+const TARGETS: [(&str, f64, f64); 20] = [
+    ("dataplaneapi/haproxy_3.4/endpoint_change/reloads", 0.0, 0.0),
+    ("dataplaneapi/haproxy_3.4/storm/reloads", 0.0, 0.0),
+    ("dataplaneapi/haproxy_3.4/new_route/reloads_too_many", 0.0, 0.0),
     ("webhook/p99_ms", 200.0, 200.0),
+    ("webhook/attacked/p99_ms", 1000.0, 1000.0),
     ("render_ms", 250.0, 250.0),
     ("render_after_change_ms", 10.0, 10.0),
     ("resident_mb", 150.0, 150.0),
@@ -39,8 +43,9 @@ const TARGETS: [(&str, f64, f64); 16] = [
 ];
 /// By how much changes are slower among hostile Ingresses: the same wherever it is measured.
 const RATIO: &str = "hostile_ratio";
-/// Other targets are those of a cluster.
-const LOCAL: &str = "local/";
+/// Other targets are those of a cluster with agents.
+const APART: [&str; 2] = ["local/", API];
+const API: &str = "dataplaneapi/";
 /// Up to this many Ingresses a site is small.
 const SMALL: usize = 100;
 
@@ -162,7 +167,8 @@ impl Scope<'_> {
 
 /// The target, or the two of small and other sizes, and whether every size meets its own.
 fn target_column(name: &str, values: &BTreeMap<usize, f64>) -> String {
-    let is_meant = |end: &str| end == RATIO || !name.starts_with(LOCAL);
+    let is_apart = APART.iter().any(|apart| name.starts_with(apart));
+    let is_meant = |end: &str| end == RATIO || end.starts_with(API) || !is_apart;
     let whole = |end: &str| name == end || name.ends_with(&format!("/{end}")) && is_meant(end);
     let Some((_, small, other)) = TARGETS.iter().find(|(end, ..)| whole(end)) else { return String::new() };
     let missed = values.iter().any(|(size, value)| value > if *size <= SMALL { small } else { other });
@@ -263,6 +269,9 @@ mod tests {
         assert_eq!(target_column("first_render_ms", &BTreeMap::from([(1, 9e9)])), "");
         assert!(target_column("haproxy_3.0/resident_mb", &BTreeMap::from([(1, 301.0)])).ends_with("MISSED"));
         assert_eq!(target_column("local/resident_mb", &BTreeMap::from([(1, 301.0)])), "");
+        assert_eq!(target_column("dataplaneapi/haproxy_3.4/storm/p99_ms", &BTreeMap::from([(1, 900.0)])), "");
+        let reloads = target_column("dataplaneapi/haproxy_3.4/storm/reloads", &BTreeMap::from([(1, 1.0)]));
+        assert!(reloads.ends_with("MISSED"));
         assert!(
             target_column("local/new_route/hostile_ratio", &BTreeMap::from([(1, 1.3)])).ends_with("MISSED")
         );

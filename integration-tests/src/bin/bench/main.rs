@@ -99,11 +99,14 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
         say(&format!("cluster ready ({:.1} s)", started.elapsed().as_secs_f32()));
         let largest = arguments.sizes().into_iter().max();
         for (number, size) in sizes() {
-            let series = if arguments.includes(Way::Cluster) { arguments.series() } else { Vec::new() };
-            let loaded = arguments.includes(Way::Load) && largest == Some(size);
-            let loaded = arguments.series().into_iter().filter(|of| loaded && of.adds_backends()).collect();
+            let is_measured = arguments.includes(Way::Cluster);
+            let series = if is_measured { arguments.series_beside_agent() } else { Vec::new() };
+            let behind_api = if is_measured { arguments.series_behind_api(size) } else { Vec::new() };
+            let is_loaded = arguments.includes(Way::Load) && largest == Some(size);
+            let loaded = arguments.series_beside_agent().into_iter();
+            let loaded = loaded.filter(|of| is_loaded && of.adds_backends()).collect();
             let (dataset, counts, soak) = (dataset(size), arguments.counts(size), arguments.soak());
-            let taken = Measurement { dataset, counts, series, loaded, soak };
+            let taken = Measurement { dataset, counts, series, behind_api, loaded, soak };
             if taken.is_empty() {
                 continue;
             }

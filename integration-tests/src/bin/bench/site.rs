@@ -61,7 +61,7 @@ impl Site<'_> {
         self.memory_into("resident", into)
     }
 
-    /// Adds what controller and agent hold in memory now.
+    /// Adds what controller and agent, if there is one, hold in memory now.
     ///
     /// # Errors
     /// One has ended.
@@ -70,7 +70,7 @@ impl Site<'_> {
         into.add(&format!("{name}_mb"), resident);
         into.add(&format!("{name}_peak_mb"), peak);
         let mut said = format!("memory: controller {resident:.0} MB, at most {peak:.0} MB");
-        if let Some(pod) = self.pod {
+        if let Some(pod) = self.pod.filter(|pod| pod.has_agent()) {
             let agent = memory::of(pod.agent_process()?)?;
             into.add(&format!("agent_{name}_mb"), agent.resident);
             said = format!("{said}; agent {:.0} MB, at most {:.0} MB", agent.resident, agent.peak);

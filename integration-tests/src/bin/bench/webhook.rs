@@ -1,4 +1,5 @@
-//! The admission webhook, asked as an API server asks it: ten reviews at a time, each of another Ingress.
+//! The admission webhook, asked as an API server asks it: ten reviews at a time, each of another Ingress; and one after
+//! another while a thousand strangers come at once.
 
 use crate::{
     dataset::{Dataset, Member},
@@ -15,6 +16,7 @@ use integration_tests::{
 use serde_json::{Value, json};
 use std::{
     net::SocketAddr,
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 use tokio::task::JoinSet;
@@ -25,6 +27,10 @@ const AT_ONCE: usize = 10;
 const EACH: usize = 40;
 /// Before those that count: the first one renders everything.
 const FIRST: usize = 3;
+/// Who does not know the path, and asks all the same.
+const STRANGERS: usize = 1000;
+/// What a third of them announces, in bytes: as much as a review may have.
+const ANNOUNCED: usize = 8 << 20;
 const PORT: u16 = 9443;
 
 /// Measures how long reviews take.
@@ -56,16 +62,18 @@ pub async fn measure(
     for done in asking.join_all().await {
         times.extend(done?);
     }
-    let of = |percent| percentile(&times, percent).map_or(0.0, milliseconds);
+    tell(&times, &format!("{AT_ONCE} at a time"), into);
+    let reviews: Vec<String> = members.take(AT_ONCE * EACH).map(|m| review(m, &namespace)).collect();
+    let times = sender.ask_among_strangers(&reviews).await?;
+    tell(&times, &format!("while {STRANGERS} strangers come at once"), &mut into.within("attacked"));
+    Ok(())
+}
+
+fn tell(times: &[Duration], how: &str, into: &mut Scope<'_>) {
+    let of = |percent| percentile(times, percent).map_or(0.0, milliseconds);
     into.add("p50_ms", of(50));
     into.add("p99_ms", of(99));
-    say(&format!(
-        "webhook: {} reviews, {AT_ONCE} at a time: p50 {:.0} ms, p99 {:.0} ms",
-        times.len(),
-        of(50),
-        of(99)
-    ));
-    Ok(())
+    say(&format!("webhook: {} reviews, {how}: p50 {:.0} ms, p99 {:.0} ms", times.len(), of(50), of(99)));
 }
 
 #[derive(Clone)]
@@ -88,6 +96,52 @@ impl Sender {
             times.push(asked.elapsed());
         }
         Ok(times)
+    }
+
+    /// On a connection that was there before, as an API server has one, until the last stranger was answered.
+    async fn ask_among_strangers(&self, reviews: &[String]) -> Outcome<Vec<Duration>> {
+        let mut connection = self.connect().await?;
+        let over = AtomicBool::new(false);
+        let strangers = async {
+            let refused = self.strangers().await;
+            over.store(true, Relaxed);
+            refused
+        };
+        let honest = async {
+            let mut times = Vec::new();
+            for review in reviews.iter().cycle() {
+                if over.load(Relaxed) && times.len() >= EACH {
+                    break;
+                }
+                let asked = Instant::now();
+                self.ask(&mut connection, review).await?;
+                times.push(asked.elapsed());
+            }
+            Outcome::Ok(times)
+        };
+        let (refused, times) = tokio::join!(strangers, honest);
+        ensure(
+            refused > STRANGERS / 2,
+            format!("only {refused} of {STRANGERS} strangers were answered with 404"),
+        )?;
+        times
+    }
+
+    /// All at once; how many are told that there is nothing. Who sends what nobody reads may see the connection end instead.
+    async fn strangers(&self) -> usize {
+        let mut asking = JoinSet::new();
+        for number in 0..STRANGERS {
+            let sender = Self { path: format!("/{number:064x}"), ..self.clone() };
+            asking.spawn(async move {
+                let mut connection = sender.connect().await?;
+                let answer = match number % 3 {
+                    0 => connection.announce("POST", &sender.path, ANNOUNCED).await?,
+                    _ => connection.post(&sender.path, "{}").await?,
+                };
+                answer.has_status(404)
+            });
+        }
+        asking.join_all().await.into_iter().filter(Outcome::is_ok).count()
     }
 
     async fn ask(&self, connection: &mut Connection, review: &str) -> Outcome {

@@ -1,7 +1,7 @@
 //! HAProxy's master socket and its checker.
 
 use super::settings::Settings;
-use std::path::Path;
+use std::{path::Path, time::Duration};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::UnixStream,
@@ -24,9 +24,16 @@ pub async fn master(settings: &Settings, command: &str) -> Result<String, String
     ask.await.map_err(failed)
 }
 
+/// A worker answers sooner, unless it has just been started or is about to end.
+const DEADLINE: Duration = Duration::from_secs(3);
+
 /// What the current worker answers.
 pub async fn worker(settings: &Settings, command: &str) -> Result<String, String> {
-    master(settings, &format!("@1 {command}")).await.map(|answer| answer.trim().to_owned())
+    let asked = format!("@1 {command}");
+    match tokio::time::timeout(DEADLINE, master(settings, &asked)).await {
+        Ok(answer) => answer.map(|answer| answer.trim().to_owned()),
+        Err(_) => Err(format!("read unix {}: i/o timeout [{command}]", settings.master.display())),
+    }
 }
 
 /// A command that answers with nothing when it is done, or with its refusal.

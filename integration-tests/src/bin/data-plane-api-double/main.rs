@@ -22,10 +22,14 @@ use actix_web::{
     web::{self, Data, PayloadConfig},
 };
 use base64::Engine as _;
+use rustls::{
+    ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
 use serde_json::{Value, json};
 use settings::Settings;
 use state::Double;
-use std::time::Duration;
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 /// The largest body.
 const BODY: usize = 64 << 20;
@@ -43,17 +47,31 @@ async fn main() -> std::io::Result<()> {
             reloads::reload_if_asked(&ticker).await;
         }
     });
-    HttpServer::new(move || {
+    let tls = double.settings.tls.as_ref().map(tls).transpose().map_err(std::io::Error::other)?;
+    let server = HttpServer::new(move || {
         App::new()
             .app_data(double.clone())
             .app_data(PayloadConfig::new(BODY))
             .wrap(from_fn(guarded))
             .configure(routes)
     })
-    .workers(1)
-    .bind(address)?
-    .run()
-    .await
+    .workers(1);
+    let server = match tls {
+        Some(tls) => server.bind_rustls_0_23(address, tls)?,
+        None => server.bind(address)?,
+    };
+    server.run().await
+}
+
+fn tls((certificate, key): &(PathBuf, PathBuf)) -> Result<ServerConfig, String> {
+    let said = |error: &dyn std::error::Error| error.to_string();
+    let chain = CertificateDer::pem_file_iter(certificate).map_err(|error| said(&error))?;
+    let chain = chain.collect::<Result<Vec<_>, _>>().map_err(|error| said(&error))?;
+    let key = PrivateKeyDer::from_pem_file(key).map_err(|error| said(&error))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let server = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let server = server.map_err(|error| said(&error))?.with_no_client_auth();
+    server.with_single_cert(chain, key).map_err(|error| said(&error))
 }
 
 fn routes(app: &mut web::ServiceConfig) {

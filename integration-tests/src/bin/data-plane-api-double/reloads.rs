@@ -21,6 +21,9 @@ pub fn ask(state: &mut State) -> String {
 
 /// Brings the reload that was asked for.
 pub async fn reload_if_asked(double: &Double) {
+    if double.faults.lock().await.held_reloads {
+        return;
+    }
     let _others_wait = double.reloading.lock().await;
     let Some(id) = double.state.lock().await.asked.take() else { return };
     if double.is_due(|faults| &mut faults.forgotten_reloads).await {

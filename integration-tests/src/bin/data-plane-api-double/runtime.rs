@@ -83,7 +83,10 @@ pub async fn act(double: &Double, actions: &str) -> Result<(), String> {
         }
         let answer = haproxy::worker(&double.settings, &command).await;
         let answer = answer.map_err(|error| format!("cannot execute {verb}: {error}"))?;
-        if answer.starts_with("No such") {
+        // What it says of addresses is no refusal.
+        let is_refused =
+            if verb == "SetServerAddr" { answer.starts_with("No such") } else { !answer.is_empty() };
+        if is_refused {
             let master = double.settings.master.display();
             return Err(format!("cannot execute {verb}: {master} [3]  {answer} [{command}]"));
         }
@@ -108,6 +111,7 @@ async fn shown(double: &Double, backend: &str) -> Result<Vec<Value>, HttpRespons
         json!({
             "name": field(3), "address": field(4), "port": field(18).parse::<u16>().unwrap_or_default(),
             "uweight": field(7).parse::<u32>().unwrap_or_default(),
+            "check_port": field(21).parse::<u16>().unwrap_or_default(),
             "admin_state": state, "operational_state": if field(5) == "2" { "up" } else { "down" },
             "backend_name": field(1),
         })
@@ -177,6 +181,9 @@ async fn set_server(double: Data<Double>, path: Path<(String, String)>, body: By
         commands.extend(body["weight"].as_u64().map(|weight| format!("{at} weight {weight}")));
     }
     commands.extend(body["admin_state"].as_str().map(|state| format!("{at} state {state}")));
+    if double.is_due(|faults| &mut faults.undone_changes).await {
+        commands.clear();
+    }
     for command in commands {
         if let Err(why) = haproxy::change(&double.settings, &command).await {
             return said(if why.contains("No such server") { 404 } else { 500 }, &why);
@@ -244,6 +251,7 @@ async fn entries_of(double: &Double, map: &str) -> Result<Vec<Value>, HttpRespon
 
 async fn entries(double: Data<Double>, map: Path<String>) -> HttpResponse {
     match entries_of(&double, &map).await {
+        Ok(entries) if entries.is_empty() => HttpResponse::NotFound().finish(),
         Ok(entries) => HttpResponse::Ok().json(entries),
         Err(refused) => refused,
     }

@@ -17,6 +17,8 @@ pub struct Settings {
     pub haproxy: PathBuf,
     pub master: PathBuf,
     pub reload_delay: Duration,
+    /// Certificate and key, when it speaks TLS.
+    pub tls: Option<(PathBuf, PathBuf)>,
 }
 
 impl Settings {
@@ -31,9 +33,16 @@ impl Settings {
         };
         let path = |pointer: &str| text(pointer).map(PathBuf::from);
         let number = |pointer: &str| all.pointer(pointer).and_then(Value::as_u64);
+        let speaks_tls = all.pointer("/dataplaneapi/scheme/0").and_then(Value::as_str) == Some("https");
+        let port = if speaks_tls { "/dataplaneapi/tls/tls_port" } else { "/dataplaneapi/port" };
+        let tls = |what: &str| path(&format!("/dataplaneapi/tls/tls_{what}"));
+        // It may reload more often than every second, which is the least of the real one.
+        let hurried =
+            std::env::var("DOUBLE_RELOAD_DELAY_MILLIS").ok().and_then(|millis| millis.parse::<u64>().ok());
+        let delay = Duration::from_secs(number("/haproxy/reload/reload_delay").unwrap_or(5));
         Ok(Self {
             host: text("/dataplaneapi/host")?,
-            port: number("/dataplaneapi/port").and_then(|port| u16::try_from(port).ok()).unwrap_or(5555),
+            port: number(port).and_then(|port| u16::try_from(port).ok()).unwrap_or(5555),
             version: std::env::var("DOUBLE_VERSION").unwrap_or_else(|_| "v3.4.0".to_owned()),
             user: (text("/dataplaneapi/user/0/name")?, text("/dataplaneapi/user/0/password")?),
             config_file: path("/haproxy/config_file")?,
@@ -43,7 +52,8 @@ impl Settings {
             transactions: path("/dataplaneapi/transaction/transaction_dir")?,
             haproxy: path("/haproxy/haproxy_bin")?,
             master: path("/haproxy/master_runtime")?,
-            reload_delay: Duration::from_secs(number("/haproxy/reload/reload_delay").unwrap_or(5)),
+            reload_delay: hurried.map_or(delay, Duration::from_millis),
+            tls: if speaks_tls { Some((tls("certificate")?, tls("key")?)) } else { None },
         })
     }
 

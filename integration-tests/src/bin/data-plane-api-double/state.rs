@@ -36,6 +36,8 @@ pub struct Faults {
     pub forgotten_reloads: u64,
     /// Runtime changes that are answered with "done" and not made.
     pub undone_changes: u64,
+    /// Whether reloads that were asked for wait, for as long as this is so.
+    pub held_reloads: bool,
     /// How long the next call waits for its answer.
     pub silent_for_millis: u64,
 }

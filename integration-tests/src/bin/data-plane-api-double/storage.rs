@@ -5,9 +5,13 @@ use actix_web::{
     HttpMessage, HttpRequest, HttpResponse,
     web::{self, Bytes, Data, Path, Query},
 };
+use haptic_model::Digest;
 use serde::Deserialize;
-use serde_json::json;
-use std::{fs, path::PathBuf};
+use serde_json::{Value, json};
+use std::{
+    fs,
+    path::{Path as FilePath, PathBuf},
+};
 
 pub fn routes(app: &mut web::ServiceConfig) {
     app.route("/storage/{kind}", web::get().to(list))
@@ -47,11 +51,20 @@ async fn read(double: Data<Double>, path: Path<(String, String)>) -> HttpRespons
     match fs::read(&file) {
         // No call gives a key back.
         Ok(content) if kind == "ssl_certificates" => {
-            HttpResponse::Ok().json(json!({ "storage_name": name, "file": file, "size": content.len() }))
+            HttpResponse::Ok().json(about(name, &file, &String::from_utf8_lossy(&content)))
         }
         Ok(content) => HttpResponse::Ok().body(content),
         Err(_) => missing(&double, kind, name),
     }
+}
+
+/// What it tells of a certificate. The numbers of the real one are read from it; these only differ where it does.
+fn about(name: &str, file: &FilePath, content: &str) -> Value {
+    let certificate = content.split("-----END CERTIFICATE-----").next().unwrap_or_default();
+    json!({
+        "storage_name": name, "file": file, "size": content.len(), "description": "managed SSL file",
+        "serial": Digest::of(certificate.as_bytes()).short(),
+    })
 }
 
 fn missing(double: &Double, kind: &str, name: &str) -> HttpResponse {
@@ -113,7 +126,7 @@ async fn store(
         let why = error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase();
         return said(500, &format!("open {}: {why}", file.display()));
     }
-    let about = json!({ "storage_name": name, "file": file, "size": content.len() });
+    let about = about(name, &file, content);
     if kind != "ssl_certificates" {
         return match is_new {
             true => HttpResponse::Created().json(about),
@@ -127,8 +140,10 @@ async fn store(
     if !content.contains("PRIVATE KEY") {
         return said(500, "file should contain both certificate and private key");
     }
-    let is_live =
-        double.settings.is_at_least(2) && to_haproxy(double, &file.display().to_string(), content).await;
+    // Without a reload it reaches the disk alone.
+    let is_live = !skips
+        && double.settings.is_at_least(2)
+        && to_haproxy(double, &file.display().to_string(), content).await;
     match (is_live || skips, is_new) {
         (true, true) => HttpResponse::Created().json(about),
         (true, false) => HttpResponse::Ok().json(about),
@@ -136,7 +151,7 @@ async fn store(
     }
 }
 
-async fn accepted(double: &Double, about: serde_json::Value) -> HttpResponse {
+async fn accepted(double: &Double, about: Value) -> HttpResponse {
     let id = reloads::ask(&mut *double.state.lock().await);
     HttpResponse::Accepted().insert_header(("Reload-Id", id)).json(about)
 }

@@ -73,7 +73,7 @@ fn known_test(args: &ValidateArgs, candidate: &Candidate) -> Result<(), Failure>
 async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) -> Result<(), Failure> {
     let checker = binaries::checker(&args.haproxy)?;
     let config = command::as_if_active(candidate)?;
-    found.diagnostics = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await;
+    found.diagnostics = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await.diagnostics;
     if refused(&found.diagnostics) {
         return Ok(());
     }

@@ -66,11 +66,13 @@ fn timeline(generation: Generation, entries: &[&Entry]) -> Value {
 /// How far it came, in a word.
 fn outcome(entries: &[&Entry]) -> &'static str {
     let has = |kind| entries.iter().any(|entry| entry.kind == kind);
+    let last = entries.iter().rev().find(|entry| matches!(entry.kind, "Deployed" | "DeployFailed"));
     match () {
         () if has("RenderFailed") => "not rendered",
         () if has("ValidationFailed") => "refused",
         () if has("TakenBack") => "taken back",
         () if has("DeployFailed") && !has("Deployed") => "not deployed",
+        () if last.is_some_and(|entry| entry.kind == "DeployFailed") => "not on every pod",
         () if has("Deployed") => "deployed",
         () if has("Validated") => "checked",
         () if has("Rendered") => "rendered",

@@ -10,6 +10,7 @@ mod log_level;
 #[cfg(debug_assertions)]
 mod provoke;
 mod quarantine;
+pub mod recording;
 pub mod redaction;
 mod stores;
 mod ui;
@@ -20,6 +21,7 @@ use crate::{logging::LogLevel, overview::look::look};
 use actix_web::{HttpRequest, HttpResponse, http::header, middleware::from_fn, web};
 use haptic_commentator::History;
 use haptic_deploy::PodStates;
+use haptic_leader::Reporting;
 use haptic_model::{
     Quarantine,
     pipeline::{Leadership, Refused, Rendered, Validated},
@@ -45,10 +47,14 @@ pub struct Inside {
     pub quarantine: CellReader<Quarantine>,
     /// Whether this process leads.
     pub leadership: CellReader<Leadership>,
+    /// What cannot be told to the API server.
+    pub reporting: CellReader<Reporting>,
     /// What is logged.
     pub log_level: LogLevel,
     /// What happened.
     pub history: History,
+    /// What the last generations were made from.
+    pub recorder: recording::Recorder,
     /// What protects checks, as it is everywhere: [`crate::protections`].
     pub protections: Arc<Value>,
     /// Who is told, for tests.
@@ -57,7 +63,7 @@ pub struct Inside {
 }
 
 /// The pages, with what each shows.
-const PAGES: [(&str, &str); 13] = [
+const PAGES: [(&str, &str); 14] = [
     (
         "overview",
         "everything at a glance: what is wrong, configuration, generations, pods, objects held back",
@@ -74,6 +80,10 @@ const PAGES: [(&str, &str); 13] = [
     ("plan", "what was done to each pod last, and why it was reloaded"),
     ("pods", "each HAProxy pod: what it runs, how far behind it is"),
     ("quarantine", "objects that are held back, and why"),
+    (
+        "recording",
+        "what the last generations were made from, with stand-ins for Secrets: `haptic record` makes a file of it",
+    ),
     ("checks", "what protects the checks of configurations"),
     ("log-level", "what is logged; PUT /LEVEL forces another level, DELETE lets it go"),
     ("explain", "?url=https://shop.example/cart: the way a request takes, or why it takes none"),
@@ -101,6 +111,7 @@ pub fn routes(inside: Inside, open: bool) -> impl Fn(&mut web::ServiceConfig) + 
             .route("/plan", web::get().to(plan))
             .route("/pods", web::get().to(pods))
             .route("/quarantine", web::get().to(held_back))
+            .route("/recording", web::get().to(recording::show))
             .route("/checks", web::get().to(checks))
             .route("/explain", web::get().to(way::show))
             .route("/ui.css", web::get().to(ui::style))
@@ -133,17 +144,18 @@ async fn overview(inside: web::Data<Inside>) -> HttpResponse {
 }
 
 async fn actors(inside: web::Data<Inside>) -> HttpResponse {
-    let complaints = inside.vitality.actors.why_not_live();
-    json_of(&json!({"actors": inside.vitality.actors.actors(), "complaints": complaints}))
+    let actors = &inside.vitality.actors;
+    let complaints = [actors.why_not_live(), actors.why_not_observed()].concat();
+    json_of(&json!({"actors": actors.actors(), "complaints": complaints}))
 }
 
 async fn pods(inside: web::Data<Inside>) -> HttpResponse {
-    json_of(&json!(look(&inside).pods))
+    json_of(&json!(look(&inside).pods()))
 }
 
 async fn plan(inside: web::Data<Inside>) -> HttpResponse {
     let one = |pod: &crate::overview::Pod| json!({"pod": pod.pod, "lastPlan": pod.last_plan});
-    json_of(&json!(look(&inside).pods.iter().map(one).collect::<Vec<_>>()))
+    json_of(&json!(look(&inside).pods().iter().map(one).collect::<Vec<_>>()))
 }
 
 async fn held_back(inside: web::Data<Inside>) -> HttpResponse {

@@ -11,21 +11,22 @@ pub fn fields(value: &mut Value) {
             entries.into_iter().flat_map(|e| e.values_mut()).for_each(hide);
         }
     }
-    hide_within(value);
+    within(value, &mut hide);
 }
 
-fn hide_within(value: &mut Value) {
+/// The same, by `hide`, but for what Secrets hold.
+pub fn within(value: &mut Value, hide: &mut dyn FnMut(&mut Value)) {
     match value {
         Value::Object(entries) => {
             for (name, value) in entries {
                 if names_a_secret(name) && (value.is_string() || value.is_number()) {
                     hide(value);
                 } else {
-                    hide_within(value);
+                    within(value, hide);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(hide_within),
+        Value::Array(items) => items.iter_mut().for_each(|item| within(item, hide)),
         Value::String(string)
             if string.contains("auth") || string.contains("password") || string.contains("KEY") =>
         {

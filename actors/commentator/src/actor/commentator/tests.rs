@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use haptic_model::{Generation, Layout};
+use haptic_model::Generation;
 use haptic_runtime::{ActorSpec, CellWriter, Events, Health, Keeper, Observer, Outbox, Supervision, cell};
 use tracing::{
     Metadata, Subscriber,
@@ -75,19 +75,19 @@ impl World {
     }
 
     fn configure(&self, commentator: &str) {
+        self.configure_log("INFO", commentator);
+    }
+
+    fn configure_log(&self, level: &str, commentator: &str) {
         let json = format!(
             r#"{{"credentialsSecretRef":{{"name":"c"}},"podSelector":{{"matchLabels":{{"app":"haproxy"}}}},
-                "controller":{{"eventCommentator":{commentator}}}}}"#
+                "logging":{{"level":"{level}"}},"controller":{{"eventCommentator":{commentator}}}}}"#
         );
-        self.config.publish(Some(Arc::new(ActiveConfig {
-            name: "haptic".into(),
-            namespace: "default".into(),
-            resource_generation: 1,
-            revision: 1,
-            spec: Arc::new(serde_json::from_str(&json).expect("a valid spec")),
-            layout: Layout::default(),
-            credentials: Vec::new(),
-        })));
+        self.config.publish(Some(Arc::new(ActiveConfig::of(
+            "haptic",
+            "default",
+            serde_json::from_str(&json).expect("a valid spec"),
+        ))));
     }
 
     /// Tells two info events and a debug event between them, waits until all are kept, and gives what was logged.
@@ -128,12 +128,39 @@ async fn events_are_logged_from_the_level_that_the_configuration_says_at_this_mo
 }
 
 #[actix::test]
-async fn the_history_keeps_what_is_not_logged_and_no_more_than_its_size() {
+async fn at_trace_everything_is_logged_figures_with_their_generation_among_it_and_not_kept() {
+    let world = World::new();
+    world.configure_log("TRACE", r#"{"logLevel":"warn"}"#);
+    let planned = Event::Planned {
+        generation: Generation(3),
+        pod: "default/haproxy-0".into(),
+        kind: "runtime",
+        operations: 2,
+        took: std::time::Duration::from_millis(4),
+    };
+    world.events.tell(planned);
+    let before = world.history.latest(99).len();
+    world.events.tell(Event::CredentialsChanged);
+    while world.history.latest(99).len() == before {
+        tokio::task::yield_now().await;
+    }
+    let log = world.log.0.lock().expect("not poisoned").clone();
+    assert_eq!(
+        log[0],
+        "TRACE message=generation 3: the plan for default/haproxy-0 is runtime, 2 operations, found in 4.0 ms \
+         kind=\"Planned\" generation=3"
+    );
+    assert!(log[1].starts_with("INFO message=credentials changed"), "{log:?}");
+    assert_eq!(world.history.latest(99).len(), 1);
+}
+
+#[actix::test]
+async fn the_history_keeps_what_is_not_logged_and_no_more_of_a_sort_than_its_size() {
     let world = World::new();
     world.configure(r#"{"enabled":false,"bufferSize":100}"#);
     world.tell_three().await;
     assert_eq!(world.history.latest(99).len(), 3);
-    world.configure(r#"{"enabled":false,"bufferSize":2}"#);
+    world.configure(r#"{"enabled":false,"bufferSize":1}"#);
     world.tell_three().await;
     let kinds: Vec<_> = world.history.latest(99).iter().map(|entry| entry.kind).collect();
     assert_eq!(kinds, ["Validated", "PodGone"]);

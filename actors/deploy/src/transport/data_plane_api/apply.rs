@@ -5,9 +5,9 @@ use super::{
     client::{Api, Push, Raw, Reach, Reload},
     files::{self, Place, Stored},
     look,
-    memory::{Files, Memory},
-    operate::{self, Wanted},
-    record::Record,
+    memory::{Awaited, Files, Memory},
+    operate::{self, Target, Wanted},
+    record::{self, Record},
     step::{Step, step},
     words,
 };
@@ -16,15 +16,17 @@ use bytes::Bytes;
 use haptic_haproxy::{Document, data_plane_api};
 use haptic_model::{
     Capabilities, Digest, FileKind, Layout,
-    agent_api::{Apply, Method, Outcome, Running},
-    layout::RECORD,
+    agent_api::{Apply, Epoch, Method, Outcome, Running},
 };
+use haptic_runtime::cpu;
 use std::{sync::Arc, time::Duration};
 
 /// How often a push is repeated: another version, or a reload that nobody remembers.
 const ATTEMPTS: usize = 4;
 /// The pause between two questions for a reload that waits.
 const RELOAD_PAUSE: Duration = Duration::from_millis(50);
+/// How often it is asked for the new worker after a reload that succeeded.
+const ASKED: usize = 20;
 
 /// A pod while it is changed.
 pub(super) struct Pod<'p> {
@@ -33,6 +35,10 @@ pub(super) struct Pod<'p> {
     pub memory: &'p mut Memory,
     /// Whether what it runs was known when this began.
     pub was_known: bool,
+    /// Whose order it is.
+    pub epoch: Epoch,
+    /// The configuration's version before the pod was looked at, for the first push: who wrote since is noticed.
+    pub version: Option<u64>,
 }
 
 /// What stops a deployment: an outcome for the one who ordered it.
@@ -58,11 +64,13 @@ struct Brought {
 impl Pod<'_> {
     /// Carries out `order`.
     pub async fn apply(mut self, order: &Apply) -> Result<Outcome, TransportError> {
+        self.version = Some(self.api.configuration_version().await?);
         if let Some(outcome) = self.object(order).await? {
             return Ok(outcome);
         }
-        // A push brings the files at once, so what would be stored is there, or what came after it.
-        if matches!(order.method, Method::Store) {
+        let is_store = matches!(order.method, Method::Store);
+        if is_store && self.memory.runs() != Some(order.target) {
+            // A push brings the files at once: what came after them is there.
             self.memory.is_known = self.was_known;
             return Ok(self.applied(false, String::new()));
         }
@@ -73,27 +81,53 @@ impl Pod<'_> {
                 return Ok(Outcome::Missing { paths });
             }
         };
-        let brought = match self.bring(order, &target).await {
-            Ok(brought) => brought,
-            Err(stop) => return stop,
+        let brought = if is_store { self.mend(&target).await } else { self.bring(order, &target).await };
+        match brought {
+            Ok(brought) => self.conclude(order, target, brought).await,
+            Err(stop) => stop,
+        }
+    }
+
+    /// Whether `epoch` is of a newer leadership than the order's. Without an election there is one controller, and nothing that
+    /// its orders could be older than.
+    fn is_newer(&self, epoch: Epoch) -> bool {
+        epoch > self.epoch && self.epoch != Epoch::default()
+    }
+
+    /// Writes again what somebody else changed of the files of what runs. haproxy.cfg is as it was, or the pod would be unknown.
+    async fn mend(&mut self, target: &Arc<Files>) -> Result<Brought, Stop> {
+        let Some(written) = self.memory.record.as_ref().map(|record| record.written) else {
+            return Err(Ok(Outcome::Conflict { running: None }));
         };
-        self.conclude(order, target, brought).await
+        self.memory.is_known = self.was_known;
+        let writes = self.to_write(target)?;
+        self.write_files(&writes, &[], target).await?;
+        Ok(Brought { written, reloaded: false, log: String::new() })
     }
 
     /// Whether the order is for another pod than this one has become.
     async fn object(&mut self, order: &Apply) -> Result<Option<Outcome>, TransportError> {
-        let record = look::read_record(self.api).await?;
-        if self.memory.versions.is_none() || !self.was_known || record != self.memory.record {
+        let record = record::read(self.api).await?;
+        let haproxy = self.api.haproxy().await?;
+        // Whoever else wrote the configuration, or had HAProxy read it, made of it what nobody here knows.
+        let is_as_left = self.memory.versions.is_some()
+            && self.was_known
+            && record == self.memory.record
+            && self.version == self.memory.version
+            && haproxy.is_ok_and(|haproxy| haproxy.pid == self.memory.worker_pid);
+        if !is_as_left {
             look::status(self.api, self.layout, self.memory).await?;
+            self.version = self.memory.version;
             self.was_known = std::mem::replace(&mut self.memory.is_known, false);
         }
         let is_runtime = matches!(order.method, Method::Runtime { .. });
-        let running = self.memory.record.as_ref().map(|record| record.running.digest);
+        let running = self.memory.runs();
         let epoch = self.memory.record.as_ref().map(|record| record.epoch).unwrap_or_default();
-        Ok(if epoch > order.epoch {
+        Ok(if self.is_newer(epoch) {
             Some(Outcome::Stale { epoch })
         } else if running != order.base && !matches!(order.method, Method::Store)
             || is_runtime && !self.was_known
+            || matches!(order.method, Method::Store) && !self.was_known
         {
             Some(Outcome::Conflict { running })
         } else {
@@ -108,33 +142,42 @@ impl Pod<'_> {
             Err(message) => return Err(Ok(Outcome::Refused { message, reload_may_help: true })),
         };
         let config = target.get(&order.config).map(|(_, text)| Arc::clone(text)).unwrap_or_default();
-        let writes = match files::to_write(target, &self.memory.stored, self.layout) {
-            Ok(writes) => writes,
-            Err(message) => return refused(message),
-        };
+        let writes = self.to_write(target)?;
         if let Err(message) = files::check_pairs(&writes, target) {
             self.memory.is_known = self.was_known;
             return refused(message);
         }
         let before = self.memory.record.clone();
-        self.announce(&order.method, &writes).await.map_err(Err)?;
-        let reload = self.write_files(&writes, &steps, target).await?;
+        self.announce(order, &writes).await.map_err(Err)?;
+        let reload = match self.write_files(&writes, &steps, target).await {
+            Ok(reload) => reload,
+            Err(stop) => {
+                if stop.is_ok() {
+                    self.memory.is_known = self.was_known;
+                    self.nothing_happened(before).await.map_err(Err)?;
+                }
+                return Err(stop);
+            }
+        };
         let text = Bytes::copy_from_slice(config.as_bytes());
         if let Err(said) = self.api.validate(text.clone()).await.map_err(Err)? {
             self.restore(&writes).await.map_err(Err)?;
-            if let Some(record) = before {
-                self.write_record(record).await.map_err(Err)?;
-            }
             self.memory.is_known = self.was_known;
+            self.nothing_happened(before).await.map_err(Err)?;
             return refused(words::about(&said, &self.layout.config_file, &config, None));
         }
         if !matches!(order.method, Method::Runtime { .. }) {
-            return self.reload(text, &config, &writes).await;
+            return self.reload(order, target, (text, &config), (&writes, before)).await;
         }
+        let target = Target { files: target, config: &order.config };
         let written = self.operate(&steps, target, text, &config).await?;
         let Some(id) = reload else { return Ok(Brought { written, reloaded: false, log: String::new() }) };
+        let worker = self.memory.worker_pid;
         match self.await_reload(&id).await.map_err(Err)? {
-            Ended::Succeeded(log) => Ok(Brought { written, reloaded: true, log }),
+            Ended::Succeeded(log) => {
+                self.is_another_worker(worker).await.map_err(Err)?;
+                Ok(Brought { written, reloaded: true, log })
+            }
             Ended::Failed(message) => Err(Ok(Outcome::Refused { message, reload_may_help: true })),
             Ended::Forgotten => {
                 let message = "the Data Plane API forgot the reload that a certificate needs".to_owned();
@@ -143,20 +186,29 @@ impl Pod<'_> {
         }
     }
 
-    /// Notes what is about to happen, as far as it would not show on the pod: whoever comes after an end half-way knows.
-    async fn announce(
-        &mut self,
-        method: &Method,
-        writes: &[(FileKind, String)],
-    ) -> Result<(), TransportError> {
+    /// Notes that something is about to happen: whoever comes after an end half-way knows that nobody knows what HAProxy runs.
+    async fn announce(&mut self, order: &Apply, writes: &[(FileKind, String)]) -> Result<(), TransportError> {
         let Some(record) = self.memory.record.clone() else { return Ok(()) };
-        let half_way = matches!(method, Method::Runtime { .. });
         let certificates = writes.iter().filter(|(kind, _)| *kind == FileKind::Certificate);
-        let unsure: Vec<String> = certificates.map(|(_, path)| path.clone()).collect();
-        if half_way || !unsure.is_empty() {
-            self.write_record(Record { half_way, unsure, ..record }).await?;
+        let mut unsure = record.unsure.clone();
+        unsure.extend(certificates.map(|(_, path)| path.clone()));
+        unsure.sort();
+        unsure.dedup();
+        let epoch = record.epoch.max(order.epoch);
+        self.write_record(Record { half_way: true, unsure, epoch, ..record }).await
+    }
+
+    /// HAProxy runs what it ran, and its files are what they were: as the record `before` says, if that was so.
+    async fn nothing_happened(&mut self, before: Option<Record>) -> Result<(), TransportError> {
+        match before {
+            Some(record) if self.memory.is_known => self.write_record(record).await,
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    fn to_write(&self, target: &Files) -> Result<Vec<(FileKind, String)>, Stop> {
+        files::to_write(target, &self.memory.stored, self.layout)
+            .map_err(|message| Ok(Outcome::Failed { message }))
     }
 
     fn steps(&self, order: &Apply, target: &Files) -> Result<Vec<Step>, String> {
@@ -176,22 +228,23 @@ impl Pod<'_> {
     ) -> Result<Option<String>, Stop> {
         let mut reload = None;
         for (kind, path) in writes {
-            let Some((digest, text)) = target.get(path) else { continue };
+            let Some((_, text)) = target.get(path) else { continue };
             let is_new = !self.memory.stored.contains_key(path);
-            self.memory.stored.remove(path);
             let is_live =
                 steps.iter().any(|step| matches!(step, Step::Certificate { path: its } if its == path));
             let place = Place { kind: *kind, path, is_new, is_live };
-            match files::store(self.api, place, text).await.map_err(Err)? {
-                Stored::Done => {}
-                Stored::Reload(id) => reload = Some(id),
+            match files::store(self.api, self.memory, place, text).await.map_err(Err)? {
+                Stored::Done(asked) => reload = asked.or(reload),
                 Stored::Refused(why) => {
                     self.restore(writes).await.map_err(Err)?;
-                    let message = format!("[{path}:1] : the Data Plane API does not store it: {why}");
-                    return Err(Ok(Outcome::Refused { message, reload_may_help: false }));
+                    let message = format!("[{path}:1] : the Data Plane API does not store it: {}", why.words);
+                    // What is not about the content is nobody's fault who printed it.
+                    return Err(Ok(match why.is_of_content {
+                        true => Outcome::Refused { message, reload_may_help: false },
+                        false => Outcome::Failed { message },
+                    }));
                 }
             }
-            self.memory.stored.insert(path.clone(), *digest);
         }
         Ok(reload)
     }
@@ -200,41 +253,40 @@ impl Pod<'_> {
     async fn restore(&mut self, written: &[(FileKind, String)]) -> Result<(), TransportError> {
         let Some((_, before)) = self.memory.files.clone() else { return Ok(()) };
         for (kind, path) in written {
-            if let Some((digest, text)) = before.get(path)
-                && self.memory.stored.get(path) != Some(digest)
-                && let Stored::Done | Stored::Reload(_) =
-                    files::store(self.api, Place { kind: *kind, path, is_new: false, is_live: true }, text)
-                        .await?
-            {
-                self.memory.stored.insert(path.clone(), *digest);
+            let Some((digest, text)) = before.get(path) else { continue };
+            if self.memory.stored.get(path) != Some(digest) {
+                let place = Place { kind: *kind, path, is_new: false, is_live: true };
+                files::store(self.api, self.memory, place, text).await?;
             }
         }
         Ok(())
     }
 
-    /// Operations, and the push that brings them to the disk. Actions go with the push, what comes before the first of them
-    /// before it, the rest after it.
+    /// Operations, and the push that brings them to the disk. Servers that come are added before it; what brings them into service
+    /// goes with it, like all actions, in one call; what goes goes after it.
     async fn operate(
         &mut self,
         steps: &[Step],
-        target: &Files,
+        target: Target<'_>,
         text: Bytes,
         config: &str,
     ) -> Result<Digest, Stop> {
         let half_way = |message: String| Err(Ok(Outcome::Refused { message, reload_may_help: true }));
-        let is_action = |step: &Step| matches!(step, Step::Action(_));
-        let first = steps.iter().position(is_action).unwrap_or(steps.len());
-        let (before, rest) = steps.split_at(first);
+        let (before, rest): (Vec<&Step>, Vec<&Step>) =
+            steps.iter().partition(|step| matches!(step, Step::AddServer { .. }));
         let mut wanted = Wanted::default();
-        for step in before {
+        for step in &before {
             let done = operate::carry_out(self.api, step, target, self.memory, &mut wanted).await;
             if let Err(why) = done.map_err(Err)? {
                 return half_way(why);
             }
         }
-        let actions: Vec<&str> = (rest.iter())
-            .filter_map(|step| if let Step::Action(words) = step { Some(&**words) } else { None })
-            .collect();
+        let actions = rest.iter().filter_map(|step| match step {
+            Step::Action(words) => Some(words.clone()),
+            _ => None,
+        });
+        let actions: Vec<String> =
+            before.iter().filter_map(|step| step.taking_requests()).chain(actions).collect();
         actions.iter().for_each(|words| wanted.action(words));
         let (raw, _) = self.push(&text, config, Reach::Actions(&actions.join(";"))).await?;
         let written = Digest::of(words::content(&raw.text).as_bytes());
@@ -244,10 +296,15 @@ impl Pod<'_> {
                 return half_way(why);
             }
         }
-        match wanted.read_back(self.api).await.map_err(Err)? {
-            Ok(()) => Ok(written),
-            Err(why) => half_way(why),
+        if let Err(why) = wanted.read_back(self.api).await.map_err(Err)? {
+            return half_way(why);
         }
+        // Somebody's reload that fails takes back what was written after it, and nobody tells.
+        if raw.version.is_some() && raw.version != Some(self.api.configuration_version().await.map_err(Err)?)
+        {
+            return half_way("somebody else wrote the configuration meanwhile".to_owned());
+        }
+        Ok(written)
     }
 
     /// The whole configuration, against the version that is there. Back with what the API made of it.
@@ -257,17 +314,24 @@ impl Pod<'_> {
         config: &str,
         reach: Reach<'_>,
     ) -> Result<(Raw, Option<String>), Stop> {
-        let mut version = self.api.configuration_version().await.map_err(Err)?;
+        let mut version = match self.version.take() {
+            Some(version) => version,
+            None => self.api.configuration_version().await.map_err(Err)?,
+        };
         for _ in 0..ATTEMPTS {
             match self.api.push(text.clone(), version, reach).await.map_err(Err)? {
                 Push::Written { raw, reload } => {
-                    let lost = data_plane_api::loss(&Document::parse(config), &Document::parse(&raw.text));
-                    return match lost {
+                    self.memory.version = raw.version;
+                    return match self.loss(text.clone(), &raw).await? {
                         None => Ok((raw, reload)),
-                        Some(what) => Err(self.take_back(what).await),
+                        Some(what) => Err(self.take_back(what, reach).await),
                     };
                 }
                 Push::Conflict { current } => {
+                    self.is_still_ours().await?;
+                    if matches!(reach, Reach::Actions(_)) {
+                        self.is_still_as_recorded().await?;
+                    }
                     version = match current {
                         Some(current) => current,
                         None => self.api.configuration_version().await.map_err(Err)?,
@@ -285,73 +349,156 @@ impl Pod<'_> {
         Err(Err(TransportError::TwoWriters { address: self.api.caller.address.clone() }))
     }
 
+    /// What the API made less of than was sent. Reading two large files keeps a core busy, which others need meanwhile.
+    async fn loss(&self, sent: Bytes, raw: &Raw) -> Result<Option<String>, Stop> {
+        let written = Arc::clone(&raw.text);
+        let compared = cpu("deploy", move || {
+            let sent = String::from_utf8_lossy(&sent);
+            data_plane_api::loss(&Document::parse(&sent), &Document::parse(&written))
+        });
+        compared.await.map_err(|panicked| Ok(Outcome::Failed { message: panicked.to_string() }))
+    }
+
+    /// Stops when it was another leader who wrote.
+    async fn is_still_ours(&self) -> Result<(), Stop> {
+        let record = record::read(self.api).await.map_err(Err)?;
+        match record.map(|record| record.epoch).filter(|epoch| self.is_newer(*epoch)) {
+            Some(epoch) => Err(Ok(Outcome::Stale { epoch })),
+            None => Ok(()),
+        }
+    }
+
+    /// Stops when the configuration is another one than was brought last: HAProxy may have been told to run it.
+    async fn is_still_as_recorded(&self) -> Result<(), Stop> {
+        let there = self.api.raw().await.map_err(Err)?;
+        let there = there.map(|raw| Digest::of(words::content(&raw.text).as_bytes()));
+        let recorded = self.memory.record.as_ref().map(|record| record.written);
+        match recorded.is_some() && there == recorded {
+            true => Ok(()),
+            false => Err(Ok(Outcome::Conflict { running: self.memory.runs() })),
+        }
+    }
+
     /// The API damaged what was sent: what ran before takes its place.
-    async fn take_back(&mut self, what: String) -> Stop {
-        self.put_back().await?;
+    async fn take_back(&mut self, what: String, reach: Reach<'_>) -> Stop {
+        match reach {
+            Reach::Actions(_) => drop(self.put_back(Reach::Actions("")).await?),
+            // That reload comes, and must find what is whole.
+            Reach::Reload => {
+                if let Some(id) = self.put_back(Reach::Reload).await? {
+                    self.await_reload(&id).await?;
+                }
+                self.memory.is_known = false;
+            }
+        }
         let message = format!("the Data Plane API did not keep the configuration as it was sent: {what}");
         Ok(Outcome::Refused { message, reload_may_help: false })
     }
 
-    /// The configuration that ran before, on disk again; HAProxy runs it still.
-    async fn put_back(&mut self) -> Result<(), TransportError> {
+    /// The configuration that ran before, on disk again; HAProxy runs it still. Back with the reload that was asked for.
+    async fn put_back(&mut self, reach: Reach<'_>) -> Result<Option<String>, TransportError> {
         let before = self.memory.files.as_ref().and_then(|(_, files)| files.get(&self.layout.config_file));
-        let Some((_, text)) = before.cloned() else { return Ok(()) };
+        let Some((_, text)) = before.cloned() else { return Ok(None) };
         let text = Bytes::copy_from_slice(text.as_bytes());
         for _ in 0..ATTEMPTS {
             let version = self.api.configuration_version().await?;
-            match self.api.push(text.clone(), version, Reach::Actions("")).await? {
+            match self.api.push(text.clone(), version, reach).await? {
                 Push::Conflict { .. } => {}
-                Push::Written { raw, .. } => {
+                Push::Written { raw, reload } => {
+                    self.memory.version = raw.version;
                     let written = Digest::of(words::content(&raw.text).as_bytes());
                     self.memory.is_known = self.was_known
                         && self.memory.record.as_ref().is_some_and(|record| record.written == written);
-                    return Ok(());
+                    return Ok(reload);
                 }
-                Push::Refused(_) | Push::HalfWay(_) => return Ok(()),
+                Push::Refused(_) | Push::HalfWay(_) => return Ok(None),
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// One push that reloads, and the reload's end. A reload that the API forgot, because it was started anew, and a push that
     /// somebody's failed reload took back, are repeated.
     async fn reload(
         &mut self,
-        text: Bytes,
-        config: &str,
-        writes: &[(FileKind, String)],
+        order: &Apply,
+        target: &Arc<Files>,
+        (text, config): (Bytes, &str),
+        (writes, record): (&[(FileKind, String)], Option<Record>),
     ) -> Result<Brought, Stop> {
+        if let Err(cause) = self.api.haproxy().await.map_err(Err)? {
+            return Err(self.without_haproxy(text, config, cause).await);
+        }
+        let mut is_same_worker = false;
         for _ in 0..ATTEMPTS {
             let before = self.memory.worker_pid;
             let (raw, id) = self.push(&text, config, Reach::Reload).await?;
             let Some(id) = id else { continue };
+            let written = Digest::of(words::content(&raw.text).as_bytes());
             self.memory.reloads += 1;
-            match self.await_reload(&id).await.map_err(Err)? {
+            self.memory.awaited = Some(Awaited {
+                id: id.clone(),
+                checksum: raw.checksum.clone(),
+                before,
+                record: self.record(order, target, written),
+                files: Arc::clone(target),
+            });
+            let ended = self.await_reload(&id).await.map_err(Err)?;
+            self.memory.awaited = None;
+            match ended {
                 Ended::Forgotten => {}
                 Ended::Failed(said) => {
                     self.restore(writes).await.map_err(Err)?;
-                    self.put_back().await.map_err(Err)?;
-                    let said = words::about(&said, &self.layout.config_file, config, Some(&raw.text));
-                    return Err(Ok(Outcome::Refused { message: said, reload_may_help: false }));
+                    self.put_back(Reach::Actions("")).await.map_err(Err)?;
+                    self.nothing_happened(record).await.map_err(Err)?;
+                    let is_refusal = words::is_refusal(&said);
+                    let message = words::about(&said, &self.layout.config_file, config, Some(&raw.text));
+                    return Err(Ok(match is_refusal {
+                        true => Outcome::Refused { message, reload_may_help: false },
+                        false => Outcome::Failed { message },
+                    }));
                 }
                 Ended::Succeeded(log) => {
                     let there = self.api.raw().await.map_err(Err)?;
-                    let is_there = there.is_some_and(|there| there.checksum == raw.checksum);
-                    if is_there && self.is_another_worker(before).await.map_err(Err)? {
-                        let written = Digest::of(words::content(&raw.text).as_bytes());
+                    let is_there =
+                        raw.checksum.is_some() && there.is_some_and(|there| there.checksum == raw.checksum);
+                    let is_another = self.is_another_worker(before).await.map_err(Err)?;
+                    if is_there && is_another {
                         return Ok(Brought { written, reloaded: true, log });
                     }
+                    is_same_worker = is_there;
                 }
             }
         }
-        Err(Err(TransportError::TwoWriters { address: self.api.caller.address.clone() }))
+        let address = self.api.caller.address.clone();
+        Err(Err(match is_same_worker {
+            true => TransportError::SameWorker { address },
+            false => TransportError::TwoWriters { address },
+        }))
     }
 
-    /// Whether HAProxy runs in another process than before, which it then is known to.
+    /// HAProxy is down, and a reload that fails would have the API put back what it read at the last one that worked, which may be
+    /// old. So the configuration is only written: HAProxy starts with it, and is reloaded once it is there.
+    async fn without_haproxy(&mut self, text: Bytes, config: &str, cause: String) -> Stop {
+        if let Err(stop) = self.push(&text, config, Reach::Actions("")).await {
+            return stop;
+        }
+        Err(self.api.without_haproxy(cause))
+    }
+
+    /// Whether HAProxy runs in another process than before, which it then is known to. It is asked more than once: the API may
+    /// just connect to it anew.
     async fn is_another_worker(&mut self, before: u32) -> Result<bool, TransportError> {
-        let Ok(haproxy) = self.api.haproxy().await? else { return Ok(false) };
-        self.memory.worker_pid = haproxy.pid;
-        Ok(haproxy.pid != before)
+        for _ in 0..ASKED {
+            if let Ok(haproxy) = self.api.haproxy().await?
+                && haproxy.pid != before
+            {
+                self.memory.meet_asked_for(haproxy.pid);
+                return Ok(true);
+            }
+            tokio::time::sleep(RELOAD_PAUSE).await;
+        }
+        Ok(false)
     }
 
     async fn await_reload(&mut self, id: &str) -> Result<Ended, TransportError> {
@@ -362,11 +509,7 @@ impl Pod<'_> {
                 Reload::Forgotten => return Ok(Ended::Forgotten),
                 // HAProxy said nothing: nobody's configuration is at fault.
                 Reload::Failed(said) if said.trim().is_empty() => {
-                    return Err(TransportError::WithoutHaproxy {
-                        address: self.api.caller.address.clone(),
-                        cause: "it did not take a reload".to_owned(),
-                        hint: "is it running? see the log of its container",
-                    });
+                    return Err(self.api.without_haproxy("it did not take a reload".to_owned()));
                 }
                 Reload::Failed(said) => return Ok(Ended::Failed(said)),
             }
@@ -383,36 +526,30 @@ impl Pod<'_> {
         self.memory.files = Some((order.target, Arc::clone(&target)));
         files::delete_others(self.api, self.layout, &target, self.memory).await?;
         operate::sweep(self.api, self.memory).await?;
-        let others = target.iter().filter(|(path, _)| **path != order.config);
-        let record = Record {
-            running: Running { digest: order.target, generation: order.generation },
-            epoch: order.epoch,
-            written: brought.written,
-            worker_pid: self.memory.worker_pid,
-            files: others.map(|(path, (digest, _))| (path.clone(), *digest)).collect(),
-            half_way: false,
-            unsure: Vec::new(),
-        };
+        let record = self.record(order, &target, brought.written);
         self.write_record(record).await?;
         self.memory.is_known = true;
         Ok(self.applied(brought.reloaded, brought.log))
     }
 
-    async fn write_record(&mut self, record: Record) -> Result<(), TransportError> {
-        let text = serde_json::to_string(&record)
-            .map_err(|error| TransportError::Setup(format!("the pod's record cannot be written: {error}")))?;
-        let path = format!("{}/{RECORD}", self.layout.general);
-        let place = Place {
-            kind: FileKind::General,
-            path: &path,
-            is_new: self.memory.record.is_none(),
-            is_live: false,
-        };
-        if let Stored::Refused(why) = files::store(self.api, place, &text).await? {
-            return Err(self.api.caller.failed("the pod's record", why));
+    /// What is noted once the pod runs the target.
+    fn record(&self, order: &Apply, target: &Files, written: Digest) -> Record {
+        let others = target.iter().filter(|(path, _)| **path != order.config);
+        let before = self.memory.record.as_ref().map(|record| record.epoch).unwrap_or_default();
+        Record {
+            running: Running { digest: order.target, generation: order.generation },
+            epoch: before.max(order.epoch),
+            written,
+            worker_pid: self.memory.worker_pid,
+            files: others.map(|(path, (digest, _))| (path.clone(), *digest)).collect(),
+            told: self.memory.told.clone(),
+            half_way: false,
+            unsure: Vec::new(),
         }
-        self.memory.record = Some(record);
-        Ok(())
+    }
+
+    async fn write_record(&mut self, record: Record) -> Result<(), TransportError> {
+        record::write(self.api, self.layout, self.memory, record).await
     }
 
     fn applied(&self, reloaded: bool, log: String) -> Outcome {

@@ -9,10 +9,10 @@ use crate::transport::{
 };
 use awc::http::{Method, StatusCode};
 use bytes::Bytes;
-use haptic_model::{FileKind, HaproxyVersion, operation::ServerState};
+use haptic_model::{Digest, FileKind, HaproxyVersion, operation::ServerState};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
-use std::{net::IpAddr, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 /// Calls that read or change little.
 const QUICK: Duration = Duration::from_secs(10);
@@ -40,7 +40,7 @@ pub(super) struct Haproxy {
 /// haproxy.cfg as it lies on the pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Raw {
-    pub text: String,
+    pub text: Arc<str>,
     /// Absent before the API has written it once. It covers the version, so it is no digest of the content.
     pub checksum: Option<String>,
     pub version: Option<u64>,
@@ -94,7 +94,10 @@ pub(super) struct Server {
     #[serde(default)]
     pub uweight: Option<u32>,
     #[serde(default)]
-    pub weight: Option<u32>,
+    weight: Option<u32>,
+    /// Of its check, when it was set.
+    #[serde(default)]
+    pub check_port: Option<u16>,
 }
 
 /// A map or list that HAProxy has loaded.
@@ -119,6 +122,24 @@ pub(super) struct Entry {
     pub key: String,
     #[serde(default)]
     pub value: String,
+}
+
+/// A file that was stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct StoredFile {
+    /// The reload that the API asked for.
+    pub reload: Option<String>,
+    /// What it tells of a certificate.
+    pub told: Option<Digest>,
+}
+
+/// A file that was not stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The API's.
+    pub words: String,
+    /// Whether it read the content and found it bad; otherwise the trouble is its own.
+    pub is_of_content: bool,
 }
 
 /// A change that HAProxy, through the API, refused: its words.
@@ -187,8 +208,9 @@ impl Api {
         let target = format!("{RAW}?only_validate=true");
         let call = Call { target: &target, ..Call::post(RAW, "text/plain", text, self.limit) };
         let reply = self.send(call).await?;
+        let said = words::message(&reply);
         match reply.status {
-            StatusCode::BAD_REQUEST => Ok(Err(words::message(&reply))),
+            StatusCode::BAD_REQUEST if words::is_verdict(&said) => Ok(Err(said)),
             _ => self.expect(RAW, &reply).map(Ok),
         }
     }
@@ -206,7 +228,7 @@ impl Api {
         let said = words::message(&reply);
         Ok(match reply.status {
             StatusCode::CONFLICT => Push::Conflict { current: version_of(&reply) },
-            StatusCode::BAD_REQUEST => Push::Refused(said),
+            StatusCode::BAD_REQUEST if words::is_verdict(&said) => Push::Refused(said),
             StatusCode::INTERNAL_SERVER_ERROR if said.contains("cannot execute") => Push::HalfWay(said),
             _ => {
                 self.expect(RAW, &reply)?;
@@ -235,8 +257,8 @@ impl Api {
         }
         let answer: Answer = self.read(RELOADS, &reply)?;
         Ok(match answer.status.as_str() {
-            "succeeded" => Reload::Succeeded(answer.response),
-            "failed" => Reload::Failed(answer.response),
+            "succeeded" => Reload::Succeeded(words::shortened(answer.response)),
+            "failed" => Reload::Failed(words::shortened(answer.response)),
             _ => Reload::Waits,
         })
     }
@@ -256,7 +278,10 @@ impl Api {
         let target = server_path(backend, server);
         let reply = self.send(Call { target: &target, ..Call::get(SERVERS, QUICK) }).await?;
         // 3.0 answers 500 for one that is missing.
-        if !reply.status.is_success() {
+        let is_missing = reply.status == StatusCode::NOT_FOUND
+            || reply.status == StatusCode::INTERNAL_SERVER_ERROR
+                && words::message(&reply).contains("no data for");
+        if is_missing {
             return Ok(None);
         }
         self.read(SERVERS, &reply).map(Some)
@@ -282,6 +307,10 @@ impl Api {
     /// The maps that HAProxy has loaded.
     pub async fn maps(&self) -> Result<Vec<Loaded>, TransportError> {
         let reply = self.send(Call::get(MAPS, QUICK)).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            // So it answers while HAProxy is down.
+            return Err(self.without_haproxy(words::message(&reply)));
+        }
         self.read(MAPS, &reply)
     }
 
@@ -289,6 +318,10 @@ impl Api {
     pub async fn entries(&self, map: &str) -> Result<Vec<Entry>, TransportError> {
         let target = format!("{}/entries", map_path(map));
         let reply = self.send(Call { target: &target, ..Call::get(MAPS, self.limit) }).await?;
+        // Some versions answer so for a map that is empty.
+        if reply.status == StatusCode::NOT_FOUND && reply.body.is_empty() {
+            return Ok(Vec::new());
+        }
         self.read(MAPS, &reply)
     }
 
@@ -362,7 +395,15 @@ impl Api {
         Ok(files.into_iter().map(|file| file.storage_name).collect())
     }
 
-    /// A file's content; of a certificate what the API tells of it. `None`: there is none.
+    /// What the API tells of a certificate in its storage, which it gives nobody back: the same as long as certificate and size
+    /// are. `None`: it tells nothing.
+    pub async fn told(&self, name: &str) -> Result<Option<Digest>, TransportError> {
+        let target = stored_path(FileKind::Certificate, name);
+        let reply = self.send(Call { target: &target, ..Call::get(STORAGE, QUICK) }).await?;
+        Ok(if reply.status.is_success() { told(&reply) } else { None })
+    }
+
+    /// A file's content. `None`: there is none.
     pub async fn stored(&self, kind: FileKind, name: &str) -> Result<Option<Bytes>, TransportError> {
         let target = stored_path(kind, name);
         let reply = self.send(Call { target: &target, ..Call::get(STORAGE, self.limit) }).await?;
@@ -373,15 +414,14 @@ impl Api {
         Ok(Some(reply.body))
     }
 
-    /// Stores a file: a new one or not, and whether the API may reload for it. Back with the reload that it then asked for.
-    /// Refused: why; the file may be there all the same.
+    /// Stores a file: a new one or not, and whether the API may reload for it. Refused: why; the file may be there all the same.
     pub async fn store(
         &self,
         kind: FileKind,
         name: &str,
         content: &str,
         (is_new, may_reload): (bool, bool),
-    ) -> Result<Result<Option<String>, String>, TransportError> {
+    ) -> Result<Result<StoredFile, Refusal>, TransportError> {
         let skip = if may_reload { "" } else { "?skip_reload=true" };
         let form = multipart::form(name, content);
         let plain = ("text/plain".to_owned(), Bytes::from(content.to_owned()));
@@ -393,9 +433,12 @@ impl Api {
         let call = Call { method, target: &target, ..Call::post(STORAGE, &content_type, body, self.limit) };
         let reply = self.send(call).await?;
         if reply.status.is_success() {
-            return Ok(Ok(reply.header("Reload-Id").map(str::to_owned)));
+            let reload = reply.header("Reload-Id").map(str::to_owned);
+            return Ok(Ok(StoredFile { reload, told: told(&reply) }));
         }
-        Ok(Err(words::message(&reply)))
+        let words = words::message(&reply);
+        let is_of_content = kind == FileKind::Certificate && words::is_about_certificate(&words);
+        Ok(Err(Refusal { words, is_of_content }))
     }
 
     /// Deletes a file; refused while haproxy.cfg names it.
@@ -403,6 +446,12 @@ impl Api {
         let target = format!("{}?skip_reload=true", stored_path(kind, name));
         let done = self.change(Method::DELETE, STORAGE, &target, None).await?;
         Ok(done.or_else(|why| if why.contains("missing object") { Ok(()) } else { Err(why) }))
+    }
+
+    /// It answers, and HAProxy does not.
+    pub fn without_haproxy(&self, cause: String) -> TransportError {
+        let hint = "is it running? see the log of its container";
+        TransportError::WithoutHaproxy { address: self.caller.address.clone(), cause, hint }
     }
 
     async fn change(&self, method: Method, path: &'static str, target: &str, body: Option<&Value>) -> Done {
@@ -440,7 +489,7 @@ impl Api {
 
     fn written(&self, reply: &Reply) -> Raw {
         Raw {
-            text: String::from_utf8_lossy(&reply.body).into_owned(),
+            text: String::from_utf8_lossy(&reply.body).into(),
             checksum: reply.header("Configuration-Checksum").map(str::to_owned),
             version: version_of(reply),
         }
@@ -448,6 +497,11 @@ impl Api {
 }
 
 impl Server {
+    /// Its weight, as far as it is told.
+    pub fn weight(&self) -> Option<u32> {
+        self.uweight.or(self.weight)
+    }
+
     /// Where it is.
     pub fn ip(&self) -> Option<IpAddr> {
         self.address.parse().ok()
@@ -468,6 +522,14 @@ impl Loaded {
     pub fn entries(&self) -> Option<usize> {
         self.description.rsplit_once("entry_cnt=")?.1.split_whitespace().next()?.parse().ok()
     }
+}
+
+/// What a reply tells of a certificate that differs from one to another.
+fn told(reply: &Reply) -> Option<Digest> {
+    const TELLING: [&str; 6] = ["size", "serial", "subject", "issuers", "not_before", "not_after"];
+    let about: Value = serde_json::from_slice(&reply.body).ok()?;
+    let fields = TELLING.map(|field| about.get(field).map(Value::to_string).unwrap_or_default());
+    about.get("size").map(|_| Digest::of(fields.join("\n").as_bytes()))
 }
 
 fn version_of(reply: &Reply) -> Option<u64> {

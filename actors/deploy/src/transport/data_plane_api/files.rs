@@ -1,7 +1,7 @@
 //! Files in the API's storage: which must be written, in which order, and whether they are still what was written.
 
 use super::{
-    client::Api,
+    client::{Api, Refusal, StoredFile},
     memory::{Files, Memory},
     pair,
     record::Record,
@@ -14,18 +14,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What stands in a map that is empty: the API replaces no file by nothing.
 const EMPTY: &str = "# empty\n";
 
+/// Certificates asked for in one look: each is a call.
+const CERTIFICATES: usize = 200;
+
 /// What a file became in the storage.
 pub(super) enum Stored {
-    /// It is there, and nothing waits for a reload.
-    Done,
-    /// It is there, and the API asked for a reload.
-    Reload(String),
+    /// It is there. The reload that the API asked for.
+    Done(Option<String>),
     /// It is not, or not whole.
-    Refused(String),
+    Refused(Refusal),
 }
 
 /// Looks at what is stored: `false` when something is missing or another content than `record` says. Certificates cannot be read
-/// back; they count as theirs while they are there.
+/// back: what the API tells of them is compared, of many those whose turn it is; the others count as theirs while they are there.
 pub(super) async fn look(
     api: &Api,
     layout: &Layout,
@@ -33,6 +34,7 @@ pub(super) async fn look(
     memory: &mut Memory,
 ) -> Result<bool, TransportError> {
     memory.stored.clear();
+    memory.told.clone_from(&record.told);
     let mut intact = record.unsure.is_empty();
     for kind in [FileKind::Map, FileKind::Certificate, FileKind::General] {
         let recorded: Vec<(&String, &Digest)> =
@@ -41,13 +43,19 @@ pub(super) async fn look(
             continue;
         }
         let names: BTreeSet<String> = api.stored_names(kind).await?.into_iter().collect();
-        for (path, digest) in recorded {
+        let turn = memory.looked % recorded.len().div_ceil(CERTIFICATES);
+        for (index, (path, digest)) in recorded.into_iter().enumerate() {
             let name = name_of(path);
             if !names.contains(name) || record.unsure.contains(path) {
                 intact = false;
                 continue;
             }
             let found = match kind {
+                FileKind::Certificate if index / CERTIFICATES == turn => {
+                    let told = api.told(name).await?;
+                    let is_theirs = record.told.get(path).is_none_or(|told_then| told == Some(*told_then));
+                    is_theirs.then_some(*digest)
+                }
                 FileKind::Certificate => Some(*digest),
                 _ => api.stored(kind, name).await?.map(|content| digest_of(&content)),
             };
@@ -113,8 +121,33 @@ pub(super) struct Place<'p> {
     pub is_live: bool,
 }
 
+/// Writes one file of a bundle, and notes that it is there and what the API tells of it.
+pub(super) async fn store(
+    api: &Api,
+    memory: &mut Memory,
+    place: Place<'_>,
+    content: &str,
+) -> Result<Stored, TransportError> {
+    let Place { kind, path, .. } = place;
+    memory.stored.remove(path);
+    memory.told.remove(path);
+    Ok(match put(api, place, content).await? {
+        Ok(StoredFile { reload, told }) => {
+            memory.stored.insert(path.to_owned(), Digest::of(content.as_bytes()));
+            let told = told.filter(|_| kind == FileKind::Certificate);
+            memory.told.extend(told.map(|told| (path.to_owned(), told)));
+            Stored::Done(reload)
+        }
+        Err(why) => Stored::Refused(why),
+    })
+}
+
 /// Writes one file.
-pub(super) async fn store(api: &Api, place: Place<'_>, content: &str) -> Result<Stored, TransportError> {
+pub(super) async fn put(
+    api: &Api,
+    place: Place<'_>,
+    content: &str,
+) -> Result<Result<StoredFile, Refusal>, TransportError> {
     let content = if content.is_empty() { EMPTY } else { content };
     let Place { kind, path, is_new, is_live } = place;
     let is_live = is_live && kind == FileKind::Certificate;
@@ -122,15 +155,11 @@ pub(super) async fn store(api: &Api, place: Place<'_>, content: &str) -> Result<
     let mut answer = api.store(kind, name, content, (is_new, is_live)).await?;
     // It may be there though nobody recorded it, or be gone though somebody did.
     if let Err(why) = &answer
-        && (why.contains("already exists") || why.contains("missing object"))
+        && (why.words.contains("already exists") || why.words.contains("missing object"))
     {
         answer = api.store(kind, name, content, (!is_new, is_live)).await?;
     }
-    Ok(match answer {
-        Ok(None) => Stored::Done,
-        Ok(Some(reload)) => Stored::Reload(reload),
-        Err(why) => Stored::Refused(why),
-    })
+    Ok(answer)
 }
 
 /// Deletes what `target` does not have; what haproxy.cfg still names stays for the next time.
@@ -144,9 +173,17 @@ pub(super) async fn delete_others(
         memory.stored.keys().filter(|path| !target.contains_key(*path)).cloned().collect();
     for path in others {
         let Some(kind) = kind_of(&path, layout) else { continue };
-        match api.delete_stored(kind, name_of(&path)).await? {
-            Ok(()) => drop(memory.stored.remove(&path)),
-            Err(why) => tracing::debug!(path, why, "a file stays on the pod"),
+        match api.delete_stored(kind, name_of(&path)).await {
+            Ok(Ok(())) => {
+                memory.stored.remove(&path);
+                memory.told.remove(&path);
+            }
+            Ok(Err(why)) => tracing::debug!(path, why, "a file stays on the pod"),
+            // HAProxy runs what it should all the same.
+            Err(error @ TransportError::ReadOnly { .. }) => {
+                tracing::warn!(path, %error, "a file stays on the pod");
+            }
+            Err(error) => return Err(error),
         }
     }
     Ok(())

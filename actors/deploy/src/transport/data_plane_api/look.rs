@@ -1,20 +1,20 @@
 //! How a pod is, as the Data Plane API tells it.
 
 use super::{
-    client::{Api, Haproxy},
+    client::{Api, Haproxy, Reload},
     files,
     memory::Memory,
-    record::Record,
+    record::{self, Record},
     words,
 };
 use crate::transport::TransportError;
 use haptic_haproxy::{Document, SectionKind, views::servers};
 use haptic_model::{
-    Digest, FileKind, Layout,
+    Digest, Layout,
     agent_api::{ChangedFile, LoadedAs, RunningServer, Runtime, Status},
-    layout::RECORD,
     pattern_file::map_entries,
 };
+use haptic_runtime::cpu;
 use std::collections::BTreeMap;
 
 /// Backends asked for their servers in one look: each is a call.
@@ -26,14 +26,22 @@ pub(super) async fn status(
     layout: &Layout,
     memory: &mut Memory,
 ) -> Result<Status, TransportError> {
+    hear_of_reload(api, layout, memory).await?;
     let version = api.version().await?;
     let haproxy = api.haproxy().await?;
-    let record = read_record(api).await?;
+    let record = record::read(api).await?;
+    // Before the content: whoever writes in between is noticed.
+    memory.version = Some(api.configuration_version().await?);
     let there = api.raw().await?.map(|raw| Digest::of(words::content(&raw.text).as_bytes()));
     let is_recorded = record.as_ref().is_some_and(|record| Some(record.written) == there && !record.half_way);
     let intact = match &record {
         Some(record) => files::look(api, layout, record, memory).await? && is_recorded,
-        None => false,
+        None => {
+            // What was stored is no longer, or somebody else's.
+            memory.stored.clear();
+            memory.told.clear();
+            false
+        }
     };
     let (version_text, haproxy_version, alive) = match haproxy {
         Ok(Haproxy { version, version_text, pid }) => {
@@ -43,9 +51,7 @@ pub(super) async fn status(
         Err(cause) => {
             tracing::debug!(cause, "the Data Plane API does not reach HAProxy");
             let known = memory.versions.map(|(_, haproxy)| haproxy);
-            let hint = "is it running? see the log of its container";
-            let address = api.caller.address.clone();
-            let known = known.ok_or(TransportError::WithoutHaproxy { address, cause, hint })?;
+            let known = known.ok_or_else(|| api.without_haproxy(cause))?;
             (known.to_string(), known, false)
         }
     };
@@ -72,6 +78,27 @@ pub(super) async fn status(
     Ok(status)
 }
 
+/// What became of a reload whose end nobody saw. If it succeeded, the pod's record is completed, so that it is not repeated.
+async fn hear_of_reload(api: &Api, layout: &Layout, memory: &mut Memory) -> Result<(), TransportError> {
+    let Some(awaited) = &memory.awaited else { return Ok(()) };
+    let ended = api.reload(&awaited.id).await?;
+    if ended == Reload::Waits {
+        return Err(api.caller.failed("a reload", "it is still under way".to_owned()));
+    }
+    let Some(awaited) = memory.awaited.take() else { return Ok(()) };
+    let (Reload::Succeeded(_), Ok(haproxy)) = (ended, api.haproxy().await?) else { return Ok(()) };
+    let is_there = awaited.checksum.is_some()
+        && api.raw().await?.is_some_and(|there| there.checksum == awaited.checksum)
+        && haproxy.pid != awaited.before;
+    if is_there {
+        memory.meet_asked_for(haproxy.pid);
+        memory.files = Some((awaited.record.running.digest, awaited.files));
+        let record = Record { worker_pid: haproxy.pid, ..awaited.record };
+        record::write(api, layout, memory, record).await?;
+    }
+    Ok(())
+}
+
 fn setback(record: &Record) -> &'static str {
     if record.half_way {
         "a deployment to the pod was cut short"
@@ -80,41 +107,29 @@ fn setback(record: &Record) -> &'static str {
     }
 }
 
-/// The pod's record, if it has one that can be read.
-pub(super) async fn read_record(api: &Api) -> Result<Option<Record>, TransportError> {
-    let content = api.stored(FileKind::General, RECORD).await?;
-    Ok(content.and_then(|content| serde_json::from_slice(&content).ok()))
-}
-
 /// What HAProxy says of its servers and maps. Of many backends a part is asked for, and of one map after another the entries.
 pub(super) async fn runtime(api: &Api, memory: &mut Memory) -> Result<Runtime, TransportError> {
     let mut runtime = Runtime::default();
     let Some((_, bundle)) = memory.files.clone() else { return Ok(runtime) };
     let config = bundle.iter().find(|(path, _)| path.ends_with(".cfg")).map(|(_, (_, text))| text.clone());
-    let text = config.unwrap_or_default();
-    let document = Document::parse(&text);
-    let inheritance = document.inheritance();
-    let backends: Vec<usize> = (document.sections.iter().enumerate())
-        .filter(|(_, section)| matches!(section.kind, SectionKind::Backend | SectionKind::Listen))
-        .map(|(position, _)| position)
-        .collect();
+    let backends = cpu("deploy", move || written(&config.unwrap_or_default())).await;
+    let backends = backends.map_err(|panicked| TransportError::Setup(panicked.to_string()))?;
     memory.looked = memory.looked.wrapping_add(1);
     let windows = backends.len().div_ceil(BACKENDS).max(1);
     let window = memory.looked % windows;
-    for (index, position) in backends.into_iter().enumerate() {
-        let Some(section) = document.sections.get(position) else { continue };
-        let written = servers(&document, &inheritance, position);
+    for (index, (backend, written)) in backends.into_iter().enumerate() {
         if index / BACKENDS != window {
             // Another look's: taken to be as it is written.
-            runtime.servers.extend(written.iter().map(|server| as_written(&section.name, server)));
+            runtime.servers.extend(written);
             continue;
         }
-        let shown = api.servers(&section.name).await?;
-        runtime.servers.extend(shown.into_iter().map(|server| RunningServer {
-            backend: section.name.to_string(),
+        let weights: BTreeMap<&str, u32> = written.iter().map(|s| (&*s.server, s.weight)).collect();
+        runtime.servers.extend(api.servers(&backend).await?.into_iter().map(|server| RunningServer {
+            backend: backend.clone(),
             address: server.ip(),
             port: server.port,
-            weight: server.uweight.or(server.weight).unwrap_or(1),
+            // What is not told is no difference.
+            weight: server.weight().or_else(|| weights.get(&*server.name).copied()).unwrap_or(1),
             state: server.state(),
             server: server.name,
         }));
@@ -141,6 +156,21 @@ pub(super) async fn runtime(api: &Api, memory: &mut Memory) -> Result<Runtime, T
 /// The API shows values up to their first blank.
 pub(super) fn first_word(value: &str) -> &str {
     value.split([' ', '\t']).next().unwrap_or_default()
+}
+
+/// The servers of each backend, as haproxy.cfg has them.
+fn written(config: &str) -> Vec<(String, Vec<RunningServer>)> {
+    let document = Document::parse(config);
+    let inheritance = document.inheritance();
+    let sections = document.sections.iter().enumerate();
+    let backends = sections
+        .filter(|(_, section)| matches!(section.kind, SectionKind::Backend | SectionKind::Listen))
+        .map(|(position, section)| {
+            let servers = servers(&document, &inheritance, position);
+            let as_written = servers.iter().map(|server| as_written(&section.name, server));
+            (section.name.to_string(), as_written.collect())
+        });
+    backends.collect()
 }
 
 fn as_written(backend: &str, server: &haptic_haproxy::views::Server) -> RunningServer {

@@ -8,10 +8,7 @@ use haptic_model::{
     bundle::digest_of_files,
     patch::Content,
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 /// The files of a bundle, haproxy.cfg among them, by path.
 pub(super) type Files = BTreeMap<String, (Digest, Arc<str>)>;
@@ -29,16 +26,36 @@ pub(super) struct Memory {
     pub files: Option<(Digest, Arc<Files>)>,
     /// What is in the pod's storage: files whose content was sent or read.
     pub stored: BTreeMap<String, Digest>,
+    /// What the API told of certificates after they were written.
+    pub told: BTreeMap<String, Digest>,
+    /// The configuration's version when it was last read or written here: another one is somebody else's.
+    pub version: Option<u64>,
     /// The worker that ran last.
     pub worker_pid: u32,
     /// Reloads that were asked for here.
     pub reloads: u64,
     /// Raised when another worker runs that nobody here asked for.
     pub incarnation: u64,
-    /// Servers that have gone, and whose last connections HAProxy still serves.
-    pub lingering: BTreeSet<(String, String)>,
-    /// Which map is looked at next.
+    /// Servers that have gone, and whose last connections this worker still serves; each with its words in haproxy.cfg.
+    pub lingering: BTreeMap<(String, String), String>,
+    /// A reload whose end was not seen, because a deployment's time was over.
+    pub awaited: Option<Awaited>,
+    /// How often was looked: which map, which backends and which certificates are looked at next.
     pub looked: usize,
+}
+
+/// A reload that was asked for, and what is so if it succeeds.
+pub(super) struct Awaited {
+    /// By which the API knows it.
+    pub id: String,
+    /// Of haproxy.cfg as the API wrote it.
+    pub checksum: Option<String>,
+    /// The worker before it.
+    pub before: u32,
+    /// What is to be noted on the pod then.
+    pub record: Record,
+    /// The files of that bundle.
+    pub files: Arc<Files>,
 }
 
 impl Memory {
@@ -47,13 +64,27 @@ impl Memory {
         if self.worker_pid != pid && self.worker_pid != 0 {
             self.incarnation += 1;
         }
+        self.meet_asked_for(pid);
+    }
+
+    /// The same, after a reload that was asked for here.
+    pub fn meet_asked_for(&mut self, pid: u32) {
+        if self.worker_pid != pid {
+            // They were another worker's: this one has begun with what its files say.
+            self.lingering.clear();
+        }
         self.worker_pid = pid;
+    }
+
+    /// What the pod runs, as its record says.
+    pub fn runs(&self) -> Option<Digest> {
+        self.record.as_ref().map(|record| record.running.digest)
     }
 
     /// The files of what runs, if this controller brought them.
     pub fn running_bundle(&self, layout: &Layout) -> Option<RunningBundle> {
         let (digest, files) = self.files.as_ref()?;
-        if Some(*digest) != self.record.as_ref().map(|record| record.running.digest) {
+        if Some(*digest) != self.runs() {
             return None;
         }
         let files = files.iter().map(|(path, (_, text))| (path.clone(), text.to_string())).collect();

@@ -101,8 +101,14 @@ impl Transport for DataPlaneApi {
             let mut memory = self.memory.lock().await;
             // Nobody knows what is there if this ends before its time.
             let known = std::mem::replace(&mut memory.is_known, false);
-            let pod =
-                apply::Pod { api: &self.api, layout: &self.layout, memory: &mut memory, was_known: known };
+            let pod = apply::Pod {
+                api: &self.api,
+                layout: &self.layout,
+                memory: &mut memory,
+                was_known: known,
+                epoch: order.epoch,
+                version: None,
+            };
             match tokio::time::timeout(self.api.limit, pod.apply(&order)).await {
                 Ok(outcome) => outcome,
                 Err(_) => Err(TransportError::Timeout {

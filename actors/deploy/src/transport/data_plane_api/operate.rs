@@ -8,20 +8,38 @@ use super::{
     step::Step,
 };
 use crate::transport::TransportError;
+use haptic_haproxy::{Document, Section, SectionKind, views::servers};
 use haptic_model::{operation::ServerState, pattern_file::map_entries};
 use serde_json::Value;
-use std::{collections::BTreeMap, net::IpAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::IpAddr,
+};
 
 /// HAProxy's words when a change was not made.
 pub(super) type Done = Result<Result<(), String>, TransportError>;
 
-/// What servers should be like afterwards, by backend and name.
+/// What should be so afterwards.
 #[derive(Default)]
-pub(super) struct Wanted(BTreeMap<String, BTreeMap<String, Want>>);
+pub(super) struct Wanted {
+    /// By backend and name.
+    servers: BTreeMap<String, BTreeMap<String, Want>>,
+    /// Whether a pattern is in its list, by list.
+    patterns: BTreeMap<String, BTreeMap<String, bool>>,
+}
+
+/// The bundle that a pod is brought to.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'t> {
+    pub files: &'t Files,
+    /// The path of haproxy.cfg.
+    pub config: &'t str,
+}
 
 #[derive(Default)]
 struct Want {
     address: Option<(IpAddr, u16)>,
+    check_port: Option<u16>,
     weight: Option<u32>,
     state: Option<ServerState>,
     is_gone: bool,
@@ -29,7 +47,7 @@ struct Want {
 
 impl Wanted {
     fn of(&mut self, backend: &str, server: &str) -> &mut Want {
-        self.0.entry(backend.to_owned()).or_default().entry(server.to_owned()).or_default()
+        self.servers.entry(backend.to_owned()).or_default().entry(server.to_owned()).or_default()
     }
 
     /// Notes what an action of a push should do.
@@ -38,6 +56,9 @@ impl Wanted {
         match words.as_slice() {
             ["SetServerAddr", backend, server, address, port] => {
                 self.of(backend, server).address = address.parse().ok().zip(port.parse().ok());
+            }
+            ["SetServerCheckPort", backend, server, port] => {
+                self.of(backend, server).check_port = port.parse().ok();
             }
             ["SetServerWeight", backend, server, weight] => {
                 self.of(backend, server).weight = weight.parse().ok();
@@ -55,7 +76,7 @@ impl Wanted {
 
     /// Compares with what HAProxy shows.
     pub async fn read_back(&self, api: &Api) -> Done {
-        for (backend, wanted) in &self.0 {
+        for (backend, wanted) in &self.servers {
             let shown = match wanted.keys().next() {
                 Some(only) if wanted.len() == 1 => api.server(backend, only).await?.into_iter().collect(),
                 _ => api.servers(backend).await?,
@@ -67,6 +88,16 @@ impl Wanted {
                         "server {backend}/{name} {why}, though the Data Plane API said it was done"
                     )));
                 }
+            }
+        }
+        for (list, wanted) in &self.patterns {
+            let Some(number) = api.list(list).await? else { return Ok(Err(format!("{list} is not loaded"))) };
+            let there = api.patterns(&number).await?;
+            let there: BTreeSet<&str> = there.iter().map(|pattern| &*pattern.value).collect();
+            if wanted.iter().any(|(pattern, is_in)| there.contains(&**pattern) != *is_in) {
+                return Ok(Err(format!(
+                    "{list} has other patterns than it should, though the Data Plane API said it was done"
+                )));
             }
         }
         Ok(Ok(()))
@@ -90,7 +121,12 @@ impl Want {
         {
             return Err(format!("is at {} port {}, not at {address} port {port}", shown.address, shown.port));
         }
-        if let (Some(weight), Some(is)) = (self.weight, shown.uweight)
+        if let (Some(port), Some(is)) = (self.check_port, shown.check_port)
+            && port != is
+        {
+            return Err(format!("is checked at port {is}, not {port}"));
+        }
+        if let (Some(weight), Some(is)) = (self.weight, shown.weight())
             && weight != is
         {
             return Err(format!("has weight {is}, not {weight}"));
@@ -104,11 +140,17 @@ impl Want {
     }
 }
 
-/// Carries out a step that is no action of a push; `wanted` notes what is compared later.
+impl Target<'_> {
+    fn written(&self, backend: &str, server: &str) -> Option<String> {
+        written(&self.files.get(self.config)?.1, backend, server)
+    }
+}
+
+/// Carries out a step that is no action of a push; a server that comes stays in maintenance; `wanted` notes what is compared later.
 pub(super) async fn carry_out(
     api: &Api,
     step: &Step,
-    target: &Files,
+    target: Target<'_>,
     memory: &mut Memory,
     wanted: &mut Wanted,
 ) -> Done {
@@ -119,6 +161,7 @@ pub(super) async fn carry_out(
             let number = |field: &str| body.get(field).and_then(Value::as_u64);
             let want = wanted.of(backend, server);
             *want = Want {
+                check_port: None,
                 address: body
                     .get("address")
                     .and_then(|a| a.as_str()?.parse().ok())
@@ -127,11 +170,11 @@ pub(super) async fn carry_out(
                 state: Some(state),
                 is_gone: false,
             };
-            add_server(api, (backend, server), body, state, memory).await
+            add_server(api, (backend, server), body, target, memory).await
         }
         Step::DeleteServer { backend, server } => {
             wanted.of(backend, server).is_gone = true;
-            delete_server(api, (backend, server), memory).await
+            delete_server(api, (backend, server), target.config, memory).await
         }
         Step::SetEntry { map, key, value } => {
             let done = api.set_entry(map, key, value).await?;
@@ -156,16 +199,18 @@ pub(super) async fn carry_out(
             also(done, read_entry(api, map, key, None)).await
         }
         Step::ReplaceMap { map } => {
-            let text = target.get(map).map(|(_, text)| &**text).unwrap_or_default();
+            let text = target.files.get(map).map(|(_, text)| &**text).unwrap_or_default();
             let entries: Vec<(&str, &str)> = map_entries(text).collect();
             let done = api.put_entries(map, &entries).await?;
             also(done, count_entries(api, map, entries.len())).await
         }
         Step::AddPattern { list, pattern } => {
+            wanted.patterns.entry(list.clone()).or_default().insert(pattern.clone(), true);
             let Some(number) = api.list(list).await? else { return Ok(Err(format!("{list} is not loaded"))) };
             api.add_pattern(&number, pattern).await
         }
         Step::DeletePattern { list, pattern } => {
+            wanted.patterns.entry(list.clone()).or_default().insert(pattern.clone(), false);
             let Some(number) = api.list(list).await? else { return Ok(Err(format!("{list} is not loaded"))) };
             for found in api.patterns(&number).await?.iter().filter(|found| found.value == *pattern) {
                 if let Err(why) = api.delete_pattern(&number, &found.id).await? {
@@ -188,10 +233,11 @@ async fn also(done: Result<(), String>, proof: impl Future<Output = Done>) -> Do
 async fn read_entry(api: &Api, map: &str, key: &str, value: Option<&str>) -> Done {
     let shown = api.entry(map, key).await?;
     let is = shown.as_ref().map(|entry| first_word(&entry.value));
+    // Neither key nor value is told: either may be a token.
     Ok(match is == value.map(first_word) {
         true => Ok(()),
         false => Err(format!(
-            "{key:?} in map {map} is {is:?}, not {value:?}, though the Data Plane API said it was done"
+            "an entry of map {map} is not as it should be, though the Data Plane API said it was done"
         )),
     })
 }
@@ -206,48 +252,80 @@ async fn count_entries(api: &Api, map: &str, should: usize) -> Done {
     })
 }
 
+/// The words of a server in haproxy.cfg, its defaults included.
+fn written(config: &str, backend: &str, server: &str) -> Option<String> {
+    let document = Document::parse(config);
+    let is_it = |section: &Section<'_>| {
+        matches!(section.kind, SectionKind::Backend | SectionKind::Listen) && section.name == backend
+    };
+    let position = document.sections.iter().position(is_it)?;
+    let servers = servers(&document, &document.inheritance(), position);
+    let found = servers.iter().find(|known| known.name == server)?;
+    let words: Vec<String> = found
+        .effective_params()
+        .iter()
+        .filter(|parameter| parameter.name != "disabled")
+        .flat_map(|parameter| parameter.words().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    Some(format!("{} {}", found.endpoint, words.join(" ")))
+}
+
+/// Adds a server, which stays in maintenance until its state is set.
 async fn add_server(
     api: &Api,
     (backend, server): (&str, &str),
     body: &Value,
-    state: ServerState,
+    target: Target<'_>,
     memory: &mut Memory,
 ) -> Done {
     let id = (backend.to_owned(), server.to_owned());
     let mut added = api.add_server(backend, body).await?;
-    if added.as_ref().is_err_and(|why| why.contains("lready exists")) && memory.lingering.contains(&id) {
+    if added.as_ref().is_err_and(|why| why.contains("lready exists"))
+        && let Some(before) = memory.lingering.get(&id)
+    {
         // The last connections of the one before may have ended meanwhile. If not, it comes back as it was.
-        if api.delete_server(backend, server).await?.is_ok() {
-            added = api.add_server(backend, body).await?;
-        }
+        added = match api.delete_server(backend, server).await? {
+            Ok(()) => api.add_server(backend, body).await?,
+            Err(_) if target.written(backend, server).as_ref() == Some(before) => Ok(()),
+            Err(_) => added,
+        };
     }
-    if let Err(why) = added {
-        return Ok(Err(why));
+    if added.is_ok() {
+        memory.lingering.remove(&id);
     }
-    memory.lingering.remove(&id);
-    match state {
-        ServerState::Maint => Ok(Ok(())),
-        _ => api.set_state(backend, server, state).await,
-    }
+    Ok(added)
 }
 
-/// Out of service at once; gone when its connections are.
-async fn delete_server(api: &Api, (backend, server): (&str, &str), memory: &mut Memory) -> Done {
-    if api.set_state(backend, server, ServerState::Maint).await?.is_err()
-        && api.server(backend, server).await?.is_none()
-    {
+/// Gone when its last connections are; the API puts it into maintenance before.
+async fn delete_server(
+    api: &Api,
+    (backend, server): (&str, &str),
+    config: &str,
+    memory: &mut Memory,
+) -> Done {
+    if api.delete_server(backend, server).await?.is_ok() || api.server(backend, server).await?.is_none() {
         return Ok(Ok(()));
     }
-    if api.delete_server(backend, server).await?.is_err() {
-        memory.lingering.insert((backend.to_owned(), server.to_owned()));
-    }
-    Ok(Ok(()))
+    let running = memory.files.as_ref().and_then(|(_, files)| files.get(config));
+    let words = running.and_then(|(_, text)| written(text, backend, server)).unwrap_or_default();
+    memory.lingering.insert((backend.to_owned(), server.to_owned()), words);
+    api.set_state(backend, server, ServerState::Maint).await
 }
 
 /// Tries again to remove servers whose connections may have ended.
 pub(super) async fn sweep(api: &Api, memory: &mut Memory) -> Result<(), TransportError> {
     const AT_ONCE: usize = 50;
-    for (backend, server) in memory.lingering.clone().into_iter().take(AT_ONCE) {
+    let turn = memory.looked % memory.lingering.len().max(1);
+    memory.looked = memory.looked.wrapping_add(1);
+    let some: Vec<(String, String)> = memory
+        .lingering
+        .keys()
+        .cycle()
+        .skip(turn)
+        .take(AT_ONCE.min(memory.lingering.len()))
+        .cloned()
+        .collect();
+    for (backend, server) in some {
         let is_gone = api.delete_server(&backend, &server).await?.is_ok()
             || api.server(&backend, &server).await?.is_none();
         if is_gone {

@@ -1,9 +1,16 @@
 //! What a controller notes on a pod with the Data Plane API, as a file of its general storage: which bundle the pod was brought
 //! to, by whom, and how that shows there. The next controller reads it, and so need not bring again what is there already.
 
+use super::{
+    client::Api,
+    files::{self, Place},
+    memory::Memory,
+};
+use crate::transport::TransportError;
 use haptic_model::{
-    Digest,
+    Digest, FileKind, Layout,
     agent_api::{Epoch, Running},
+    layout::RECORD,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,10 +29,38 @@ pub(super) struct Record {
     pub worker_pid: u32,
     /// The bundle's other files, as they were sent.
     pub files: BTreeMap<String, Digest>,
+    /// What the API told of certificates after they were written, by path.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<String, Digest>,
     /// Whether operations were about to be sent: HAProxy may run more than this says.
     #[serde(default)]
     pub half_way: bool,
     /// Certificates that were about to be written: no call gives them back, so what is there is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsure: Vec<String>,
+}
+
+/// The pod's record, if it has one that can be read.
+pub(super) async fn read(api: &Api) -> Result<Option<Record>, TransportError> {
+    let content = api.stored(FileKind::General, RECORD).await?;
+    Ok(content.and_then(|content| serde_json::from_slice(&content).ok()))
+}
+
+/// Notes `record` on the pod.
+pub(super) async fn write(
+    api: &Api,
+    layout: &Layout,
+    memory: &mut Memory,
+    record: Record,
+) -> Result<(), TransportError> {
+    let text = serde_json::to_string(&record)
+        .map_err(|error| TransportError::Setup(format!("the pod's record cannot be written: {error}")))?;
+    let path = format!("{}/{RECORD}", layout.general);
+    let place =
+        Place { kind: FileKind::General, path: &path, is_new: memory.record.is_none(), is_live: false };
+    if let Err(why) = files::put(api, place, &text).await? {
+        return Err(api.caller.failed("the pod's record", why.words));
+    }
+    memory.record = Some(record);
+    Ok(())
 }

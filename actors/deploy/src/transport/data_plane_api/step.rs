@@ -11,7 +11,7 @@ use haptic_model::{
 use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 
-/// Operations in one plan; more would take longer than a reload, and their header more than the API takes (1 MiB).
+/// What the steps of one plan may take: more would take longer than a reload, and their header more than the API takes (1 MiB).
 pub(crate) const MOST: usize = 4000;
 /// A map of more bytes is replaced at once by the API; to a smaller one it adds.
 const REPLACED_AT_ONCE: usize = 8192;
@@ -49,6 +49,27 @@ pub(crate) enum Step {
     Nothing,
 }
 
+impl Step {
+    /// The action that brings the server that this adds into service.
+    pub(super) fn taking_requests(&self) -> Option<String> {
+        match self {
+            Self::AddServer { backend, server, enabled: true, .. } => {
+                action_words(&["SetServerState", backend, server, word(ServerState::Ready)]).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// How much it counts of [`MOST`]: what is no action is a call of its own, and is read back.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            Self::Action(_) => 1,
+            Self::Nothing => 0,
+            _ => 2,
+        }
+    }
+}
+
 /// The step of `operation`; `content` gives a file of the bundle that the pod is brought to.
 ///
 /// # Errors
@@ -76,11 +97,16 @@ pub(crate) fn step(
         Operation::SetServerCheck { backend, server, setting: CheckSetting::CheckPort, value } => {
             action(&["SetServerCheckPort", &backend, &server, &value])?
         }
-        Operation::SetFrontendMaxconn { frontend, maxconn } => {
-            action(&["SetFrontendMaxConn", &frontend, &maxconn.to_string()])?
+        // It has an action for that, and no call that tells what became of it.
+        Operation::SetFrontendMaxconn { frontend, .. } => {
+            return Err(format!(
+                "frontend {frontend}: the Data Plane API cannot tell whether its maxconn was changed"
+            ));
         }
         Operation::AddServer { backend, server, address, params, enabled } => {
             let at = format!("server {backend}/{server}");
+            // What brings it into service.
+            action_words(&["SetServerState", &backend, &server])?;
             let body = server_body(&server, &address, &params).map_err(|why| format!("{at}: {why}"))?;
             Step::AddServer { backend, server, body, enabled }
         }
@@ -88,7 +114,7 @@ pub(crate) fn step(
         Operation::SetMapEntry { map, key, value } => {
             sendable(&map, [&key, &value])?;
             if value.contains(BLANKS) {
-                return Err(format!("map {map}: the Data Plane API would cut {value:?} at its first blank"));
+                return Err(format!("map {map}: the Data Plane API would cut a value at its first blank"));
             }
             Step::SetEntry { map, key, value }
         }
@@ -140,11 +166,15 @@ const BLANKS: [char; 2] = [' ', '\t'];
 
 /// Its words are parted by single blanks and its actions by `;`: anything else would be another action, or none.
 fn action(words: &[&str]) -> Result<Step, String> {
+    action_words(words).map(Step::Action)
+}
+
+fn action_words(words: &[&str]) -> Result<String, String> {
     let is_word = |word: &&str| {
         !word.is_empty() && !word.contains(|c: char| c == ';' || c.is_whitespace() || c.is_control())
     };
     match words.iter().all(is_word) && words.iter().all(|word| word.is_ascii()) {
-        true => Ok(Step::Action(words.join(" "))),
+        true => Ok(words.join(" ")),
         false => Err(format!("{words:?} cannot be an action of the Data Plane API")),
     }
 }
@@ -165,7 +195,8 @@ fn sendable<'w>(
         .into_iter()
         .find(|word| word.as_ref().contains(|c: char| c == ';' || c.is_control() && c != '\t'))
     {
-        Some(word) => Err(format!("{path}: the Data Plane API takes no ';' in {:?}", word.as_ref())),
+        // Whatever the entry is: it may be a token.
+        Some(_) => Err(format!("{path}: the Data Plane API takes no entry with a ';'")),
         None => Ok(()),
     }
 }
@@ -301,7 +332,7 @@ mod tests {
             |value: &str| Operation::SetMapEntry { map: "m".into(), key: "k".into(), value: value.into() };
         assert!(of(set("v"), 0).is_ok());
         assert!(of(set("a b"), 4).unwrap_err().contains("first blank"));
-        assert!(of(set("a;b"), 4).unwrap_err().contains("no ';'"));
+        assert!(of(set("a;b"), 4).unwrap_err().contains("with a ';'"));
         let add = Operation::AddMapEntry { map: "m".into(), key: "k".into(), value: "a b".into() };
         assert!(of(add, 0).is_ok(), "as one of several it stays whole");
     }

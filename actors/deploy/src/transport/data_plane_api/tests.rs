@@ -4,7 +4,7 @@
 use super::client::{Api, Push, Reach, Reload};
 use crate::transport::{TransportError, caller::Caller, error::Peer};
 use haptic_model::{
-    ActiveConfig, FileKind, HaproxyPod, HaproxyVersion, Layout,
+    ActiveConfig, FileKind, HaproxyPod, HaproxyVersion,
     operation::ServerState,
     secret::{Credentials, Sensitive},
 };
@@ -26,11 +26,18 @@ struct Recorded {
 }
 
 fn recorded(topic: &str, name: &str) -> Recorded {
+    answering(exchange(topic, name))
+}
+
+fn exchange(topic: &str, name: &str) -> Value {
     let file = format!("{}/../../fixtures/dataplaneapi/recordings/{topic}.json", env!("CARGO_MANIFEST_DIR"));
     let topic: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     let exchanges = topic["exchanges"].as_array().unwrap();
     let exchange = exchanges.iter().find(|exchange| exchange["name"] == name);
-    let exchange = exchange.unwrap_or_else(|| panic!("no exchange {name}")).clone();
+    exchange.unwrap_or_else(|| panic!("no exchange {name}")).clone()
+}
+
+fn answering(exchange: Value) -> Recorded {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let wrong = Arc::new(Mutex::new(Vec::new()));
@@ -46,16 +53,11 @@ fn recorded(topic: &str, name: &str) -> Recorded {
     });
     let spec = json!({ "credentialsSecretRef": {"name": "s"}, "podSelector": {"matchLabels": {"a": "b"}} });
     let config = ActiveConfig {
-        name: "c".into(),
-        namespace: "n".into(),
-        resource_generation: 1,
-        revision: 1,
-        spec: Arc::new(serde_json::from_value(spec).unwrap()),
-        layout: Layout::default(),
         credentials: vec![Credentials {
             username: "admin".to_owned(),
             password: Sensitive::new("adminpwd".to_owned()),
         }],
+        ..ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap())
     };
     let pod = HaproxyPod {
         namespace: "n".into(),
@@ -325,7 +327,7 @@ fn files_are_stored_read_and_deleted() {
             let recorded = recorded(topic, name);
             let stored = recorded.api.store(kind, file, "a b\n", how).await.unwrap();
             recorded.is_as_recorded();
-            stored
+            stored.map(|stored| stored.reload)
         };
         let map =
             store("storage-maps", "replace-skip-reload", FileKind::Map, "host.map", (false, false)).await;
@@ -345,7 +347,7 @@ fn files_are_stored_read_and_deleted() {
         assert_eq!(later, Ok(Some("2026-11-21-2".to_owned())), "it needs the reload that fails");
         let refused =
             store("storage-ssl", "replace-ed25519", FileKind::Certificate, "site.pem", (false, true)).await;
-        assert!(refused.unwrap_err().contains("certificate and private key"));
+        assert!(refused.unwrap_err().is_of_content);
         let get = recorded("storage-maps", "get");
         assert_eq!(get.api.stored(FileKind::Map, "new.map").await.unwrap().unwrap(), "k1 v1\nk2 v2\n");
         let missing = recorded("storage-maps", "get-missing");
@@ -356,5 +358,41 @@ fn files_are_stored_read_and_deleted() {
         let gone = recorded("storage-maps", "delete-missing");
         assert_eq!(gone.api.delete_stored(FileKind::Map, "new2.map").await, Ok(Ok(())));
         [get, missing, named, gone].iter().for_each(Recorded::is_as_recorded);
+    });
+}
+
+#[test]
+fn another_certificate_is_told_otherwise_wherever_it_is_told() {
+    on_one_thread(async {
+        let told = async |name: &str| {
+            let recorded = recorded("storage-ssl", name);
+            let stored = recorded.api.store(FileKind::Certificate, "site.pem", "x", (false, true)).await;
+            recorded.is_as_recorded();
+            stored.unwrap().unwrap().told
+        };
+        let (other, big, back) =
+            (told("replace-runtime").await, told("replace-big-chain").await, told("replace-back").await);
+        let read = recorded("storage-ssl", "get-metadata");
+        let there = read.api.told("site.pem").await.unwrap();
+        read.is_as_recorded();
+        assert_eq!(there, back);
+        assert!(there.is_some() && there != other && there != big && big.is_some() && big != other);
+        let missing = recorded("storage-ssl", "get-missing");
+        assert_eq!(missing.api.told("x.pem").await, Ok(None));
+    });
+}
+
+#[test]
+fn a_configuration_of_20_mb_passes_and_a_limit_of_the_api_is_named() {
+    on_one_thread(async {
+        let large = "# pad\n".repeat(20_000_000 / 6);
+        let mut written = exchange("raw-config", "raw-post-reload-scheduled");
+        written["response"]["body"] = large.clone().into();
+        let pushed = answering(written).api.push(large.clone().into(), 1, Reach::Reload).await;
+        assert!(matches!(pushed, Ok(Push::Written { ref raw, .. }) if *raw.text == *large));
+        let refused = recorded("limits-timeouts", "body-over-limit").api.validate(large.into()).await;
+        let error = refused.unwrap_err();
+        assert!(matches!(error, TransportError::TooLarge { .. }), "{error:?}");
+        assert!(error.to_string().ends_with("raise max_body_size in its settings"), "{error}");
     });
 }

@@ -1,12 +1,18 @@
 //! What the Data Plane API says, in words of a user's configuration.
 
 use crate::transport::{TransportError, caller::Reply};
+use awc::http::StatusCode;
 use haptic_haproxy::{Document, Line, Section};
 use serde::Deserialize;
 use std::borrow::Cow;
 
 /// How much of a message is kept: HAProxy's log of a reload may be long.
 const KEPT: usize = 8 << 10;
+/// How much of a log is read for what is worth keeping.
+const READ: usize = 256 << 10;
+/// What the API says before a certificate that it could not use.
+const BAD_CERTIFICATE: [&str; 2] =
+    ["failed to parse certificate", "file should contain both certificate and private key"];
 
 /// The sentence in an error's body, whatever its content type.
 pub(super) fn message(reply: &Reply) -> String {
@@ -24,8 +30,39 @@ pub(super) fn message(reply: &Reply) -> String {
     text.chars().take(KEPT).collect()
 }
 
+/// Whether `said` is what HAProxy's checker found, and not that it could not be run or did not come to its end.
+pub(super) fn is_verdict(said: &str) -> bool {
+    said.contains("validation error: exit status") || said.starts_with("invalid configuration:")
+}
+
+/// Whether `said` is about the content of a certificate.
+pub(super) fn is_about_certificate(said: &str) -> bool {
+    BAD_CERTIFICATE.iter().any(|sentence| said.contains(sentence))
+}
+
+/// Whether `log`, of a reload that failed, has HAProxy's own refusal: not only that its worker was killed, or that the API
+/// could not do what belongs to a reload.
+pub(super) fn is_refusal(log: &str) -> bool {
+    log.lines().any(|line| {
+        line.trim_start().starts_with("[ALERT]")
+            && !line.contains("Current worker")
+            && !line.contains("exit-on-failure")
+            && !line.contains("has no server available")
+    })
+}
+
+/// As much of a log as is read.
+pub(super) fn shortened(mut log: String) -> String {
+    let end = log.char_indices().nth(READ).map_or(log.len(), |(end, _)| end);
+    log.truncate(end);
+    log
+}
+
 /// What keeps the API itself from working.
 pub(super) fn trouble(reply: &Reply, address: &str) -> Option<TransportError> {
+    if reply.status == StatusCode::PAYLOAD_TOO_LARGE {
+        return Some(TransportError::TooLarge { address: address.to_owned(), cause: message(reply) });
+    }
     if reply.status.as_u16() < 500 {
         return None;
     }
@@ -54,10 +91,12 @@ pub(super) fn about(said: &str, config_file: &str, sent: &str, written: Option<&
                 line.split_once("msg=\"").map_or(line, |(_, rest)| rest.strip_suffix('"').unwrap_or(rest));
             let line = line.strip_prefix("validation error: exit status 1: ").unwrap_or(line);
             let line = line.strip_prefix("config ").unwrap_or(line).trim();
+            let line = line.char_indices().nth(KEPT).map_or(line, |(end, _)| line.get(..end).unwrap_or(line));
             (!is_noise(line)).then(|| at_our_line(line, config_file, documents.as_ref()).into_owned())
         })
         .collect();
-    if lines.is_empty() { said.trim().to_owned() } else { lines.join("\n") }
+    let told = if lines.is_empty() { said.trim().to_owned() } else { lines.join("\n") };
+    told.chars().take(KEPT).collect()
 }
 
 fn is_noise(line: &str) -> bool {

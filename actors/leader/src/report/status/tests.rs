@@ -1,7 +1,9 @@
 //! What the status says, and when it is written.
 
 use super::*;
-use haptic_model::{Generation, ObjectRef, config::Judgement, crd::LeaderElectionSpec};
+use haptic_model::{
+    Generation, LeftOut, Limit, ObjectRef, config::Judgement, crd::LeaderElectionSpec, limits::Crowded,
+};
 use std::sync::Arc;
 
 fn healthy() -> Health {
@@ -16,7 +18,9 @@ fn healthy() -> Health {
         fleet: Fleet::Deployed(3),
         quarantine: Arc::default(),
         missing: Arc::default(),
+        left_out: Arc::default(),
         watched: BTreeMap::new(),
+        reporting: Arc::default(),
     }
 }
 
@@ -54,6 +58,7 @@ fn all_is_well() {
         ("Deployed", "True"),
         ("Quarantined", "False"),
         ("DeletionsHeld", "False"),
+        ("LimitsReached", "False"),
     ];
     assert_eq!(verdicts(&status), all);
     assert_eq!(condition(&status, "Quarantined").reason, "None");
@@ -189,4 +194,45 @@ fn what_vanished_at_once_is_a_condition_and_counts_are_written_when_they_are_oth
     assert_eq!([100, 120, 80, 126, 74, 0].map(count), [100, 100, 100, 126, 74, 0]);
     let unread = changed(&before, &healthy(), at(9)).unwrap();
     assert_eq!(unread.watched_objects["ingresses"], 100, "what is not read is not forgotten");
+}
+
+#[test]
+fn what_is_left_out_is_a_condition_that_stays_as_it_is_while_only_numbers_change() {
+    let left_out = |count| {
+        let crowded = Crowded { by: Limit::ObjectsPerNamespace, most: 20, left_out: count };
+        let of_store = LeftOut { crowded: [("junk".into(), crowded)].into(), ..LeftOut::default() };
+        Health { left_out: Arc::new([("ingresses".into(), of_store)].into()), ..healthy() }
+    };
+    let status = written(&left_out(5));
+    let told = condition(&status, "LimitsReached");
+    assert_eq!((told.status.as_str(), told.reason.as_str()), ("True", "ObjectsLeftOut"));
+    assert!(told.message.contains("more than 20 ingresses in namespace junk"), "{}", told.message);
+    assert_eq!(condition(&status, "Ready").status, "True", "the others are served");
+    assert!(changed(&status, &left_out(90_000), at(9)).is_none());
+    assert_eq!(condition(&written(&healthy()), "LimitsReached").status, "False");
+}
+
+#[test]
+fn that_publishing_is_refused_is_a_condition_until_it_is_not_and_disturbs_no_other() {
+    let reporting = |failure: Option<&str>, omitted: Option<&[&str]>| {
+        Arc::new(crate::Reporting {
+            failures: failure.map(|why| (Telling::Published, why.to_owned())).into_iter().collect(),
+            omitted: omitted.map(|omitted| omitted.iter().map(|&file| file.to_owned()).collect()),
+        })
+    };
+    let refused = Health { reporting: reporting(Some("forbidden. Allow patch"), None), ..healthy() };
+    let status = written(&refused);
+    let told = condition(&status, "Published");
+    assert_eq!(
+        (&*told.status, &*told.reason, &*told.message),
+        ("False", "Refused", "forbidden. Allow patch")
+    );
+    assert_eq!(condition(&status, "Ready").status, "True");
+    assert_eq!(changed(&status, &healthy(), at(9)), None, "a new leader has not tried yet");
+    let status =
+        changed(&status, &Health { reporting: reporting(None, Some(&[])), ..healthy() }, at(9)).unwrap();
+    assert_eq!(condition(&status, "Published").status, "True");
+    let long = ["maps/a.map: 2000000 bytes"];
+    let status = changed(&status, &Health { reporting: reporting(None, Some(&long)), ..healthy() }, at(9));
+    assert_eq!(condition(&status.unwrap(), "Published").reason, "TooLarge");
 }

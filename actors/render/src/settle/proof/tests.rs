@@ -2,17 +2,23 @@
 
 use super::*;
 use crate::settle::marked::{Printed, Site};
+use haptic_model::FileKind;
 
 /// `«value»` in a template, and what a pass with a fault would write.
-fn judged(kind: FileKind, template: &str, settled: &str) -> Option<Breach> {
+fn judged(reading: impl Into<Reading>, template: &str, settled: &str) -> Option<Breach> {
     let mut spans = Vec::new();
     for (index, part) in template.split(['«', '»']).enumerate() {
         spans.push(match index % 2 {
             0 => Span::Template(part),
-            _ => Span::Value(Value { text: part, printed: Printed::Plain, site: Site::default() }),
+            _ => Span::Value(Value {
+                text: part,
+                printed: Printed::Plain,
+                site: Site::default(),
+                secret: false,
+            }),
         });
     }
-    Proof::new(kind).line(&spans, settled).err().map(|(_, breach)| breach)
+    Proof::new(reading.into()).line(&spans, settled).err().map(|(_, breach)| breach)
 }
 
 #[test]
@@ -66,6 +72,21 @@ fn an_encoder_of_maps_with_a_fault_is_found_out() {
     for (template, settled, breach) in cases {
         assert_eq!(judged(FileKind::Map, template, settled), Some(breach), "{template} -> {settled}");
     }
+}
+
+#[test]
+fn an_encoder_of_patterns_with_a_fault_is_found_out() {
+    let cases = [
+        ("«a\nb»\n", "a\nb\n", Breach::Lines),
+        ("«a\rb»\n", "a\rb\n", Breach::Words),
+        ("« a»\n", " a\n", Breach::Words),
+        ("«#a»\n", "#a\n", Breach::Words),
+        ("«»\n", "\n", Breach::Words),
+    ];
+    for (template, settled, breach) in cases {
+        assert_eq!(judged(Reading::Patterns, template, settled), Some(breach), "{template} -> {settled}");
+    }
+    assert_eq!(judged(Reading::Patterns, " x«a » \n", " xa  \n"), None);
 }
 
 #[test]

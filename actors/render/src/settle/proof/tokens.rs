@@ -162,6 +162,20 @@ pub(super) fn of_map(line: &[u8], tokens: &mut Tokens) {
     tokens.end_word();
 }
 
+/// HAProxy's `pat_ref_read_from_file`: a whole line is a pattern, or nothing.
+pub(super) fn of_pattern(line: &[u8], tokens: &mut Tokens) {
+    tokens.clear((line.len() >= BUFFER).then_some(Trouble::Length));
+    if line.first() == Some(&b'#') {
+        return;
+    }
+    let line = until(line, |byte| matches!(byte, 0 | b'\n' | b'\r'));
+    let pattern = line.get(line.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count()..);
+    if let Some(pattern @ [_, ..]) = pattern {
+        tokens.push(pattern);
+        tokens.end_word();
+    }
+}
+
 /// HAProxy's `crtlist_parse_line`: words, and brackets that are words of their own.
 pub(super) fn of_crt_list(line: &[u8], tokens: &mut Tokens) {
     tokens.clear((line.len() >= BUFFER).then_some(Trouble::Length));

@@ -115,6 +115,7 @@ impl Hub {
     }
 
     fn arrive(&mut self, subscriber: Subscriber) {
+        self.subscribers.retain(|known| !known.is_for_the_same_as(&subscriber));
         self.arriving.push(subscriber);
         let now = Instant::now();
         self.due.list.get_or_insert(now + GATHER);
@@ -358,6 +359,8 @@ impl Hub {
         }
         if !problems.is_empty() {
             self.told.insert(path.to_owned(), problems);
+        } else if !before.is_empty() {
+            self.events.tell(Event::ManifestMended { file: path.display().to_string().into() });
         }
     }
 

@@ -10,19 +10,25 @@ mod scan;
 mod signs;
 mod subscriber;
 
-use crate::{ingest::Ingest, spec::WatchSpec, update::Update};
+use super::offers;
+use crate::{
+    ingest::Ingest,
+    spec::WatchSpec,
+    update::{Scope, Update},
+};
 use haptic_model::{Object, ObjectRef};
 use haptic_runtime::Events;
 use hub::{Fetch, Hub, Message};
 use notify::{RecursiveMode, Watcher};
 use std::{
+    collections::BTreeSet,
     fmt,
     path::{Path, PathBuf},
     sync::{Arc, mpsc},
     time::Duration,
 };
 use subscriber::Subscriber;
-use tokio::sync::mpsc::Sender;
+use tokio::sync::{mpsc::Sender, watch};
 
 pub(crate) use manifest::{Contents, Manifest};
 pub(crate) use subscriber::{NamespaceLabels, Selection};
@@ -88,21 +94,32 @@ impl Directory {
         Ok(Self(Arc::new(Shared { root: root.to_owned(), hub, _watcher: watcher })))
     }
 
-    /// Sends the objects of `spec`, and then their changes, to `out` until it is closed.
-    pub(crate) async fn subscribe(self, spec: Arc<WatchSpec>, ingest: Arc<Ingest>, out: Sender<Update>) {
-        match Subscriber::new(&spec, ingest, out.clone()) {
-            Ok(subscriber) => {
-                if self.0.hub.send(Message::Subscribe(subscriber)).is_err() {
-                    tracing::error!(directory = %self.0.root.display(), "the manifests thread has ended");
-                    return;
+    /// Sends the objects of `spec`, and then their changes, to `out` until it is closed; all of them again when some are `wanted`.
+    pub(crate) async fn subscribe(
+        self,
+        spec: Arc<WatchSpec>,
+        ingest: Arc<Ingest>,
+        out: Sender<Update>,
+        mut wanted: watch::Receiver<BTreeSet<Scope>>,
+    ) {
+        loop {
+            match Subscriber::new(&spec, ingest.clone(), out.clone()) {
+                Ok(subscriber) => {
+                    if self.0.hub.send(Message::Subscribe(subscriber)).is_err() {
+                        tracing::error!(directory = %self.0.root.display(), "the manifests thread has ended");
+                        return;
+                    }
+                }
+                Err(error) => {
+                    let message = format!("watchedResources.{}: {error}", spec.name);
+                    drop(out.send(Update::Failed(message)).await);
                 }
             }
-            Err(error) => {
-                let message = format!("watchedResources.{}: {error}", spec.name);
-                drop(out.send(Update::Failed(message)).await);
+            tokio::select! {
+                () = out.closed() => return,
+                _ = offers::next(&mut wanted) => {}
             }
         }
-        out.closed().await;
     }
 
     /// Reads one object from its file again.

@@ -2,7 +2,7 @@
 
 use super::manifest::{Identity, Manifest};
 use crate::{
-    ingest::Ingest,
+    ingest::{Ingest, Ingested},
     selector::{FieldSelector, LabelSelector, SelectorError},
     spec::WatchSpec,
     update::{Scope, Update},
@@ -45,6 +45,11 @@ impl Subscriber {
         !self.out.is_closed()
     }
 
+    /// Whether both send to the same pump.
+    pub(super) fn is_for_the_same_as(&self, other: &Self) -> bool {
+        self.out.same_channel(&other.out)
+    }
+
     /// Whether it watches this kind at all.
     pub(super) fn watches(&self, identity: &Identity) -> bool {
         identity.is_of(&self.spec.resource.api_version, &self.spec.resource.resources)
@@ -67,7 +72,7 @@ impl Subscriber {
     /// A manifest during a list.
     pub(super) fn list(&self, manifest: &Manifest, namespaces: &NamespaceLabels) {
         if self.watches(&manifest.identity) && self.selection.selects(manifest, namespaces) {
-            self.give(manifest, |object| Update::Listed(everything(), object));
+            self.give(manifest, Update::Listed);
         }
     }
 
@@ -84,7 +89,7 @@ impl Subscriber {
             return;
         }
         if self.selection.selects(manifest, namespaces) {
-            self.give(manifest, |object| Update::Put(everything(), object));
+            self.give(manifest, Update::Put);
         } else {
             self.gone(&manifest.identity);
         }
@@ -97,11 +102,8 @@ impl Subscriber {
         }
     }
 
-    fn give(&self, manifest: &Manifest, update: impl FnOnce(crate::ingest::Ingested) -> Update) {
-        self.send(match self.ingest.take(manifest.value.clone()) {
-            Ok(object) => update(object),
-            Err(malformed) => Update::Malformed(malformed.object, malformed.message),
-        });
+    fn give(&self, manifest: &Manifest, taken: impl FnOnce(Scope, Ingested) -> Update) {
+        self.send(self.ingest.update(manifest.value.clone(), &everything(), taken));
     }
 
     fn reference(&self, identity: &Identity) -> Arc<ObjectRef> {

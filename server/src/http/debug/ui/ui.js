@@ -28,10 +28,10 @@ const ago = ms => {
 const chip = (kind, text) => html`<span class="chip ${kind}">${text}</span>`;
 const STANDING = { converged: "good", behind: "warn", failing: "bad", unknown: "warn" };
 const LEVEL = { error: "bad", warn: "warn" };
-const OUTCOME = { deployed: "good", checked: "good", refused: "bad", "not rendered": "bad", "taken back": "bad", "not deployed": "bad" };
+const OUTCOME = { deployed: "good", "not on every pod": "bad", checked: "good", refused: "bad", "not rendered": "bad", "taken back": "bad", "not deployed": "bad" };
 const section = (title, note, body) =>
-  html`<section data-key="${title}"><h2>${title} <span class="muted">${note}</span></h2>${body}</section>`;
-const table = (heads, rows) => html`<div class="wide" tabindex="-1"><table><thead><tr>${heads.map(h =>
+  html`<section data-key="${title}" aria-label="${title}"><h2>${title} <span class="muted">${note}</span></h2>${body}</section>`;
+const table = (caption, heads, rows) => html`<div class="wide" tabindex="-1"><table><caption class="skip">${caption}</caption><thead><tr>${heads.map(h =>
   html`<th scope="col" class="${h[0] === "#" ? "number" : ""}">${h.replace("#", "")}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
 
 // --- pages ----------------------------------------------------------------------------------------------------------
@@ -47,7 +47,7 @@ const problems = all => all.map(p => html`<div class="problem ${p.severity}" dat
   <span class="what">${p.what}</span>${p.object ? html`<b>${p.object}</b>` : ""}<p>${p.why}</p></div>`);
 
 const pods = o => section("Pods", `${o.pods.filter(p => p.standing === "converged").length} of ${o.pods.length} converged`,
-  o.pods.length ? table(["Pod", "State", "HAProxy", "#Generation", "#Lag", "Last change"], o.pods.map(p => html`<tr data-key="${p.pod}">
+  o.pods.length ? table("Pods", ["Pod", "State", "HAProxy", "#Generation", "#Lag", "Last change"], o.pods.map(p => html`<tr data-key="${p.pod}">
     <td><div class="name">${p.pod}</div><div class="muted mono">${p.address}</div></td>
     <td>${chip(STANDING[p.standing], p.standing)}<div class="muted">${p.standing === "converged" ? "" : p.lastError || p.activity}</div></td>
     <td class="narrow">${p.haproxy}</td><td class="number" title="${p.running}">${p.deployed}</td><td class="number">${took(p.lagMs)}</td>
@@ -61,12 +61,12 @@ const steps = t => {
     <details data-key="${t.generation}"><summary>${plural(t.steps.length, "step")}</summary><ol class="steps">${t.steps.map(s =>
       html`<li><span class="number">+${took(s.afterMs)}</span><span>${s.text}</span></li>`)}</ol></details>`;
 };
-const generations = all => table(["#Generation", "Outcome", "Began", "Cause", "#Took", "Stages"], all.map(t => html`<tr data-key="${t.generation}">
+const generations = all => table("Generations", ["#Generation", "Outcome", "Began", "Cause", "#Took", "Stages"], all.map(t => html`<tr data-key="${t.generation}">
   <td class="number">${t.generation}</td><td>${chip(OUTCOME[t.outcome] || "", t.outcome)}</td><td>${ago(t.unixMs)}</td>
-  <td>${(t.steps.find(s => s.kind === "ReconcileStarted") || t.steps[0]).text}</td>
+  <td>${(t.steps.find(s => s.kind === "ReconcileStarted") || t.steps[0]).text.replace(/^generation \d+ begins, triggered by /, "")}</td>
   <td class="number">${took(Math.max(...t.steps.map(s => s.afterMs)))}</td><td>${steps(t)}</td></tr>`));
 
-const events = all => table(["When", "Level", "#Generation", "What happened"], all.map(e => html`<tr data-key="${e.number ?? `${e.unixMs}${e.text}`}">
+const events = all => table("Events", ["When", "Level", "#Generation", "What happened"], all.map(e => html`<tr data-key="${e.number ?? `${e.unixMs}${e.text}`}">
   <td>${ago(e.unixMs)}</td><td>${chip(LEVEL[e.level] || "", e.level)}</td><td class="number">${e.generation}</td>
   <td>${e.text}</td></tr>`));
 
@@ -81,7 +81,7 @@ const PAGES = {
     </section>`,
     o.problems.length ? section("What is wrong", plural(o.problems.length, "thing"), problems(o.problems)) : "",
     pods(o),
-    o.quarantine.length ? section("Held back", "so that they do not stop the others", table(["Object", "In force", "#Since generation", "Why"],
+    o.quarantine.length ? section("Held back", "so that they do not stop the others", table("Held back", ["Object", "In force", "#Since generation", "Why"],
       o.quarantine.map(q => html`<tr data-key="${q.object}"><td class="name">${q.object}</td><td>${chip("warn", q.inForce)}</td><td class="number">${q.since}</td><td>${q.why}</td></tr>`))) : "",
     section("Latest generations", "", g.timelines.length ? generations(g.timelines.slice(0, 5)) : html`<p class="muted">None yet.</p>`),
     section("Latest events", "", events([...o.recent].reverse().slice(0, 12))),
@@ -94,22 +94,22 @@ const PAGES = {
         <thead><tr><th scope="col" class="number">Line</th><th scope="col">Template</th><th scope="col">Object</th><th scope="col">Text</th></tr></thead><tbody>${f.lines.map(l =>
         html`<tr><td class="number">${l.number}</td><td class="from" title="${l.template}">${l.template ? `${l.template}:${l.templateLine}` : ""}</td><td class="from" title="${l.object}">${l.object}</td><td class="text">${l.text}</td></tr>`)}</tbody></table></div>
         ${f.next ? html`<p class="muted">More lines follow: <a href="/debug/files/${path}?from=${f.next}">as JSON</a>, or filter.</p>` : ""}`)]
-    : section("Files", `generation ${f.generation}, ${short(f.digest)}`, table(["Path", "What", "#Size", "Digest"], f.files.map(x => html`<tr>
+    : section("Files", `generation ${f.generation}, ${short(f.digest)}`, table("Files", ["Path", "What", "#Size", "Digest"], f.files.map(x => html`<tr>
         <td class="name"><a href="#files/${x.path}">${x.path}</a></td><td>${x.what}</td><td class="number">${size(x.bytes)}</td><td class="mono">${short(x.digest)}</td></tr>`))) },
   stores: { ask: path => path ? [`stores/${path}${path.includes("/") ? "" : `?q=${encodeURIComponent(filter)}`}`] : ["stores"], show: (s, path) => !path
-    ? section("Stores", "watched objects", table(["Resource", "State", "#Objects", "#Size"], Object.entries(s).map(([name, x]) => html`<tr>
+    ? section("Stores", "watched objects", table("Stores", ["Resource", "State", "#Objects", "#Size"], Object.entries(s).map(([name, x]) => html`<tr>
         <td class="name"><a href="#stores/${name}">${name}</a></td><td>${x.trouble ? html`${chip("bad", "failing")} ${x.trouble}` : x.synced ? chip("good", "synced") : chip("warn", "reading")}</td>
         <td class="number">${x.objects}</td><td class="number">${size(x.bytes)}</td></tr>`)))
     : path.includes("/") ? section(path, "", html`<pre tabindex="0">${JSON.stringify(s, null, 2)}</pre>`)
-    : [search("object"), section(path, s.notListed ? `and ${s.notListed} more` : "", table(["Object", "#Version", "#Size"], s.objects.map(x => html`<tr>
+    : [search("object"), section(path, s.notListed ? `and ${s.notListed} more` : "", table(path, ["Object", "#Version", "#Size"], s.objects.map(x => html`<tr>
         <td class="name"><a href="#stores/${path}/${x.name}">${x.name}</a></td><td class="number">${x.version}</td><td class="number">${size(x.bytes)}</td></tr>`)))] },
   config: { ask: () => ["config"], show: c => [section("Configuration", c.state.state, (c.state.problems || []).map(p =>
       html`<div class="problem"><span class="what">${p.source}</span><p>${p.message}${p.template ? ` (${p.template.template}:${p.template.line})` : ""}${p.field ? ` (${p.field})` : ""}\n${p.help}</p></div>`)),
     c.active ? section(`${c.active.namespace}/${c.active.name}`, `in force, metadata.generation ${c.active.resourceGeneration}`, html`<pre tabindex="0">${JSON.stringify(c.active.spec, null, 2)}</pre>`) : ""] },
   actors: { ask: () => ["actors"], show: a => section("Actors", "", [a.complaints.map(c => html`<div class="problem"><p>${c}</p></div>`),
-    table(["Actor", "State", "#Queue", "#Handled", "#Restarts", "Last message", "It says"], a.actors.map(x => html`<tr data-key="${x.name}"><td class="name">${x.name}</td>
+    table("Actors", ["Actor", "State", "#Queue", "#Handled", "#Restarts", "Last message", "It says"], a.actors.map(x => html`<tr data-key="${x.name}"><td class="name">${x.name}</td>
       <td>${chip(x.state === "running" ? "good" : x.state === "done" ? "" : "bad", x.state)}</td><td class="number">${x.mailbox}</td><td class="number">${x.handled}</td>
-      <td class="number">${x.restarts}</td><td>${(x.last_message || "").split("::").pop().replace(/>+$/, "")} <span class="muted">${took(x.last_message_ms_ago)}</span></td>
+      <td class="number">${x.restarts}</td><td>${(x.last_message || "").split("::").pop().replace(/^Envelope<|>+$/g, "")} <span class="muted">${took(x.last_message_ms_ago)}</span></td>
       <td class="mono">${x.last_panic ? chip("bad", x.last_panic) : ""}${x.detail ? JSON.stringify(x.detail) : ""}</td></tr>`))]) },
 };
 const search = what => html`<div class="bar" data-key="search"><label>Filter <input id="filter" type="search" placeholder="${what}" autocomplete="off"></label></div>`;
@@ -153,8 +153,10 @@ async function ask(path) {
 }
 function head(o) {
   const errors = o.problems.filter(p => p.severity === "error").length;
-  const said = errors ? `${plural(errors, "problem")}` : o.pods.length ? "all is well" : "no pods yet";
-  put(by("verdict"), chip(errors ? "bad" : o.pods.length ? "good" : "warn", said));
+  const warnings = o.problems.length - errors;
+  const said = errors ? plural(errors, "problem") : o.pods.length ? "all is well" : "no pods yet";
+  put(by("verdict"), html`${chip(errors ? "bad" : o.pods.length ? "good" : "warn", said)} ${warnings ? chip("warn", plural(warnings, "warning")) : ""}`);
+  document.body.classList.remove("stale");
   put(by("whose"), html`${o.config.name || "no configuration"}`);
   document.title = `${errors ? `(${errors}) ` : ""}HAPTIC ${o.config.name || ""}`;
   put(by("fresh"), html`${clock(o.takenUnixMs)}`);
@@ -169,7 +171,9 @@ async function refresh() {
   } catch (why) {
     if (mine !== asked) return;
     put(by("verdict"), chip("bad", "no answer"));
-    put(by("fresh"), html`${clock(Date.now())}: ${why.message}`);
+    // What is below stays, and must not be taken for how things are now.
+    document.body.classList.add("stale");
+    put(by("fresh"), html`${clock(Date.now())}: ${why.message}; what is below is older. Does the port-forward still run?`);
   }
 }
 function turn() {

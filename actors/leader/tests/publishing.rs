@@ -1,0 +1,145 @@
+//! When the leader publishes, on a clock that tests turn: how often at most, and after an API server that refuses or is silent.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod validated;
+
+use haptic_leader::{
+    ReportBoard, Reporting,
+    publish::{BETWEEN, keep},
+    reporting::Telling,
+};
+use haptic_model::pipeline::{Leadership, Validated};
+use haptic_runtime::{CellWriter, cell};
+use http::{Method, Request, Response};
+use kube::{Client, client::Body};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::{Instant, sleep};
+use tower::{BoxError, service_fn};
+use validated::validated;
+
+/// What an API server does with writes.
+#[derive(Clone, Copy, PartialEq)]
+enum Mood {
+    Takes,
+    Refuses,
+    IsSilent,
+}
+
+/// An API server that keeps nothing but when each object was written.
+#[derive(Clone)]
+struct Server {
+    mood: Arc<Mutex<Mood>>,
+    writes: Arc<Mutex<BTreeMap<String, Vec<Instant>>>>,
+}
+
+impl Server {
+    fn new(mood: Mood) -> Self {
+        Self { mood: Arc::new(Mutex::new(mood)), writes: Arc::default() }
+    }
+
+    fn client(&self) -> Client {
+        let server = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            async move { server.answer(request.method().clone(), request.uri().path().to_owned()).await }
+        });
+        Client::new(service, "n")
+    }
+
+    async fn answer(&self, method: Method, path: String) -> Result<Response<Body>, BoxError> {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let status = |code: u16, reason: &str| {
+            let words = json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                "reason": reason, "message": "no" });
+            (code, words)
+        };
+        let mood = *self.mood.lock().unwrap();
+        let (code, body) = match (method, mood) {
+            (Method::GET, _) if name.starts_with("haproxy") => (200, json!({ "metadata": {}, "items": [] })),
+            (Method::GET, _) => status(404, "NotFound"),
+            (_, Mood::IsSilent) => return std::future::pending().await,
+            (_, Mood::Refuses) => status(403, "Forbidden"),
+            (_, Mood::Takes) => {
+                self.writes.lock().unwrap().entry(path.clone()).or_default().push(Instant::now());
+                (200, object(name))
+            }
+        };
+        Ok(Response::builder().status(code).body(Body::from(serde_json::to_vec(&body)?))?)
+    }
+
+    fn is(&self, mood: Mood) {
+        *self.mood.lock().unwrap() = mood;
+    }
+
+    fn written(&self) -> BTreeMap<String, Vec<Instant>> {
+        self.writes.lock().unwrap().clone()
+    }
+}
+
+fn object(name: &str) -> Value {
+    json!({ "apiVersion": "haproxy-haptic.org/v1alpha1", "kind": "HAProxyCfg", "metadata": { "name": name } })
+}
+
+/// A publisher at work, and the cell of what it publishes.
+fn publisher(server: &Server) -> (CellWriter<Option<Arc<Validated>>>, Arc<CellWriter<Reporting>>) {
+    let first = validated(1);
+    let config = Arc::clone(&first.rendered.config);
+    let (writer, validated) = cell(Some(Arc::new(first)));
+    let board = ReportBoard {
+        leadership: cell(Leadership::default()).1,
+        judged: cell(None).1,
+        validated,
+        pods: cell(BTreeMap::new()).1,
+        snapshots: cell(haptic_model::Snapshots::default()).1,
+        quarantine: cell(haptic_model::Quarantine::default()).1,
+        missing: cell(BTreeMap::new()).1,
+        left_out: cell(haptic_model::AllLeftOut::default()).1,
+        config: cell(Some(config)).1,
+    };
+    let (client, reporting) = (server.client(), Arc::new(cell(Reporting::default()).0));
+    let at = Arc::clone(&reporting);
+    tokio::spawn(async move {
+        keep(&client, board, &at, &Mutex::new(Some("uid".to_owned()))).await;
+    });
+    (writer, reporting)
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_object_is_written_more_than_once_in_ten_seconds_however_often_it_changes() {
+    let server = Server::new(Mood::Takes);
+    let (writer, reporting) = publisher(&server);
+    for generation in 2..300 {
+        sleep(Duration::from_millis(333)).await;
+        writer.publish(Some(Arc::new(validated(generation))));
+    }
+    let written = server.written();
+    let paths: BTreeSet<&str> = written.keys().map(|path| path.rsplit("n/").next().unwrap()).collect();
+    assert_eq!(paths, BTreeSet::from(["haproxycfgs/edge", "haproxycfgs/edge/status"]));
+    for (path, times) in written {
+        let pauses: Vec<Duration> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(pauses.len() >= 5, "{path}: {pauses:?}");
+        assert!(pauses.iter().all(|pause| *pause >= BETWEEN), "{path}: {pauses:?}");
+    }
+    assert_eq!(reporting.read().omitted, Some(Vec::new()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_refuses_or_is_silent_is_asked_again_though_nothing_changes() {
+    for (mood, words) in [(Mood::Refuses, "no. Allow list"), (Mood::IsSilent, "did not answer within 10 s")] {
+        let server = Server::new(mood);
+        let (_writer, reporting) = publisher(&server);
+        sleep(Duration::from_secs(25)).await;
+        let why = reporting.read().failures.get(&Telling::Published).cloned().unwrap_or_default();
+        assert!(why.contains(words), "{why}");
+        assert!(server.written().is_empty());
+        server.is(Mood::Takes);
+        sleep(Duration::from_secs(90)).await;
+        assert!(reporting.read().failures.is_empty());
+        assert_eq!(server.written().len(), 2, "file and status: {:?}", server.written());
+    }
+}

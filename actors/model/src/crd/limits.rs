@@ -1,0 +1,53 @@
+//! How much watched objects may take, and what is printed for them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How much watched objects may take, and what is printed for them. What is beyond a limit is not taken, and told of; everything
+/// else goes on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LimitsSpec {
+    /// Bytes of one object, without the fields that are not kept. A larger one is left out; an object that becomes larger stays
+    /// in force as it was. Kubernetes stores no object of more than 1.5 MiB, and routes need a few KiB.
+    #[schemars(range(min = 1))]
+    pub object_bytes: usize,
+    /// Objects of one watched resource in one namespace. Those that were created last are left out. Kubernetes itself is made
+    /// for 5,000 Services in a namespace.
+    #[schemars(range(min = 1))]
+    pub objects_per_namespace: usize,
+    /// Bytes of all objects of one watched resource, each with 1 KiB more for keeping it. Of the namespaces that take most, those
+    /// that were created last are left out. A quarter of the memory that the chart gives the controller.
+    #[schemars(range(min = 1))]
+    pub store_bytes: usize,
+    /// Bytes that the block of one object may print into one file, with what is noted of each line and value: where it comes from.
+    /// An object whose block prints more is held back. One that is as large as any may be, printed once.
+    #[schemars(range(min = 1))]
+    pub block_bytes: usize,
+    /// Bytes of one file while it is printed, with what is noted of its lines. The objects of one namespace may print half of
+    /// it, and those that print more are held back. A file that is too large all the same is refused; what was rendered before stays.
+    /// Agents take 64 MiB of all files together.
+    #[schemars(range(min = 1))]
+    pub file_bytes: usize,
+    /// Lines of one map file. HAProxy keeps each of them in memory.
+    #[schemars(range(min = 1))]
+    pub map_entries: usize,
+    /// Files that templates add with `add_file`, one for each certificate. The objects of one namespace may add half of it, and half of
+    /// `fileBytes` in all; those that add more are held back.
+    #[schemars(range(min = 1))]
+    pub files: usize,
+}
+
+impl Default for LimitsSpec {
+    fn default() -> Self {
+        Self {
+            object_bytes: 1 << 20,
+            objects_per_namespace: 20_000,
+            store_bytes: 256 << 20,
+            block_bytes: 1 << 20,
+            file_bytes: 64 << 20,
+            map_entries: 1_000_000,
+            files: 40_000,
+        }
+    }
+}

@@ -1,0 +1,50 @@
+{{/* The HAProxyTemplateConfig that fits the release: its pods, Lease, webhook and ports. */}}
+{{- define "haptic.configuration.manifest" -}}
+{{- $ports := .Values.haproxy.ports }}
+{{- $leader := dict "leaseName" (include "haptic.fullname" .) }}
+{{- $controller := dict "leaderElection" (merge $leader .Values.controller.leaderElection) }}
+{{- $addresses := dict "addresses" .Values.ingressStatus.addresses }}
+{{- if .Values.haproxy.service.enabled }}
+{{- $_ := set $addresses "service" (dict "name" (include "haptic.fullname" .)) }}
+{{- end }}
+{{- if include "haptic.addresses" . }}
+{{- $_ := set $controller "ingressStatus" $addresses }}
+{{- end }}
+{{- if .Values.webhook.enabled }}
+{{- $webhook := dict
+  "configurationName" (include "haptic.clusterwide" .)
+  "serviceName" (include "haptic.webhook" .)
+  "secretName" (include "haptic.webhook" .)
+  "failurePolicy" .Values.webhook.failurePolicy
+}}
+{{- with include "haptic.webhook.certificate" . }}
+{{- $_ := set $webhook "certificate" (dict "secretName" .) }}
+{{- end }}
+{{- $_ := set $controller "webhook" $webhook }}
+{{- end }}
+{{- $context := dict
+  "httpPort" ($ports.http | int)
+  "httpsPort" ($ports.https | int)
+  "healthPort" ($ports.metrics | int)
+  "httpsPublicPort" (.Values.haproxy.service.ports.https | int)
+  "ingressClass" (dict "controller" (include "haptic.ingressclass.controller" .))
+}}
+{{- $spec := dict
+  "libraries" .Values.configuration.libraries
+  "credentialsSecretRef" (dict "name" (include "haptic.credentials" .))
+  "podSelector" (dict "matchLabels" (include "haptic.selector.haproxy" . | fromYaml))
+  "controller" $controller
+  "dataplane" (dict "port" (.Values.haproxy.agentPort | int) "transport" .Values.haproxy.transport)
+  "watchedResources" (include "haptic.guarded" . | fromJson)
+  "templatingSettings" (dict "extraContext" (mustMergeOverwrite $context (deepCopy .Values.configuration.extraContext)))
+}}
+apiVersion: haproxy-haptic.org/v1alpha1
+kind: HAProxyTemplateConfig
+metadata:
+  name: {{ include "haptic.configuration" . }}
+  namespace: {{ .Release.Namespace }}
+  labels:
+    {{- include "haptic.labels" . | nindent 4 }}
+spec:
+  {{- mustMergeOverwrite $spec (deepCopy .Values.configuration.spec) | toYaml | nindent 2 }}
+{{- end }}

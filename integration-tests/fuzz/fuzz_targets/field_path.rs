@@ -1,4 +1,0 @@
-//! Random bytes for `field_path` of [`haptic_fuzz`], which says what is promised.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| haptic_fuzz::field_path(data));

@@ -1,4 +1,0 @@
-//! Random bytes for `map_lexer` of [`haptic_fuzz`], which says what is promised.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| haptic_fuzz::map_lexer(data));

@@ -1,0 +1,207 @@
+//! What the leader publishes: whoever has kubectl only learns from it how everything is, and nobody waits for it.
+//!
+//! It takes most of a minute, all of it waiting: nothing is written more than once in ten seconds, and an API server gets ten to
+//! answer.
+
+use crate::bad_input::{allow, own_rights, watched_rights};
+use integration_tests::{
+    Outcome, Scene, backend::Backend, cluster::GUEST, controller::Controller, ensure,
+    eventually::eventually_within, haproxy_pod::HaproxyPod, manifest, program,
+};
+use serde_json::{Value, json};
+use std::{fs, net::SocketAddr, time::Duration};
+use tokio::{
+    net::{TcpListener, ToSocketAddrs},
+    process::Command,
+    task::JoinHandle,
+};
+
+const HOST: &str = "shop.example";
+/// Several pauses of the publisher, on a busy machine.
+const WITHIN: Duration = Duration::from_secs(120);
+
+/// It may not publish, then may, then the API server does not answer: only what is told of it differs.
+pub async fn state(scene: Scene) -> Outcome {
+    scene.configure_with(&scene.by_hand()?.manifest).await?;
+    allow(&scene, "own", &own_rights(&["haproxytemplateconfigs", "haproxytemplateconfigs/status"])).await?;
+    allow(&scene, "rest", &watched_rights(&["", "networking.k8s.io", "discovery.k8s.io"])).await?;
+    let pod = scene.pod().await?;
+    let mut controller = scene.controller_as(GUEST)?;
+    controller.ready().await?;
+    let backends = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &backends[0]).await?;
+    pod.serves(HOST, "a").await?;
+
+    tells(
+        &scene,
+        Some(0),
+        &["is not published", "haproxycfgs", "Allow list", "which pods run it is not known"],
+    )
+    .await?;
+    let (_, told) = controller.status().await?;
+    ensure(told.contains("is not published") && told.contains("all is well: 1 of 1 pods"), told)?;
+    condition(&scene, "False", "Refused").await?;
+    moves_on(&scene, &pod, &backends[1]).await?;
+
+    allow(&scene, "published", &own_rights(&["*"])).await?;
+    is_published(&scene, &backends[1]).await?;
+    condition(&scene, "True", "Complete").await?;
+    let (said, now) = ("all is well: 1 of 1 pods converged", "written last");
+    tells(&scene, Some(0), &[said, now, "not known from there", "port-forward"]).await?;
+
+    let silence = Silence::begin(&scene).await?;
+    moves_on(&scene, &pod, &backends[0]).await?;
+    tells(&scene, Some(0), &["is not published", "did not answer within 10 s", "may be old"]).await?;
+    condition(&scene, "False", "Refused").await?;
+    moves_on(&scene, &pod, &backends[1]).await?;
+    moves_on(&scene, &pod, &backends[0]).await?;
+    controller.ready().await?;
+    silence.end(&scene).await?;
+    is_published(&scene, &backends[0]).await?;
+    condition(&scene, "True", "Complete").await?;
+    names_what_is_wrong(&scene, pod, &controller).await
+}
+
+/// Whatever is wrong with publishing, a change is live at once.
+async fn moves_on(scene: &Scene, pod: &HaproxyPod, to: &Backend) -> Outcome {
+    scene.apply(&manifest::endpoints("shop", &[to.address])).await?;
+    pod.serves(HOST, &to.name).await
+}
+
+async fn is_published(scene: &Scene, backend: &Backend) -> Outcome {
+    let object = json!({ "apiVersion": "haproxy-haptic.org/v1alpha1", "kind": "HAProxyCfg", "metadata": { "name": "demo" } });
+    eventually_within(WITHIN, "haproxy.cfg is published with its pod", async || {
+        let found = scene.cluster.get(&scene.namespace, &object).await?.data;
+        ensure(found["status"]["converged"] == "1/1", found["status"].to_string())?;
+        let content = found["spec"]["content"].as_str().unwrap_or_default();
+        ensure(content.contains(&backend.address.to_string()), "another backend is in it")?;
+        let ran = &found["status"]["pods"][0];
+        ensure(ran["digest"] == found["status"]["digest"] && ran["lastError"].is_null(), ran.to_string())
+    })
+    .await
+}
+
+async fn condition(scene: &Scene, status: &str, reason: &str) -> Outcome {
+    eventually_within(WITHIN, format!("the condition Published is {status}, {reason}"), async || {
+        let found = scene.cluster.get(&scene.namespace, &scene.configuration()?.manifest).await?.data;
+        let conditions = found["status"]["conditions"].as_array().into_iter().flatten();
+        let told = conditions
+            .filter(|c| c["type"] == "Published")
+            .any(|c| (c["status"].as_str(), c["reason"].as_str()) == (Some(status), Some(reason)));
+        ensure(told, found["status"].to_string())
+    })
+    .await
+}
+
+/// An object that is held back and a pod whose agent is dead are named, with the cause.
+async fn names_what_is_wrong(scene: &Scene, mut pod: HaproxyPod, controller: &Controller) -> Outcome {
+    let mut evil = manifest::ingress("evil", "evil.example", "shop");
+    evil["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/x y");
+    evil["spec"]["rules"][0]["http"]["paths"][0]["pathType"] = json!("ImplementationSpecific");
+    scene.apply(&evil).await?;
+    pod.kill_agent().await?;
+    scene.apply(&manifest::endpoints("shop", &[])).await?;
+    let (object, name) =
+        (format!("ingresses {}/evil", scene.namespace), format!("pod not deployed {}/", scene.namespace));
+    tells(scene, Some(1), &["object held back", &object, "/x y", &name, "is the agent running"]).await?;
+    let (_, inside) = controller.status().await?;
+    ensure(inside.contains(&object) && inside.contains(&name), inside)?;
+
+    // Somebody who may not list Events, by name, as a program.
+    let kubeconfig = scene.cluster.kubeconfig_of(GUEST).display().to_string();
+    let arguments =
+        ["--kubeconfig", &kubeconfig, "-n", &scene.namespace, "--name", "demo", "--output", "json"];
+    let (_, told) = status(scene, &arguments).await?;
+    let told: Value = serde_json::from_str(&told)?;
+    ensure(told["restsOn"]["source"] == "published" && told.get("recent").is_none(), told.to_string())?;
+    ensure(
+        told["restsOn"]["unknown"].to_string().contains("Allow get and list on events"),
+        told.to_string(),
+    )?;
+    ensure(
+        told["pods"][0]["standing"] == "failing" && told["pods"][0].get("lagMs").is_none(),
+        told.to_string(),
+    )
+}
+
+/// Waits until `haptic status`, called without any argument where no `/debug` is, says all of `words`.
+async fn tells(scene: &Scene, code: Option<i32>, words: &[&str]) -> Outcome {
+    eventually_within(WITHIN, format!("the published status says {words:?}"), async || {
+        let (ended, told) = status(scene, &[]).await?;
+        let missing = words.iter().find(|word| !told.contains(**word));
+        ensure(missing.is_none(), format!("no {missing:?} in: {told}"))?;
+        ensure(ended == code, format!("exit code {ended:?}: {told}"))
+    })
+    .await
+}
+
+async fn status(scene: &Scene, arguments: &[&str]) -> Outcome<(Option<i32>, String)> {
+    let mut kubeconfig: Value = serde_json::from_str(&fs::read_to_string(scene.cluster.kubeconfig())?)?;
+    kubeconfig["contexts"][0]["context"]["namespace"] = json!(scene.namespace);
+    let file = scene.dir.join("kubeconfig");
+    fs::write(&file, kubeconfig.to_string())?;
+    let mut command = Command::new(program::haptic()?);
+    let done = command.arg("status").args(arguments).env("KUBECONFIG", file).output().await?;
+    let told = [done.stdout, done.stderr].concat();
+    Ok((done.status.code(), String::from_utf8_lossy(&told).into_owned()))
+}
+
+/// Somebody who takes connections and says nothing.
+pub(crate) struct Mute {
+    /// Where it listens.
+    pub address: SocketAddr,
+    listening: JoinHandle<()>,
+}
+
+impl Mute {
+    pub async fn listen(at: impl ToSocketAddrs) -> Outcome<Self> {
+        let listener = TcpListener::bind(at).await?;
+        let address = listener.local_addr()?;
+        let listening = tokio::spawn(async move {
+            let mut connections = Vec::new();
+            while let Ok((connection, _)) = listener.accept().await {
+                connections.push(connection);
+            }
+        });
+        Ok(Self { address, listening })
+    }
+}
+
+impl Drop for Mute {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+/// The API server does not answer who writes Events or what is published: it asks somebody who says nothing.
+pub(crate) struct Silence {
+    registration: Value,
+    _asked: Mute,
+}
+
+impl Silence {
+    pub async fn begin(scene: &Scene) -> Outcome<Self> {
+        let asked = Mute::listen((scene.block.controller(9), 443)).await?;
+        let rule = |group: &str, version: &str, resources: &[&str]| json!({ "apiGroups": [group], "apiVersions": [version], "operations": ["*"], "resources": resources });
+        let published = ["haproxycfgs", "haproxycfgs/status", "haproxymapfiles", "haproxygeneralfiles"];
+        let registration = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": { "name": format!("silence-{}", scene.namespace) },
+            "webhooks": [{
+                "name": "silence.journey.example", "failurePolicy": "Fail", "sideEffects": "None",
+                "admissionReviewVersions": ["v1"], "timeoutSeconds": 30,
+                "clientConfig": { "url": format!("https://{}/", asked.address) },
+                "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": scene.namespace } },
+                "rules": [
+                    rule("haproxy-haptic.org", "v1alpha1", &published), rule("events.k8s.io", "v1", &["events"]),
+                ],
+            }],
+        });
+        scene.cluster.apply("", &registration).await?;
+        Ok(Self { registration, _asked: asked })
+    }
+
+    pub async fn end(self, scene: &Scene) -> Outcome {
+        scene.cluster.delete("", &self.registration).await
+    }
+}

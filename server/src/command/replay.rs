@@ -1,0 +1,69 @@
+//! `haptic replay`: renders a recording again, without cluster and network, and compares with what was recorded.
+
+use crate::{
+    binaries, bundle_folder,
+    cli::{Failure, ReplayArgs, SummaryOrJson},
+    output, process,
+    recording::{
+        replay::{Replay, replay},
+        told,
+    },
+};
+use haptic_model::{ActiveConfig, Bundle, Fleet, Generation};
+use std::sync::Arc;
+
+/// The exit code when something else is rendered.
+const DIFFERS: u8 = 3;
+
+/// A generation's bundle, for which pods, by which configuration.
+type Made = (Generation, Bundle, Fleet, Arc<ActiveConfig>);
+
+/// Prints what comes of each generation.
+///
+/// # Errors
+/// Exit code 3 when a generation renders something else, 1 when the file cannot be replayed, or a check refuses what comes of it.
+pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
+    let mut made: Vec<Made> = Vec::new();
+    let keeps = args.out.is_some() || args.check;
+    let replayed = replay(&args.file, |generation, bundle, inputs| {
+        if let (Some(bundle), Some(config), true) = (bundle, inputs.config(), keeps) {
+            made.push((generation.opening.number, bundle.clone(), inputs.fleet().clone(), config.clone()));
+        }
+    });
+    let replayed = replayed.map_err(|flaw| Failure::Because(format!("{} {flaw}", args.file.display())))?;
+    show(args, &replayed).map_err(Failure::because)?;
+    if let Some(out) = &args.out {
+        for (number, bundle, ..) in &made {
+            bundle_folder::write(bundle, &out.join(number.to_string()))?;
+        }
+    }
+    if args.check {
+        check(args, &made)?;
+    }
+    if replayed.differing() > 0 { Err(Failure::Exit(DIFFERS)) } else { Ok(()) }
+}
+
+fn show(args: &ReplayArgs, replayed: &Replay) -> std::io::Result<()> {
+    if let SummaryOrJson::Json = args.output {
+        return output::print_json(replayed);
+    }
+    let generations: String = replayed.generations.iter().map(told::generation).collect();
+    output::print(&format!("{}{generations}{}", told::head(replayed), told::verdict(replayed)))
+}
+
+/// Lets HAProxy check what was rendered.
+fn check(args: &ReplayArgs, made: &[Made]) -> Result<(), Failure> {
+    let checker = binaries::checker(&args.haproxy)?;
+    let runtime = process::runtime()?;
+    let mut all_passed = true;
+    for (number, bundle, fleet, config) in made {
+        let checker = checker.clone().allowing(&config.spec.allow);
+        let verdict = runtime.block_on(checker.check(bundle, &fleet.versions));
+        if !verdict.passed() {
+            all_passed = false;
+            output::complain(&format!("HAProxy refuses generation {number}:"));
+            output::complain_about(&verdict.diagnostics);
+        }
+    }
+    if all_passed { Ok(()) } else { Err(Failure::Exit(1)) }
+}
