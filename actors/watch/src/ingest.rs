@@ -13,6 +13,10 @@ use std::sync::Arc;
 /// The fields that say of which type an object is.
 const TYPE: [&str; 2] = ["apiVersion", "kind"];
 
+/// So many objects and lists may be nested in an object: far more than any resource of Kubernetes has, and few enough for every
+/// reader of JSON, whatever an object is wrapped into.
+pub(crate) const MOST_NESTED: usize = 100;
+
 /// The compiled paths of one watched resource.
 #[derive(Debug)]
 pub struct Ingest {
@@ -109,7 +113,7 @@ impl Ingest {
         taken: impl FnOnce(Scope, Ingested) -> Update,
     ) -> Update {
         match self.take(value) {
-            Err(malformed) => Update::Malformed(malformed.object, malformed.message),
+            Err(malformed) => Update::Malformed(scope.clone(), malformed.object, malformed.message),
             Ok(ingested) => match self.too_large(&ingested.object) {
                 Some(oversized) => Update::Oversized(scope.clone(), Arc::new(oversized)),
                 None => taken(scope.clone(), ingested),
@@ -138,9 +142,9 @@ impl Ingest {
     /// An object as the store keeps it.
     ///
     /// # Errors
-    /// [`Malformed`] when `metadata.name` is missing or empty.
+    /// [`Malformed`] when `metadata.name` is missing or empty, or it is nested too deep.
     pub fn take(&self, mut value: Value) -> Result<Ingested, Malformed> {
-        let reference = self.reference(&value)?;
+        let reference = self.usable(&value)?;
         let key: Key = self.index.iter().map(|path| Arc::from(path.text(&value))).collect();
         let stamp =
             value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().into();
@@ -154,7 +158,7 @@ impl Ingest {
     /// # Errors
     /// [`Malformed`] as [`Self::take`], and when it is too large.
     pub fn take_whole(&self, mut value: Value) -> Result<Object, Malformed> {
-        let reference = self.reference(&value)?;
+        let reference = self.usable(&value)?;
         let json = self.compact(&mut value, &reference)?;
         let object = Object { reference, version: 0, json };
         match self.too_large(&object) {
@@ -186,6 +190,15 @@ impl Ingest {
         Ok(reference)
     }
 
+    fn usable(&self, value: &Value) -> Result<Arc<ObjectRef>, Malformed> {
+        let reference = self.reference(value)?;
+        if levels(value) <= MOST_NESTED {
+            return Ok(reference);
+        }
+        let message = format!("it is nested more than {MOST_NESTED} levels deep; the object is left out");
+        Err(Malformed { object: reference, message })
+    }
+
     fn compact(&self, value: &mut Value, reference: &Arc<ObjectRef>) -> Result<Arc<[u8]>, Malformed> {
         // By its type a Secret is known as one wherever it is shown: whatever is ignored, that is not.
         let type_of = TYPE.map(|field| value.get(field).cloned());
@@ -203,6 +216,16 @@ impl Ingest {
             object: reference.clone(),
             message: format!("it cannot be written as JSON: {error}"),
         })
+    }
+}
+
+/// How deep objects and lists are nested in `value`.
+pub(crate) fn levels(value: &Value) -> usize {
+    let deepest = |values: &mut dyn Iterator<Item = &Value>| 1 + values.map(levels).max().unwrap_or_default();
+    match value {
+        Value::Array(items) => deepest(&mut items.iter()),
+        Value::Object(fields) => deepest(&mut fields.values()),
+        _ => 0,
     }
 }
 
@@ -277,6 +300,20 @@ mod tests {
         let mut later = secret();
         later["metadata"]["resourceVersion"] = json!("8");
         assert_eq!(ingest.take(secret()).unwrap().object.json, ingest.take(later).unwrap().object.json);
+    }
+
+    #[test]
+    fn an_object_may_be_nested_as_deep_as_is_said_and_no_deeper() {
+        let ingest = Ingest::new(&spec(&[], StoreKind::Full)).unwrap();
+        let nested = |levels: usize| {
+            let inner = (0..levels - 2).fold(json!(1), |inner, _| json!([inner]));
+            json!({"metadata": {"name": "x"}, "spec": {"in": inner}})
+        };
+        assert_eq!(levels(&nested(MOST_NESTED)), MOST_NESTED);
+        assert!(ingest.take(nested(MOST_NESTED)).is_ok());
+        let refused = ingest.take(nested(MOST_NESTED + 1)).unwrap_err();
+        assert!(refused.message.contains("nested more than 100 levels"), "{}", refused.message);
+        assert!(ingest.take_whole(nested(MOST_NESTED + 1)).is_err());
     }
 
     #[test]

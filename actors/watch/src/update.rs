@@ -32,8 +32,8 @@ pub enum Update {
     Offered(Scope, Ingested),
     /// These were all.
     OfferEnded(Scope),
-    /// An object cannot be used and is left out.
-    Malformed(Arc<ObjectRef>, String),
+    /// An object cannot be used and is left out: what the store has of it stays.
+    Malformed(Scope, Arc<ObjectRef>, String),
     /// The watch does not work at present and is tried again: what is wrong, and what to do.
     Failed(String),
 }

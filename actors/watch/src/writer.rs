@@ -126,7 +126,7 @@ impl StoreWriter {
         self.end_first_round();
     }
 
-    /// Takes one update. Failures and malformed objects change no store and are not for it.
+    /// Takes one update. Failures change no store.
     pub fn apply(&mut self, update: Update) {
         match update {
             Update::Scopes(scopes) => self.set_scopes(scopes),
@@ -135,7 +135,9 @@ impl StoreWriter {
                 self.lists.insert(scope, HashSet::new());
             }
             Update::Listed(scope, object) | Update::Put(scope, object) => self.put(&scope, object),
-            Update::Kept(scope, reference) => self.saw(&scope, &reference),
+            Update::Kept(scope, reference) | Update::Malformed(scope, reference, _) => {
+                self.saw(&scope, &reference)
+            }
             Update::ListEnded(scope) => self.end_list(&scope),
             Update::Gone(scope, reference) => self.gone(&scope, &reference),
             Update::Oversized(scope, oversized) => self.oversized(&scope, &oversized),
@@ -145,7 +147,7 @@ impl StoreWriter {
             }
             Update::Offered(namespace, object) => self.offered(&namespace, object),
             Update::OfferEnded(_) => self.offer = None,
-            Update::Malformed(..) | Update::Failed(_) => {}
+            Update::Failed(_) => {}
         }
         self.end_first_round();
     }

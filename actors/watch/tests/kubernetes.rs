@@ -205,6 +205,22 @@ async fn a_crd_may_be_installed_later_and_its_objects_may_have_any_shape() {
     apply(&client, "gadgets", odd).await;
     let store = watching.until_named(&["crd/odd"]).await;
     assert_eq!(store.get("crd", "odd").unwrap().value().unwrap()["status"], "not an object");
+
+    // More than JSON readers take: that object stays as it was or is left out, and ends neither a watch nor a list.
+    let nested = |name: &str| {
+        let deep = (0..300).fold(json!("y"), |inner, _| json!({ "x": inner }));
+        json!({"apiVersion": "tests.example/v1", "kind": "Gadget", "metadata": {"namespace": "crd", "name": name}, "deep": deep})
+    };
+    apply(&client, "gadgets", nested("bottomless")).await;
+    apply(&client, "gadgets", nested("odd")).await;
+    apply(&client, "gadgets", gadget("after")).await;
+    let store = watching.until_named(&["crd/after", "crd/odd"]).await;
+    assert_eq!(store.get("crd", "odd").unwrap().value().unwrap()["status"], "not an object");
+    watch(&client, resource("tests.example/v1", "gadgets")).until_named(&["crd/after"]).await;
+}
+
+fn gadget(name: &str) -> Value {
+    json!({"apiVersion": "tests.example/v1", "kind": "Gadget", "metadata": {"namespace": "crd", "name": name}})
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -285,7 +285,7 @@ impl KubernetesSource {
             Event::Apply(raw) => update(raw, Update::Put),
             Event::Delete(raw) => match self.ingest.reference(&raw.typed(&served.resource)) {
                 Ok(reference) => Update::Gone(scope.clone(), reference),
-                Err(malformed) => Update::Malformed(malformed.object, malformed.message),
+                Err(malformed) => Update::Malformed(scope.clone(), malformed.object, malformed.message),
             },
         }
     }

@@ -4,6 +4,7 @@
 //! objects of a page take many times as much memory as their text; this one keeps the text, of any JSON, and the store decides
 //! what it can use.
 
+use crate::ingest::MOST_NESTED;
 use kube::{
     Resource,
     api::{ApiResource, ObjectMeta},
@@ -11,7 +12,7 @@ use kube::{
 };
 use serde::{
     Deserialize, Deserializer,
-    de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::Value;
 use std::{borrow::Cow, fmt};
@@ -25,13 +26,22 @@ pub(crate) struct Raw<const METADATA: bool> {
     text: Vec<u8>,
 }
 
-/// Writes what is read, as it is read.
-struct Transcript<'t>(&'t mut Vec<u8>);
+/// One level more than an object may have, so that what was cut off is seen to be missing.
+const KEPT_LEVELS: usize = MOST_NESTED + 1;
+
+/// Writes what is read, as it is read; `null` for what is nested deeper than so many levels.
+///
+/// `serde_json` gives up at 128 levels, and one object of a page would take all others with it; what is ignored is read without
+/// recursion.
+struct Transcript<'t> {
+    text: &'t mut Vec<u8>,
+    levels: usize,
+}
 
 impl<'de, const METADATA: bool> Deserialize<'de> for Raw<METADATA> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut text = Vec::new();
-        Transcript(&mut text).deserialize(deserializer)?;
+        Transcript { text: &mut text, levels: KEPT_LEVELS }.deserialize(deserializer)?;
         Ok(Self { meta: meta(&text), text })
     }
 }
@@ -77,7 +87,12 @@ impl<const METADATA: bool> Raw<METADATA> {
 
 impl Transcript<'_> {
     fn write<E: Error>(self, value: impl serde::Serialize) -> Result<(), E> {
-        serde_json::to_writer(self.0, &value).map_err(E::custom)
+        serde_json::to_writer(self.text, &value).map_err(E::custom)
+    }
+
+    /// For what is in a value that this one is.
+    fn below(&mut self) -> Transcript<'_> {
+        Transcript { text: self.text, levels: self.levels.saturating_sub(1) }
     }
 }
 
@@ -85,6 +100,10 @@ impl<'de> DeserializeSeed<'de> for Transcript<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.levels == 0 {
+            deserializer.deserialize_ignored_any(IgnoredAny)?;
+            return self.write(());
+        }
         deserializer.deserialize_any(self)
     }
 }
@@ -120,31 +139,30 @@ impl<'de> Visitor<'de> for Transcript<'_> {
         self.write(value)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Self(text) = self;
-        text.push(b'[');
-        let mut end = text.len();
-        while items.next_element_seed(Transcript(text))?.is_some() {
-            end = text.len();
-            text.push(b',');
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        self.text.push(b'[');
+        let mut end = self.text.len();
+        while items.next_element_seed(self.below())?.is_some() {
+            end = self.text.len();
+            self.text.push(b',');
         }
-        text.truncate(end);
-        text.push(b']');
+        self.text.truncate(end);
+        self.text.push(b']');
         Ok(())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
-        let Self(text) = self;
-        text.push(b'{');
-        let mut end = text.len();
-        while fields.next_key_seed(Transcript(text))?.is_some() {
-            text.push(b':');
-            fields.next_value_seed(Transcript(text))?;
-            end = text.len();
-            text.push(b',');
+    fn visit_map<A: MapAccess<'de>>(mut self, mut fields: A) -> Result<(), A::Error> {
+        self.text.push(b'{');
+        let mut end = self.text.len();
+        // A key is no level of its own, whatever is left.
+        while fields.next_key_seed(Transcript { text: self.text, levels: self.levels })?.is_some() {
+            self.text.push(b':');
+            fields.next_value_seed(self.below())?;
+            end = self.text.len();
+            self.text.push(b',');
         }
-        text.truncate(end);
-        text.push(b'}');
+        self.text.truncate(end);
+        self.text.push(b'}');
         Ok(())
     }
 }
@@ -246,6 +264,20 @@ mod tests {
             let event = format!(r#"{{"type":"ADDED","object":{object}}}"#);
             assert!(serde_json::from_str::<WatchEvent<Raw<false>>>(&event).is_ok(), "{object}");
         }
+    }
+
+    #[test]
+    fn one_object_that_is_nested_too_deep_ends_no_page() {
+        let deep = format!("{}7{}", r#"{"in":["#.repeat(5000), "]}".repeat(5000));
+        let page = format!(
+            r#"{{"metadata":{{}},"items":[{{"metadata":{{"name":"deep"}},"spec":{deep},"after":1}},{{"metadata":{{"name":"other"}}}}]}}"#
+        );
+        let page: kube::core::ObjectList<Raw<false>> = serde_json::from_str(&page).unwrap();
+        let names: Vec<_> = page.items.iter().map(|raw| raw.meta.name.as_deref().unwrap_or("")).collect();
+        assert_eq!(names, ["deep", "other"]);
+        let value: Value = serde_json::from_slice(&page.items[0].text).unwrap();
+        assert_eq!(crate::ingest::levels(&value), KEPT_LEVELS);
+        assert_eq!(value["after"], 1);
     }
 
     #[test]
