@@ -16,7 +16,7 @@ use haptic_model::{
     text::Fragment,
 };
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -103,8 +103,8 @@ impl FileMemory {
         let text =
             text.map(|text| if key.kind == FileKind::Config { with_final_newline(text) } else { text });
         let entries = config.spec.controller.limits.map_entries;
-        let too_long =
-            text.as_ref().filter(|_| key.kind == FileKind::Map).and_then(|text| too_long(key, text, entries));
+        let map = text.as_ref().filter(|_| key.kind == FileKind::Map);
+        let too_long = map.map(|text| too_long(key, text, entries)).unwrap_or_default();
         let faults = rendered.faults.into_iter().chain(refused).chain(too_long).collect();
         let done = Done {
             path: path.into(),
@@ -138,25 +138,44 @@ impl FileMemory {
     }
 }
 
-/// That a map has more lines than `most`, and whose most of them are.
-fn too_long(key: &FileKey, text: &Text, most: usize) -> Option<Fault> {
+/// That a map has more lines than `most`: of the objects of a namespace that has more than half of them those whose lines come last are
+/// at fault; where no namespace has, the templates are.
+fn too_long(key: &FileKey, text: &Text, most: usize) -> Vec<Fault> {
     let lines = |fragment: &Fragment| fragment.blame().lines.len();
+    let half = most / 2;
+    let mut of: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut beyond: BTreeSet<&Arc<ObjectRef>> = BTreeSet::new();
+    for fragment in text.fragments() {
+        let Some(object) = &fragment.blame().block else { continue };
+        let used = of.entry(&object.namespace).or_default();
+        *used += lines(fragment);
+        if *used > half {
+            beyond.insert(object);
+        }
+    }
+    let problem = |message: String| Diagnostic::error("render", message).at_field(Limit::MapEntries.field());
+    if !beyond.is_empty() {
+        let fault = |object: &Arc<ObjectRef>| {
+            let whose = &*object.namespace;
+            let message = format!(
+                "{key} has more than {half} lines of objects of namespace {whose:?}, half of what all may"
+            );
+            let problem = problem(message).of_object(Some(object.clone()));
+            Fault::of_templates(problem.help("Delete what is not needed, or raise the limit"))
+                .of(Some(object.clone()))
+        };
+        return beyond.into_iter().map(fault).collect();
+    }
     let all: usize = text.fragments().iter().map(lines).sum();
     if all <= most {
-        return None;
-    }
-    let mut of: BTreeMap<&str, usize> = BTreeMap::new();
-    for fragment in text.fragments() {
-        if let Some(object) = &fragment.blame().block {
-            *of.entry(&object.namespace).or_default() += lines(fragment);
-        }
+        return Vec::new();
     }
     let whose = of.into_iter().max_by_key(|(_, lines)| *lines);
     let whose = whose.map(|(name, lines)| format!("; {lines} of them are of objects of namespace {name:?}"));
     let message = format!("{key} has {all} lines, of {most} that it may have{}", whose.unwrap_or_default());
-    let help = "Look for a loop that prints too much, or raise the limit";
-    let diagnostic = Diagnostic::error("render", message).at_field(Limit::MapEntries.field());
-    Some(Fault::of_templates(diagnostic.help(help)))
+    vec![Fault::of_templates(
+        problem(message).help("Look for a loop that prints too much, or raise the limit"),
+    )]
 }
 
 /// Says which file was being rendered when a snippet failed.

@@ -183,18 +183,26 @@ fn a_namespace_that_prints_more_than_half_of_what_all_may_is_at_fault_and_nobody
 }
 
 #[test]
-fn a_map_that_is_too_long_is_refused_with_whose_lines_most_of_them_are() {
+fn a_map_has_no_more_lines_than_it_may_and_half_of_them_are_of_one_namespace() {
     let map = "{{#each (list \"ingresses\") as |ing|}}\n{{ing.metadata.name}} x\n{{/each}}\n";
-    let with_lines = |count| {
+    let with_lines = |of: &[(&str, usize)]| {
         let setup = Setup::new("global\n").map("hosts.map", map);
-        let setup =
-            setup.with("controller", json!({"limits": {"mapEntries": 4}})).ingress("a", "x", "h", &[]);
-        (1..count).fold(setup, |setup, n: usize| setup.ingress("junk", &n.to_string(), "h", &[]))
+        let setup = setup.with("controller", json!({"limits": {"mapEntries": 6}}));
+        let all = of.iter().flat_map(|(namespace, count)| (0..*count).map(move |n| (*namespace, n)));
+        all.fold(setup, |setup, (namespace, n)| setup.ingress(namespace, &n.to_string(), "h", &[]))
     };
-    assert!(with_lines(4).bundle().is_ok());
-    let said = faults(&with_lines(5)).others[0].message.clone();
-    assert!(said.contains("hosts.map has 5 lines, of 4"), "{said}");
-    assert!(said.ends_with("4 of them are of objects of namespace \"junk\""), "{said}");
+    assert!(with_lines(&[("a", 1), ("junk", 3)]).bundle().is_ok());
+    let all = faults(&with_lines(&[("a", 3), ("junk", 5), ("z", 1)]));
+    let names: Vec<_> =
+        all.objects.keys().map(|object| format!("{}/{}", object.namespace, object.name)).collect();
+    assert_eq!((names, all.others.len()), (vec!["junk/3".to_owned(), "junk/4".to_owned()], 0));
+    let said = told(&all)[0].clone();
+    assert!(said.contains("hosts.map has more than 3 lines of objects of namespace \"junk\""), "{said}");
+    // Many namespaces together are nobody's fault.
+    let all = faults(&with_lines(&[("a", 2), ("junk", 3), ("z", 2)]));
+    let said = all.others[0].message.clone();
+    assert!(all.objects.is_empty() && said.contains("hosts.map has 7 lines, of 6"), "{said}");
+    assert!(said.ends_with("3 of them are of objects of namespace \"junk\""), "{said}");
 }
 
 #[test]

@@ -29,7 +29,8 @@ pub struct LimitsSpec {
     /// Agents take 64 MiB of all files together.
     #[schemars(range(min = 1))]
     pub file_bytes: usize,
-    /// Lines of one map file. HAProxy keeps each of them in memory.
+    /// Lines of one map file. HAProxy keeps each of them in memory. The objects of one namespace may have half of them, and those whose
+    /// lines come after are held back. A map that has too many all the same is refused; what was rendered before stays.
     #[schemars(range(min = 1))]
     pub map_entries: usize,
     /// Files that templates add with `add_file`, one for each certificate. The objects of one namespace may add half of it, and half of
