@@ -288,17 +288,21 @@ impl HaproxyPod {
         Ok(self.running()?.id())
     }
 
-    /// The worker that HAProxy's master has started last, and how often HAProxy was reloaded, as the agent tells them.
+    /// The worker that HAProxy's master has started last, and how often HAProxy was reloaded, as the agent tells them. There is
+    /// none for a moment while the master starts itself anew.
     ///
     /// # Errors
     /// It does not answer, or HAProxy is down.
-    pub async fn worker(&self) -> Outcome<Worker> {
-        let status = self.status().await?;
-        let told = |name: &str| status[name].as_u64().filter(|told| name != "workerPid" || *told > 0);
-        match (told("workerPid"), told("reloads")) {
-            (Some(pid), Some(reloads)) => Ok(Worker { pid, reloads }),
-            _ => Err(Failure::new(format!("no running worker in {status}"))),
-        }
+    #[track_caller]
+    pub fn worker(&self) -> impl Future<Output = Outcome<Worker>> {
+        eventually(format!("{} has a worker", self.name), async || {
+            let status = self.status().await?;
+            let told = |name: &str| status[name].as_u64().filter(|told| name != "workerPid" || *told > 0);
+            match (told("workerPid"), told("reloads")) {
+                (Some(pid), Some(reloads)) => Ok(Worker { pid, reloads }),
+                _ => Err(Failure::new(format!("no running worker in {status}"))),
+            }
+        })
     }
 
     /// HAProxy's answer to a command of its runtime API.
@@ -314,6 +318,19 @@ impl HaproxyPod {
         let mut answer = String::new();
         socket.read_to_string(&mut answer).await?;
         Ok(answer)
+    }
+
+    /// The addresses of the servers that take requests, in backends whose name contains `backend`.
+    ///
+    /// # Errors
+    /// HAProxy is down.
+    pub async fn in_service(&self, backend: &str) -> Outcome<Vec<String>> {
+        let state = self.runtime("show servers state").await?;
+        let servers = state.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let ready = servers.filter(|words| {
+            words.get(1).is_some_and(|name| name.contains(backend)) && words.get(6) == Some(&"0")
+        });
+        Ok(ready.filter_map(|words| words.get(4).map(|address| (*address).to_owned())).collect())
     }
 
     /// Where the agent keeps HAProxy's files.
@@ -421,8 +438,11 @@ impl HaproxyPod {
     pub fn has_stored_what_it_runs(&self) -> impl Future<Output = Outcome> {
         eventually(format!("{} has stored what it runs", self.name), async || {
             let status = self.status().await?;
-            let digest = |bundle: &str| status[bundle]["digest"].as_str().map(str::to_owned);
-            ensure(digest("running").is_some() && digest("running") == digest("stored"), status.to_string())
+            let digest = |bundle: &str| status[bundle]["digest"].as_str();
+            // In the midst of an order an agent tells of the bundle before, and that what runs and what lies there is not exactly that.
+            let is_settled = status["exact"] == true && status["intact"] != false;
+            let is_stored = digest("running").is_some() && digest("running") == digest("stored");
+            ensure(is_settled && is_stored, status.to_string())
         })
     }
 

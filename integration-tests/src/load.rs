@@ -73,7 +73,8 @@ impl Load {
         dir: &Path,
     ) -> Outcome<Self> {
         fs::create_dir_all(dir)?;
-        let script = dir.join("hosts.lua");
+        let name = format!("wrk-{connections:?}-{count}").to_lowercase();
+        let script = dir.join(format!("{name}.lua"));
         fs::write(&script, SCRIPT)?;
         let mut wrk = Command::new(program::wrk()?);
         wrk.arg("-t1").arg(format!("-c{count}")).arg(format!("-d{}s", lasts.as_secs())).arg("-s").arg(script);
@@ -81,8 +82,7 @@ impl Load {
             wrk.arg("-H").arg("Connection: close");
         }
         wrk.arg(format!("http://{address}/")).args(hosts);
-        let log = dir.join(format!("wrk-{connections:?}.log").to_lowercase());
-        Ok(Self { process: Process::start(wrk, &log)?, lasts })
+        Ok(Self { process: Process::start(wrk, &dir.join(format!("{name}.log")))?, lasts })
     }
 
     /// Waits for its end.

@@ -45,6 +45,10 @@ impl Apart {
         keeper.arg("--net").arg(std::env::current_exe()?).env(APART, "1");
         let apart = Self(Process::start(keeper, &dir.join("network.log"))?);
         eventually("a network of its own", async || {
+            let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net"));
+            // Until the program has left it, it shows the addresses of everybody's.
+            let has_left = network(&apart.0.id().to_string())? != network("self")?;
+            ensure(has_left, "it is in everybody's network")?;
             let addresses = std::fs::read_to_string(format!("/proc/{}/net/fib_trie", apart.0.id()))?;
             ensure(addresses.contains("10.99.0.0"), "it has no addresses yet")
         })

@@ -108,6 +108,8 @@ impl Scene {
         let pod = self.pod().await?;
         let mut controller = self.controller()?;
         controller.ready().await?;
+        // Made late, it would bring a reload that no story tells of.
+        controller.says("made the certificate for hosts that have none").await?;
         Ok((pod, controller))
     }
 

@@ -209,11 +209,14 @@ impl Sidecar {
         let (user, password) = &self.spec.credentials;
         let credentials = (user.as_str(), password.as_str());
         let mut api = self.open().await?;
-        let version = api.get_as(credentials, "/v3/services/haproxy/configuration/version").await?;
-        version.has_status(200)?;
-        let path = format!("/v3/services/haproxy/configuration/raw?version={}", version.body.trim());
-        let answer = api.post_as(credentials, &path, ("text/plain", configuration)).await?;
-        ensure(answer.status == 202, format!("answer {} {:?}", answer.status, answer.body))
+        eventually("nobody else writes at the same time", async || {
+            let version = api.get_as(credentials, "/v3/services/haproxy/configuration/version").await?;
+            version.has_status(200)?;
+            let path = format!("/v3/services/haproxy/configuration/raw?version={}", version.body.trim());
+            let answer = api.post_as(credentials, &path, ("text/plain", configuration)).await?;
+            ensure(answer.status == 202, format!("answer {} {:?}", answer.status, answer.body))
+        })
+        .await
     }
 
     /// What the double should do wrong soon; the real one cannot be asked to.

@@ -114,9 +114,9 @@ async fn relay(listener: TcpListener, to: SocketAddr, state: Arc<State>) {
 
 /// Relays one connection until either side ends it.
 async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
+    let (mut held, mut cuts) = (state.held.subscribe(), state.cuts.subscribe());
     let (mut from_agent, mut to_agent) = TcpStream::connect(to).await?.into_split();
     let (mut from_controller, mut to_controller) = client.into_split();
-    let (mut held, mut cuts) = (state.held.subscribe(), state.cuts.subscribe());
     let forth = async {
         let mut buffer = vec![0; 64 * 1024];
         loop {
@@ -141,5 +141,6 @@ async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
         }
     };
     let back = async { Outcome::Ok(copy(&mut from_agent, &mut to_controller).await.map(drop)?) };
-    tokio::select! { done = forth => done, done = back => done, _ = cuts.changed() => Ok(()) }
+    // A cut comes first: what was held back is lost even when it is released in the same moment.
+    tokio::select! { biased; _ = cuts.changed() => Ok(()), done = forth => done, done = back => done }
 }

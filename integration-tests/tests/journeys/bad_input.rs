@@ -2,8 +2,10 @@
 
 use integration_tests::{
     Outcome, Scene, backend::Backend, cluster::GUEST, configuration::CREDENTIALS, controller::HEALTH_PORT,
-    ensure, haproxy_pod::HaproxyPod, manifest,
+    ensure, eventually, haproxy_pod::HaproxyPod, manifest,
 };
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
+use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -97,6 +99,7 @@ pub async fn no_permission(scene: Scene) -> Outcome {
 
     // Taken away again: a list that is refused takes no route away, whether the controller runs or has just begun.
     scene.delete(&binding("rest")).await?;
+    may_list_no_ingresses(&scene).await?;
     let mut listed_anew = scene.by_hand()?.manifest;
     listed_anew["spec"]["watchedResources"]["ingresses"]["labelSelector"] = json!("!nobody");
     scene.apply(&listed_anew).await?;
@@ -111,6 +114,20 @@ pub async fn no_permission(scene: Scene) -> Outcome {
     let b = scene.backend("b").await?;
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.serves(HOST, "b").await
+}
+
+/// The API server hears of a right that is gone as any other client does.
+async fn may_list_no_ingresses(scene: &Scene) -> Outcome {
+    let reviews: Api<SubjectAccessReview> = Api::all(scene.cluster.client.clone());
+    let review = json!({ "metadata": {}, "spec": { "user": GUEST, "resourceAttributes": {
+        "namespace": scene.namespace, "verb": "list", "group": "networking.k8s.io", "resource": "ingresses",
+    } } });
+    let review: SubjectAccessReview = serde_json::from_value(review)?;
+    eventually("the right is gone", async || {
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        ensure(answer.status.is_some_and(|status| !status.allowed), "it is still there")
+    })
+    .await
 }
 
 pub async fn port_in_use(scene: Scene) -> Outcome {

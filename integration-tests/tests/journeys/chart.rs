@@ -153,7 +153,7 @@ pub async fn install(scene: Scene, helm: Helm) -> Outcome {
     webhook_guards(&scene, &release, &values).await?;
     configuration_is_tested(&scene, &release, &values).await?;
     plan_is_told_in_a_controller(&scene, &release).await?;
-    nothing_denied_and_nothing_too_much(&scene, &release.manifest().await?)?;
+    nothing_denied_and_nothing_too_much(&scene, &release.manifest().await?).await?;
     uninstall_and_install_again(&scene, &release, &values).await?;
     pods.end().await
 }
@@ -228,9 +228,12 @@ async fn metrics_are_there(scene: &Scene) -> Outcome {
         Ok(answer.body)
     };
     let (pod, controllers) = (scene.block.pod(0), [scene.block.controller(0), scene.block.controller(1)]);
-    let leads = [page(controllers[0], 9090).await?, page(controllers[1], 9090).await?];
-    let leaders = leads.iter().filter(|page| page.lines().any(|line| line == "haptic_leader 1")).count();
-    ensure(leaders == 1, format!("{leaders} replicas lead"))?;
+    eventually("one replica says that it leads", async || {
+        let leads = [page(controllers[0], 9090).await?, page(controllers[1], 9090).await?];
+        let leaders = leads.iter().filter(|page| page.lines().any(|line| line == "haptic_leader 1")).count();
+        ensure(leaders == 1, format!("{leaders} replicas lead"))
+    })
+    .await?;
     let agent = page(pod, 5555).await?;
     ensure(agent.lines().any(|line| line == "haptic_agent_haproxy_up 1"), agent)?;
     let haproxy = page(pod, 7084).await?;
@@ -376,18 +379,22 @@ fn rights(objects: &[Value]) -> BTreeSet<Right> {
     rights
 }
 
-fn nothing_denied_and_nothing_too_much(scene: &Scene, objects: &[Value]) -> Outcome {
+async fn nothing_denied_and_nothing_too_much(scene: &Scene, objects: &[Value]) -> Outcome {
+    let rights = rights(objects);
+    ensure(rights.len() > 20, format!("only {rights:?}"))?;
+    eventually("all rights are used", async || {
+        let requests = scene.cluster.audit()?;
+        let used = |right: &Right| right.is_implied() || requests.iter().any(|request| right.covers(request));
+        let unused: Vec<&Right> = rights.iter().filter(|right| !used(right)).collect();
+        ensure(unused.is_empty(), format!("granted and never used: {unused:?}"))
+    })
+    .await?;
     let requests = scene.cluster.audit()?;
     let user = format!("system:serviceaccount:{}:haptic", scene.namespace);
     let others: BTreeSet<&str> = requests.iter().map(|r| r.user.as_str()).filter(|u| *u != user).collect();
     ensure(others.is_empty(), format!("requests of {others:?}"))?;
     let denied: BTreeSet<&Request> = requests.iter().filter(|request| request.denied).collect();
-    ensure(denied.is_empty(), format!("denied: {denied:?}"))?;
-    let rights = rights(objects);
-    ensure(rights.len() > 20, format!("only {rights:?}"))?;
-    let used = |right: &Right| right.is_implied() || requests.iter().any(|request| right.covers(request));
-    let unused: Vec<&Right> = rights.iter().filter(|right| !used(right)).collect();
-    ensure(unused.is_empty(), format!("granted and never used: {unused:?}"))
+    ensure(denied.is_empty(), format!("denied: {denied:?}"))
 }
 
 async fn credentials(scene: &Scene) -> Outcome<Value> {

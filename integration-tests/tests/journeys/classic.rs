@@ -79,11 +79,13 @@ async fn scaling_stays_at_run_time(site: &Site, shops: &[Backend]) -> Outcome {
         site.serves_from_all(shops.iter().take(count)).await?;
         site.serves_from_none(shops.iter().skip(count)).await?;
     }
-    let said = site.events_after(before).await?;
-    ensure(
-        said.iter().any(|text| text.contains("runtime only")),
-        format!("nothing at run time in {said:?}"),
-    )?;
+    let said = eventually("it is told", async || {
+        let said = site.events_after(before).await?;
+        let is_told = said.iter().any(|text| text.contains("runtime only"));
+        ensure(is_told, format!("nothing at run time in {said:?}"))?;
+        Ok(said)
+    })
+    .await?;
     let reloads: Vec<&String> = said.iter().filter(|text| text.contains("reloaded because")).collect();
     ensure(reloads.is_empty(), format!("scaling from 1 to 3 reloaded: {reloads:?}"))?;
     site.has_slots(10).await

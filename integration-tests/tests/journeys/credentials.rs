@@ -12,6 +12,7 @@ pub async fn rotated(scene: Scene) -> Outcome {
     let backends = [scene.backend("a").await?, scene.backend("b").await?];
     scene.publish("shop", HOST, &backends[0]).await?;
     pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
     let traffic = pod.traffic(HOST);
     let worker = pod.worker().await?;
     let mut changes = 0;

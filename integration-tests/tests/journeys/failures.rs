@@ -2,12 +2,9 @@
 
 use integration_tests::{Outcome, Scene, ensure, eventually, manifest};
 use std::time::Duration;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep;
 
 const HOST: &str = "shop.example";
-
-/// Back in sync within 5 s of its return; some more for a loaded machine.
-const BACK_IN_SYNC: Duration = Duration::from_secs(12);
 
 pub async fn api_server_away_for_a_minute(scene: Scene) -> Outcome {
     let scene = scene.on_own_cluster().await?;
@@ -17,15 +14,11 @@ pub async fn api_server_away_for_a_minute(scene: Scene) -> Outcome {
     pod.serves(HOST, "a").await?;
     let (traffic, process) = (pod.traffic(HOST), controller.process_id());
     let outage = Duration::from_secs(integration_tests::soaking(60, 120));
-    let back = Instant::now() + outage;
     scene.cluster.stop_api_server().await?;
-    sleep_until(back).await;
+    sleep(outage).await;
     scene.cluster.start_api_server().await?;
-    let returned = Instant::now();
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.serves(HOST, "b").await?;
-    let took = returned.elapsed();
-    ensure(took < BACK_IN_SYNC, format!("the change after the outage was live after {took:?}"))?;
     controller.ready().await?;
     ensure(controller.process_id() == process, "the controller was restarted")?;
     traffic.finish_without_loss().await.map(drop)
@@ -36,6 +29,7 @@ pub async fn haproxy_killed(scene: Scene) -> Outcome {
     let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
     scene.publish("shop", HOST, &a).await?;
     pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
     let killed = pod.worker().await?;
     pod.kill_haproxy()?;
     eventually("another HAProxy runs", async || {

@@ -74,8 +74,7 @@ pub async fn objects(scene: Scene) -> Outcome {
     eventually_within(CALM_WITHIN, "what each pod runs has passed all checks", async || {
         witness.look().await?;
         for pod in &pods {
-            let status = pod.status().await?;
-            ensure(status["stored"]["digest"] == status["running"]["digest"], format!("{status}"))?;
+            pod.has_stored_what_it_runs().await?;
         }
         Ok(())
     })

@@ -48,8 +48,12 @@ pub async fn controller_killed_before_files_are_stored(scene: Scene) -> Outcome 
     controller.kill().await?;
     pod.wire.cut();
     pod.wire.release();
-    let status = pod.status().await?;
-    ensure(status["running"]["digest"] != status["stored"]["digest"], format!("it was stored: {status}"))?;
+    eventually("it runs what is not stored", async || {
+        let status = pod.status().await?;
+        let is_ahead = status["running"]["digest"] != status["stored"]["digest"];
+        ensure(is_ahead && status["exact"] == true, format!("it was stored: {status}"))
+    })
+    .await?;
     let mut controller = scene.controller()?;
     controller.ready().await?;
     pod.has_stored_what_it_runs().await?;

@@ -39,6 +39,12 @@ pub async fn endpoint_change(scene: Scene) -> Outcome {
         pod.serves(HOST, &next.name).await?;
         traffic.answers(20).await?;
     }
+    // The new endpoint takes requests a moment before the one that is gone takes none.
+    eventually("the new endpoint is the only one in service", async || {
+        let ready = pod.in_service("shop").await?;
+        ensure(ready == [b.address.to_string()], format!("{ready:?} are"))
+    })
+    .await?;
     let before = a.requests();
     traffic.answers(100).await?;
     ensure(a.requests() == before, "an endpoint that is gone still gets requests")?;

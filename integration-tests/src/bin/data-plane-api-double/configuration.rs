@@ -87,10 +87,13 @@ async fn write(request: HttpRequest, double: Data<Double>, how: Query<How>, body
 }
 
 async fn validate(double: &Double, text: &str) -> HttpResponse {
-    let file = std::env::temp_dir().join(format!("onlyvalidate{}", std::process::id()));
-    let _refused_by_the_checker = fs::write(&file, text);
-    let checked = haproxy::check(&double.settings, &file).await;
-    let _gone = fs::remove_file(&file);
+    // One for each request: several may be checked at once.
+    let file = match tempfile::NamedTempFile::with_prefix("onlyvalidate") {
+        Ok(file) => file,
+        Err(error) => return said(500, &plain(&error)),
+    };
+    let _refused_by_the_checker = fs::write(file.path(), text);
+    let checked = haproxy::check(&double.settings, file.path()).await;
     match checked {
         Ok(()) => {
             let current = fs::read_to_string(&double.settings.config_file).unwrap_or_default();
