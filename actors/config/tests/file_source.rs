@@ -47,7 +47,7 @@ impl Scene {
 }
 
 async fn in_time<T>(wait: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(10), wait).await.expect("it did not happen within 10 s")
+    tokio::time::timeout(Duration::from_secs(60), wait).await.expect("it did not happen within 60 s")
 }
 
 fn on_scene<F>(text: Option<&str>, play: impl FnOnce(Scene) -> F + 'static)

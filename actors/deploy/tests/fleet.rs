@@ -230,8 +230,15 @@ async fn a_pod_that_comes_back_under_its_name_is_deployed_to_again() {
 async fn a_deployment_that_panics_is_rebuilt_and_converges() {
     let mut scene = scene();
     scene.publish(&[("panics", "1"), ("quick", "2")]);
-    scene.deployed_to("quick").await;
-    scene.deployed_to("panics").await;
+    let mut waiting = vec!["n/panics", "n/quick"];
+    while !waiting.is_empty() {
+        let deployed = scene.until(|event| match event {
+            Event::Deployed { pod, .. } => Some(pod.to_string()),
+            _ => None,
+        });
+        let deployed = deployed.await;
+        waiting.retain(|pod| *pod != deployed);
+    }
     let restarted = scene.health.actors().into_iter().find(|actor| actor.name == "deploy n/panics").unwrap();
     assert_eq!(restarted.restarts, 1);
 }

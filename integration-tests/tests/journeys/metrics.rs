@@ -53,10 +53,13 @@ pub async fn of_ten_thousand_ingresses(scene: Scene) -> Outcome {
             ensure(value >= INGRESSES as f64, format!("{series} is {value}"))?;
         }
         ensure(value(&metrics, "haptic_deployment_duration_seconds_count") >= 1.0, "nothing is deployed")?;
-        ensure(
-            value(&metrics, "haptic_deployment_total") >= value(&metrics, "haptic_reconciliation_total"),
-            "not all of it is deployed",
-        )?;
+        let mut asking = network.command();
+        let now =
+            process::output(asking.args(["curl", "-sS", "http://127.0.0.1:6060/debug/overview"])).await?;
+        let now: Value = serde_json::from_str(&now)?;
+        let reached = [&now["rendered"], &now["checked"]].map(|stage| stage["generation"].as_u64());
+        let deployed = now["pods"][0]["deployed"].as_u64();
+        ensure(deployed.is_some() && reached == [deployed; 2], "not all of it is deployed")?;
         ensure(metrics.contains("haptic_pod_convergence_lag_seconds{pod="), "they are not deployed")?;
         Ok(metrics)
     })

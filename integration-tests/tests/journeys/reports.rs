@@ -20,7 +20,13 @@ pub async fn status(scene: Scene) -> Outcome {
     scene.publish("shop", HOST, &backends[0]).await?;
     pod.serves(HOST, "a").await?;
     let all = [("Ready", "True"), ("TemplatesValid", "True"), ("Deployed", "True"), ("Published", "True")];
-    says(&scene, "Valid", all).await?;
+    eventually("the status tells of all that is watched", async || {
+        let status = says(&scene, "Valid", all).await?;
+        let watched = &status["watchedObjects"];
+        let is_all = ["ingresses", "services", "endpoints"].iter().all(|name| watched[name] == 1);
+        ensure(is_all, watched.to_string())
+    })
+    .await?;
 
     let written = version(&scene).await?;
     for change in 0..soaking(60, 3000) {

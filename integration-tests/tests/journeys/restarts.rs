@@ -26,9 +26,10 @@ pub async fn controller_killed_and_restarted(scene: Scene) -> Outcome {
     pod.serves(HOST, "a").await?;
     pod.has_stored_what_it_runs().await?;
     let after_restart = pod.wire.pushes() - before;
+    // Where the check is quicker than the pod, what is live and what is stored is one push.
     ensure(
-        after_restart <= of_one_change,
-        format!("{after_restart} pushes after the restart; one change takes {of_one_change}"),
+        after_restart <= of_one_change.max(2),
+        format!("{after_restart} pushes after the restart; one change took {of_one_change}"),
     )?;
     traffic.finish_without_loss().await.map(drop)
 }

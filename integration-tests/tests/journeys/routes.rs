@@ -45,6 +45,7 @@ pub async fn endpoint_change(scene: Scene) -> Outcome {
         ensure(ready == [b.address.to_string()], format!("{ready:?} are"))
     })
     .await?;
+    traffic.answers(20).await?;
     let before = a.requests();
     traffic.answers(100).await?;
     ensure(a.requests() == before, "an endpoint that is gone still gets requests")?;

@@ -35,6 +35,7 @@ pub async fn of_a_generation(scene: Scene) -> Outcome {
     ])?;
     controller.ready().await?;
     pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
     controller.log_level("PUT", "/debug").await?;
     let before = last_generation(&collector.received());
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
@@ -53,8 +54,11 @@ pub async fn of_a_generation(scene: Scene) -> Outcome {
     scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
     pod.serves(HOST, "a").await?;
     controller.says("traces cannot be sent and are dropped until they can").await?;
-    let failed = controller.metric("haptic_trace_spans_total{result=\"failed\"}").await?;
-    ensure(failed > 0.0, "spans that could not be sent are not counted")?;
+    eventually("spans that could not be sent are counted", async || {
+        let failed = controller.metric("haptic_trace_spans_total{result=\"failed\"}").await?;
+        ensure(failed > 0.0, "none are")
+    })
+    .await?;
     controller.ready().await?;
     traffic.finish_without_loss().await?;
 

@@ -148,19 +148,15 @@ impl Export for Counted {
         let spans = batch.len() as u64;
         let result = self.exporter.export(batch).await;
         let endpoint = &self.endpoint;
-        let verdict = match (&result, self.failing.swap(result.is_err(), Relaxed)) {
-            (Ok(()), true) => {
-                tracing::info!(endpoint, "traces are sent again");
-                "exported"
-            }
+        let verdict = if result.is_ok() { "exported" } else { "failed" };
+        counter!("haptic_trace_spans_total", "result" => verdict).increment(spans);
+        match (&result, self.failing.swap(result.is_err(), Relaxed)) {
+            (Ok(()), true) => tracing::info!(endpoint, "traces are sent again"),
             (Err(why), false) => {
                 tracing::warn!(endpoint, "traces cannot be sent and are dropped until they can: {why}");
-                "failed"
             }
-            (Ok(()), false) => "exported",
-            (Err(_), true) => "failed",
-        };
-        counter!("haptic_trace_spans_total", "result" => verdict).increment(spans);
+            (Ok(()), false) | (Err(_), true) => {}
+        }
         result
     }
 

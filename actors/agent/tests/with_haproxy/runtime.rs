@@ -74,7 +74,7 @@ async fn servers_come_and_go_without_a_reload(variable: &str) {
     let outcome = agent.apply(order(Some(&both), &second, runtime([delete("s1")]))).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     assert_eq!(answers(&setting).await, BTreeSet::from(["two".to_owned()]));
-    assert_eq!(agent.handle().pending_deletions(), 0);
+    until("the server is removed", || async { agent.handle().pending_deletions() == 0 }).await;
     assert_eq!(agent.status().await.worker_pid, worker);
     agent.stop(false).await;
 }

@@ -392,7 +392,6 @@ impl Deployment {
         let known = memory.known.as_ref().map(|known| (known.running, known.stored));
         let sent = reload.is_some() || operations + files > 0;
         let is_told = memory.deployed.replace(generation) != Some(generation) || sent;
-        let took = scene.began.elapsed();
         // A pod that came after the change follows it from then on.
         let triggered = aim.rendered.reconcile.triggered;
         let since = memory.asked_first.map_or(triggered, |asked| asked.into_std().max(triggered));
@@ -417,7 +416,8 @@ impl Deployment {
             reload_kind,
             operations,
             files,
-            took,
+            // Last, so that it includes every part that is told of.
+            took: scene.began.elapsed(),
             lag,
         });
     }

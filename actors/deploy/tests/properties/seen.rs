@@ -36,7 +36,7 @@ const OF_SERVERS: &[&str] = &[
 pub type Facts = BTreeSet<String>;
 
 /// How long HAProxy may take to do what it said, and checks to find out.
-const SETTLED: Duration = Duration::from_secs(4);
+const SETTLED: Duration = Duration::from_secs(60);
 
 /// What is seen of a HAProxy that should have started with `world`.
 pub struct Sight<'w> {

@@ -59,11 +59,15 @@ fn a_blocked_actor_and_its_arbiter_fail_liveness_by_name_until_they_return() {
 
         let (release, released) = mpsc::channel();
         let blocked = kept.post().send(BlockUntil(released));
-        until(|| health.why_not_live().len() == 2).await;
-        let complaints = health.why_not_live();
-        assert!(complaints[0].starts_with("actor validate has been busy for "), "{complaints:?}");
-        assert!(complaints[0].ends_with("last message BlockUntil"), "{complaints:?}");
-        assert!(complaints[1].starts_with("arbiter validation has not answered for "), "{complaints:?}");
+        // On a busy machine others may be late for a moment, too.
+        until(|| {
+            let complaints = health.why_not_live();
+            let is_told =
+                |begin: &str, end: &str| complaints.iter().any(|c| c.starts_with(begin) && c.ends_with(end));
+            is_told("actor validate has been busy for ", "last message BlockUntil")
+                && is_told("arbiter validation has not answered for ", "")
+        })
+        .await;
         assert!(kept.state().busy_ms.is_some());
 
         drop(release);
@@ -88,11 +92,13 @@ fn a_blocked_observer_and_its_arbiter_are_named_and_the_process_stays_live() {
 
         let (release, released) = mpsc::channel();
         let blocked = kept.post().send(BlockUntil(released));
-        until(|| health.why_not_observed().len() == 2).await;
-        let complaints = health.why_not_observed();
-        assert!(complaints[0].starts_with("actor metrics has been busy for "), "{complaints:?}");
-        assert!(complaints[1].starts_with("arbiter observe has not answered for "), "{complaints:?}");
-        assert!(health.is_live() && health.all_running(), "{:?}", health.why_not_live());
+        until(|| {
+            let complaints = health.why_not_observed();
+            let is_told = |begin: &str| complaints.iter().any(|complaint| complaint.starts_with(begin));
+            is_told("actor metrics has been busy for ") && is_told("arbiter observe has not answered for ")
+        })
+        .await;
+        until(|| health.is_live() && health.all_running()).await;
 
         drop(release);
         blocked.await.expect("it was handled");
