@@ -168,9 +168,10 @@ impl Election {
         }
     }
 
-    /// Begins an attempt.
+    /// Begins an attempt. What asks for a look from now on asks for another one: this one may have read the Lease already.
     #[must_use]
     pub fn begin(&mut self, warrant: Warrant, now: Instant) -> Attempt {
+        self.hurry = false;
         if let Sight::Present(record) = &self.seen
             && warrant.covers(&record.version)
         {
@@ -191,7 +192,7 @@ impl Election {
 
     /// Records how an attempt ended at `now`.
     pub fn concluded(&mut self, attempt: &Attempt, answer: Answer, now: Instant) {
-        (self.hurry, self.due) = (false, now);
+        self.due = now;
         match answer {
             Answer::Held(record) if self.is_ours(&record) => {
                 if self.may_lead_by(&record, attempt.began, now) {
@@ -300,30 +301,74 @@ impl Election {
 mod tests {
     use super::*;
 
-    fn record(version: &str, transitions: i64) -> Record {
-        let epoch = Epoch { lease_created: 1, transitions };
-        Record { version: version.into(), holder: Some("a".into()), lasts: Timing::default().lease, epoch }
+    const CREATE: Warrant = Warrant { take: None, create: Some(1) };
+
+    fn record(version: &str, holder: Option<&str>) -> Record {
+        let epoch = Epoch { lease_created: 1, transitions: 0 };
+        Record {
+            version: version.into(),
+            holder: holder.map(Into::into),
+            lasts: Timing::default().lease,
+            epoch,
+        }
+    }
+
+    /// `a`, which made the Lease and leads since `start`.
+    fn leader(start: Instant) -> Election {
+        let mut election = Election::new("a".into(), Timing::default(), 1, start);
+        let Next::Attempt(first) = election.next(start) else { panic!("nothing to do") };
+        let attempt = election.begin(first, start);
+        election.concluded(&attempt, Answer::Held(record("1", Some("a"))), start);
+        assert!(election.tenure(start).is_some());
+        election
+    }
+
+    /// Looks at once, finds no Lease, and makes it anew after the time that whoever brings it back is given.
+    fn makes_it_anew(election: &mut Election, now: Instant) {
+        let retry = Timing::default().retry;
+        let epoch = election.tenure(now).map(|tenure| tenure.epoch);
+        assert_eq!(election.next(now), Next::Attempt(Warrant::look()), "no look at once");
+        let attempt = election.begin(Warrant::look(), now);
+        election.concluded(&attempt, Answer::Found(Sight::Absent), now);
+        assert_eq!(election.next(now), Next::Wait(now + retry));
+
+        let later = now + retry;
+        assert_eq!(election.next(later), Next::Attempt(CREATE));
+        assert_eq!(election.tenure(later).map(|tenure| tenure.epoch), epoch, "it leads meanwhile");
     }
 
     #[test]
     fn a_leader_leaves_a_removed_lease_to_whoever_brings_it_back_for_a_moment_and_then_makes_it_anew() {
-        let (start, timing) = (Instant::now(), Timing::default());
-        let mut election = Election::new("a".into(), timing, 1, start);
-        let Next::Attempt(first) = election.next(start) else { panic!("nothing to do") };
-        let attempt = election.begin(first, start);
-        election.concluded(&attempt, Answer::Held(record("1", 0)), start);
-        let epoch = election.tenure(start).map(|tenure| tenure.epoch);
-        assert!(epoch.is_some());
-
+        let start = Instant::now();
+        let mut election = leader(start);
         election.watched(Sight::Absent, start);
-        let Next::Attempt(look) = election.next(start) else { panic!("no look at once") };
-        assert_eq!(look, Warrant::look());
-        let attempt = election.begin(look, start);
-        election.concluded(&attempt, Answer::Found(Sight::Absent), start);
-        assert_eq!(election.next(start), Next::Wait(start + timing.retry));
+        makes_it_anew(&mut election, start);
+    }
 
-        let later = start + timing.retry;
-        assert_eq!(election.next(later), Next::Attempt(Warrant { take: None, create: Some(1) }));
-        assert_eq!(election.tenure(later).map(|tenure| tenure.epoch), epoch, "it leads meanwhile");
+    /// Otherwise a standby, which waits for two retries, would be faster.
+    #[test]
+    fn a_leader_whose_lease_is_removed_while_it_renews_looks_again_at_once() {
+        let (start, retry) = (Instant::now(), Timing::default().retry);
+        let mut election = leader(start);
+        let now = start + 2 * retry;
+        let Next::Attempt(renewal) = election.next(now) else { panic!("no renewal") };
+        let attempt = election.begin(renewal, now);
+        election.watched(Sight::Absent, now);
+        election.concluded(&attempt, Answer::Held(record("2", Some("a"))), now);
+        makes_it_anew(&mut election, now);
+    }
+
+    #[test]
+    fn a_standby_takes_a_lease_that_is_over_and_one_that_is_released_at_once() {
+        let (start, timing) = (Instant::now(), Timing::default());
+        let mut election = Election::new("b".into(), timing, 1, start);
+        let attempt = election.begin(Warrant::look(), start);
+        election.concluded(&attempt, Answer::Found(Sight::Present(record("1", Some("a")))), start);
+        assert_eq!(election.next(start), Next::Wait(start + timing.lease));
+        let taken = |version: &str| Next::Attempt(Warrant { take: Some(version.into()), create: None });
+        assert_eq!(election.next(start + timing.lease), taken("1"));
+
+        election.watched(Sight::Present(record("2", None)), start);
+        assert_eq!(election.next(start), taken("2"));
     }
 }
