@@ -2,11 +2,8 @@
 
 use crate::observers::OBSERVERS;
 use integration_tests::{
-    Outcome, Scene, controller::Controller, ensure, eventually, eventually_within, haproxy_pod::HaproxyPod,
-    manifest,
+    Outcome, Scene, controller::Controller, ensure, eventually, haproxy_pod::HaproxyPod, manifest,
 };
-use std::time::Duration;
-use tokio::time::Instant;
 
 const HOST: &str = "shop.example";
 
