@@ -65,6 +65,8 @@ async fn while_a_pod_comes(replicas: &mut Replicas) -> Outcome {
 
 /// The next leader has not deployed it either, and goes on with the last good one.
 async fn after_a_configuration_was_refused(replicas: &mut Replicas) -> Outcome {
+    // What a replica has not checked by then it never does: the refused one would be the next it renders.
+    replicas.all_have_checked_what_runs().await?;
     let good = replicas.scene.configuration()?;
     let bad = good
         .with_template(format!("{}backend unsound from roundrobin\n  balance nonsense\n", good.template()));
