@@ -100,7 +100,7 @@ pub struct ClusterArgs {
 /// A configuration, in a file or a cluster.
 #[derive(Clone, Debug, Args)]
 pub struct ConfigurationArgs {
-    /// The configuration
+    /// The configuration; - is standard input
     #[arg(
         short = 'f',
         long = "file",
@@ -253,7 +253,7 @@ pub struct ValidateArgs {
 /// `haptic render`
 #[derive(Debug, Args)]
 pub struct RenderArgs {
-    /// The configuration
+    /// The configuration; - is standard input
     #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
     pub file: PathBuf,
     /// Folder of manifests
@@ -279,7 +279,7 @@ pub struct PlanArgs {
     /// Folder with the bundle that shall run [default: what -f makes of --resources]
     #[arg(value_name = "DESIRED", conflicts_with_all = ["name", "file"])]
     pub desired: Option<PathBuf>,
-    /// The configuration that shall run; with --name in place of the cluster's
+    /// The configuration that shall run, - is standard input; with --name in place of the cluster's
     #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Folder of manifests to render -f from
@@ -357,7 +357,7 @@ pub struct ExplainArgs {
     /// Where the controller's /debug is
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:6060")]
     pub url: String,
-    /// A configuration to explain by, in place of a running controller; with --resources
+    /// A configuration to explain by, - is standard input, in place of a running controller; with --resources
     #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE", conflicts_with = "url")]
     pub file: Option<PathBuf>,
     /// Folder of manifests to render -f from
@@ -408,7 +408,7 @@ pub struct ReplayArgs {
 /// `haptic benchmark`
 #[derive(Debug, Args)]
 pub struct BenchmarkArgs {
-    /// The configuration
+    /// The configuration; - is standard input
     #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
     pub file: PathBuf,
     /// How many Ingresses, each with a Service

@@ -19,7 +19,7 @@ use haptic_model::{
 };
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -34,6 +34,11 @@ const DRAIN: Duration = Duration::from_secs(2);
 pub fn run(args: &LocalArgs) -> Result<(), Failure> {
     hardening::hide_files(Readers::Nobody);
     let log_level = logging::start();
+    if args.file == Path::new("-") {
+        return Err(Failure::Because(
+            "haptic local follows its configuration: give it a file with -f".into(),
+        ));
+    }
     command::read_config(&args.file)?;
     let checker = binaries::checker(&args.haproxy)?;
     let Some(newest) = checker.newest().map(|binary| binary.path.clone()) else {

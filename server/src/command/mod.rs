@@ -40,15 +40,27 @@ enum Loading {
 /// The configuration that `args` name, from its file or its cluster.
 async fn load(args: &ConfigurationArgs) -> Result<Candidate, Loading> {
     if let Some(file) = &args.file {
-        return haptic_config::load_file(file).map_err(Loading::Problems);
+        return load_from(file).map_err(Loading::Problems);
     }
     let cluster = Cluster::reach(&args.cluster).await.map_err(Loading::Failed)?;
     cluster.configuration(args.name.as_deref().unwrap_or_default()).await.map_err(Loading::Failed)
 }
 
+/// Reads the configuration in `file`; `-` is standard input.
+fn load_from(file: &Path) -> Result<Candidate, Vec<Diagnostic>> {
+    if file != Path::new("-") {
+        return haptic_config::load_file(file);
+    }
+    let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {
+        let problem = Diagnostic::error("basic", format!("cannot read standard input: {error}"));
+        vec![problem.help("Give the path of a configuration file with -f")]
+    })?;
+    haptic_config::parse(&text, "standard input")
+}
+
 /// Reads the configuration in `file`, or tells everything that is wrong with it.
 fn read_config(file: &Path) -> Result<Candidate, Failure> {
-    haptic_config::load_file(file).map_err(|problems| {
+    load_from(file).map_err(|problems| {
         output::complain_about(&problems);
         Failure::Exit(1)
     })

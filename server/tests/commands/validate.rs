@@ -41,6 +41,24 @@ fn tests_that_pass_are_told_and_end_with_0() {
 }
 
 #[test]
+fn a_configuration_may_come_from_standard_input() {
+    let first = First::new("", "");
+    let piped = |arguments: &[&str]| {
+        let open = || fs::File::open(first.0.path().join("config.yaml")).unwrap();
+        first.0.haptic_with(arguments, |command| {
+            command.stdin(open());
+        })
+    };
+    piped(&["validate", "-f", "-"]).must(0, &["Tests: 2 passed, 0 failed, 2 total", "-: valid"]);
+    first.0.write("resources/none.yaml", "");
+    piped(&["render", "-f", "-", "--resources", "resources", "--out", "out"]).must(0, &[]);
+    assert!(first.0.path().join("out/haproxy.cfg").exists());
+    piped(&["local", "-f", "-", "--resources", "resources"]).must(1, &["give it a file with -f"]);
+    let nothing = first.0.haptic(&["validate", "-f", "-"]);
+    nothing.must(1, &["standard input"]);
+}
+
+#[test]
 fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
     let place = First::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
     place.validate(&[]).must(
