@@ -36,6 +36,8 @@ lint: ## formatting, clippy, the invariants of the code and its dependencies
 	cargo fmt --all --check
 	@echo "== clippy"
 	$(cargo) clippy -q --workspace --all-targets -- -D warnings
+	# No plain `cargo test` runs them, so they are in no `--all-targets`.
+	$(cargo) clippy -q --workspace --test journeys -- -D warnings
 	@echo "== invariants"
 	$(cargo) test -q --workspace --test invariants
 
