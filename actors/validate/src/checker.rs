@@ -41,6 +41,7 @@ impl Default for CheckLimits {
 pub struct Checker {
     binaries: Binaries,
     limits: CheckLimits,
+    end: Option<Instant>,
     sandbox: Sandbox,
     slots: Arc<Semaphore>,
     syntax: Syntax,
@@ -57,7 +58,7 @@ impl Checker {
     pub fn new(binaries: Binaries, limits: CheckLimits, sandbox: Sandbox) -> Self {
         let slots = Arc::new(Semaphore::new(limits.at_once.max(1)));
         let (syntax, known) = (Syntax::default(), Cache::new(REMEMBERED));
-        Self { binaries, limits, sandbox, slots, syntax, allow: Arc::new([]), known }
+        Self { binaries, limits, end: None, sandbox, slots, syntax, allow: Arc::new([]), known }
     }
 
     /// Another checker with the same binaries that remembers by itself which syntax it read last, and waits for nobody but its
@@ -72,6 +73,12 @@ impl Checker {
     #[must_use]
     pub fn allowing(&self, allow: &[Allowance]) -> Self {
         Self { allow: allow.into(), ..self.clone() }
+    }
+
+    /// The same checker for somebody who waits until `end`: no check goes on after it.
+    #[must_use]
+    pub fn until(&self, end: Instant) -> Self {
+        Self { end: Some(end), ..self.clone() }
     }
 
     /// What its checks are not protected by, and why.
@@ -205,10 +212,11 @@ impl Checker {
             }
             Ok::<_, std::io::Error>((child.wait().await?, output))
         };
-        let (status, output) = match tokio::time::timeout(self.limits.time, finish).await {
+        let time = self.time_left();
+        let (status, output) = match tokio::time::timeout(time, finish).await {
             Ok(finished) => finished.map_err(|e| failed(e.to_string()))?,
             Err(_) => {
-                let limit = self.limits.time.as_secs();
+                let limit = time.as_secs_f32().ceil();
                 return Err(Diagnostic::error("haproxy", format!("haproxy -c did not end within {limit} s"))
                     .help("Make the configuration smaller or give the controller more CPU"));
             }
@@ -221,6 +229,12 @@ impl Checker {
             return Err(unexplained(status, &bundle.redacted(last), self.limits.memory));
         }
         Ok(found)
+    }
+
+    /// How long a check may take that begins now.
+    fn time_left(&self) -> Duration {
+        let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
+        left.map_or(self.limits.time, |left| left.min(self.limits.time))
     }
 
     /// What the check of `bundle` by `binary` may use.

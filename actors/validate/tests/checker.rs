@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
     time::Duration,
 };
+use tokio::time::Instant;
 
 const VERSIONS: [HaproxyVersion; 3] =
     [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
@@ -96,6 +97,20 @@ async fn a_checker_that_hangs_is_ended_and_refuses_the_bundle() {
     let verdict = checker.check(&bundle(VALID), &[]).await;
     assert!(!verdict.passed() && verdict.diagnostics[0].to_string().contains("did not end within"));
     assert!(!checker.check(&bundle(VALID), &[]).await.cached, "a timeout is no verdict to remember");
+}
+
+#[tokio::test]
+async fn a_check_takes_no_longer_than_somebody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = CheckLimits { at_once: 1, ..CheckLimits::default() };
+    let checker = Checker::new(imitation(folder.path(), "exec sleep 600"), limits, Sandbox::none());
+    let checker = checker.until(Instant::now() + Duration::from_millis(300));
+    let bundle = bundle(VALID);
+    let (first, second) = tokio::join!(checker.semantics(&bundle, &[]), checker.semantics(&bundle, &[]));
+    assert!(first.undecided && first.took < limits.time, "{first:?}");
+    // It waited for the first one, and had nothing left.
+    let said = second.diagnostics[0].to_string();
+    assert!(second.undecided && said.contains("did not end within 0 s"), "{said}");
 }
 
 #[tokio::test]

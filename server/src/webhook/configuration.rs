@@ -2,6 +2,7 @@
 
 use super::{
     answer::Answer,
+    budget::{BUDGET, end_of_checks},
     faults,
     review::Review,
     workshop::{Board, Live},
@@ -23,11 +24,8 @@ use serde_json::Value;
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
-    time::Duration,
 };
-
-/// Below the ten seconds that the API server waits.
-pub const BUDGET: Duration = Duration::from_secs(8);
+use tokio::time::Instant;
 
 /// A version to test with when no HAProxy is at hand.
 const SOME_VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
@@ -43,8 +41,9 @@ pub struct Own {
 
 /// Judges the configuration in `review` within [`BUDGET`].
 pub async fn judge(review: &Review, own: &Own, board: &Board, checker: &Checker) -> Answer {
-    let object = review.object.clone().unwrap_or_default();
-    let judged = tokio::time::timeout(BUDGET, judge_object(Value::Object(object), own, board, checker)).await;
+    let (object, came) = (Value::Object(review.object.clone().unwrap_or_default()), Instant::now());
+    let checker = checker.until(end_of_checks(came));
+    let judged = tokio::time::timeout_at(came + BUDGET, judge_object(object, own, board, &checker)).await;
     judged.unwrap_or_else(|_| Answer::Unjudged {
         why: format!("validators and tests did not end within {} s", BUDGET.as_secs()),
     })

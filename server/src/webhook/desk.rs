@@ -3,25 +3,28 @@
 
 use super::{
     answer::Answer,
+    budget::{BUDGET, end_of_checks},
     judge::Judge,
     workshop::{Board, Change},
 };
 use futures::FutureExt;
 use haptic_validate::Checker;
 use std::{panic::AssertUnwindSafe, time::Duration};
-use tokio::sync::{mpsc, oneshot};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 
 /// So many reviews may wait.
 const QUEUE: usize = 64;
 /// So many are judged at once: one bad one among them costs the others a second round.
 const TOGETHER: usize = 16;
-/// Below the ten seconds that the API server waits.
-const PATIENCE: Duration = Duration::from_secs(8);
 /// After so long without a review the judge's memory is given back.
 const FORGET_AFTER: Duration = Duration::from_secs(600);
 
 struct Case {
     change: Change,
+    came: Instant,
     reply: oneshot::Sender<Answer>,
 }
 
@@ -50,11 +53,11 @@ impl Desk {
     /// What the judge says of `change`.
     pub async fn ask(&self, change: Change) -> Answer {
         let unjudged = |why: &str| Answer::Unjudged { why: why.to_owned() };
-        let (reply, answer) = oneshot::channel();
-        if self.0.try_send(Case { change, reply }).is_err() {
+        let (came, (reply, answer)) = (Instant::now(), oneshot::channel());
+        if self.0.try_send(Case { change, came, reply }).is_err() {
             return unjudged("too many changes at once");
         }
-        match tokio::time::timeout(PATIENCE, answer).await {
+        match tokio::time::timeout_at(came + BUDGET, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => unjudged("the check itself failed, which is a bug in HAPTIC"),
             Err(_) => unjudged("it took too long"),
@@ -76,7 +79,9 @@ async fn work(mut judge: Judge, cases: &mut mpsc::Receiver<Case>) {
         // Whoever does not wait any more needs no answer.
         waiting.retain(|case| !case.reply.is_closed());
         let changes: Vec<Change> = waiting.iter().map(|case| case.change.clone()).collect();
-        let answers = judge.judge(&changes).await;
+        // The last to come waits longest.
+        let last = waiting.iter().map(|case| case.came).max().unwrap_or_else(Instant::now);
+        let answers = judge.judge(&changes, end_of_checks(last)).await;
         for (case, answer) in waiting.drain(..).zip(answers) {
             // Gone meanwhile: nobody is left to tell.
             drop(case.reply.send(answer));

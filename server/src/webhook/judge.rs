@@ -14,6 +14,7 @@ use haptic_model::{Bundle, Diagnostic, ObjectRef, Severity};
 use haptic_runtime::cpu;
 use haptic_validate::Checker;
 use std::{collections::HashSet, sync::Arc};
+use tokio::time::Instant;
 
 /// Judges changes of watched objects.
 pub struct Judge {
@@ -34,8 +35,9 @@ impl Judge {
         Self { board, checker, workshop: Workshop::default(), stand_in: StandIn::new().ok() }
     }
 
-    /// An answer to each change, in their order.
-    pub async fn judge(&mut self, changes: &[Change]) -> Vec<Answer> {
+    /// An answer to each change, in their order; no check goes on after `end`.
+    pub async fn judge(&mut self, changes: &[Change], end: Instant) -> Vec<Answer> {
+        self.checker = self.checker.until(end);
         let live = match self.board.look() {
             Ok(live) => live,
             Err(why) => return changes.iter().map(|_| Answer::Unjudged { why: why.clone() }).collect(),

@@ -9,6 +9,7 @@ use haptic_runtime::{CellWriter, cell};
 use haptic_validate::{Binaries, CheckLimits, Sandbox};
 use haptic_watch::given;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// Every Service is a backend with its annotation `server` as a server's address.
 const TEMPLATE: &str = "
@@ -101,8 +102,13 @@ impl Court {
     }
 
     async fn says(&mut self, change: Change) -> Answer {
-        self.judge.judge(&[change]).await.pop().unwrap()
+        self.judge.judge(&[change], in_time()).await.pop().unwrap()
     }
+}
+
+/// Later than any check of these ends.
+fn in_time() -> Instant {
+    Instant::now() + Duration::from_secs(60)
 }
 
 fn message(answer: &Answer) -> &str {
@@ -178,7 +184,7 @@ async fn of_many_at_once_only_the_bad_ones_are_refused() {
         put("e", &json!({"server": "x\ny"})),
         delete("a"),
     ];
-    let answers = court.judge.judge(&changes).await;
+    let answers = court.judge.judge(&changes, in_time()).await;
     let verdicts: Vec<&str> = answers.iter().map(Answer::verdict).collect();
     assert_eq!(verdicts, ["allowed", "denied", "allowed", "denied", "allowed"], "{answers:?}");
 }
@@ -196,6 +202,15 @@ async fn without_stores_nothing_is_judged() {
     let mut court = Court::with(&[]);
     court.snapshots.publish(Snapshots::default());
     assert!(matches!(court.says(put("b", &json!({}))).await, Answer::Unjudged { .. }));
+}
+
+#[tokio::test]
+async fn a_check_that_has_no_time_left_is_the_reason_why_nothing_is_judged() {
+    let mut court = Court::with(&[("a", json!({}))]);
+    let answers = court.judge.judge(&[put("b", &json!({}))], Instant::now()).await;
+    let [Answer::Unjudged { why }] = &answers[..] else { panic!("{answers:?}") };
+    assert!(why.starts_with("haproxy -c did not end within"), "{why}");
+    assert_eq!(court.says(put("b", &json!({}))).await, Answer::allowed(), "the next one has its own time");
 }
 
 #[tokio::test]

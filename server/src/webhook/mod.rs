@@ -7,6 +7,7 @@
 //! API server: a dry run is a review like any other.
 
 pub mod answer;
+pub mod budget;
 pub mod configuration;
 pub mod desk;
 pub mod faults;

@@ -13,10 +13,6 @@ use crate::leading::LeadingBy;
 use actix::{fut::wrap_future, prelude::*};
 use haptic_runtime::{CellReader, Events, Seat};
 use haptic_validate::{CheckLimits, Checker};
-use std::time::Duration;
-
-/// One review's `haproxy -c`, below the ten seconds that the API server waits.
-const CHECK_WITHIN: Duration = Duration::from_secs(7);
 
 /// Keeps path, certificate and registration. See [`keep`].
 pub struct WebhookActor {
@@ -57,7 +53,7 @@ pub fn admission(
 ) -> Option<Admission> {
     let LeadingBy::Lease { client, namespace, name } = leading else { return None };
     let own = Own { namespace: namespace.clone(), name: name.clone() };
-    let limits = CheckLimits { time: CHECK_WITHIN, at_once: 1, ..CheckLimits::default() };
+    let limits = CheckLimits { at_once: 1, ..CheckLimits::default() };
     let (objects, configurations) = (checker.apart(limits), checker.apart(limits));
     let desk = Desk::open(board.clone(), objects);
     let namespaces = Namespaces::new(client.clone());
