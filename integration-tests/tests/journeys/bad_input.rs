@@ -1,11 +1,10 @@
 //! What is missing or not allowed in a cluster is told at `/readyz?verbose` and in the log, and waited for.
 
+use crate::rights::{allow, disallow, own_rights, watched_rights};
 use integration_tests::{
     Outcome, Scene, backend::Backend, cluster::GUEST, configuration::CREDENTIALS, controller::HEALTH_PORT,
-    ensure, eventually, haproxy_pod::HaproxyPod, manifest,
+    ensure, haproxy_pod::HaproxyPod, manifest,
 };
-use k8s_openapi::api::authorization::v1::SubjectAccessReview;
-use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -98,8 +97,7 @@ pub async fn no_permission(scene: Scene) -> Outcome {
     controller.ready().await?;
 
     // Taken away again: a list that is refused takes no route away, whether the controller runs or has just begun.
-    scene.delete(&binding("rest")).await?;
-    may_list_no_ingresses(&scene).await?;
+    disallow(&scene, "rest", &rest).await?;
     let mut listed_anew = scene.by_hand()?.manifest;
     listed_anew["spec"]["watchedResources"]["ingresses"]["labelSelector"] = json!("!nobody");
     scene.apply(&listed_anew).await?;
@@ -114,20 +112,6 @@ pub async fn no_permission(scene: Scene) -> Outcome {
     let b = scene.backend("b").await?;
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.serves(HOST, "b").await
-}
-
-/// The API server hears of a right that is gone as any other client does.
-async fn may_list_no_ingresses(scene: &Scene) -> Outcome {
-    let reviews: Api<SubjectAccessReview> = Api::all(scene.cluster.client.clone());
-    let review = json!({ "metadata": {}, "spec": { "user": GUEST, "resourceAttributes": {
-        "namespace": scene.namespace, "verb": "list", "group": "networking.k8s.io", "resource": "ingresses",
-    } } });
-    let review: SubjectAccessReview = serde_json::from_value(review)?;
-    eventually("the right is gone", async || {
-        let answer = reviews.create(&PostParams::default(), &review).await?;
-        ensure(answer.status.is_some_and(|status| !status.allowed), "it is still there")
-    })
-    .await
 }
 
 pub async fn port_in_use(scene: Scene) -> Outcome {
@@ -157,55 +141,6 @@ async fn serves(scene: &Scene) -> Outcome<(HaproxyPod, Backend)> {
     scene.publish("shop", HOST, &a).await?;
     pod.serves(HOST, "a").await?;
     Ok((pod, a))
-}
-
-/// What a controller does with its own objects; of HAPTIC's resources with these.
-pub(crate) fn own_rights(resources: &[&str]) -> Value {
-    let all = json!(["get", "list", "watch", "create", "update", "patch", "delete"]);
-    json!([
-        { "apiGroups": ["haproxy-haptic.org"], "resources": resources, "verbs": all },
-        { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": all },
-        { "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"] },
-        { "apiGroups": [""], "resources": ["secrets"], "verbs": all },
-    ])
-}
-
-/// To watch whatever these API groups have.
-pub(crate) fn watched_rights(groups: &[&str]) -> Value {
-    json!([{ "apiGroups": groups, "resources": ["*"], "verbs": ["get", "list", "watch"] }])
-}
-
-/// A Role `name` with `rules` in the journey's namespace, for [`GUEST`].
-pub(crate) async fn allow(scene: &Scene, name: &str, rules: &Value) -> Outcome {
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": { "name": name }, "rules": rules,
-    });
-    scene.apply(&role).await?;
-    scene.apply(&binding(name)).await
-}
-
-/// Gives [`GUEST`] the Role `name`.
-fn binding(name: &str) -> Value {
-    json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": { "name": name },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
-        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": GUEST }],
-    })
-}
-
-/// [`GUEST`] may read the cluster-wide resource `resource`.
-pub(crate) async fn allow_everywhere(scene: &Scene, name: &str, resource: &str) -> Outcome {
-    let rules = json!([{ "apiGroups": ["networking.k8s.io"], "resources": [resource], "verbs": ["get", "list", "watch"] }]);
-    let role = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": { "name": name }, "rules": rules,
-    });
-    let binding = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": { "name": name },
-        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
-        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": GUEST }],
-    });
-    scene.cluster.apply("", &role).await?;
-    scene.cluster.apply("", &binding).await.map(drop)
 }
 
 /// The definition of a resource of somebody else's.

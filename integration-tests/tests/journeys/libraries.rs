@@ -20,7 +20,7 @@ pub async fn default_certificate(scene: Scene) -> Outcome {
     let a = scene.backend("a").await?;
     scene.publish("shop", HOST, &a).await?;
     pod.serves(HOST, "a").await?;
-    let made = shown(&pod).await?;
+    let made = eventually("there is a default certificate", async || shown(&pod).await).await?;
     eventually("the other pod shows the same", async || {
         ensure(shown(&other).await? == made, "another certificate")
     })

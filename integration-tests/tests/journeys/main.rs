@@ -33,6 +33,7 @@ mod recording;
 mod removal;
 mod reports;
 mod restarts;
+mod rights;
 mod routes;
 mod screenshots;
 mod secrets;

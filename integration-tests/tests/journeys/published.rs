@@ -3,16 +3,19 @@
 //! It takes most of a minute, all of it waiting: nothing is written more than once in ten seconds, and an API server gets ten to
 //! answer.
 
-use crate::bad_input::{allow, own_rights, watched_rights};
+use crate::rights::{allow, own_rights, watched_rights};
 use integration_tests::{
-    Outcome, Scene, backend::Backend, cluster::GUEST, controller::Controller, ensure,
+    Failure, Outcome, Scene, backend::Backend, cluster::GUEST, controller::Controller, ensure, eventually,
     eventually::eventually_within, haproxy_pod::HaproxyPod, manifest, program,
 };
+use k8s_openapi::api::events::v1::Event;
+use kube::{Api, api::PostParams};
 use serde_json::{Value, json};
-use std::{fs, net::SocketAddr, time::Duration};
+use std::{fs, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     net::{TcpListener, ToSocketAddrs},
     process::Command,
+    sync::Notify,
     task::JoinHandle,
 };
 
@@ -38,8 +41,7 @@ pub async fn state(scene: Scene) -> Outcome {
         &["is not published", "haproxycfgs", "Allow list", "which pods run it is not known"],
     )
     .await?;
-    let (_, told) = controller.status().await?;
-    ensure(told.contains("is not published") && told.contains("all is well: 1 of 1 pods"), told)?;
+    knows(&controller, &["is not published", "all is well: 1 of 1 pods"]).await?;
     condition(&scene, "False", "Refused").await?;
     moves_on(&scene, &pod, &backends[1]).await?;
 
@@ -104,8 +106,7 @@ async fn names_what_is_wrong(scene: &Scene, mut pod: HaproxyPod, controller: &Co
     let (object, name) =
         (format!("ingresses {}/evil", scene.namespace), format!("pod not deployed {}/", scene.namespace));
     tells(scene, Some(1), &["object held back", &object, "/x y", &name, "is the agent running"]).await?;
-    let (_, inside) = controller.status().await?;
-    ensure(inside.contains(&object) && inside.contains(&name), inside)?;
+    knows(controller, &[&object, &name]).await?;
 
     // Somebody who may not list Events, by name, as a program.
     let kubeconfig = scene.cluster.kubeconfig_of(GUEST).display().to_string();
@@ -122,6 +123,16 @@ async fn names_what_is_wrong(scene: &Scene, mut pod: HaproxyPod, controller: &Co
         told["pods"][0]["standing"] == "failing" && told["pods"][0].get("lagMs").is_none(),
         told.to_string(),
     )
+}
+
+/// Waits until `haptic status` says all of `words` of the controller itself.
+async fn knows(controller: &Controller, words: &[&str]) -> Outcome {
+    eventually(format!("the controller's own status says {words:?}"), async || {
+        let (_, told) = controller.status().await?;
+        let missing = words.iter().find(|word| !told.contains(**word));
+        ensure(missing.is_none(), format!("no {missing:?} in: {told}"))
+    })
+    .await
 }
 
 /// Waits until `haptic status`, called without any argument where no `/debug` is, says all of `words`.
@@ -150,6 +161,7 @@ async fn status(scene: &Scene, arguments: &[&str]) -> Outcome<(Option<i32>, Stri
 pub(crate) struct Mute {
     /// Where it listens.
     pub address: SocketAddr,
+    called: Arc<Notify>,
     listening: JoinHandle<()>,
 }
 
@@ -157,13 +169,21 @@ impl Mute {
     pub async fn listen(at: impl ToSocketAddrs) -> Outcome<Self> {
         let listener = TcpListener::bind(at).await?;
         let address = listener.local_addr()?;
+        let called = Arc::new(Notify::new());
+        let tell = called.clone();
         let listening = tokio::spawn(async move {
             let mut connections = Vec::new();
             while let Ok((connection, _)) = listener.accept().await {
                 connections.push(connection);
+                tell.notify_one();
             }
         });
-        Ok(Self { address, listening })
+        Ok(Self { address, called, listening })
+    }
+
+    /// Waits for a connection.
+    async fn is_called(&self) {
+        self.called.notified().await;
     }
 }
 
@@ -198,10 +218,29 @@ impl Silence {
             }],
         });
         scene.cluster.apply("", &registration).await?;
+        let events: Api<Event> = Api::namespaced(scene.cluster.client.clone(), &scene.namespace);
+        let (dry_run, probe) = (PostParams { dry_run: true, ..PostParams::default() }, probe(scene)?);
+        eventually("the API server asks before it stores an Event", async || {
+            tokio::select! {
+                () = asked.is_called() => Ok(()),
+                taken = events.create(&dry_run, &probe) => Err(Failure::new(format!("it said {taken:?}"))),
+            }
+        })
+        .await?;
         Ok(Self { registration, _asked: asked })
     }
 
     pub async fn end(self, scene: &Scene) -> Outcome {
         scene.cluster.delete("", &self.registration).await
     }
+}
+
+/// An Event that is about nothing in particular.
+fn probe(scene: &Scene) -> Outcome<Event> {
+    Ok(serde_json::from_value(json!({
+        "metadata": { "name": "probe" }, "eventTime": "2026-01-01T00:00:00.000000Z", "type": "Normal",
+        "reportingController": "example.com/journey", "reportingInstance": "journey",
+        "reason": "Probe", "action": "Probe", "note": "whether anybody is asked before this is stored",
+        "regarding": { "kind": "Namespace", "name": scene.namespace, "namespace": scene.namespace },
+    }))?)
 }

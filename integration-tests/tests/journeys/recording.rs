@@ -30,9 +30,10 @@ pub async fn is_replayed_elsewhere(scene: Scene) -> Outcome {
     let mut bad = manifest::ingress("bad", "bad.example", "shop");
     bad["metadata"]["annotations"]["haproxy-haptic.org/balance"] = json!("nonesuch");
     scene.apply(&bad).await?;
-    eventually("the bad Ingress is held back", async || {
-        let held = controller.page("/debug/quarantine").await?;
-        ensure(held.contains("bad"), held)
+    eventually("the bad Ingress is held back, and recorded as such", async || {
+        let recording = controller.page("/debug/recording").await?;
+        let mut held = recording.lines().filter(|line| line.starts_with("{\"held\":"));
+        ensure(held.any(|line| line.contains("\"name\":\"bad\"")), "no generation was rendered without it")
     })
     .await?;
 

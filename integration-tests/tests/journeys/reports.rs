@@ -1,6 +1,6 @@
 //! What the leader tells the API server: the configuration's status, Events, addresses of Ingresses.
 
-use crate::bad_input::{allow, allow_everywhere};
+use crate::rights::{allow, allow_everywhere};
 use integration_tests::{
     Failure, Outcome, Scene,
     cluster::GUEST,
@@ -143,7 +143,8 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
     ensure(rules.len() >= 7, format!("only {rules:?}"))?;
     rules.extend(rights_of_libraries()?);
     allow(&scene, "documented", &json!(rules)).await?;
-    allow_everywhere(&scene, "documented-classes", "ingressclasses").await?;
+    let classes = json!([{ "apiGroups": ["networking.k8s.io"], "resources": ["ingressclasses"], "verbs": ["get", "list", "watch"] }]);
+    allow_everywhere(&scene, "documented-classes", &classes).await?;
 
     scene.configure().await?;
     let pod = scene.pod().await?;

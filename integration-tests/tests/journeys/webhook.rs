@@ -1,6 +1,6 @@
 //! The admission webhook, asked by the real API server.
 
-use crate::bad_input::allow;
+use crate::rights::{allow, allow_everywhere};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use integration_tests::{
     Failure, Outcome, Scene, certificate,
@@ -8,7 +8,7 @@ use integration_tests::{
     configuration::{CREDENTIALS, NAME},
     controller::Controller,
     ensure, eventually,
-    http::{Connection, get_tls},
+    http::{Connection, Response, get_tls},
     manifest, registration,
 };
 use serde_json::{Value, json};
@@ -32,41 +32,44 @@ pub async fn refuses_what_is_bad(scene: Scene) -> Outcome {
     scene.publish("shop", HOST, &a).await?;
     pod.serves(HOST, "a").await?;
 
-    let refused = refusal(scene.apply(&bad_ingress("bad")).await)?;
+    let bad = bad_ingress("bad");
+    let told = refused(scene, &bad, async || scene.delete(&bad).await).await?;
     for words in ["denied the request", "ingresses webhook-refuses", "/bad", "template path-prefix.map:"] {
-        ensure(refused.contains(words), format!("no {words:?} in: {refused}"))?;
+        ensure(told.contains(words), format!("no {words:?} in: {told}"))?;
     }
-    ensure(refused.len() < 1000, format!("that is long: {refused}"))?;
-    let gone = scene.cluster.get(&scene.namespace, &bad_ingress("bad")).await;
+    ensure(told.len() < 1000, format!("that is long: {told}"))?;
+    let gone = scene.cluster.get(&scene.namespace, &bad).await;
     ensure(gone.is_err(), "the refused Ingress is there")?;
     let mut bad_update = bad_ingress("shop");
     bad_update["spec"]["rules"][0]["host"] = json!(HOST);
-    refusal(scene.apply(&bad_update).await)?;
+    let shop = manifest::ingress("shop", HOST, "shop");
+    refused(scene, &bad_update, async || scene.apply(&shop).await).await?;
     pod.serves(HOST, "a").await?;
 
     let good = registration::configuration(scene, scene.by_hand()?, &json!({}));
+    let restore = async || scene.apply(&good).await;
     let mut broken = good.clone();
     broken["spec"]["haproxyConfig"]["template"] = json!("{{#each");
-    let refused = refusal(scene.apply(&broken).await)?;
-    ensure(refused.contains("haproxyConfig"), refused)?;
+    let told = refused(scene, &broken, restore).await?;
+    ensure(told.contains("haproxyConfig"), told)?;
     let mut failing = good.clone();
     failing["spec"]["validationTests"] = json!({ "no_such_line": { "assertions": [
         { "type": "contains", "target": "haproxy_config", "pattern": "no such line" },
     ] } });
-    let refused = refusal(scene.apply(&failing).await)?;
-    ensure(refused.contains("no_such_line"), refused)?;
+    let told = refused(scene, &failing, restore).await?;
+    ensure(told.contains("no_such_line"), told)?;
     // Nothing is wrong with it but what the cluster holds: HAProxy refuses the port of each backend.
     let mut hurting = good.clone();
     let template = hurting["spec"]["templateSnippets"]["servers"]["template"].to_string();
     let template = template.replace(":{{slice_port.port}}\\n", ":9{{slice_port.port}}9\\n");
     hurting["spec"]["templateSnippets"]["servers"]["template"] = serde_json::from_str(&template)?;
-    let refused = refusal(scene.apply(&hurting).await)?;
-    ensure(refused.contains("HAProxy"), refused)?;
+    let told = refused(scene, &hurting, restore).await?;
+    ensure(told.contains("HAProxy"), told)?;
     let mut more = good.clone();
     more["spec"]["logging"] = json!({ "level": "DEBUG" });
     scene.apply(&more).await?;
 
-    scene.delete(&manifest::ingress("shop", HOST, "shop")).await?;
+    scene.delete(&shop).await?;
     scene.publish("blog", "blog.example", &a).await?;
     pod.serves("blog.example", "a").await
 }
@@ -164,9 +167,7 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
     allow(&scene, "documented-webhook", &json!(rules)).await?;
     let registrations: Vec<&Value> =
         rules.iter().filter(|rule| rule["resourceNames"] == json!([name])).collect();
-    for object in everywhere(&name, &json!(registrations)) {
-        scene.apply(&object).await?;
-    }
+    allow_everywhere(&scene, &name, &json!(registrations)).await?;
     let controller = scene.controller_as(GUEST)?;
     let guarded = Guarded::start_with(scene, vec![controller], "Ignore", json!({})).await?;
     for controller in &guarded.controllers {
@@ -174,21 +175,6 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
         ensure(!said.contains("forbidden"), format!("a right is missing: {said}"))?;
     }
     Ok(())
-}
-
-/// A ClusterRole with these rules, given to the guest.
-fn everywhere(name: &str, rules: &Value) -> [Value; 2] {
-    const GROUP: &str = "rbac.authorization.k8s.io";
-    let metadata = json!({ "name": name });
-    let role = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRole", "metadata": metadata, "rules": rules,
-    });
-    let binding = json!({
-        "apiVersion": format!("{GROUP}/v1"), "kind": "ClusterRoleBinding", "metadata": metadata,
-        "roleRef": { "apiGroup": GROUP, "kind": "ClusterRole", "name": name },
-        "subjects": [{ "apiGroup": GROUP, "kind": "User", "name": GUEST }],
-    });
-    [role, binding]
 }
 
 /// The rules of all roles in a file of the README, with names in place of others.
@@ -217,24 +203,7 @@ pub async fn asked_by_many_at_once(scene: Scene) -> Outcome {
         let ingress =
             if number % 2 == 0 { bad_ingress("many") } else { manifest::ingress("many", HOST, "shop") };
         let (path, review) = (path.clone(), review(&scene.namespace, &ingress, number));
-        asking.spawn(async move {
-            let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
-            let answer = connection.post(&path, &review).await?;
-            if answer.status == 503 {
-                return Ok(("busy", number));
-            }
-            answer.has_status(200)?;
-            let answer: Value = serde_json::from_str(&answer.body)?;
-            let said = answer["response"]["warnings"][0].as_str().unwrap_or_default().to_owned();
-            let allowed = answer["response"]["allowed"] == true;
-            Ok::<_, Failure>(if said.contains("did not check") {
-                ("busy", number)
-            } else if allowed {
-                ("allowed", number)
-            } else {
-                ("denied", number)
-            })
-        });
+        asking.spawn(async move { Ok::<_, Failure>((verdict(address, &path, &review).await?, number)) });
     }
     let mut judged = 0;
     while let Some(done) = asking.join_next().await {
@@ -248,6 +217,28 @@ pub async fn asked_by_many_at_once(scene: Scene) -> Outcome {
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.serves(HOST, "b").await?;
     guarded.guards().await
+}
+
+/// What becomes of a review among many. Its handshake, its head and its body have seconds each, and all wait for one thread: who
+/// comes too late finds the connection gone, or hears 408.
+async fn verdict(address: SocketAddr, path: &str, review: &str) -> Outcome<&'static str> {
+    let asked = async {
+        let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
+        connection.post(path, review).await
+    };
+    let answer: Outcome<Response> = asked.await;
+    let Ok(answer) = answer else { return Ok("busy") };
+    if [408, 503].contains(&answer.status) {
+        return Ok("busy");
+    }
+    answer.has_status(200)?;
+    let answer: Value = serde_json::from_str(&answer.body)?;
+    let said = answer["response"]["warnings"][0].as_str().unwrap_or_default();
+    Ok(match answer["response"]["allowed"] == true {
+        true if said.contains("did not check") => "busy",
+        true => "allowed",
+        false => "denied",
+    })
 }
 
 /// What the API server asks about a new Ingress.
@@ -331,6 +322,18 @@ pub fn bad_ingress(name: &str) -> Value {
     let mut ingress = manifest::ingress(name, "bad.example", "shop");
     ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/x\n    http-request deny");
     ingress
+}
+
+/// Waits until the API server refuses `bad`, and gives what it says. What is not judged in time is stored: `undo` takes it away.
+pub async fn refused(scene: &Scene, bad: &Value, undo: impl AsyncFn() -> Outcome) -> Outcome<String> {
+    eventually(format!("{} {} is refused", bad["kind"], bad["metadata"]["name"]), async || {
+        let applied = scene.apply(bad).await;
+        if applied.is_ok() {
+            undo().await?;
+        }
+        refusal(applied)
+    })
+    .await
 }
 
 pub fn refusal(applied: Outcome) -> Outcome<String> {
