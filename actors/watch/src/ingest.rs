@@ -144,7 +144,7 @@ impl Ingest {
     /// # Errors
     /// [`Malformed`] when `metadata.name` is missing or empty, or it is nested too deep.
     pub fn take(&self, mut value: Value) -> Result<Ingested, Malformed> {
-        let reference = self.usable(&value)?;
+        let reference = self.reference(&value)?;
         let key: Key = self.index.iter().map(|path| Arc::from(path.text(&value))).collect();
         let stamp =
             value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().into();
@@ -158,7 +158,7 @@ impl Ingest {
     /// # Errors
     /// [`Malformed`] as [`Self::take`], and when it is too large.
     pub fn take_whole(&self, mut value: Value) -> Result<Object, Malformed> {
-        let reference = self.usable(&value)?;
+        let reference = self.reference(&value)?;
         let json = self.compact(&mut value, &reference)?;
         let object = Object { reference, version: 0, json };
         match self.too_large(&object) {
@@ -184,19 +184,10 @@ impl Ingest {
             name: shown.into(),
         });
         if name.is_empty() {
-            let message = "metadata.name is missing; the object is left out".to_owned();
+            let message = "metadata.name is missing".to_owned();
             return Err(Malformed { object: reference, message });
         }
         Ok(reference)
-    }
-
-    fn usable(&self, value: &Value) -> Result<Arc<ObjectRef>, Malformed> {
-        let reference = self.reference(value)?;
-        if levels(value) <= MOST_NESTED {
-            return Ok(reference);
-        }
-        let message = format!("it is nested more than {MOST_NESTED} levels deep; the object is left out");
-        Err(Malformed { object: reference, message })
     }
 
     fn compact(&self, value: &mut Value, reference: &Arc<ObjectRef>) -> Result<Arc<[u8]>, Malformed> {
@@ -211,6 +202,13 @@ impl Ingest {
         }
         if let Some(Value::Object(metadata)) = value.get_mut("metadata") {
             metadata.remove("resourceVersion");
+        }
+        if levels(value) > MOST_NESTED {
+            let message = format!(
+                "it is nested more than {MOST_NESTED} levels deep: flatten it, or name the deep field in \
+                 watchedResourcesIgnoreFields"
+            );
+            return Err(Malformed { object: reference.clone(), message });
         }
         serde_json::to_vec(value).map(Arc::from).map_err(|error| Malformed {
             object: reference.clone(),
@@ -314,6 +312,12 @@ mod tests {
         let refused = ingest.take(nested(MOST_NESTED + 1)).unwrap_err();
         assert!(refused.message.contains("nested more than 100 levels"), "{}", refused.message);
         assert!(ingest.take_whole(nested(MOST_NESTED + 1)).is_err());
+        // What is not kept anyway may be as deep as it likes.
+        let mut managed = nested(MOST_NESTED);
+        managed["metadata"]["managedFields"] = nested(MOST_NESTED + 1);
+        assert!(ingest.take(managed).is_ok());
+        let references = Ingest::new(&spec(&[], StoreKind::OnDemand)).unwrap();
+        assert!(references.take(nested(MOST_NESTED + 1)).is_ok());
     }
 
     #[test]

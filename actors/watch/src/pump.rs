@@ -169,7 +169,10 @@ impl Pump {
 
     fn take(&mut self, update: Update) {
         match &update {
-            Update::Malformed(_, object, message) => self.malformed(object.clone(), message.clone()),
+            Update::Malformed(_, object, message) => {
+                self.malformed(object.clone(), message.clone());
+                self.outdate(object);
+            }
             Update::Failed(message) => return self.failed(message.clone()),
             Update::Put(_, object) => self.outdate(&object.object.reference),
             Update::Gone(_, reference) => self.outdate(reference),

@@ -111,11 +111,16 @@ impl StoreWriter {
         if let (Some(since), Some(expected)) =
             (self.first.as_ref().and_then(|first| first.doubted), self.expected)
         {
-            let objects = expected.saturating_sub(self.snapshot.len());
+            let objects = expected.saturating_sub(self.named());
             return Some(Missing { objects, of: expected, since, at_start: true });
         }
         let (objects, of, since) = self.guard.holds()?;
         Some(Missing { objects, of, since, at_start: false })
+    }
+
+    /// Objects that the first lists have named.
+    fn named(&self) -> usize {
+        self.first.as_ref().map_or(0, |first| first.seen.len())
     }
 
     /// Lets go what is held.
@@ -135,9 +140,8 @@ impl StoreWriter {
                 self.lists.insert(scope, HashSet::new());
             }
             Update::Listed(scope, object) | Update::Put(scope, object) => self.put(&scope, object),
-            Update::Kept(scope, reference) | Update::Malformed(scope, reference, _) => {
-                self.saw(&scope, &reference)
-            }
+            Update::Kept(scope, reference) => self.saw(&scope, &reference),
+            Update::Malformed(scope, reference, _) => self.malformed(&scope, &reference),
             Update::ListEnded(scope) => self.end_list(&scope),
             Update::Gone(scope, reference) => self.gone(&scope, &reference),
             Update::Oversized(scope, oversized) => self.oversized(&scope, &oversized),
@@ -257,6 +261,14 @@ impl StoreWriter {
         self.left_out.oversized(Arc::new(Oversized { replaced, ..Oversized::clone(oversized) }));
     }
 
+    /// What cannot be used is there all the same: the version before stays.
+    fn malformed(&mut self, scope: &Scope, reference: &Arc<ObjectRef>) {
+        if self.scopes.contains(scope) {
+            self.saw(scope, reference);
+            self.left_out.forget(reference);
+        }
+    }
+
     fn leave_out(&mut self, reference: &Arc<ObjectRef>, limit: Limit) {
         self.left_out.forget(reference);
         self.left_out.crowded(reference, limit);
@@ -316,7 +328,9 @@ impl StoreWriter {
         let Some(first) = self.first.as_mut().filter(|first| first.known && first.waiting.is_empty()) else {
             return;
         };
-        let missing = |expected: usize| (expected.saturating_sub(self.snapshot.len()), expected);
+        // Objects that cannot be used, or are too large, are in no snapshot, and have not vanished.
+        let named = first.seen.len();
+        let missing = |expected: usize| (expected.saturating_sub(named), expected);
         if self.expected.map(missing).is_some_and(|(missing, of)| guard::is_mass(missing, of)) {
             first.doubted.get_or_insert_with(Instant::now);
             return;
@@ -489,6 +503,27 @@ mod tests {
         writer.apply(Update::Kept("".into(), Arc::new(ObjectRef::new("services", "a", "x"))));
         writer.apply(Update::ListEnded("".into()));
         assert_eq!(names(writer.snapshot()), ["a/x"]);
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_used_stays_as_it_was_and_has_not_vanished() {
+        let malformed = |number: usize| {
+            let reference = Arc::new(ObjectRef::new("services", "a", &number.to_string()));
+            Update::Malformed("".into(), reference, "deep".into())
+        };
+        let mut writer = forty();
+        writer.apply(Update::ListBegun("".into()));
+        (0..40).for_each(|number| writer.apply(malformed(number)));
+        writer.apply(Update::ListEnded("".into()));
+        assert_eq!((writer.snapshot().len(), writer.missing()), (40, None));
+
+        // A new process knows how many there were, and nothing else of them.
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default()).guarded(Some(40));
+        writer.apply(scopes(&[""]));
+        writer.apply(Update::ListBegun("".into()));
+        (0..40).for_each(|number| writer.apply(malformed(number)));
+        writer.apply(Update::ListEnded("".into()));
+        assert!(writer.is_complete() && writer.snapshot().is_empty());
     }
 
     /// A store of 40 objects behind a guard.

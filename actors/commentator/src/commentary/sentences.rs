@@ -154,7 +154,7 @@ fn input_sentence(event: &Event) -> (Level, String) {
         }
         Event::LimitReached { reached } => (Level::Warn, reached.to_string()),
         Event::ObjectMalformed { object, message } => {
-            (Level::Warn, format!("{object} cannot be read and is left out: {message}"))
+            (Level::Warn, format!("{object} cannot be used, and stays as it was or is left out: {message}"))
         }
         Event::Awaited { what } if what.starts_with("waiting for") => (Level::Info, what.clone()),
         Event::Awaited { what } => (Level::Warn, format!("{what}; looked for again until it is there")),

@@ -55,7 +55,12 @@ pub const NOTICES: &[NoticeKind] = &[
         "object that is too large; namespace that has too many",
         "Objects are left out, or stay in force as they were. The note says which limit they reach.",
     ),
-    warning("Malformed", "Watch", "watched object", "The object cannot be read and is left out."),
+    warning(
+        "Malformed",
+        "Watch",
+        "watched object",
+        "The object cannot be used: it stays in force as it was, or is left out where it was not known.",
+    ),
     warning(
         "RenderFailed",
         "Render",

@@ -20,7 +20,7 @@ use haptic_model::crd::WatchedResource;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, ResourceExt,
-    core::PartialObjectMeta,
+    api::ApiResource,
     runtime::watcher::{self, Event, watcher},
 };
 use std::{
@@ -145,7 +145,8 @@ impl KubernetesSource {
 
     /// Namespaces come and go with their labels.
     async fn selected(&self, selector: &str, served: &Arc<Served>, out: &Sender<Update>) -> Watching {
-        let namespaces: Api<PartialObjectMeta<Namespace>> = Api::all(self.client.clone());
+        let namespaces: Api<Raw<true>> =
+            Api::all_with(self.client.clone(), &ApiResource::erase::<Namespace>(&()));
         let config = watcher::Config::default().labels(selector);
         let mut stream = pin!(watcher(namespaces, config));
         let mut watches = Watches::default();
