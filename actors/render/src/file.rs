@@ -142,7 +142,10 @@ impl FileMemory {
 /// at fault; where no namespace has, the templates are.
 fn too_long(key: &FileKey, text: &Text, most: usize) -> Vec<Fault> {
     let lines = |fragment: &Fragment| fragment.blame().lines.len();
-    let half = most / 2;
+    let (half, all) = (most / 2, text.fragments().iter().map(lines).sum::<usize>());
+    if all <= half {
+        return Vec::new();
+    }
     let mut of: BTreeMap<&str, usize> = BTreeMap::new();
     let mut beyond: BTreeSet<&Arc<ObjectRef>> = BTreeSet::new();
     for fragment in text.fragments() {
@@ -158,7 +161,7 @@ fn too_long(key: &FileKey, text: &Text, most: usize) -> Vec<Fault> {
         let fault = |object: &Arc<ObjectRef>| {
             let whose = &*object.namespace;
             let message = format!(
-                "{key} has more than {half} lines of objects of namespace {whose:?}, half of what all may"
+                "{key} has more than {half} lines of objects of namespace {whose:?}, half of what all may have"
             );
             let problem = problem(message).of_object(Some(object.clone()));
             Fault::of_templates(problem.help("Delete what is not needed, or raise the limit"))
@@ -166,7 +169,6 @@ fn too_long(key: &FileKey, text: &Text, most: usize) -> Vec<Fault> {
         };
         return beyond.into_iter().map(fault).collect();
     }
-    let all: usize = text.fragments().iter().map(lines).sum();
     if all <= most {
         return Vec::new();
     }

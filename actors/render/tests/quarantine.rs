@@ -293,6 +293,29 @@ fn a_new_configuration_that_fails_for_most_objects_is_at_fault_itself() {
     assert!(faults.others[0].message.starts_with("5 of 5 ingresses fail"), "{}", faults.others[0]);
 }
 
+fn map_of(outcome: &Outcome) -> String {
+    let bundle = &outcome.rendering.as_ref().unwrap().bundle;
+    bundle.files.values().next().unwrap().text.to_string()
+}
+
+#[test]
+fn a_namespace_with_too_many_lines_of_a_map_takes_nothing_from_others_from_the_beginning() {
+    let setup = Setup::new(TEMPLATE).map("hosts.map", MAP);
+    let setup = setup.with("controller", json!({"limits": {"mapEntries": 8}}));
+    let setup = setup.ingress("good", "a", "a.example", &[("/", "s")]);
+    let setup = (0..20).fold(setup, |setup, n| {
+        setup.ingress("junk", &format!("{n:02}"), &format!("h{n:02}.example"), &[("/", "s")])
+    });
+    let mut cluster = Cluster::new(setup);
+    // Nothing was good before it: it is not for the templates to answer for all those objects.
+    let map = map_of(&cluster.render());
+    assert_eq!((map.lines().count(), map.contains("a.example")), (5, true), "{map}");
+    assert_eq!(cluster.held().len(), 16);
+    cluster.change(|setup| setup.ingress("good", "b", "b.example", &[("/", "s")]));
+    let map = map_of(&cluster.render());
+    assert!(map.lines().count() == 6 && map.contains("b.example"), "{map}");
+}
+
 fn complaint(cluster: &Cluster, outcome: &Outcome, object: &str, suspected: bool) -> Arc<Complaint> {
     let bundle = outcome.rendering.as_ref().unwrap().bundle.clone();
     let rendered = Arc::new(cluster.rendered(bundle, outcome.snapshots.clone()));

@@ -30,8 +30,8 @@ pub struct LimitsSpec {
     #[schemars(range(min = 1))]
     pub file_bytes: usize,
     /// Lines of one map file. HAProxy keeps each of them in memory. The objects of one namespace may have half of them, and those whose
-    /// lines come after are held back. A map that has too many all the same is refused; what was rendered before stays.
-    #[schemars(range(min = 1))]
+    /// lines come last are held back. A map that has too many all the same is refused; what was rendered before stays.
+    #[schemars(range(min = 2))]
     pub map_entries: usize,
     /// Files that templates add with `add_file`, one for each certificate. The objects of one namespace may add half of it, and half of
     /// `fileBytes` in all; those that add more are held back.

@@ -19,8 +19,8 @@ use crate::{
 };
 use entry::{Entry, Found};
 use haptic_model::{
-    ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, Hindsight, ObjectRef, Quarantine,
-    Quarantined, Released, Snapshots, pipeline::Rendered,
+    ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, Hindsight, Limit, ObjectRef,
+    Quarantine, Quarantined, Released, Snapshots, pipeline::Rendered,
 };
 use overlay::Overlay;
 use probation::Probation;
@@ -399,6 +399,11 @@ pub fn changes(
     (entered, left.collect())
 }
 
+fn is_beyond_a_share(fault: &Fault) -> bool {
+    let passed = Limit::passed(&fault.diagnostic);
+    passed.is_some_and(|limit| matches!(limit, Limit::MapEntries | Limit::Files | Limit::FileBytes))
+}
+
 /// A configuration that nothing has been good with yet, and that fails for most objects of a kind, is at fault itself:
 /// leaving them all out would take everything away.
 fn templates_fault(faults: &Faults, job: &Job<'_>, moment: &Moment<'_>) -> Option<Diagnostic> {
@@ -407,8 +412,9 @@ fn templates_fault(faults: &Faults, job: &Job<'_>, moment: &Moment<'_>) -> Optio
     }
     let mut failing: BTreeMap<&str, (usize, &Fault)> = BTreeMap::new();
     for (object, of_one) in &faults.objects {
-        // What a template says about an object, it means.
-        if let Some(fault) = of_one.iter().find(|fault| fault.kind != FaultKind::Registered) {
+        // What a template says about an object, it means; and who takes more than a namespace's share is at fault whoever else is.
+        let is_own = |fault: &&Fault| fault.kind == FaultKind::Registered || is_beyond_a_share(fault);
+        if let Some(fault) = of_one.iter().find(|fault| !is_own(fault)) {
             failing.entry(&object.resource).or_insert((0, fault)).0 += 1;
         }
     }
