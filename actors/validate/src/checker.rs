@@ -186,6 +186,11 @@ impl Checker {
     async fn run(&self, binary: &Binary, bundle: &Bundle) -> Result<Vec<Diagnostic>, Diagnostic> {
         let failed = |what: String| Diagnostic::error("haproxy", format!("the check could not run: {what}"));
         let _slot = self.slots.acquire().await.map_err(|e| failed(e.to_string()))?;
+        let time = self.time_left();
+        if time.is_zero() {
+            let nothing = "no time was left for haproxy -c: rendering, or other checks, took it";
+            return Err(Diagnostic::error("haproxy", nothing).help("Give the controller more CPU"));
+        }
         let laid_out = bundle.clone();
         let folder = tokio::task::spawn_blocking(move || folder::lay_out(&laid_out))
             .await
@@ -212,7 +217,6 @@ impl Checker {
             }
             Ok::<_, std::io::Error>((child.wait().await?, output))
         };
-        let time = self.time_left();
         let (status, output) = match tokio::time::timeout(time, finish).await {
             Ok(finished) => finished.map_err(|e| failed(e.to_string()))?,
             Err(_) => {

@@ -39,9 +39,9 @@ pub struct Own {
     pub name: Arc<str>,
 }
 
-/// Judges the configuration in `review` within [`BUDGET`].
-pub async fn judge(review: &Review, own: &Own, board: &Board, checker: &Checker) -> Answer {
-    let (object, came) = (Value::Object(review.object.clone().unwrap_or_default()), Instant::now());
+/// Judges the configuration in `review`, which came at `came`, within [`BUDGET`].
+pub async fn judge(review: &Review, came: Instant, own: &Own, board: &Board, checker: &Checker) -> Answer {
+    let object = Value::Object(review.object.clone().unwrap_or_default());
     let checker = checker.until(end_of_checks(came));
     let judged = tokio::time::timeout_at(came + BUDGET, judge_object(object, own, board, &checker)).await;
     judged.unwrap_or_else(|_| Answer::Unjudged {

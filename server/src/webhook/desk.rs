@@ -50,10 +50,10 @@ impl Desk {
         Self(sender)
     }
 
-    /// What the judge says of `change`.
-    pub async fn ask(&self, change: Change) -> Answer {
+    /// What the judge says of `change`, which came at `came`.
+    pub async fn ask(&self, change: Change, came: Instant) -> Answer {
         let unjudged = |why: &str| Answer::Unjudged { why: why.to_owned() };
-        let (came, (reply, answer)) = (Instant::now(), oneshot::channel());
+        let (reply, answer) = oneshot::channel();
         if self.0.try_send(Case { change, came, reply }).is_err() {
             return unjudged("too many changes at once");
         }
@@ -79,7 +79,7 @@ async fn work(mut judge: Judge, cases: &mut mpsc::Receiver<Case>) {
         // Whoever does not wait any more needs no answer.
         waiting.retain(|case| !case.reply.is_closed());
         let changes: Vec<Change> = waiting.iter().map(|case| case.change.clone()).collect();
-        // The last to come waits longest.
+        // The last to come waits longest; who came long before it may hear of no reason in time.
         let last = waiting.iter().map(|case| case.came).max().unwrap_or_else(Instant::now);
         let answers = judge.judge(&changes, end_of_checks(last)).await;
         for (case, answer) in waiting.drain(..).zip(answers) {

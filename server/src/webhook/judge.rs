@@ -28,6 +28,11 @@ pub struct Judge {
 /// Objects that change.
 type Objects = HashSet<Arc<ObjectRef>>;
 
+/// For those whose turn never came.
+fn no_time() -> Answer {
+    Answer::Unjudged { why: "no time was left for it: rendering, or other changes, took it".into() }
+}
+
 impl Judge {
     /// One that reads this board. The checker is its own: nobody waits for it.
     #[must_use]
@@ -50,6 +55,9 @@ impl Judge {
         };
         let mut together = open(&answers);
         while !together.is_empty() {
+            if Instant::now() >= end {
+                return answers.into_iter().map(|answer| answer.unwrap_or_else(no_time)).collect();
+            }
             let chosen: Vec<Change> = together.iter().filter_map(|at| changes.get(*at)).cloned().collect();
             let verdict = self.judge_together(&live, chosen).await;
             let done: Vec<(usize, Answer)> = match verdict {
@@ -65,7 +73,7 @@ impl Judge {
                 Verdict::Faulty(faults) => {
                     let mut done = Vec::new();
                     for at in suspects(&together, changes, &faults) {
-                        let Some(change) = changes.get(at) else { continue };
+                        let Some(change) = changes.get(at).filter(|_| Instant::now() < end) else { continue };
                         done.push((at, self.judge_alone(&live, change).await));
                     }
                     done

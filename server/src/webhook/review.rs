@@ -56,7 +56,9 @@ pub enum Operation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// It is not JSON, is cut off, nests deeper than 128, or lacks a field.
-    #[error("the body is not an AdmissionReview of admission.k8s.io/v1")]
+    #[error(
+        "the body is not an AdmissionReview of admission.k8s.io/v1, or its object is nested more than 100 levels deep"
+    )]
     NotAReview,
     /// It is one of another version or kind.
     #[error("apiVersion and kind must be admission.k8s.io/v1 and AdmissionReview")]

@@ -21,11 +21,11 @@ use haptic_runtime::{CellReader, Events, cpu};
 use haptic_validate::Checker;
 use metrics::{counter, histogram};
 use serde_json::{Map, Value};
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
+use std::{sync::Arc, time::Duration};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
 };
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// An API server sends a review whole.
 const READ_WITHIN: Duration = Duration::from_secs(5);
@@ -73,7 +73,7 @@ impl Admission {
         Self { standing, board, own, desk, checker, namespaces, events, bodies, configurations }
     }
 
-    async fn answer(&self, review: &Review, subject: Subject) -> Answer {
+    async fn answer(&self, review: &Review, subject: Subject, came: Instant) -> Answer {
         match subject {
             Subject::Other => Answer::allowed(),
             Subject::Configuration => {
@@ -81,10 +81,10 @@ impl Admission {
                 let Ok(_turn) = self.configurations.try_acquire() else {
                     return Answer::Unjudged { why: "another configuration is being checked".into() };
                 };
-                configuration::judge(review, &self.own, &self.board, &self.checker).await
+                configuration::judge(review, came, &self.own, &self.board, &self.checker).await
             }
             Subject::Watched(resources) => match self.change(review, resources).await {
-                Ok(change) => self.desk.ask(change).await,
+                Ok(change) => self.desk.ask(change, came).await,
                 Err(why) => Answer::Unjudged { why },
             },
         }
@@ -174,7 +174,7 @@ async fn serve(request: HttpRequest, body: web::Payload, admission: web::Data<Ad
     let config = admission.board.config.read();
     let subject = Subject::of(&review, config.as_ref().as_ref().map(|config| &*config.spec));
     let label = subject.label();
-    let answer = admission.answer(&review, subject).await;
+    let answer = admission.answer(&review, subject, began).await;
     admission.tell(&review, &answer, &label, began.elapsed());
     HttpResponse::Ok()
         .content_type("application/json")
