@@ -19,7 +19,7 @@ use haptic_model::{
 };
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
@@ -34,7 +34,7 @@ const DRAIN: Duration = Duration::from_secs(2);
 pub fn run(args: &LocalArgs) -> Result<(), Failure> {
     hardening::hide_files(Readers::Nobody);
     let log_level = logging::start();
-    if args.file == Path::new("-") {
+    if command::is_standard_input(&args.file) {
         return Err(Failure::Because(
             "haptic local follows its configuration: give it a file with -f".into(),
         ));

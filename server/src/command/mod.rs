@@ -46,9 +46,14 @@ async fn load(args: &ConfigurationArgs) -> Result<Candidate, Loading> {
     cluster.configuration(args.name.as_deref().unwrap_or_default()).await.map_err(Loading::Failed)
 }
 
+/// Whether `-f` names no file.
+fn is_standard_input(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
 /// Reads the configuration in `file`; `-` is standard input.
 fn load_from(file: &Path) -> Result<Candidate, Vec<Diagnostic>> {
-    if file != Path::new("-") {
+    if !is_standard_input(file) {
         return haptic_config::load_file(file);
     }
     let text = std::io::read_to_string(std::io::stdin()).map_err(|error| {

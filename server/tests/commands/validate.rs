@@ -49,7 +49,7 @@ fn a_configuration_may_come_from_standard_input() {
             command.stdin(open());
         })
     };
-    piped(&["validate", "-f", "-"]).must(0, &["Tests: 2 passed, 0 failed, 2 total", "-: valid"]);
+    piped(&["validate", "-f", "-"]).must(0, &["Tests: 2 passed, 0 failed, 2 total", "standard input: valid"]);
     first.0.write("resources/none.yaml", "");
     piped(&["render", "-f", "-", "--resources", "resources", "--out", "out"]).must(0, &[]);
     assert!(first.0.path().join("out/haproxy.cfg").exists());

@@ -184,7 +184,7 @@ async fn a_haproxy_killed_amid_a_reload_has_refused_nothing(variable: &str) {
     bring(&agent, None, &files).await;
     // It takes long enough to load that the master dies meanwhile, mostly.
     let (mut ran, mut large, mut value) = (files.clone(), files.clone(), String::new());
-    for attempt in 0.. {
+    for attempt in 0..20 {
         value = format!("v{attempt}");
         large.insert("maps/a.map".to_owned(), (0..300_000).map(|n| format!("/map{n} {value}\n")).collect());
         let log = setting.dir.path().join("d/haproxy.log");

@@ -51,6 +51,7 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
 
 fn name_of(args: &ConfigurationArgs) -> Result<String, Failure> {
     match (&args.file, &args.name) {
+        (Some(file), _) if command::is_standard_input(file) => Ok("standard input".to_owned()),
         (Some(file), _) => Ok(file.display().to_string()),
         (None, Some(name)) => Ok(name.clone()),
         (None, None) => Err(Failure::Usage("give -f CONFIG, or --name CONFIG of a cluster".into())),
