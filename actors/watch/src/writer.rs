@@ -108,19 +108,14 @@ impl StoreWriter {
     /// What vanished at once and is held.
     #[must_use]
     pub fn missing(&self) -> Option<Missing> {
-        if let (Some(since), Some(expected)) =
-            (self.first.as_ref().and_then(|first| first.doubted), self.expected)
+        if let (Some(first), Some(expected)) = (&self.first, self.expected)
+            && let Some(since) = first.doubted
         {
-            let objects = expected.saturating_sub(self.named());
+            let objects = expected.saturating_sub(first.seen.len());
             return Some(Missing { objects, of: expected, since, at_start: true });
         }
         let (objects, of, since) = self.guard.holds()?;
         Some(Missing { objects, of, since, at_start: false })
-    }
-
-    /// Objects that the first lists have named.
-    fn named(&self) -> usize {
-        self.first.as_ref().map_or(0, |first| first.seen.len())
     }
 
     /// Lets go what is held.
