@@ -40,8 +40,9 @@ fn diagnostic(found: &Beyond, bundle: &Bundle) -> Diagnostic {
         Allowance::OutsideFiles => "may show files that this configuration does not render",
         Allowance::HostNames => "needs a name server",
     };
-    let help =
-        format!("Remove it, or add {needs:?} to spec.allow, if all who write these templates may do so");
+    let help = format!(
+        "Remove it, or add {needs:?} to spec.allow.features, if all who write these templates may do so"
+    );
     let diagnostic = Diagnostic::error("policy", format!("'{word}' {why}, and is not allowed")).help(help);
     at_line(diagnostic, &bundle.config, u32::try_from(*line).unwrap_or(u32::MAX))
 }

@@ -71,7 +71,7 @@ async fn judge_object(object: Value, own: &Own, board: &Board, checker: &Checker
         Ok(config) => config,
         Err(why) => return Answer::denied(&[Diagnostic::error("basic", why.to_string())]),
     };
-    let (spec, checker) = (config.spec.clone(), &checker.allowing(&config.spec.allow));
+    let (spec, checker) = (config.spec.clone(), &checker.allowing(&config.spec.allow.features));
     let compiled = match cpu("webhook", move || compile(&spec)).await {
         Ok(Ok(compiled)) => compiled,
         Ok(Err(problems)) => return Answer::denied(&problems),
