@@ -12,7 +12,11 @@ use crate::{
     value::Value,
     watched::Watched,
 };
-use haptic_model::{Diagnostic, FileKey, ObjectRef, Snapshot, default_certificate, store::Key};
+use haptic_model::{
+    Diagnostic, FileKey, ObjectRef, Snapshot, default_certificate,
+    external_names::{self, Resolved},
+    store::Key,
+};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque, btree_map::Entry},
@@ -153,6 +157,17 @@ impl<'a> Session<'a> {
         let Some(store) = self.input.snapshots.get(&name) else { return Ok(Value::Missing) };
         self.record(Read { resource: name, key: [].into() });
         Ok(store.iter().next().map_or(Value::Missing, |o| handle(o, store)))
+    }
+
+    /// What is known of the name of a Service of type ExternalName. The read is recorded.
+    ///
+    /// # Errors
+    /// None.
+    pub fn external_name(&self, name: &Arc<str>) -> Result<Option<Resolved>, String> {
+        let resource: Arc<str> = external_names::STORE.into();
+        let Some(store) = self.input.snapshots.get(&resource) else { return Ok(None) };
+        self.record(Read { resource, key: external_names::key(name) });
+        Ok(store.get("", name).and_then(|object| serde_json::from_slice(&object.json).ok()))
     }
 
     fn store(&self, resource: &str) -> Result<&'a Arc<Snapshot>, String> {

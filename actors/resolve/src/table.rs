@@ -5,12 +5,7 @@
 //! is believed.
 
 use haptic_model::external_names::{ExternalNames, Resolved};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    net::IpAddr,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// No answer is asked for again sooner, whatever its time to live: 5,000 names are 1,000 questions a second then.
@@ -22,10 +17,10 @@ pub const DISBELIEF: Duration = Duration::from_secs(30);
 /// The addresses of one name that count, the first ones in their order.
 pub const ADDRESSES: usize = 32;
 /// Questions at once.
-pub const AT_ONCE: usize = 64;
+pub const AT_ONCE: usize = 256;
 /// Of these, questions for names that gave no address last time or were never asked for: names that nobody answers for cost
 /// others nothing.
-pub const DOUBTFUL_AT_ONCE: usize = 48;
+pub const DOUBTFUL_AT_ONCE: usize = 192;
 
 /// What came of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +43,8 @@ pub struct Table {
 
 #[derive(Clone, Debug)]
 struct Entry {
+    /// Its place among those that are wanted.
+    rank: usize,
     known: Option<Resolved>,
     /// When it is to be asked for.
     due: Instant,
@@ -66,18 +63,20 @@ impl Table {
         Self { remembered, ..Self::default() }
     }
 
-    /// Wants these names and no others.
-    pub fn want(&mut self, names: &BTreeSet<Arc<str>>, now: Instant) {
-        self.names.retain(|name, _| names.contains(name));
+    /// Wants these names and no others, the first ones first.
+    pub fn want(&mut self, names: &[Arc<str>], now: Instant) {
+        let mut before = std::mem::take(&mut self.names);
         let mut remembered = std::mem::take(&mut self.remembered);
-        for name in names {
-            self.names.entry(name.clone()).or_insert_with(|| Entry {
+        for (rank, name) in names.iter().enumerate() {
+            let entry = before.remove(name).unwrap_or_else(|| Entry {
+                rank,
                 known: remembered.remove(name),
                 due: now,
                 misses: 0,
                 nothing_since: None,
                 asked: false,
             });
+            self.names.insert(name.clone(), Entry { rank, ..entry });
         }
     }
 
@@ -90,7 +89,7 @@ impl Table {
         let mut room = AT_ONCE.saturating_sub(doubtful + under_way(false));
         let mut doubtful_room = DOUBTFUL_AT_ONCE.saturating_sub(doubtful);
         let mut due: Vec<_> = self.names.iter_mut().filter(|(_, e)| !e.asked && e.due <= now).collect();
-        due.sort_by_key(|(_, entry)| (entry.is_doubtful(), entry.misses, entry.due));
+        due.sort_by_key(|(_, entry)| (entry.is_doubtful(), entry.misses, entry.rank));
         let mut taken = Vec::new();
         for (name, entry) in due {
             if room == 0 || (entry.is_doubtful() && doubtful_room == 0) {

@@ -4,6 +4,7 @@
 mod around;
 mod classes;
 mod client;
+mod destinations;
 mod echo;
 mod hostile;
 mod options;

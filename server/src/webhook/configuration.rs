@@ -204,7 +204,12 @@ fn stores_for(spec: &HAProxyTemplateConfigSpec, live: &Live) -> Result<Snapshots
     if !missing.is_empty() {
         return Err(missing);
     }
-    let stores = wanted.keys().filter_map(|name| Some((name.clone(), live.snapshots.get(name)?.clone())));
+    let beside = spec.stores().filter(|name| !wanted.contains_key(*name)).map(Arc::from);
+    let names = wanted.keys().cloned().chain(beside);
+    let stores = names.filter_map(|name| {
+        let store = live.snapshots.get(&name)?.clone();
+        Some((name, store))
+    });
     Ok(Snapshots::new(stores.collect::<BTreeMap<_, _>>()))
 }
 

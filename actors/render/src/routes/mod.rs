@@ -10,6 +10,7 @@
 
 pub mod claims;
 pub mod class;
+pub mod destinations;
 pub mod endpoints;
 pub mod index;
 pub mod ingress;
