@@ -213,7 +213,7 @@ haproxy_config: {template: ''}
             ("{destinations: [shop.example]}", "10.0.0.0/8"),
             ("[Everything]", "Lua"),
             ("{features: [Everything]}", "Lua"),
-            ("Lua", "object"),
+            ("Lua", "mapping"),
         ] {
             let error = with(wrong).unwrap_err();
             assert!(error[0].to_string().contains(said), "{wrong}: {}", error[0]);

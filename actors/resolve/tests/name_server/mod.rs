@@ -6,7 +6,7 @@ use hickory_resolver::{
     proto::{
         op::{Message, MessageType, ResponseCode},
         rr::{
-            Name, RData, Record, RecordType,
+            Name, RData, Record,
             rdata::{A, AAAA, CNAME},
         },
     },
@@ -65,10 +65,6 @@ impl NameServer {
         self.replies.lock().unwrap().insert(name.to_owned(), reply);
     }
 
-    pub fn forget(&self, name: &str) {
-        self.replies.lock().unwrap().remove(name);
-    }
-
     /// What was asked for, in order: `NAME TYPE`.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
@@ -109,7 +105,7 @@ impl NameServer {
                             IpAddr::V4(address) => RData::A(A(*address)),
                             IpAddr::V6(address) => RData::AAAA(AAAA(*address)),
                         };
-                        if RecordType::from(&data) == query.query_type() {
+                        if data.record_type() == query.query_type() {
                             answer.add_answer(Record::from_rdata(own.clone(), *seconds, data));
                         }
                     }
