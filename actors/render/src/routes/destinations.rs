@@ -76,8 +76,11 @@ impl<'r> Destinations<'r> {
     fn own_port(&self, address: IpAddr, port: u64) -> Option<Refusal> {
         let is_bound = self.binds(port);
         let listens = |pod: &&HaproxyPod| is_bound || u64::from(pod.port) == port;
-        let is_there =
-            |pod: &HaproxyPod| meanings(pod.address).any(|own| meanings(address).any(|meant| meant == own));
+        let is_there = |pod: &HaproxyPod| {
+            let mut own =
+                std::iter::once(&pod.address).chain(&pod.other_addresses).flat_map(|own| meanings(*own));
+            own.any(|own| meanings(address).any(|meant| meant == own))
+        };
         self.fleet.pods.iter().filter(listens).any(is_there).then_some(Refusal::OwnPort)
     }
 

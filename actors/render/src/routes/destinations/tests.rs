@@ -20,6 +20,7 @@ fn fleet(addresses: &[&str]) -> Fleet {
         name: (*address).into(),
         uid: (*address).into(),
         address: address.parse().unwrap(),
+        other_addresses: Vec::new(),
         port: 5555,
     };
     Fleet { pods: addresses.iter().map(pod).collect(), ..Fleet::default() }
@@ -115,7 +116,8 @@ fn networks_that_are_allowed_are_in_every_spelling() {
 
 #[test]
 fn in_haproxys_own_pods_its_own_ports_are_refused() {
-    let (spec, fleet) = (spec(&[]), fleet(&["10.1.0.1", "fd00::1"]));
+    let (spec, mut fleet) = (spec(&[]), fleet(&["10.1.0.1"]));
+    fleet.pods[0].other_addresses.push("fd00::1".parse().unwrap());
     let refusal =
         |address: &str, port| Destinations::new(&spec, &fleet).refusal(address.parse().unwrap(), port);
     for address in ["10.1.0.1", "::ffff:10.1.0.1", "64:ff9b::10.1.0.1", "2002:0a01:0001::", "fd00::1"] {
