@@ -7,17 +7,21 @@ use crate::{
 };
 use futures::stream::{FuturesUnordered, StreamExt};
 use haptic_model::{
-    ActiveConfig, HAProxyTemplateConfigSpec, Snapshot, Snapshots, external_names::ExternalNames,
+    ActiveConfig, HAProxyTemplateConfigSpec, Snapshot, Snapshots,
+    external_names::{ExternalNames, Resolved},
 };
 use haptic_runtime::{CellReader, CellWriter};
 use serde::Serialize;
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// Renders wait so long for the first answers; names without one go without.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Answers are gathered so long before they are told: one render for all that come together.
 const GATHERED: Duration = Duration::from_millis(20);
+
+/// Why nothing is known of names that are not asked for.
+const TOO_MANY: &str = "it is not asked for, because its namespace has more than 100 names, or all together have more than 5,000";
 
 /// What is known; `None` until a render may begin with it.
 pub type Names = Option<Arc<ExternalNames>>;
@@ -48,6 +52,8 @@ pub struct Size {
 struct Round {
     wanted: Wanted,
     table: Table,
+    /// Names that are too many.
+    others: BTreeSet<Arc<str>>,
     /// When the stores were first read whole.
     began: Option<Instant>,
     /// Whether anything was told.
@@ -71,7 +77,7 @@ impl Keeper {
             }
             asked.extend(due.into_iter().map(|name| question(dns.clone(), name)));
             if round.is_to_be_told(now) {
-                self.names.publish_if_changed(Some(Arc::new(round.table.known())));
+                self.names.publish_if_changed(Some(Arc::new(round.known())));
                 let (names, without_address) = round.table.size();
                 shown(&Size { names, without_address });
                 (round.told, round.news) = (true, None);
@@ -105,7 +111,9 @@ impl Round {
         }
         self.began.get_or_insert(now);
         if self.wanted.update(stores(&config.spec, snapshots)) {
-            self.table.want(&self.wanted.names(), now);
+            let (names, others) = self.wanted.names();
+            self.table.want(&names, now);
+            self.others = others;
             self.news.get_or_insert(now);
         }
     }
@@ -123,6 +131,12 @@ impl Round {
             (false, Some(began)) => self.table.is_whole() || now >= began + PATIENCE,
             (false, None) => false,
         }
+    }
+
+    fn known(&self) -> ExternalNames {
+        let mut known = self.table.known();
+        known.extend(unknown(&self.others, TOO_MANY));
+        known
     }
 
     /// When to look again though nothing happens.
@@ -143,6 +157,14 @@ fn stores<'s>(
 ) -> impl Iterator<Item = (&'s Arc<str>, &'s Arc<Snapshot>)> {
     let known: Vec<String> = spec.service_stores().map(str::to_owned).collect();
     snapshots.iter().filter(move |(name, _)| known.iter().any(|known| **known == ***name))
+}
+
+/// `names`, of which nothing is known for this reason.
+fn unknown<'n>(
+    names: impl IntoIterator<Item = &'n Arc<str>>,
+    why: &str,
+) -> impl Iterator<Item = (Arc<str>, Resolved)> {
+    names.into_iter().map(move |name| (name.clone(), Resolved { addresses: Vec::new(), why: why.to_owned() }))
 }
 
 async fn question(dns: Result<Dns, String>, name: Arc<str>) -> (Arc<str>, Answer) {
@@ -166,7 +188,8 @@ pub async fn once(spec: &HAProxyTemplateConfigSpec, snapshots: &Snapshots, time:
     let (mut wanted, mut table) = (Wanted::default(), Table::default());
     wanted.update(stores(spec, snapshots));
     let end = Instant::now() + time;
-    table.want(&wanted.names(), Instant::now());
+    let (names, others) = wanted.names();
+    table.want(&names, Instant::now());
     let (dns, mut asked) = (Dns::of_system(), FuturesUnordered::new());
     while !table.is_whole() {
         asked.extend(table.take_due(Instant::now()).into_iter().map(|name| question(dns.clone(), name)));
@@ -175,5 +198,8 @@ pub async fn once(spec: &HAProxyTemplateConfigSpec, snapshots: &Snapshots, time:
             Ok(None) | Err(_) => break,
         };
     }
-    table.known()
+    let mut known: ExternalNames =
+        unknown(&names, "no name server answered in time").chain(unknown(&others, TOO_MANY)).collect();
+    known.append(&mut table.known());
+    known
 }

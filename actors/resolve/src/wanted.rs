@@ -47,19 +47,29 @@ impl Wanted {
     }
 
     /// Those that are asked for, each once: one of each namespace, then a second one of each. So nobody's many come before
-    /// another's first.
+    /// another's first. And those that are too many.
     #[must_use]
-    pub fn names(&self) -> Vec<Arc<str>> {
+    pub fn names(&self) -> (Vec<Arc<str>>, BTreeSet<Arc<str>>) {
         let mut of_namespaces: BTreeMap<&Arc<str>, BTreeSet<&Arc<str>>> = BTreeMap::new();
         for ((namespace, _), name) in self.stores.values().flat_map(|store| &store.names) {
             of_namespaces.entry(namespace).or_default().insert(name);
         }
-        let ranked = of_namespaces.values().flat_map(|names| names.iter().take(OF_NAMESPACE).enumerate());
-        let mut ranked: Vec<(usize, &Arc<str>)> = ranked.map(|(rank, name)| (rank, *name)).collect();
+        let mut ranked: Vec<(usize, &Arc<str>)> =
+            of_namespaces.values().flat_map(|names| names.iter().copied().enumerate()).collect();
         ranked.sort_by_key(|(rank, _)| *rank);
-        let mut known = BTreeSet::new();
-        let names = ranked.into_iter().map(|(_, name)| name).filter(|name| known.insert(*name));
-        names.take(AT_ALL).cloned().collect()
+        let (mut asked, mut known, mut others) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        for (rank, name) in ranked {
+            if known.contains(name) {
+                continue;
+            }
+            if rank < OF_NAMESPACE && asked.len() < AT_ALL {
+                known.insert(name);
+                asked.push(name.clone());
+            } else {
+                others.insert(name.clone());
+            }
+        }
+        (asked, others)
     }
 }
 
@@ -121,6 +131,11 @@ mod tests {
         json!({"type": "ExternalName", "externalName": name})
     }
 
+    fn asked(wanted: &Wanted) -> Vec<String> {
+        let names: BTreeSet<String> = wanted.names().0.iter().map(ToString::to_string).collect();
+        names.into_iter().collect()
+    }
+
     fn seen(wanted: &mut Wanted, store: &Snapshot) -> (bool, Vec<String>) {
         let store = (Arc::from("services"), Arc::new(store.clone()));
         let changed = wanted.update([(&store.0, &store.1)]);
@@ -146,7 +161,7 @@ mod tests {
         store.remove(&ObjectRef::new("services", "b", "same"));
         assert_eq!(seen(&mut wanted, &store), (true, vec!["two.example".into()]));
         assert!(wanted.update([]));
-        assert!(wanted.names().is_empty());
+        assert!(asked(&wanted).is_empty());
     }
 
     #[test]
@@ -161,7 +176,9 @@ mod tests {
         put(&mut store, "z", "only", external("only.example"));
         let names = seen(&mut wanted, &store).1;
         assert_eq!(names.len(), AT_ALL);
-        assert!(wanted.names()[..101].contains(&"only.example".into()));
+        let (asked, others) = wanted.names();
+        assert!(asked[..101].contains(&"only.example".into()));
+        assert!(others.len() == 120 * 100 + 1 - AT_ALL && others.iter().all(|name| !asked.contains(name)));
         let of = |namespace: &str| names.iter().filter(|name| name.contains(namespace)).count();
         assert!((49..=50).contains(&of(".a0.")) && (49..=50).contains(&of(".a99.")), "{}", of(".a99."));
     }

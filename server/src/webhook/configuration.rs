@@ -204,12 +204,7 @@ fn stores_for(spec: &HAProxyTemplateConfigSpec, live: &Live) -> Result<Snapshots
     if !missing.is_empty() {
         return Err(missing);
     }
-    let beside = spec.stores().filter(|name| !wanted.contains_key(*name)).map(Arc::from);
-    let names = wanted.keys().cloned().chain(beside);
-    let stores = names.filter_map(|name| {
-        let store = live.snapshots.get(&name)?.clone();
-        Some((name, store))
-    });
+    let stores = spec.stores().filter_map(|name| Some((Arc::from(name), live.snapshots.get(name)?.clone())));
     Ok(Snapshots::new(stores.collect::<BTreeMap<_, _>>()))
 }
 

@@ -172,9 +172,8 @@ fn addresses_of(host: &str, around: &Surroundings<'_>) -> Result<Result<Vec<IpAd
         Target::Name(name) => match (around.resolved)(&name)? {
             Some(Resolved { addresses, .. }) if !addresses.is_empty() => Ok(addresses),
             Some(Resolved { why, .. }) => Err(format!("{said}: {why}")),
-            None => {
-                Err(format!("{said}, which is not resolved: it is new, or one too many of its namespace"))
-            }
+            // It is asked for at this moment.
+            None => Ok(Vec::new()),
         },
     })
 }
@@ -335,13 +334,13 @@ mod tests {
         );
         assert_eq!(names(external_name("203.0.113.7"), &[], json!(80)), ["203.0.113.7_80=203.0.113.7:80"]);
         assert!(names(external_name("known.example"), &[], json!(70000)).is_empty());
+        assert!(names(external_name("new.example"), &[], json!(80)).is_empty());
     }
 
     #[test]
     fn an_external_name_that_leads_nowhere_is_no_server_and_says_why() {
         for (name, why) in [
             ("gone.example", "does not exist"),
-            ("new.example", "not resolved"),
             ("127.0.0.1", "loopback"),
             ("::ffff:127.0.0.1", "loopback"),
             ("0x7f.1", "neither"),
