@@ -141,7 +141,7 @@ fn protected() -> Vec<Value> {
 /// Spellings of what is below `/admin` for a server that decodes, merges slashes, resolves dots or drops parameters.
 const DISGUISED: [&str; 26] = [
     "/admin", "//admin", "///admin//", "/%61dmin", "/%61%64%6d%69%6e", "/./admin", "/x/../admin", "/x/y/../../admin", "/../admin",
-    "/admin;x", "/admin;x=1/y", "/;/admin", "/.;/admin", "/admin/", "/admin%2F", "/admin%2fx", "/%2Fadmin", "\\admin", "/admin\\x",
+    "/admin;x", "/admin;x=1/y", "/;/admin", "/.;/admin", "/admin/", "/admin%2F", "/admin%2fx", "/%2Fadmin", "/\\admin", "/admin\\x",
     "/%5Cadmin", "/%2e/admin", "/x/%2e%2e/admin", "/x/..%2Fadmin", "/x%2F..%2Fadmin", "/x/..;/admin", "/public%3F/../admin",
 ];
 
