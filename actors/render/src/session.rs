@@ -136,9 +136,21 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn routes(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        let sets = crate::routes::store_of(resource);
-        if self.input.snapshots.get(&sets).is_some() {
-            return self.objects(&sets, key);
+        self.beside(resource, &crate::routes::store_of(resource), key)
+    }
+
+    /// An object if any object of a resource that holds routes asks for the option. The read is recorded.
+    ///
+    /// # Errors
+    /// When there is no such resource, or it holds no routes.
+    pub fn askers(&self, resource: &Arc<str>, option: Arc<str>) -> Result<Value, String> {
+        self.beside(resource, &crate::routes::options_of(resource), [option].into())
+    }
+
+    /// Reads a store that stands beside that of a resource with routes.
+    fn beside(&self, resource: &Arc<str>, beside: &Arc<str>, key: Key) -> Result<Value, String> {
+        if self.input.snapshots.get(beside).is_some() {
+            return self.objects(beside, key);
         }
         let why = if self.store(resource)?.is_on_demand() {
             "its store is on demand"

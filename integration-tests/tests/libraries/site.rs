@@ -151,7 +151,15 @@ fn write(folder: &Path, bundle: &Bundle) {
 
 /// What the libraries make of `manifests`, or why they do not; no HAProxy is needed.
 pub fn rendered_alone(manifests: &[Value]) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
-    rendered(HaproxySeries::V3_4, &spec(7080, 7443, 7084), manifests, 8080)
+    rendered_for(HaproxySeries::V3_4, manifests)
+}
+
+/// The same for a fleet of HAProxys of `series`.
+pub fn rendered_for(
+    series: HaproxySeries,
+    manifests: &[Value],
+) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
+    rendered(series, &spec(7080, 7443, 7084), manifests, 8080)
 }
 
 pub fn sentences(problems: &[Diagnostic]) -> String {
