@@ -14,6 +14,7 @@ pub mod event;
 pub mod field_path;
 pub mod fleet;
 pub mod generation;
+pub mod host_name;
 pub mod layout;
 pub mod limits;
 pub mod mass_deletion;

@@ -4,6 +4,7 @@
 
 mod allowance;
 mod duration;
+mod hosts;
 mod limits;
 mod published;
 mod settings;
@@ -15,6 +16,7 @@ mod webhook;
 
 pub use allowance::{ALLOWANCES, Allowance};
 pub use duration::Interval;
+pub use hosts::HostOwners;
 pub use limits::LimitsSpec;
 pub use published::*;
 pub use settings::*;
@@ -70,6 +72,9 @@ pub struct HAProxyTemplateConfigSpec {
     /// What the rendered haproxy.cfg may use though it reaches beyond HAProxy's own files and processes. Nothing by default.
     #[serde(default)]
     pub allow: Vec<Allowance>,
+    /// Which namespaces hosts belong to. Of a host that is not listed the oldest Ingress counts.
+    #[serde(default)]
+    pub hosts: Vec<HostOwners>,
     /// What to watch, by the name it has in templates.
     #[serde(default)]
     pub watched_resources: BTreeMap<String, WatchedResource>,
