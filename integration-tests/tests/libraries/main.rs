@@ -7,6 +7,7 @@ mod client;
 mod echo;
 mod hostile;
 mod options;
+mod owners;
 mod protocols;
 mod random;
 mod site;
