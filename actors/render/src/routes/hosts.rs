@@ -5,6 +5,7 @@
 //! for its requests go there. Nobody else's certificate is served and nobody else's CA asked for.
 
 use super::{
+    apart::Apart,
     claims::Claims,
     contest::{Age, Claimants, Contest, Holder},
     matching::{ANY_HOST, wildcard_over},
@@ -22,6 +23,8 @@ pub(super) struct Hosts {
     all: HashMap<Arc<str>, Host>,
     /// The hosts right below each wildcard, whether anybody asks for that or not.
     below: HashMap<Arc<str>, BTreeSet<Arc<str>>>,
+    /// The hosts that each wildcard's certificates are not for.
+    apart: HashMap<Arc<str>, Apart>,
 }
 
 /// One host, or wildcard.
@@ -44,8 +47,9 @@ pub(super) struct Tls {
     pub certificates: Option<Certificates>,
     /// The CA of its clients.
     pub client_ca: Option<ClientCa>,
-    /// Whether the wildcard over it has certificates of a namespace that the host does not belong to.
-    pub foreign_wildcard: bool,
+    /// Whether the certificates of the wildcard over it must not be served for it, for they are of a namespace that the host
+    /// does not belong to, or ask clients for another CA.
+    pub is_apart: bool,
     /// The object in whose set the host is listed, if it needs a line of its own.
     pub listed_by: Option<Arc<ObjectRef>>,
 }
@@ -135,22 +139,62 @@ impl Hosts {
         let tls = Tls { holder: holder.cloned(), client_ca, ..Tls::default() };
         let over = wildcard_over(host).and_then(|wildcard| self.all.get_key_value(&*wildcard));
         let above = over.and_then(|(_, over)| over.tls.certificates.as_ref());
-        let foreign_wildcard = above.is_some_and(|above| !entitled.has(&above.object.namespace));
+        let is_foreign = above.is_some_and(|above| !entitled.has(&above.object.namespace));
+        let other_ca = above.is_some() && over.is_some_and(|(_, over)| over.tls.client_ca != tls.client_ca);
         if let Some(certificates) = brought(host, &own.certificates) {
             let listed_by = Some(certificates.object.clone());
-            return Tls { certificates: Some(certificates), foreign_wildcard, listed_by, ..tls };
+            return Tls { certificates: Some(certificates), is_apart: is_foreign || other_ca, listed_by, ..tls };
         }
         let first = own.routes.holder.as_ref().and_then(|holder| holder.object.as_ref());
-        let Some(first) = first.map(|first| first.object.clone()) else { return tls };
         let certificates = match above {
-            Some(above) if !foreign_wildcard => {
-                let other_ca = over.is_some_and(|(_, over)| over.tls.client_ca != tls.client_ca);
-                other_ca.then(|| above.clone())
-            }
+            Some(above) if !is_foreign => other_ca.then(|| above.clone()),
             _ => over.and_then(|(wildcard, over)| brought(wildcard, &over.certificates)),
         };
-        let listed_by = (certificates.is_some() || foreign_wildcard).then_some(first);
-        Tls { certificates, foreign_wildcard, listed_by, ..tls }
+        let Some((first, certificates)) = first.zip(certificates) else {
+            return Tls { is_apart: is_foreign, ..tls };
+        };
+        let listed_by = Some(first.object.clone());
+        Tls { certificates: Some(certificates), is_apart: is_foreign || other_ca, listed_by, ..tls }
+    }
+
+    /// Notes whether a host is apart from the wildcard over it, and gives that if it is news there.
+    pub fn note_apart(&mut self, host: &Arc<str>) -> Option<Arc<str>> {
+        let wildcard: Arc<str> = wildcard_over(host)?.into();
+        let tls = self.all.get(host).map(|host| &host.tls).filter(|tls| tls.is_apart);
+        let namespace = tls.map(|tls| {
+            let listed_by = tls.listed_by.as_ref().map(|object| &object.namespace);
+            let holder = tls.holder.as_ref().map(|holder| &holder.namespace);
+            listed_by.or(holder).cloned().unwrap_or_default()
+        });
+        if namespace.is_none() && !self.apart.contains_key(&wildcard) {
+            return None;
+        }
+        let apart = self.apart.entry(wildcard.clone()).or_default();
+        apart.note(host, namespace).then_some(wildcard)
+    }
+
+    /// Chooses anew which hosts a wildcard's line leaves out, and gives those for which that is different.
+    pub fn choose_apart(&mut self, wildcard: &Arc<str>) -> Vec<Arc<str>> {
+        let Some(apart) = self.apart.get_mut(wildcard) else { return Vec::new() };
+        let different = apart.choose();
+        if apart.is_empty() {
+            self.apart.remove(wildcard);
+        }
+        different
+    }
+
+    /// The hosts that a wildcard's line leaves out.
+    pub fn apart_from(&self, wildcard: &str) -> Option<&BTreeSet<Arc<str>>> {
+        self.apart.get(wildcard).map(Apart::chosen).filter(|chosen| !chosen.is_empty())
+    }
+
+    /// Whether no other certificates than its own are served for a host, so that no other CA verifies its clients.
+    pub fn is_alone(&self, host: &str) -> bool {
+        let is_apart = self.all.get(host).is_some_and(|host| host.tls.is_apart);
+        !is_apart
+            || wildcard_over(host)
+                .and_then(|wildcard| self.apart_from(&wildcard))
+                .is_some_and(|chosen| chosen.contains(host))
     }
 
     /// Who has the requests for a host: its own routes, those of the wildcard over it, or those for every host.
@@ -177,16 +221,21 @@ impl Hosts {
         }
     }
 
-    /// The first of those that the host belongs to counts, so there are never two.
+    /// The first of those that the host belongs to counts, so there are never two. A host without routes has that of those which
+    /// take its requests.
     fn client_ca(
         &self,
         host: &str,
         entitled: &Entitled<'_>,
         claims: &BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
     ) -> Option<ClientCa> {
-        let routed = self.routed(host)?.routes.claimants.iter();
-        let first = routed.filter(|claimant| claimant.verifies);
-        let first = &first.map(|claimant| &claimant.object).find(|object| entitled.has(&object.namespace))?;
+        let own = &self.all.get(host)?.routes;
+        if own.holder.is_none() {
+            let over = self.routed(host)?.tls.client_ca.clone();
+            return over.filter(|ca| entitled.has(&ca.namespace));
+        }
+        let verifying = own.claimants.iter().filter(|claimant| claimant.verifies);
+        let first = &verifying.map(|claimant| &claimant.object).find(|object| entitled.has(&object.namespace))?;
         let secret = claims.get(*first)?.client_ca.clone()?;
         Some(ClientCa { namespace: first.namespace.clone(), secret })
     }

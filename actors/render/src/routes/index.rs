@@ -23,6 +23,8 @@ pub struct RouteIndex {
     owners: Arc<Owners>,
     clock: Option<Clock>,
     memory: Memory,
+    /// What was remembered by an index that this one takes the place of.
+    inherited: Vec<Thing>,
     claims: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
     /// Who asks for the same requests.
     matches: HashMap<Match, Contest>,
@@ -49,6 +51,7 @@ impl Default for RouteIndex {
             owners: Arc::default(),
             clock: None,
             memory: Memory::default(),
+            inherited: Vec::new(),
             claims: BTreeMap::new(),
             matches: HashMap::new(),
             hosts: Hosts::default(),
@@ -67,7 +70,8 @@ impl RouteIndex {
     /// The same with all objects to come: what is remembered stays.
     #[must_use]
     pub fn emptied(&self, owners: Arc<Owners>) -> Self {
-        Self { clock: self.clock, memory: self.memory.clone(), ..Self::with_owners(owners) }
+        let (memory, inherited) = (self.memory.clone(), self.memory.things().cloned().collect());
+        Self { clock: self.clock, memory, inherited, ..Self::with_owners(owners) }
     }
 
     /// Hosts belong to other namespaces from now on: all objects must be given to the next [`Self::update`].
@@ -84,7 +88,8 @@ impl RouteIndex {
     /// long enough for others is given to who asks for it.
     pub fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
         let mut touched = Touched::default();
-        for thing in self.memory.forget(self.clock.as_ref()) {
+        let forgotten = self.memory.forget(self.clock.as_ref());
+        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.inherited)) {
             match thing {
                 Thing::Requests(wanted) => drop(touched.matches.insert(wanted)),
                 Thing::Host(host) => drop(touched.hosts.insert(host)),
@@ -192,7 +197,7 @@ impl RouteIndex {
 
     fn decide_requests(&mut self, touched: &mut Touched) {
         for wanted in touched.matches.drain() {
-            let Some(contest) = self.matches.get_mut(&wanted) else { continue };
+            let contest = self.matches.entry(wanted.clone()).or_default();
             let thing = Thing::Requests(wanted.clone());
             if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
@@ -225,9 +230,17 @@ impl RouteIndex {
             }
             self.hosts.forget_unused(&host);
         }
+        let mut regrouped = BTreeSet::new();
         for host in exact {
             self.decide_tls(&host, touched);
             self.hosts.forget_unused(&host);
+            regrouped.extend(self.hosts.note_apart(&host));
+        }
+        for wildcard in regrouped {
+            let different = self.hosts.choose_apart(&wildcard);
+            let concerned = different.iter().chain((!different.is_empty()).then_some(&wildcard));
+            let listed_by = concerned.filter_map(|host| self.hosts.get(host)?.tls.listed_by.clone());
+            touched.objects.extend(listed_by);
         }
     }
 
@@ -263,6 +276,11 @@ impl RouteIndex {
     /// How TLS is answered for a host.
     pub(super) fn tls(&self, host: &str) -> Option<&Tls> {
         self.hosts.get(host).map(|host| &host.tls)
+    }
+
+    /// All hosts.
+    pub(super) fn hosts(&self) -> &Hosts {
+        &self.hosts
     }
 
     /// Whether a host belongs to namespaces by the operator's word.

@@ -69,19 +69,18 @@ impl Memory {
 
     /// Takes note of what became of a thing's holder, before the next one is elected.
     pub fn note(&mut self, thing: &Thing, contest: &Contest, now: Instant) {
-        let Some(Holder { namespace, age, .. }) = &contest.holder else { return };
+        let Some(Holder { namespace, age, object }) = &contest.holder else { return };
         let seniority = || Seniority { namespace: namespace.clone(), age: age.clone() };
         match contest.claimants.of(namespace).next() {
             Some(own) if own.age <= *age => drop(self.kept.remove(thing)),
             Some(_) => drop(self.kept.insert(thing.clone(), Kept { seniority: seniority(), gone: None })),
-            None => {
-                let known = self.kept.get(thing).filter(|kept| kept.seniority == seniority());
-                if known.is_none_or(|kept| kept.gone.is_none()) {
-                    self.kept.insert(thing.clone(), Kept { seniority: seniority(), gone: Some(now) });
-                    self.gone.entry(namespace.clone()).or_default().push_back((now, thing.clone()));
-                    self.waiting += 1;
-                }
+            // Without an object it is gone already, and may just have been forgotten.
+            None if object.is_some() => {
+                self.kept.insert(thing.clone(), Kept { seniority: seniority(), gone: Some(now) });
+                self.gone.entry(namespace.clone()).or_default().push_back((now, thing.clone()));
+                self.waiting += 1;
             }
+            None => {}
         }
     }
 
@@ -110,6 +109,11 @@ impl Memory {
             is_gone && self.kept.remove(thing).is_some()
         });
         forgotten.into_iter().map(|(_, thing)| thing).collect()
+    }
+
+    /// Everything of which something is remembered.
+    pub fn things(&self) -> impl Iterator<Item = &Thing> {
+        self.kept.keys()
     }
 
     /// Whether nothing is remembered.

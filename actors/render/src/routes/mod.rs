@@ -8,6 +8,7 @@
 //! A function of stores and configuration; no I/O. What is asked for ([`claims`]) knows nothing of who gets it
 //! ([`index`]), and neither knows anything of Ingress ([`ingress`]).
 
+mod apart;
 pub mod claims;
 pub mod class;
 pub mod contest;

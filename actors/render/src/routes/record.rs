@@ -29,12 +29,12 @@ pub(super) struct Got<'i> {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     /// Namespace and name of the Secret.
-    certificate: Option<(Arc<str>, Arc<str>)>,
-    /// Whether it is the first certificate of its hosts.
-    first: bool,
+    certificate: (Arc<str>, Arc<str>),
     client_ca: Option<ClientCa>,
-    /// Whether a wildcard that others hold covers them.
-    foreign: bool,
+    /// Whether clients that this CA signed may be taken for those of the hosts; said of the first of their certificates.
+    trusted: bool,
+    /// The wildcard itself, where it leaves hosts out.
+    wildcard: Option<Arc<str>>,
 }
 
 /// The JSON of an object's routes: its own `fields`, `routes`, `backends`, `tls`, `clientCa` and `rejected`.
@@ -105,7 +105,11 @@ impl Got<'_> {
         }
         let own = self.claims.client_ca.as_ref();
         let own = own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
-        if own.is_some() && own != tls.client_ca {
+        if own.is_some() && own == tls.client_ca && !self.index.hosts().is_alone(host) {
+            sentences.push(format!(
+                "too many hosts are apart from the wildcard over {host}, whose certificates are another namespace's: requests there that need client-ca-secret are refused; list the host in spec.hosts, and the wildcard"
+            ));
+        } else if own.is_some() && own != tls.client_ca {
             let other = tls.client_ca.as_ref().map_or("not verified".to_owned(), |ca| {
                 format!("verified with the CA of Secret {}/{}", ca.namespace, ca.secret)
             });
@@ -170,36 +174,36 @@ impl Got<'_> {
             if tls.listed_by.as_deref() != Some(self.object) {
                 continue;
             }
-            let mut list = |certificate, first| {
-                let (client_ca, foreign) = (tls.client_ca.clone(), tls.foreign_wildcard);
-                let entry = Entry { certificate, first, client_ca, foreign };
-                entries.entry(entry).or_default().push(host);
-            };
-            let Some(by) = &tls.certificates else {
-                list(None, true);
-                continue;
-            };
+            let hosts = self.index.hosts();
+            let Some(by) = &tls.certificates else { continue };
             for (number, secret) in by.secrets.iter().enumerate() {
-                list(Some((by.object.namespace.clone(), secret.clone())), number == 0);
+                let entry = Entry {
+                    certificate: (by.object.namespace.clone(), secret.clone()),
+                    client_ca: tls.client_ca.clone(),
+                    trusted: number == 0 && tls.client_ca.is_some() && hosts.is_alone(host),
+                    wildcard: hosts.apart_from(host).map(|_| host.clone()),
+                };
+                entries.entry(entry).or_default().push(host);
             }
         }
         let chunks = entries.iter().flat_map(|(entry, hosts)| {
-            hosts.chunks(HOSTS_OF_AN_ENTRY).map(move |hosts| entry_of(entry, hosts))
+            hosts.chunks(HOSTS_OF_AN_ENTRY).map(move |hosts| self.entry(entry, hosts))
         });
         chunks.collect()
     }
-}
 
-fn entry_of(entry: &Entry, hosts: &[&Arc<str>]) -> Value {
-    let mut value = json!({"hosts": hosts, "foreign": entry.foreign, "first": entry.first});
-    if let (Some((namespace, secret)), Some(fields)) = (&entry.certificate, value.as_object_mut()) {
-        fields.insert("namespace".to_owned(), json!(namespace));
-        fields.insert("secret".to_owned(), json!(secret));
-        if let Some(ClientCa { namespace, secret }) = &entry.client_ca {
-            fields.insert("ca".to_owned(), json!({"namespace": namespace, "secret": secret}));
+    fn entry(&self, entry: &Entry, hosts: &[&Arc<str>]) -> Value {
+        let (namespace, secret) = &entry.certificate;
+        let except = entry.wildcard.as_ref().and_then(|wildcard| self.index.hosts().apart_from(wildcard));
+        let mut value = json!({
+            "hosts": hosts, "except": except.cloned().unwrap_or_default(),
+            "namespace": namespace, "secret": secret, "trusted": entry.trusted,
+        });
+        if let (Some(ca), Some(fields)) = (&entry.client_ca, value.as_object_mut()) {
+            fields.insert("ca".to_owned(), json!({"namespace": ca.namespace, "secret": ca.secret}));
         }
+        value
     }
-    value
 }
 
 fn route(claim: &RouteClaim, backend: Value) -> Value {
