@@ -9,6 +9,7 @@ mod destinations;
 mod echo;
 mod hostile;
 mod options;
+mod owners;
 mod paths;
 mod protocols;
 mod random;
