@@ -3,7 +3,7 @@
 
 use super::{
     claims::{Backend, Claims},
-    contest::{Claimant, Contest, Holder},
+    contest::{Claimant, Claimants, Contest, Holder},
     hosts::{Hosts, Tls},
     matching::{Match, candidates},
     memory::{Clock, Memory, Thing},
@@ -41,6 +41,18 @@ struct Touched {
     /// Wildcards of which another certificate may count for the hosts below.
     spreading: BTreeSet<Arc<str>>,
     objects: BTreeSet<Arc<ObjectRef>>,
+}
+
+impl Touched {
+    /// Notes a wildcard of which `object` is the first of its namespace to bring a certificate.
+    fn spread(&mut self, host: &Arc<str>, object: &ObjectRef, brought: &Claimants) {
+        if is_exact(host) || self.spreading.contains(host) {
+            return;
+        }
+        if brought.of(&object.namespace).next().is_some_and(|first| *first.object == *object) {
+            self.spreading.insert(host.clone());
+        }
+    }
 }
 
 impl Default for RouteIndex {
@@ -167,9 +179,7 @@ impl RouteIndex {
         for host in claims.certificates.keys() {
             let brought = &mut self.hosts.entry(host).certificates;
             brought.enter(claimant(false));
-            if brought.of(&object.namespace).next().is_some_and(|first| first.object == *object) {
-                touched.spreading.insert(host.clone());
-            }
+            touched.spread(host, object, brought);
             touched.hosts.insert(host.clone());
         }
     }
@@ -187,9 +197,7 @@ impl RouteIndex {
         }
         for host in claims.certificates.keys() {
             let brought = &mut self.hosts.entry(host).certificates;
-            if brought.of(&object.namespace).next().is_some_and(|first| first.object == *object) {
-                touched.spreading.insert(host.clone());
-            }
+            touched.spread(host, object, brought);
             brought.leave(&claims.age, object);
             touched.hosts.insert(host.clone());
         }

@@ -104,7 +104,8 @@ impl Got<'_> {
             sentences.push(format!("{by}: its TLS and client verification are not this one's"));
         }
         let own = self.claims.client_ca.as_ref();
-        let own = own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
+        let own =
+            own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
         if own.is_some() && own == tls.client_ca && !self.index.hosts().is_alone(host) {
             sentences.push(format!(
                 "too many hosts are apart from the wildcard over {host}, whose certificates are another namespace's: requests there that need client-ca-secret are refused; list the host in spec.hosts, and the wildcard"
@@ -134,7 +135,8 @@ impl Got<'_> {
             return Some(format!("the certificate of {host_name} in Secret {secret} is not used: {by}"));
         }
         let by = tls.certificates.as_ref()?;
-        let same = by.object.namespace == self.object.namespace && secrets.iter().all(|s| by.secrets.contains(s));
+        let same =
+            by.object.namespace == self.object.namespace && secrets.iter().all(|s| by.secrets.contains(s));
         let reason = self.reason(&by.object, &by.age);
         (!same).then(|| format!("the certificate of {host_name} is that of {}, {reason}", by.object))
     }
