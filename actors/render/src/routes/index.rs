@@ -23,8 +23,8 @@ pub struct RouteIndex {
     owners: Arc<Owners>,
     clock: Option<Clock>,
     memory: Memory,
-    /// What was remembered by an index that this one takes the place of.
-    inherited: Vec<Thing>,
+    /// What is remembered of these counts differently now.
+    undecided: Vec<Thing>,
     claims: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
     /// Who asks for the same requests.
     matches: HashMap<Match, Contest>,
@@ -63,7 +63,7 @@ impl Default for RouteIndex {
             owners: Arc::default(),
             clock: None,
             memory: Memory::default(),
-            inherited: Vec::new(),
+            undecided: Vec::new(),
             claims: BTreeMap::new(),
             matches: HashMap::new(),
             hosts: Hosts::default(),
@@ -82,13 +82,14 @@ impl RouteIndex {
     /// The same with all objects to come: what is remembered stays.
     #[must_use]
     pub fn emptied(&self, owners: Arc<Owners>) -> Self {
-        let (memory, inherited) = (self.memory.clone(), self.memory.things().cloned().collect());
-        Self { clock: self.clock, memory, inherited, ..Self::with_owners(owners) }
+        let (memory, undecided) = (self.memory.clone(), self.memory.things().cloned().collect());
+        Self { clock: self.clock, memory, undecided, ..Self::with_owners(owners) }
     }
 
     /// Hosts belong to other namespaces from now on: all objects must be given to the next [`Self::update`].
     pub fn set_owners(&mut self, owners: Arc<Owners>) {
         self.owners = owners;
+        self.undecided = self.memory.things().cloned().collect();
     }
 
     /// What time the next [`Self::update`] has; without one nothing is remembered.
@@ -101,7 +102,7 @@ impl RouteIndex {
     pub fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
         let mut touched = Touched::default();
         let forgotten = self.memory.forget(self.clock.as_ref());
-        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.inherited)) {
+        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.undecided)) {
             match thing {
                 Thing::Requests(wanted) => drop(touched.matches.insert(wanted)),
                 Thing::Host(host) => drop(touched.hosts.insert(host)),
@@ -247,8 +248,11 @@ impl RouteIndex {
         for wildcard in regrouped {
             let different = self.hosts.choose_apart(&wildcard);
             let concerned = different.iter().chain((!different.is_empty()).then_some(&wildcard));
-            let listed_by = concerned.filter_map(|host| self.hosts.get(host)?.tls.listed_by.clone());
-            touched.objects.extend(listed_by);
+            for host in concerned.filter_map(|host| self.hosts.get(host)) {
+                touched.objects.extend(host.tls.listed_by.clone());
+                let verifying = host.routes.claimants.iter().filter(|claimant| claimant.verifies);
+                touched.objects.extend(verifying.map(|claimant| claimant.object.clone()));
+            }
         }
     }
 
