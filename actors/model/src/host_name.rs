@@ -41,15 +41,32 @@ mod tests {
 
     #[test]
     fn hosts_are_told_from_what_only_looks_like_them() {
-        let longest = format!("{}.example", ["a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(53)].join("."));
+        let longest =
+            format!("{}.example", ["a".repeat(63), "b".repeat(63), "c".repeat(63), "d".repeat(53)].join("."));
         for host in ["example", "a.example", "*.example", "a-b.1.example", "10.0.0.1", &longest] {
             assert!(is_host(host), "{host}");
         }
         let label = format!("{}.example", "a".repeat(64));
         let long = format!("a{longest}");
         for host in [
-            "", "*", "*.", "a.*.example", "*a.example", "a.example/auth", "a..example", "a.example.", ".example", "-a.example",
-            "a-.example", "A.example", "a b", "a_b.example", "ä.example", "a\n.example", &label, &long,
+            "",
+            "*",
+            "*.",
+            "a.*.example",
+            "*a.example",
+            "a.example/auth",
+            "a..example",
+            "a.example.",
+            ".example",
+            "-a.example",
+            "a-.example",
+            "A.example",
+            "a b",
+            "a_b.example",
+            "ä.example",
+            "a\n.example",
+            &label,
+            &long,
         ] {
             assert!(!is_host(host), "{host}");
         }

@@ -132,7 +132,12 @@ impl World {
         let fresh = sets(&mut self.routes.emptied(), &self.config, &self.ingresses);
         for (set, fresh) in self.sets.iter().zip(&fresh) {
             let text = |set: &Value| set.to_string().chars().take(2_000).collect::<String>();
-            assert!(set == fresh, "a fresh start with the same memory gives\n{}\nnot\n{}", text(fresh), text(set));
+            assert!(
+                set == fresh,
+                "a fresh start with the same memory gives\n{}\nnot\n{}",
+                text(fresh),
+                text(set)
+            );
         }
     }
 
@@ -150,12 +155,16 @@ impl World {
     /// keys, so where both are there they must be of one namespace and one CA; without any the default certificate is shown.
     fn handshake(&self, host: &str) -> (Option<String>, Option<String>) {
         let wildcard = host.split_once('.').map(|(_, parent)| format!("*.{parent}")).unwrap_or_default();
-        let has = |line: &Value, list: &str, host: &str| line[list].as_array().unwrap().contains(&json!(host));
+        let has =
+            |line: &Value, list: &str, host: &str| line[list].as_array().unwrap().contains(&json!(host));
         let lines: Vec<&Value> = self.sets.iter().flat_map(|set| set["tls"].as_array().unwrap()).collect();
         let own = lines.iter().filter(|line| has(line, "hosts", host));
         let over = lines.iter().filter(|line| has(line, "hosts", &wildcard) && !has(line, "except", host));
         let all: Vec<_> = own.chain(over).collect();
-        assert!(all.iter().all(|l| l["namespace"] == all[0]["namespace"] && l["ca"] == all[0]["ca"]), "{all:?}");
+        assert!(
+            all.iter().all(|l| l["namespace"] == all[0]["namespace"] && l["ca"] == all[0]["ca"]),
+            "{all:?}"
+        );
         let name = |value: &Value| {
             let secret = value["secret"].as_str()?;
             Some(format!("{}/{secret}", value["namespace"].as_str()?))
@@ -200,7 +209,11 @@ fn attacks(created: u8) -> Vec<Ask> {
         Ask::route(created, "*.shop.example", "/").tls(&[HOST, "*.shop.example"]).verified(),
         Ask::route(created, "", "/").tls(&[HOST, "*.shop.example"]).verified(),
         Ask::route(created, HOST, "/other").tls(&[HOST]).verified(),
-        Ask { rules: vec![(HOST, "/other"), ("*.shop.example", "/"), ("", "/")], default: true, ..victim(created) },
+        Ask {
+            rules: vec![(HOST, "/other"), ("*.shop.example", "/"), ("", "/")],
+            default: true,
+            ..victim(created)
+        },
     ]
 }
 
@@ -236,7 +249,10 @@ fn who_waits_for_a_re_creation_gets_nothing_and_the_same_namespace_gets_all_back
         let granted = world.set(ATTACKER, "own")["routes"].as_array().unwrap().clone();
         assert!(granted.iter().all(|route| route["key"] != format!("{HOST}/")), "{granted:?}");
         let lines = world.set(ATTACKER, "own")["tls"].as_array().unwrap().clone();
-        assert!(lines.iter().all(|line| !line["hosts"].as_array().unwrap().contains(&json!(HOST))), "{lines:?}");
+        assert!(
+            lines.iter().all(|line| !line["hosts"].as_array().unwrap().contains(&json!(HOST))),
+            "{lines:?}"
+        );
         // Younger than who waits, and for good.
         world.put(VICTIM, "own", &victim(9));
         is_the_victims(&world);
@@ -271,10 +287,17 @@ fn when_the_time_is_over_the_next_one_gets_it_and_a_render_is_due_just_then() {
     assert_eq!(world.routes.due(), None);
     world.delete(VICTIM, "own");
     assert_eq!(world.routes.due(), Some(world.now + HOLD));
-    assert!(world.told(ATTACKER, "own").contains("is kept for namespace victim"), "{}", world.told(ATTACKER, "own"));
+    assert!(
+        world.told(ATTACKER, "own").contains("is kept for namespace victim"),
+        "{}",
+        world.told(ATTACKER, "own")
+    );
     world.wait(HOLD);
     assert_eq!(world.routes.due(), None);
-    assert_eq!((world.answers(HOST, "/"), world.certificate(HOST)), (Some(ATTACKER), Some("attacker/own-tls".into())));
+    assert_eq!(
+        (world.answers(HOST, "/"), world.certificate(HOST)),
+        (Some(ATTACKER), Some("attacker/own-tls".into()))
+    );
     world.put(VICTIM, "own", &victim(3));
     assert_eq!(world.answers(HOST, "/"), Some(ATTACKER));
 }
@@ -319,7 +342,10 @@ fn a_listed_host_belongs_to_its_namespaces_whatever_the_ages() {
         // There is no waiting for what one may not have.
         world.delete(VICTIM, "own");
         world.wait(2 * HOLD);
-        assert_eq!((world.answers(HOST, "/"), world.answers(HOST, "/other"), world.certificate(HOST)), (None, None, None));
+        assert_eq!(
+            (world.answers(HOST, "/"), world.answers(HOST, "/other"), world.certificate(HOST)),
+            (None, None, None)
+        );
     }
     let mut world = World::new();
     world.put(ATTACKER, "own", &victim(1));
@@ -345,7 +371,10 @@ fn a_wildcard_certificate_and_an_authentication_service_of_other_namespaces_work
         world.certificate(HOST)
     };
     let namespaces = ["shop", "auth", "certs"];
-    assert_eq!(told(json!([{"hosts": ["*.shop.example"], "namespaces": namespaces}])), Some("certs/wild-tls".into()));
+    assert_eq!(
+        told(json!([{"hosts": ["*.shop.example"], "namespaces": namespaces}])),
+        Some("certs/wild-tls".into())
+    );
     assert_eq!(told(json!([])), None);
 }
 
@@ -357,7 +386,8 @@ fn a_wildcard_serves_the_hosts_of_its_own_namespace_and_of_nobody_else() {
     world.put("two", "copy", &Ask::route(3, "c.shop.example", "/").tls(&["*.shop.example"]));
     world.put("two", "more", &Ask::route(4, "d.shop.example", "/"));
     world.put("three", "none", &Ask::route(5, "e.shop.example", "/"));
-    let of = |world: &World| ["a", "b", "c", "d", "e"].map(|h| world.certificate(&format!("{h}.shop.example")));
+    let of =
+        |world: &World| ["a", "b", "c", "d", "e"].map(|h| world.certificate(&format!("{h}.shop.example")));
     let (one, two) = (Some("one/wild-tls".to_owned()), Some("two/copy-tls".to_owned()));
     assert_eq!(of(&world), [one.clone(), one.clone(), two.clone(), two.clone(), None]);
     // The oldest that brings it has the line for all; nobody's hosts are left without when it goes.
@@ -404,7 +434,8 @@ fn what_is_no_host_name_takes_nothing() {
     let mut world = World::new();
     world.put(VICTIM, "own", &victim(2));
     let mut ask = Ask { created: 1, default: true, ..Ask::default() };
-    ask.rules = vec![("a.shop.example/auth", "/"), ("*", "/"), ("*.*.example", "/"), ("a.shop.example.", "/")];
+    ask.rules =
+        vec![("a.shop.example/auth", "/"), ("*", "/"), ("*.*.example", "/"), ("a.shop.example.", "/")];
     world.put(ATTACKER, "own", &ask.tls(&["*", "", "a.shop.example/x"]));
     is_the_victims(&world);
     assert_eq!(world.answers("other.example", "/"), None);
@@ -448,11 +479,17 @@ enum Event {
 }
 
 fn ask() -> impl Strategy<Value = Ask> {
-    let rules = prop::collection::vec((prop::sample::select(&HOSTS[..]), prop::sample::select(&PATHS[..])), 0..3);
+    let rules =
+        prop::collection::vec((prop::sample::select(&HOSTS[..]), prop::sample::select(&PATHS[..])), 0..3);
     let named: Vec<&'static str> = HOSTS.into_iter().filter(|host| !host.is_empty()).collect();
     let tls = prop::collection::vec(prop::sample::select(named), 0..3);
-    (1..6_u8, rules, any::<bool>(), tls, any::<bool>())
-        .prop_map(|(created, rules, default, tls, ca)| Ask { created, rules, default, tls, ca })
+    (1..6_u8, rules, any::<bool>(), tls, any::<bool>()).prop_map(|(created, rules, default, tls, ca)| Ask {
+        created,
+        rules,
+        default,
+        tls,
+        ca,
+    })
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -467,7 +504,7 @@ fn event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 256, failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config { cases: 128, failure_persistence: None, ..Config::default() })]
 
     /// [`World::look`] compares each update with a fresh start that remembers the same.
     #[test]
@@ -495,8 +532,8 @@ proptest! {
     ) {
         let place = |number: usize| (NAMESPACES[number % 3], NAMES[number / 3]);
         let (mut one, mut other) = (World::new(), World::new());
-        for number in 0..6 {
-            one.write(place(number).0, place(number).1, &asks[number]);
+        for (number, ask) in asks.iter().enumerate() {
+            one.write(place(number).0, place(number).1, ask);
         }
         one.look();
         for number in order {

@@ -3,7 +3,7 @@
 
 use crate::{
     SERIES,
-    around::Around,
+    around::{Around, both_kinds},
     client::{Way, ask, converse},
     echo, on_each_haproxy, on_each_haproxy_with,
     site::{Scheme, Site},
@@ -44,7 +44,8 @@ impl Claims<'_> {
             .collect();
         let annotations = client_ca.map(|_| json!({"haproxy-haptic.org/client-ca-secret": "clients"}));
         let certificate = certificate::for_host(tls.first().unwrap_or(&HOST)).unwrap();
-        let secret = json!({"tls.crt": BASE64.encode(&certificate.pem), "tls.key": BASE64.encode(&certificate.key)});
+        let secret =
+            json!({"tls.crt": BASE64.encode(&certificate.pem), "tls.key": BASE64.encode(&certificate.key)});
         let mut manifests = vec![
             json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": "own", "annotations": annotations.unwrap_or(json!({})),
                 "creationTimestamp": format!("2026-01-{created:02}T00:00:00Z")}, "spec": {"rules": rules}}),
@@ -96,8 +97,10 @@ fn a_host_asks_clients_for_nobody_elses_certificate() {
         // A path that is not the attacker's is answered by the victim's wildcard.
         (wildcard, &[(evil, "/theirs")], &[evil], evil),
     ] {
-        let victim = Claims { namespace: "victim", created: 1, rules, tls: &[WILDCARD], client_ca: Some(&own) };
-        let attack = Claims { namespace: "attacker", created: 2, rules: theirs, tls, client_ca: Some(&foreign) };
+        let victim =
+            Claims { namespace: "victim", created: 1, rules, tls: &[WILDCARD], client_ca: Some(&own) };
+        let attack =
+            Claims { namespace: "attacker", created: 2, rules: theirs, tls, client_ca: Some(&foreign) };
         let (victim, attack) = (victim.made(server, 41), attack.made(server, 42));
         on_each_haproxy(&[victim.manifests, attack.manifests].concat(), |site| {
             assert_ne!(status(site, &foreign, host, "/x"), 200, "{theirs:?} {tls:?}");
@@ -106,6 +109,27 @@ fn a_host_asks_clients_for_nobody_elses_certificate() {
             assert_eq!(site.get(Scheme::Https, HOST, "/x").status, 403);
         });
     }
+}
+
+/// HAProxy prefers a key of an elliptic curve, whether its certificate is that of the host or of the wildcard over it.
+#[test]
+fn a_wildcard_with_a_better_kind_of_key_is_not_shown_for_another_namespaces_host() {
+    let (own, foreign) = (Authority::new("own").unwrap(), Authority::new("foreign").unwrap());
+    let server = echo::start();
+    let rules: &[(&str, &str)] = &[(HOST, "/")];
+    let victim = Claims { namespace: "victim", created: 2, rules, tls: &[HOST], client_ca: Some(&own) };
+    let (theirs, tls): (&[(&str, &str)], &[&str]) = (&[(WILDCARD, "/")], &[WILDCARD]);
+    let attack = Claims { namespace: "attacker", created: 1, rules: theirs, tls, client_ca: Some(&foreign) };
+    let (mut victim, attack) = (victim.made(server, 41), attack.made(server, 42));
+    let rsa = both_kinds(HOST).into_iter().find(|secret| secret["metadata"]["name"] == "rsa").unwrap();
+    let place = victim.manifests.iter().position(|object| object["metadata"]["name"] == "own-tls").unwrap();
+    victim.manifests[place]["data"] = rsa["data"].clone();
+    on_each_haproxy(&[victim.manifests, attack.manifests].concat(), |site| {
+        assert_ne!(shown(site, HOST, "/").0, attack.certificate.der);
+        assert_ne!(status(site, &foreign, HOST, "/"), 200);
+        assert_eq!(status(site, &own, HOST, "/"), 200);
+        assert_eq!(status(site, &foreign, "b.shop.example", "/"), 200);
+    });
 }
 
 #[test]
@@ -139,8 +163,13 @@ fn a_certificate_that_cannot_be_used_leaves_no_room_for_another_namespaces() {
     let rules: &[(&str, &str)] = &[(HOST, "/")];
     let victim = Claims { namespace: "victim", created: 1, rules, tls: &[HOST], client_ca: Some(&own) };
     let theirs: &[(&str, &str)] = &[(WILDCARD, "/")];
-    let attack =
-        Claims { namespace: "attacker", created: 2, rules: theirs, tls: &[WILDCARD], client_ca: Some(&foreign) };
+    let attack = Claims {
+        namespace: "attacker",
+        created: 2,
+        rules: theirs,
+        tls: &[WILDCARD],
+        client_ca: Some(&foreign),
+    };
     let (mut victim, attack) = (victim.made(server, 41), attack.made(server, 42));
     victim.manifests.retain(|object| object["metadata"]["name"] != "own-tls");
     on_each_haproxy(&[victim.manifests, attack.manifests].concat(), |site| {
@@ -159,11 +188,14 @@ fn of_two_cas_on_one_host_each_path_trusts_its_own_or_nobody() {
         let claims = Claims { namespace: "shop", created, rules, tls: &[HOST], client_ca: Some(authority) };
         let mut made = claims.made(server, 41).manifests;
         for object in &mut made {
-            object["metadata"]["name"] = json!(format!("{name}-{}", object["metadata"]["name"].as_str().unwrap()));
+            object["metadata"]["name"] =
+                json!(format!("{name}-{}", object["metadata"]["name"].as_str().unwrap()));
         }
         made[0]["spec"]["tls"][0]["secretName"] = json!("one-own-tls");
-        made[0]["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = json!(format!("{name}-own"));
-        made[0]["metadata"]["annotations"]["haproxy-haptic.org/client-ca-secret"] = json!(format!("{name}-clients"));
+        made[0]["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] =
+            json!(format!("{name}-own"));
+        made[0]["metadata"]["annotations"]["haproxy-haptic.org/client-ca-secret"] =
+            json!(format!("{name}-clients"));
         made[2]["metadata"]["labels"]["kubernetes.io/service-name"] = json!(format!("{name}-own"));
         made
     };
@@ -184,7 +216,13 @@ fn listed_hosts_are_answered_by_their_namespaces_alone() {
         Claims { namespace, created, rules, tls, client_ca: None }.made(server, service)
     };
     let certificates = made("certs", 5, &[], &[WILDCARD], 43);
-    let attack = made("attacker", 1, &[(HOST, "/"), ("deep.a.shop.example", "/"), ("*.other.example", "/"), ("", "/")], &[HOST], 42);
+    let attack = made(
+        "attacker",
+        1,
+        &[(HOST, "/"), ("deep.a.shop.example", "/"), ("*.other.example", "/"), ("", "/")],
+        &[HOST],
+        42,
+    );
     let manifests = [
         made("shop", 3, &[(HOST, "/app")], &[], 41).manifests,
         made("auth", 4, &[(HOST, "/oauth2")], &[], 44).manifests,

@@ -14,7 +14,11 @@ pub(super) fn problems(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diag
     for (number, entry) in spec.hosts.iter().enumerate() {
         let at = format!("spec.hosts[{number}]");
         if entry.hosts.is_empty() {
-            wrong(format!("{at}.hosts"), "no host is listed".into(), "Give at least one, for example *.shop.example");
+            wrong(
+                format!("{at}.hosts"),
+                "no host is listed".into(),
+                "Give at least one, for example *.shop.example",
+            );
         }
         if entry.namespaces.is_empty() {
             let help = "Give at least one; without any nobody could serve these hosts";

@@ -71,7 +71,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Group::Resources,
         &[],
         "The patterns of spec.hosts, the most specific first: dicts with pattern, below (what all hosts that a wildcard covers end with; absent in others) and namespaces.",
-        (r#"{{#each (listed_hosts) as |listed|}}{{listed.pattern}} {{else}}no host is listed{{/each}}"#, "no host is listed"),
+        (
+            r#"{{#each (listed_hosts) as |listed|}}{{listed.pattern}} {{else}}no host is listed{{/each}}"#,
+            "no host is listed",
+        ),
         |call| Ok(listed(&Owners::of(&call.session.input().config.spec))),
     ),
     function(

@@ -126,7 +126,12 @@ impl Hosts {
     }
 
     /// How TLS is answered for `host`. The wildcard over it must be known already.
-    pub fn tls(&self, host: &Arc<str>, owners: &Owners, claims: &BTreeMap<Arc<ObjectRef>, Arc<Claims>>) -> Tls {
+    pub fn tls(
+        &self,
+        host: &Arc<str>,
+        owners: &Owners,
+        claims: &BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
+    ) -> Tls {
         let Some(own) = self.all.get(host) else { return Tls::default() };
         let holder = self.holder(host);
         let entitled = self.entitled(host, owners, holder);
@@ -143,7 +148,12 @@ impl Hosts {
         let other_ca = above.is_some() && over.is_some_and(|(_, over)| over.tls.client_ca != tls.client_ca);
         if let Some(certificates) = brought(host, &own.certificates) {
             let listed_by = Some(certificates.object.clone());
-            return Tls { certificates: Some(certificates), is_apart: is_foreign || other_ca, listed_by, ..tls };
+            return Tls {
+                certificates: Some(certificates),
+                is_apart: is_foreign || other_ca,
+                listed_by,
+                ..tls
+            };
         }
         let first = own.routes.holder.as_ref().and_then(|holder| holder.object.as_ref());
         let certificates = match above {
@@ -235,7 +245,8 @@ impl Hosts {
             return over.filter(|ca| entitled.has(&ca.namespace));
         }
         let verifying = own.claimants.iter().filter(|claimant| claimant.verifies);
-        let first = &verifying.map(|claimant| &claimant.object).find(|object| entitled.has(&object.namespace))?;
+        let first =
+            &verifying.map(|claimant| &claimant.object).find(|object| entitled.has(&object.namespace))?;
         let secret = claims.get(*first)?.client_ca.clone()?;
         Some(ClientCa { namespace: first.namespace.clone(), secret })
     }

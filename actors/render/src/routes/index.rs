@@ -3,7 +3,7 @@
 
 use super::{
     claims::{Backend, Claims},
-    contest::{Claimant, Contest, Holder},
+    contest::{Claimant, Claimants, Contest, Holder},
     hosts::{Hosts, Tls},
     matching::{Match, candidates},
     memory::{Clock, Memory, Thing},
@@ -24,8 +24,8 @@ pub struct RouteIndex {
     owners: Arc<Owners>,
     clock: Option<Clock>,
     memory: Memory,
-    /// What was remembered by an index that this one takes the place of.
-    inherited: Vec<Thing>,
+    /// What is remembered of these counts differently now.
+    undecided: Vec<Thing>,
     claims: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
     /// Who asks for the same requests.
     matches: HashMap<Match, Contest>,
@@ -45,6 +45,18 @@ struct Touched {
     objects: BTreeSet<Arc<ObjectRef>>,
 }
 
+impl Touched {
+    /// Notes a wildcard of which `object` is the first of its namespace to bring a certificate.
+    fn spread(&mut self, host: &Arc<str>, object: &ObjectRef, brought: &Claimants) {
+        if is_exact(host) || self.spreading.contains(host) {
+            return;
+        }
+        if brought.of(&object.namespace).next().is_some_and(|first| *first.object == *object) {
+            self.spreading.insert(host.clone());
+        }
+    }
+}
+
 impl Default for RouteIndex {
     fn default() -> Self {
         let mut sets = Snapshot::full();
@@ -53,7 +65,7 @@ impl Default for RouteIndex {
             owners: Arc::default(),
             clock: None,
             memory: Memory::default(),
-            inherited: Vec::new(),
+            undecided: Vec::new(),
             claims: BTreeMap::new(),
             matches: HashMap::new(),
             hosts: Hosts::default(),
@@ -73,13 +85,14 @@ impl RouteIndex {
     /// The same with all objects to come: what is remembered stays.
     #[must_use]
     pub fn emptied(&self, owners: Arc<Owners>) -> Self {
-        let (memory, inherited) = (self.memory.clone(), self.memory.things().cloned().collect());
-        Self { clock: self.clock, memory, inherited, ..Self::with_owners(owners) }
+        let (memory, undecided) = (self.memory.clone(), self.memory.things().cloned().collect());
+        Self { clock: self.clock, memory, undecided, ..Self::with_owners(owners) }
     }
 
     /// Hosts belong to other namespaces from now on: all objects must be given to the next [`Self::update`].
     pub fn set_owners(&mut self, owners: Arc<Owners>) {
         self.owners = owners;
+        self.undecided = self.memory.things().cloned().collect();
     }
 
     /// What time the next [`Self::update`] has; without one nothing is remembered.
@@ -92,7 +105,7 @@ impl RouteIndex {
     pub fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
         let mut touched = Touched::default();
         let forgotten = self.memory.forget(self.clock.as_ref());
-        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.inherited)) {
+        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.undecided)) {
             match thing {
                 Thing::Requests(wanted) => drop(touched.matches.insert(wanted)),
                 Thing::Host(host) => drop(touched.hosts.insert(host)),
@@ -178,9 +191,7 @@ impl RouteIndex {
         for host in claims.certificates.keys() {
             let brought = &mut self.hosts.entry(host).certificates;
             brought.enter(claimant(false));
-            if brought.of(&object.namespace).next().is_some_and(|first| first.object == *object) {
-                touched.spreading.insert(host.clone());
-            }
+            touched.spread(host, object, brought);
             touched.hosts.insert(host.clone());
         }
     }
@@ -198,9 +209,7 @@ impl RouteIndex {
         }
         for host in claims.certificates.keys() {
             let brought = &mut self.hosts.entry(host).certificates;
-            if brought.of(&object.namespace).next().is_some_and(|first| first.object == *object) {
-                touched.spreading.insert(host.clone());
-            }
+            touched.spread(host, object, brought);
             brought.leave(&claims.age, object);
             touched.hosts.insert(host.clone());
         }
@@ -250,8 +259,11 @@ impl RouteIndex {
         for wildcard in regrouped {
             let different = self.hosts.choose_apart(&wildcard);
             let concerned = different.iter().chain((!different.is_empty()).then_some(&wildcard));
-            let listed_by = concerned.filter_map(|host| self.hosts.get(host)?.tls.listed_by.clone());
-            touched.objects.extend(listed_by);
+            for host in concerned.filter_map(|host| self.hosts.get(host)) {
+                touched.objects.extend(host.tls.listed_by.clone());
+                let verifying = host.routes.claimants.iter().filter(|claimant| claimant.verifies);
+                touched.objects.extend(verifying.map(|claimant| claimant.object.clone()));
+            }
         }
     }
 

@@ -44,7 +44,8 @@ impl Owners {
         if self.listed.is_empty() {
             return None;
         }
-        let parents = host.match_indices('.').filter_map(|(at, _)| host.get(at..)).map(|rest| format!("*{rest}"));
+        let parents =
+            host.match_indices('.').filter_map(|(at, _)| host.get(at..)).map(|rest| format!("*{rest}"));
         let covering = parents.filter(|pattern| pattern != host);
         let mut covering = covering.chain([host_name::EVERY_HOST.to_owned()]);
         self.listed.get(host).or_else(|| covering.find_map(|pattern| self.listed.get(&*pattern)))
@@ -90,7 +91,9 @@ impl Owners {
         for host in refused {
             let owners = self.of_host(&host).map(|owners| named(owners)).unwrap_or_default();
             let host = if *host == *ANY_HOST { "every host".into() } else { shortened(&host) };
-            claims.refused.push(format!("{host} belongs to {owners} by spec.hosts: nothing of it is served there"));
+            claims
+                .refused
+                .push(format!("{host} belongs to {owners} by spec.hosts: nothing of it is served there"));
         }
         claims
     }
@@ -136,7 +139,9 @@ mod tests {
 
     #[test]
     fn a_star_covers_every_host_that_nothing_else_does() {
-        let owners = owners(json!([{"hosts": ["*"], "namespaces": ["edge"]}, {"hosts": ["a.example"], "namespaces": ["a"]}]));
+        let owners = owners(
+            json!([{"hosts": ["*"], "namespaces": ["edge"]}, {"hosts": ["a.example"], "namespaces": ["a"]}]),
+        );
         let of = |host: &str| owners.of_host(host).map(|all| all[0].to_string());
         assert_eq!(of("a.example").as_deref(), Some("a"));
         for host in ["*", "*.example", "b.example"] {

@@ -5,7 +5,7 @@ use super::{
     contest::Age,
     hosts::{ClientCa, Tls},
     index::{RouteIndex, hosts_of},
-    matching::ANY_HOST,
+    matching::{ANY_HOST, wildcard_over},
     sentences::{few, shortened},
 };
 use haptic_model::ObjectRef;
@@ -104,7 +104,8 @@ impl Got<'_> {
             sentences.push(format!("{by}: its TLS and client verification are not this one's"));
         }
         let own = self.claims.client_ca.as_ref();
-        let own = own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
+        let own =
+            own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
         if own.is_some() && own == tls.client_ca && !self.index.hosts().is_alone(host) {
             sentences.push(format!(
                 "too many hosts are apart from the wildcard over {host}, whose certificates are another namespace's: requests there that need client-ca-secret are refused; list the host in spec.hosts, and the wildcard"
@@ -123,20 +124,28 @@ impl Got<'_> {
 
     fn about_certificate(&self, host: &str, secrets: &[Arc<str>]) -> Option<String> {
         let tls = self.index.tls(host)?;
-        let host_name = name_of(host);
-        if let Some(by) = &tls.certificates
-            && *by.object == *self.object
-        {
+        let by = tls.certificates.as_ref();
+        let is_own = by.is_some_and(|by| {
+            let same = || secrets.iter().all(|secret| by.secrets.contains(secret));
+            *by.object == *self.object || (by.object.namespace == self.object.namespace && same())
+        });
+        if is_own {
             return None;
         }
-        if let Some(by) = self.held_by_others(host, tls) {
-            let secret = secrets.first().map(|name| shortened(name)).unwrap_or_default();
-            return Some(format!("the certificate of {host_name} in Secret {secret} is not used: {by}"));
-        }
-        let by = tls.certificates.as_ref()?;
-        let same = by.object.namespace == self.object.namespace && secrets.iter().all(|s| by.secrets.contains(s));
-        let reason = self.reason(&by.object, &by.age);
-        (!same).then(|| format!("the certificate of {host_name} is that of {}, {reason}", by.object))
+        let secret = secrets.first().map(|name| shortened(name)).unwrap_or_default();
+        let whose = match (self.held_by_others(host, tls), by) {
+            (Some(held), _) => held,
+            (None, Some(by)) => {
+                let reason = self.reason(&by.object, &by.age);
+                format!("{} has that of {}, {reason}", name_of(host), by.object)
+            }
+            (None, None) => return None,
+        };
+        // Hosts of its own right below a wildcard have a line each.
+        let below = |route: &RouteClaim| wildcard_over(&route.wanted.host).is_some_and(|over| over == host);
+        let instead =
+            if self.claims.routes.iter().any(below) { "only used for hosts with routes" } else { "not used" };
+        Some(format!("the certificate of {} in Secret {secret} is {instead}: {whose}", name_of(host)))
     }
 
     /// Who has a host that is not listed, if it is another namespace.
@@ -224,7 +233,9 @@ fn backend(object: &ObjectRef, backend: &Backend) -> Value {
 }
 
 fn kept_for(namespace: &str) -> String {
-    format!("is kept for namespace {namespace}, which had it until lately (controller.hostHold)")
+    format!(
+        "is kept for namespace {namespace}, which had it until lately (controller.hostHold); spec.hosts gives it to others at once"
+    )
 }
 
 fn name_of(host: &str) -> &str {
