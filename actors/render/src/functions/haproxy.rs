@@ -13,7 +13,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[arg("secret", Dict), maybe("entry", Text)],
         "Why HAProxy would refuse the certificate and key of a Secret (its entries tls.crt and tls.key), or with the name of an entry the certificates in that; missing when nothing is known to be wrong.",
         (r#"{{certificate_problem (dict data=(dict)) "ca.crt"}}"#, "it has no ca.crt"),
-        certificate_problem,
+        |call| Ok(certificate_file(call)?.err().map_or(Value::Missing, Value::from)),
+    ),
+    function(
+        "certificate_file",
+        Group::Haproxy,
+        &[arg("secret", Dict), maybe("entry", Text)],
+        "A Secret's certificates and key (its entries tls.crt and tls.key), or with the name of an entry the certificates in that, written anew: what HAProxy has no use for is left out. Missing where there is a certificate_problem.",
+        (r#"{{default (certificate_file (dict data=(dict)) "ca.crt") "none"}}"#, "none"),
+        |call| Ok(certificate_file(call)?.map_or(Value::Missing, Value::from)),
     ),
     function(
         "arg",
@@ -73,7 +81,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
 /// The longest name that stays readable; HAProxy itself sets no limit below its line length.
 const LONGEST_NAME: usize = 200;
 
-fn certificate_problem(call: &Call<'_>) -> Result<Value, String> {
+/// The file for HAProxy, or why there is none.
+fn certificate_file(call: &Call<'_>) -> Result<Result<String, String>, String> {
     let secret = call.value(0).to_json()?;
     let decoded = |entry: &str| {
         let encoded = secret.pointer("/data").and_then(|data| data.get(entry)).and_then(|text| text.as_str());
@@ -81,13 +90,12 @@ fn certificate_problem(call: &Call<'_>) -> Result<Value, String> {
         let bytes = STANDARD.decode(encoded.trim()).map_err(|_| format!("{entry} is not Base64"))?;
         String::from_utf8(bytes).map_err(|_| format!("{entry} is not text: it must be PEM"))
     };
-    let problem = if call.has(1) {
+    Ok(if call.has(1) {
         let entry = call.text(1);
-        decoded(&entry).map(|text| certificate::problem_of_certificates(&text, &entry))
+        decoded(&entry).and_then(|text| certificate::authorities(&text, &entry))
     } else {
-        decoded("tls.crt").and_then(|chain| Ok(certificate::problem_of_pair(&chain, &decoded("tls.key")?)))
-    };
-    Ok(problem.unwrap_or_else(Some).map_or(Value::Missing, Value::from))
+        decoded("tls.crt").and_then(|chain| certificate::pair(&chain, &decoded("tls.key")?))
+    })
 }
 
 fn proxy_name(call: &Call<'_>) -> Result<Value, String> {
