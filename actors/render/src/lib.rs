@@ -22,6 +22,7 @@ mod output;
 pub mod quarantine;
 mod read_json;
 pub mod recall;
+pub mod regex_cost;
 pub mod render;
 pub mod routes;
 pub mod session;

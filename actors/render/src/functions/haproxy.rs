@@ -1,7 +1,7 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
 use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
-use crate::{certificate, suggest::did_you_mean, value::Value};
+use crate::{certificate, regex_cost, suggest::did_you_mean, value::Value};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{ActiveConfig, Digest, FileKey, FileKind, Transport};
 use std::path::Path;
@@ -51,6 +51,25 @@ pub(super) static FUNCTIONS: &[Function] = &[
             let quoted = |c: char| if special(c) { vec!['\\', c] } else { vec![c] };
             Ok(call.text(0).chars().flat_map(quoted).collect::<String>().into())
         },
+    ),
+    function(
+        "regex_problem",
+        Group::Haproxy,
+        &[arg("pattern", Text)],
+        "Why HAProxy is not given a regular expression: what it would cost on a hostile path, or what HAProxy would read otherwise; missing where it is fine.",
+        (
+            r#"{{regex_problem "\\1"}} {{default (regex_problem "^/api/(.*)$") "none"}}"#,
+            "must be a regular expression: backreferences are not supported none",
+        ),
+        |call| Ok(regex_cost::longest_path(&call.text(0)).err().map_or(Value::Missing, Value::from)),
+    ),
+    function(
+        "regex_longest_path",
+        Group::Haproxy,
+        &[arg("pattern", Text)],
+        "The longest path, in bytes, that HAProxy may be asked with about a regular expression, so that no request costs more than about a millisecond; missing where there is a regex_problem.",
+        (r#"{{regex_longest_path "^/api/(.*)$"}} {{regex_longest_path "^/(.*)/a/(.*)/b$"}}"#, "16384 1024"),
+        |call| Ok(regex_cost::longest_path(&call.text(0)).map_or(Value::Missing, Value::count)),
     ),
     function(
         "proxy_name",
