@@ -28,6 +28,7 @@ pub mod routes;
 pub mod session;
 pub mod settle;
 mod suggest;
+pub mod userlists;
 mod uses;
 pub mod value;
 pub mod watched;

@@ -44,6 +44,8 @@ struct State {
     added: BTreeMap<FileKey, AddedFile>,
     once: BTreeSet<Arc<str>>,
     patterns: HashMap<Arc<str>, regex::Regex>,
+    /// What Secrets became, by object, version and entry: many routes may name one.
+    certificates: HashMap<(Arc<ObjectRef>, u64, Arc<str>), Result<Arc<str>, String>>,
     /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
     recent: VecDeque<Arc<Watched>>,
     /// The last search: paths of one object often lead to one service.
@@ -132,9 +134,21 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn routes(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        let sets = crate::routes::store_of(resource);
-        if self.input.snapshots.get(&sets).is_some() {
-            return self.objects(&sets, key);
+        self.beside(crate::routes::store_of(resource), resource, key)
+    }
+
+    /// The users of Secrets that routes of `resource` name: of all, or of those whose namespace, or namespace and name, is
+    /// `key`. The read is recorded.
+    ///
+    /// # Errors
+    /// When there is no such resource, or it holds no routes.
+    pub fn userlists(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
+        self.beside(crate::userlists::store_of(resource), resource, key)
+    }
+
+    fn beside(&self, derived: Arc<str>, resource: &Arc<str>, key: Key) -> Result<Value, String> {
+        if self.input.snapshots.get(&derived).is_some() {
+            return self.objects(&derived, key);
         }
         let why = if self.store(resource)?.is_on_demand() {
             "its store is on demand"
@@ -368,6 +382,25 @@ impl<'a> Session<'a> {
         })?;
         self.state.borrow_mut().patterns.insert(pattern.clone(), compiled.clone());
         Ok(compiled)
+    }
+
+    /// What `made` made of an entry of a Secret, once a render.
+    ///
+    /// # Errors
+    /// What `made` gives.
+    pub fn certificate_file(
+        &self,
+        secret: &Watched,
+        entry: &Arc<str>,
+        made: impl FnOnce() -> Result<String, String>,
+    ) -> Result<Arc<str>, String> {
+        let key = (secret.reference().clone(), secret.version(), entry.clone());
+        if let Some(known) = self.state.borrow().certificates.get(&key) {
+            return known.clone();
+        }
+        let file = made().map(Arc::from);
+        self.state.borrow_mut().certificates.insert(key, file.clone());
+        file
     }
 
     /// What came of the render, besides `marked` text.

@@ -16,6 +16,7 @@ pub mod ingress;
 pub mod matching;
 mod record;
 
+use crate::userlists::{self, Userlists};
 use claims::Claims;
 use class::Classes;
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
@@ -35,6 +36,7 @@ struct Table {
     classes: Classes,
     index: RouteIndex,
     sets: Arc<Snapshot>,
+    userlists: Userlists,
 }
 
 /// The name of the store of sets beside the store `resource`. No watched resource has such a name.
@@ -44,7 +46,7 @@ pub fn store_of(resource: &str) -> Arc<str> {
 }
 
 impl Routes {
-    /// `snapshots` with a store of sets beside each store that holds routes.
+    /// `snapshots` with a store of sets and one of userlists beside each store that holds routes.
     #[must_use]
     pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
         let classes = Classes::of(config, snapshots);
@@ -54,11 +56,12 @@ impl Routes {
         for name in known {
             // The objects of an on-demand store are not there to be looked at.
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
-            let table = match self.tables.remove(&name) {
+            let mut table = match self.tables.remove(&name) {
                 Some(table) => table.updated(source, &classes),
                 None => Table::new(source, &classes),
             };
-            all = all.with(store_of(&name), table.sets.clone());
+            let userlists = table.userlists.update(config, snapshots, &table.sets);
+            all = all.with(store_of(&name), table.sets.clone()).with(userlists::store_of(&name), userlists);
             self.tables.insert(name, table);
         }
         all
@@ -76,12 +79,12 @@ impl Table {
         let mut index = RouteIndex::default();
         index.update(source.iter().map(|object| changed(object, classes)));
         let sets = Arc::new(index.sets().clone());
-        Self { source: source.clone(), classes: classes.clone(), index, sets }
+        Self { source: source.clone(), classes: classes.clone(), index, sets, userlists: Userlists::default() }
     }
 
     fn updated(mut self, source: &Arc<Snapshot>, classes: &Classes) -> Self {
         if self.classes != *classes {
-            return Self::new(source, classes);
+            return Self { userlists: self.userlists, ..Self::new(source, classes) };
         }
         if source.is_unchanged_since(&self.source) {
             return self;
