@@ -3,6 +3,7 @@
 
 mod around;
 mod classes;
+mod costs;
 mod client;
 mod echo;
 mod hostile;

@@ -14,40 +14,40 @@ struct Cost {
     ways: f64,
 }
 
+/// What the next byte of a word costs beside its first: few texts come so far.
+const NEXT_OF_WORD: f64 = 0.25;
+
 /// Steps for the worst text of `length` bytes.
 pub(super) fn worst(node: &Node, length: usize) -> f64 {
     let length = length as f64;
     let starts = if node.is_anchored() { 1.0 } else { length };
     let nodes = if let Node::Seq(nodes) = node { &**nodes } else { std::slice::from_ref(node) };
-    let (mut total, mut entered) = (0.0, starts);
+    // From here on nothing can fail any more: it is entered once, and then the match is found.
+    let sure = nodes.iter().rposition(|node| !node.never_fails()).map_or(0, |last| last + 1);
+    let (unsure, sure) = nodes.split_at_checked(sure).unwrap_or((nodes, &[]));
+    let behind = first_of(sure, Bytes::default());
+    starts * seq(unsure, behind, length).steps + seq(sure, Bytes::default(), length).steps
+}
+
+fn seq(nodes: &[Node], next: Bytes, length: f64) -> Cost {
+    let mut all = Cost { steps: 0.0, ways: 1.0 };
+    let mut in_word = false;
     for (index, node) in nodes.iter().enumerate() {
-        let (from_here, behind) = nodes.split_at_checked(index).map_or((nodes, nodes), |(_, from)| {
-            (from, from.get(1..).unwrap_or_default())
-        });
-        // What cannot fail any more is entered once: then the match is found.
-        if from_here.iter().all(Node::never_fails) {
-            entered = 1.0;
-        }
-        let cost = cost(node, first_of(behind, Bytes::default()), length);
-        total += entered * cost.steps;
-        entered *= cost.ways;
+        let behind = nodes.get(index + 1..).unwrap_or_default();
+        let cost = cost(node, first_of(behind, next), length);
+        let one = matches!(node, Node::One(_) | Node::End | Node::Border);
+        all.steps += all.ways * if one && in_word { NEXT_OF_WORD } else { cost.steps };
+        all.ways *= cost.ways;
+        in_word = matches!(node, Node::One(_));
     }
-    total
+    all
 }
 
 /// The cost of `node` before something that begins with `next`.
 fn cost(node: &Node, next: Bytes, length: f64) -> Cost {
     match node {
         Node::One(_) | Node::Start | Node::End | Node::Border => Cost { steps: 1.0, ways: 1.0 },
-        Node::Seq(nodes) => {
-            let mut all = Cost { steps: 0.0, ways: 1.0 };
-            for (index, node) in nodes.iter().enumerate() {
-                let cost = cost(node, first_of(nodes.get(index + 1..).unwrap_or_default(), next), length);
-                all.steps += all.ways * cost.steps;
-                all.ways *= cost.ways;
-            }
-            all
-        }
+        Node::Seq(nodes) => seq(nodes, next, length),
         Node::Either(nodes) => either(nodes, next, length),
         Node::Repeat { node, least, most } => repeat(node, *least, *most, next, length),
     }
