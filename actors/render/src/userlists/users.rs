@@ -19,7 +19,8 @@ pub struct Users {
     pub cost: u64,
 }
 
-/// Reads the lines of a Secret's `auth`. A line that HAProxy cannot take lets nobody in; the other ones count.
+/// Reads the lines of a Secret's `auth`. A line that HAProxy cannot take lets nobody in; the other ones count. Users are
+/// told by their lines: their names, too, are the Secret's.
 ///
 /// # Errors
 /// Why HAProxy is given none of them.
@@ -33,7 +34,7 @@ pub fn read(text: &str, limits: &Limits) -> Result<Users, String> {
             return Err(format!("it has more than {} users", limits.users));
         }
         let problem = match user(line, limits) {
-            Ok((name, ..)) if !names.insert(name) => format!("user {name} is there twice, the first one counts"),
+            Ok((name, ..)) if !names.insert(name) => format!("line {}: its user is there already", index + 1),
             Ok((name, hash, cost)) => {
                 found.users.push((name.to_owned(), hash.to_owned()));
                 found.cost += cost;
@@ -61,6 +62,6 @@ fn user<'l>(line: &'l str, limits: &Limits) -> Result<(&'l str, &'l str, u64), S
     }
     match password::cost(hash, limits) {
         Ok(cost) => Ok((name, hash, cost)),
-        Err(why) => Err(format!("nobody gets in as {name}, whose password is {why}")),
+        Err(why) => Err(format!("nobody gets in by it, its password is {why}")),
     }
 }
