@@ -7,7 +7,8 @@ use std::{fs, path::Path};
 use tokio::process::Command;
 
 const HOST: &str = "shop.example";
-const PASSWORD: &str = "$6$plantedsalt$plantedhash/planted/planted/planted/planted/planted/planted/planted/planted/planted/en";
+const PASSWORD: &str =
+    "$6$plantedsalt$plantedhash/planted/planted/planted/planted/planted/planted/planted/planted/planted/en";
 
 /// A few changes, among them a Secret that is rotated and an Ingress that is held back: recorded, and replayed elsewhere.
 pub async fn is_replayed_elsewhere(scene: Scene) -> Outcome {

@@ -64,18 +64,25 @@ fn lists_are_as_long_as_the_settings_say() {
         ("response-headers", "X-A: 1", "\n", 32),
     ] {
         rendered_alone(&both(&[(option, &many(element, most, between))])).expect(option);
-        let problems = rendered_alone(&both(&[(option, &many(element, most + 1, between))])).expect_err(option);
+        let problems =
+            rendered_alone(&both(&[(option, &many(element, most + 1, between))])).expect_err(option);
         assert!(sentences(&problems).contains(&format!("no more than {most} ")), "{}", sentences(&problems));
     }
 }
 
 #[test]
 fn users_whose_passwords_cost_too_much_or_cannot_work_do_not_get_in_and_others_do() {
-    let users = format!("anna:{HASH}\nbob:$6$rounds=20000000$salt${}\nann:$apr1$x$y\ncarl:secret\n", "a".repeat(86));
+    let users =
+        format!("anna:{HASH}\nbob:$6$rounds=20000000$salt${}\nann:$apr1$x$y\ncarl:secret\n", "a".repeat(86));
     let mut manifests = both(&[("auth-secret", "users")]);
     manifests.extend([certificate(), labelled("users", "auth", &users)]);
     let (config, warnings) = configuration_of(&manifests);
-    for said in ["Secret shop/users: line 2: nobody gets in by it", "$6$ with 20000000 rounds", "Apache's own ($apr1$)", "line 4: nobody gets in by it, its password is plain text"] {
+    for said in [
+        "Secret shop/users: line 2: nobody gets in by it",
+        "$6$ with 20000000 rounds",
+        "Apache's own ($apr1$)",
+        "line 4: nobody gets in by it, its password is plain text",
+    ] {
         assert!(warnings.contains(said), "{said}: {warnings}");
     }
     assert!(!warnings.contains("aaaa") && !config.contains("bob") && !config.contains("carl"), "{warnings}");
@@ -99,7 +106,11 @@ fn only_secrets_that_a_route_names_are_printed_once_and_within_bounds() {
     let mut again = manifests[0].clone();
     again["metadata"]["name"] = json!("again");
     again["spec"]["rules"][0]["host"] = json!("again.example");
-    manifests.extend([again, labelled("named", "auth", &users(3, HASH)), labelled("unnamed", "auth", &users(3, HASH))]);
+    manifests.extend([
+        again,
+        labelled("named", "auth", &users(3, HASH)),
+        labelled("unnamed", "auth", &users(3, HASH)),
+    ]);
     let (config, _) = configuration_of(&manifests);
     assert_eq!(config.matches("userlist ").count(), 1, "{config}");
     assert_eq!(config.matches("http_auth(users_shop_named)").count(), 2);
@@ -132,13 +143,16 @@ fn all_users_together_cost_each_check_no_more_than_the_setting() {
     assert!(warnings.contains("passwordLimits.milliseconds"), "{warnings}");
 }
 
-/// What HAProxy says of one line in a backend or frontend, with a file.
-fn refused_by_haproxy(series: HaproxySeries, line: &str, file: &str) -> Option<String> {
+/// What HAProxy says of lines in a frontend and behind it, beside a folder `files` with these.
+fn refused_by_haproxy(series: HaproxySeries, lines: &str, files: &[String]) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("file.pem"), file).unwrap();
+    std::fs::create_dir(folder.path().join("files")).unwrap();
+    for (number, file) in files.iter().enumerate() {
+        std::fs::write(folder.path().join(format!("files/{number}.pem")), file).unwrap();
+    }
     let config = format!(
         "global\n  default-path config\ndefaults\n  mode http\n  timeout client 1s\n  timeout server 1s\n  timeout connect 1s\n\
-         frontend f\n  bind 127.0.0.1:1\n  {line}\n"
+         frontend f\n  bind 127.0.0.1:1\n  {lines}\n"
     );
     std::fs::write(folder.path().join("haproxy.cfg"), config).unwrap();
     let output = Command::new(program::haproxy(series).unwrap_or_else(|e| panic!("{e}")))
@@ -168,25 +182,28 @@ fn mutants(pem: &str) -> Vec<String> {
 fn certificates_that_are_let_pass_are_taken_by_haproxy() {
     let own = integration_tests::certificate::for_host("a.example").unwrap();
     let mutants = mutants(&own.pem);
-    let authorities: Vec<String> =
-        mutants.iter().filter_map(|pem| haptic_render::certificate::authorities(pem, "ca.crt").ok()).collect();
+    let authorities: Vec<String> = mutants
+        .iter()
+        .filter_map(|pem| haptic_render::certificate::authorities(pem, "ca.crt").ok())
+        .collect();
     let pairs: Vec<String> =
         mutants.iter().filter_map(|pem| haptic_render::certificate::pair(pem, &own.key).ok()).collect();
     assert!(authorities.len() > 50 && pairs.len() > 20, "{} {}", authorities.len(), pairs.len());
+    let bind = "bind 127.0.0.1:2 ssl crt files";
+    let server =
+        "default_backend b\nbackend b\n  server s 127.0.0.1:1 ssl verify required ca-file files/0.pem";
     for series in SERIES {
-        // All in one file; one by one only to say which.
-        if refused_by_haproxy(series, "bind 127.0.0.1:2 ssl crt file.pem verify optional ca-file ca.pem", "").is_none() {
-            panic!("it takes what is not there");
+        // All together; one by one only to say which.
+        for (lines, together, all) in
+            [(bind, pairs.clone(), &pairs), (server, vec![authorities.concat()], &authorities)]
+        {
+            let Some(said) = refused_by_haproxy(series, lines, &together) else { continue };
+            let wrong =
+                all.iter().find(|file| refused_by_haproxy(series, lines, &[(*file).clone()]).is_some());
+            panic!("{series:?} {said} {wrong:?}");
         }
-        let whole = "default_backend b\nbackend b\n  server s 127.0.0.1:1 ssl verify required ca-file file.pem";
-        if refused_by_haproxy(series, whole, &authorities.concat()).is_some() {
-            let wrong: Vec<_> = authorities.iter().filter_map(|file| refused_by_haproxy(series, whole, file)).collect();
-            panic!("{} of {}: {:?}", wrong.len(), authorities.len(), wrong.first());
-        }
-        for file in &pairs {
-            let said = refused_by_haproxy(series, "bind 127.0.0.1:2 ssl crt file.pem", file);
-            assert_eq!(said, None, "{series:?} {file}");
-        }
+        let broken = mutants[1].clone() + &own.key;
+        assert!(refused_by_haproxy(series, bind, &[broken]).is_some(), "HAProxy takes everything");
     }
 }
 
@@ -195,7 +212,8 @@ fn an_authority_beside_broken_blocks_is_the_authority_alone() {
     let good = integration_tests::certificate::for_host("authority").unwrap();
     let other = |label: &str| format!("-----BEGIN {label}-----\nTUlJQg==\n-----END {label}-----\n");
     let text = format!("{}{}{}{}", other("X509 CRL"), good.pem, good.key, other("TRUSTED CERTIFICATE"));
-    let mut manifests = both(&[("client-ca-secret", "ca"), ("protocol", "https"), ("server-ca-secret", "ca")]);
+    let mut manifests =
+        both(&[("client-ca-secret", "ca"), ("protocol", "https"), ("server-ca-secret", "ca")]);
     manifests.extend([certificate(), labelled("ca", "ca.crt", &text)]);
     let (bundle, _) = rendered_alone(&manifests).unwrap();
     let file = bundle.all().find(|file| file.path.contains("ca_shop_ca")).unwrap().text.to_string();
@@ -220,7 +238,8 @@ const EXPRESSIONS: [(&str, &str, &str, bool); 7] = [
 #[test]
 fn no_request_costs_much_more_for_a_regular_expression() {
     for (pattern, ..) in EXPRESSIONS.iter().filter(|(.., passes)| !passes) {
-        rendered_alone(&both(&[("rewrite-regex", pattern), ("rewrite-replacement", "/x")])).expect_err(pattern);
+        rendered_alone(&both(&[("rewrite-regex", pattern), ("rewrite-replacement", "/x")]))
+            .expect_err(pattern);
     }
     for (pattern, head, body, _) in EXPRESSIONS.iter().filter(|(.., passes)| *passes) {
         let mut manifests = both(&[("rewrite-regex", pattern), ("rewrite-replacement", "/x")]);
@@ -240,7 +259,10 @@ fn no_request_costs_much_more_for_a_regular_expression() {
         for length in [1000, 2000, 4000, 8000, 14_000] {
             // An expression that is not judged takes 30 to 50 ms here, and 0.1 ms without one.
             let (with, without) = (least("/on", length), least("/off", length));
-            assert!(with < without * 20 + Duration::from_millis(5), "{pattern} {length}: {with:?}, else {without:?}");
+            assert!(
+                with < without * 20 + Duration::from_millis(5),
+                "{pattern} {length}: {with:?}, else {without:?}"
+            );
         }
     }
 }
@@ -254,6 +276,9 @@ fn a_longer_path_than_an_expression_may_see_is_refused() {
             site.get(Scheme::Http, "a.example", &format!("/on/{}", "x".repeat(length - 4))).status
         };
         assert_eq!((status(1024), status(1025)), (200, 414));
-        assert_eq!(site.get(Scheme::Http, "a.example", &format!("/off/{}", "x".repeat(4000))).service(), Some(2));
+        assert_eq!(
+            site.get(Scheme::Http, "a.example", &format!("/off/{}", "x".repeat(4000))).service(),
+            Some(2)
+        );
     });
 }

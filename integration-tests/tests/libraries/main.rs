@@ -3,8 +3,8 @@
 
 mod around;
 mod classes;
-mod costs;
 mod client;
+mod costs;
 mod echo;
 mod hostile;
 mod options;

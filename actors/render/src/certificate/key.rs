@@ -39,13 +39,15 @@ pub(super) fn fitting(public: &SubjectPublicKeyInfo<'_>, pem: &Pem) -> Option<Ve
         Kind::P256 => {
             let scalar = scalar(inner, 32)?;
             let signs = &ECDSA_P256_SHA256_ASN1_SIGNING;
-            EcdsaKeyPair::from_private_key_and_public_key(signs, &scalar, point, &SystemRandom::new()).ok()?;
+            EcdsaKeyPair::from_private_key_and_public_key(signs, &scalar, point, &SystemRandom::new())
+                .ok()?;
             Some(pkcs8(P256, &ec_private_key(&scalar)))
         }
         Kind::P384 => {
             let scalar = scalar(inner, 48)?;
             let signs = &ECDSA_P384_SHA384_ASN1_SIGNING;
-            EcdsaKeyPair::from_private_key_and_public_key(signs, &scalar, point, &SystemRandom::new()).ok()?;
+            EcdsaKeyPair::from_private_key_and_public_key(signs, &scalar, point, &SystemRandom::new())
+                .ok()?;
             Some(pkcs8(P384, &ec_private_key(&scalar)))
         }
         Kind::Ed25519 => {
@@ -123,4 +125,3 @@ fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (content, rest) = rest.split_at_checked(length)?;
     Some((*tag, content, rest))
 }
-

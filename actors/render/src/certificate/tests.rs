@@ -61,10 +61,15 @@ fn nothing_but_certificates_is_in_a_file_of_authorities() {
     let key = KeyPair::generate().unwrap();
     let good = signed_by_itself(&key);
     let other = |label: &str| format!("-----BEGIN {label}-----\nTUlJQg==\n-----END {label}-----\n");
-    for label in ["X509 CRL", "TRUSTED CERTIFICATE", "X509 CERTIFICATE", "PKCS7", "PRIVATE KEY", "DH PARAMETERS"] {
+    for label in
+        ["X509 CRL", "TRUSTED CERTIFICATE", "X509 CERTIFICATE", "PKCS7", "PRIVATE KEY", "DH PARAMETERS"]
+    {
         let file = authorities(&format!("words\n{}{good}{}", other(label), other(label)), "ca.crt").unwrap();
         assert_eq!(labels(&file), ["CERTIFICATE"], "{label}");
-        assert_eq!(pair(&format!("{good}{}", other(label)), &key.serialize_pem()).map(|f| labels(&f).len()), Ok(2));
+        assert_eq!(
+            pair(&format!("{good}{}", other(label)), &key.serialize_pem()).map(|f| labels(&f).len()),
+            Ok(2)
+        );
     }
     let with_key = authorities(&format!("{good}{}", key.serialize_pem()), "ca.crt").unwrap();
     assert!(!with_key.contains("PRIVATE"), "{with_key}");

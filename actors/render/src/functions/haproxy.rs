@@ -104,7 +104,9 @@ const LONGEST_NAME: usize = 200;
 fn certificate_file(call: &Call<'_>) -> Result<Arc<str>, String> {
     let entry = call.text(1);
     match call.object(0) {
-        Some(secret) => call.session.certificate_file(secret, &entry, || read_certificates(call.value(0), &entry)),
+        Some(secret) => {
+            call.session.certificate_file(secret, &entry, || read_certificates(call.value(0), &entry))
+        }
         None => read_certificates(call.value(0), &entry).map(Arc::from),
     }
 }

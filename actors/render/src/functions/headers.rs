@@ -9,7 +9,10 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Group::Haproxy,
         &[arg("text", Text)],
         "The headers in lines of `NAME: VALUE`, as dicts with name and value.",
-        (r#"{{#each (header_lines "X-A: 1\nX-B: 2") as |h|}}{{h.name}}={{h.value}} {{/each}}"#, "X-A=1 X-B=2 "),
+        (
+            r#"{{#each (header_lines "X-A: 1\nX-B: 2") as |h|}}{{h.name}}={{h.value}} {{/each}}"#,
+            "X-A=1 X-B=2 ",
+        ),
         |call| {
             let header = |(name, value): (&str, &str)| {
                 Value::dict([("name".into(), Value::text(name)), ("value".into(), Value::text(value))])
@@ -63,7 +66,9 @@ fn problem(call: &Call<'_>) -> Option<String> {
         };
         let lower = name.to_ascii_lowercase();
         if line.len() > LONGEST_LINE || value.contains(char::is_control) {
-            return Some(format!("lines of up to {LONGEST_LINE} bytes without control characters, {quoted:?} is none"));
+            return Some(format!(
+                "lines of up to {LONGEST_LINE} bytes without control characters, {quoted:?} is none"
+            ));
         }
         let refused = REFUSED.contains(&&*lower) || lower.starts_with(INTERNAL);
         refused.then(|| format!("without {name}, which HAProxy itself sets"))

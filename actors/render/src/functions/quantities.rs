@@ -151,10 +151,7 @@ mod tests {
 
     #[test]
     fn times_and_sizes_are_numbers_with_known_units_and_fit() {
-        assert_eq!(
-            ["500ms", "1h", "2d"].map(milliseconds),
-            [500, 3_600_000, 172_800_000].map(Some)
-        );
+        assert_eq!(["500ms", "1h", "2d"].map(milliseconds), [500, 3_600_000, 172_800_000].map(Some));
         assert_eq!(["", "30", "s", "-1s", "1.5s", "1w", "99999999d"].map(milliseconds), [None; 7]);
         assert_eq!(["7", "1k", "2G"].map(byte_count), [7, 1024, 2 << 30].map(Some));
         assert_eq!(["", "k", "1kb", "99999999999999999999"].map(byte_count), [None; 4]);

@@ -7,8 +7,9 @@ use super::{
 };
 use regex_syntax::{
     ast::{
-        Ast, AssertionKind, ClassBracketed, ClassSet, ClassSetItem, Flag, FlagsItemKind, GroupKind, Literal,
-        LiteralKind, HexLiteralKind, Repetition, RepetitionKind, RepetitionRange, parse::ParserBuilder,
+        AssertionKind, Ast, ClassBracketed, ClassSet, ClassSetItem, Flag, FlagsItemKind, GroupKind,
+        HexLiteralKind, Literal, LiteralKind, Repetition, RepetitionKind, RepetitionRange,
+        parse::ParserBuilder,
     },
     hir::{Class, HirKind, translate::TranslatorBuilder},
 };
@@ -34,7 +35,10 @@ pub(super) fn pattern(text: &str) -> Result<Node, String> {
     let reader = Reader { text, ignore_case: take_leading_flag(&mut ast) };
     let node = reader.node(&ast)?;
     if node.size() > LARGEST {
-        return Err(format!("must not repeat so much: it is {} steps written out, {LARGEST} are the most", node.size()));
+        return Err(format!(
+            "must not repeat so much: it is {} steps written out, {LARGEST} are the most",
+            node.size()
+        ));
     }
     let node = without_useless_end(node);
     // PCRE2 knows that where .* fails at the start of a path it fails everywhere.
@@ -90,7 +94,9 @@ impl Reader<'_> {
             },
             Ast::Group(group) => match &group.kind {
                 GroupKind::CaptureIndex(number) if *number <= MOST_GROUPS => self.node(&group.ast)?,
-                GroupKind::CaptureIndex(_) => return Err(format!("must have no more than {MOST_GROUPS} groups")),
+                GroupKind::CaptureIndex(_) => {
+                    return Err(format!("must have no more than {MOST_GROUPS} groups"));
+                }
                 GroupKind::NonCapturing(flags) if flags.items.is_empty() => self.node(&group.ast)?,
                 _ => return Err(without("names of groups, and flags but (?i) at the start")),
             },
@@ -138,7 +144,10 @@ impl Reader<'_> {
         match hir.kind() {
             HirKind::Literal(literal) => literal.0.iter().for_each(|byte| bytes.insert(*byte)),
             HirKind::Class(Class::Bytes(class)) => {
-                class.iter().flat_map(|range| range.start()..=range.end()).for_each(|byte| bytes.insert(byte));
+                class
+                    .iter()
+                    .flat_map(|range| range.start()..=range.end())
+                    .for_each(|byte| bytes.insert(byte));
             }
             // A class that takes nothing.
             _ => {}

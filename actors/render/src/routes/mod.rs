@@ -79,7 +79,13 @@ impl Table {
         let mut index = RouteIndex::default();
         index.update(source.iter().map(|object| changed(object, classes)));
         let sets = Arc::new(index.sets().clone());
-        Self { source: source.clone(), classes: classes.clone(), index, sets, userlists: Userlists::default() }
+        Self {
+            source: source.clone(),
+            classes: classes.clone(),
+            index,
+            sets,
+            userlists: Userlists::default(),
+        }
     }
 
     fn updated(mut self, source: &Arc<Snapshot>, classes: &Classes) -> Self {

@@ -105,7 +105,12 @@ impl Default for Userlists {
 
 impl Userlists {
     /// The store of userlists for the routes in `sets`.
-    pub fn update(&mut self, config: &ActiveConfig, snapshots: &Snapshots, sets: &Arc<Snapshot>) -> Arc<Snapshot> {
+    pub fn update(
+        &mut self,
+        config: &ActiveConfig,
+        snapshots: &Snapshots,
+        sets: &Arc<Snapshot>,
+    ) -> Arc<Snapshot> {
         let secrets = snapshots.get(SECRETS).cloned().unwrap_or_else(|| Arc::new(Snapshot::full()));
         let (limits, mut touched) = (Limits::of(config), self.routes_changed(sets));
         for change in secrets.differences_from(&self.secrets) {
@@ -158,7 +163,8 @@ impl Userlists {
 
     /// Writes what changed, and what has room now or has none any more.
     fn write(&mut self, mut touched: BTreeSet<Name>) {
-        let costs = self.read.iter().filter_map(|(name, read)| Some((name.clone(), read.as_ref().ok()?.cost)));
+        let costs =
+            self.read.iter().filter_map(|(name, read)| Some((name.clone(), read.as_ref().ok()?.cost)));
         let refused = shares::without_room(&costs.collect(), self.limits.milliseconds.saturating_mul(1000));
         touched.extend(refused.symmetric_difference(&self.refused).cloned());
         self.refused = refused;

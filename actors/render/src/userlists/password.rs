@@ -49,8 +49,10 @@ fn sha_crypt(id: &str, rest: &str, limits: &Limits) -> Result<u64, String> {
         None => ("5000", rest),
     };
     // Below 1,000 implementations differ.
-    let plain = rounds.bytes().all(|byte| byte.is_ascii_digit()) && !rounds.starts_with('0') && rounds.len() <= 9;
-    let rounds: u64 = rounds.parse().ok().filter(|rounds| plain && *rounds >= 1000).ok_or_else(|| broken(&kind))?;
+    let plain =
+        rounds.bytes().all(|byte| byte.is_ascii_digit()) && !rounds.starts_with('0') && rounds.len() <= 9;
+    let rounds: u64 =
+        rounds.parse().ok().filter(|rounds| plain && *rounds >= 1000).ok_or_else(|| broken(&kind))?;
     if rounds > limits.rounds {
         return Err(format!("{kind} with {rounds} rounds, {} are the most", limits.rounds));
     }
@@ -65,7 +67,11 @@ fn bcrypt(id: &str, rest: &str, limits: &Limits) -> Result<u64, String> {
     let kind = format!("${id}$");
     let (cost, rest) = rest.split_once('$').ok_or_else(|| broken(&kind))?;
     let two_digits = cost.len() == 2 && cost.bytes().all(|byte| byte.is_ascii_digit());
-    let cost: u32 = cost.parse().ok().filter(|cost| two_digits && (4..=31).contains(cost)).ok_or_else(|| broken(&kind))?;
+    let cost: u32 = cost
+        .parse()
+        .ok()
+        .filter(|cost| two_digits && (4..=31).contains(cost))
+        .ok_or_else(|| broken(&kind))?;
     if u64::from(cost) > limits.bcrypt_cost {
         return Err(format!("{kind} with cost {cost}, {} is the most", limits.bcrypt_cost));
     }

@@ -37,7 +37,15 @@ fn a_password_is_judged_by_kind_and_rounds() {
     ] {
         assert!(said(&hash).contains(kind), "{hash}: {}", said(&hash));
     }
-    for plain in ["hunter2", "", "*", "!", "abcdefghijklm", "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "_J9..rasmBYk8r9AiWNc"] {
+    for plain in [
+        "hunter2",
+        "",
+        "*",
+        "!",
+        "abcdefghijklm",
+        "{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=",
+        "_J9..rasmBYk8r9AiWNc",
+    ] {
         assert!(said(plain).starts_with("plain text, or"), "{plain}");
     }
     for broken in [
@@ -67,7 +75,13 @@ fn no_problem_quotes_a_secret() {
     for hash in [hashed("$sekret$", 22), hashed("$6$sekret$", 80), "sekret".into(), "$sekret".into()] {
         let users = read(&format!("anna:{hash}"), &Limits::default()).unwrap();
         let problem = users.problems.concat();
-        assert!(problem.contains("line 1") && !problem.contains("anna") && !problem.contains("sekret") && !problem.contains("aaaa"), "{problem}");
+        assert!(
+            problem.contains("line 1")
+                && !problem.contains("anna")
+                && !problem.contains("sekret")
+                && !problem.contains("aaaa"),
+            "{problem}"
+        );
     }
 }
 

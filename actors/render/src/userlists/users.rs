@@ -58,7 +58,9 @@ fn user<'l>(line: &'l str, limits: &Limits) -> Result<(&'l str, &'l str, u64), S
     let (name, hash) = (name.trim(), hash.trim());
     let odd = |c: char| c.is_control() || c.is_whitespace() || matches!(c, '"' | '\'' | '\\');
     if name.is_empty() || name.len() > LONGEST_NAME || name.contains(odd) {
-        return Err(format!("the name of a user must have 1 to {LONGEST_NAME} bytes, without blanks and quotes"));
+        return Err(format!(
+            "the name of a user must have 1 to {LONGEST_NAME} bytes, without blanks and quotes"
+        ));
     }
     match password::cost(hash, limits) {
         Ok(cost) => Ok((name, hash, cost)),
