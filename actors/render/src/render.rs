@@ -194,7 +194,10 @@ impl Renderer {
         let ground = self
             .ground(compiled, config, fleet, limits)
             .map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
-        let with_routes = compiled.calls("routes").then(|| self.routes.beside(config, snapshots));
+        let with_routes = ["routes", "userlists"]
+            .iter()
+            .any(|name| compiled.calls(name))
+            .then(|| self.routes.beside(config, snapshots));
         let snapshots = with_routes.as_ref().unwrap_or(snapshots);
         let render = Render { compiled, config, snapshots, limits, ground: &ground };
         self.files.retain(|key, _| paths.contains_key(key));

@@ -5,6 +5,7 @@ mod around;
 mod bodies;
 mod classes;
 mod client;
+mod costs;
 mod destinations;
 mod echo;
 mod hostile;

@@ -78,6 +78,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
         |call| Ok(listed(&Owners::of(&call.session.input().config.spec))),
     ),
     function(
+        "userlists",
+        Group::Resources,
+        &[arg("resource", Text), many("key", Text)],
+        "The users of each labelled Secret that the annotation auth-secret of a route names; with a namespace, or namespace and name, only theirs. Each has metadata (namespace, name), data.users (name, password) and problems (sentences about other lines), or refused (why HAProxy is given no user of it). What passwords may cost is in extraContext.passwordLimits.",
+        (r#"{{len (userlists "ingresses")}} {{len (userlists "ingresses" "default" "users")}}"#, "0 0"),
+        |call| call.session.userlists(&call.text(0), key(call, 1)),
+    ),
+    function(
         "default_certificate",
         Group::Resources,
         &[],

@@ -25,6 +25,7 @@ pub mod path;
 mod record;
 mod sentences;
 
+use crate::userlists::{self, Userlists};
 use claims::Claims;
 use class::Classes;
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
@@ -55,6 +56,7 @@ struct Table {
     index: RouteIndex,
     sets: Arc<Snapshot>,
     options: Arc<Snapshot>,
+    userlists: Userlists,
 }
 
 /// What, besides the objects themselves, decides who gets what.
@@ -89,7 +91,7 @@ impl Routes {
         Self { tables: tables.collect(), now: self.now }
     }
 
-    /// `snapshots` with a store of sets and one of options beside each store that holds routes.
+    /// `snapshots` with a store of sets and ones of options and of userlists beside each store that holds routes.
     #[must_use]
     pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
         let ground =
@@ -103,8 +105,10 @@ impl Routes {
             // The objects of an on-demand store are not there to be looked at.
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
             let table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
-            let table = table.updated(source, &ground, clock);
+            let mut table = table.updated(source, &ground, clock);
+            let userlists = table.userlists.update(config, snapshots, &table.sets);
             all = all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
+            all = all.with(userlists::store_of(&name), userlists);
             self.tables.insert(name, table);
         }
         all
@@ -134,7 +138,7 @@ impl Table {
 
     fn around(index: RouteIndex, ground: Ground) -> Self {
         let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
-        Self { source: Arc::new(Snapshot::full()), ground, index, sets, options }
+        Self { source: Arc::new(Snapshot::full()), ground, index, sets, options, userlists: Userlists::default() }
     }
 
     fn updated(mut self, source: &Arc<Snapshot>, ground: &Ground, clock: Option<Clock>) -> Self {
@@ -164,12 +168,12 @@ impl Table {
 
     /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
     fn on(self, ground: &Ground, clock: Option<Clock>) -> Self {
-        let Self { source, mut index, .. } = self;
+        let Self { source, mut index, userlists, .. } = self;
         index.set_clock(clock);
         index.set_owners(ground.owners.clone());
         index.update(source.iter().map(|object| changed(object, &ground.classes)));
         let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
-        Self { source, ground: ground.clone(), index, sets, options }
+        Self { source, ground: ground.clone(), index, sets, options, userlists }
     }
 }
 
