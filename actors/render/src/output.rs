@@ -3,6 +3,7 @@
 use crate::{
     engine::Limits,
     marks::{self, Marked, Piece},
+    session::Held,
 };
 use haptic_model::{Limit, ObjectRef, text::Fragment};
 use std::{
@@ -112,8 +113,10 @@ struct Start {
 pub(crate) struct Output<'l> {
     pieces: Vec<Piece>,
     piece: String,
-    /// Bytes in `pieces`.
+    /// Bytes in `pieces`, and of what is kept of their blocks otherwise.
     finished: usize,
+    /// Bytes that are kept for the outermost object's block alone.
+    own: usize,
     /// Bytes of the numbers of objects: they depend on what was printed before, so no limit counts them.
     numbers: usize,
     limits: &'l Limits,
@@ -138,6 +141,7 @@ impl<'l> Output<'l> {
             pieces: Vec::new(),
             piece: String::with_capacity(16 << 10),
             finished: 0,
+            own: 0,
             numbers: 0,
             limits,
             started: Instant::now(),
@@ -191,14 +195,7 @@ impl<'l> Output<'l> {
     /// # Errors
     /// When it holds a mark.
     pub fn value(&mut self, text: &str, frame: char, place: Place) -> Result<(), String> {
-        if !text.is_ascii()
-            && let Some(c) = text.chars().find(|c| marks::is_mark(*c))
-        {
-            return Err(format!(
-                "the value holds U+{:04X}, a private-use character that no configuration needs; it is refused",
-                u32::from(c)
-            ));
-        }
+        marks::check_value(text)?;
         self.announce(place);
         if self.at_line_start {
             self.piece.push_str(&self.indent);
@@ -231,6 +228,7 @@ impl<'l> Output<'l> {
     pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
         if self.owners == 0 {
             self.finish_piece();
+            self.own = 0;
             let start = Start {
                 bytes: self.counted(),
                 numbers: self.numbers,
@@ -270,8 +268,9 @@ impl<'l> Output<'l> {
         if is_only_marks(&self.piece) {
             self.piece.clear();
             (self.announced, self.numbers) = (None, start.numbers);
-            self.use_up(&namespace, 0, start.at.elapsed());
-            return Some(PrintedObject { piece: None, whole_lines, bytes: 0, most });
+            let bytes = self.counted().saturating_sub(start.bytes);
+            self.use_up(&namespace, bytes, start.at.elapsed());
+            return Some(PrintedObject { piece: None, whole_lines, bytes, most });
         }
         self.finish_piece();
         let bytes = self.counted().saturating_sub(start.bytes);
@@ -343,6 +342,12 @@ impl<'l> Output<'l> {
         }
     }
 
+    /// What is kept beside what is printed.
+    pub fn hold(&mut self, held: Held) {
+        self.finished += held.said;
+        self.own += held.own;
+    }
+
     /// Checks the limits; cheap enough for every step.
     ///
     /// # Errors
@@ -374,8 +379,8 @@ impl<'l> Output<'l> {
         let (limits, of_all) = (self.limits, false);
         let bytes = self.counted().saturating_sub(start.bytes);
         let used = start.used;
-        if bytes > limits.block {
-            let message = format!("what is printed for it is longer than {} bytes", limits.block);
+        if bytes + self.own > limits.block {
+            let message = format!("what is printed and kept for it is longer than {} bytes", limits.block);
             return Err(Passed { message, help: LOOK_FOR_LOOP, limit: Some(Limit::BlockBytes), of_all });
         }
         if used.bytes + bytes > limits.output / 2 {

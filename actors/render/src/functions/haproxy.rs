@@ -1,10 +1,10 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
 use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
-use crate::{certificate, suggest::did_you_mean, value::Value};
+use crate::{certificate, marks, names, suggest::did_you_mean, value::Value};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::{ActiveConfig, Digest, FileKey, FileKind, Transport};
-use std::path::Path;
+use haptic_model::{ActiveConfig, FileKey, FileKind, Transport};
+use std::{path::Path, sync::Arc};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function(
@@ -48,9 +48,20 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "proxy_name",
         Group::Haproxy,
         &[many("part", Text)],
-        "A name for a backend or frontend made of parts. Parts that could be confused or hold other characters than HAProxy allows get a short digest, so different parts never give the same name.",
-        (r#"{{proxy_name "default" "shop" 80}} {{proxy_name "a_b" "c"}}"#, "default_shop_80 a_b_c-09b591e1"),
-        proxy_name,
+        "A name for a backend, frontend or server made of parts. Parts that could be confused, are long or hold other characters than HAProxy allows get a digest, so different parts never give the same name.",
+        (
+            r#"{{proxy_name "default" "shop" 80}} {{proxy_name "a_b" "c"}}"#,
+            "default_shop_80 a_b_c-e587ecc667b6ac30",
+        ),
+        |call| names::name_of(&parts(call, 0), "").map(Value::from),
+    ),
+    function(
+        "file_name",
+        Group::Haproxy,
+        &[arg("ending", Text), many("part", Text)],
+        "A name for a file made of parts, in the same way: one that HAProxy and file systems take, whatever the parts are called.",
+        (r#"{{file_name ".pem" "default" "shop-tls"}}"#, "default_shop-tls.pem"),
+        |call| names::name_of(&parts(call, 1), &call.text(0)).map(Value::from),
     ),
     function(
         "file_path",
@@ -70,9 +81,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// The longest name that stays readable; HAProxy itself sets no limit below its line length.
-const LONGEST_NAME: usize = 200;
-
 fn certificate_problem(call: &Call<'_>) -> Result<Value, String> {
     let secret = call.value(0).to_json()?;
     let decoded = |entry: &str| {
@@ -90,21 +98,8 @@ fn certificate_problem(call: &Call<'_>) -> Result<Value, String> {
     Ok(problem.unwrap_or_else(Some).map_or(Value::Missing, Value::from))
 }
 
-fn proxy_name(call: &Call<'_>) -> Result<Value, String> {
-    let parts: Vec<_> = (0..call.rest(0).len()).map(|i| call.text(i)).collect();
-    let name = parts.join("_");
-    if name.is_empty() {
-        return Err("a name needs at least one character".into());
-    }
-    // Configuration manual, 4 "Proxies": letters, digits, '-', '_', '.' and ':'.
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    let confusable = parts.len() > 1 && parts.iter().any(|p| p.contains('_') || p.is_empty());
-    if name.chars().all(allowed) && !confusable && name.len() <= LONGEST_NAME {
-        return Ok(name.into());
-    }
-    let digest = Digest::of(parts.join("\0").as_bytes()).to_string();
-    let safe: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).take(LONGEST_NAME).collect();
-    Ok(format!("{safe}-{}", digest.get(..8).unwrap_or_default()).into())
+fn parts(call: &Call<'_>, from: usize) -> Vec<Arc<str>> {
+    call.rest(from).iter().filter_map(Value::printed).collect()
 }
 
 fn file_path(call: &Call<'_>) -> Result<Value, String> {
@@ -149,6 +144,7 @@ fn add_file(call: &Call<'_>) -> Result<Value, String> {
             content.push('\n');
         }
     }
+    marks::check_value(&content)?;
     call.session.add_file(key, content.into(), call.is_secret())?;
     Ok(path.into())
 }
@@ -170,6 +166,13 @@ pub fn check_name(key: &FileKey) -> Result<(), String> {
     {
         return Err(format!(
             "{name:?} cannot be the name of a file: it must have no '/', no \"..\" and no control characters"
+        ));
+    }
+    if name.len() > names::LONGEST_OF_FILES {
+        return Err(format!(
+            "the name of a file has {} bytes, of {} that it may have; file_name makes one that fits",
+            name.len(),
+            names::LONGEST_OF_FILES
         ));
     }
     Ok(())

@@ -4,6 +4,7 @@ use super::{
     claims::{Backend, Claims, Port},
     index::Verdict,
 };
+use crate::names::name_of;
 use haptic_model::ObjectRef;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -80,8 +81,8 @@ fn backend(object: &ObjectRef, backend: &Backend) -> Value {
         Port::Number(number) => json!(number),
         Port::Name(name) => json!(name),
     };
-    let name = format!("{}_{}_{}_{}", object.namespace, object.name, backend.service, backend.port);
-    json!({"name": name, "service": backend.service, "port": port})
+    let parts = [&*object.namespace, &*object.name, &*backend.service, &backend.port.to_string()];
+    json!({"name": name_of(&parts, "").unwrap_or_default(), "service": backend.service, "port": port})
 }
 
 fn reason(older: bool) -> &'static str {
