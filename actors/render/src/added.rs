@@ -45,7 +45,7 @@ impl AddedFiles {
                 Entry::Occupied(first) => problems.extend(of_blocks(&file, two_contents(first.get(), &file))),
             }
         }
-        problems.extend(too_many(&by_key, &config.spec.controller.limits));
+        problems.extend(too_many(&mut by_key, &config.spec.controller.limits));
         let mut files = Vec::with_capacity(by_key.len());
         for (key, file) in by_key {
             match self.bundle_file(&file, config, uses) {
@@ -84,15 +84,15 @@ impl AddedFiles {
     }
 }
 
-/// What is beyond the limits: of the files for objects of each namespace those that come last, when they are more than half
-/// of what all may be.
-fn too_many(files: &BTreeMap<FileKey, AddedFile>, limits: &LimitsSpec) -> Vec<Fault> {
-    let mut of: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+/// Takes out what is beyond the limits: of the files for objects of each namespace those that come last, when they are more
+/// than half of what all may be.
+fn too_many(files: &mut BTreeMap<FileKey, AddedFile>, limits: &LimitsSpec) -> Vec<Fault> {
+    let mut of: BTreeMap<Arc<str>, (usize, usize)> = BTreeMap::new();
     let mut faults = Vec::new();
     let (most_files, most_bytes) = (limits.files / 2, limits.file_bytes / 2);
-    for file in files.values() {
-        let Some(owner) = file.blocks.first() else { continue };
-        let (count, bytes) = of.entry(&owner.namespace).or_default();
+    files.retain(|_, file| {
+        let Some(owner) = file.blocks.first() else { return true };
+        let (count, bytes) = of.entry(owner.namespace.clone()).or_default();
         (*count, *bytes) = (*count + 1, *bytes + file.content.len());
         let beyond = |what: String, limit: Limit| {
             let message = format!(
@@ -102,15 +102,16 @@ fn too_many(files: &BTreeMap<FileKey, AddedFile>, limits: &LimitsSpec) -> Vec<Fa
             let problem = Diagnostic::error("render", message).at_field(limit.field());
             problem.of_object(file.object.clone()).help("Delete what is not needed, or raise the limit")
         };
-        if *count > most_files {
-            faults.extend(of_blocks(file, beyond(format!("are more than {most_files}"), Limit::Files)));
+        let beyond = if *count > most_files {
+            beyond(format!("are more than {most_files}"), Limit::Files)
         } else if *bytes > most_bytes {
-            faults.extend(of_blocks(
-                file,
-                beyond(format!("have more than {most_bytes} bytes"), Limit::FileBytes),
-            ));
-        }
-    }
+            beyond(format!("have more than {most_bytes} bytes"), Limit::FileBytes)
+        } else {
+            return true;
+        };
+        faults.extend(of_blocks(file, beyond));
+        false
+    });
     if faults.is_empty() && files.len() > limits.files {
         let most = of.into_iter().max_by_key(|(_, used)| *used);
         let most =
@@ -183,7 +184,7 @@ mod tests {
             key: FileKey::new(FileKind::Certificate, name),
             content: content.into(),
             object: Some(object.clone()),
-            blocks: vec![object],
+            blocks: [object].into(),
         }
     }
 

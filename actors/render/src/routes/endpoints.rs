@@ -3,13 +3,16 @@
 //! Follows what kube-proxy does: only ready endpoints count, and where there are none those that still serve while
 //! they terminate. Knows nothing of templates' output.
 
-use crate::value::Value;
+use crate::{names::name_of, value::Value};
 use std::collections::BTreeMap;
+
+/// So many servers are looked at. A backend with more is none that HAProxy could use well.
+const MOST_SERVERS: usize = 20_000;
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// `ADDRESS_PORT`, the same as long as the endpoint lives.
+    /// `ADDRESS_PORT` as HAProxy takes it, the same as long as the endpoint lives.
     pub name: String,
     /// An IP address, in brackets when it is one of IPv6; a host name when `external`.
     pub address: String,
@@ -33,6 +36,7 @@ pub fn servers(service: &Value, slices: &[Value], port: &Value) -> Result<Vec<Se
     let family = text(service, &["spec", "ipFamilies", "0"])?;
     let (mut ready, mut leaving) = (BTreeMap::new(), BTreeMap::new());
     for slice in slices {
+        let slice = &slice.unread();
         let of_family = text(slice, &["addressType"])?;
         let foreign = |family: &str| of_family.as_deref().is_some_and(|own| own != family);
         if of_family.as_deref() == Some("FQDN") || family.as_deref().is_some_and(foreign) {
@@ -49,6 +53,9 @@ pub fn servers(service: &Value, slices: &[Value], port: &Value) -> Result<Vec<Se
             if let Some(address) = text(&endpoint, &["addresses", "0"])? {
                 into.insert((address, number), ());
             }
+        }
+        if ready.len() + leaving.len() > MOST_SERVERS {
+            return Err(format!("the Service has more than {MOST_SERVERS} endpoints"));
         }
     }
     let chosen = if ready.is_empty() { leaving } else { ready };
@@ -81,7 +88,7 @@ fn state(endpoint: &Value) -> Result<State, String> {
 }
 
 fn server(address: &str, port: u64) -> Server {
-    let name = format!("{address}_{port}");
+    let name = name(address, port);
     let address = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
     Server { name, address, port, external: false }
 }
@@ -92,7 +99,11 @@ fn external(service: &Value, port: &Value) -> Result<Vec<Server>, String> {
     // Such a Service need not list its ports.
     let Some(port) = named.or_else(|| number(port)) else { return Ok(Vec::new()) };
     let host = host.trim_end_matches('.').to_owned();
-    Ok(vec![Server { name: format!("{host}_{port}"), address: host, port, external: true }])
+    Ok(vec![Server { name: name(&host, port), address: host, port, external: true }])
+}
+
+fn name(address: &str, port: u64) -> String {
+    name_of(&[address, &port.to_string()], "").unwrap_or_default()
 }
 
 /// The name of a Service's port, "" if it has none; slices name their ports so.

@@ -8,6 +8,7 @@
 //! A function of stores and configuration; no I/O. What is asked for ([`claims`]) knows nothing of who gets it
 //! ([`index`]), and neither knows anything of Ingress ([`ingress`]).
 
+mod bounds;
 pub mod claims;
 pub mod class;
 pub mod endpoints;
@@ -32,9 +33,17 @@ pub struct Routes {
 struct Table {
     /// The store as the index knows it.
     source: Arc<Snapshot>,
-    classes: Classes,
+    ground: Ground,
     index: RouteIndex,
     sets: Arc<Snapshot>,
+}
+
+/// What, besides the objects themselves, decides who gets what.
+#[derive(Clone, Debug, PartialEq)]
+struct Ground {
+    classes: Classes,
+    /// See [`haptic_model::crd::LimitsSpec::routes_per_object`].
+    most: usize,
 }
 
 /// The name of the store of sets beside the store `resource`. No watched resource has such a name.
@@ -47,7 +56,8 @@ impl Routes {
     /// `snapshots` with a store of sets beside each store that holds routes.
     #[must_use]
     pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
-        let classes = Classes::of(config, snapshots);
+        let most = config.spec.controller.limits.routes_per_object;
+        let ground = Ground { classes: Classes::of(config, snapshots), most };
         let mut all = snapshots.clone();
         let known: Vec<Arc<str>> = class::ingress_stores(&config.spec).collect();
         self.tables.retain(|name, _| known.contains(name));
@@ -55,8 +65,8 @@ impl Routes {
             // The objects of an on-demand store are not there to be looked at.
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
             let table = match self.tables.remove(&name) {
-                Some(table) => table.updated(source, &classes),
-                None => Table::new(source, &classes),
+                Some(table) => table.updated(source, &ground),
+                None => Table::new(source, &ground),
             };
             all = all.with(store_of(&name), table.sets.clone());
             self.tables.insert(name, table);
@@ -72,23 +82,23 @@ impl Routes {
 }
 
 impl Table {
-    fn new(source: &Arc<Snapshot>, classes: &Classes) -> Self {
+    fn new(source: &Arc<Snapshot>, ground: &Ground) -> Self {
         let mut index = RouteIndex::default();
-        index.update(source.iter().map(|object| changed(object, classes)));
+        index.update(source.iter().map(|object| changed(object, ground)));
         let sets = Arc::new(index.sets().clone());
-        Self { source: source.clone(), classes: classes.clone(), index, sets }
+        Self { source: source.clone(), ground: ground.clone(), index, sets }
     }
 
-    fn updated(mut self, source: &Arc<Snapshot>, classes: &Classes) -> Self {
-        if self.classes != *classes {
-            return Self::new(source, classes);
+    fn updated(mut self, source: &Arc<Snapshot>, ground: &Ground) -> Self {
+        if self.ground != *ground {
+            return Self::new(source, ground);
         }
         if source.is_unchanged_since(&self.source) {
             return self;
         }
         let before = std::mem::replace(&mut self.source, source.clone());
         let changes = source.differences_from(&before).filter_map(|d| match (d.after, d.before) {
-            (Some((object, _)), _) => Some(changed(object, classes)),
+            (Some((object, _)), _) => Some(changed(object, ground)),
             (None, Some((object, _))) => Some((object.reference.clone(), None)),
             (None, None) => None,
         });
@@ -100,9 +110,9 @@ impl Table {
     }
 }
 
-fn changed(object: &Object, classes: &Classes) -> (Arc<ObjectRef>, Option<Claims>) {
-    let claims = match ingress::claims(&object.json, classes) {
-        Ok(claims) => claims,
+fn changed(object: &Object, ground: &Ground) -> (Arc<ObjectRef>, Option<Claims>) {
+    let claims = match ingress::claims(&object.json, &ground.classes) {
+        Ok(claims) => claims.map(|claims| claims.within(ground.most)),
         Err(why) => Some(unreadable(&object.reference, why)),
     };
     (object.reference.clone(), claims)
