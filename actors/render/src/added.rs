@@ -6,6 +6,7 @@ use crate::{
     functions::path_of,
     marks::{self, Marked},
     settle::{Reading, settle},
+    shares,
     uses::Uses,
 };
 use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Limit, ObjectRef, Text, crd::LimitsSpec};
@@ -112,21 +113,43 @@ fn too_many(files: &mut BTreeMap<FileKey, AddedFile>, limits: &LimitsSpec) -> Ve
         faults.extend(of_blocks(file, beyond));
         false
     });
-    if faults.is_empty() && files.len() > limits.files {
-        let most = of.into_iter().max_by_key(|(_, used)| *used);
-        let most =
-            most.map(|(name, (count, _))| format!("; {count} of them are for objects of namespace {name:?}"));
-        let message = format!(
-            "{} files are added, of {} that may be{}",
-            files.len(),
-            limits.files,
-            most.unwrap_or_default()
-        );
-        let problem = Diagnostic::error("render", message).at_field(Limit::Files.field());
-        faults.push(Fault::of_templates(
-            problem.help("Look for a loop that adds too many, or raise the limit"),
-        ));
+    if faults.is_empty() {
+        faults.extend(too_many_of_all(files, limits.files, Limit::Files, |_| 1));
+        faults.extend(too_many_of_all(files, limits.file_bytes, Limit::FileBytes, |file| file.content.len()));
     }
+    faults
+}
+
+/// The same for what all namespaces add together.
+fn too_many_of_all(
+    files: &mut BTreeMap<FileKey, AddedFile>,
+    most: usize,
+    limit: Limit,
+    takes: impl Fn(&AddedFile) -> usize,
+) -> Vec<Fault> {
+    let all: usize = files.values().map(&takes).sum();
+    let of_none: usize = files.values().filter(|file| file.blocks.is_empty()).map(&takes).sum();
+    if all <= most {
+        return Vec::new();
+    }
+    let message = format!("all files that are added take {all}, of {most} that they may");
+    let problem = Diagnostic::error("render", message).at_field(limit.field());
+    if of_none > most {
+        return vec![Fault::of_templates(
+            problem.help("Look for a loop that adds too many, or raise the limit"),
+        )];
+    }
+    let problem = problem.help("Delete what is not needed, or raise the limit");
+    let taken = files.values().filter_map(|file| Some((file.blocks.first()?, takes(file))));
+    let beyond = shares::beyond(taken, most - of_none);
+    let mut faults = Vec::new();
+    files.retain(|_, file| {
+        let stays = file.blocks.first().is_none_or(|owner| !beyond.contains(owner));
+        if !stays {
+            faults.extend(of_blocks(file, problem.clone().of_object(file.object.clone())));
+        }
+        stays
+    });
     faults
 }
 

@@ -28,6 +28,7 @@ pub mod routes;
 mod said;
 pub mod session;
 pub mod settle;
+mod shares;
 mod suggest;
 mod uses;
 pub mod value;

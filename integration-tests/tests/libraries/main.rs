@@ -6,6 +6,7 @@ mod classes;
 mod client;
 mod echo;
 mod hostile;
+mod names;
 mod options;
 mod protocols;
 mod random;

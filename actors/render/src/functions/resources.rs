@@ -36,7 +36,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "routes",
         Group::Resources,
         &[arg("resource", Text), many("key", Text)],
-        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name, annotations), options (its annotations haproxy-haptic.org/…, without that), routes (host, path, exact, key, tls, backend), backends (name, service, port; each once), tls (secret, hosts, shared: whether another one in its namespace brings the same) and rejected (sentences).",
+        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name, annotations), options (its annotations haproxy-haptic.org/…, without that; they are not among the others), routes (host, path, exact, key, tls, backend), backends (name, service, port; each once), tls (secret, hosts, shared: whether another one in its namespace brings the same) and rejected (sentences).",
         (
             r#"{{#each (routes "ingresses") as |set|}}{{#each set.routes as |r|}}{{r.key}}={{r.backend.service}} {{/each}}{{/each}}"#,
             "blog.example/=blog shop.example/=shop ",

@@ -268,7 +268,7 @@ impl<'p> Evaluator<'p> {
             && kept.around().iter().all(|(around, found)| scope.finds(around, found, recall.alike()))
             && self.session.again(number, kept.effects());
         if stands {
-            self.output.again(namespace, kept.fragment(), kept.bytes());
+            self.output.again(object.reference(), kept.fragment(), kept.bytes());
         }
         stands
     }

@@ -127,5 +127,5 @@ fn unreadable(object: &ObjectRef, why: String) -> Claims {
         ("metadata".to_owned(), metadata),
         ("options".to_owned(), serde_json::json!({})),
     ]);
-    Claims { refused: vec![why], fields, ..Claims::default() }
+    Claims { refused: vec![why], fields: fields.into(), ..Claims::default() }
 }

@@ -64,7 +64,7 @@ pub(super) fn of(
         .into_iter()
         .map(|(shared, secret, hosts)| json!({"secret": secret, "hosts": hosts, "shared": shared}));
     let tls: Vec<Value> = tls.collect();
-    let mut fields = claims.fields.clone();
+    let mut fields = claims.fields.read();
     for (name, value) in [
         ("routes", Value::Array(accepted)),
         ("backends", Value::Array(backends)),
