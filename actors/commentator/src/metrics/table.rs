@@ -228,6 +228,7 @@ pub const METRICS: &[Metric] = &[
                 "objectsPerNamespace",
                 "storeBytes",
                 "blockBytes",
+                "valueBytes",
                 "fileBytes",
                 "mapEntries",
                 "files",

@@ -5,14 +5,17 @@
 //! output.
 
 use super::destinations::{Destinations, Refusal};
-use crate::value::Value;
+use crate::{names::name_of, value::Value};
 use haptic_model::external_names::{Resolved, Target};
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
+
+/// So many servers are looked at. A backend with more is none that HAProxy could use well.
+const MOST_SERVERS: usize = 20_000;
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// `ADDRESS_PORT`, the same as long as the endpoint lives.
+    /// `ADDRESS_PORT` as HAProxy takes it, the same as long as the endpoint lives.
     pub name: String,
     /// An IP address, in brackets when it is one of IPv6.
     pub address: String,
@@ -61,6 +64,7 @@ pub fn servers(
     let family = text(service, &["spec", "ipFamilies", "0"])?;
     let (mut ready, mut leaving) = (BTreeSet::new(), BTreeSet::new());
     for slice in slices {
+        let slice = &slice.unread();
         let of_family = text(slice, &["addressType"])?;
         let foreign = |family: &str| of_family.as_deref().is_some_and(|own| own != family);
         if of_family.as_deref() == Some("FQDN") || family.as_deref().is_some_and(foreign) {
@@ -79,14 +83,17 @@ pub fn servers(
                 found.left_out.push(format!(
                     "{}, which is no IP address, of {}",
                     quoted(&address),
-                    name_of(slice)?
+                    slice_name(slice)?
                 ));
                 continue;
             };
             match around.destinations.refusal(address, number) {
                 None => _ = into.insert((address, number)),
-                Some(why) => found.refuse(address, number, why, &format!("of {}", name_of(slice)?)),
+                Some(why) => found.refuse(address, number, why, &format!("of {}", slice_name(slice)?)),
             }
+        }
+        if ready.len() + leaving.len() > MOST_SERVERS {
+            return Err(format!("the Service has more than {MOST_SERVERS} endpoints"));
         }
     }
     let chosen = if ready.is_empty() { leaving } else { ready };
@@ -106,7 +113,7 @@ fn quoted(text: &str) -> String {
     format!("{:?}", text.chars().take(60).collect::<String>())
 }
 
-fn name_of(slice: &Value) -> Result<String, String> {
+fn slice_name(slice: &Value) -> Result<String, String> {
     Ok(format!("EndpointSlice {}", text(slice, &["metadata", "name"])?.unwrap_or_default()))
 }
 
@@ -140,7 +147,7 @@ fn state(endpoint: &Value) -> Result<State, String> {
 
 fn server(address: IpAddr, port: u64, external: bool) -> Server {
     let written = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
-    Server { name: format!("{address}_{port}"), address: written, port, external }
+    Server { name: name(address, port), address: written, port, external }
 }
 
 fn external(service: &Value, port: &Value, around: &Surroundings<'_>) -> Result<Found, String> {
@@ -176,6 +183,11 @@ fn addresses_of(host: &str, around: &Surroundings<'_>) -> Result<Result<Vec<IpAd
             None => Ok(Vec::new()),
         },
     })
+}
+
+/// `ADDRESS_PORT`, in characters that HAProxy takes.
+fn name(address: IpAddr, port: u64) -> String {
+    name_of(&[&address.to_string(), &port.to_string()], "").unwrap_or_default()
 }
 
 /// The name of a Service's port, "" if it has none; slices name their ports so.
