@@ -61,6 +61,8 @@ pub struct ValidateActor {
     /// Checks in a row that the machine did not bring to an end, and whether the next one waits.
     undecided: u32,
     resting: bool,
+    /// Who was not cleared of a bundle that is checked at length.
+    unproven: Blamed,
 }
 
 /// After a machine's trouble the next check waits a second, then twice as long each time, and never longer.
@@ -96,6 +98,7 @@ impl ValidateActor {
             complained: None,
             undecided: 0,
             resting: false,
+            unproven: Blamed::new(),
         }
     }
 
@@ -218,26 +221,40 @@ impl ValidateActor {
         }));
     }
 
-    fn found(&mut self, rendered: Arc<Rendered>, verdict: Verdict, found: Found, context: &mut Context<Self>) {
+    fn found(
+        &mut self,
+        rendered: Arc<Rendered>,
+        verdict: Verdict,
+        mut found: Found,
+        context: &mut Context<Self>,
+    ) {
+        if self.good().is_none() && !found.culprits.is_empty() {
+            // It is better without them. Where nothing stands in for an object, nobody is left out unproven.
+            found.suspects.clear();
+        }
         let is_nobody = found.culprits.is_empty() && found.suspects.is_empty();
-        if is_nobody && verdict.undecided {
-            match found.nobodys {
-                Some(Nobodys::Machine(_)) => return self.check_later(&rendered, verdict, context),
-                Some(Nobodys::Templates(_)) => {}
-                // It may only be that everything takes longer than before.
-                Some(Nobodys::Nothing) | None => {
-                    let checker = self.checker_for(&rendered);
-                    return self.check_by(checker, rendered, context, Self::concluded_at_length);
-                }
+        let is_unproven = found.culprits.is_empty() && self.good().is_none();
+        match found.nobodys {
+            Some(Nobodys::Machine(_)) => return self.check_later(&rendered, verdict, context),
+            Some(Nobodys::Templates(_)) => {}
+            // It may only be that everything takes longer than before.
+            _ if verdict.undecided && (is_nobody || is_unproven) => {
+                self.unproven = found.suspects;
+                let checker = self.checker_for(&rendered);
+                return self.check_by(checker, rendered, context, Self::concluded_at_length);
             }
+            _ if is_unproven && is_most(&found.suspects, &rendered.bundle) => {
+                return self.check_later(&rendered, verdict, context);
+            }
+            _ => {}
         }
         let Verdict { mut diagnostics, took, .. } = verdict;
         diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
         self.give_up(rendered, (diagnostics, took), found.culprits, found.suspects, context);
     }
 
-    /// Each part of it passes, and the whole comes to no end in all the time and memory that there is: whoever changed most of
-    /// it waits. If nobody did, it is the machine's trouble.
+    /// The whole comes to no end in all the time and memory that there is. Whoever is not cleared waits; if all are, whoever
+    /// changed most of it. If nobody changed anything, it is the machine's trouble.
     fn concluded_at_length(&mut self, rendered: Arc<Rendered>, verdict: Verdict, context: &mut Context<Self>) {
         if !verdict.undecided {
             return self.concluded(rendered, verdict, context);
@@ -245,14 +262,14 @@ impl ValidateActor {
         let why = verdict.diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error);
         let good = self.good();
         let good = good.as_ref().map(|good| &good.bundle);
-        let suspects = why.map(|why| largest(&rendered.bundle, good, why)).unwrap_or_default();
-        match suspects.is_empty() {
-            true => self.check_later(&rendered, verdict, context),
-            false => {
-                let said = (verdict.diagnostics, verdict.took);
-                self.give_up(rendered, said, Blamed::new(), suspects, context);
-            }
+        let mut suspects = std::mem::take(&mut self.unproven);
+        if suspects.is_empty() || is_most(&suspects, &rendered.bundle) {
+            suspects = why.map(|why| largest(&rendered.bundle, good, why)).unwrap_or_default();
         }
+        if suspects.is_empty() {
+            return self.check_later(&rendered, verdict, context);
+        }
+        self.give_up(rendered, (verdict.diagnostics, verdict.took), Blamed::new(), suspects, context);
     }
 
     /// `rendered` does not pass, and this is known of whose fault it is.
@@ -276,7 +293,7 @@ impl ValidateActor {
 
     /// Nothing is known of `rendered`, so nothing changes: what is newest by then is checked after a pause.
     fn check_later(&mut self, rendered: &Rendered, verdict: Verdict, context: &mut Context<Self>) {
-        self.checking = None;
+        (self.checking, self.judged) = (None, None);
         let pause = Duration::from_secs(1 << self.undecided.min(10)).min(LONGEST_REST);
         self.undecided += 1;
         self.resting = true;
@@ -353,6 +370,11 @@ impl ValidateActor {
 
 fn is_same(one: Option<&Arc<Rendered>>, other: &Arc<Rendered>) -> bool {
     one.is_some_and(|one| Arc::ptr_eq(one, other))
+}
+
+/// Whether these are most of those who print anything: then the machine is too slow to look for them.
+fn is_most(suspects: &Blamed, bundle: &Bundle) -> bool {
+    suspects.len() * 2 > bundle.changed_since(None).len()
 }
 
 /// Whom nobody needs to look for among the objects.

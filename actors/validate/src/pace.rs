@@ -10,10 +10,13 @@ use std::{
 const SMALL: usize = 64 << 10;
 const LARGE: usize = 256 << 10;
 /// A check may take so many times as long as one of nothing, and this at least ...
-const TIMES_AS_LONG: u32 = 20;
+const TIMES_AS_LONG: u32 = 10;
 const FLOOR: Duration = Duration::from_secs(1);
 /// ... and so many times as long as others took for as many bytes.
-const TIMES_AS_SLOW: u32 = 3;
+const TIMES_AS_SLOW: u32 = 2;
+const UNKNOWN: Duration = Duration::from_millis(600);
+/// Before anything large has passed nobody knows how long that takes: whoever is cut short is checked at length later.
+const WHILE_UNKNOWN: Duration = Duration::from_secs(6);
 
 /// What checks took. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -23,13 +26,13 @@ pub struct Pace(Arc<Mutex<Known>>);
 struct Known {
     /// A check of nothing.
     nothing: Duration,
-    /// A MB more.
-    megabyte: Duration,
+    /// A MB more, once something large has passed.
+    megabyte: Option<Duration>,
 }
 
 impl Default for Known {
     fn default() -> Self {
-        Self { nothing: Duration::from_millis(250), megabyte: Duration::from_millis(500) }
+        Self { nothing: Duration::from_millis(200), megabyte: None }
     }
 }
 
@@ -39,7 +42,8 @@ impl Pace {
     pub fn allowed(&self, bytes: usize) -> Duration {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fixed = (known.nothing * TIMES_AS_LONG).max(FLOOR);
-        fixed + (known.megabyte * TIMES_AS_SLOW).mul_f64(megabytes(bytes))
+        let of_bytes = |megabyte: Duration| fixed + (megabyte * TIMES_AS_SLOW).mul_f64(megabytes(bytes));
+        known.megabyte.map_or_else(|| of_bytes(UNKNOWN).min(fixed.max(WHILE_UNKNOWN)), of_bytes)
     }
 
     /// A check of so many bytes passed.
@@ -49,7 +53,7 @@ impl Pace {
             known.nothing = settled(known.nothing, took);
         } else if bytes >= LARGE {
             let rate = took.saturating_sub(known.nothing).div_f64(megabytes(bytes));
-            known.megabyte = settled(known.megabyte, rate);
+            known.megabyte = Some(settled(known.megabyte.unwrap_or(rate), rate));
         }
     }
 }
@@ -72,15 +76,15 @@ mod tests {
     #[test]
     fn what_a_check_may_take_follows_what_others_took() {
         let (pace, second) = (Pace::default(), Duration::from_secs(1));
-        assert!(pace.allowed(0) >= 5 * second && pace.allowed(3 << 20) < 10 * second, "nothing is known yet");
+        assert!(pace.allowed(0) >= 2 * second && pace.allowed(30 << 20) == WHILE_UNKNOWN, "nothing is known yet");
         for _ in 0..20 {
             pace.learn(1000, Duration::from_millis(30));
             pace.learn(3 << 20, second);
         }
         assert_eq!(pace.allowed(0), FLOOR);
         let large = pace.allowed(3 << 20);
-        assert!((3 * second..5 * second).contains(&large), "{large:?}");
+        assert!((2 * second..4 * second).contains(&large), "{large:?}");
         pace.learn(1000, Duration::from_millis(500));
-        assert_eq!(pace.allowed(0), 10 * second, "it has become slow");
+        assert_eq!(pace.allowed(0), 5 * second, "it has become slow");
     }
 }

@@ -7,7 +7,9 @@ use std::{sync::Arc, time::Duration};
 use tokio::{runtime::Handle, time::Instant};
 
 /// Everybody waits for a search: what is not cleared by then is left out, and cleared piece by piece later.
-const LONGEST: Duration = Duration::from_secs(5);
+const LONGEST: Duration = Duration::from_secs(6);
+/// Where nothing good is known, nobody has anything until it ends, and what is left out is served by nothing.
+const LONGEST_AT_FIRST: Duration = Duration::from_secs(10);
 
 /// What did not pass.
 #[derive(Debug)]
@@ -26,7 +28,7 @@ impl Search {
         J: AsyncFn(Bundle, Instant) -> Ruling + Send + 'static,
     {
         let runtime = Handle::current();
-        let end = Instant::now() + LONGEST;
+        let end = Instant::now() + if self.good.is_some() { LONGEST } else { LONGEST_AT_FIRST };
         let work = cpu("validate", move || {
             let judge = async |bundle: Bundle| {
                 let is_over = || Instant::now() >= end;

@@ -5,6 +5,7 @@ use haptic_model::ObjectRef;
 use std::{collections::BTreeMap, sync::Arc};
 
 /// Objects that are examined together.
+#[derive(Clone)]
 pub(super) struct Group {
     pub objects: Vec<Arc<ObjectRef>>,
     pub known: Known,

@@ -211,18 +211,23 @@ impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
             if group.objects.is_empty() {
                 continue;
             }
-            let all = group.objects.clone();
-            match self.examine(group).await {
+            match self.examine(group.clone()).await {
                 Some(groups) => queue.extend(groups),
                 None => {
-                    let open = queue.into_iter().flat_map(|group| group.objects).chain(all);
-                    let is_open = |object: &Arc<ObjectRef>| !self.culprits.contains_key(object);
-                    let open: Vec<_> = open.filter(is_open).collect();
-                    self.suspects.extend(open);
-                    return;
+                    queue.push_front(group);
+                    return self.suspect(queue);
                 }
             }
         }
+    }
+
+    /// There is no more time for these: those known to fail are suspected; if none are, all, unless it is better already.
+    fn suspect(&mut self, groups: impl IntoIterator<Item = Group>) {
+        let is_open = |group: &Group| matches!(group.known, Known::Open);
+        let (open, failing): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_open);
+        let is_better = !self.culprits.is_empty() || !self.suspects.is_empty();
+        let suspected = if failing.is_empty() && !is_better { open } else { failing };
+        self.suspects.extend(suspected.into_iter().flat_map(|group| group.objects));
     }
 
     /// What is to be examined of a group next; `None` when there is no more time.
