@@ -4,7 +4,7 @@ use crate::{
     binaries::{Binaries, Binary},
     culprits::Ruling,
     folder,
-    memory::{Budget, Loan, Needs},
+    memory::{Budget, Loan, NO_MEMORY, Needs},
     pace::Pace,
     process::{self, Ended},
     report,
@@ -281,7 +281,7 @@ impl Checker {
         let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
         let command = std::iter::once(binary.path.clone().into()).chain(arguments.map(Into::into));
         Order {
-            memory: loan.bytes.map_or(self.limits.memory, |bytes| bytes.min(self.limits.memory)),
+            memory: loan.bytes.map_or(self.limits.memory, |bytes| self.limits.memory.min(bytes + NO_MEMORY)),
             // The clock on the wall ends it before.
             seconds: time.as_secs() + 1,
             names: self.allow.contains(&Allowance::HostNames),

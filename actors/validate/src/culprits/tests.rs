@@ -326,6 +326,21 @@ async fn one_object_that_changed_in_a_distrusted_namespace_is_at_fault_itself() 
     assert_eq!((found.culprits, found.suspects), (vec!["a0".to_owned()], vec![]));
 }
 
+#[tokio::test]
+async fn one_bad_object_in_each_of_many_namespaces_takes_a_few_checks_each() {
+    let pieces = (0..200).flat_map(|namespace| (0..10).map(move |number| (namespace, number)));
+    let pieces = pieces.map(|(namespace, number)| {
+        let object = ObjectRef::new("ingresses", &format!("n{namespace:04}"), &format!("o{number}"));
+        let word = if number == 7 { "nobodys" } else { "good" };
+        let lines = vec![LineBlame { template: 0, object: None, line: 1 }];
+        Fragment::new(format!(" {word}\n"), Arc::new(Blame { lines, block: Some(Arc::new(object)), ..Blame::default() }))
+    });
+    let bundle = bundle_of(std::iter::once(piece("skeleton\n".into(), None)).chain(pieces).collect());
+    let found = search(&bundle, Terms::at_first(), judge).await;
+    assert_eq!((found.culprits.len(), found.suspects.len()), (200, 0));
+    assert!(found.checks < 200 * 11, "{} checks", found.checks);
+}
+
 const WORDS: [&str; 7] = ["good", "good", "good", "good", "named", "nobodys", "slow"];
 
 proptest! {
