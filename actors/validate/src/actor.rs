@@ -138,34 +138,35 @@ impl ValidateActor {
                 false => {
                     let ruling = Ruling::Refused(diagnostics.clone());
                     let search = Search { rendered: rendered.clone(), good, ruling };
-                    let judge = async move |bundle: Bundle, _| {
-                        match checker.syntax_alone(bundle, &versions).await {
+                    let judge =
+                        async move |bundle: Bundle, _| match checker.syntax_alone(bundle, &versions).await {
                             said if said.is_empty() => Ruling::Passes,
                             said => Ruling::Refused(said),
-                        }
-                    };
+                        };
                     search.run(judge).await
                 }
             };
             (rendered, diagnostics, found, took)
         };
-        context.spawn(read.into_actor(self).map(|(rendered, mut diagnostics, found, took), actor, context| {
-            actor.reading = false;
-            let generation = rendered.reconcile.generation;
-            actor.options.events.tell(Event::Timed { part: "syntax", generation, pod: None, took });
-            actor
-                .options
-                .events
-                .tell(Event::Kept { by: "syntax", bytes: actor.options.checker.kept_bytes() });
-            if diagnostics.is_empty() {
-                actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
-            } else {
-                diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
-                actor.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
-                actor.complain(rendered, found.culprits, found.suspects, took);
-            }
-            actor.look(context);
-        }));
+        context.spawn(read.into_actor(self).map(
+            |(rendered, mut diagnostics, found, took), actor, context| {
+                actor.reading = false;
+                let generation = rendered.reconcile.generation;
+                actor.options.events.tell(Event::Timed { part: "syntax", generation, pod: None, took });
+                actor
+                    .options
+                    .events
+                    .tell(Event::Kept { by: "syntax", bytes: actor.options.checker.kept_bytes() });
+                if diagnostics.is_empty() {
+                    actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
+                } else {
+                    diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
+                    actor.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
+                    actor.complain(rendered, found.culprits, found.suspects, took);
+                }
+                actor.look(context);
+            },
+        ));
     }
 
     fn check(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
@@ -209,9 +210,8 @@ impl ValidateActor {
         let versions = self.options.fleet.read().versions.clone();
         let search = Search { rendered: rendered.clone(), good: self.good(), ruling: verdict.ruling() };
         let began = Instant::now();
-        let judge = async move |bundle: Bundle, end| {
-            checker.until(end).ruling_on_part(&bundle, &versions).await
-        };
+        let judge =
+            async move |bundle: Bundle, end| checker.until(end).ruling_on_part(&bundle, &versions).await;
         context.spawn(search.run(judge).into_actor(self).map(move |found, actor, context| {
             let generation = rendered.reconcile.generation;
             let took = began.elapsed();
@@ -255,7 +255,12 @@ impl ValidateActor {
 
     /// The whole comes to no end in all the time and memory that there is. Whoever is not cleared waits; if all are, whoever
     /// changed most of it. If nobody changed anything, it is the machine's trouble.
-    fn concluded_at_length(&mut self, rendered: Arc<Rendered>, verdict: Verdict, context: &mut Context<Self>) {
+    fn concluded_at_length(
+        &mut self,
+        rendered: Arc<Rendered>,
+        verdict: Verdict,
+        context: &mut Context<Self>,
+    ) {
         if !verdict.undecided {
             return self.concluded(rendered, verdict, context);
         }

@@ -255,7 +255,9 @@ impl Checker {
         let mut found = report::diagnostics(&ended.output, bundle);
         let is_refused = found.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
         if ended.status.code() == Some(NO_LISTENER) && !is_refused {
-            found.push(Diagnostic::error("haproxy", NOTHING_LISTENS).help("Write a frontend with a bind line"));
+            found.push(
+                Diagnostic::error("haproxy", NOTHING_LISTENS).help("Write a frontend with a bind line"),
+            );
         } else if !ended.status.success() && !is_refused {
             // HAProxy never refuses without an alert. Without one it was killed, or never ran.
             let last = ended.output.lines().last().unwrap_or("it said nothing");

@@ -76,7 +76,10 @@ mod tests {
     #[test]
     fn what_a_check_may_take_follows_what_others_took() {
         let (pace, second) = (Pace::default(), Duration::from_secs(1));
-        assert!(pace.allowed(0) >= 2 * second && pace.allowed(30 << 20) == WHILE_UNKNOWN, "nothing is known yet");
+        assert!(
+            pace.allowed(0) >= 2 * second && pace.allowed(30 << 20) == WHILE_UNKNOWN,
+            "nothing is known yet"
+        );
         for _ in 0..20 {
             pace.learn(1000, Duration::from_millis(30));
             pace.learn(3 << 20, second);

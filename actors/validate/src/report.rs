@@ -228,7 +228,8 @@ mod tests {
             Fragment::new(text, Arc::new(Blame { lines, block, ..Blame::default() }))
         };
         let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("frontend f\n bind :1\n"));
-        let file = |kind, name: &str, text| BundleFile::new(FileKey::new(kind, name), &format!("ssl/{name}"), text);
+        let file =
+            |kind, name: &str, text| BundleFile::new(FileKey::new(kind, name), &format!("ssl/{name}"), text);
         let files = [
             file(FileKind::General, "ca.pem", Text::new(vec![of("authority", "x\n")])),
             file(FileKind::CrtList, "list.txt", Text::new(vec![of("one", "a\n"), of("other", "b\n")])),

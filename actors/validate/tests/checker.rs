@@ -183,7 +183,10 @@ async fn whoever_is_named_when_memory_is_over_is_not_at_fault() {
     let checker = Checker::new(imitation(folder.path(), says), CheckLimits::default(), Sandbox::none());
     let verdict = checker.check(&bundle(VALID), &[]).await;
     let said = verdict.diagnostics[0].to_string();
-    assert!(verdict.undecided && said.contains("ran out of memory") && !said.contains("haproxy.cfg:6"), "{said}");
+    assert!(
+        verdict.undecided && said.contains("ran out of memory") && !said.contains("haproxy.cfg:6"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
@@ -193,7 +196,10 @@ async fn a_check_that_does_not_fit_fails_at_once_and_says_which_limit_it_needs()
     let checker = checker.within(Budget::of(Some(limit), || 100 << 20));
     let verdict = checker.check(&bundle(VALID), &VERSIONS[2..]).await;
     let said = verdict.diagnostics[0].to_string();
-    assert!(verdict.undecided && said.contains("the container has 128 MB, of which the controller uses 100 MB"), "{said}");
+    assert!(
+        verdict.undecided && said.contains("the container has 128 MB, of which the controller uses 100 MB"),
+        "{said}"
+    );
     let help = verdict.diagnostics[0].help.as_deref().unwrap_or_default();
     assert!(help.contains("resources.limits.memory to 256Mi"), "{help}");
 }
@@ -221,8 +227,9 @@ async fn a_file_with_a_name_that_no_disk_takes_is_a_fault_of_its_object() {
     let name = "n".repeat(256);
     let file = BundleFile::new(FileKey::new(FileKind::General, &name), &format!("files/{name}"), text);
     let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(VALID)), [file]);
-    let verdict =
-        Checker::new(real(), CheckLimits::default(), Sandbox::none()).semantics(&bundle, &VERSIONS[2..]).await;
+    let verdict = Checker::new(real(), CheckLimits::default(), Sandbox::none())
+        .semantics(&bundle, &VERSIONS[2..])
+        .await;
     let why = &verdict.diagnostics[0];
     assert_eq!((verdict.undecided, why.object.as_ref()), (false, Some(&object)), "{why}");
     assert!(why.message.len() < 200, "{why}");

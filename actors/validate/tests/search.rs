@@ -1,5 +1,11 @@
 //! One object that HAProxy cannot check is found among many, whatever is wrong with it: on HAProxy 3.0, 3.2 and 3.4.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test"
+)]
 
 mod stage;
 
@@ -80,7 +86,9 @@ impl Pieces {
     fn bundle(self) -> Bundle {
         let mut files = self.0.into_iter().map(|(kind, name, pieces)| {
             let folder = match kind {
-                FileKind::Config => return BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(pieces)),
+                FileKind::Config => {
+                    return BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(pieces));
+                }
                 FileKind::Map => "maps",
                 FileKind::General => "files",
                 FileKind::Certificate | FileKind::CrtList => "ssl",
@@ -124,10 +132,17 @@ fn innocent(count: usize, tls: &Tls) -> Pieces {
     pieces.add(FileKind::CrtList, "list.txt", "ssl/default.pem\n".to_owned(), None);
     pieces.add(FileKind::Certificate, "default.pem", tls.pair.clone(), None);
     for number in 0..count {
-        let object = Arc::new(ObjectRef::new("ingresses", &format!("team-{:04}", number / 20), &format!("i{number}")));
-        let servers: String =
-            (0..3).map(|s| format!("    server S{s} 10.{}.{}.{s}:8080 check\n", number / 250, number % 250)).collect();
-        pieces.add(FileKind::Config, "", format!("backend b{number}\n    balance roundrobin\n{servers}"), Some(&object));
+        let object =
+            Arc::new(ObjectRef::new("ingresses", &format!("team-{:04}", number / 20), &format!("i{number}")));
+        let servers: String = (0..3)
+            .map(|s| format!("    server S{s} 10.{}.{}.{s}:8080 check\n", number / 250, number % 250))
+            .collect();
+        pieces.add(
+            FileKind::Config,
+            "",
+            format!("backend b{number}\n    balance roundrobin\n{servers}"),
+            Some(&object),
+        );
         pieces.add(FileKind::Map, "host.map", format!("h{number}.example b{number}\n"), Some(&object));
     }
     pieces
@@ -172,7 +187,8 @@ struct Found {
 async fn find(checker: Checker, count: usize, fault: Fault, is_later: bool, tls: &Tls) -> Found {
     let mut stage = stage(checker);
     let good = innocent(count, tls);
-    let mut with_bad = Pieces(good.0.iter().map(|(kind, name, all)| (*kind, name.clone(), all.clone())).collect());
+    let mut with_bad =
+        Pieces(good.0.iter().map(|(kind, name, all)| (*kind, name.clone(), all.clone())).collect());
     add(fault, tls, &mut with_bad);
     let mut generation = 1;
     if is_later {
@@ -185,7 +201,8 @@ async fn find(checker: Checker, count: usize, fault: Fault, is_later: bool, tls:
     changed(&mut stage.complaints).await;
     let seconds = began.elapsed().as_secs_f32();
     let complaint = stage.complaints.read()[0].clone();
-    let names = |blamed: &[(Arc<ObjectRef>, _)]| blamed.iter().map(|(object, _)| object.name.to_string()).collect();
+    let names =
+        |blamed: &[(Arc<ObjectRef>, _)]| blamed.iter().map(|(object, _)| object.name.to_string()).collect();
     Found { culprits: names(&complaint.objects), suspects: names(&complaint.suspects), seconds }
 }
 

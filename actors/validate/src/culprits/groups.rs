@@ -68,8 +68,7 @@ pub(super) fn spread(objects: impl IntoIterator<Item = Arc<ObjectRef>>, most: us
     let groups: Vec<_> = by_namespace(objects).into_values().collect();
     let step = groups.len().div_ceil(most.max(1)).max(1);
     let longest = groups.iter().map(Vec::len).max().unwrap_or(0);
-    let rounds = (0..longest).flat_map(|round| {
-        groups.iter().step_by(step).filter_map(move |group| group.get(round).cloned())
-    });
+    let rounds = (0..longest)
+        .flat_map(|round| groups.iter().step_by(step).filter_map(move |group| group.get(round).cloned()));
     rounds.take(most).collect()
 }

@@ -78,9 +78,11 @@ pub async fn culprits(charge: &Charge<'_>, judge: impl AsyncFn(Bundle) -> Option
 pub fn largest(bundle: &Bundle, good: Option<&Bundle>, why: &Diagnostic) -> Blamed {
     let parts = Parts::of(bundle);
     let groups = by_namespace(bundle.changed_since(good));
-    let bytes = |group: &Vec<Arc<ObjectRef>>| group.iter().map(|object| parts.bytes_of(object)).sum::<usize>();
+    let bytes =
+        |group: &Vec<Arc<ObjectRef>>| group.iter().map(|object| parts.bytes_of(object)).sum::<usize>();
     let most = groups.into_values().max_by_key(bytes).unwrap_or_default();
-    let message = format!("of all namespaces this one changed most, and the whole is too much: {}", why.message);
+    let message =
+        format!("of all namespaces this one changed most, and the whole is too much: {}", why.message);
     let why = Diagnostic { message, object: None, output: None, ..why.clone() };
     most.into_iter().map(|object| (object, why.clone())).collect()
 }
@@ -144,7 +146,8 @@ impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
     /// Finds what passes without all that changed: what is nobody's, with whatever it names, or else with all that did not
     /// change. `Some(Some(_))`: nothing does, so it is nobody's fault.
     async fn stand(&mut self) -> Option<Option<Nobodys>> {
-        let unchanged: Objects = self.parts.all().filter(|object| !self.changed.contains(*object)).cloned().collect();
+        let unchanged: Objects =
+            self.parts.all().filter(|object| !self.changed.contains(*object)).cloned().collect();
         let mut bases = vec![self.parts.named_by_nobody().clone(), Objects::new(), unchanged];
         bases.dedup();
         let mut first = None;
@@ -173,7 +176,9 @@ impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
         let known = self.good.map(|good| good.changed_since(None));
         let namespaces: BTreeSet<&Arc<str>> = self.parts.all().map(|object| &object.namespace).collect();
         let mut kinds: BTreeMap<Arc<str>, Vec<Arc<ObjectRef>>> = BTreeMap::new();
-        for object in self.changed.iter().filter(|object| known.as_ref().is_none_or(|known| known.contains(*object))) {
+        for object in
+            self.changed.iter().filter(|object| known.as_ref().is_none_or(|known| known.contains(*object)))
+        {
             kinds.entry(object.resource.clone()).or_default().push(object.clone());
         }
         let fewest = if self.good.is_some() { 1 } else { FEWEST_AT_FIRST };
@@ -266,7 +271,9 @@ impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
     /// `object` fails by itself: it is at fault, unless it is something that it names.
     async fn accuse(&mut self, object: &Arc<ObjectRef>, why: &Diagnostic) -> Option<Vec<Group>> {
         let mut needs = self.parts.closure([object]);
-        needs.retain(|needed| needed != object && self.changed.contains(needed) && !self.base.contains(needed));
+        needs.retain(|needed| {
+            needed != object && self.changed.contains(needed) && !self.base.contains(needed)
+        });
         if !needs.is_empty() {
             let ruling = self.judge_of(&needs).await?;
             if !ruling.passes() {
@@ -302,9 +309,30 @@ impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
         if passes(&of_other) {
             return Some(vec![left(one)]);
         }
+        if let Some(groups) = self.shared(&one, &other).await? {
+            return Some(groups);
+        }
         let mut next = self.failed(one, of_one?).await?;
         next.extend(self.failed(other, of_other?).await?);
         Some(next)
+    }
+
+    /// Both halves fail: is it for what both name? Whoever gives a thing a common name would be in every part.
+    async fn shared(&self, one: &[Arc<ObjectRef>], other: &[Arc<ObjectRef>]) -> Option<Option<Vec<Group>>> {
+        let (mut shared, of_other) = (self.parts.closure(one), self.parts.closure(other));
+        shared.retain(|object| of_other.contains(object) && self.changed.contains(object));
+        if shared.is_empty() {
+            return Some(None);
+        }
+        let ruling = self.judge_of(&shared).await?;
+        if ruling.passes() {
+            return Some(None);
+        }
+        let without = |half: &[Arc<ObjectRef>]| {
+            Group::open(half.iter().filter(|object| !shared.contains(*object)).cloned().collect())
+        };
+        let (one, other) = (without(one), without(other));
+        Some(Some(vec![Group::failed(shared.into_iter().collect(), ruling), one, other]))
     }
 
     /// `left` passes by itself, though all others of a group that failed do, too.

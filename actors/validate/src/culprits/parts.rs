@@ -33,7 +33,8 @@ struct Part {
 impl<'b> Parts<'b> {
     pub fn of(bundle: &'b Bundle) -> Self {
         let files: Vec<_> = bundle.all().collect();
-        let mut parts = Self { files, nobodys: BTreeMap::new(), of: BTreeMap::new(), named_by_nobody: Objects::new() };
+        let mut parts =
+            Self { files, nobodys: BTreeMap::new(), of: BTreeMap::new(), named_by_nobody: Objects::new() };
         for (number, file) in parts.files.iter().enumerate() {
             for (piece, fragment) in file.text.fragments().iter().enumerate() {
                 match &fragment.blame().block {
@@ -54,7 +55,8 @@ impl<'b> Parts<'b> {
     /// How much is there because of `object`.
     pub fn bytes_of(&self, object: &Arc<ObjectRef>) -> usize {
         let pieces = self.of.get(object).into_iter().flat_map(|part| &part.pieces);
-        let fragments = pieces.filter_map(|(file, piece)| self.files.get(*file)?.text.fragments().get(*piece));
+        let fragments =
+            pieces.filter_map(|(file, piece)| self.files.get(*file)?.text.fragments().get(*piece));
         fragments.map(|fragment| fragment.as_str().len()).sum()
     }
 
@@ -86,7 +88,9 @@ impl<'b> Parts<'b> {
     /// A bundle of what is nobody's and the pieces of `objects`.
     pub fn together(&self, objects: &Objects) -> Bundle {
         let mut pieces = self.nobodys.clone();
-        for (file, piece) in objects.iter().filter_map(|object| self.of.get(object)).flat_map(|part| &part.pieces) {
+        for (file, piece) in
+            objects.iter().filter_map(|object| self.of.get(object)).flat_map(|part| &part.pieces)
+        {
             pieces.entry(*file).or_default().push(*piece);
         }
         let mut files = self.files.iter().enumerate().filter_map(|(number, file)| {
@@ -112,13 +116,16 @@ impl<'b> Parts<'b> {
         let defined = self.defined();
         let mut needs: BTreeMap<Arc<ObjectRef>, Objects> = BTreeMap::new();
         let mut by_nobody = Objects::new();
-        for file in self.files.iter().filter(|file| matches!(file.key.kind, FileKind::Config | FileKind::CrtList)) {
+        for file in
+            self.files.iter().filter(|file| matches!(file.key.kind, FileKind::Config | FileKind::CrtList))
+        {
             for fragment in file.text.fragments() {
                 let named = words(fragment.as_str()).filter_map(|word| defined.get(word));
                 match &fragment.blame().block {
-                    None => by_nobody.extend(named.cloned()),
+                    None => by_nobody.extend(named.filter_map(|of| of.first()).cloned()),
                     Some(object) => {
-                        let others: Vec<_> = named.filter(|named| *named != object).cloned().collect();
+                        let others = named.filter(|of| !of.contains(object)).filter_map(|of| of.first());
+                        let others: Vec<_> = others.cloned().collect();
                         if !others.is_empty() {
                             needs.entry(object.clone()).or_default().extend(others);
                         }
@@ -132,22 +139,22 @@ impl<'b> Parts<'b> {
         }
     }
 
-    /// What may be named, and whose it is: sections, and files that hold nothing of anybody else.
-    fn defined(&self) -> HashMap<&'b str, Arc<ObjectRef>> {
-        let mut defined = HashMap::new();
+    /// What may be named, and who has one of that name: sections, and files.
+    fn defined(&self) -> HashMap<&'b str, Vec<Arc<ObjectRef>>> {
+        let mut defined: HashMap<&str, Vec<Arc<ObjectRef>>> = HashMap::new();
         for file in &self.files {
             if file.key.kind == FileKind::Config {
                 for fragment in file.text.fragments() {
                     let Some(object) = &fragment.blame().block else { continue };
                     for name in fragment.as_str().lines().filter_map(section) {
-                        defined.entry(name).or_insert_with(|| object.clone());
+                        defined.entry(name).or_default().push(object.clone());
                     }
                 }
             } else if matches!(file.key.kind, FileKind::Certificate | FileKind::General)
                 && let Some(object) = file.text.fragments().iter().find_map(|f| f.blame().block.as_ref())
             {
                 for name in [&*file.path, file.path.rsplit('/').next().unwrap_or_default()] {
-                    defined.entry(name).or_insert_with(|| object.clone());
+                    defined.entry(name).or_default().push(object.clone());
                 }
             }
         }

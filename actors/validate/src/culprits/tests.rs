@@ -129,7 +129,13 @@ async fn nobody_waits_for_the_check_of_a_half_when_the_other_passes() {
     let bundle = of_words(64, &[40], "slow");
     let ruling = judge(&bundle);
     let distrusted = BTreeSet::new();
-    let charge = Charge { bundle: &bundle, good: None, ruling: &ruling, distrusted: &distrusted, is_new_configuration: false };
+    let charge = Charge {
+        bundle: &bundle,
+        good: None,
+        ruling: &ruling,
+        distrusted: &distrusted,
+        is_new_configuration: false,
+    };
     let waited = Cell::new(0);
     let found = culprits(&charge, async |reduced: Bundle| {
         let ruling = judge(&reduced);
@@ -154,7 +160,11 @@ async fn what_is_not_cleared_when_time_is_over_is_suspected_and_nothing_else() {
     let terms = Terms { checks: 12, ..Terms::at_first() };
     let found = search(&bundle(&blocks), terms, judge).await;
     assert!(found.checks == 12 && found.nobodys.is_none());
-    assert!(found.suspects.len() > 50 && found.suspects.iter().all(|name| name.starts_with('b')), "{:?}", found.suspects);
+    assert!(
+        found.suspects.len() > 50 && found.suspects.iter().all(|name| name.starts_with('b')),
+        "{:?}",
+        found.suspects
+    );
     let terms = Terms { checks: 0, ..terms };
     assert_eq!(search(&bundle(&blocks), terms, judge).await.suspects.len(), 192, "nobody is cleared");
 }
@@ -166,7 +176,11 @@ async fn who_did_not_change_is_not_at_fault() {
     let new = bundle(&[("fine".into(), "good"), ("more".into(), "good"), ("new".into(), "other")]);
     let all = fragments.iter().chain(new.config.text.fragments().iter().skip(1)).cloned().collect();
     let found = search(&bundle_of(all), Terms::since(&old), judge).await;
-    assert_eq!((found.culprits, found.suspects), (vec!["new".to_owned()], vec![]), "only with the others it is wrong");
+    assert_eq!(
+        (found.culprits, found.suspects),
+        (vec!["new".to_owned()], vec![]),
+        "only with the others it is wrong"
+    );
 }
 
 #[tokio::test]
@@ -212,10 +226,40 @@ async fn who_names_what_another_object_prints_is_not_at_fault_for_it() {
 }
 
 #[tokio::test]
+async fn who_has_a_name_that_many_use_is_found_as_fast_as_anybody() {
+    for bad in ["e", "a"] {
+        let blocks = (0..64).map(|number| {
+            let of = format!("a{number:02}");
+            piece(format!("backend {of}\n  server s 10.0.0.1 check\n"), Some(&of))
+        });
+        let named =
+            piece(format!("backend check\n  description {bad}\n  s nobodys\n"), Some(&format!("{bad}vil")));
+        let all = std::iter::once(piece("skeleton\n".into(), None)).chain(blocks).chain([named]);
+        let found = search(&bundle_of(all.collect()), Terms::at_first(), judge).await;
+        assert_eq!((found.culprits, found.suspects), (vec![format!("{bad}vil")], vec![]));
+        assert!(found.checks < 30, "{} checks", found.checks);
+    }
+}
+
+#[tokio::test]
+async fn two_that_have_the_same_name_need_not_one_another() {
+    let of = |object: &str, word: &str| {
+        piece(format!("backend one\n  description x{word}\n  s {word}\n"), Some(object))
+    };
+    let bundle = bundle_of(vec![of("a", "nobodys"), of("b", "good"), of("c", "good")]);
+    let found = search(&bundle, Terms::at_first(), judge).await;
+    assert_eq!((found.culprits, found.suspects), (vec!["a".to_owned()], vec![]));
+    let parts = Parts::of(&bundle);
+    assert_eq!(parts.closure([&object("b")]).len(), 1);
+}
+
+#[tokio::test]
 async fn a_file_is_there_with_whoever_names_it() {
     let certificate = piece("nobodys\n".into(), Some("a"));
     let line = |name: &str| piece(format!("ssl/a.pem {name}.example\n"), Some(name));
-    let file = |kind, name: &str, path: &str, pieces| BundleFile::new(FileKey::new(kind, name), path, Text::new(pieces));
+    let file = |kind, name: &str, path: &str, pieces| {
+        BundleFile::new(FileKey::new(kind, name), path, Text::new(pieces))
+    };
     let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("skeleton\n"));
     let files = [
         file(FileKind::Certificate, "a.pem", "ssl/a.pem", vec![certificate]),
@@ -237,7 +281,9 @@ async fn what_is_wrong_without_all_of_them_is_nobodys() {
         let blocks = (0..5).map(|number| piece(format!("o{number} good\n"), Some(&format!("o{number}"))));
         bundle_of(std::iter::once(piece(format!("skeleton {word}\n"), None)).chain(blocks).collect())
     };
-    for (word, terms) in [("nobodys", Terms::since(&good)), ("slow", Terms::since(&good)), ("nobodys", Terms::at_first())] {
+    for (word, terms) in
+        [("nobodys", Terms::since(&good)), ("slow", Terms::since(&good)), ("nobodys", Terms::at_first())]
+    {
         let found = search(&with(word), terms, judge).await;
         assert!(found.culprits.is_empty() && found.suspects.is_empty());
         assert!(matches!(found.nobodys, Some(Nobodys::Templates(_))), "{word}: {:?}", found.nobodys);
@@ -265,7 +311,9 @@ async fn a_check_that_fails_once_is_nobodys_fault() {
 
 #[tokio::test]
 async fn a_configuration_with_which_no_object_of_a_kind_passes_is_at_fault_itself() {
-    let all = |word: &'static str| (0..26).map(|n| (format!("{}o", char::from(b'a' + n)), word)).collect::<Vec<_>>();
+    let all = |word: &'static str| {
+        (0..26).map(|n| (format!("{}o", char::from(b'a' + n)), word)).collect::<Vec<_>>()
+    };
     let good = bundle(&all("good"));
     for word in ["named", "nobodys", "slow"] {
         let new = bundle(&all(word));
@@ -276,7 +324,11 @@ async fn a_configuration_with_which_no_object_of_a_kind_passes_is_at_fault_itsel
         let found = search(&new, Terms { good: None, ..terms }, judge).await;
         assert!(matches!(found.nobodys, Some(Nobodys::Templates(_))), "{word}: {:?}", found.nobodys);
         let found = search(&new, Terms { is_new_configuration: false, ..terms }, judge).await;
-        assert_eq!((found.culprits.len(), found.nobodys), (26, None), "all changed at once with templates that are good");
+        assert_eq!(
+            (found.culprits.len(), found.nobodys),
+            (26, None),
+            "all changed at once with templates that are good"
+        );
     }
 }
 
@@ -333,7 +385,10 @@ async fn one_bad_object_in_each_of_many_namespaces_takes_a_few_checks_each() {
         let object = ObjectRef::new("ingresses", &format!("n{namespace:04}"), &format!("o{number}"));
         let word = if number == 7 { "nobodys" } else { "good" };
         let lines = vec![LineBlame { template: 0, object: None, line: 1 }];
-        Fragment::new(format!(" {word}\n"), Arc::new(Blame { lines, block: Some(Arc::new(object)), ..Blame::default() }))
+        Fragment::new(
+            format!(" {word}\n"),
+            Arc::new(Blame { lines, block: Some(Arc::new(object)), ..Blame::default() }),
+        )
     });
     let bundle = bundle_of(std::iter::once(piece("skeleton\n".into(), None)).chain(pieces).collect());
     let found = search(&bundle, Terms::at_first(), judge).await;

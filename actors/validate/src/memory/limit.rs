@@ -22,7 +22,8 @@ impl Limit {
     #[must_use]
     pub fn read() -> Option<Self> {
         let member = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let of_container = of_groups(Path::new(GROUPS), &member).map(|bytes| Self { bytes, is_containers: true });
+        let of_container =
+            of_groups(Path::new(GROUPS), &member).map(|bytes| Self { bytes, is_containers: true });
         let own = getrlimit(Resource::As).current.filter(|bytes| *bytes < NONE);
         let own = own.map(|bytes| Self { bytes, is_containers: false });
         of_container.into_iter().chain(own).min()
@@ -37,7 +38,9 @@ fn of_groups(root: &Path, member: &str) -> Option<u64> {
         let (controllers, group) = (words.next()?, words.next()?);
         let (root, file) = match controllers {
             "" => (root.to_owned(), "memory.max"),
-            all if all.split(',').any(|one| one == "memory") => (root.join("memory"), "memory.limit_in_bytes"),
+            all if all.split(',').any(|one| one == "memory") => {
+                (root.join("memory"), "memory.limit_in_bytes")
+            }
             _ => return None,
         };
         let own = root.join(group.trim_start_matches('/'));
@@ -78,7 +81,11 @@ mod tests {
         assert_eq!(of_groups(second.path(), member), Some(1 << 30));
         let inside = root(&[("memory.max", "536870912\n")]);
         assert_eq!(of_groups(inside.path(), "0::/\n"), Some(512 << 20));
-        assert_eq!(of_groups(inside.path(), "0::/../../elsewhere\n"), Some(512 << 20), "a group that is not to be seen");
+        assert_eq!(
+            of_groups(inside.path(), "0::/../../elsewhere\n"),
+            Some(512 << 20),
+            "a group that is not to be seen"
+        );
     }
 
     #[test]

@@ -52,7 +52,9 @@ impl Needs {
 
 fn added(bundle: &Bundle) -> u64 {
     let (mut sections, mut servers) = (0, 0);
-    for fragment in bundle.all().filter(|file| file.key.kind == FileKind::Config).flat_map(|f| f.text.fragments()) {
+    for fragment in
+        bundle.all().filter(|file| file.key.kind == FileKind::Config).flat_map(|f| f.text.fragments())
+    {
         for line in fragment.as_str().lines() {
             sections += u64::from(line.starts_with(|first: char| first.is_ascii_alphabetic()));
             servers += u64::from(line.trim_start().starts_with("server"));
@@ -99,7 +101,8 @@ mod tests {
     use haptic_model::{BundleFile, FileKey, Text};
 
     fn bundle(backends: usize) -> Bundle {
-        let text = (0..backends).map(|n| format!("backend b{n}\n{}", "  server s 10.0.0.1:80 check\n".repeat(3)));
+        let text =
+            (0..backends).map(|n| format!("backend b{n}\n{}", "  server s 10.0.0.1:80 check\n".repeat(3)));
         let text = Text::plain(&text.collect::<String>());
         Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), [])
     }

@@ -77,4 +77,3 @@ pub fn stage(checker: Checker) -> Stage {
 pub async fn changed<T: Send + Sync>(cell: &mut CellReader<T>) {
     tokio::time::timeout(Duration::from_secs(60), cell.changed()).await.expect("it changes in the end");
 }
-
