@@ -60,7 +60,7 @@ const ANSWERS: Kind = Kind::Histogram(&[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 /// The stages that are timed, and their parts.
 const STAGES: Values =
-    Values::These(&["debounce", "render", "syntax", "validate", "plan", "agent", "deploy", "store"]);
+    Values::These(&["debounce", "render", "syntax", "validate", "search", "plan", "agent", "deploy", "store"]);
 
 const NONE: &[Label] = &[];
 
