@@ -13,9 +13,6 @@ use haptic_model::{Diagnostic, ObjectRef, store::Key};
 use serde_json::json;
 use std::sync::Arc;
 
-/// So many addresses are named that are no servers.
-const SAID: usize = 3;
-
 pub(super) static FUNCTIONS: &[Function] = &[
     function(
         "list",
@@ -146,12 +143,12 @@ fn servers(call: &Call<'_>) -> Result<Value, String> {
 }
 
 fn nothing_goes_to(found: &Found) -> Diagnostic {
-    let more = match found.left_out.len().saturating_sub(SAID) {
+    let more = match found.more_left_out {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    let said: Vec<&str> = found.left_out.iter().take(SAID).map(String::as_str).collect();
-    let warning = Diagnostic::warning("render", format!("no server is made of {}{more}", said.join("; ")));
+    let said = found.left_out.join("; ");
+    let warning = Diagnostic::warning("render", format!("no server is made of {said}{more}"));
     match found.is_refused {
         true => warning.help(
             "If servers may be there, add their network to spec.allow.destinations of the configuration",

@@ -30,8 +30,10 @@ pub struct Server {
 pub struct Found {
     /// By address, each once.
     pub servers: Vec<Server>,
-    /// What is no server though the objects say so, and why.
+    /// What is no server though the objects say so, and why: the first few.
     pub left_out: Vec<String>,
+    /// How many more there are.
+    pub more_left_out: usize,
     /// Whether any of it would be a server if its network were allowed.
     pub is_refused: bool,
 }
@@ -80,11 +82,8 @@ pub fn servers(
             // The addresses of one endpoint all lead to the same pod.
             let Some(address) = text(&endpoint, &["addresses", "0"])? else { continue };
             let Ok(address) = address.parse() else {
-                found.left_out.push(format!(
-                    "{}, which is no IP address, of {}",
-                    quoted(&address),
-                    slice_name(slice)?
-                ));
+                let slice = slice_name(slice)?;
+                found.leave_out(|| format!("{}, which is no IP address, of {slice}", quoted(&address)));
                 continue;
             };
             match around.destinations.refusal(address, number) {
@@ -103,8 +102,17 @@ pub fn servers(
 
 impl Found {
     fn refuse(&mut self, address: IpAddr, port: u64, why: Refusal, whence: &str) {
-        self.left_out.push(format!("{address} port {port}, {why}, {whence}"));
+        self.leave_out(|| format!("{address} port {port}, {why}, {whence}"));
         self.is_refused = true;
+    }
+
+    /// Thousands of sentences would be nobody's help and everybody's memory.
+    fn leave_out(&mut self, sentence: impl FnOnce() -> String) {
+        if self.left_out.len() < SAID {
+            self.left_out.push(sentence());
+        } else {
+            self.more_left_out += 1;
+        }
     }
 }
 
@@ -116,6 +124,9 @@ fn quoted(text: &str) -> String {
 fn slice_name(slice: &Value) -> Result<String, String> {
     Ok(format!("EndpointSlice {}", text(slice, &["metadata", "name"])?.unwrap_or_default()))
 }
+
+/// So much of what is left out is said.
+const SAID: usize = 3;
 
 /// What the port of a server can be.
 const PORTS: std::ops::RangeInclusive<u64> = 1..=65535;
@@ -376,7 +387,7 @@ mod tests {
         slice["metadata"] = json!({"name": "by-hand"});
         let found = found(service(), &[slice], json!(80));
         assert_eq!(found.servers.iter().map(|s| &*s.address).collect::<Vec<_>>(), ["10.0.0.1", "10.0.0.2"]);
-        assert_eq!(found.left_out.len(), 4);
+        assert_eq!((found.left_out.len(), found.more_left_out), (3, 1));
         assert_eq!(
             found.left_out[0],
             "169.254.169.254 port 8080, a link-local address, of EndpointSlice by-hand"
