@@ -92,7 +92,7 @@ fn names_of_any_length_and_kind_lead_to_their_own_and_nobody_elses() {
         (&*namespace, &*longest("a"), &*service("a")),
         (&namespace, &longest("b"), &service("b")),
         (&namespace, &dots, &service("c")),
-        (&namespace, &dots.replacen('.', "-", 1), "s"),
+        (&namespace, &format!("{}-x", &dots[..251]), "s"),
         ("a-b", "c", "s"),
         ("a", "b-c", "s"),
         ("a", "b.c", "s-1"),
