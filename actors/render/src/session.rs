@@ -73,7 +73,8 @@ struct State {
     failed: usize,
     added: BTreeMap<FileKey, AddedFile>,
     once: BTreeSet<Arc<str>>,
-    patterns: HashMap<Arc<str>, regex::Regex>,
+    /// In their own memory each: a clone of one would begin without what it has worked out.
+    patterns: HashMap<Arc<str>, Arc<regex::Regex>>,
     /// What Secrets became, by object, version and entry: many routes may name one.
     certificates: HashMap<(Arc<ObjectRef>, u64, Arc<str>), Result<Arc<str>, String>>,
     /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
@@ -494,7 +495,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn pattern(&self, pattern: &Arc<str>) -> Result<regex::Regex, String> {
+    pub fn pattern(&self, pattern: &Arc<str>) -> Result<Arc<regex::Regex>, String> {
         if let Some(known) = self.state.borrow().patterns.get(pattern) {
             return Ok(known.clone());
         }
@@ -511,6 +512,7 @@ impl<'a> Session<'a> {
         if patterns.len() >= PATTERNS {
             patterns.clear();
         }
+        let compiled = Arc::new(compiled);
         patterns.insert(pattern.clone(), compiled.clone());
         Ok(compiled)
     }

@@ -85,26 +85,24 @@ fn shown(site: &Site, host: &str) -> Option<Vec<u8>> {
 
 #[test]
 fn names_of_any_length_and_kind_lead_to_their_own_and_nobody_elses() {
-    let (namespace, service) = ("n".repeat(63), "s".repeat(63));
+    let (namespace, service) = ("n".repeat(63), |end: &str| format!("{}{end}", "s".repeat(62)));
     let longest = |end: &str| format!("{}{end}", "x".repeat(253 - end.len()));
     let dots = format!("{}x", "x.".repeat(126));
     let tenants: Vec<Tenant> = [
-        (&*namespace, &*longest("a"), &*service),
-        (&namespace, &longest("b"), &service),
-        (&namespace, &dots, &service),
-        (&namespace, &dots.replacen('.', "-", 1), "s"),
+        (&*namespace, &*longest("a"), &*service("a")),
+        (&namespace, &longest("b"), &service("b")),
+        (&namespace, &dots, &service("c")),
+        (&namespace, &format!("{}-x", &dots[..251]), "s"),
         ("a-b", "c", "s"),
         ("a", "b-c", "s"),
-        ("a", "b.c", "s"),
+        ("a", "b.c", "s-1"),
         ("a", "b", "c-s"),
-        ("a", "pem", "s"),
+        ("a", "pem", "s-2"),
         ("ca", "b.pem", "s"),
     ]
     .iter()
     .enumerate()
-    .map(|(number, (namespace, name, service))| {
-        Tenant::new(number + 1, namespace, name, &format!("{service}"))
-    })
+    .map(|(number, (namespace, name, service))| Tenant::new(number + 1, namespace, name, service))
     .collect();
     let port = echo::start();
     let manifests: Vec<Value> = tenants.iter().flat_map(|tenant| tenant.manifests(port)).collect();
