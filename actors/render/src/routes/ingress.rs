@@ -176,7 +176,9 @@ impl Reading {
             Ok(normal) => {
                 if path::is_reshaped(path, &normal) || path.contains(['?', '#']) {
                     let read: String = normal.text.chars().take(LONGEST_QUOTE).collect();
-                    let sentence = format!("path {shown:?} is compared as {read:?}, as requests' paths are: write it so");
+                    let sentence = format!(
+                        "path {shown:?} is compared as {read:?}, as requests' paths are: write it so"
+                    );
                     self.claims.refused.push(sentence);
                 }
                 Some(normal.text)

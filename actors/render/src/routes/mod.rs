@@ -67,7 +67,8 @@ impl Routes {
                 Some(table) => table.updated(source, &classes),
                 None => Table::new(source, &classes),
             };
-            all = all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
+            all =
+                all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
             self.tables.insert(name, table);
         }
         all
