@@ -68,7 +68,8 @@ mod tests {
             fields: Map::from_iter([("options".to_owned(), options)]).into(),
             ..Claims::default()
         };
-        let (both, one) = (claims(json!({"retry": "all", "affinity": "cookie"})), claims(json!({"retry": "idempotent"})));
+        let (both, one) =
+            (claims(json!({"retry": "all", "affinity": "cookie"})), claims(json!({"retry": "idempotent"})));
         let mut options = Options::default();
         let names = |options: &Options| -> Vec<String> {
             options.store().iter().map(|object| object.reference.name.to_string()).collect()
