@@ -12,7 +12,6 @@ mod hostile;
 mod local;
 mod memory;
 mod metering;
-mod objects;
 mod probe;
 mod progress;
 mod series;
