@@ -289,7 +289,9 @@ pub fn client_config_of(client: &Certificate) -> Outcome<ClientConfig> {
     Ok(believer(ring::default_provider().cipher_suites)?.with_client_auth_cert(chain, key)?)
 }
 
-fn believer(cipher_suites: Vec<SupportedCipherSuite>) -> Outcome<ConfigBuilder<ClientConfig, WantsClientCert>> {
+fn believer(
+    cipher_suites: Vec<SupportedCipherSuite>,
+) -> Outcome<ConfigBuilder<ClientConfig, WantsClientCert>> {
     let provider = Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() });
     let anyone = Arc::new(AnyCertificate(Arc::clone(&provider)));
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;

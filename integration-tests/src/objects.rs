@@ -2,8 +2,9 @@
 
 use crate::failure::{Failure, Outcome};
 use kube::Client;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -82,7 +83,27 @@ impl Objects {
             let count = manifests.len();
             return put_named(path, &format!("{name}.json"), namespace, manifests).map(|()| count);
         }
+        let namespaces: BTreeSet<String> = manifests.iter().filter_map(own_namespace).collect();
+        let namespaces = namespaces
+            .into_iter()
+            .map(|name| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
+        // Most are there already.
+        self.each_at_once(namespaces.collect(), Verb::Create).await;
         Ok(self.each_at_once(manifests, Verb::Create).await)
+    }
+
+    /// Whether an API server would take an object, in the namespace of those that name none: it is not stored.
+    ///
+    /// # Errors
+    /// Its refusal.
+    pub async fn would_be_taken(&self, manifest: &Value) -> Outcome {
+        let Self::Cluster { client, namespace } = self else { return Ok(()) };
+        let mut manifest = manifest.clone();
+        manifest["metadata"]["namespace"] = Value::from(namespace.as_str());
+        let request = http::Request::post(format!("{}?dryRun=All", collection(&manifest, namespace)?));
+        let request = request.header("content-type", "application/json");
+        client.request_text(request.body(manifest.to_string().into_bytes())?).await?;
+        Ok(())
     }
 
     /// Takes away what [`Objects::create_group`] wrote.
@@ -199,6 +220,10 @@ fn put_named(folder: &Path, file: &str, namespace: &str, mut manifests: Vec<Valu
     Ok(fs::rename(&unfinished, folder.join(file))?)
 }
 
+fn own_namespace(manifest: &Value) -> Option<String> {
+    manifest["metadata"]["namespace"].as_str().map(str::to_owned)
+}
+
 fn file_name(manifest: &Value) -> String {
     format!("{}-{}.json", manifest["kind"].as_str().unwrap_or_default(), name(manifest))
 }
@@ -216,7 +241,9 @@ fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
         Some("EndpointSlice") => ("/apis/discovery.k8s.io/v1", "endpointslices"),
         Some("Ingress") => ("/apis/networking.k8s.io/v1", "ingresses"),
         Some("Namespace") => return Ok("/api/v1/namespaces".to_owned()),
-        kind => return Err(Failure::new(format!("the API server is not asked for objects of kind {kind:?}"))),
+        kind => {
+            return Err(Failure::new(format!("the API server is not asked for objects of kind {kind:?}")));
+        }
     };
     Ok(format!("{group}/namespaces/{namespace}/{plural}"))
 }
@@ -224,7 +251,6 @@ fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[tokio::test]
     async fn a_changed_manifest_is_the_same_file_and_nothing_unfinished_stays() {

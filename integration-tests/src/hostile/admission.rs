@@ -34,7 +34,10 @@ pub fn refusal(object: &Value) -> Option<String> {
         (object.to_string().len() <= OBJECT, "too many bytes".to_owned()),
         (hosts(object).all(is_host), "a host".to_owned()),
         (paths(object).all(|(kind, path)| is_path(kind, path)), "a path".to_owned()),
-        (object["endpoints"].as_array().is_none_or(|all| all.len() <= ENDPOINTS.0), "its endpoints".to_owned()),
+        (
+            object["endpoints"].as_array().is_none_or(|all| all.len() <= ENDPOINTS.0),
+            "its endpoints".to_owned(),
+        ),
         (object["ports"].as_array().is_none_or(|all| all.len() <= PORTS), "its ports".to_owned()),
     ];
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, what)| what)
@@ -109,9 +112,7 @@ mod tests {
 
     #[test]
     fn annotations_count_with_their_keys() {
-        let with = |size: usize| {
-            json!({"kind": "Ingress", "metadata": {"namespace": "n", "name": "a", "annotations": {"key": "v".repeat(size)}}})
-        };
+        let with = |size: usize| json!({"kind": "Ingress", "metadata": {"namespace": "n", "name": "a", "annotations": {"key": "v".repeat(size)}}});
         assert_eq!(refusal(&with(ANNOTATIONS - 3)), None);
         assert!(refusal(&with(ANNOTATIONS - 2)).is_some());
     }

@@ -12,21 +12,23 @@ use crate::{
     backend::Backend,
     certificate::{self, Authority},
     configuration::{Configuration, FRONTEND_PORTS, POD_ADDRESS},
-    controller::HEALTH_PORT,
+    controller::{Controller, HEALTH_PORT},
     eventually::eventually_within,
     failure::{Outcome, ensure},
+    haproxy_pod::HaproxyPod,
     http,
     manifest::BACKEND_PORT,
     network::{Block, METADATA},
     objects::Objects,
     process::Process,
     program::{self, HaproxySeries},
+    scene::Scene,
 };
 use serde_json::{Value, json};
 use std::{
     fs,
     net::{Ipv4Addr, SocketAddr},
-    path::{Path, PathBuf},
+    path::PathBuf,
     time::Duration,
 };
 use tokio::process::Command;
@@ -36,7 +38,6 @@ pub const CANARY: &str = "nobody may reach this";
 /// For HAProxy to serve alpha for the first time.
 const STARTED_WITHIN: Duration = Duration::from_secs(120);
 const DEBUG_PORT: u16 = 6060;
-const METRICS_PORT: u16 = 9090;
 
 /// How an arena is.
 #[derive(Clone, Debug)]
@@ -67,14 +68,74 @@ pub struct Arena {
     pub(super) changes: usize,
     options: Options,
     controller: Controlled,
+    innocents: Innocents,
+}
+
+/// Alpha and beta: their objects, servers, and clients.
+struct Innocents {
+    objects: Vec<Value>,
+    /// Without a certificate, and with alpha's.
     clients: (Client, Client),
     _servers: Vec<Backend>,
 }
 
-/// The process that is watched, and where it tells of itself.
-struct Controlled {
-    process: Process,
-    address: Ipv4Addr,
+impl Innocents {
+    async fn new(block: Block, more: usize) -> Outcome<Self> {
+        let authority = Authority::new("alpha")?;
+        let clients = (Client::anonymous()?, Client::with(&authority.sign(&["client".to_owned()])?)?);
+        Ok(Self { objects: innocent(block, &authority, more)?, clients, _servers: servers(block).await? })
+    }
+}
+
+/// Who is watched.
+enum Controlled {
+    /// `haptic local`, at this address.
+    Local(Process, Ipv4Addr),
+    /// A controller in a cluster, with its pod.
+    Cluster(Box<(Controller, HaproxyPod, Scene)>),
+}
+
+impl Controlled {
+    fn address(&self) -> Ipv4Addr {
+        match self {
+            Self::Local(_, address) => *address,
+            Self::Cluster(parts) => parts.0.address,
+        }
+    }
+
+    fn id(&self) -> u32 {
+        match self {
+            Self::Local(process, _) => process.id(),
+            Self::Cluster(parts) => parts.0.process_id(),
+        }
+    }
+
+    async fn is_alive(&mut self) -> Outcome {
+        if let Self::Local(process, _) = self {
+            process.ensure_running()?;
+        }
+        let answer = http::get((self.address(), HEALTH_PORT).into(), "controller", "/livez").await?;
+        answer.has_status(200)
+    }
+
+    async fn end(self) -> Outcome {
+        match self {
+            Self::Local(process, _) => process.kill().await,
+            Self::Cluster(parts) => parts.0.kill().await,
+        }
+    }
+
+    /// Waits until alpha and beta are answered as they should be.
+    async fn serves(front: Front, questions: &[(Question, &str)]) -> Outcome {
+        eventually_within(STARTED_WITHIN, "alpha and beta are served", async || {
+            for ((client, ask), right) in questions {
+                let answer = client.ask(front, ask, Duration::from_secs(5)).await;
+                ensure(answer.contains(right), format!("{}{}: {answer}", ask.host, ask.path))?;
+            }
+            Ok(())
+        })
+        .await
+    }
 }
 
 /// The servers of alpha, in the order in which its endpoints move.
@@ -101,48 +162,68 @@ impl Arena {
             }
         }
         fs::create_dir_all(&manifests)?;
-        let objects = Objects::Folder { path: manifests.clone(), namespace: "alpha".to_owned() };
-        let block = options.block;
-        let servers = servers(block).await?;
-        let authority = Authority::new("alpha")?;
-        let clients = (Client::anonymous()?, Client::with(&authority.sign(&["client".to_owned()])?)?);
-        let mut all = innocent(block, &authority, options.innocent)?;
-        all.extend(hostile.iter().cloned());
+        let objects = Objects::Folder { path: manifests, namespace: "alpha".to_owned() };
+        let innocents = Innocents::new(options.block, options.innocent).await?;
+        let all = innocents.objects.iter().chain(hostile).cloned().collect();
         objects.create_group("beginning", all).await?;
-        objects.create(&moved_to(block.backend(1))).await?;
-        let file = options.dir.join("config.yaml");
-        fs::write(&file, configuration()?.to_string())?;
-        let process = start(&file, &manifests, &options)?;
-        let front = Front {
-            plain: (block.pod(0), FRONTEND_PORTS.0).into(),
-            secure: (block.pod(0), FRONTEND_PORTS.1).into(),
-        };
-        let mut controller = Controlled { process, address: block.controller(0) };
-        let questions = questions(&clients);
-        eventually_within(STARTED_WITHIN, "alpha and beta are served", async || {
-            controller.process.ensure_running()?;
-            for ((client, ask), right) in &questions {
-                let answer = client.ask(front, ask, Duration::from_secs(5)).await;
-                ensure(answer.contains(right), format!("{}{}: {}", ask.host, ask.path, answer.replace("\r\n", " ")))?;
-            }
-            Ok(())
-        })
-        .await?;
-        let memory = Watch::of(controller.process.id());
-        let questions = questions.into_iter().map(|(question, _)| question).collect();
-        let witness = Witness::start(front, questions).await;
-        let around = around(block);
-        Ok(Self { objects, front, witness, memory, around, changes: 0, options, controller, clients, _servers: servers })
+        objects.create(&moved_to(options.block.backend(1))).await?;
+        fs::write(
+            options.dir.join("config.yaml"),
+            configuration(Configuration::libraries("alpha")?).to_string(),
+        )?;
+        let (pod, address) = (options.block.pod(0), options.block.controller(0));
+        let front = Front { plain: (pod, FRONTEND_PORTS.0).into(), secure: (pod, FRONTEND_PORTS.1).into() };
+        let controller = Controlled::Local(start(&options)?, address);
+        Self::watched(controller, objects, front, innocents, options).await
     }
 
-    /// Ends it and begins afresh, with the same options and these objects from the beginning.
+    /// A controller with one pod in a cluster that nobody else uses.
     ///
     /// # Errors
-    /// As [`Arena::local`].
-    pub async fn again_with(self, hostile: &[Value]) -> Outcome<Self> {
-        let options = self.options.clone();
-        self.end().await?;
-        Self::local_with(options, hostile).await
+    /// A part does not start, or alpha is not served.
+    pub async fn in_cluster(scene: Scene) -> Outcome<Self> {
+        let (client, namespace) = (scene.cluster.client.clone(), "alpha".to_owned());
+        let objects = Objects::Cluster { client, namespace };
+        let options = Options {
+            block: scene.block,
+            series: HaproxySeries::default(),
+            innocent: 0,
+            dir: scene.dir.clone(),
+        };
+        let innocents = Innocents::new(options.block, 0).await?;
+        objects.create_group("beginning", innocents.objects.clone()).await?;
+        objects.create(&moved_to(options.block.backend(1))).await?;
+        scene.configure_with(&configuration(scene.configuration()?)).await?;
+        let pod = scene.pod().await?;
+        let controller = scene.controller()?;
+        let front = Front { plain: pod.http(), secure: pod.https() };
+        let controller = Controlled::Cluster(Box::new((controller, pod, scene)));
+        Self::watched(controller, objects, front, innocents, options).await
+    }
+
+    async fn watched(
+        controller: Controlled,
+        objects: Objects,
+        front: Front,
+        innocents: Innocents,
+        options: Options,
+    ) -> Outcome<Self> {
+        Controlled::serves(front, &questions(&innocents.clients)).await?;
+        let memory = Watch::of(controller.id());
+        let asked = questions(&innocents.clients).into_iter().map(|(question, _)| question).collect();
+        let witness = Witness::start(front, asked).await;
+        let around = around(options.block);
+        Ok(Self { objects, front, witness, memory, around, changes: 0, options, controller, innocents })
+    }
+
+    /// Kills controller and HAProxy, and starts them on the files that they left; back when alpha and beta are served.
+    ///
+    /// # Errors
+    /// They are not.
+    pub async fn killed_and_started(self) -> Outcome<Self> {
+        self.controller.end().await?;
+        let controller = Controlled::Local(start(&self.options)?, self.options.block.controller(0));
+        Self::watched(controller, self.objects, self.front, self.innocents, self.options).await
     }
 
     /// Ends it.
@@ -150,7 +231,7 @@ impl Arena {
     /// # Errors
     /// The kernel refuses.
     pub async fn end(self) -> Outcome {
-        self.controller.process.kill().await
+        self.controller.end().await
     }
 
     /// What the controller shows under `path`.
@@ -158,7 +239,7 @@ impl Arena {
     /// # Errors
     /// It does not answer.
     pub async fn look(&self, path: &str) -> Outcome<Value> {
-        Ok(serde_json::from_str(&self.text((self.controller.address, DEBUG_PORT).into(), path).await?)?)
+        Ok(serde_json::from_str(&self.text((self.controller.address(), DEBUG_PORT).into(), path).await?)?)
     }
 
     async fn text(&self, address: SocketAddr, path: &str) -> Outcome<String> {
@@ -172,17 +253,7 @@ impl Arena {
     /// # Errors
     /// It does not.
     pub async fn is_alive(&mut self) -> Outcome {
-        self.controller.process.ensure_running()?;
-        self.text((self.controller.address, HEALTH_PORT).into(), "/livez").await.map(drop)
-    }
-
-    /// A number of the controller's metrics, summed over all labels; 0 before it was counted.
-    ///
-    /// # Errors
-    /// It does not answer.
-    pub async fn metric(&self, name: &str) -> Outcome<f64> {
-        let text = self.text((self.controller.address, METRICS_PORT).into(), "/metrics").await?;
-        Ok(sum(&text, name))
+        self.controller.is_alive().await
     }
 
     /// Reloads and worker changes that the agent counts.
@@ -193,13 +264,16 @@ impl Arena {
         let pods = self.look("/debug/pods").await?;
         let agent: SocketAddr = pods[0]["address"].as_str().unwrap_or_default().parse()?;
         let text = self.text(agent, "/metrics").await?;
-        Ok((sum(&text, "haptic_agent_haproxy_reloads_total"), sum(&text, "haptic_agent_haproxy_worker_changes_total")))
+        Ok((
+            sum(&text, "haptic_agent_haproxy_reloads_total"),
+            sum(&text, "haptic_agent_haproxy_worker_changes_total"),
+        ))
     }
 
     /// The anonymous client.
     #[must_use]
     pub fn client(&self) -> &Client {
-        &self.clients.0
+        &self.innocents.clients.0
     }
 
     /// Where the log is.
@@ -217,12 +291,14 @@ impl Arena {
     /// What the controller and its checks take now, in megabytes.
     #[must_use]
     pub fn container(&self) -> f64 {
-        memory::look(self.controller.process.id()).map_or(0.0, |now| now.container)
+        memory::look(self.controller.id()).map_or(0.0, |now| now.container)
     }
 }
 
 fn sum(metrics: &str, name: &str) -> f64 {
-    let lines = metrics.lines().filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{'])));
+    let lines = metrics
+        .lines()
+        .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with([' ', '{'])));
     lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
 }
 
@@ -244,10 +320,14 @@ async fn servers(block: Block) -> Outcome<Vec<Backend>> {
     Ok(servers)
 }
 
-fn start(file: &Path, manifests: &Path, options: &Options) -> Outcome<Process> {
+fn start(options: &Options) -> Outcome<Process> {
     let mut command = Command::new(program::haptic()?);
-    command.arg("local").arg("-f").arg(file).arg("--resources").arg(manifests);
-    command.arg("--dir").arg(options.dir.join("haproxy"));
+    command.arg("local").arg("-f").arg(options.dir.join("config.yaml"));
+    command
+        .arg("--resources")
+        .arg(options.dir.join("manifests"))
+        .arg("--dir")
+        .arg(options.dir.join("haproxy"));
     for listens in ["--bind-address", "--debug-address"] {
         command.arg(listens).arg(options.block.controller(0).to_string());
     }
@@ -257,17 +337,18 @@ fn start(file: &Path, manifests: &Path, options: &Options) -> Outcome<Process> {
 }
 
 /// The built-in libraries, for all namespaces; reloads may follow each other fast, or most of a test's time would be waiting.
-fn configuration() -> Outcome<Value> {
-    let mut configuration = Configuration::libraries("alpha")?.manifest;
-    let spec = &mut configuration["spec"];
-    for watched in spec["watchedResources"].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut) {
+fn configuration(configuration: Configuration) -> Value {
+    let mut manifest = configuration.manifest;
+    let spec = &mut manifest["spec"];
+    for watched in spec["watchedResources"].as_object_mut().into_iter().flat_map(serde_json::Map::values_mut)
+    {
         if let Some(watched) = watched.as_object_mut() {
             watched.remove("namespaces");
         }
     }
     spec["dataplane"]["minDeploymentInterval"] = json!("200ms");
     spec["controller"]["massDeletionHold"] = json!("0s");
-    Ok(configuration)
+    manifest
 }
 
 /// Everything that alpha and beta have.
@@ -280,19 +361,24 @@ fn innocent(block: Block, authority: &Authority, more: usize) -> Outcome<Vec<Val
     let (alpha, beta) = (tenant("alpha", 0), tenant("beta", 4));
     let own = certificate::for_host("alpha.example")?;
     let wild = certificate::for_host("*.alpha.example")?;
-    let users = "anna:$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA\n";
+    let users = "anna:$5$rounds=1000$saltsalt$eKLZU9t9OoPWrqOQsoTIKG0aYkZ5rGOoOQhiIvoSWX2\n";
     let named = |mut ingress: Value, host: &str, path: &str| {
         ingress["spec"]["rules"][0]["host"] = host.into();
         ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = path.into();
         ingress
     };
-    let mut secure = named(alpha.annotated("secure", &[("client-ca-secret", "ca".into())]), "secure.alpha.example", "/");
+    let mut secure =
+        named(alpha.annotated("secure", &[("client-ca-secret", "ca".into())]), "secure.alpha.example", "/");
     secure["spec"]["tls"] = json!([{ "hosts": ["secure.alpha.example"], "secretName": "wild" }]);
     let mut any = named(alpha.ingress("any"), "*.alpha.example", "/");
     any["spec"]["tls"] = json!([{ "hosts": ["*.alpha.example"], "secretName": "wild" }]);
     let mut objects = alpha.with_web(vec![
         alpha.secured("web", &["alpha.example"], "own"),
-        named(alpha.annotated("private", &[("allow-from", "192.0.2.0/24".into())]), "alpha.example", "/private"),
+        named(
+            alpha.annotated("private", &[("allow-from", "192.0.2.0/24".into())]),
+            "alpha.example",
+            "/private",
+        ),
         named(alpha.annotated("login", &[("auth-secret", "users".into())]), "alpha.example", "/login"),
         secure,
         any,

@@ -120,8 +120,10 @@ impl Mallory {
     /// An Ingress for these hosts, each with these paths.
     #[must_use]
     pub fn ingress_of(&self, name: &str, hosts: &[&str], paths: &[&str]) -> Value {
-        let paths: Vec<Value> =
-            paths.iter().map(|path| json!({"path": path, "pathType": "Prefix", "backend": backend("web")})).collect();
+        let paths: Vec<Value> = paths
+            .iter()
+            .map(|path| json!({"path": path, "pathType": "Prefix", "backend": backend("web")}))
+            .collect();
         let rules: Vec<Value> =
             hosts.iter().map(|host| json!({"host": host, "http": {"paths": paths.clone()}})).collect();
         json!({

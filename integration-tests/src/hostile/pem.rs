@@ -38,12 +38,21 @@ pub fn broken(good: &str) -> Vec<(&'static str, String)> {
         ("a revocation list", good.replace("CERTIFICATE", "X509 CRL")),
         ("a private key", good.replace("CERTIFICATE", "PRIVATE KEY")),
         ("parameters", good.replace("CERTIFICATE", "EC PARAMETERS")),
-        ("good, then each kind of another", KINDS.iter().fold(good.to_owned(), |text, kind| {
-            format!("{text}-----BEGIN {kind}-----\n{flat}\n-----END {kind}-----\n")
-        })),
-        ("headers", good.replace(begin, &format!("{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n"))),
+        (
+            "good, then each kind of another",
+            KINDS.iter().fold(good.to_owned(), |text, kind| {
+                format!("{text}-----BEGIN {kind}-----\n{flat}\n-----END {kind}-----\n")
+            }),
+        ),
+        (
+            "headers",
+            good.replace(begin, &format!("{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\n")),
+        ),
         ("one line", format!("{begin}\n{flat}\n{end}\n")),
-        ("one character a line", format!("{begin}\n{}{end}\n", flat.chars().fold(String::new(), |text, c| format!("{text}{c}\n")))),
+        (
+            "one character a line",
+            format!("{begin}\n{}{end}\n", flat.chars().fold(String::new(), |text, c| format!("{text}{c}\n"))),
+        ),
         ("no line ends", good.replace('\n', "")),
         ("carriage returns alone", good.replace('\n', "\r")),
         ("blanks before each line", good.replace('\n', "\n ")),

@@ -109,8 +109,14 @@ impl Generator {
 
     /// What is alpha's, asked for with some annotation.
     fn claim(&self, dice: &mut Dice, m: &super::case::Mallory) -> Value {
-        const HOSTS: [&str; 6] =
-            ["alpha.example", "secure.alpha.example", "*.alpha.example", "beta.example", "*.example", "moving.alpha.example"];
+        const HOSTS: [&str; 6] = [
+            "alpha.example",
+            "secure.alpha.example",
+            "*.alpha.example",
+            "beta.example",
+            "*.example",
+            "moving.alpha.example",
+        ];
         let mut ingress = self.annotations(dice, m);
         let host = HOSTS[dice.below(HOSTS.len())];
         if dice.below(2) == 0 {
@@ -130,7 +136,8 @@ mod tests {
     use std::net::Ipv4Addr;
 
     fn generator() -> Generator {
-        Generator::new(Around { haproxy: Ipv4Addr::new(10, 99, 1, 1), server: Ipv4Addr::new(10, 99, 1, 2) }).unwrap()
+        Generator::new(Around { haproxy: Ipv4Addr::new(10, 99, 1, 1), server: Ipv4Addr::new(10, 99, 1, 2) })
+            .unwrap()
     }
 
     #[test]

@@ -80,6 +80,31 @@ impl Suite {
         Ok(trial)
     }
 
+    /// The controller and its HAProxy are killed while the objects of a case are there, and start again on what they left.
+    ///
+    /// # Errors
+    /// No arena can be made.
+    pub async fn killed_among(&mut self, case: &Case) -> Outcome<Trial> {
+        let mut arena = match self.arena.take() {
+            Some(arena) => arena,
+            None => Arena::local(self.options.clone()).await?,
+        };
+        let name = format!("killed among {}", case.name);
+        let bounds = Bounds { more: f64::MAX, ..self.bounds };
+        let calm = self.calm.peaks;
+        let killed = async {
+            arena.objects.create_group(&case.slug(), case.objects.clone()).await?;
+            arena.alpha_changes(&bounds, &mut Vec::new()).await;
+            let mut arena = arena.killed_and_started().await?;
+            let trial = arena.among(&name, &bounds, &calm).await;
+            arena.end().await?;
+            trial
+        };
+        let trial = killed.await.unwrap_or_else(|failure| Trial::broken(&name, failure.sentence()));
+        self.tell(&trial);
+        Ok(trial)
+    }
+
     /// Ends the arena; how many cases failed.
     ///
     /// # Errors

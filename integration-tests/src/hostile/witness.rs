@@ -155,7 +155,8 @@ async fn round(front: Front, questions: &[Question], right: &[String], into: &Mu
         seen.slowest = seen.slowest.max(asked.elapsed());
         if answer != *right && seen.changes.len() < TOLD {
             let scheme = if ask.tls { "https" } else { "http" };
-            let change = format!("{scheme}://{}{}: {} became {}", ask.host, ask.path, end(right), end(&answer));
+            let change =
+                format!("{scheme}://{}{}: {} became {}", ask.host, ask.path, end(right), end(&answer));
             seen.changes.push(change);
         }
     }
@@ -166,7 +167,8 @@ async fn round(front: Front, questions: &[Question], right: &[String], into: &Mu
 fn end(answer: &str) -> String {
     match answer.strip_prefix('[').and_then(|rest| rest.split_once("]\n")) {
         Some((certificate, answer)) => {
-            let sum = certificate.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+            let sum =
+                certificate.bytes().fold(0_u32, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
             format!("certificate {sum:08x}, {:?}", start_of(answer))
         }
         None => format!("{:?}", start_of(answer)),

@@ -12,7 +12,8 @@ use std::path::Path;
 const LARGEST: usize = 2_000_000;
 
 pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
-    let options = Options { block: Block(1), series: HaproxySeries::default(), innocent: 0, dir: dir.to_owned() };
+    let options =
+        Options { block: Block(1), series: HaproxySeries::default(), innocent: 0, dir: dir.to_owned() };
     let cases = chosen(worst::all(around(options.block))?, wanted);
     let mut suite = Suite::start(options, Bounds::loose()).await?;
     for case in &cases {

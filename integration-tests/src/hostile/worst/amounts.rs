@@ -9,7 +9,8 @@ use crate::{certificate, failure::Outcome};
 use serde_json::{Map, Value, json};
 
 pub fn cases(around: Around) -> Outcome<Vec<Case>> {
-    let case = |name: &str, objects: fn(&Mallory) -> Vec<Value>| Case::new(around, name, |m| m.with_web(objects(m)));
+    let case =
+        |name: &str, objects: fn(&Mallory) -> Vec<Value>| Case::new(around, name, |m| m.with_web(objects(m)));
     let mut cases = vec![
         case("hosts by the thousand", |m| vec![of_hosts(m, 9_000)]),
         case("paths by the thousand", |m| {
@@ -22,8 +23,29 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
         }),
         case("paths that are words elsewhere", |m| {
             let odd = [
-                "/ ", "/x y", "/\n", "/x\n    http-request deny", "/\u{0}", "/#", "/%00", "/%", "/{{x}}", "/%[env(HOME)]",
-                "/\u{e000}", "/\"'\\", "/(a+)+$", "/.*", "//", "/./", "/../", "/%2F", "/x|y", "/x;y", "/x?y", "/é", "/\u{2028}",
+                "/ ",
+                "/x y",
+                "/\n",
+                "/x\n    http-request deny",
+                "/\u{0}",
+                "/#",
+                "/%00",
+                "/%",
+                "/{{x}}",
+                "/%[env(HOME)]",
+                "/\u{e000}",
+                "/\"'\\",
+                "/(a+)+$",
+                "/.*",
+                "//",
+                "/./",
+                "/../",
+                "/%2F",
+                "/x|y",
+                "/x;y",
+                "/x?y",
+                "/é",
+                "/\u{2028}",
             ];
             odd.iter().enumerate().map(|(n, path)| {
                 let mut ingress = m.ingress(&format!("i{n}"));
@@ -39,8 +61,9 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
             vec![ingress]
         }),
         case("TLS entries by the thousand", |m| {
-            let entries: Vec<Value> =
-                (0..9_000).map(|n| json!({ "hosts": [format!("h{n}.{}", m.host)], "secretName": format!("s{n}") })).collect();
+            let entries: Vec<Value> = (0..9_000)
+                .map(|n| json!({ "hosts": [format!("h{n}.{}", m.host)], "secretName": format!("s{n}") }))
+                .collect();
             let mut ingress = m.ingress("web");
             ingress["spec"]["tls"] = entries.into();
             vec![ingress]
@@ -55,7 +78,9 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
             let mut service = m.service("many");
             service["spec"]["ports"] = (0..10_000).map(port).collect();
             let mut slice = m.slice("many", "many", &[m.around.server.to_string()], 8080);
-            slice["ports"] = (0..PORTS).map(|n| json!({ "name": format!("p{n}"), "port": n % 65_000 + 1, "protocol": "TCP" })).collect();
+            slice["ports"] = (0..PORTS)
+                .map(|n| json!({ "name": format!("p{n}"), "port": n % 65_000 + 1, "protocol": "TCP" }))
+                .collect();
             let mut ingress = m.ingress("web");
             ingress["spec"]["rules"][0]["http"]["paths"] = (1..2_000).map(|n| json!({
                 "path": format!("/p{n}"), "pathType": "Exact", "backend": { "service": { "name": "many", "port": { "number": n } } },
@@ -66,13 +91,15 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
         case("20,000 endpoints of one Service", |m| with_endpoints(m, 20, 1)),
         case("a thousand endpoints behind a hundred settings", |m| with_endpoints(m, 1, 100)),
         case("a hundred addresses an endpoint", |m| {
-            let addresses = |n: usize| (0..ENDPOINTS.1).map(|a| format!("10.98.{}.{a}", n % 256)).collect::<Vec<_>>();
+            let addresses =
+                |n: usize| (0..ENDPOINTS.1).map(|a| format!("10.98.{}.{a}", n % 256)).collect::<Vec<_>>();
             let mut slice = m.slice("many", "web", &[], 8080);
             slice["endpoints"] = (0..500).map(|n| json!({ "addresses": addresses(n) })).collect();
             vec![slice, m.ingress("web")]
         }),
         case("labels by the thousand", |m| {
-            let labels: Map<String, Value> = (0..20_000).map(|n| (format!("label-{n}.example/{n}"), "v".into())).collect();
+            let labels: Map<String, Value> =
+                (0..20_000).map(|n| (format!("label-{n}.example/{n}"), "v".into())).collect();
             let mut ingress = m.ingress("web");
             ingress["metadata"]["labels"] = labels.into();
             vec![ingress]
@@ -86,7 +113,9 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
             ingress["metadata"]["annotations"] = json!({ "example.com/huge": "v".repeat(HUGE) });
             vec![ingress]
         }),
-        case("a thousand Ingresses for one host and path", |m| (0..1_000).map(|n| m.ingress(&format!("i{n}"))).collect()),
+        case("a thousand Ingresses for one host and path", |m| {
+            (0..1_000).map(|n| m.ingress(&format!("i{n}"))).collect()
+        }),
         case("a thousand Ingresses, each with settings of its own", |m| {
             let set = |n: usize| {
                 let annotations = [
@@ -107,9 +136,14 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
             (0..1_000).map(|n| m.annotated(&format!("i{n}"), &[("timeout-server", "soon".into())])).collect()
         }),
         case("a mistake only HAProxy finds in a thousand Ingresses", |m| {
-            (0..1_000).map(|n| m.annotated(&format!("i{n}"), &[
-                ("rewrite-regex", "^/(?<!a*)b".into()), ("rewrite-replacement", "/x".into()),
-            ])).collect()
+            (0..1_000)
+                .map(|n| {
+                    m.annotated(
+                        &format!("i{n}"),
+                        &[("rewrite-regex", "^/(?<!a*)b".into()), ("rewrite-replacement", "/x".into())],
+                    )
+                })
+                .collect()
         }),
         case("a thousand Services that are names", |m| {
             let pair = |n: usize| {
@@ -139,16 +173,20 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     ];
     let made = certificate::for_host(&Mallory::new(around, "a thousand Ingresses of one certificate").host)?;
     cases.push(Case::new(around, "a thousand Ingresses of one certificate", |m| {
-        let mut objects: Vec<Value> = (0..1_000).map(|n| m.secured(&format!("i{n}"), &[&m.host], "own")).collect();
+        let mut objects: Vec<Value> =
+            (0..1_000).map(|n| m.secured(&format!("i{n}"), &[&m.host], "own")).collect();
         objects.push(m.tls("own", &made.pem, &made.key));
         m.with_web(objects)
     }));
-    cases.push(Case::new(around, "9,000 hosts of one certificate", |m| {
-        let hosts: Vec<String> = (0..9_000).map(|n| format!("h{n}.{}", m.host)).collect();
-        let mut ingress = of_hosts(m, 9_000);
-        ingress["spec"]["tls"] = json!([{ "hosts": hosts, "secretName": "own" }]);
-        m.with_web(vec![ingress, m.tls("own", &made.pem, &made.key)])
-    }).asking(|m| Ask { tls: true, ..Ask::get(&format!("h1.{}", m.host), "/") }));
+    cases.push(
+        Case::new(around, "9,000 hosts of one certificate", |m| {
+            let hosts: Vec<String> = (0..9_000).map(|n| format!("h{n}.{}", m.host)).collect();
+            let mut ingress = of_hosts(m, 9_000);
+            ingress["spec"]["tls"] = json!([{ "hosts": hosts, "secretName": "own" }]);
+            m.with_web(vec![ingress, m.tls("own", &made.pem, &made.key)])
+        })
+        .asking(|m| Ask { tls: true, ..Ask::get(&format!("h1.{}", m.host), "/") }),
+    );
     Ok(cases)
 }
 
@@ -162,7 +200,9 @@ fn of_hosts(m: &Mallory, count: usize) -> Value {
 
 /// So many full EndpointSlices of one Service, which so many Ingresses lead to, each with settings of its own.
 fn with_endpoints(m: &Mallory, slices: usize, settings: usize) -> Vec<Value> {
-    let addresses = |slice: usize| (0..ENDPOINTS.0).map(|n| format!("10.{}.{}.{}", 64 + slice, n / 250, n % 250 + 1)).collect::<Vec<_>>();
+    let addresses = |slice: usize| {
+        (0..ENDPOINTS.0).map(|n| format!("10.{}.{}.{}", 64 + slice, n / 250, n % 250 + 1)).collect::<Vec<_>>()
+    };
     let slices = (0..slices).map(|slice| m.slice(&format!("many-{slice}"), "many", &addresses(slice), 8080));
     let ingresses = (0..settings).map(|n| {
         let mut ingress = m.annotated(&format!("i{n}"), &[("retries", (n % 100).to_string())]);

@@ -29,7 +29,10 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     }
     cases.push(Case::new(around, "strange numbers in every annotation", |m| {
         let each = options.iter().enumerate().flat_map(|(at, option)| {
-            numbers().into_iter().enumerate().map(move |(way, number)| (format!("i{at}-{way}"), option.clone(), number))
+            numbers()
+                .into_iter()
+                .enumerate()
+                .map(move |(way, number)| (format!("i{at}-{way}"), option.clone(), number))
         });
         let ingress = |(name, option, number): (String, String, String)| {
             let mut ingress = m.annotated(&name, &[(&option, number)]);
@@ -40,10 +43,8 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     }));
     for (number, regex) in regexes().into_iter().enumerate() {
         let made = Case::new(around, &format!("expensive regex {number}"), |m| {
-            let ingress = m.annotated(
-                "web",
-                &[("rewrite-regex", regex), ("rewrite-replacement", "/x".into())],
-            );
+            let ingress =
+                m.annotated("web", &[("rewrite-regex", regex), ("rewrite-replacement", "/x".into())]);
             m.with_web(vec![ingress])
         });
         let asked = (0..8).fold(made, |case, _| case.asking(|m| Ask::get(&m.host, &slow_path())));
@@ -96,7 +97,8 @@ fn headers(around: Around) -> Vec<Case> {
     ];
     let mut cases = vec![Case::new(around, "headers that mean something", |m| {
         let ingress = |(number, header): (usize, &&str)| {
-            let both = [("request-headers", (*header).to_owned()), ("response-headers", (*header).to_owned())];
+            let both =
+                [("request-headers", (*header).to_owned()), ("response-headers", (*header).to_owned())];
             let mut ingress = m.annotated(&format!("i{number}"), &both);
             ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = format!("/p{number}").into();
             ingress

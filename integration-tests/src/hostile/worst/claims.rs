@@ -33,7 +33,9 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     };
     let mut cases = vec![
         case("alpha's hosts under TLS", &|m| vec![m.secured("web", &HOSTS, "own")]),
-        case("alpha's hosts under TLS with a certificate for any", &|m| vec![m.secured("web", &HOSTS, "wild")]),
+        case("alpha's hosts under TLS with a certificate for any", &|m| {
+            vec![m.secured("web", &HOSTS, "wild")]
+        }),
         case("alpha's hosts under TLS without a Secret", &|m| vec![m.secured("web", &HOSTS, "nosuch")]),
         case("alpha's hosts under TLS, one Ingress each", &|m| {
             HOSTS.iter().enumerate().map(|(n, host)| m.secured(&format!("i{n}"), &[host], "own")).collect()
@@ -60,8 +62,7 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
         }),
         case("alpha's hosts redirected", &|m| {
             let mut ingress = m.ingress_of("web", &HOSTS, &["/", "/login"]);
-            ingress["metadata"]["annotations"] =
-                json!({ "haproxy-haptic.org/redirect-to": "https://mallory.example/", "haproxy-haptic.org/redirect-code": "308" });
+            ingress["metadata"]["annotations"] = json!({ "haproxy-haptic.org/redirect-to": "https://mallory.example/", "haproxy-haptic.org/redirect-code": "308" });
             vec![ingress]
         }),
         case("alpha's hosts redirected to HTTPS", &|m| {
@@ -83,12 +84,20 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
             vec![ingress]
         }),
     ];
-    for (name, hosts) in [("all of alpha's hosts", &HOSTS[..]), ("the protected host", &HOSTS[1..2]), ("a wildcard", &HOSTS[5..6])] {
+    for (name, hosts) in [
+        ("all of alpha's hosts", &HOSTS[..]),
+        ("the protected host", &HOSTS[1..2]),
+        ("a wildcard", &HOSTS[5..6]),
+    ] {
         for option in ["client-ca-secret", "auth-secret"] {
             cases.push(case(&format!("{option} of mallory for {name}"), &|m| {
                 let mut ingress = m.annotated("web", &[(option, "ca".into())]);
                 ingress["spec"]["tls"] = json!([{ "hosts": hosts, "secretName": "own" }]);
-                vec![ingress, m.labelled("ca", "ca.crt", &authority.pem), m.labelled("auth", "auth", "anna:x")]
+                vec![
+                    ingress,
+                    m.labelled("ca", "ca.crt", &authority.pem),
+                    m.labelled("auth", "auth", "anna:x"),
+                ]
             }));
         }
     }
@@ -102,12 +111,20 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     cases.push(case("a thousand TLS claims on alpha's host", &|m| {
         (0..1_000).map(|n| m.secured(&format!("i{n}"), &["alpha.example"], "own")).collect()
     }));
-    cases.push(case("hosts that are read as alpha's", &|m| {
-        // Not as an API server takes them alone: what a prefix or a pattern makes of them.
-        let hosts = ["alpha.example.mallory.example", "lpha.example", "x-alpha.example", "example", "*.alpha.example.mallory.example"];
-        vec![m.secured("web", &hosts, "wild"), m.ingress_of("routes", &hosts, &["/", "/private"])]
-    })
-    .asking(|_| Ask::get("alpha.example:1", "/private"))
-    .asking(|_| Ask::get("ALPHA.example.", "/private")));
+    cases.push(
+        case("hosts that are read as alpha's", &|m| {
+            // Not as an API server takes them alone: what a prefix or a pattern makes of them.
+            let hosts = [
+                "alpha.example.mallory.example",
+                "lpha.example",
+                "x-alpha.example",
+                "example",
+                "*.alpha.example.mallory.example",
+            ];
+            vec![m.secured("web", &hosts, "wild"), m.ingress_of("routes", &hosts, &["/", "/private"])]
+        })
+        .asking(|_| Ask::get("alpha.example:1", "/private"))
+        .asking(|_| Ask::get("ALPHA.example.", "/private")),
+    );
     Ok(cases)
 }

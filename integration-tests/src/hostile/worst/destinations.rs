@@ -29,7 +29,8 @@ pub fn cases(around: Around) -> Vec<Case> {
             let service = format!("e{number}");
             let mut ingress = m.ingress(&service);
             ingress["spec"]["rules"][0]["host"] = format!("{service}.{}", m.host).into();
-            ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = service.clone().into();
+            ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] =
+                service.clone().into();
             [ingress, m.external(&service, name, BACKEND_PORT)]
         };
         let mut objects: Vec<_> = NAMES.iter().enumerate().flat_map(pair).collect();
@@ -47,38 +48,60 @@ pub fn cases(around: Around) -> Vec<Case> {
     for (name, port) in [("health port", HEALTH_PORT), ("agent's port", AGENT_PORT)] {
         for path in ["/stats", "/metrics", "/"] {
             let what = path.trim_start_matches('/');
-            cases.push(Case::new(around, &format!("HAProxy's {name} as a name {what}"), |m| {
-                let mut ingress = m.ingress("web");
-                ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"] =
-                    serde_json::json!({ "number": port });
-                vec![ingress, m.external("web", &own, port)]
-            })
-            .asking(|m| Ask::get(&m.host, path)));
-            cases.push(Case::new(around, &format!("HAProxy's {name} as an endpoint {what}"), |m| {
-                vec![m.ingress("web"), m.service("web"), m.slice("web", "web", std::slice::from_ref(&own), port)]
-            })
-            .asking(|m| Ask::get(&m.host, path)));
+            cases.push(
+                Case::new(around, &format!("HAProxy's {name} as a name {what}"), |m| {
+                    let mut ingress = m.ingress("web");
+                    ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"] =
+                        serde_json::json!({ "number": port });
+                    vec![ingress, m.external("web", &own, port)]
+                })
+                .asking(|m| Ask::get(&m.host, path)),
+            );
+            cases.push(
+                Case::new(around, &format!("HAProxy's {name} as an endpoint {what}"), |m| {
+                    vec![
+                        m.ingress("web"),
+                        m.service("web"),
+                        m.slice("web", "web", std::slice::from_ref(&own), port),
+                    ]
+                })
+                .asking(|m| Ask::get(&m.host, path)),
+            );
         }
     }
     let looped = Case::new(around, "a server that is HAProxy itself", |m| {
-        vec![m.ingress("web"), m.service("web"), m.slice("web", "web", std::slice::from_ref(&own), crate::configuration::FRONTEND_PORTS.0)]
+        vec![
+            m.ingress("web"),
+            m.service("web"),
+            m.slice("web", "web", std::slice::from_ref(&own), crate::configuration::FRONTEND_PORTS.0),
+        ]
     });
     cases.push((0..4).fold(looped, |case, _| case.asking(|m| Ask::get(&m.host, "/"))));
     let looped = Case::new(around, "HAProxy itself under alpha's name", |m| {
         let mut ingress = m.annotated("web", &[("request-headers", "Host: alpha.example".into())]);
         ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = "/private".into();
-        vec![ingress, m.service("web"), m.slice("web", "web", std::slice::from_ref(&own), crate::configuration::FRONTEND_PORTS.0)]
+        vec![
+            ingress,
+            m.service("web"),
+            m.slice("web", "web", std::slice::from_ref(&own), crate::configuration::FRONTEND_PORTS.0),
+        ]
     });
     cases.push(looped.asking(|m| Ask::get(&m.host, "/private")));
     cases.push(Case::new(around, "endpoints that are no servers", |m| {
         let addresses = [
-            "fd00:ec2::254", "100.100.100.200", "192.0.0.192", "64:ff9b::7f00:1", "2002:7f00:1::", "::7f00:1",
+            "fd00:ec2::254",
+            "100.100.100.200",
+            "192.0.0.192",
+            "64:ff9b::7f00:1",
+            "2002:7f00:1::",
+            "::7f00:1",
         ];
         let pair = |(number, address): (usize, &&str)| {
             let service = format!("e{number}");
             let mut ingress = m.ingress(&service);
             ingress["spec"]["rules"][0]["host"] = format!("{service}.{}", m.host).into();
-            ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = service.clone().into();
+            ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] =
+                service.clone().into();
             let slice = m.slice(&service, &service, &[(*address).to_owned()], BACKEND_PORT);
             [ingress, m.service(&service), slice]
         };

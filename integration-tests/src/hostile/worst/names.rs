@@ -42,12 +42,15 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     ] {
         let name = format!("longest {option}");
         let made = certificate(&Mallory::new(around, &name).host)?;
-        cases.push(Case::new(around, &name, |m| {
-            let mut ingress = m.annotated("web", &[(option, longest.clone()), ("protocol", "https".into())]);
-            ingress["spec"]["tls"] = json!([{ "hosts": [m.host], "secretName": "own" }]);
-            m.with_web(vec![m.labelled(longest, key, value), m.tls("own", &made.pem, &made.key), ingress])
-        })
-        .asking(|m| Ask::get(&m.host, "/").with_password()));
+        cases.push(
+            Case::new(around, &name, |m| {
+                let mut ingress =
+                    m.annotated("web", &[(option, longest.clone()), ("protocol", "https".into())]);
+                ingress["spec"]["tls"] = json!([{ "hosts": [m.host], "secretName": "own" }]);
+                m.with_web(vec![m.labelled(longest, key, value), m.tls("own", &made.pem, &made.key), ingress])
+            })
+            .asking(|m| Ask::get(&m.host, "/").with_password()),
+        );
     }
     cases.push(Case::new(around, "everything at its longest", |m| {
         let m = Mallory {
@@ -76,7 +79,9 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
         let of = |namespace: String| Mallory { namespace, ..m.clone() };
         let (short, long) = (of(m.namespace.clone()), of(format!("{}-web", m.namespace)));
         let mut objects = Vec::new();
-        for (tenant, service, number) in [(&short, "web-a", 0), (&long, "a", 1), (&short, "web-a-80", 2), (&long, "a-80", 3)] {
+        for (tenant, service, number) in
+            [(&short, "web-a", 0), (&long, "a", 1), (&short, "web-a-80", 2), (&long, "a-80", 3)]
+        {
             let mut ingress = tenant.ingress_of(service, &[&format!("j{number}.{}", m.host)], &["/"]);
             ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = service.into();
             objects.extend([ingress, tenant.service(service)]);
@@ -86,9 +91,32 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     }));
     cases.push(Case::new(around, "names that are words elsewhere", |m| {
         let words = [
-            "0", "1e3", "true", "null", "default", "defaults", "global", "haproxy", "health", "http", "https",
-            "roundrobin", "rate-second", "rate", "status-404", "stats", "if", "from",
-            "default.pem", "x.pem.key", "x.pem.rsa", "x.pem.ocsp", "x.pem.issuer", "x.map", "certificates.txt", "crt-list",
+            "0",
+            "1e3",
+            "true",
+            "null",
+            "default",
+            "defaults",
+            "global",
+            "haproxy",
+            "health",
+            "http",
+            "https",
+            "roundrobin",
+            "rate-second",
+            "rate",
+            "status-404",
+            "stats",
+            "if",
+            "from",
+            "default.pem",
+            "x.pem.key",
+            "x.pem.rsa",
+            "x.pem.ocsp",
+            "x.pem.issuer",
+            "x.map",
+            "certificates.txt",
+            "crt-list",
         ];
         let secrets = words.iter().map(|word| m.labelled(word, "auth", "anna:x"));
         let ingresses = words.iter().map(|word| {
@@ -114,11 +142,14 @@ fn alike(around: Around) -> Outcome<Case> {
         let made = certificate::for_host(&host)?;
         let mut ingress = m.secured(name, &[&host], name);
         ingress["spec"]["rules"][0]["host"] = host.clone().into();
-        ingress["metadata"]["annotations"] = json!({ "haproxy-haptic.org/client-ca-secret": format!("{}c", &name[..name.len() - 1]) });
+        ingress["metadata"]["annotations"] =
+            json!({ "haproxy-haptic.org/client-ca-secret": format!("{}c", &name[..name.len() - 1]) });
         objects.extend([ingress, m.tls(name, &made.pem, &made.key)]);
         objects.push(m.labelled(&format!("{}c", &name[..name.len() - 1]), "ca.crt", &made.pem));
     }
     let mut seen = std::collections::HashSet::new();
-    objects.retain(|object: &Value| seen.insert((object["kind"].to_string(), object["metadata"]["name"].to_string())));
+    objects.retain(|object: &Value| {
+        seen.insert((object["kind"].to_string(), object["metadata"]["name"].to_string()))
+    });
     Ok(Case::new(around, name, |m| m.with_web(objects)))
 }

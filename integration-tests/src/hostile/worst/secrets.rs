@@ -22,7 +22,8 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
 }
 
 fn users(around: Around) -> Vec<Case> {
-    let sha512 = "$6$saltsalt$TVLlQcbpFVof5W3Yz4DTP6gRstiNuHwwTt6GLc1E5n0U0aDehy0S5knV8wiOQSpT0Y77vwPZN.Pq.H91p5hVO1";
+    let sha512 =
+        "$6$saltsalt$TVLlQcbpFVof5W3Yz4DTP6gRstiNuHwwTt6GLc1E5n0U0aDehy0S5knV8wiOQSpT0Y77vwPZN.Pq.H91p5hVO1";
     let sha256 = "$5$saltsalt$0IyaXrmV7.sGNS6tirgqHLqX/G.FBvgkYA.lpPdS5sA";
     let hash = sha512.rsplit('$').next().unwrap_or_default();
     let with_rounds = |kind: &str, rounds: &str| format!("${kind}$rounds={rounds}$saltsalt${hash}");
@@ -36,7 +37,10 @@ fn users(around: Around) -> Vec<Case> {
         ("bcrypt of cost 31", "$2y$31$abcdefghijklmnopqrstuuMVqYhvbJUBGqVQZ5n1QYcUwZf1dmWlS".into()),
         ("bcrypt of cost 12", "$2b$12$abcdefghijklmnopqrstuuMVqYhvbJUBGqVQZ5n1QYcUwZf1dmWlS".into()),
         ("yescrypt", "$y$jFT$saltsaltsaltsalt$abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG".into()),
-        ("yescrypt, as dear as it goes", "$y$jUT$saltsaltsaltsalt$abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG".into()),
+        (
+            "yescrypt, as dear as it goes",
+            "$y$jUT$saltsaltsaltsalt$abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG".into(),
+        ),
         ("scrypt", "$7$DU..../....saltsaltsalt$abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG".into()),
         ("a kind that nobody knows", "$zz$x$y".into()),
         ("a hash of 900 KB", format!("$6${}${hash}", "s".repeat(900_000))),
@@ -68,7 +72,8 @@ fn users(around: Around) -> Vec<Case> {
         m.with_web((0..50).flat_map(pair).collect())
     }));
     cases.push(Case::new(around, "a Secret of 20,000 keys", |m| {
-        let data = (0..20_000).map(|n| (format!("k{n}"), Value::from("eA=="))).collect::<serde_json::Map<_, _>>();
+        let data =
+            (0..20_000).map(|n| (format!("k{n}"), Value::from("eA=="))).collect::<serde_json::Map<_, _>>();
         let mut secret = m.labelled("keys", "auth", "anna:x");
         secret["data"] = data.into();
         m.with_web(vec![secret, m.annotated("web", &[("auth-secret", "keys".into())])])
@@ -78,7 +83,10 @@ fn users(around: Around) -> Vec<Case> {
 
 fn with_users(around: Around, name: &str, users: String) -> Case {
     Case::new(around, name, |m| {
-        m.with_web(vec![m.labelled("users", "auth", users), m.annotated("web", &[("auth-secret", "users".into())])])
+        m.with_web(vec![
+            m.labelled("users", "auth", users),
+            m.annotated("web", &[("auth-secret", "users".into())]),
+        ])
     })
     .asking(|m| Ask::get(&m.host, "/").with_password())
 }
@@ -121,10 +129,22 @@ fn certificates(around: Around) -> Outcome<Vec<Case>> {
     let mut extra = vec![
         of("a chain of 1 MB", &chain, &good.key),
         of("a key of another certificate", &good.pem, &other.key),
-        of("a certificate of 1 MB of lines", &format!("{}{}", good.pem, "A\n".repeat(ROOM / 2 - 1_000)), &good.key),
-        of("beginnings of certificates by the thousand", &"-----BEGIN CERTIFICATE-----\n".repeat(30_000), &good.key),
+        of(
+            "a certificate of 1 MB of lines",
+            &format!("{}{}", good.pem, "A\n".repeat(ROOM / 2 - 1_000)),
+            &good.key,
+        ),
+        of(
+            "beginnings of certificates by the thousand",
+            &"-----BEGIN CERTIFICATE-----\n".repeat(30_000),
+            &good.key,
+        ),
         of("both in either key", &format!("{}{}", good.pem, good.key), &format!("{}{}", good.key, good.pem)),
-        of("two certificates and two keys", &format!("{}{}", other.pem, good.pem), &format!("{}{}", good.key, other.key)),
+        of(
+            "two certificates and two keys",
+            &format!("{}{}", other.pem, good.pem),
+            &format!("{}{}", good.key, other.key),
+        ),
     ];
     extra.push(Case::new(around, "a certificate of 5,000 names", |m| {
         let names: Vec<String> = (0..5_000).map(|n| format!("h{n}.{}", m.host)).collect();
@@ -173,7 +193,8 @@ fn authorities(around: Around) -> Outcome<Vec<Case>> {
     };
     let case = |name: &str, bundles: &[String], option: &str| {
         Case::new(around, name, |m| {
-            let each = bundles.iter().enumerate().flat_map(|(number, bundle)| with_ca(m, number, bundle, option));
+            let each =
+                bundles.iter().enumerate().flat_map(|(number, bundle)| with_ca(m, number, bundle, option));
             let mut objects: Vec<Value> = each.collect();
             objects.push(m.tls("own", &good.pem, &good.key));
             m.with_web(objects)
@@ -194,10 +215,21 @@ fn authorities(around: Around) -> Outcome<Vec<Case>> {
         cases.push(case(&format!("{option} broken in every way"), &broken, option));
         cases.push(case(&format!("{option} of 1 MB"), &[many.clone()], option));
         cases.push(case(&format!("30 of {option} of 1 MB"), &vec![many.clone(); 30], option));
-        cases.push(case(&format!("{option} of 700 KB of blanks"), &[format!("{authority}{}", " \n".repeat(350_000))], option));
+        cases.push(case(
+            &format!("{option} of 700 KB of blanks"),
+            &[format!("{authority}{}", " \n".repeat(350_000))],
+            option,
+        ));
     }
     for (number, text) in broken.iter().enumerate() {
-        cases.push(case(&format!("client CA broken in way {number}"), std::slice::from_ref(text), "client-ca-secret").rarely());
+        cases.push(
+            case(
+                &format!("client CA broken in way {number}"),
+                std::slice::from_ref(text),
+                "client-ca-secret",
+            )
+            .rarely(),
+        );
     }
     Ok(cases)
 }
