@@ -16,7 +16,7 @@ const TRIED: [&str; 9] = [
     "names that are nearly the same",
     "hosts of one TLS entry by the thousand",
     "a wrong annotation in a thousand Ingresses",
-    "9,000 users of $6$",
+    "6,000 users of $6$",
     "client-ca-secret broken in every way",
     "alpha's hosts under TLS, one Ingress each",
     "HAProxy's health port as an endpoint stats",

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 /// Of a Secret's data, with room for its other key.
 const ROOM: usize = SECRET - (8 << 10);
+/// Of one that is no larger than the controller takes, in base64.
+const KEPT: usize = 700 << 10;
 
 pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     let mut cases = users(around);
@@ -43,18 +45,18 @@ fn users(around: Around) -> Vec<Case> {
         ),
         ("scrypt", "$7$DU..../....saltsaltsalt$abcdefghijklmnopqrstuvwxyz0123456789ABCDEFG".into()),
         ("a kind that nobody knows", "$zz$x$y".into()),
-        ("a hash of 900 KB", format!("$6${}${hash}", "s".repeat(900_000))),
+        ("a hash of 700 KB", format!("$6${}${hash}", "s".repeat(KEPT))),
     ];
     let mut cases: Vec<Case> = kinds
         .into_iter()
         .map(|(name, hash)| with_users(around, &format!("password {name}"), format!("anna:{hash}\n")))
         .collect();
-    cases.push(with_users(around, "9,000 users of $6$", many(9_000, sha512)));
-    cases.push(with_users(around, "14,000 users of $5$", many(14_000, sha256)));
-    cases.push(with_users(around, "80,000 users without a hash", many(80_000, "")));
-    cases.push(with_users(around, "one user 9,000 times", format!("anna:{sha512}\n").repeat(9_000)));
-    cases.push(with_users(around, "lines that are no users", "x\n".repeat(ROOM / 2)));
-    cases.push(with_users(around, "colons alone", ":".repeat(ROOM)));
+    cases.push(with_users(around, "6,000 users of $6$", many(6_000, sha512)));
+    cases.push(with_users(around, "9,000 users of $5$", many(9_000, sha256)));
+    cases.push(with_users(around, "60,000 users without a hash", many(60_000, "")));
+    cases.push(with_users(around, "one user 6,000 times", format!("anna:{sha512}\n").repeat(6_000)));
+    cases.push(with_users(around, "lines that are no users", "x\n".repeat(KEPT / 2)));
+    cases.push(with_users(around, "colons alone", ":".repeat(KEPT)));
     cases.push(with_users(around, "users with names that mean something", format!(
         "anna password x:{sha256}\n# :{sha256}\nanna\tgroups g:{sha256}\n\u{e000}:{sha256}\n\"anna:{sha256}\nanna':{sha256}\n:{sha256}\n{}:{sha256}\n",
         "n".repeat(100_000)
@@ -125,18 +127,15 @@ fn certificates(around: Around) -> Outcome<Vec<Case>> {
         };
         m.with_web(each.chain(keys).enumerate().flat_map(pair).collect())
     }));
-    let chain = pem::repeated(&good, ROOM);
+    let chain = pem::repeated(&good, KEPT);
     let mut extra = vec![
-        of("a chain of 1 MB", &chain, &good.key),
+        of("a chain of 700 KB", &chain, &good.key),
+        of("a chain of 1 MB", &pem::repeated(&good, ROOM), &good.key),
         of("a key of another certificate", &good.pem, &other.key),
-        of(
-            "a certificate of 1 MB of lines",
-            &format!("{}{}", good.pem, "A\n".repeat(ROOM / 2 - 1_000)),
-            &good.key,
-        ),
+        of("a certificate of 700 KB of lines", &format!("{}{}", good.pem, "A\n".repeat(KEPT / 2)), &good.key),
         of(
             "beginnings of certificates by the thousand",
-            &"-----BEGIN CERTIFICATE-----\n".repeat(30_000),
+            &"-----BEGIN CERTIFICATE-----\n".repeat(25_000),
             &good.key,
         ),
         of("both in either key", &format!("{}{}", good.pem, good.key), &format!("{}{}", good.key, good.pem)),
@@ -159,7 +158,7 @@ fn certificates(around: Around) -> Outcome<Vec<Case>> {
         };
         m.with_web((0..500).flat_map(pair).collect())
     }));
-    extra.push(Case::new(around, "20 chains of 1 MB", |m| {
+    extra.push(Case::new(around, "20 chains of 700 KB", |m| {
         let pair = |n: usize| {
             let name = format!("c{n}");
             [m.secured(&name, &[&format!("{name}.{}", m.host)], &name), m.tls(&name, &chain, &good.key)]
@@ -209,15 +208,15 @@ fn authorities(around: Around) -> Outcome<Vec<Case>> {
     for number in 0..60 {
         many.push_str(&Authority::new(&format!("mallory {number}"))?.pem);
     }
-    let many = many.repeat(ROOM / many.len());
+    let many = many.repeat(KEPT / many.len());
     let mut cases = Vec::new();
     for option in ["client-ca-secret", "server-ca-secret"] {
         cases.push(case(&format!("{option} broken in every way"), &broken, option));
-        cases.push(case(&format!("{option} of 1 MB"), &[many.clone()], option));
-        cases.push(case(&format!("30 of {option} of 1 MB"), &vec![many.clone(); 30], option));
+        cases.push(case(&format!("{option} of 700 KB"), &[many.clone()], option));
+        cases.push(case(&format!("30 of {option} of 700 KB"), &vec![many.clone(); 30], option));
         cases.push(case(
-            &format!("{option} of 700 KB of blanks"),
-            &[format!("{authority}{}", " \n".repeat(350_000))],
+            &format!("{option} of 600 KB of blanks"),
+            &[format!("{authority}{}", " \n".repeat(300_000))],
             option,
         ));
     }
