@@ -35,6 +35,18 @@ impl Suite {
         Ok(Self { arena: Some(arena), options, bounds, calm, passed: 0, failed: Vec::new() })
     }
 
+    /// The next arena is another.
+    ///
+    /// # Errors
+    /// The arena before does not end.
+    pub async fn goes_on_with(&mut self, options: Options) -> Outcome {
+        if let Some(arena) = self.arena.take() {
+            arena.end().await?;
+        }
+        self.options = options;
+        Ok(())
+    }
+
     /// Tries one case.
     ///
     /// # Errors

@@ -13,14 +13,19 @@ const LARGEST: usize = 2_000_000;
 
 pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
     let options =
-        Options { block: Block(1), series: HaproxySeries::default(), innocent: 0, dir: dir.to_owned() };
-    let cases = chosen(worst::all(around(options.block))?, wanted);
-    let mut suite = Suite::start(options, Bounds::loose()).await?;
+        |series, folder: &str| Options { block: Block(1), series, innocent: 0, dir: dir.join(folder) };
+    let cases = chosen(worst::all(around(Block(1)))?, wanted);
+    let mut suite = Suite::start(options(HaproxySeries::V3_4, "3.4"), Bounds::loose()).await?;
     for case in &cases {
         suite.attempt(case).await?;
     }
     let together: Vec<&Case> = cases.iter().filter(|case| size(case) < LARGEST).collect();
-    suite.start_among("a start among all of them", &together).await?;
+    for (series, version) in
+        [(HaproxySeries::V3_4, "3.4"), (HaproxySeries::V3_2, "3.2"), (HaproxySeries::V3_0, "3.0")]
+    {
+        suite.goes_on_with(options(series, version)).await?;
+        suite.start_among(&format!("a start of HAProxy {version} among all of them"), &together).await?;
+    }
     suite.end().await
 }
 

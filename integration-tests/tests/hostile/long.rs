@@ -26,12 +26,16 @@ pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
     let addresses = around(options.block);
     let cases: Vec<Case> =
         if wanted.is_empty() { worst::all(addresses)? } else { chosen(worst::all(addresses)?, wanted) };
-    let mut suite = Suite::start(options, Bounds::promised()).await?;
-    for case in &cases {
-        suite.attempt(case).await?;
-    }
-    for case in &cases {
-        suite.start_among(&format!("a start with {}", case.name), &[case]).await?;
+    let mut suite = Suite::start(options.clone(), Bounds::promised()).await?;
+    for series in [HaproxySeries::V3_0, HaproxySeries::V3_2, HaproxySeries::V3_4] {
+        println!("== {series:?}");
+        suite.goes_on_with(Options { series, ..options.clone() }).await?;
+        for case in &cases {
+            suite.attempt(case).await?;
+        }
+        for case in &cases {
+            suite.start_among(&format!("a start with {}", case.name), &[case]).await?;
+        }
     }
     if !wanted.is_empty() {
         return suite.end().await;

@@ -12,14 +12,14 @@ const OF_A_CASE: usize = 40;
 /// What an API server shapes: how fast objects come, in which order, what it makes of them.
 const TRIED: [&str; 9] = [
     "TLS Secret of 253",
-    "large lines in every annotation",
+    "huge lines in every annotation",
     "names that are nearly the same",
     "hosts of one TLS entry by the thousand",
     "a wrong annotation in a thousand Ingresses",
     "6,000 users of $6$",
     "client-ca-secret broken in every way",
     "alpha's hosts under TLS, one Ingress each",
-    "HAProxy's health port as an endpoint stats",
+    "stats at HAProxy's health port by an endpoint",
 ];
 
 /// The suite knows what an API server takes: what it does not take is no attack.

@@ -17,7 +17,7 @@ const KINDS: [&str; 18] = [
     "huge lines in every annotation",
     "huge networks in every annotation",
     "expensive regex 5",
-    "one header of 230 KB",
+    "one header of 120 KB",
     "annotations nobody knows by the thousand",
     "hosts by the thousand",
     "paths by the thousand",

@@ -187,8 +187,22 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
         })
         .asking(|m| Ask { tls: true, ..Ask::get(&format!("h1.{}", m.host), "/") }),
     );
+    for case in &mut cases {
+        case.is_rare = RARE.contains(&&*case.name);
+    }
     Ok(cases)
 }
+
+/// Others are like them.
+const RARE: [&str; 7] = [
+    "TLS entries without hosts",
+    "a thousand endpoints",
+    "a hundred addresses an endpoint",
+    "labels by the thousand",
+    "metadata that nobody reads",
+    "a default backend in a thousand Ingresses",
+    "a thousand Ingresses for one host and path",
+];
 
 fn of_hosts(m: &Mallory, count: usize) -> Value {
     let mut ingress = m.ingress("web");
