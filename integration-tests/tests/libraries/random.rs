@@ -7,7 +7,7 @@ use crate::{
 };
 use haptic_model::ObjectRef;
 use haptic_render::routes::{class::Classes, index::RouteIndex, ingress};
-use integration_tests::dice::Dice;
+pub use integration_tests::dice::Dice;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
