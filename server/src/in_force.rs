@@ -123,29 +123,29 @@ mod tests {
         let (force_writer, mut in_force) = cell(None);
         let watches = Watches.start().recipient().into();
         actix::spawn(follow(accepted, snapshots, force_writer, watches));
-        accepted_writer.publish(config(&["services"]));
+        accepted_writer.publish(config(&["secrets"]));
         assert_eq!(revision(&*in_force.changed().await), 1);
 
-        store_writer.publish(read(&["services"]));
-        accepted_writer.publish(config(&["services", "gateways"]));
+        store_writer.publish(read(&["secrets"]));
+        accepted_writer.publish(config(&["secrets", "gateways"]));
         let waits = tokio::time::timeout(Duration::from_millis(100), in_force.changed()).await;
         assert!(waits.is_err(), "gateways were not read yet");
 
-        store_writer.publish(read(&["services", "gateways"]));
+        store_writer.publish(read(&["secrets", "gateways"]));
         assert_eq!(revision(&*in_force.changed().await), 2);
     }
 
     #[actix::test]
     async fn a_configuration_that_waits_is_overtaken_by_the_next_one() {
         let (accepted_writer, accepted) = cell(None);
-        let (_store_writer, snapshots) = cell(read(&["services"]));
+        let (_store_writer, snapshots) = cell(read(&["secrets"]));
         let (force_writer, mut in_force) = cell(None);
         let watches = Watches.start().recipient().into();
         actix::spawn(follow(accepted, snapshots, force_writer, watches));
-        accepted_writer.publish(config(&["services"]));
+        accepted_writer.publish(config(&["secrets"]));
         in_force.changed().await;
-        accepted_writer.publish(config(&["services", "nonesuch"]));
-        accepted_writer.publish(config(&["services"]));
+        accepted_writer.publish(config(&["secrets", "nonesuch"]));
+        accepted_writer.publish(config(&["secrets"]));
         assert_eq!(revision(&*in_force.changed().await), 1);
     }
 }

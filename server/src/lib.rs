@@ -11,6 +11,7 @@ pub mod cluster;
 pub mod command;
 pub mod default_certificate;
 pub mod explain;
+pub mod external_names;
 pub mod hardening;
 pub mod http;
 pub mod in_force;

@@ -1,6 +1,6 @@
 //! Reads watched objects once, through the same watches that a controller keeps running.
 
-use crate::{cli::Failure, wiring::OriginOf};
+use crate::{cli::Failure, external_names, wiring::OriginOf};
 use haptic_model::{Event, HAProxyTemplateConfigSpec, Snapshots};
 use haptic_runtime::{Envelope, Events};
 use haptic_watch::{Directory, Origin, Stores, WatchJob, WatchSpec};
@@ -12,7 +12,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Room for what is wrong with the objects.
 const PROBLEMS: usize = 1000;
 
-/// The watched objects of `spec` from `origin`, and one sentence for each that could not be used.
+/// The watched objects of `spec` from `origin` and what the names of Services lead to, and one sentence for each object that
+/// could not be used.
 ///
 /// # Errors
 /// When the folder or the API server cannot be read.
@@ -48,7 +49,7 @@ pub async fn read(
         problems.extend(problem(&event));
     }
     match read {
-        Some(read) => Ok(((*read).clone(), problems)),
+        Some(read) => Ok((external_names::beside(spec, (*read).clone()).await, problems)),
         None => {
             problems.insert(0, format!("{name} was not read within {} s", PATIENCE.as_secs()));
             problems.dedup();

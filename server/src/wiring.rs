@@ -4,7 +4,8 @@
 //!  source ──> ConfigActor ──active config──┐                                    ┌─> DeployActor(pod a) ─> HAProxy
 //!  origin ──> WatchActor(ingresses) ─┐     v                                    ├─> DeployActor(pod b) ─> HAProxy
 //!         ──> WatchActor(services)  ─┼─> DebounceActor ─> RenderActor ─> ValidateActor
-//!         ──> WatchActor(...)       ─┘      Reconcile       rendered       candidate, validated
+//!         ──> WatchActor(...)       ─┤      Reconcile       rendered       candidate, validated
+//!  names  ──> ResolveActor ──────────┘
 //!  pods   ──> DiscoveryActor ──discovered pods─────────────────────────────────┤
 //!  lease  ──> LeaderActor ───────leadership─────────────────────────────────────┘
 //!  Secret ──> WebhookActor ──path, certificate──> admission webhook
@@ -15,7 +16,7 @@
 //! arguments; there is no registry.
 
 use crate::{
-    default_certificate, in_force,
+    default_certificate, external_names, in_force,
     leading::{Beginning, Leading, LeadingBy},
     tests_of_config,
     webhook::{identity::keeper::KeeperArguments, standing::Standing, start::WebhookActor},
@@ -41,6 +42,7 @@ use haptic_render::{
     actor::{RenderActor, RenderOptions},
     compile,
 };
+use haptic_resolve::{Keeper as ResolveKeeper, ResolveActor};
 use haptic_runtime::{
     ActorSpec, Arbiters, CellReader, CellWriter, Envelope, Events, Health, Keeper, Kept, Losses, Observer,
     Post, Restart, RestartPolicy, Supervision, cell,
@@ -211,6 +213,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         beginning.reporter(board, reporting_writer, &observe, &unobserved(&health))
     };
     let (certificate_writer, certificate) = cell(outside.certificate);
+    let (names_writer, names) = cell(None);
     let recording = Recording::default();
     let recorded = Recorded { attempted, config: config.clone(), recording: recording.clone() };
     let observed = Observed {
@@ -225,6 +228,13 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let supervision = supervise(health.clone(), &events);
     let changes = Changes::new();
     tokio::spawn(default_certificate::follow(certificate, stores.clone(), changes.clone()));
+    tokio::spawn(external_names::follow(names, stores.clone(), changes.clone()));
+    {
+        let names = Arc::new(names_writer);
+        let keeper =
+            ResolveKeeper { config: accepted.clone(), snapshots: snapshots.clone(), names, dns: None };
+        keep(&intake, "resolve", &supervision, move |seat| ResolveActor::new(seat, keeper.clone()));
+    }
     beginning.keep_certificate(&accepted, certificate_writer, &lead, &supervision);
     let leading = Leading::start(beginning, &config, &judged, &events, &lead, &supervision);
     if let Some((client, namespace)) = api_server {

@@ -34,7 +34,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Candidate, Vec<Diagnostic>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|e| vec![not_yaml(&e, origin)])?;
     let mut resource = choose(documents, origin).map_err(|d| vec![d])?;
     let problems = match resource.get_mut("spec") {
-        Some(spec) => schema::fit(spec, &spec_schema(), "spec"),
+        Some(spec) => fit(spec),
         None => vec![Diagnostic::error("basic", format!("{origin} has no spec"))],
     };
     let read = if problems.is_empty() {
@@ -43,6 +43,17 @@ pub fn parse(text: &str, origin: &str) -> Result<Candidate, Vec<Diagnostic>> {
         Err(problems)
     };
     read.map_err(|problems| places::add_places(problems, text, origin))
+}
+
+/// Fits `spec` to the schema. `allow` may be the list that it was once, which the schema does not know.
+fn fit(spec: &mut Value) -> Vec<Diagnostic> {
+    let fields = spec.as_object_mut();
+    let old = fields.and_then(|fields| fields.get("allow")?.is_array().then(|| fields.remove("allow"))?);
+    let problems = schema::fit(spec, &spec_schema(), "spec");
+    if let (Some(fields), Some(old)) = (spec.as_object_mut(), old) {
+        fields.insert("allow".to_owned(), old);
+    }
+    problems
 }
 
 /// The CustomResourceDefinition of the configuration.
@@ -188,6 +199,25 @@ haproxy_config: {template: ''}
         let candidate = parse(text, "dir/classic.yaml").unwrap();
         assert_eq!(&*candidate.name, "classic");
         assert_eq!(candidate.spec.watched_resources["ingresses"].index_by, ["metadata.namespace"]);
+    }
+
+    #[test]
+    fn allow_is_an_object_and_may_still_be_a_list() {
+        let with = |allow: &str| parse(&format!("{MINIMAL}  allow: {allow}\n"), "x.yaml");
+        let allowed = with("{features: [Lua], destinations: [10.0.0.0/8]}").unwrap().spec.allow.clone();
+        assert!(allowed.features.len() == 1 && allowed.destinations.len() == 1 && !allowed.is_old_list);
+        let allowed = with("[Lua]").unwrap().spec.allow.clone();
+        assert!(allowed.features.len() == 1 && allowed.is_old_list);
+        for (wrong, said) in [
+            ("{feature: [Lua]}", "features"),
+            ("{destinations: [shop.example]}", "10.0.0.0/8"),
+            ("[Everything]", "Lua"),
+            ("{features: [Everything]}", "Lua"),
+            ("Lua", "mapping"),
+        ] {
+            let error = with(wrong).unwrap_err();
+            assert!(error[0].to_string().contains(said), "{wrong}: {}", error[0]);
+        }
     }
 
     #[test]

@@ -93,11 +93,14 @@ pub fn haproxy_pod(pod: &Pod, port: u16) -> Option<HaproxyPod> {
         return None;
     }
     let text = |field: &Option<String>| field.as_deref().map(Arc::<str>::from);
+    let address = status.pod_ip.as_deref()?.parse().ok()?;
+    let all = status.pod_ips.iter().flatten().filter_map(|ip| ip.ip.parse().ok());
     Some(HaproxyPod {
         namespace: text(&pod.metadata.namespace)?,
         name: text(&pod.metadata.name)?,
         uid: text(&pod.metadata.uid).unwrap_or_default(),
-        address: status.pod_ip.as_deref()?.parse().ok()?,
+        address,
+        other_addresses: all.filter(|other| *other != address).collect(),
         port,
     })
 }
@@ -157,6 +160,18 @@ mod tests {
         set.take(Event::Apply(pod("a", "Running", Some("10.0.0.1"))), 5555);
         set.take(Event::Apply(pod("a", "Failed", Some("10.0.0.1"))), 5555);
         assert_eq!(names(&set), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_pod_may_have_an_address_of_each_family() {
+        let mut both = pod("a", "Running", Some("10.0.0.1"));
+        let addresses = json!([{"ip": "10.0.0.1"}, {"ip": "fd99::1"}]);
+        both.status.as_mut().unwrap().pod_ips = serde_json::from_value(addresses).unwrap();
+        let pod = haproxy_pod(&both, 5555).unwrap();
+        assert_eq!(
+            (pod.address.to_string(), pod.other_addresses),
+            ("10.0.0.1".into(), vec!["fd99::1".parse().unwrap()])
+        );
     }
 
     #[test]

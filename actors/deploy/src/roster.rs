@@ -109,6 +109,7 @@ mod tests {
             name: name.into(),
             uid: uid.into(),
             address: [10, 0, 0, 1].into(),
+            other_addresses: Vec::new(),
             port: 5555,
         }
     }

@@ -98,6 +98,7 @@ fn transport(
         name: "p".into(),
         uid: "1".into(),
         address: address.ip(),
+        other_addresses: Vec::new(),
         port: address.port(),
     };
     AgentTransport::new(&pod, &config)

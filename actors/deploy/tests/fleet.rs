@@ -165,6 +165,7 @@ impl Scene {
             name: (*name).into(),
             uid: (*uid).into(),
             address: [10, 0, 0, 1].into(),
+            other_addresses: Vec::new(),
             port: 5555,
         };
         self.discovered.publish(names.iter().map(pod).collect::<Vec<_>>());

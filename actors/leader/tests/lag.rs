@@ -17,6 +17,7 @@ fn pods(states: &[(&str, Option<u64>, Option<&str>)]) -> BTreeMap<HaproxyPod, Po
         name: name.into(),
         uid: name.into(),
         address: [10, 0, 0, 1].into(),
+        other_addresses: Vec::new(),
         port: 5555,
     };
     let state = |deployed: Option<u64>, error: Option<&str>| PodState {

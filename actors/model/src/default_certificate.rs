@@ -3,7 +3,7 @@
 //! It is an input of the render as watched objects are, in a store of its own, and never made by it: all replicas
 //! render the same.
 
-use crate::{HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot};
+use crate::{HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, external_names};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -51,11 +51,12 @@ pub fn store(mut before: Snapshot, secret: Option<&Value>) -> Snapshot {
 }
 
 impl HAProxyTemplateConfigSpec {
-    /// The names of all stores that a render reads: those of the watched resources, and that of the default certificate
-    /// where one is wanted.
+    /// The names of all stores that a render reads: those of the watched resources, and where they are wanted that of the
+    /// default certificate and that of external names.
     pub fn stores(&self) -> impl Iterator<Item = &str> {
         let certificate = is_wanted(self).then_some(STORE);
-        self.watched_resources.keys().map(String::as_str).chain(certificate)
+        let names = external_names::is_wanted(self).then_some(external_names::STORE);
+        self.watched_resources.keys().map(String::as_str).chain(certificate).chain(names)
     }
 }
 

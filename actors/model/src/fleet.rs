@@ -28,6 +28,9 @@ pub struct HaproxyPod {
     pub uid: Arc<str>,
     /// Where its agent or Data Plane API listens.
     pub address: IpAddr,
+    /// The pod's other addresses, in a dual-stack cluster.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_addresses: Vec<IpAddr>,
     /// The port of it.
     pub port: u16,
 }

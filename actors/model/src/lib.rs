@@ -11,6 +11,7 @@ pub mod default_certificate;
 pub mod diagnostic;
 pub mod digest;
 pub mod event;
+pub mod external_names;
 pub mod field_path;
 pub mod fleet;
 pub mod generation;

@@ -184,8 +184,9 @@ fn main() {
     let n = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
     let (config, snapshots, limits) = (config(), snapshots_from(0, n), Limits::default());
     let (compile, compiled) = best(|| HandlebarsEngine.compile(&Templates::of(&config.spec)).unwrap());
-    let top = context(&config, &Fleet::default()).unwrap();
-    let input = RenderInput { config: &config, snapshots: &snapshots, context: &top };
+    let fleet = Fleet::default();
+    let top = context(&config, &fleet).unwrap();
+    let input = RenderInput { config: &config, snapshots: &snapshots, fleet: &fleet, context: &top };
     println!("{n} Ingresses; compile {compile:?}");
     for key in compiled.files() {
         let (print, rendered) = best(|| compiled.render(&key, &input, &limits).unwrap());

@@ -11,7 +11,7 @@ use crate::{
     value::Value,
 };
 use haptic_model::{
-    ActiveConfig, Diagnostic, FileKey, FileKind, HAProxyTemplateConfigSpec, ObjectRef, Snapshots,
+    ActiveConfig, Diagnostic, FileKey, FileKind, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Snapshots,
     crd::LimitsSpec, store::Key,
 };
 use std::{sync::Arc, time::Duration};
@@ -120,6 +120,8 @@ pub struct RenderInput<'a> {
     pub config: &'a ActiveConfig,
     /// All stores.
     pub snapshots: &'a Snapshots,
+    /// The HAProxy pods.
+    pub fleet: &'a Fleet,
     /// The top of every template: extraContext's keys, `extraContext`, `config`, `fleet`.
     pub context: &'a Value,
 }

@@ -81,7 +81,7 @@ impl FileMemory {
     /// The first failure of the templates themselves, behind those of objects until then.
     pub fn render(&mut self, render: &Render<'_>, key: &FileKey, path: &str) -> Result<Done, Vec<Fault>> {
         let Render { compiled, config, snapshots, limits, ground } = *render;
-        let input = RenderInput { config, snapshots, context: &ground.context };
+        let input = RenderInput { config, snapshots, fleet: &ground.fleet, context: &ground.context };
         let known = self.last.as_ref().is_some_and(|last| Arc::ptr_eq(&last.ground, ground));
         let nothing = Kept::default();
         let recall = Recall::new(if known { &self.kept } else { &nothing }, snapshots);

@@ -15,7 +15,8 @@ pub(crate) struct Ground {
     templates: Arc<()>,
     spec: Arc<HAProxyTemplateConfigSpec>,
     layout: Layout,
-    fleet: Fleet,
+    /// The pods.
+    pub fleet: Fleet,
     output: usize,
     depth: usize,
     /// The top of every template.

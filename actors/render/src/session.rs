@@ -12,7 +12,11 @@ use crate::{
     value::Value,
     watched::Watched,
 };
-use haptic_model::{Diagnostic, FileKey, ObjectRef, Snapshot, default_certificate, store::Key};
+use haptic_model::{
+    Diagnostic, FileKey, ObjectRef, Snapshot, default_certificate,
+    external_names::{self, Resolved},
+    store::Key,
+};
 use std::{
     cell::RefCell,
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque, btree_map::Entry},
@@ -132,9 +136,21 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn routes(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        let sets = crate::routes::store_of(resource);
-        if self.input.snapshots.get(&sets).is_some() {
-            return self.objects(&sets, key);
+        self.beside(resource, &crate::routes::store_of(resource), key)
+    }
+
+    /// An object if any object of a resource that holds routes asks for the option. The read is recorded.
+    ///
+    /// # Errors
+    /// When there is no such resource, or it holds no routes.
+    pub fn askers(&self, resource: &Arc<str>, option: Arc<str>) -> Result<Value, String> {
+        self.beside(resource, &crate::routes::options_of(resource), [option].into())
+    }
+
+    /// Reads a store that stands beside that of a resource with routes.
+    fn beside(&self, resource: &Arc<str>, beside: &Arc<str>, key: Key) -> Result<Value, String> {
+        if self.input.snapshots.get(beside).is_some() {
+            return self.objects(beside, key);
         }
         let why = if self.store(resource)?.is_on_demand() {
             "its store is on demand"
@@ -153,6 +169,17 @@ impl<'a> Session<'a> {
         let Some(store) = self.input.snapshots.get(&name) else { return Ok(Value::Missing) };
         self.record(Read { resource: name, key: [].into() });
         Ok(store.iter().next().map_or(Value::Missing, |o| handle(o, store)))
+    }
+
+    /// What is known of the name of a Service of type ExternalName. The read is recorded.
+    ///
+    /// # Errors
+    /// None.
+    pub fn external_name(&self, name: &Arc<str>) -> Result<Option<Resolved>, String> {
+        let resource: Arc<str> = external_names::STORE.into();
+        let Some(store) = self.input.snapshots.get(&resource) else { return Ok(None) };
+        self.record(Read { resource, key: external_names::key(name) });
+        Ok(store.get("", name).and_then(|object| serde_json::from_slice(&object.json).ok()))
     }
 
     fn store(&self, resource: &str) -> Result<&'a Arc<Snapshot>, String> {

@@ -241,6 +241,7 @@ fn pod(number: u8) -> HaproxyPod {
         name: format!("pod-{number}").into(),
         uid: "u".into(),
         address: [10, 0, 0, number].into(),
+        other_addresses: Vec::new(),
         port: 5555,
     }
 }

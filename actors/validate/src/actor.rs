@@ -202,7 +202,7 @@ impl ValidateActor {
 
     /// One that lets pass what the configuration allows.
     fn checker_for(&self, rendered: &Rendered) -> Checker {
-        self.options.checker.allowing(&rendered.config.spec.allow)
+        self.options.checker.allowing(&rendered.config.spec.allow.features)
     }
 
     /// Until they are found, no newer bundle is checked: it would most likely hold the same mistake.

@@ -5,9 +5,13 @@ use haptic_haproxy::{
     Document,
     views::{Bases, Beyond, beyond},
 };
-use haptic_model::{Bundle, Diagnostic, crd::Allowance};
+use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 
-/// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own.
+/// Lua files of the built-in libraries, by the digest of their text. They hold no value of an object.
+const LIBRARIES: [&str; 1] = ["6660042e4b7edbc908d5ac2bfc9c305fc4ebff92ca02cb6abb7deaee7e1f68bf"];
+
+/// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of
+/// programs those of the libraries only.
 pub(crate) fn permits<'n>(
     needs: impl Iterator<Item = (Allowance, Option<&'n str>)>,
     bundle: &Bundle,
@@ -15,8 +19,14 @@ pub(crate) fn permits<'n>(
 ) -> bool {
     let mut needs = needs;
     needs.all(|(needs, path)| {
-        allow.contains(&needs) || path.is_some_and(|path| bundle.files.contains_key(path))
+        let file = || path.and_then(|path| bundle.files.get(path));
+        allow.contains(&needs)
+            || file().is_some_and(|file| needs != Allowance::Lua || is_of_libraries(file))
     })
+}
+
+fn is_of_libraries(file: &BundleFile) -> bool {
+    LIBRARIES.contains(&file.digest.to_string().as_str())
 }
 
 /// A diagnostic for each line that needs what is not allowed.
@@ -40,8 +50,9 @@ fn diagnostic(found: &Beyond, bundle: &Bundle) -> Diagnostic {
         Allowance::OutsideFiles => "may show files that this configuration does not render",
         Allowance::HostNames => "needs a name server",
     };
-    let help =
-        format!("Remove it, or add {needs:?} to spec.allow, if all who write these templates may do so");
+    let help = format!(
+        "Remove it, or add {needs:?} to spec.allow.features, if all who write these templates may do so"
+    );
     let diagnostic = Diagnostic::error("policy", format!("'{word}' {why}, and is not allowed")).help(help);
     at_line(diagnostic, &bundle.config, u32::try_from(*line).unwrap_or(u32::MAX))
 }

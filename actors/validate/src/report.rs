@@ -72,7 +72,7 @@ fn diagnose(severity: Severity, text: &str, bundle: &Bundle) -> Option<Diagnosti
 fn hint(text: &str) -> Option<&'static str> {
     let unresolved = text.contains("could not resolve address") || text.contains("invalid address");
     (unresolved && !text.contains("disabling server")).then_some(
-        "Write an IP address, or add HostNames to spec.allow: checks resolve no names otherwise, so that they need no network",
+        "Write an IP address, or add HostNames to spec.allow.features: checks resolve no names otherwise, so that they need no network",
     )
 }
 

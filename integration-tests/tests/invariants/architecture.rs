@@ -12,8 +12,18 @@ struct Edge {
 }
 
 /// The crates that are a stage of the pipeline, and the agent.
-const STAGES: [&str; 9] =
-    ["config", "watch", "debounce", "render", "validate", "deploy", "leader", "commentator", "agent"];
+const STAGES: [&str; 10] = [
+    "config",
+    "watch",
+    "resolve",
+    "debounce",
+    "render",
+    "validate",
+    "deploy",
+    "leader",
+    "commentator",
+    "agent",
+];
 /// Those that may name types of Kubernetes' own API.
 const KNOW_KUBERNETES: [&str; 5] = ["model", "config", "watch", "deploy", "leader"];
 
@@ -42,6 +52,7 @@ fn wrong_direction(edges: &[Edge]) -> Vec<String> {
                 "runtime",
                 "config",
                 "watch",
+                "resolve",
                 "debounce",
                 "render",
                 "validate",

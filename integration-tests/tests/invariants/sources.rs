@@ -7,8 +7,8 @@ use std::{
 };
 
 /// The stage crates; the agent serves HTTP with actix-web, and `runtime` is what knows actix.
-const STAGES: [&str; 8] =
-    ["config", "watch", "debounce", "render", "validate", "deploy", "leader", "commentator"];
+const STAGES: [&str; 9] =
+    ["config", "watch", "resolve", "debounce", "render", "validate", "deploy", "leader", "commentator"];
 const LONGEST: usize = 900;
 const MEDIAN: usize = 250;
 

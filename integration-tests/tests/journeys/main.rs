@@ -10,6 +10,7 @@ mod classic;
 mod configuration;
 mod credentials;
 mod data_plane_api;
+mod destinations;
 mod drift;
 mod failures;
 mod fleet;
@@ -133,6 +134,8 @@ fn through_agents() -> Vec<Journey> {
         journey("default_certificate", libraries::default_certificate),
         journey("rejected_routes", libraries::rejected_routes),
         journey("wrong_annotation", libraries::wrong_annotation),
+        journey("external_names", destinations::external_names),
+        journey("own_ports_are_no_servers", destinations::own_ports_are_no_servers),
         journey("everyday_changes_without_a_reload", zero_reload::everyday_changes),
         journey("plan_tells_before_it_happens", plan::tells_before_it_happens),
         journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),

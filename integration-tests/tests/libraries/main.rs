@@ -2,13 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod around;
+mod bodies;
 mod classes;
 mod client;
+mod destinations;
 mod echo;
 mod hostile;
 mod options;
+mod paths;
 mod protocols;
 mod random;
+mod requests;
 mod site;
 mod specification;
 

@@ -1,12 +1,11 @@
-//! What speaks to a site, and what it speaks to: HTTP/2, TLS, the PROXY protocol, IPv6, names instead of addresses.
+//! What speaks to a site, and what it speaks to: HTTP/2, TLS, the PROXY protocol, IPv6.
 
 use crate::{
-    SERIES,
     around::{Around, both_kinds, service},
     client::{Way, ask, converse},
     echo, on_each_haproxy, on_each_haproxy_with,
     options::{both, certificate},
-    site::{SCHEMES, Scheme, Site},
+    site::{SCHEMES, Scheme},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::{certificate::Authority, http::client_config_with};
@@ -14,16 +13,12 @@ use rustls::crypto::ring::cipher_suite::{
     TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 };
 use serde_json::{Value, json};
-use std::{
-    net::{TcpListener, UdpSocket},
-    sync::Arc,
-    thread,
-};
+use std::{net::TcpListener, sync::Arc};
 
 const HOST: &str = "a.example";
 
 /// The Ingress `on` leads to `service` instead of one of the site's own.
-fn leading_to(service: &str, port: u16, options: &[(&str, &str)]) -> Vec<Value> {
+pub fn leading_to(service: &str, port: u16, options: &[(&str, &str)]) -> Vec<Value> {
     let mut manifests = both(options);
     let backend = &mut manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"];
     *backend = json!({"name": service, "port": {"number": port}});
@@ -207,55 +202,4 @@ fn clients_and_servers_may_be_reached_over_ipv6() {
             assert_eq!(site.get(scheme, HOST, "/on").status, 403);
         }
     });
-}
-
-#[test]
-fn a_service_may_be_a_name_outside_of_the_cluster() {
-    let (names, port) = (names(), echo::start());
-    let mut manifests = leading_to("outside", port, &[]);
-    manifests.push(json!({"kind": "Service", "metadata": {"namespace": "shop", "name": "outside"}, "spec": {
-        "type": "ExternalName", "externalName": "shop.outside.example", "ports": [{"port": port}]}}));
-    let asking = |spec: &mut Value| {
-        let template =
-            format!("resolvers cluster\n    nameserver own 127.0.0.1:{names}\n    hold valid 10s\n");
-        spec["templateSnippets"]["backend-05-resolvers"] = json!({ "template": template });
-    };
-    for series in SERIES {
-        let site = Site::start_with(series, &manifests, asking);
-        for scheme in SCHEMES {
-            // The name is looked up once HAProxy runs: until then there is no server.
-            let mut answers = std::iter::repeat_with(|| {
-                thread::park_timeout(std::time::Duration::from_millis(20));
-                site.get(scheme, HOST, "/on")
-            });
-            let answer = answers.by_ref().take(1500).find(|answer| answer.status != 503).unwrap();
-            assert_eq!(answer.service(), Some(77), "{answer:?}");
-            assert_eq!(site.get(scheme, HOST, "/off").service(), Some(2));
-        }
-    }
-}
-
-/// A name server that knows every name at 127.0.1.77; its port.
-fn names() -> u16 {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let port = socket.local_addr().unwrap().port();
-    thread::spawn(move || {
-        let mut buffer = [0; 1500];
-        while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-            // The question (RFC 1035, 4.1) ends with the empty label, its type and its class.
-            let Some(end) = buffer[12..length].iter().position(|byte| *byte == 0).map(|at| 12 + at + 5)
-            else {
-                continue;
-            };
-            let of_ipv4 = buffer[end - 4..end - 2] == [0, 1];
-            let mut answer = buffer[..2].to_vec();
-            answer.extend([0x81, 0x80, 0, 1, 0, u8::from(of_ipv4), 0, 0, 0, 0]);
-            answer.extend(&buffer[12..end]);
-            if of_ipv4 {
-                answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 0, 1, 77]);
-            }
-            drop(socket.send_to(&answer, from));
-        }
-    });
-    port
 }

@@ -8,6 +8,7 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{
     ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Object, ObjectRef,
     Snapshot, Snapshots,
+    external_names::{self, ExternalNames, Resolved},
 };
 use haptic_render::{Limits, Templates, engine, render};
 use integration_tests::{
@@ -150,7 +151,15 @@ fn write(folder: &Path, bundle: &Bundle) {
 
 /// What the libraries make of `manifests`, or why they do not; no HAProxy is needed.
 pub fn rendered_alone(manifests: &[Value]) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
-    rendered(HaproxySeries::V3_4, &spec(7080, 7443, 7084), manifests, 8080)
+    rendered_for(HaproxySeries::V3_4, manifests)
+}
+
+/// The same for a fleet of HAProxys of `series`.
+pub fn rendered_for(
+    series: HaproxySeries,
+    manifests: &[Value],
+) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
+    rendered(series, &spec(7080, 7443, 7084), manifests, 8080)
 }
 
 pub fn sentences(problems: &[Diagnostic]) -> String {
@@ -166,7 +175,10 @@ fn rendered(
     let config = configuration(spec);
     let mut objects = manifests.to_vec();
     objects.extend(surroundings(server));
-    let snapshots = snapshots(&config, &objects);
+    let snapshots = snapshots(&config, &objects).with(
+        external_names::STORE.into(),
+        Arc::new(external_names::store(Snapshot::full(), &names_of(manifests))),
+    );
     let version = match series {
         HaproxySeries::V3_0 => HaproxyVersion::new(3, 0),
         HaproxySeries::V3_2 => HaproxyVersion::new(3, 2),
@@ -177,12 +189,24 @@ fn rendered(
     render(&*compiled, &config, &snapshots, &fleet, &Limits::default())
 }
 
+/// What the controller would have resolved: "manifests" of kind ExternalName, with a name and addresses.
+fn names_of(manifests: &[Value]) -> ExternalNames {
+    let names = manifests.iter().filter(|manifest| manifest["kind"] == "ExternalName");
+    let known = |name: &Value| {
+        let addresses = serde_json::from_value(name["addresses"].clone()).unwrap();
+        (name["name"].as_str().unwrap().into(), Resolved { addresses, why: String::new() })
+    };
+    names.map(known).collect()
+}
+
 /// What a user writes, and what makes tests possible side by side.
 pub fn spec(http: u16, https: u16, health: u16) -> Value {
     json!({
         "libraries": ["base", "ssl", "ingress"],
         "credentialsSecretRef": {"name": "credentials"},
         "podSelector": {"matchLabels": {"app": "haproxy"}},
+        // Where these tests have their servers.
+        "allow": {"destinations": ["127.0.0.0/8", "::1"]},
         "templatingSettings": {"extraContext": {
             "bindAddresses": ["127.0.0.1"], "httpPort": http, "httpsPort": https,
             "healthAddress": "127.0.0.1", "healthPort": health, "accessLog": "none", "sslRedirect": false,

@@ -116,6 +116,7 @@ fn this_machine(address: Option<SocketAddr>) -> Result<HaproxyPod, Failure> {
         name: "haproxy".into(),
         uid: "local".into(),
         address: ip,
+        other_addresses: Vec::new(),
         port,
     })
 }

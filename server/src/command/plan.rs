@@ -181,7 +181,7 @@ async fn desired(
     match binaries::checker(haproxy) {
         Err(why) => output::complain(&format!("not checked with haproxy -c: {why}")),
         Ok(checker) => {
-            let verdict = checker.allowing(&config.spec.allow).check(&bundle, &fleet.versions).await;
+            let verdict = checker.allowing(&config.spec.allow.features).check(&bundle, &fleet.versions).await;
             if !verdict.passed() {
                 return Err(Failure::told(&verdict.diagnostics));
             }

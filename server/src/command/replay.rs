@@ -57,7 +57,7 @@ fn check(args: &ReplayArgs, made: &[Made]) -> Result<(), Failure> {
     let runtime = process::runtime()?;
     let mut all_passed = true;
     for (number, bundle, fleet, config) in made {
-        let checker = checker.clone().allowing(&config.spec.allow);
+        let checker = checker.clone().allowing(&config.spec.allow.features);
         let verdict = runtime.block_on(checker.check(bundle, &fleet.versions));
         if !verdict.passed() {
             all_passed = false;

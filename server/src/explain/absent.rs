@@ -2,7 +2,7 @@
 
 use super::{Explanation, Ground};
 use haptic_model::{Object, ObjectRef, Snapshot};
-use haptic_render::routes::{Routes, class::ingress_stores, matching::candidates, store_of};
+use haptic_render::routes::{Routes, class::ingress_stores, matching::candidates, path::normal, store_of};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -151,8 +151,10 @@ fn is_of(set: &Object, object: &ObjectRef) -> bool {
 
 /// Whether a path of an Ingress takes a request's path, as one of its candidates.
 fn fits(host: &str, path: &str, of_ingress: &str) -> bool {
-    candidates(host, path).any(|candidate| {
-        let own = if candidate.exact { of_ingress } else { of_ingress.trim_end_matches('/') };
+    let compared = |path: &str| normal(path).map_or_else(|_| path.to_owned(), |normal| normal.text);
+    let of_ingress = compared(of_ingress);
+    candidates(host, &compared(path)).any(|candidate| {
+        let own = if candidate.exact { &*of_ingress } else { of_ingress.trim_end_matches('/') };
         *candidate.path == *own
     })
 }

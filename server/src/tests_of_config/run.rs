@@ -6,11 +6,12 @@ use super::{
     report::{AssertionResult, Report, TestResult},
     subject::{Subject, context, render},
 };
-use crate::default_certificate;
+use crate::{default_certificate, external_names};
 use futures::{StreamExt, stream};
 use haptic_model::{
     ActiveConfig, Fleet, HAProxyTemplateConfigSpec, HaproxyVersion,
     crd::{Assertion, ValidationTest},
+    external_names::{ExternalNames, Resolved},
 };
 use haptic_render::Compiled;
 use haptic_validate::Checker;
@@ -110,8 +111,10 @@ fn look(
 ) -> Result<(Subject, Vec<Judged>), String> {
     let config = with_extra_context(bare, &test.extra_context);
     let certificate = default_certificate::throw_away()?;
+    let names = resolved(test);
     let given = |fixtures: &Given| {
         let snapshots = given::snapshots(&config.spec, fixtures).map_err(|problems| problems.join("\n"))?;
+        let snapshots = external_names::with(&config.spec, &snapshots, &names);
         Ok::<_, String>(default_certificate::with(&config.spec, &snapshots, &certificate))
     };
     let snapshots = given(&test.fixtures)?;
@@ -137,6 +140,11 @@ fn look(
     });
     let judged = judged.collect();
     Ok((subject, judged))
+}
+
+fn resolved(test: &ValidationTest) -> ExternalNames {
+    let to = |addresses: &Vec<_>| Resolved { addresses: addresses.clone(), why: String::new() };
+    test.external_names.iter().map(|(name, addresses)| (name.clone(), to(addresses))).collect()
 }
 
 fn result(assertion: Assertion, verdict: Result<(), Fault>) -> AssertionResult {

@@ -71,7 +71,7 @@ async fn judge_object(object: Value, own: &Own, board: &Board, checker: &Checker
         Ok(config) => config,
         Err(why) => return Answer::denied(&[Diagnostic::error("basic", why.to_string())]),
     };
-    let (spec, checker) = (config.spec.clone(), &checker.allowing(&config.spec.allow));
+    let (spec, checker) = (config.spec.clone(), &checker.allowing(&config.spec.allow.features));
     let compiled = match cpu("webhook", move || compile(&spec)).await {
         Ok(Ok(compiled)) => compiled,
         Ok(Err(problems)) => return Answer::denied(&problems),
@@ -204,7 +204,7 @@ fn stores_for(spec: &HAProxyTemplateConfigSpec, live: &Live) -> Result<Snapshots
     if !missing.is_empty() {
         return Err(missing);
     }
-    let stores = wanted.keys().filter_map(|name| Some((name.clone(), live.snapshots.get(name)?.clone())));
+    let stores = spec.stores().filter_map(|name| Some((Arc::from(name), live.snapshots.get(name)?.clone())));
     Ok(Snapshots::new(stores.collect::<BTreeMap<_, _>>()))
 }
 

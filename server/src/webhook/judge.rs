@@ -146,7 +146,8 @@ impl Judge {
 
     /// Asks the keyword tables, then HAProxy.
     async fn check(&self, live: &Live, compared: &Comparison, bundle: &Bundle, objects: &Objects) -> Verdict {
-        let (versions, checker) = (&live.fleet.versions, self.checker.allowing(&live.config.spec.allow));
+        let (versions, checker) =
+            (&live.fleet.versions, self.checker.allowing(&live.config.spec.allow.features));
         let mut warnings = compared.warnings(objects);
         let syntax = checker.syntax(bundle, versions).await;
         if has_errors(&syntax) {

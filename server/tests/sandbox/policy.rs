@@ -15,7 +15,7 @@ async fn what_reaches_beyond_haproxy_is_refused_by_name_unless_it_is_allowed() {
         let bundle = bundle(global, frontend, ("general/x.lua", ""));
         let refused = checker.check(&bundle, &VERSIONS[..1]).await;
         assert!(!refused.passed(), "{global}{frontend}");
-        assert!(said(&refused).contains(&format!("{needs:?} to spec.allow")), "{}", said(&refused));
+        assert!(said(&refused).contains(&format!("{needs:?} to spec.allow.features")), "{}", said(&refused));
         assert!(said(&refused).contains("haproxy.cfg:"), "{}", said(&refused));
         let allowing = checker.allowing(&[needs, Allowance::ExternalChecks]);
         let allowed = allowing.check(&bundle, &VERSIONS[..1]).await;

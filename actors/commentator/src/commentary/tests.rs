@@ -24,6 +24,7 @@ impl Story {
             name: format!("haproxy-{number}").into(),
             uid: "u".into(),
             address: [10, 0, 0, 1].into(),
+            other_addresses: Vec::new(),
             port: 5555,
         };
         let fleet = Fleet { pods: (0..pods).map(pod).collect(), ..Fleet::default() };

@@ -12,6 +12,7 @@ fn fleet(pods: &[&str]) -> Fleet {
         name: (*name).into(),
         uid: "u".into(),
         address: [10, 0, 0, 1].into(),
+        other_addresses: Vec::new(),
         port: 5555,
     };
     Fleet { pods: pods.iter().map(pod).collect(), ..Fleet::default() }

@@ -16,7 +16,15 @@ pub fn basic(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     watched(spec, &mut problems);
     files(spec, &mut problems);
     webhook::problems(spec, &mut problems);
+    problems.extend(spec.allow.is_old_list.then(|| old_list(spec)));
     problems
+}
+
+fn old_list(spec: &HAProxyTemplateConfigSpec) -> Diagnostic {
+    let features: Vec<String> = spec.allow.features.iter().map(|feature| format!("{feature:?}")).collect();
+    Diagnostic::warning("basic", "a list is what spec.allow was once, and is still taken for its features")
+        .at_field("spec.allow")
+        .help(format!("Write allow: {{features: [{}]}}", features.join(", ")))
 }
 
 fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
@@ -259,6 +267,11 @@ mod tests {
         let said: Vec<String> =
             basic(&serde_json::from_value(spec).unwrap()).iter().map(ToString::to_string).collect();
         assert!(said.len() == 1 && said[0].contains(expected), "{pointer}: {said:#?}, not {expected:?}");
+    }
+
+    #[test]
+    fn the_list_that_allow_was_once_is_a_warning_that_says_how_it_is_written() {
+        check("/allow", json!(["Lua", "HostNames"]), "allow: {features: [Lua, HostNames]}");
     }
 
     #[test]

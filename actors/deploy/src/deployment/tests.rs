@@ -386,6 +386,7 @@ pub(super) fn target() -> HaproxyPod {
         name: "p".into(),
         uid: "1".into(),
         address: [10, 0, 0, 1].into(),
+        other_addresses: Vec::new(),
         port: 5555,
     }
 }

@@ -119,7 +119,9 @@ impl Checker<'_, '_> {
     /// Checks the word after position `at` against the words of a place.
     fn next_word(&self, line: &Line<'_>, at: usize, place: &str, problems: &mut Vec<Problem>) {
         let (Some(word), Some(table)) = (line.words.get(at + 1), self.known.table(place)) else { return };
-        if word.has_variable || word.value.is_empty() || table.contains(&word.value) {
+        // What Lua registers, only Lua knows.
+        let is_known = table.contains(&word.value) || word.value.starts_with("lua.");
+        if word.has_variable || word.value.is_empty() || is_known {
             return;
         }
         let before = place.split_once(' ').map_or(place, |(_, before)| before);

@@ -37,6 +37,9 @@ pub fn beyond(document: &Document<'_>, bases: &Bases) -> Vec<Beyond> {
 fn by_keyword(section: &SectionKind, line: &Line<'_>) -> Option<Beyond> {
     let at = usize::from(matches!(line.keyword(), "no" | "default"));
     let needs = match (section, line.value(at)) {
+        (_, "lua-load" | "lua-load-per-thread") if line.words.len() == at + 2 => {
+            return by_word(line, at + 1, Allowance::Lua).map(|found| Beyond { is_file: true, ..found });
+        }
         (_, "lua-load" | "lua-load-per-thread" | "lua-prepend-path") => Allowance::Lua,
         // `no insecure-fork-wanted` protects.
         (_, "insecure-fork-wanted" | "insecure-setuid-wanted") if at == 0 => Allowance::Insecure,

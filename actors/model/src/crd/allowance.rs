@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that a configuration must name under `allow` before its templates may use it.
+/// Something that a configuration must name under `allow.features` before its templates may use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum Allowance {
     /// `lua-load`, `lua-load-per-thread`, `lua-prepend-path`: programs that run within HAProxy, and whenever it is checked.

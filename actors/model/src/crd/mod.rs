@@ -2,9 +2,11 @@
 //!
 //! Every field with a default has it here, so that all paths (API server, file, test) give the same.
 
+mod allow;
 mod allowance;
 mod duration;
 mod limits;
+mod network;
 mod published;
 mod settings;
 mod status;
@@ -13,9 +15,11 @@ mod tests_of_config;
 mod watched;
 mod webhook;
 
+pub use allow::Allow;
 pub use allowance::{ALLOWANCES, Allowance};
 pub use duration::Interval;
 pub use limits::LimitsSpec;
+pub use network::Network;
 pub use published::*;
 pub use settings::*;
 pub use status::HAProxyTemplateConfigStatus;
@@ -67,9 +71,9 @@ pub struct HAProxyTemplateConfigSpec {
     /// Engine and user variables.
     #[serde(default)]
     pub templating_settings: TemplatingSettings,
-    /// What the rendered haproxy.cfg may use though it reaches beyond HAProxy's own files and processes. Nothing by default.
+    /// What is refused unless it is allowed here.
     #[serde(default)]
-    pub allow: Vec<Allowance>,
+    pub allow: Allow,
     /// What to watch, by the name it has in templates.
     #[serde(default)]
     pub watched_resources: BTreeMap<String, WatchedResource>,

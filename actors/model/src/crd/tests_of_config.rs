@@ -4,7 +4,7 @@ use super::any_object;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 /// Objects, and what must be rendered from them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +17,10 @@ pub struct ValidationTest {
     #[serde(default)]
     #[schemars(schema_with = "fixtures_schema")]
     pub fixtures: BTreeMap<String, Vec<Map<String, Value>>>,
+    /// What names of Services of type ExternalName lead to: their addresses. No other name is resolved.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "BTreeMap<String, Vec<String>>")]
+    pub external_names: BTreeMap<Arc<str>, Vec<IpAddr>>,
     /// Laid over the configuration's own.
     #[serde(default)]
     #[schemars(schema_with = "any_object")]

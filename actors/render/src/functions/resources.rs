@@ -2,10 +2,17 @@
 
 use super::{Call, Function, Group, Kind::*, arg, function, many};
 use crate::{
-    routes::endpoints::{self, Server},
+    routes::{
+        destinations::Destinations,
+        endpoints::{self, Found, Server, Surroundings},
+    },
     value::Value,
 };
-use haptic_model::store::Key;
+use haptic_model::{Diagnostic, ObjectRef, store::Key};
+use std::sync::Arc;
+
+/// So many addresses are named that are no servers.
+const SAID: usize = 3;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function(
@@ -44,6 +51,20 @@ pub(super) static FUNCTIONS: &[Function] = &[
         |call| call.session.routes(&call.text(0), key(call, 1)),
     ),
     function(
+        "any_asks_for",
+        Group::Resources,
+        &[arg("resource", Text), arg("option", Text)],
+        "Whether any object of a watched resource of Ingresses has the annotation haproxy-haptic.org/ with that name; as costly as reading one object.",
+        (
+            r#"{{#if (any_asks_for "ingresses" "retry")}}one does{{else}}none does{{/if}}"#,
+            "none does",
+        ),
+        |call| {
+            let found = call.session.askers(&call.text(0), call.text(1))?;
+            Ok(Value::Bool(matches!(found, Value::List(found) if !found.is_empty())))
+        },
+    ),
+    function(
         "default_certificate",
         Group::Resources,
         &[],
@@ -61,7 +82,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             arg("service", Text),
             arg("port", Any),
         ],
-        "The servers of a Service's port (its number or name): dicts with name, address, port and external, by address. Takes the watched resources of Services and of EndpointSlices, these indexed by namespace and Service. Ready endpoints count; where there are none, those that serve while they terminate. A Service of type ExternalName has one, with a host name for an address.",
+        "The servers of a Service's port (its number or name): dicts with name, address, port and external, by address. Takes the watched resources of Services and of EndpointSlices, these indexed by namespace and Service. Ready endpoints count; where there are none, those that serve while they terminate. A Service of type ExternalName has those that the controller resolves its name to (external is true). Loopback, link-local, multicast and reserved addresses, those of a cloud's metadata, and HAProxy's own ports in its pods are left out with a warning, unless spec.allow.destinations has their network.",
         (
             r#"{{#each (servers "services" "endpoints" "default" "shop" 80) as |s|}}{{s.name}} {{s.address}}:{{s.port}} {{/each}}"#,
             "10.0.0.1_8080 10.0.0.1:8080 10.0.0.2_8080 10.0.0.2:8080 ",
@@ -75,12 +96,36 @@ fn key(call: &Call<'_>, from: usize) -> Key {
 }
 
 fn servers(call: &Call<'_>) -> Result<Value, String> {
-    let (namespace, name) = (call.text(2), call.text(3));
-    let service = call.session.object(&call.text(0), &namespace, &name)?;
-    let slices = call.session.objects(&call.text(1), [namespace, name].into())?;
+    let (services, namespace, name) = (call.text(0), call.text(2), call.text(3));
+    let service = call.session.object(&services, &namespace, &name)?;
+    let slices = call.session.objects(&call.text(1), [namespace.clone(), name.clone()].into())?;
     let slices = if let Value::List(slices) = &slices { slices.as_slice() } else { &[] };
-    let servers = endpoints::servers(&service, slices, call.value(4))?;
-    Ok(Value::list(servers.into_iter().map(server).collect()))
+    let input = call.session.input();
+    let around = Surroundings {
+        destinations: Destinations::new(&input.config.spec, input.fleet),
+        resolved: &|name| call.session.external_name(name),
+    };
+    let found = endpoints::servers(&service, slices, call.value(4), &around)?;
+    if !found.left_out.is_empty() {
+        let service = ObjectRef::new(&services, &namespace, &name);
+        call.session.warn(nothing_goes_to(&found).of_object(Some(Arc::new(service))));
+    }
+    Ok(Value::list(found.servers.into_iter().map(server).collect()))
+}
+
+fn nothing_goes_to(found: &Found) -> Diagnostic {
+    let more = match found.left_out.len().saturating_sub(SAID) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let said: Vec<&str> = found.left_out.iter().take(SAID).map(String::as_str).collect();
+    let warning = Diagnostic::warning("render", format!("no server is made of {}{more}", said.join("; ")));
+    match found.is_refused {
+        true => warning.help(
+            "If servers may be there, add their network to spec.allow.destinations of the configuration",
+        ),
+        false => warning,
+    }
 }
 
 fn server(server: Server) -> Value {

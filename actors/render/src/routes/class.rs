@@ -1,5 +1,6 @@
 //! Which Ingresses are ours: IngressClass, default class, and the annotation of old.
 
+use super::path::Spelling;
 use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, Snapshots};
 use serde_json::Value;
 use std::{collections::BTreeSet, sync::Arc};
@@ -18,13 +19,15 @@ pub struct Classes {
     names: BTreeSet<String>,
     /// Ingresses without a class are ours.
     without: bool,
+    /// How the paths of Ingresses are compared.
+    pub(super) spelling: Spelling,
 }
 
 impl Classes {
     /// Every class.
     #[must_use]
     pub fn all() -> Self {
-        Self { all: true, names: BTreeSet::new(), without: true }
+        Self { all: true, names: BTreeSet::new(), without: true, spelling: Spelling::default() }
     }
 
     /// Our classes among the watched ones. `extraContext.ingressClass` has `controller`, `name` (a class that is ours even
@@ -32,7 +35,7 @@ impl Classes {
     #[must_use]
     pub fn of(config: &ActiveConfig, snapshots: &Snapshots) -> Self {
         let Some(store) = store_of(&config.spec).and_then(|name| snapshots.get(name)) else {
-            return Self::all();
+            return Self { spelling: spelling(config), ..Self::all() };
         };
         let settings = config.spec.templating_settings.extra_context.get("ingressClass");
         let setting = |key: &str| settings.and_then(|s| s.get(key));
@@ -42,6 +45,7 @@ impl Classes {
             all: false,
             names: name.map(str::to_owned).into_iter().collect(),
             without: setting("withoutClass").and_then(Value::as_bool).unwrap_or(false),
+            spelling: spelling(config),
         };
         for object in store.iter() {
             let Ok(Some(class)) = store.load(object) else { continue };
@@ -65,6 +69,14 @@ impl Classes {
                 Some(class) => self.names.contains(class),
                 None => self.without,
             }
+    }
+}
+
+/// What `extraContext.paths` says; also where requests of other spellings are refused their paths are those of the routes.
+fn spelling(config: &ActiveConfig) -> Spelling {
+    match config.spec.templating_settings.extra_context.get("paths").and_then(Value::as_str) {
+        Some("raw") => Spelling::Raw,
+        _ => Spelling::Normal,
     }
 }
 

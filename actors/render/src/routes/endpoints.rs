@@ -1,37 +1,65 @@
-//! The servers behind a port of a Service, from its EndpointSlices (`discovery.k8s.io/v1`).
+//! The servers behind a port of a Service, from its EndpointSlices (`discovery.k8s.io/v1`), or from what its name leads to.
 //!
 //! Follows what kube-proxy does: only ready endpoints count, and where there are none those that still serve while
-//! they terminate. Knows nothing of templates' output.
+//! they terminate. What may be no server is left out ([`destinations`](super::destinations)). Knows nothing of templates'
+//! output.
 
+use super::destinations::{Destinations, Refusal};
 use crate::value::Value;
-use std::collections::BTreeMap;
+use haptic_model::external_names::{Resolved, Target};
+use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// `ADDRESS_PORT`, the same as long as the endpoint lives.
     pub name: String,
-    /// An IP address, in brackets when it is one of IPv6; a host name when `external`.
+    /// An IP address, in brackets when it is one of IPv6.
     pub address: String,
     /// Its port.
     pub port: u64,
-    /// Whether the address is the host name of a Service of type ExternalName.
+    /// Whether a Service of type ExternalName leads there.
     pub external: bool,
 }
 
-/// The servers of `port` (a number or name) of `service`, whose EndpointSlices are `slices`: by address, each once.
+/// What a port of a Service leads to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// By address, each once.
+    pub servers: Vec<Server>,
+    /// What is no server though the objects say so, and why.
+    pub left_out: Vec<String>,
+    /// Whether any of it would be a server if its network were allowed.
+    pub is_refused: bool,
+}
+
+/// What is known beside the objects themselves.
+pub struct Surroundings<'s> {
+    /// Where servers may be.
+    pub destinations: Destinations<'s>,
+    /// What is known of the name of an ExternalName.
+    pub resolved: &'s dyn Fn(&Arc<str>) -> Result<Option<Resolved>, String>,
+}
+
+/// The servers of `port` (a number or name) of `service`, whose EndpointSlices are `slices`.
 ///
 /// Of a dual-stack Service those of its first address family count, so that no pod is there twice.
 ///
 /// # Errors
 /// When an object cannot be read.
-pub fn servers(service: &Value, slices: &[Value], port: &Value) -> Result<Vec<Server>, String> {
+pub fn servers(
+    service: &Value,
+    slices: &[Value],
+    port: &Value,
+    around: &Surroundings<'_>,
+) -> Result<Found, String> {
     if text(service, &["spec", "type"])?.as_deref() == Some("ExternalName") {
-        return external(service, port);
+        return external(service, port, around);
     }
-    let Some(port_name) = port_name(service, port)? else { return Ok(Vec::new()) };
+    let mut found = Found::default();
+    let Some(port_name) = port_name(service, port)? else { return Ok(Found::default()) };
     let family = text(service, &["spec", "ipFamilies", "0"])?;
-    let (mut ready, mut leaving) = (BTreeMap::new(), BTreeMap::new());
+    let (mut ready, mut leaving) = (BTreeSet::new(), BTreeSet::new());
     for slice in slices {
         let of_family = text(slice, &["addressType"])?;
         let foreign = |family: &str| of_family.as_deref().is_some_and(|own| own != family);
@@ -46,14 +74,44 @@ pub fn servers(service: &Value, slices: &[Value], port: &Value) -> Result<Vec<Se
                 State::Absent => continue,
             };
             // The addresses of one endpoint all lead to the same pod.
-            if let Some(address) = text(&endpoint, &["addresses", "0"])? {
-                into.insert((address, number), ());
+            let Some(address) = text(&endpoint, &["addresses", "0"])? else { continue };
+            let Ok(address) = address.parse() else {
+                found.left_out.push(format!(
+                    "{}, which is no IP address, of {}",
+                    quoted(&address),
+                    name_of(slice)?
+                ));
+                continue;
+            };
+            match around.destinations.refusal(address, number) {
+                None => _ = into.insert((address, number)),
+                Some(why) => found.refuse(address, number, why, &format!("of {}", name_of(slice)?)),
             }
         }
     }
     let chosen = if ready.is_empty() { leaving } else { ready };
-    Ok(chosen.into_keys().map(|(address, port)| server(&address, port)).collect())
+    found.servers = chosen.into_iter().map(|(address, port)| server(address, port, false)).collect();
+    Ok(found)
 }
+
+impl Found {
+    fn refuse(&mut self, address: IpAddr, port: u64, why: Refusal, whence: &str) {
+        self.left_out.push(format!("{address} port {port}, {why}, {whence}"));
+        self.is_refused = true;
+    }
+}
+
+/// A user's text, as much of it as anybody reads.
+fn quoted(text: &str) -> String {
+    format!("{:?}", text.chars().take(60).collect::<String>())
+}
+
+fn name_of(slice: &Value) -> Result<String, String> {
+    Ok(format!("EndpointSlice {}", text(slice, &["metadata", "name"])?.unwrap_or_default()))
+}
+
+/// What the port of a server can be.
+const PORTS: std::ops::RangeInclusive<u64> = 1..=65535;
 
 enum State {
     Ready,
@@ -80,19 +138,44 @@ fn state(endpoint: &Value) -> Result<State, String> {
     })
 }
 
-fn server(address: &str, port: u64) -> Server {
-    let name = format!("{address}_{port}");
-    let address = if address.contains(':') { format!("[{address}]") } else { address.to_owned() };
-    Server { name, address, port, external: false }
+fn server(address: IpAddr, port: u64, external: bool) -> Server {
+    let written = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+    Server { name: format!("{address}_{port}"), address: written, port, external }
 }
 
-fn external(service: &Value, port: &Value) -> Result<Vec<Server>, String> {
-    let Some(host) = text(service, &["spec", "externalName"])? else { return Ok(Vec::new()) };
+fn external(service: &Value, port: &Value, around: &Surroundings<'_>) -> Result<Found, String> {
+    let Some(host) = text(service, &["spec", "externalName"])? else { return Ok(Found::default()) };
     let named = find_port(service, port)?.and_then(|p| p.field("port").ok().flatten().and_then(number));
     // Such a Service need not list its ports.
-    let Some(port) = named.or_else(|| number(port)) else { return Ok(Vec::new()) };
-    let host = host.trim_end_matches('.').to_owned();
-    Ok(vec![Server { name: format!("{host}_{port}"), address: host, port, external: true }])
+    let port = named.or_else(|| number(port)).filter(|port| PORTS.contains(port));
+    let Some(port) = port else { return Ok(Found::default()) };
+    let addresses = match addresses_of(&host, around)? {
+        Ok(addresses) => addresses,
+        Err(why) => return Ok(Found { left_out: vec![why], ..Found::default() }),
+    };
+    let mut found = Found::default();
+    for address in addresses {
+        match around.destinations.refusal(address, port) {
+            None => found.servers.push(server(address, port, true)),
+            Some(why) => found.refuse(address, port, why, &format!("which {} leads to", quoted(&host))),
+        }
+    }
+    Ok(found)
+}
+
+/// The addresses that an `externalName` leads to, or why to none.
+fn addresses_of(host: &str, around: &Surroundings<'_>) -> Result<Result<Vec<IpAddr>, String>, String> {
+    let said = quoted(host);
+    Ok(match Target::of(host) {
+        Target::Address(address) => Ok(vec![address]),
+        Target::Neither => Err(format!("{said}, which is neither a host name nor an IP address")),
+        Target::Name(name) => match (around.resolved)(&name)? {
+            Some(Resolved { addresses, .. }) if !addresses.is_empty() => Ok(addresses),
+            Some(Resolved { why, .. }) => Err(format!("{said}: {why}")),
+            // It is asked for at this moment.
+            None => Ok(Vec::new()),
+        },
+    })
 }
 
 /// The name of a Service's port, "" if it has none; slices name their ports so.
@@ -115,7 +198,7 @@ fn find_port(service: &Value, wanted: &Value) -> Result<Option<Value>, String> {
 fn slice_port(slice: &Value, name: &str) -> Result<Option<u64>, String> {
     for port in items(slice, "ports")? {
         if text(&port, &["name"])?.unwrap_or_default() == name {
-            return Ok(port.field("port")?.and_then(number).filter(|n| (1..=65535).contains(n)));
+            return Ok(port.field("port")?.and_then(number).filter(|n| PORTS.contains(n)));
         }
     }
     Ok(None)
@@ -156,12 +239,32 @@ fn text(value: &Value, keys: &[&str]) -> Result<Option<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haptic_model::Fleet;
     use serde_json::{Value as Json, json};
 
-    fn names(service: Json, slices: &[Json], port: Json) -> Vec<String> {
+    /// `known.example` leads to four addresses, `gone.example` to none, others are not known.
+    fn found(service: Json, slices: &[Json], port: Json) -> Found {
         let slices: Vec<Value> = slices.iter().map(Value::from).collect();
-        let servers = servers(&Value::from(&service), &slices, &Value::from(&port)).unwrap();
-        servers.into_iter().map(|s| format!("{}={}:{}", s.name, s.address, s.port)).collect()
+        let spec = json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}});
+        let (spec, fleet) = (serde_json::from_value(spec).unwrap(), Fleet::default());
+        let resolved = |name: &Arc<str>| {
+            let known = ["10.0.0.7", "127.0.0.1", "169.254.169.254", "fd00::7"];
+            Ok(match &**name {
+                "known.example" => {
+                    Some(Resolved { addresses: known.map(|a| a.parse().unwrap()).into(), why: String::new() })
+                }
+                "gone.example" => Some(Resolved { addresses: vec![], why: "it does not exist".into() }),
+                _ => None,
+            })
+        };
+        let around = Surroundings { destinations: Destinations::new(&spec, &fleet), resolved: &resolved };
+        servers(&Value::from(&service), &slices, &Value::from(&port), &around).unwrap()
+    }
+
+    fn names(service: Json, slices: &[Json], port: Json) -> Vec<String> {
+        let found = found(service, slices, port);
+        assert_eq!(found.left_out, [""; 0]);
+        found.servers.into_iter().map(|s| format!("{}={}:{}", s.name, s.address, s.port)).collect()
     }
 
     fn service() -> Json {
@@ -212,13 +315,59 @@ mod tests {
         assert_eq!(names(service, &[v4, v6], json!(80)), ["fd00::1_1=[fd00::1]:1"]);
     }
 
+    fn external_name(name: &str) -> Json {
+        json!({"spec": {"type": "ExternalName", "externalName": name}})
+    }
+
     #[test]
-    fn an_external_name_is_a_server_with_a_host_name() {
-        let service = json!({"spec": {"type": "ExternalName", "externalName": "api.example.com."}});
-        let servers = servers(&Value::from(&service), &[], &Value::from(&json!(443))).unwrap();
+    fn an_external_name_is_the_servers_that_it_leads_to() {
+        let found = found(external_name("Known.example."), &[], json!(443));
+        let servers: Vec<(&str, &str, bool)> =
+            found.servers.iter().map(|s| (&*s.name, &*s.address, s.external)).collect();
+        assert_eq!(servers, [("10.0.0.7_443", "10.0.0.7", true), ("fd00::7_443", "[fd00::7]", true)]);
         assert_eq!(
-            (&*servers[0].address, servers[0].port, servers[0].external),
-            ("api.example.com", 443, true)
+            found.left_out,
+            [
+                "127.0.0.1 port 443, a loopback address, which \"Known.example.\" leads to",
+                "169.254.169.254 port 443, a link-local address, which \"Known.example.\" leads to",
+            ]
+        );
+        assert_eq!(names(external_name("203.0.113.7"), &[], json!(80)), ["203.0.113.7_80=203.0.113.7:80"]);
+        assert!(names(external_name("known.example"), &[], json!(70000)).is_empty());
+        assert!(names(external_name("new.example"), &[], json!(80)).is_empty());
+    }
+
+    #[test]
+    fn an_external_name_that_leads_nowhere_is_no_server_and_says_why() {
+        for (name, why) in [
+            ("gone.example", "does not exist"),
+            ("127.0.0.1", "loopback"),
+            ("::ffff:127.0.0.1", "loopback"),
+            ("0x7f.1", "neither"),
+            ("2130706433", "neither"),
+        ] {
+            let found = found(external_name(name), &[], json!(80));
+            assert!(found.servers.is_empty());
+            assert!(
+                found.left_out[0].contains(why)
+                    && found.left_out[0].contains(name.trim_start_matches("::ffff:")),
+                "{found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn of_a_slice_what_may_be_no_server_is_left_out_and_the_others_stay() {
+        let endpoints = ["10.0.0.1", "169.254.169.254", "localhost", "127.1", "10.0.0.2", "64:ff9b::7f00:1"];
+        let endpoints: Vec<Json> = endpoints.iter().map(|address| json!({"addresses": [address]})).collect();
+        let mut slice = slice("web", 8080, json!(endpoints));
+        slice["metadata"] = json!({"name": "by-hand"});
+        let found = found(service(), &[slice], json!(80));
+        assert_eq!(found.servers.iter().map(|s| &*s.address).collect::<Vec<_>>(), ["10.0.0.1", "10.0.0.2"]);
+        assert_eq!(found.left_out.len(), 4);
+        assert_eq!(
+            found.left_out[0],
+            "169.254.169.254 port 8080, a link-local address, of EndpointSlice by-hand"
         );
     }
 

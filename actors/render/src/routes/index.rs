@@ -4,6 +4,7 @@
 use super::{
     claims::{Backend, CertificateClaim, Claims, RouteClaim},
     matching::{Match, candidates},
+    options::Options,
     record,
 };
 use haptic_model::{Object, ObjectRef, Snapshot};
@@ -20,6 +21,7 @@ pub struct RouteIndex {
     claimants: HashMap<Wanted, Vec<Arc<ObjectRef>>>,
     /// For each object what it got, as an object that templates read.
     sets: Snapshot,
+    options: Options,
 }
 
 /// What only one can have.
@@ -51,7 +53,7 @@ impl Default for RouteIndex {
     fn default() -> Self {
         let mut sets = Snapshot::full();
         sets.set_synced();
-        Self { claims: BTreeMap::new(), claimants: HashMap::new(), sets }
+        Self { claims: BTreeMap::new(), claimants: HashMap::new(), sets, options: Options::default() }
     }
 }
 
@@ -62,9 +64,11 @@ impl RouteIndex {
         for (object, claims) in changes {
             if let Some(before) = self.claims.remove(&object) {
                 self.withdraw(&object, &before, &mut contested);
+                self.options.remove(&before);
             }
             if let Some(claims) = claims {
                 self.enter(&object, &claims, &mut contested);
+                self.options.add(&claims);
                 self.claims.insert(object.clone(), claims);
             }
             touched.insert(object);
@@ -83,7 +87,13 @@ impl RouteIndex {
         &self.sets
     }
 
-    /// Where a request goes: the object that has it, and its backend.
+    /// An object for each option that any object asks for.
+    #[must_use]
+    pub fn options(&self) -> &Snapshot {
+        self.options.store()
+    }
+
+    /// Where a request goes whose path is in the form in which paths are compared: the object that has it, and its backend.
     #[must_use]
     pub fn answer(&self, host: &str, path: &str) -> Option<(&ObjectRef, &Backend)> {
         candidates(host, path).find_map(|wanted| {

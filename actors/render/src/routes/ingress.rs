@@ -4,6 +4,7 @@ use super::{
     claims::{Backend, CertificateClaim, Claims, Port, RouteClaim},
     class::Classes,
     matching::{ANY_HOST, Match, host_of},
+    path::{self, Spelling},
 };
 use serde::Deserialize;
 use serde_json::{Map, json};
@@ -106,7 +107,8 @@ pub fn claims(json: &[u8], classes: &Classes) -> Result<Option<Claims>, String> 
     if !classes.take(class.or(annotations.get(CLASS_ANNOTATION).map(String::as_str))) {
         return Ok(None);
     }
-    let mut reading = Reading { claims: Claims::default(), tls: TlsHosts::of(spec.tls.as_deref()) };
+    let tls = TlsHosts::of(spec.tls.as_deref());
+    let mut reading = Reading { claims: Claims::default(), tls, spelling: classes.spelling };
     reading.claims.created = metadata.creation_timestamp;
     let rules = spec.rules.unwrap_or_default();
     let hosts: Vec<Arc<str>> = rules.iter().map(|r| host_of(r.host.as_deref().unwrap_or(""))).collect();
@@ -127,9 +129,13 @@ pub fn claims(json: &[u8], classes: &Classes) -> Result<Option<Claims>, String> 
     Ok(Some(reading.claims))
 }
 
+/// So much of a path stands in a sentence.
+const LONGEST_QUOTE: usize = 200;
+
 struct Reading {
     claims: Claims,
     tls: TlsHosts,
+    spelling: Spelling,
 }
 
 impl Reading {
@@ -137,25 +143,47 @@ impl Reading {
         let paths = rule.http.as_ref().and_then(|http| http.paths.as_deref()).unwrap_or_default();
         for path in paths {
             let text = path.path.as_deref().filter(|p| !p.is_empty()).unwrap_or("/");
+            let Some(compared) = self.compared(text) else { continue };
             let wanted = match path.path_type.as_deref() {
-                Some("Exact") => Match::exact(host, text),
+                Some("Exact") => Match::exact(host, &compared),
                 // What ImplementationSpecific means is up to us: the same as Prefix.
-                Some("Prefix" | "ImplementationSpecific") | None => Match::prefix(host, text),
+                Some("Prefix" | "ImplementationSpecific") | None => Match::prefix(host, &compared),
                 Some(other) => {
                     let sentence = format!("pathType {other:?} of {host}{text} is unknown");
                     self.claims.refused.push(sentence);
                     continue;
                 }
             };
-            if !text.starts_with('/') || text.contains(char::is_whitespace) {
-                let sentence = format!("path {text:?} must begin with / and have no blanks");
-                self.claims.refused.push(sentence);
-                continue;
-            }
             match path.backend.as_ref().map(backend_of) {
                 Some(Ok(backend)) => self.route(wanted, backend, false),
                 Some(Err(why)) => self.claims.refused.push(format!("{wanted} {why}")),
                 None => self.claims.refused.push(format!("{wanted} has no backend")),
+            }
+        }
+    }
+
+    /// A path as requests' paths are compared with it; a path that no request can have is refused.
+    fn compared(&mut self, path: &str) -> Option<String> {
+        let shown: String = path.chars().take(LONGEST_QUOTE).collect();
+        if !path.starts_with('/') || path.contains(char::is_whitespace) {
+            self.claims.refused.push(format!("path {shown:?} must begin with / and have no blanks"));
+            return None;
+        }
+        if self.spelling == Spelling::Raw {
+            return Some(path.to_owned());
+        }
+        match path::normal(path) {
+            Ok(normal) => {
+                if path::is_reshaped(path, &normal) || path.contains(['?', '#']) {
+                    let read: String = normal.text.chars().take(LONGEST_QUOTE).collect();
+                    let sentence = format!("path {shown:?} is compared as {read:?}, as requests' paths are: write it so");
+                    self.claims.refused.push(sentence);
+                }
+                Some(normal.text)
+            }
+            Err(why) => {
+                self.claims.refused.push(format!("path {shown:?} {why}, and such requests are refused"));
+                None
             }
         }
     }

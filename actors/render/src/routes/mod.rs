@@ -10,10 +10,13 @@
 
 pub mod claims;
 pub mod class;
+pub mod destinations;
 pub mod endpoints;
 pub mod index;
 pub mod ingress;
 pub mod matching;
+mod options;
+pub mod path;
 mod record;
 
 use claims::Claims;
@@ -35,6 +38,7 @@ struct Table {
     classes: Classes,
     index: RouteIndex,
     sets: Arc<Snapshot>,
+    options: Arc<Snapshot>,
 }
 
 /// The name of the store of sets beside the store `resource`. No watched resource has such a name.
@@ -43,8 +47,14 @@ pub fn store_of(resource: &str) -> Arc<str> {
     format!("routes of {resource}").into()
 }
 
+/// The name of the store that has an object for each option that any object of the store `resource` asks for.
+#[must_use]
+pub fn options_of(resource: &str) -> Arc<str> {
+    format!("options of {resource}").into()
+}
+
 impl Routes {
-    /// `snapshots` with a store of sets beside each store that holds routes.
+    /// `snapshots` with a store of sets and one of options beside each store that holds routes.
     #[must_use]
     pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
         let classes = Classes::of(config, snapshots);
@@ -58,7 +68,7 @@ impl Routes {
                 Some(table) => table.updated(source, &classes),
                 None => Table::new(source, &classes),
             };
-            all = all.with(store_of(&name), table.sets.clone());
+            all = all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
             self.tables.insert(name, table);
         }
         all
@@ -75,8 +85,8 @@ impl Table {
     fn new(source: &Arc<Snapshot>, classes: &Classes) -> Self {
         let mut index = RouteIndex::default();
         index.update(source.iter().map(|object| changed(object, classes)));
-        let sets = Arc::new(index.sets().clone());
-        Self { source: source.clone(), classes: classes.clone(), index, sets }
+        let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
+        Self { source: source.clone(), classes: classes.clone(), index, sets, options }
     }
 
     fn updated(mut self, source: &Arc<Snapshot>, classes: &Classes) -> Self {
@@ -95,6 +105,9 @@ impl Table {
         self.index.update(changes);
         if !self.index.sets().is_unchanged_since(&self.sets) {
             self.sets = Arc::new(self.index.sets().clone());
+        }
+        if !self.index.options().is_unchanged_since(&self.options) {
+            self.options = Arc::new(self.index.options().clone());
         }
         self
     }

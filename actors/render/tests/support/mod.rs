@@ -144,8 +144,9 @@ impl Setup {
         let compiled = self.compile().unwrap_or_else(|e| panic!("{}", all(&e)));
         let config = self.config();
         let snapshots = Routes::default().beside(&config, &self.snapshots());
-        let context = haptic_render::render::context(&config, &Fleet::default()).unwrap();
-        let input = RenderInput { config: &config, snapshots: &snapshots, context: &context };
+        let fleet = Fleet::default();
+        let context = haptic_render::render::context(&config, &fleet).unwrap();
+        let input = RenderInput { config: &config, snapshots: &snapshots, fleet: &fleet, context: &context };
         compiled
             .render_again(&FileKey::config(), &input, &self.limits, recall)
             .unwrap_or_else(|faults| panic!("{faults:?}"))

@@ -92,7 +92,7 @@ fn settle_alone(
     into: &mut Scope<'_>,
 ) -> Outcome {
     let context = context(config, fleet).map_err(Failure::new)?;
-    let input = RenderInput { config, snapshots, context: &context };
+    let input = RenderInput { config, snapshots, fleet, context: &context };
     let render = |file| compiled.render(file, &input, &Limits::default()).map(|done| done.marked);
     let files = compiled.files();
     let (printing, marked) = timed(|| files.iter().map(render).collect::<Result<Vec<_>, _>>());

@@ -55,12 +55,14 @@ pub fn run(args: &BenchmarkArgs) -> Result<(), Failure> {
         Bench { config: &config, compiled: &*compiled, fleet: Fleet::of_version(args.haproxy_version), size };
     let (bundle, mut renderer) = bench.first_render(&mut table, &snapshots)?;
     bench.changes(&mut table, &mut renderer, snapshots, &bundle, args.haproxy_version)?;
-    table.once("check syntax", || syntax::problems(&bundle, &[args.haproxy_version], &config.spec.allow));
+    table.once("check syntax", || {
+        syntax::problems(&bundle, &[args.haproxy_version], &config.spec.allow.features)
+    });
     let published = table.once("prepare what is published", || published_bytes(&bundle));
     match binaries::checker(&args.haproxy) {
         Err(why) => output::complain(&format!("haproxy -c is not measured: {why}")),
         Ok(checker) => {
-            let checker = checker.allowing(&config.spec.allow);
+            let checker = checker.allowing(&config.spec.allow.features);
             let check = || runtime.block_on(checker.check(&bundle, &[args.haproxy_version]));
             let verdict = table.once("check syntax and haproxy -c", check);
             if !verdict.passed() {

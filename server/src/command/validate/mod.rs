@@ -80,7 +80,7 @@ async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) 
     }
     let compiled = compile(&config.spec).map_err(|problems| Failure::told(&problems))?;
     let version = checker.newest().map_or(HaproxyVersion::new(3, 4), |binary| binary.version);
-    let checker = checker.allowing(&config.spec.allow);
+    let checker = checker.allowing(&config.spec.allow.features);
     let snapshots = objects_of(args, &config, found).await?;
     let snapshots = default_certificate::beside(&config.spec, &snapshots, None)?;
     check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;

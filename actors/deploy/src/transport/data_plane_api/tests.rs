@@ -64,6 +64,7 @@ fn answering(exchange: Value) -> Recorded {
         name: "p".into(),
         uid: "1".into(),
         address: address.ip(),
+        other_addresses: Vec::new(),
         port: address.port(),
     };
     let caller = Caller::new(Peer::DataPlaneApi, &pod, &config).unwrap();

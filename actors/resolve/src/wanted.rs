@@ -1,0 +1,185 @@
+//! Which names are asked for: those of Services of type ExternalName, a number of each namespace's.
+//!
+//! Follows the stores change by change: thousands of Services are read once.
+
+use haptic_model::{Object, Snapshot, external_names::Target};
+use serde::Deserialize;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Names of one namespace that are asked for; the first ones by their letters.
+pub const OF_NAMESPACE: usize = 100;
+/// Names that are asked for at all: of each namespace as many as of others.
+pub const AT_ALL: usize = 5000;
+
+/// Namespace and name of a Service.
+type Service = (Arc<str>, Arc<str>);
+
+/// The names that Services name.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    stores: BTreeMap<Arc<str>, Store>,
+}
+
+#[derive(Debug, Default)]
+struct Store {
+    seen: Arc<Snapshot>,
+    names: BTreeMap<Service, Arc<str>>,
+}
+
+impl Wanted {
+    /// Reads what has changed in `stores`; those that are not among them any more are forgotten. Whether names may have
+    /// changed.
+    pub fn update<'s>(
+        &mut self,
+        stores: impl IntoIterator<Item = (&'s Arc<str>, &'s Arc<Snapshot>)>,
+    ) -> bool {
+        let mut changed = false;
+        let mut before = std::mem::take(&mut self.stores);
+        for (name, snapshot) in stores {
+            let mut store = before.remove(name).unwrap_or_default();
+            changed |= store.update(snapshot);
+            self.stores.insert(name.clone(), store);
+        }
+        changed | before.values().any(|gone| !gone.names.is_empty())
+    }
+
+    /// Those that are asked for, each once: one of each namespace, then a second one of each. So nobody's many come before
+    /// another's first. And those that are too many.
+    #[must_use]
+    pub fn names(&self) -> (Vec<Arc<str>>, BTreeSet<Arc<str>>) {
+        let mut of_namespaces: BTreeMap<&Arc<str>, BTreeSet<&Arc<str>>> = BTreeMap::new();
+        for ((namespace, _), name) in self.stores.values().flat_map(|store| &store.names) {
+            of_namespaces.entry(namespace).or_default().insert(name);
+        }
+        let mut ranked: Vec<(usize, &Arc<str>)> =
+            of_namespaces.values().flat_map(|names| names.iter().copied().enumerate()).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let (mut asked, mut known, mut others) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        for (rank, name) in ranked {
+            if known.contains(name) {
+                continue;
+            }
+            if rank < OF_NAMESPACE && asked.len() < AT_ALL {
+                known.insert(name);
+                asked.push(name.clone());
+            } else {
+                others.insert(name.clone());
+            }
+        }
+        (asked, others)
+    }
+}
+
+impl Store {
+    fn update(&mut self, snapshot: &Arc<Snapshot>) -> bool {
+        // The objects of an on-demand store are not there to be looked at.
+        if snapshot.is_on_demand() || snapshot.is_unchanged_since(&self.seen) {
+            return false;
+        }
+        let before = std::mem::replace(&mut self.seen, snapshot.clone());
+        let mut changed = false;
+        for difference in snapshot.differences_from(&before) {
+            let Some((object, _)) = difference.after.or(difference.before) else { continue };
+            let service = (object.reference.namespace.clone(), object.reference.name.clone());
+            let name = difference.after.and_then(|(object, _)| name_of(object));
+            changed |= match name {
+                Some(name) => self.names.insert(service, name.clone()).as_ref() != Some(&name),
+                None => self.names.remove(&service).is_some(),
+            };
+        }
+        changed
+    }
+}
+
+/// The name that a Service of type ExternalName leads to.
+fn name_of(service: &Object) -> Option<Arc<str>> {
+    #[derive(Deserialize)]
+    struct Service {
+        spec: Spec,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Spec {
+        #[serde(rename = "type")]
+        kind: String,
+        external_name: String,
+    }
+
+    let Service { spec } = serde_json::from_slice(&service.json).ok()?;
+    match Target::of(&spec.external_name) {
+        Target::Name(name) if spec.kind == "ExternalName" => Some(name),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::ObjectRef;
+    use serde_json::{Value, json};
+
+    fn put(store: &mut Snapshot, namespace: &str, name: &str, spec: Value) {
+        let reference = Arc::new(ObjectRef::new("services", namespace, name));
+        let json = json!({ "spec": spec }).to_string().into_bytes().into();
+        store.apply(Object { reference, version: 0, json }, [namespace.into(), name.into()].into());
+    }
+
+    fn external(name: &str) -> Value {
+        json!({"type": "ExternalName", "externalName": name})
+    }
+
+    fn asked(wanted: &Wanted) -> Vec<String> {
+        let names: BTreeSet<String> = wanted.names().0.iter().map(ToString::to_string).collect();
+        names.into_iter().collect()
+    }
+
+    fn seen(wanted: &mut Wanted, store: &Snapshot) -> (bool, Vec<String>) {
+        let store = (Arc::from("services"), Arc::new(store.clone()));
+        let changed = wanted.update([(&store.0, &store.1)]);
+        (
+            changed,
+            wanted.names().iter().map(ToString::to_string).collect::<BTreeSet<_>>().into_iter().collect(),
+        )
+    }
+
+    #[test]
+    fn names_follow_the_services() {
+        let (mut wanted, mut store) = (Wanted::default(), Snapshot::full());
+        put(&mut store, "a", "one", external("One.example."));
+        put(&mut store, "a", "ip", external("127.0.0.1"));
+        put(&mut store, "a", "plain", json!({"ports": [{"port": 80}], "externalName": "not.asked.for"}));
+        put(&mut store, "a", "odd", json!({"type": "ExternalName", "externalName": 7}));
+        assert_eq!(seen(&mut wanted, &store), (true, vec!["one.example".into()]));
+        put(&mut store, "a", "plain", json!({"ports": [{"port": 81}]}));
+        assert!(!seen(&mut wanted, &store).0, "a Service of another type");
+        put(&mut store, "b", "same", external("one.example"));
+        put(&mut store, "a", "one", external("two.example"));
+        assert_eq!(seen(&mut wanted, &store).1, ["one.example", "two.example"]);
+        store.remove(&ObjectRef::new("services", "b", "same"));
+        assert_eq!(seen(&mut wanted, &store), (true, vec!["two.example".into()]));
+        assert!(wanted.update([]));
+        assert!(asked(&wanted).is_empty());
+    }
+
+    #[test]
+    fn no_namespace_crowds_out_others() {
+        let (mut wanted, mut store) = (Wanted::default(), Snapshot::full());
+        for namespace in 0..100 {
+            for name in 0..120 {
+                let host = format!("n{name}.a{namespace}.example");
+                put(&mut store, &format!("a{namespace}"), &format!("s{name}"), external(&host));
+            }
+        }
+        put(&mut store, "z", "only", external("only.example"));
+        let names = seen(&mut wanted, &store).1;
+        assert_eq!(names.len(), AT_ALL);
+        let (asked, others) = wanted.names();
+        assert!(asked[..101].contains(&"only.example".into()));
+        assert!(others.len() == 120 * 100 + 1 - AT_ALL && others.iter().all(|name| !asked.contains(name)));
+        let of = |namespace: &str| names.iter().filter(|name| name.contains(namespace)).count();
+        assert!((49..=50).contains(&of(".a0.")) && (49..=50).contains(&of(".a99.")), "{}", of(".a99."));
+    }
+}

@@ -1,0 +1,194 @@
+//! A limit of bodies holds however a body is sent: with its length, in chunks, over HTTP/2.
+
+use crate::{
+    SERIES,
+    around::{Around, service},
+    on_each_haproxy,
+    options::{both, certificate},
+    site::{Scheme, rendered_for},
+};
+use haptic_model::HaproxyVersion;
+use integration_tests::certificate::Authority;
+use serde_json::{Value, json};
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+const LIMIT: usize = 100_000;
+
+/// What a server got of a request's body: its chunks' bytes, and whether its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Got {
+    bytes: usize,
+    whole: bool,
+}
+
+/// A server that reads a body in chunks, answers when it is whole, and tells what it got. A path with `early` is answered
+/// before, and never to the end; one with `upgrade` becomes a tunnel.
+fn sink() -> (u16, Receiver<Got>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, told) = channel();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let tell = tell.clone();
+            thread::spawn(move || tell.send(serve(stream)));
+        }
+    });
+    (port, told)
+}
+
+fn serve(mut stream: TcpStream) -> Got {
+    let (mut text, mut piece, mut answered) = (Vec::new(), vec![0; 65_536], false);
+    loop {
+        let size = stream.read(&mut piece).unwrap_or(0);
+        text.extend_from_slice(&piece[..size]);
+        let (head, body) = match text.windows(4).position(|w| w == b"\r\n\r\n") {
+            Some(end) => (String::from_utf8_lossy(&text[..end]).into_owned(), &text[end + 4..]),
+            None if size == 0 => return Got { bytes: 0, whole: false },
+            None => continue,
+        };
+        let got = if head.contains("/upgrade") { Got { bytes: body.len(), whole: false } } else { chunks(body) };
+        if size == 0 || got.whole {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            return got;
+        }
+        if !answered && head.contains("/early") {
+            answered = stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").is_ok();
+        }
+        if !answered && head.contains("/upgrade") {
+            let tunnel = b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: test\r\n\r\n";
+            answered = stream.write_all(tunnel).is_ok();
+        }
+    }
+}
+
+fn chunks(mut body: &[u8]) -> Got {
+    let mut bytes = 0;
+    loop {
+        let Some(end) = body.windows(2).position(|w| w == b"\r\n") else { return Got { bytes, whole: false } };
+        let size = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
+        if size == 0 {
+            return Got { bytes, whole: body.len() >= end + 4 };
+        }
+        bytes += size.min(body.len() - end - 2);
+        match body.get(end + 2 + size + 2..) {
+            Some(rest) => body = rest,
+            None => return Got { bytes, whole: false },
+        }
+    }
+}
+
+/// Sends a body in chunks; all that is answered until the connection ends or an answer is whole.
+fn send(address: SocketAddr, path: &str, size: usize, chunk: usize) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    let head = format!("POST {path} HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let mut sent = stream.write_all(head.as_bytes());
+    let mut left = size;
+    while sent.is_ok() && left > 0 {
+        let now = left.min(chunk);
+        let piece = format!("{now:x}\r\n{}\r\n", "a".repeat(now));
+        sent = stream.write_all(piece.as_bytes());
+        left -= now;
+    }
+    if sent.is_ok() {
+        let _ = stream.write_all(b"0\r\n\r\n");
+    }
+    answered(&mut stream)
+}
+
+fn answered(stream: &mut TcpStream) -> String {
+    let (mut text, mut piece) = (String::new(), [0; 4096]);
+    while !text.ends_with("ok") && !text.ends_with("content-length: 0\r\n\r\n") {
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(size) => text.push_str(&String::from_utf8_lossy(&piece[..size])),
+            Err(e) if matches!(e.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe) => break,
+            Err(e) => panic!("{e} after {text:?}"),
+        }
+    }
+    text
+}
+
+fn limited(port: u16) -> Vec<Value> {
+    let mut manifests = both(&[("max-body-size", "100000")]);
+    for ingress in &mut manifests {
+        ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"] = json!({"name": "sink", "port": {"number": 80}});
+    }
+    manifests.extend(service("sink", "IPv4", port, &["127.0.0.1"]));
+    manifests.push(certificate());
+    manifests
+}
+
+#[test]
+fn a_body_without_a_length_ends_at_the_limit() {
+    let (port, told) = sink();
+    on_each_haproxy(&limited(port), |site| {
+        let clients = Around::clients(&Authority::new("any").unwrap(), site.address(Scheme::Https), "a.example");
+        for address in [site.address(Scheme::Http), clients.over_h2()] {
+            for (size, chunk) in [(1, 1), (LIMIT, LIMIT), (LIMIT, 999), (LIMIT - 1, 7_000)] {
+                let answer = send(address, "/on", size, chunk);
+                assert!(answer.starts_with("HTTP/1.1 200"), "{size} in {chunk}: {answer}");
+                assert_eq!(told.recv().unwrap(), Got { bytes: size, whole: true });
+            }
+            for (size, chunk) in [(LIMIT + 1, LIMIT + 1), (LIMIT + 1, 999), (5_000_000, 1_000), (5_000_000, 1_000_000)] {
+                let answer = send(address, "/on", size, chunk);
+                // A client that still sends may see the end before the answer.
+                assert!(answer.starts_with("HTTP/1.1 413") || (size > 1_000_000 && answer.is_empty()), "{size} in {chunk}: {answer}");
+                let got = told.recv().unwrap();
+                assert!(!got.whole && got.bytes <= LIMIT, "{size} in {chunk}: {got:?}");
+            }
+            let answer = send(address, "/on/early", 5_000_000, 10_000);
+            assert!(!answer.contains("\r\n0\r\n") && !answer.contains(" 413"), "it has no end: {answer}");
+            let got = told.recv().unwrap();
+            assert!(!got.whole && got.bytes <= LIMIT, "{got:?}");
+            let answer = send(address, "/off", 1_000_000, 10_000);
+            assert!(answer.starts_with("HTTP/1.1 200"), "others have no limit: {answer}");
+            assert_eq!(told.recv().unwrap(), Got { bytes: 1_000_000, whole: true });
+        }
+    });
+}
+
+#[test]
+fn a_length_that_is_too_large_is_refused_before_a_body_comes() {
+    let (port, _told) = sink();
+    on_each_haproxy(&limited(port), |site| {
+        let mut stream = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(b"POST /on HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100001\r\n\r\n").unwrap();
+        assert!(answered(&mut stream).starts_with("HTTP/1.1 413"));
+    });
+}
+
+#[test]
+fn a_tunnel_has_no_body() {
+    let (port, told) = sink();
+    on_each_haproxy(&limited(port), |site| {
+        let mut stream = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+        stream.write_all(b"GET /on/upgrade HTTP/1.1\r\nHost: a.example\r\nConnection: upgrade\r\nUpgrade: test\r\n\r\n").unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 101");
+        stream.write_all(&vec![b'a'; 3 * LIMIT]).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(told.recv().unwrap().bytes, 3 * LIMIT);
+    });
+}
+
+#[test]
+fn the_filter_is_there_where_a_limit_is_and_needs_no_permission() {
+    let versions = [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
+    for series in SERIES {
+        let (with, _) = rendered_for(series, &both(&[("max-body-size", "1k")])).unwrap();
+        assert!(with.config.text.contains("filter lua.haptic-body"));
+        let digest = with.files["general/haptic-body.lua"].digest;
+        assert_eq!(haptic_validate::syntax::problems(&with, &versions, &[]), [], "its digest is {digest}");
+        let (without, _) = rendered_for(series, &both(&[("retry", "all")])).unwrap();
+        assert!(!without.config.text.contains("lua"), "others pay nothing");
+    }
+}
