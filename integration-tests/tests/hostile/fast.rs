@@ -9,7 +9,7 @@ use integration_tests::{
 use std::path::Path;
 
 /// Of the objects of a case that is there at a start together with all others.
-const LARGEST: usize = 2_000_000;
+const LARGEST: usize = 500_000;
 
 pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
     let options =
