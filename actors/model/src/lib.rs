@@ -15,6 +15,7 @@ pub mod external_names;
 pub mod field_path;
 pub mod fleet;
 pub mod generation;
+pub mod host_name;
 pub mod layout;
 pub mod limits;
 pub mod mass_deletion;

@@ -199,11 +199,13 @@ impl RenderActor {
         }
     }
 
-    /// Sees to it that what is to be tried again by itself is, though nothing changes.
+    /// Sees to it that what is to be tried again by itself is, and that what was kept for others is given away, though
+    /// nothing changes.
     fn try_again_later(&mut self, context: &mut Context<Self>) {
         let now = Instant::now();
-        let Some(rest) = self.workshop.ward.next_try(now) else { return };
-        let due = now + rest;
+        let tried = self.workshop.ward.next_try(now).map(|rest| now + rest);
+        let Some(due) = [tried, self.workshop.renderer.due()].into_iter().flatten().min() else { return };
+        let rest = due.saturating_duration_since(now);
         if self.tried.is_some_and(|tried| now < tried && tried <= due) {
             return;
         }
@@ -237,6 +239,7 @@ impl Workshop {
         let moment = Moment { generation: job.generation, now: Instant::now(), good: job.good.as_ref() };
         let (config, snapshots, fleet, limits) = (&*job.config, &*job.snapshots, &*job.fleet, &job.limits);
         let order = quarantine::Job { compiled: &*compiled, config, snapshots, fleet, limits };
+        self.renderer.set_time(moment.now);
         for complaint in &job.complaints {
             self.ward.hear(complaint, &self.renderer, &order, &moment);
         }

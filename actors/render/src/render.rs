@@ -23,6 +23,7 @@ use std::{
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     thread,
+    time::Instant,
 };
 
 /// Room for templates that nest deep; only what is used is taken.
@@ -117,6 +118,17 @@ impl Renderer {
         Self { checked: Checked::Never, forgetful: true, ..Self::default() }
     }
 
+    /// What time the next render has, so that what a namespace had is kept for it. Without a time nothing is.
+    pub fn set_time(&mut self, now: Instant) {
+        self.routes.set_time(now);
+    }
+
+    /// When another render gives something else though nothing may change until then.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        self.routes.due()
+    }
+
     /// As [`render()`]; what did not change since the last render is taken from it, fragments in the same memory.
     ///
     /// # Errors
@@ -156,7 +168,7 @@ impl Renderer {
         if !check {
             return result;
         }
-        let mut alone = Self::checked(Checked::Never);
+        let mut alone = Self { routes: self.routes.emptied(), ..Self::checked(Checked::Never) };
         let full = alone.changed(compiled, config, snapshots, fleet, limits);
         let Some(difference) = difference(&result, &full) else { return result };
         tracing::error!(render = self.renders, "{difference}");
@@ -182,7 +194,10 @@ impl Renderer {
         let ground = self
             .ground(compiled, config, fleet, limits)
             .map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
-        let with_routes = compiled.calls("routes").then(|| self.routes.beside(config, snapshots));
+        let with_routes = ["routes", "userlists"]
+            .iter()
+            .any(|name| compiled.calls(name))
+            .then(|| self.routes.beside(config, snapshots));
         let snapshots = with_routes.as_ref().unwrap_or(snapshots);
         let render = Render { compiled, config, snapshots, limits, ground: &ground };
         self.files.retain(|key, _| paths.contains_key(key));

@@ -48,6 +48,8 @@ struct State {
     added: BTreeMap<FileKey, AddedFile>,
     once: BTreeSet<Arc<str>>,
     patterns: HashMap<Arc<str>, regex::Regex>,
+    /// What Secrets became, by object, version and entry: many routes may name one.
+    certificates: HashMap<(Arc<ObjectRef>, u64, Arc<str>), Result<Arc<str>, String>>,
     /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
     recent: VecDeque<Arc<Watched>>,
     /// The last search: paths of one object often lead to one service.
@@ -145,6 +147,15 @@ impl<'a> Session<'a> {
     /// When there is no such resource, or it holds no routes.
     pub fn askers(&self, resource: &Arc<str>, option: Arc<str>) -> Result<Value, String> {
         self.beside(resource, &crate::routes::options_of(resource), [option].into())
+    }
+
+    /// The users of Secrets that routes of `resource` name: of all, or of those whose namespace, or namespace and name, is
+    /// `key`. The read is recorded.
+    ///
+    /// # Errors
+    /// When there is no such resource, or it holds no routes.
+    pub fn userlists(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
+        self.beside(resource, &crate::userlists::store_of(resource), key)
     }
 
     /// Reads a store that stands beside that of a resource with routes.
@@ -395,6 +406,25 @@ impl<'a> Session<'a> {
         })?;
         self.state.borrow_mut().patterns.insert(pattern.clone(), compiled.clone());
         Ok(compiled)
+    }
+
+    /// What `made` made of an entry of a Secret, once a render.
+    ///
+    /// # Errors
+    /// What `made` gives.
+    pub fn certificate_file(
+        &self,
+        secret: &Watched,
+        entry: &Arc<str>,
+        made: impl FnOnce() -> Result<String, String>,
+    ) -> Result<Arc<str>, String> {
+        let key = (secret.reference().clone(), secret.version(), entry.clone());
+        if let Some(known) = self.state.borrow().certificates.get(&key) {
+            return known.clone();
+        }
+        let file = made().map(Arc::from);
+        self.state.borrow_mut().certificates.insert(key, file.clone());
+        file
     }
 
     /// What came of the render, besides `marked` text.

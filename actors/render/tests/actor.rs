@@ -23,6 +23,7 @@ struct Stage {
     snapshots: CellWriter<Snapshots>,
     rendered: CellReader<Option<Arc<Rendered>>>,
     events: Receiver<Envelope<Event>>,
+    again: CellReader<u64>,
     _fleet: CellWriter<Fleet>,
 }
 
@@ -36,6 +37,7 @@ impl Stage {
         let (snapshots, snapshots_reader) = cell(Snapshots::default());
         let (fleet, fleet_reader) = cell(Fleet::default());
         let (rendered, rendered_reader) = cell(None);
+        let (again, again_reader) = cell(0);
         let (outbox, events) = haptic_runtime::Events::channel(64);
         let options = RenderOptions {
             config: config_reader,
@@ -46,7 +48,7 @@ impl Stage {
             validated: cell(None).1,
             complaints: Vec::new(),
             quarantine: Arc::new(cell(Quarantine::default()).0),
-            again: Arc::new(cell(0).0),
+            again: Arc::new(again),
             events: outbox,
             limits: Limits::default(),
             renderer,
@@ -56,7 +58,15 @@ impl Stage {
             Keeper::start(&Arbiter::current(), ActorSpec::named("render"), &supervision, move |seat| {
                 RenderActor::new(seat, options.clone())
             });
-        Self { actor, config, snapshots, rendered: rendered_reader, events, _fleet: fleet }
+        Self {
+            actor,
+            config,
+            snapshots,
+            rendered: rendered_reader,
+            events,
+            again: again_reader,
+            _fleet: fleet,
+        }
     }
 
     /// Puts a world on the board under a revision of the configuration.
@@ -188,4 +198,28 @@ async fn blocks_that_cannot_be_kept_are_counted_by_template() {
     let events = stage.reconcile(1).await;
     let Event::Rendered { untracked, .. } = &events[0] else { panic!("{events:?}") };
     assert_eq!(untracked.get("haproxyConfig"), Some(&1));
+}
+
+/// Whose route has the host, by namespace.
+fn routed() -> Setup {
+    let template = "{{#each (routes \"ingresses\") as |set|}}\n{{#each set.routes as |r|}}\n# {{set.metadata.namespace}}\n{{/each}}\n{{/each}}\n";
+    Setup::new(template).with("controller", serde_json::json!({"hostHold": "200ms"}))
+}
+
+#[actix::test]
+async fn what_was_kept_for_somebody_is_given_away_by_a_render_that_nothing_else_causes() {
+    let mut stage = Stage::new();
+    let waiting = routed().ingress("waiting", "own", "shop.example", &[("/", "s")]);
+    stage.world(&waiting, 1);
+    stage.snapshots.publish(waiting.ingress("first", "own", "shop.example", &[("/", "s")]).snapshots());
+    stage.reconcile(1).await;
+    assert_eq!(stage.text().as_deref(), Some("# first\n"));
+    let waiting = routed().ingress("waiting", "own", "shop.example", &[("/", "s")]);
+    stage.snapshots.publish(waiting.snapshots());
+    stage.reconcile(2).await;
+    assert_eq!(stage.text().as_deref(), Some(""));
+    let mut again = stage.again.clone();
+    tokio::time::timeout(std::time::Duration::from_secs(60), again.changed()).await.expect("in time");
+    stage.reconcile(3).await;
+    assert_eq!(stage.text().as_deref(), Some("# waiting\n"));
 }

@@ -139,10 +139,7 @@ mod tests {
     fn seen(wanted: &mut Wanted, store: &Snapshot) -> (bool, Vec<String>) {
         let store = (Arc::from("services"), Arc::new(store.clone()));
         let changed = wanted.update([(&store.0, &store.1)]);
-        (
-            changed,
-            wanted.names().iter().map(ToString::to_string).collect::<BTreeSet<_>>().into_iter().collect(),
-        )
+        (changed, asked(wanted))
     }
 
     #[test]

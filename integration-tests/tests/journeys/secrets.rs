@@ -28,6 +28,16 @@ backend named-{{ing.metadata.name}}
 {{/if}}{{/each}}
 {{/if}}{{/each}}
 "#;
+/// Prints the lines of some Secrets as they are.
+const LISTING: &str = r#"{{#each (list "labelledsecrets") as |s|}}{{#if (in s.metadata.name (array "members" "users"))}}
+userlist own-{{s.metadata.name}}
+{{#each (split (b64decode s.data.auth) "\n") as |line|}}
+{{#if (contains line ":")}}
+  user {{first (split line ":")}} password {{last (split line ":")}}
+{{/if}}
+{{/each}}
+{{/if}}{{/each}}
+"#;
 
 pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     let mut pod = scene.traced_pod().await?;
@@ -41,6 +51,7 @@ pub async fn planted_ones_are_in_no_output(scene: Scene) -> Outcome {
     let mut configuration = registration::configuration(&scene, scene.configuration()?, &json!({}));
     configuration["spec"]["maps"]["refused.map"] = json!({ "template": REFUSING });
     configuration["spec"]["templateSnippets"]["backend-90-named"] = json!({ "template": NAMING });
+    configuration["spec"]["templateSnippets"]["backend-91-listed"] = json!({ "template": LISTING });
     configuration["spec"]["logging"] = json!({ "level": "TRACE" });
     scene.configure_with(&configuration).await?;
     controller.ready().await?;

@@ -11,9 +11,15 @@ use haptic_model::HaproxyVersion;
 use integration_tests::certificate::Authority;
 use serde_json::{Value, json};
 use std::{
+    cell::RefCell,
+    collections::BTreeMap,
     io::{ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
-    sync::mpsc::{Receiver, channel},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, channel},
+    },
     thread,
     time::Duration,
 };
@@ -21,25 +27,46 @@ use std::{
 const LIMIT: usize = 100_000;
 
 /// What a server got of a request's body: its chunks' bytes, and whether its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Got {
+    path: String,
     bytes: usize,
     whole: bool,
 }
 
-/// A server that reads a body in chunks, answers when it is whole, and tells what it got. A path with `early` is answered
+/// A server that reads a body in chunks, answers when it is whole, and knows what it got. A path with `early` is answered
 /// before, and never to the end; one with `upgrade` becomes a tunnel.
-fn sink() -> (u16, Receiver<Got>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let (tell, told) = channel();
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let tell = tell.clone();
-            thread::spawn(move || tell.send(serve(stream)));
-        }
-    });
-    (port, told)
+struct Sink {
+    port: u16,
+    got: Receiver<Got>,
+    ends: Arc<AtomicBool>,
+}
+
+impl Sink {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (tell, got) = channel();
+        let ends = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&ends);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if until.load(Ordering::SeqCst) {
+                    break;
+                }
+                let tell = tell.clone();
+                thread::spawn(move || tell.send(serve(stream)));
+            }
+        });
+        Self { port, got, ends }
+    }
+
+    /// What it got of each request, when all connections have ended.
+    fn all(self) -> Vec<Got> {
+        self.ends.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(("127.0.0.1", self.port)).unwrap());
+        self.got.iter().collect()
+    }
 }
 
 fn serve(mut stream: TcpStream) -> Got {
@@ -49,44 +76,46 @@ fn serve(mut stream: TcpStream) -> Got {
         text.extend_from_slice(&piece[..size]);
         let (head, body) = match text.windows(4).position(|w| w == b"\r\n\r\n") {
             Some(end) => (String::from_utf8_lossy(&text[..end]).into_owned(), &text[end + 4..]),
-            None if size == 0 => return Got { bytes: 0, whole: false },
+            None if size == 0 => return Got::default(),
             None => continue,
         };
-        let got = if head.contains("/upgrade") { Got { bytes: body.len(), whole: false } } else { chunks(body) };
-        if size == 0 || got.whole {
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
-            return got;
+        let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+        let is_tunnel = path.contains("/upgrade");
+        let (bytes, whole) = if is_tunnel { (body.len(), size == 0) } else { chunks(body) };
+        if size == 0 || whole {
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+            return Got { path, bytes, whole };
         }
-        if !answered && head.contains("/early") {
+        if !answered && path.contains("/early") {
             answered = stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").is_ok();
         }
-        if !answered && head.contains("/upgrade") {
+        if !answered && is_tunnel {
             let tunnel = b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: test\r\n\r\n";
             answered = stream.write_all(tunnel).is_ok();
         }
     }
 }
 
-fn chunks(mut body: &[u8]) -> Got {
+/// The bytes in chunks, and whether the last one is there.
+fn chunks(mut body: &[u8]) -> (usize, bool) {
     let mut bytes = 0;
-    loop {
-        let Some(end) = body.windows(2).position(|w| w == b"\r\n") else { return Got { bytes, whole: false } };
+    while let Some(end) = body.windows(2).position(|w| w == b"\r\n") {
         let size = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
         if size == 0 {
-            return Got { bytes, whole: body.len() >= end + 4 };
+            return (bytes, body.len() >= end + 4);
         }
         bytes += size.min(body.len() - end - 2);
-        match body.get(end + 2 + size + 2..) {
-            Some(rest) => body = rest,
-            None => return Got { bytes, whole: false },
-        }
+        let Some(rest) = body.get(end + 2 + size + 2..) else { break };
+        body = rest;
     }
+    (bytes, false)
 }
 
 /// Sends a body in chunks; all that is answered until the connection ends or an answer is whole.
 fn send(address: SocketAddr, path: &str, size: usize, chunk: usize) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
     let head = format!("POST {path} HTTP/1.1\r\nHost: a.example\r\nTransfer-Encoding: chunked\r\n\r\n");
     let mut sent = stream.write_all(head.as_bytes());
     let mut left = size;
@@ -127,48 +156,59 @@ fn limited(port: u16) -> Vec<Value> {
 
 #[test]
 fn a_body_without_a_length_ends_at_the_limit() {
-    let (port, told) = sink();
-    on_each_haproxy(&limited(port), |site| {
+    let sink = Sink::start();
+    // The path of each request, and the size of what must come whole.
+    let asked = RefCell::new(BTreeMap::<String, Option<usize>>::new());
+    on_each_haproxy(&limited(sink.port), |site| {
         let clients = Around::clients(&Authority::new("any").unwrap(), site.address(Scheme::Https), "a.example");
         for address in [site.address(Scheme::Http), clients.over_h2()] {
+            let ask = |below: &str, size: usize, chunk: usize, comes: bool| {
+                let path = format!("{below}/{}", asked.borrow().len());
+                asked.borrow_mut().insert(path.clone(), comes.then_some(size));
+                send(address, &path, size, chunk)
+            };
             for (size, chunk) in [(1, 1), (LIMIT, LIMIT), (LIMIT, 999), (LIMIT - 1, 7_000)] {
-                let answer = send(address, "/on", size, chunk);
+                let answer = ask("/on", size, chunk, true);
                 assert!(answer.starts_with("HTTP/1.1 200"), "{size} in {chunk}: {answer}");
-                assert_eq!(told.recv().unwrap(), Got { bytes: size, whole: true });
             }
             for (size, chunk) in [(LIMIT + 1, LIMIT + 1), (LIMIT + 1, 999), (5_000_000, 1_000), (5_000_000, 1_000_000)] {
-                let answer = send(address, "/on", size, chunk);
-                // A client that still sends may see the end before the answer.
+                let answer = ask("/on", size, chunk, false);
+                // Who still sends may see the end of the connection before the answer.
                 assert!(answer.starts_with("HTTP/1.1 413") || (size > 1_000_000 && answer.is_empty()), "{size} in {chunk}: {answer}");
-                let got = told.recv().unwrap();
-                assert!(!got.whole && got.bytes <= LIMIT, "{size} in {chunk}: {got:?}");
             }
-            let answer = send(address, "/on/early", 5_000_000, 10_000);
+            let answer = ask("/on/early", 5_000_000, 10_000, false);
             assert!(!answer.contains("\r\n0\r\n") && !answer.contains(" 413"), "it has no end: {answer}");
-            let got = told.recv().unwrap();
-            assert!(!got.whole && got.bytes <= LIMIT, "{got:?}");
-            let answer = send(address, "/off", 1_000_000, 10_000);
+            let answer = ask("/off", 1_000_000, 10_000, true);
             assert!(answer.starts_with("HTTP/1.1 200"), "others have no limit: {answer}");
-            assert_eq!(told.recv().unwrap(), Got { bytes: 1_000_000, whole: true });
         }
     });
+    let (asked, mut whole) = (asked.into_inner(), 0);
+    for got in sink.all().into_iter().filter(|got| !got.path.is_empty()) {
+        match asked[&got.path] {
+            Some(size) => assert_eq!((got.bytes, got.whole), (size, true), "{got:?}"),
+            None => assert!(!got.whole && got.bytes <= LIMIT, "{got:?}"),
+        }
+        whole += usize::from(got.whole);
+    }
+    assert_eq!(whole, asked.values().flatten().count());
 }
 
 #[test]
 fn a_length_that_is_too_large_is_refused_before_a_body_comes() {
-    let (port, _told) = sink();
-    on_each_haproxy(&limited(port), |site| {
+    let sink = Sink::start();
+    on_each_haproxy(&limited(sink.port), |site| {
         let mut stream = TcpStream::connect(site.address(Scheme::Http)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.write_all(b"POST /on HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100001\r\n\r\n").unwrap();
         assert!(answered(&mut stream).starts_with("HTTP/1.1 413"));
     });
+    assert!(sink.all().is_empty());
 }
 
 #[test]
 fn a_tunnel_has_no_body() {
-    let (port, told) = sink();
-    on_each_haproxy(&limited(port), |site| {
+    let sink = Sink::start();
+    on_each_haproxy(&limited(sink.port), |site| {
         let mut stream = TcpStream::connect(site.address(Scheme::Http)).unwrap();
         stream.write_all(b"GET /on/upgrade HTTP/1.1\r\nHost: a.example\r\nConnection: upgrade\r\nUpgrade: test\r\n\r\n").unwrap();
         let mut head = [0; 12];
@@ -176,7 +216,7 @@ fn a_tunnel_has_no_body() {
         assert_eq!(&head, b"HTTP/1.1 101");
         stream.write_all(&vec![b'a'; 3 * LIMIT]).unwrap();
         stream.shutdown(std::net::Shutdown::Write).unwrap();
-        assert_eq!(told.recv().unwrap().bytes, 3 * LIMIT);
+        assert_eq!(sink.got.recv().unwrap().bytes, 3 * LIMIT);
     });
 }
 

@@ -172,9 +172,12 @@ fn hostile_lines_are_refused_alone_or_only_lines(bundle: &Bundle, what: &str) {
         assert!(!evaluates(line), "{what}: an expression in {:?}", line.raw);
     }
     let read = file_references(&document).into_iter().filter(|file| is_hostile(file.line));
-    // A map is named in an expression, and a text that only looks like one names none; nor does a cookie's name.
-    let is_cookie = |line: usize| owners[line - 1].1.trim_start().starts_with("cookie ");
-    for file in read.filter(|file| file.kind != FileKind::Map && !is_cookie(file.line)) {
+    // A map is named in an expression, and a text that only looks like one names none; nor does a cookie's name, or what of a
+    // path is replaced.
+    let names_none = ["cookie ", "http-request replace-path "];
+    let names_none =
+        |line: usize| names_none.iter().any(|words| owners[line - 1].1.trim_start().starts_with(words));
+    for file in read.filter(|file| file.kind != FileKind::Map && !names_none(file.line)) {
         let known = bundle.all().any(|of_bundle| *of_bundle.path == *file.path);
         assert!(known, "{what}: {file:?} of {:?}", owners[file.line - 1].1);
     }

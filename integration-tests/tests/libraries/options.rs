@@ -392,32 +392,46 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         ("rate-limit", "-1", "a number of requests"),
         ("redirect-to", "javascript:x", "a URL or path"),
         ("request-headers", "no colon", "lines of NAME: VALUE"),
+        ("request-headers", "transfer-encoding: chunked", "without transfer-encoding"),
+        ("request-headers", "Connection: X-Real-IP", "without Connection"),
+        ("response-headers", "Content-Length: 5", "without Content-Length"),
+        ("request-headers", "X-Haptic-Auth: yes", "without X-Haptic-Auth"),
         ("response-headers", "Bad Name: x", "lines of NAME: VALUE"),
-        ("retries", "many", "a number from 0 to 99"),
+        ("retries", "many", "a number from 0 to 10"),
+        ("retries", "11", "a number from 0 to 10"),
+        ("cors-max-age", "1h", "a number of seconds"),
+        ("auth-realm", "My \"Realm\"", "without quotes and backslashes"),
         ("retry", "always", "idempotent or all"),
         ("rewrite-path", "new", "a path that begins with /"),
         ("rewrite-regex", "^/a", "given together with rewrite-replacement"),
+        ("rewrite-regex", "(", "it must be a regular expression: unclosed group"),
+        ("rewrite-regex", "(a+)+b", "must not go back and forth"),
+        ("rewrite-regex", "a*", "must not match the empty path"),
         ("rewrite-replacement", "/a", "given together with rewrite-regex"),
         ("ssl-redirect", "yes", "true or false"),
         ("timeout-connect", "-1s", "a time such as"),
         ("timeout-queue", "soon", "a time such as"),
         ("timeout-server", "30 seconds", "a time such as"),
+        ("timeout-server", "30", "30 what? Write 30s"),
+        ("timeout-server", "25h", "up to 24h"),
         ("timeout-tunnel", "0", "longer than 0"),
     ];
     for (option, value, expected) in wrong {
-        let problems = rendered_alone(&both(&[(option, value)])).expect_err(option);
+        // These mean something beside others only.
+        let beside = match option {
+            "cors-max-age" => ("cors-allow-origin", "*"),
+            "auth-realm" => ("auth-secret", "users"),
+            "rewrite-regex" if value != "^/a" => ("rewrite-replacement", "/x"),
+            _ => (option, value),
+        };
+        let mut manifests = both(&[(option, value), beside]);
+        manifests.push(users());
+        let problems = rendered_alone(&manifests).expect_err(option);
         let said = sentences(&problems);
         assert!(said.contains(expected), "{option}={value}: {said}");
         assert!(said.contains(&format!("annotation haproxy-haptic.org/{option}")), "{option}: {said}");
         assert!(problems.iter().all(|p| p.object.as_ref().is_some_and(|o| &*o.name == "on")), "{said}");
     }
-}
-
-#[test]
-fn an_expression_that_is_none_refuses_the_ingress() {
-    let wrong = both(&[("rewrite-regex", "("), ("rewrite-replacement", "/x")]);
-    let said = sentences(&rendered_alone(&wrong).expect_err("it is no expression"));
-    assert!(said.contains("\"(\" is not a regular expression") && said.contains("shop/on"), "{said}");
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn named(name: &str, section: &Section<'_>, traveller: &mut Traveller<'_>) -> Kn
         "TRUE" => return Ok(true),
         "FALSE" => return Ok(false),
         "METH_GET" => return Ok(true),
+        name if name.starts_with("METH_") => return Ok(false),
         _ => {}
     }
     let mut unknown = Some(name.to_owned());

@@ -1,6 +1,6 @@
 //! Structure, ports, durations, required fields: what can be known without compiling a template.
 
-use super::webhook;
+use super::{hosts, webhook};
 use crate::library::LIBRARIES;
 use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, crd::Interval};
 use std::{collections::BTreeMap, time::Duration};
@@ -15,6 +15,7 @@ pub fn basic(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     levels(spec, &mut problems);
     watched(spec, &mut problems);
     files(spec, &mut problems);
+    hosts::problems(spec, &mut problems);
     webhook::problems(spec, &mut problems);
     problems.extend(spec.allow.is_old_list.then(|| old_list(spec)));
     problems
@@ -121,6 +122,7 @@ fn durations(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
     read("dataplane.minDeploymentInterval", &d.min_deployment_interval, true);
     read("dataplane.driftPreventionInterval", &d.drift_prevention_interval, false);
     read("controller.massDeletionHold", &spec.controller.mass_deletion_hold, true);
+    read("controller.hostHold", &spec.controller.host_hold, true);
     read("dataplane.deploymentTimeout", &d.deployment_timeout, false);
     let lease = read("controller.leaderElection.leaseDuration", &l.lease_duration, false);
     let renew = read("controller.leaderElection.renewDeadline", &l.renew_deadline, false);

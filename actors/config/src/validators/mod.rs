@@ -1,6 +1,7 @@
 //! Scatter-gather validation: every validator is asked at once, all answers count, a missing one is an error.
 
 mod basic;
+mod hosts;
 mod jsonpath;
 mod webhook;
 

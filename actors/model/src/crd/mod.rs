@@ -5,6 +5,7 @@
 mod allow;
 mod allowance;
 mod duration;
+mod hosts;
 mod limits;
 mod network;
 mod published;
@@ -18,6 +19,7 @@ mod webhook;
 pub use allow::Allow;
 pub use allowance::{ALLOWANCES, Allowance};
 pub use duration::Interval;
+pub use hosts::HostOwners;
 pub use limits::LimitsSpec;
 pub use network::Network;
 pub use published::*;
@@ -74,6 +76,9 @@ pub struct HAProxyTemplateConfigSpec {
     /// What is refused unless it is allowed here.
     #[serde(default)]
     pub allow: Allow,
+    /// Which namespaces hosts belong to. Of a host that is not listed the oldest Ingress counts.
+    #[serde(default)]
+    pub hosts: Vec<HostOwners>,
     /// What to watch, by the name it has in templates.
     #[serde(default)]
     pub watched_resources: BTreeMap<String, WatchedResource>,

@@ -46,6 +46,10 @@ pub struct ControllerSpec {
     /// For how long objects stay in force that vanish at once (more than half of a watched resource, 20 at least), not by being
     /// deleted one by one: a wrong selector must not take all routes away. `0s`: not at all.
     pub mass_deletion_hold: Interval,
+    /// For how long a host and its paths are kept for the namespace that had them when its Ingress is deleted or drops them, so
+    /// that a re-created or restored one does not lose them to a namespace that waits. `0s`: not at all. A controller that starts
+    /// remembers nothing.
+    pub host_hold: Interval,
     /// How much watched objects may take, and what is printed for them, so that those of one namespace leave room for all others.
     pub limits: LimitsSpec,
     /// Which addresses the Ingresses that are served show as theirs; without it none are written.
@@ -185,6 +189,7 @@ impl Default for ControllerSpec {
             event_commentator: EventCommentatorSpec::default(),
             recording: RecordingSpec::default(),
             mass_deletion_hold: "10m".into(),
+            host_hold: "10m".into(),
             limits: LimitsSpec::default(),
             ingress_status: None,
             webhook: None,

@@ -75,7 +75,7 @@ impl Call<'_> {
     }
 
     fn flattens(&self) -> bool {
-        matches!(self.function.name, "json" | "yaml" | "join")
+        matches!(self.function.name, "json" | "yaml" | "join" | "certificate_file")
     }
 
     fn holds_secret(&self) -> bool {

@@ -1,10 +1,10 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
 use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
-use crate::{certificate, suggest::did_you_mean, value::Value};
+use crate::{certificate, regex_cost, suggest::did_you_mean, value::Value};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{ActiveConfig, Digest, FileKey, FileKind, Transport};
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function(
@@ -13,7 +13,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[arg("secret", Dict), maybe("entry", Text)],
         "Why HAProxy would refuse the certificate and key of a Secret (its entries tls.crt and tls.key), or with the name of an entry the certificates in that; missing when nothing is known to be wrong.",
         (r#"{{certificate_problem (dict data=(dict)) "ca.crt"}}"#, "it has no ca.crt"),
-        certificate_problem,
+        |call| Ok(certificate_file(call).err().map_or(Value::Missing, Value::from)),
+    ),
+    function(
+        "certificate_file",
+        Group::Haproxy,
+        &[arg("secret", Dict), maybe("entry", Text)],
+        "A Secret's certificates and key (its entries tls.crt and tls.key), or with the name of an entry the certificates in that, written anew: what HAProxy has no use for is left out. Missing where there is a certificate_problem.",
+        (r#"{{default (certificate_file (dict data=(dict)) "ca.crt") "none"}}"#, "none"),
+        |call| Ok(certificate_file(call).map_or(Value::Missing, Value::Text)),
     ),
     function(
         "arg",
@@ -45,6 +53,25 @@ pub(super) static FUNCTIONS: &[Function] = &[
         },
     ),
     function(
+        "regex_problem",
+        Group::Haproxy,
+        &[arg("pattern", Text)],
+        "Why HAProxy is not given a regular expression: what it would cost on a hostile path, or what HAProxy would read otherwise; missing where it is fine.",
+        (
+            r#"{{regex_problem "\\1"}} {{default (regex_problem "^/api/(.*)$") "none"}}"#,
+            "must be a regular expression: backreferences are not supported none",
+        ),
+        |call| Ok(regex_cost::longest_path(&call.text(0)).err().map_or(Value::Missing, Value::from)),
+    ),
+    function(
+        "regex_longest_path",
+        Group::Haproxy,
+        &[arg("pattern", Text)],
+        "The longest path, in bytes, that HAProxy may be asked with about a regular expression, so that no request costs more than about a millisecond; missing where there is a regex_problem.",
+        (r#"{{regex_longest_path "^/api/(.*)$"}} {{regex_longest_path "^/(.*)/a/(.*)/b$"}}"#, "16384 1024"),
+        |call| Ok(regex_cost::longest_path(&call.text(0)).map_or(Value::Missing, Value::count)),
+    ),
+    function(
         "proxy_name",
         Group::Haproxy,
         &[many("part", Text)],
@@ -73,21 +100,31 @@ pub(super) static FUNCTIONS: &[Function] = &[
 /// The longest name that stays readable; HAProxy itself sets no limit below its line length.
 const LONGEST_NAME: usize = 200;
 
-fn certificate_problem(call: &Call<'_>) -> Result<Value, String> {
-    let secret = call.value(0).to_json()?;
+/// The file for HAProxy, or why there is none.
+fn certificate_file(call: &Call<'_>) -> Result<Arc<str>, String> {
+    let entry = call.text(1);
+    match call.object(0) {
+        Some(secret) => {
+            call.session.certificate_file(secret, &entry, || read_certificates(call.value(0), &entry))
+        }
+        None => read_certificates(call.value(0), &entry).map(Arc::from),
+    }
+}
+
+/// Of the entry of that name; of none, of the pair.
+fn read_certificates(secret: &Value, entry: &str) -> Result<String, String> {
+    let secret = secret.to_json()?;
     let decoded = |entry: &str| {
         let encoded = secret.pointer("/data").and_then(|data| data.get(entry)).and_then(|text| text.as_str());
         let encoded = encoded.ok_or_else(|| format!("it has no {entry}"))?;
         let bytes = STANDARD.decode(encoded.trim()).map_err(|_| format!("{entry} is not Base64"))?;
         String::from_utf8(bytes).map_err(|_| format!("{entry} is not text: it must be PEM"))
     };
-    let problem = if call.has(1) {
-        let entry = call.text(1);
-        decoded(&entry).map(|text| certificate::problem_of_certificates(&text, &entry))
+    if entry.is_empty() {
+        decoded("tls.crt").and_then(|chain| certificate::pair(&chain, &decoded("tls.key")?))
     } else {
-        decoded("tls.crt").and_then(|chain| Ok(certificate::problem_of_pair(&chain, &decoded("tls.key")?)))
-    };
-    Ok(problem.unwrap_or_else(Some).map_or(Value::Missing, Value::from))
+        decoded(entry).and_then(|text| certificate::authorities(&text, entry))
+    }
 }
 
 fn proxy_name(call: &Call<'_>) -> Result<Value, String> {
@@ -142,6 +179,17 @@ fn add_file(call: &Call<'_>) -> Result<Value, String> {
     let key = FileKey::new(kind, &name);
     check_name(&key)?;
     let path = path_of(call.session.input().config, &key)?;
+    call.session.add_file(key, content(call), call.is_secret())?;
+    Ok(path.into())
+}
+
+/// What is to be in an added file. One text that is whole already is not copied: many blocks may add the same.
+fn content(call: &Call<'_>) -> Arc<str> {
+    if let [_] = call.rest(2)
+        && call.text(2).ends_with('\n')
+    {
+        return call.text(2);
+    }
     let mut content = String::new();
     for index in 0..call.rest(2).len() {
         content.push_str(&call.text(index + 2));
@@ -149,8 +197,7 @@ fn add_file(call: &Call<'_>) -> Result<Value, String> {
             content.push('\n');
         }
     }
-    call.session.add_file(key, content.into(), call.is_secret())?;
-    Ok(path.into())
+    content.into()
 }
 
 /// What a file may be called: its name never leads out of its folder.

@@ -9,6 +9,7 @@ mod comparison;
 mod control;
 mod encoding;
 mod haproxy;
+mod headers;
 mod listing;
 mod lists;
 mod printf;
@@ -178,6 +179,7 @@ pub fn table() -> impl Iterator<Item = &'static Function> {
         arithmetic::FUNCTIONS,
         haproxy::FUNCTIONS,
         quantities::FUNCTIONS,
+        headers::FUNCTIONS,
         resources::FUNCTIONS,
         control::FUNCTIONS,
     ]

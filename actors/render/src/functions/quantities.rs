@@ -1,7 +1,7 @@
 //! What people write for times, sizes and networks, as HAProxy's rules compute with it. What is none gives nothing, so
 //! that a template can say whose value it is.
 
-use super::{Function, Group, Kind::*, arg, function};
+use super::{Call, Function, Group, Kind::*, arg, function};
 use crate::value::Value;
 use std::net::IpAddr;
 
@@ -10,8 +10,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "milliseconds",
         Group::Haproxy,
         &[arg("time", Text)],
-        "A time as HAProxy writes it (us, ms, s, m, h or d; ms without a unit) in milliseconds; missing if it is none.",
-        (r#"{{milliseconds "30s"}} {{default (milliseconds "soon") "none"}}"#, "30000 none"),
+        "A time as HAProxy writes it, with its unit (us, ms, s, m, h or d), in milliseconds; missing if it is none.",
+        (r#"{{milliseconds "30s"}} {{default (milliseconds "30") "none"}}"#, "30000 none"),
         |call| Ok(milliseconds(&call.text(0)).map_or(Value::Missing, |n| Value::Number(n.into()))),
     ),
     function(
@@ -21,6 +21,17 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "A size (k, m or g, each 1024 times the one before; bytes without a unit) in bytes; missing if it is none.",
         (r#"{{byte_count "10m"}} {{default (byte_count "much") "none"}}"#, "10485760 none"),
         |call| Ok(byte_count(&call.text(0)).map_or(Value::Missing, |n| Value::Number(n.into()))),
+    ),
+    function(
+        "networks_problem",
+        Group::Haproxy,
+        &[arg("networks", Text), arg("most", Integer)],
+        "What a list of networks, separated by commas, must be instead: of the first wrong one, or when there are too many; missing if nothing is wrong.",
+        (
+            r#"{{networks_problem "::1,x" 9}} {{default (networks_problem "::1" 9) "none"}}"#,
+            r#"networks such as 10.0.0.0/8 or fd00::/8, separated by commas: "x" is none none"#,
+        ),
+        networks,
     ),
     function(
         "network_prefixes",
@@ -40,6 +51,19 @@ pub(super) static FUNCTIONS: &[Function] = &[
     ),
 ];
 
+fn networks(call: &Call<'_>) -> Result<Value, String> {
+    let (text, most) = (call.text(0), usize::try_from(call.integer(1, 0)).unwrap_or(0));
+    let count = text.split(',').count();
+    if count > most {
+        return Ok(format!("no more than {most} networks, there are {count}").into());
+    }
+    let wrong = text.split(',').map(str::trim).find(|network| network_prefixes(network).is_none());
+    Ok(wrong.map_or(Value::Missing, |wrong| {
+        let quoted: String = wrong.chars().take(50).collect();
+        format!("networks such as 10.0.0.0/8 or fd00::/8, separated by commas: {quoted:?} is none").into()
+    }))
+}
+
 /// The longest time HAProxy's timers can hold is below 2^31 ms.
 const LONGEST: u64 = i32::MAX as u64;
 
@@ -47,7 +71,7 @@ fn milliseconds(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let milliseconds = match unit {
         "us" => number / 1000,
-        "" | "ms" => number,
+        "ms" => number,
         "s" => number.checked_mul(1000)?,
         "m" => number.checked_mul(60_000)?,
         "h" => number.checked_mul(3_600_000)?,
@@ -127,11 +151,8 @@ mod tests {
 
     #[test]
     fn times_and_sizes_are_numbers_with_known_units_and_fit() {
-        assert_eq!(
-            ["500", "500ms", "1h", "2d"].map(milliseconds),
-            [500, 500, 3_600_000, 172_800_000].map(Some)
-        );
-        assert_eq!(["", "s", "-1s", "1.5s", "1w", "99999999d"].map(milliseconds), [None; 6]);
+        assert_eq!(["500ms", "1h", "2d"].map(milliseconds), [500, 3_600_000, 172_800_000].map(Some));
+        assert_eq!(["", "30", "s", "-1s", "1.5s", "1w", "99999999d"].map(milliseconds), [None; 7]);
         assert_eq!(["7", "1k", "2G"].map(byte_count), [7, 1024, 2 << 30].map(Some));
         assert_eq!(["", "k", "1kb", "99999999999999999999"].map(byte_count), [None; 4]);
     }

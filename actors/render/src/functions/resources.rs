@@ -5,10 +5,12 @@ use crate::{
     routes::{
         destinations::Destinations,
         endpoints::{self, Found, Server, Surroundings},
+        owners::{Listed, Owners},
     },
     value::Value,
 };
 use haptic_model::{Diagnostic, ObjectRef, store::Key};
+use serde_json::json;
 use std::sync::Arc;
 
 /// So many addresses are named that are no servers.
@@ -43,7 +45,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "routes",
         Group::Resources,
         &[arg("resource", Text), many("key", Text)],
-        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name, annotations), options (its annotations haproxy-haptic.org/…, without that), routes (host, path, exact, key, tls, backend), backends (name, service, port; each once), tls (secret, hosts, shared: whether another one in its namespace brings the same) and rejected (sentences).",
+        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name, annotations), options (its annotations haproxy-haptic.org/…, without that), routes (host, path, exact, key, tls, backend), backends (name, service, port; each once), tls (the lines it has in a crt-list: hosts, except: hosts below these that the line is not for, namespace and secret of the certificate, ca with namespace and secret of the CA that verifies clients, trusted: whether that CA alone verifies clients of the hosts, said once for each), clientCa (NAMESPACE/SECRET, where it names one) and rejected (sentences).",
         (
             r#"{{#each (routes "ingresses") as |set|}}{{#each set.routes as |r|}}{{r.key}}={{r.backend.service}} {{/each}}{{/each}}"#,
             "blog.example/=blog shop.example/=shop ",
@@ -63,6 +65,25 @@ pub(super) static FUNCTIONS: &[Function] = &[
             let found = call.session.askers(&call.text(0), call.text(1))?;
             Ok(Value::Bool(matches!(found, Value::List(found) if !found.is_empty())))
         },
+    ),
+    function(
+        "listed_hosts",
+        Group::Resources,
+        &[],
+        "The patterns of spec.hosts, the most specific first: dicts with pattern, below (what all hosts that a wildcard covers end with; absent in others) and namespaces.",
+        (
+            r#"{{#each (listed_hosts) as |listed|}}{{listed.pattern}} {{else}}no host is listed{{/each}}"#,
+            "no host is listed",
+        ),
+        |call| Ok(listed(&Owners::of(&call.session.input().config.spec))),
+    ),
+    function(
+        "userlists",
+        Group::Resources,
+        &[arg("resource", Text), many("key", Text)],
+        "The users of each labelled Secret that the annotation auth-secret of a route names; with a namespace, or namespace and name, only theirs. Each has metadata (namespace, name), data.users (name, password) and problems (sentences about other lines), or refused (why HAProxy is given no user of it). What passwords may cost is in extraContext.passwordLimits.",
+        (r#"{{len (userlists "ingresses")}} {{len (userlists "ingresses" "default" "users")}}"#, "0 0"),
+        |call| call.session.userlists(&call.text(0), key(call, 1)),
     ),
     function(
         "default_certificate",
@@ -90,6 +111,17 @@ pub(super) static FUNCTIONS: &[Function] = &[
         servers,
     ),
 ];
+
+fn listed(owners: &Owners) -> Value {
+    let one = |Listed { pattern, suffix, namespaces }: Listed| {
+        let mut listed = json!({"pattern": pattern, "namespaces": namespaces});
+        if let (Some(suffix), Some(fields)) = (suffix, listed.as_object_mut()) {
+            fields.insert("below".to_owned(), suffix.into());
+        }
+        Value::from(&listed)
+    };
+    Value::list(owners.listed().into_iter().map(one).collect())
+}
 
 fn key(call: &Call<'_>, from: usize) -> Key {
     call.rest(from).iter().filter_map(Value::printed).collect()

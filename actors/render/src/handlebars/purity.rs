@@ -352,7 +352,7 @@ impl<'p> Walk<'p> {
                 }
                 Holds::Nothing
             }
-            "list" | "fetch" | "routes" => Holds::List,
+            "list" | "fetch" | "routes" | "userlists" => Holds::List,
             "get_single" | "default_certificate" => Holds::Object,
             "len" | "has" | "dict_keys" | "json" | "split" | "range" | "servers" => Holds::Nothing,
             "default" | "where" | "reject" | "sort_by" | "unique" | "reverse" | "slice" => most,

@@ -1,19 +1,24 @@
 //! What one object asks for, before it is known who else asks for the same.
 
-use super::matching::Match;
+use super::{contest::Age, matching::Match};
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 /// Everything that one object asks for.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Claims {
-    /// `metadata.creationTimestamp`: of two that ask for the same, the older one gets it. The API server writes all of
-    /// them alike, so they are compared as texts; an object without one is younger than all others.
-    pub created: Option<Arc<str>>,
+    /// Of two that ask for the same, the older one gets it.
+    pub age: Age,
     /// Its routes, in its own order.
     pub routes: Vec<RouteClaim>,
-    /// The certificates it brings, in its own order.
-    pub certificates: Vec<CertificateClaim>,
+    /// The hosts it brings certificates for, as in [`Match::host`], with the names of the Secrets, in its namespace. Several for
+    /// one host are wanted: one ECDSA, one RSA.
+    pub certificates: BTreeMap<Arc<str>, Arc<[Arc<str>]>>,
+    /// The Secret with the CA that must have signed the certificates of clients, in the object's namespace.
+    pub client_ca: Option<Arc<str>>,
     /// What cannot be done at all, in sentences.
     pub refused: Vec<String>,
     /// What templates see of it besides routes: `metadata` and what else its kind gives.
@@ -27,19 +32,12 @@ pub struct RouteClaim {
     pub wanted: Match,
     /// Where they go.
     pub backend: Backend,
-    /// Whether it is only for requests that no other route of the same match takes, whatever its age.
+    /// Whether it is only for requests that no other route of the same match in its namespace takes, whatever its age.
     pub fallback: bool,
     /// Whether the object also brings a certificate for this host.
     pub tls: bool,
-}
-
-/// A demand to answer TLS for a host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CertificateClaim {
-    /// As in [`Match::host`].
-    pub host: Arc<str>,
-    /// The Secret's name, in the object's namespace.
-    pub secret: Arc<str>,
+    /// Whether another route of the object has the same match, and counts instead.
+    pub repeated: bool,
 }
 
 /// A port of a Service, in the object's namespace.
@@ -58,6 +56,34 @@ pub enum Port {
     Number(u16),
     /// By name.
     Name(Arc<str>),
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self {
+            age: Age::Unknown,
+            routes: Vec::new(),
+            certificates: BTreeMap::new(),
+            client_ca: None,
+            refused: Vec::new(),
+            fields: Map::new(),
+        }
+    }
+}
+
+impl Claims {
+    /// Marks the routes that another one of the same object takes the place of: the first that is no fallback counts.
+    pub fn mark_repeated(&mut self) {
+        let mut counting: HashMap<Match, (bool, usize)> = HashMap::new();
+        for (number, route) in self.routes.iter().enumerate() {
+            let rank = (route.fallback, number);
+            let best = counting.entry(route.wanted.clone()).or_insert(rank);
+            *best = rank.min(*best);
+        }
+        for (number, route) in self.routes.iter_mut().enumerate() {
+            route.repeated = counting.get(&route.wanted) != Some(&(route.fallback, number));
+        }
+    }
 }
 
 impl std::fmt::Display for Port {

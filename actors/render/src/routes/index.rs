@@ -2,82 +2,147 @@
 //! change. A change costs as much as there are objects that ask for the same.
 
 use super::{
-    claims::{Backend, CertificateClaim, Claims, RouteClaim},
+    claims::{Backend, Claims},
+    contest::{Claimant, Claimants, Contest, Holder},
+    hosts::{Hosts, Tls},
     matching::{Match, candidates},
+    memory::{Clock, Memory, Thing},
     options::Options,
+    owners::Owners,
     record,
 };
 use haptic_model::{Object, ObjectRef, Snapshot};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
+    time::Instant,
 };
 
 /// All claims and their winners.
 #[derive(Clone, Debug)]
 pub struct RouteIndex {
-    claims: BTreeMap<Arc<ObjectRef>, Claims>,
-    /// Who asks for what; the winner first.
-    claimants: HashMap<Wanted, Vec<Arc<ObjectRef>>>,
+    owners: Arc<Owners>,
+    clock: Option<Clock>,
+    memory: Memory,
+    /// What is remembered of these counts differently now.
+    undecided: Vec<Thing>,
+    claims: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
+    /// Who asks for the same requests.
+    matches: HashMap<Match, Contest>,
+    hosts: Hosts,
     /// For each object what it got, as an object that templates read.
     sets: Snapshot,
     options: Options,
 }
 
-/// What only one can have.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Wanted {
-    Requests(Match),
-    /// To answer TLS for a host.
-    Tls(Arc<str>),
+/// What is to be decided again.
+#[derive(Debug, Default)]
+struct Touched {
+    matches: HashSet<Match>,
+    hosts: BTreeSet<Arc<str>>,
+    /// Wildcards of which another certificate may count for the hosts below.
+    spreading: BTreeSet<Arc<str>>,
+    objects: BTreeSet<Arc<ObjectRef>>,
 }
 
-/// Whether a claim was granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict<'i> {
-    Granted,
-    /// The object itself asked for the same before.
-    Repeated,
-    /// It was only for what nobody else takes, and somebody does.
-    Yielded,
-    /// Another one brings the very same.
-    Shared,
-    /// Another one has it.
-    Taken {
-        by: &'i ObjectRef,
-        older: bool,
-    },
+impl Touched {
+    /// Notes a wildcard of which `object` is the first of its namespace to bring a certificate.
+    fn spread(&mut self, host: &Arc<str>, object: &ObjectRef, brought: &Claimants) {
+        if is_exact(host) || self.spreading.contains(host) {
+            return;
+        }
+        if brought.of(&object.namespace).next().is_some_and(|first| *first.object == *object) {
+            self.spreading.insert(host.clone());
+        }
+    }
 }
 
 impl Default for RouteIndex {
     fn default() -> Self {
         let mut sets = Snapshot::full();
         sets.set_synced();
-        Self { claims: BTreeMap::new(), claimants: HashMap::new(), sets, options: Options::default() }
+        Self {
+            owners: Arc::default(),
+            clock: None,
+            memory: Memory::default(),
+            undecided: Vec::new(),
+            claims: BTreeMap::new(),
+            matches: HashMap::new(),
+            hosts: Hosts::default(),
+            sets,
+            options: Options::default(),
+        }
     }
 }
 
 impl RouteIndex {
-    /// Objects that changed, each with what it asks for now; `None` when it is gone or asks for nothing.
+    /// An index of nothing in which hosts belong to these namespaces.
+    #[must_use]
+    pub fn with_owners(owners: Arc<Owners>) -> Self {
+        Self { owners, ..Self::default() }
+    }
+
+    /// The same with all objects to come: what is remembered stays.
+    #[must_use]
+    pub fn emptied(&self, owners: Arc<Owners>) -> Self {
+        let (memory, undecided) = (self.memory.clone(), self.memory.things().cloned().collect());
+        Self { clock: self.clock, memory, undecided, ..Self::with_owners(owners) }
+    }
+
+    /// Hosts belong to other namespaces from now on: all objects must be given to the next [`Self::update`].
+    pub fn set_owners(&mut self, owners: Arc<Owners>) {
+        self.owners = owners;
+        self.undecided = self.memory.things().cloned().collect();
+    }
+
+    /// What time the next [`Self::update`] has; without one nothing is remembered.
+    pub fn set_clock(&mut self, clock: Option<Clock>) {
+        self.clock = clock;
+    }
+
+    /// Objects that changed, each with what it asks for now; `None` when it is gone or asks for nothing. What was kept
+    /// long enough for others is given to who asks for it.
     pub fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
-        let (mut touched, mut contested) = (BTreeSet::new(), HashSet::new());
+        let mut touched = Touched::default();
+        let forgotten = self.memory.forget(self.clock.as_ref());
+        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.undecided)) {
+            match thing {
+                Thing::Requests(wanted) => drop(touched.matches.insert(wanted)),
+                Thing::Host(host) => drop(touched.hosts.insert(host)),
+            }
+        }
         for (object, claims) in changes {
             if let Some(before) = self.claims.remove(&object) {
-                self.withdraw(&object, &before, &mut contested);
+                self.withdraw(&object, &before, &mut touched);
                 self.options.remove(&before);
             }
             if let Some(claims) = claims {
-                self.enter(&object, &claims, &mut contested);
+                let claims = Arc::new(self.owners.admit(&object.namespace, claims));
+                self.enter(&object, &claims, &mut touched);
                 self.options.add(&claims);
                 self.claims.insert(object.clone(), claims);
             }
-            touched.insert(object);
+            touched.objects.insert(object);
         }
-        for wanted in contested {
-            touched.extend(self.claimants.get(&wanted).into_iter().flatten().cloned());
-        }
-        for object in touched {
+        self.decide_requests(&mut touched);
+        self.decide_hosts(&mut touched);
+        for object in touched.objects {
             self.write(&object);
+        }
+    }
+
+    /// When an update is due though nothing may have changed.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        self.memory.next(self.clock?.hold)
+    }
+
+    /// Whether something is kept that need not be any more.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        match self.clock {
+            Some(clock) => self.due().is_some_and(|due| due <= clock.now),
+            None => !self.memory.is_empty(),
         }
     }
 
@@ -93,47 +158,127 @@ impl RouteIndex {
         self.options.store()
     }
 
-    /// Where a request goes whose path is in the form in which paths are compared: the object that has it, and its backend.
+    /// Where a request goes whose path is in the form in which paths are compared: the object that has it, and its backend. A host
+    /// that belongs to others is answered by nobody else's route for a wildcard or for every host.
     #[must_use]
     pub fn answer(&self, host: &str, path: &str) -> Option<(&ObjectRef, &Backend)> {
-        candidates(host, path).find_map(|wanted| {
-            let wanted = Wanted::Requests(wanted);
-            let winner = self.claimants.get(&wanted)?.first()?;
-            let claims = self.claims.get(winner)?;
-            let rank = claims.rank(&wanted)?;
-            let of = |r: &&RouteClaim| Wanted::Requests(r.wanted.clone()) == wanted && r.fallback == rank.0;
-            claims.routes.iter().find(of).map(|route| (&**winner, &route.backend))
-        })
+        let host = host.to_ascii_lowercase();
+        let found = candidates(&host, path).find_map(|wanted| {
+            let winner = &self.matches.get(&wanted)?.holder.as_ref()?.object.as_ref()?.object;
+            let routes = &self.claims.get(winner)?.routes;
+            let route = routes.iter().find(|route| route.wanted == wanted && !route.repeated)?;
+            Some((&**winner, &route.backend))
+        });
+        found.filter(|(object, _)| self.owners.admit_to(&host, &object.namespace))
     }
 
-    fn enter(&mut self, object: &Arc<ObjectRef>, claims: &Claims, contested: &mut HashSet<Wanted>) {
-        for wanted in claims.wanted() {
-            let rank = claims.rank(&wanted);
-            let all = self.claimants.entry(wanted.clone()).or_default();
-            let order = |other: &Arc<ObjectRef>| {
-                let theirs = self.claims.get(other).and_then(|c| c.rank(&wanted));
-                theirs.cmp(&rank).then_with(|| other.cmp(object))
-            };
-            if let Err(place) = all.binary_search_by(order) {
-                all.insert(place, object.clone());
-                if place == 0 && all.len() > 1 {
-                    contested.insert(wanted);
+    fn enter(&mut self, object: &Arc<ObjectRef>, claims: &Claims, touched: &mut Touched) {
+        let claimant = |fallback| Claimant {
+            age: claims.age.clone(),
+            object: object.clone(),
+            fallback,
+            verifies: claims.client_ca.is_some(),
+        };
+        for route in claims.routes.iter().filter(|route| !route.repeated) {
+            let contest = self.matches.entry(route.wanted.clone()).or_default();
+            contest.claimants.enter(claimant(route.fallback));
+            touched.matches.insert(route.wanted.clone());
+        }
+        for host in hosts_of(claims) {
+            self.hosts.entry(host).routes.claimants.enter(claimant(false));
+            touched.hosts.insert(host.clone());
+        }
+        for host in claims.certificates.keys() {
+            let brought = &mut self.hosts.entry(host).certificates;
+            brought.enter(claimant(false));
+            touched.spread(host, object, brought);
+            touched.hosts.insert(host.clone());
+        }
+    }
+
+    fn withdraw(&mut self, object: &Arc<ObjectRef>, claims: &Claims, touched: &mut Touched) {
+        for route in claims.routes.iter().filter(|route| !route.repeated) {
+            if let Some(contest) = self.matches.get_mut(&route.wanted) {
+                contest.claimants.leave(&claims.age, object);
+                touched.matches.insert(route.wanted.clone());
+            }
+        }
+        for host in hosts_of(claims) {
+            self.hosts.entry(host).routes.claimants.leave(&claims.age, object);
+            touched.hosts.insert(host.clone());
+        }
+        for host in claims.certificates.keys() {
+            let brought = &mut self.hosts.entry(host).certificates;
+            touched.spread(host, object, brought);
+            brought.leave(&claims.age, object);
+            touched.hosts.insert(host.clone());
+        }
+    }
+
+    fn decide_requests(&mut self, touched: &mut Touched) {
+        for wanted in touched.matches.drain() {
+            let contest = self.matches.entry(wanted.clone()).or_default();
+            let thing = Thing::Requests(wanted.clone());
+            if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
+                touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
+            }
+            if contest.holder.is_none() {
+                self.matches.remove(&wanted);
+            }
+        }
+    }
+
+    /// First who has each host's routes, then what follows for TLS: of the wildcards first, for they cover others.
+    fn decide_hosts(&mut self, touched: &mut Touched) {
+        let mut wildcards = BTreeSet::new();
+        let mut exact = BTreeSet::new();
+        let spreading = std::mem::take(&mut touched.spreading);
+        for host in std::mem::take(&mut touched.hosts) {
+            let contest = &mut self.hosts.entry(&host).routes;
+            let thing = Thing::Host(host.clone());
+            decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners);
+            let of_kind = if is_exact(&host) { &mut exact } else { &mut wildcards };
+            of_kind.insert(host);
+        }
+        // The routes for every host come first by name, then the wildcards.
+        while let Some(host) = wildcards.pop_first() {
+            if self.decide_tls(&host, touched) || spreading.contains(&host) {
+                for covered in self.hosts.covered_by(&host) {
+                    let of_kind = if is_exact(&covered) { &mut exact } else { &mut wildcards };
+                    of_kind.insert(covered);
                 }
             }
+            self.hosts.forget_unused(&host);
+        }
+        let mut regrouped = BTreeSet::new();
+        for host in exact {
+            self.decide_tls(&host, touched);
+            self.hosts.forget_unused(&host);
+            regrouped.extend(self.hosts.note_apart(&host));
+        }
+        for wildcard in regrouped {
+            let different = self.hosts.choose_apart(&wildcard);
+            let concerned = different.iter().chain((!different.is_empty()).then_some(&wildcard));
+            for host in concerned.filter_map(|host| self.hosts.get(host)) {
+                touched.objects.extend(host.tls.listed_by.clone());
+                let verifying = host.routes.claimants.iter().filter(|claimant| claimant.verifies);
+                touched.objects.extend(verifying.map(|claimant| claimant.object.clone()));
+            }
         }
     }
 
-    fn withdraw(&mut self, object: &Arc<ObjectRef>, claims: &Claims, contested: &mut HashSet<Wanted>) {
-        for wanted in claims.wanted() {
-            let Some(all) = self.claimants.get_mut(&wanted) else { continue };
-            let had_it = all.first() == Some(object);
-            all.retain(|other| other != object);
-            if all.is_empty() {
-                self.claimants.remove(&wanted);
-            } else if had_it {
-                contested.insert(wanted);
-            }
+    /// Whether anything about a host's TLS became different.
+    fn decide_tls(&mut self, host: &Arc<str>, touched: &mut Touched) -> bool {
+        let after = self.hosts.tls(host, &self.owners, &self.claims);
+        let known = self.hosts.entry(host);
+        if known.tls == after {
+            return false;
         }
+        let before = std::mem::replace(&mut known.tls, after);
+        let claimants = known.routes.claimants.iter().chain(known.certificates.iter());
+        touched.objects.extend(claimants.map(|claimant| claimant.object.clone()));
+        touched.objects.extend(before.listed_by);
+        true
     }
 
     fn write(&mut self, object: &Arc<ObjectRef>) {
@@ -141,80 +286,52 @@ impl RouteIndex {
             self.sets.remove(object);
             return;
         };
-        let routes =
-            claims.routes.iter().enumerate().map(|(number, r)| self.route(object, claims, number, r));
-        let routes: Vec<_> = routes.collect();
-        let certificates = claims.certificates.iter().enumerate();
-        let certificates: Vec<_> =
-            certificates.map(|(number, c)| self.certificate(object, claims, number, c)).collect();
-        let json = record::of(object, claims, &routes, &certificates);
+        let json = record::of(&record::Got { object, claims, index: self });
         let key = [object.namespace.clone(), object.name.clone()].into();
         self.sets.apply(Object { reference: object.clone(), version: 0, json }, key);
     }
 
-    fn route<'i>(
-        &'i self,
-        object: &ObjectRef,
-        claims: &Claims,
-        number: usize,
-        claim: &RouteClaim,
-    ) -> Verdict<'i> {
-        let better = |(other, theirs): (usize, &RouteClaim)| {
-            theirs.wanted == claim.wanted && (theirs.fallback, other) < (claim.fallback, number)
-        };
-        if claims.routes.iter().enumerate().any(better) {
-            return if claim.fallback { Verdict::Yielded } else { Verdict::Repeated };
-        }
-        let wanted = Wanted::Requests(claim.wanted.clone());
-        let Some((winner, theirs)) = self.winner(object, &wanted) else { return Verdict::Granted };
-        let (ours, theirs) = (claims.rank(&wanted), theirs.rank(&wanted));
-        if claim.fallback && theirs.as_ref().is_some_and(|(fallback, ..)| !fallback) {
-            return Verdict::Yielded;
-        }
-        Verdict::Taken { by: winner, older: ours != theirs }
+    /// Who has the requests of a match.
+    pub(super) fn holder(&self, wanted: &Match) -> Option<&Holder> {
+        self.matches.get(wanted)?.holder.as_ref()
     }
 
-    fn certificate<'i>(
-        &'i self,
-        object: &ObjectRef,
-        claims: &Claims,
-        number: usize,
-        claim: &CertificateClaim,
-    ) -> Verdict<'i> {
-        // Several certificates of one object for one host are wanted: one ECDSA, one RSA.
-        if claims.certificates.iter().take(number).any(|c| c == claim) {
-            return Verdict::Repeated;
-        }
-        let wanted = Wanted::Tls(claim.host.clone());
-        let Some((winner, theirs)) = self.winner(object, &wanted) else { return Verdict::Granted };
-        if winner.namespace == object.namespace && theirs.certificates.contains(claim) {
-            return Verdict::Shared;
-        }
-        Verdict::Taken { by: winner, older: claims.rank(&wanted) != theirs.rank(&wanted) }
+    /// How TLS is answered for a host.
+    pub(super) fn tls(&self, host: &str) -> Option<&Tls> {
+        self.hosts.get(host).map(|host| &host.tls)
     }
 
-    /// Who has what `object` wants, if it is another one.
-    fn winner(&self, object: &ObjectRef, wanted: &Wanted) -> Option<(&ObjectRef, &Claims)> {
-        let winner = self.claimants.get(wanted)?.first().filter(|winner| ***winner != *object)?;
-        Some((winner, self.claims.get(winner)?))
+    /// All hosts.
+    pub(super) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Whether a host belongs to namespaces by the operator's word.
+    pub(super) fn is_listed(&self, host: &str) -> bool {
+        self.owners.of_host(host).is_some()
     }
 }
 
-impl Claims {
-    fn wanted(&self) -> impl Iterator<Item = Wanted> {
-        let routes = self.routes.iter().map(|r| Wanted::Requests(r.wanted.clone()));
-        routes.chain(self.certificates.iter().map(|c| Wanted::Tls(c.host.clone())))
+/// Whether somebody else has the thing now. What is remembered of a namespace does not count where it may have nothing.
+fn decide(
+    contest: &mut Contest,
+    thing: &Thing,
+    memory: &mut Memory,
+    clock: Option<&Clock>,
+    owners: &Owners,
+) -> bool {
+    if let Some(clock) = clock {
+        memory.note(thing, contest, clock.now);
     }
+    let remembered = memory.of(thing).filter(|known| owners.admit_to(thing.host(), &known.namespace));
+    contest.decide(remembered)
+}
 
-    /// The place among all that ask for the same, the smallest gets it: fallbacks last, then by age.
-    fn rank(&self, wanted: &Wanted) -> Option<(bool, bool, Option<Arc<str>>)> {
-        let fallback = match wanted {
-            Wanted::Requests(wanted) => {
-                let own = self.routes.iter().filter(|r| r.wanted == *wanted);
-                own.map(|r| r.fallback).min()?
-            }
-            Wanted::Tls(_) => false,
-        };
-        Some((fallback, self.created.is_none(), self.created.clone()))
-    }
+/// The hosts that an object has routes on, each once.
+pub(super) fn hosts_of(claims: &Claims) -> BTreeSet<&Arc<str>> {
+    claims.routes.iter().map(|route| &route.wanted.host).collect()
+}
+
+fn is_exact(host: &str) -> bool {
+    !host.starts_with('*')
 }

@@ -1,20 +1,29 @@
 //! What an Ingress asks for (`networking.k8s.io/v1`).
 
 use super::{
-    claims::{Backend, CertificateClaim, Claims, Port, RouteClaim},
+    claims::{Backend, Claims, Port, RouteClaim},
     class::Classes,
+    contest::Age,
     matching::{ANY_HOST, Match, host_of},
     path::{self, Spelling},
+    sentences::shortened,
 };
+use haptic_model::host_name::{is_host, wildcard_over};
 use serde::Deserialize;
 use serde_json::{Map, json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
 
 /// The annotation that named the class before `spec.ingressClassName` did.
 const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 
 /// What our own annotations begin with; templates see them as `options`, without it.
 const OPTIONS: &str = "haproxy-haptic.org/";
+
+/// The annotation that names the Secret with the CA of clients.
+const CLIENT_CA: &str = "haproxy-haptic.org/client-ca-secret";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -109,16 +118,20 @@ pub fn claims(json: &[u8], classes: &Classes) -> Result<Option<Claims>, String> 
     }
     let tls = TlsHosts::of(spec.tls.as_deref());
     let mut reading = Reading { claims: Claims::default(), tls, spelling: classes.spelling };
-    reading.claims.created = metadata.creation_timestamp;
+    reading.claims.age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
     let rules = spec.rules.unwrap_or_default();
-    let hosts: Vec<Arc<str>> = rules.iter().map(|r| host_of(r.host.as_deref().unwrap_or(""))).collect();
-    for (host, rule) in hosts.iter().zip(&rules) {
-        reading.rule(host, rule);
+    let mut hosts: Vec<Arc<str>> = Vec::new();
+    for rule in &rules {
+        let Some(host) = reading.host(rule.host.as_deref().unwrap_or_default(), true) else { continue };
+        reading.rule(&host, rule);
+        hosts.push(host);
     }
     if let Some(backend) = &spec.default_backend {
-        reading.default_backend(&hosts, backend);
+        reading.default_backend((!rules.is_empty()).then_some(&hosts), backend);
     }
     reading.certificates(&hosts, spec.tls.as_deref().unwrap_or_default());
+    reading.client_ca(annotations.get(CLIENT_CA));
+    reading.claims.mark_repeated();
     let own = annotations.iter().filter_map(|(key, value)| Some((key.strip_prefix(OPTIONS)?, value)));
     let options = json!(own.collect::<BTreeMap<_, _>>());
     let metadata = json!({
@@ -129,9 +142,6 @@ pub fn claims(json: &[u8], classes: &Classes) -> Result<Option<Claims>, String> 
     Ok(Some(reading.claims))
 }
 
-/// So much of a path stands in a sentence.
-const LONGEST_QUOTE: usize = 200;
-
 struct Reading {
     claims: Claims,
     tls: TlsHosts,
@@ -139,6 +149,17 @@ struct Reading {
 }
 
 impl Reading {
+    /// A host as routes compare it, if it is one; "" for every host where that is possible.
+    fn host(&mut self, text: &str, may_be_every: bool) -> Option<Arc<str>> {
+        let lower = text.to_ascii_lowercase();
+        if is_host(&lower) || (may_be_every && text.is_empty()) {
+            return Some(host_of(&lower));
+        }
+        let sentence = format!("host {:?} is no host name, and none like *.shop.example", shortened(text));
+        self.claims.refused.push(sentence);
+        None
+    }
+
     fn rule(&mut self, host: &Arc<str>, rule: &Rule) {
         let paths = rule.http.as_ref().and_then(|http| http.paths.as_deref()).unwrap_or_default();
         for path in paths {
@@ -149,6 +170,7 @@ impl Reading {
                 // What ImplementationSpecific means is up to us: the same as Prefix.
                 Some("Prefix" | "ImplementationSpecific") | None => Match::prefix(host, &compared),
                 Some(other) => {
+                    let (other, text) = (shortened(other), shortened(text));
                     let sentence = format!("pathType {other:?} of {host}{text} is unknown");
                     self.claims.refused.push(sentence);
                     continue;
@@ -164,7 +186,7 @@ impl Reading {
 
     /// A path as requests' paths are compared with it; a path that no request can have is refused.
     fn compared(&mut self, path: &str) -> Option<String> {
-        let shown: String = path.chars().take(LONGEST_QUOTE).collect();
+        let shown = shortened(path);
         if !path.starts_with('/') || path.contains(char::is_whitespace) {
             self.claims.refused.push(format!("path {shown:?} must begin with / and have no blanks"));
             return None;
@@ -175,7 +197,7 @@ impl Reading {
         match path::normal(path) {
             Ok(normal) => {
                 if path::is_reshaped(path, &normal) || path.contains(['?', '#']) {
-                    let read: String = normal.text.chars().take(LONGEST_QUOTE).collect();
+                    let read = shortened(&normal.text);
                     let sentence = format!("path {shown:?} is compared as {read:?}, as requests' paths are: write it so");
                     self.claims.refused.push(sentence);
                 }
@@ -189,48 +211,63 @@ impl Reading {
     }
 
     /// Requests that no rule takes: of the hosts that the rules name, or of all when there are no rules.
-    fn default_backend(&mut self, hosts: &[Arc<str>], backend: &IngressBackend) {
+    fn default_backend(&mut self, of_rules: Option<&Vec<Arc<str>>>, backend: &IngressBackend) {
         let backend = match backend_of(backend) {
             Ok(backend) => backend,
             Err(why) => return self.claims.refused.push(format!("defaultBackend {why}")),
         };
-        let mut known: Vec<&Arc<str>> = Vec::new();
-        for host in hosts {
-            if !known.contains(&host) {
-                known.push(host);
+        let every = [ANY_HOST.into()];
+        let mut known = HashSet::new();
+        for host in of_rules.map_or(&every[..], Vec::as_slice) {
+            if known.insert(host) {
+                self.route(Match::prefix(host, ""), backend.clone(), true);
             }
-        }
-        if known.is_empty() {
-            return self.route(Match::prefix(ANY_HOST, ""), backend, true);
-        }
-        for host in known {
-            self.route(Match::prefix(host, ""), backend.clone(), true);
         }
     }
 
     fn route(&mut self, wanted: Match, backend: Backend, fallback: bool) {
         let tls = self.tls.cover(&wanted.host);
-        self.claims.routes.push(RouteClaim { wanted, backend, fallback, tls });
+        self.claims.routes.push(RouteClaim { wanted, backend, fallback, tls, repeated: false });
     }
 
     fn certificates(&mut self, hosts: &[Arc<str>], tls: &[Tls]) {
+        let mut brought: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
         for entry in tls {
             // Without a Secret the default certificate answers for the hosts.
             let Some(secret) = entry.secret_name.as_ref().filter(|s| !s.is_empty()) else { continue };
             let named = entry.hosts.as_deref().unwrap_or_default();
-            let wanted: Vec<Arc<str>> = if named.is_empty() {
+            let wanted: BTreeSet<Arc<str>> = if named.is_empty() {
                 hosts.iter().filter(|h| &***h != ANY_HOST).cloned().collect()
             } else {
-                named.iter().map(|h| host_of(h)).collect()
+                named.iter().filter_map(|host| self.host(host, false)).collect()
             };
-            if wanted.is_empty() {
+            if wanted.is_empty() && named.is_empty() {
+                let secret = shortened(secret);
                 let sentence =
                     format!("the certificate of Secret {secret} is for no host: name its hosts in spec.tls");
                 self.claims.refused.push(sentence);
             }
             for host in wanted {
-                self.claims.certificates.push(CertificateClaim { host, secret: secret.clone() });
+                let secrets = brought.entry(host).or_default();
+                if !secrets.contains(secret) {
+                    secrets.push(secret.clone());
+                }
             }
+        }
+        let brought = brought.into_iter().map(|(host, secrets)| (host, secrets.into()));
+        self.claims.certificates = brought.collect();
+    }
+
+    fn client_ca(&mut self, secret: Option<&String>) {
+        let Some(secret) = secret else { return };
+        if is_host(secret) && !secret.starts_with('*') {
+            self.claims.client_ca = Some(secret.as_str().into());
+        } else {
+            let sentence = format!(
+                "annotation {CLIENT_CA} is {:?}, which is no name of a Secret: all requests are refused",
+                shortened(secret)
+            );
+            self.claims.refused.push(sentence);
         }
     }
 }
@@ -239,7 +276,7 @@ impl Reading {
 enum TlsHosts {
     None,
     All,
-    These(Vec<Arc<str>>),
+    These(HashSet<Arc<str>>),
 }
 
 impl TlsHosts {
@@ -256,12 +293,11 @@ impl TlsHosts {
     }
 
     fn cover(&self, host: &str) -> bool {
-        let wildcard = || host.split_once('.').map(|(_, parent)| format!("*.{parent}"));
         match self {
             Self::None => false,
             Self::All => true,
             Self::These(hosts) => {
-                hosts.iter().any(|h| **h == *host || wildcard().is_some_and(|wildcard| **h == *wildcard))
+                hosts.contains(host) || wildcard_over(host).is_some_and(|over| hosts.contains(&*over))
             }
         }
     }

@@ -3,7 +3,11 @@
 //! Follows the API documentation of `networking.k8s.io/v1` Ingress, fields `host`, `path` and `pathType`. Knows nothing
 //! of Ingress objects, so that other kinds of route can stand on it.
 
+use haptic_model::host_name;
 use std::sync::Arc;
+
+use super::sentences::shortened;
+pub(super) use host_name::wildcard_over;
 
 /// The host of a route that takes requests whatever their host is.
 pub const ANY_HOST: &str = "*";
@@ -43,7 +47,7 @@ impl Match {
 
 impl std::fmt::Display for Match {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = if self.exact || !self.path.is_empty() { &*self.path } else { "/" };
+        let path = if self.exact || !self.path.is_empty() { &*shortened(&self.path) } else { "/" };
         let kind = if self.exact { "Exact" } else { "Prefix" };
         match &*self.host {
             ANY_HOST => write!(f, "path {path} ({kind}) of all hosts"),
@@ -74,8 +78,7 @@ pub fn candidates<'r>(host: &'r str, path: &'r str) -> impl Iterator<Item = Matc
 /// A request's own host, the wildcard over its first label, and [`ANY_HOST`].
 fn hosts(host: &str) -> Vec<Arc<str>> {
     let own: Arc<str> = host.to_ascii_lowercase().into();
-    let wildcard = own.split_once('.').filter(|(label, _)| !label.is_empty());
-    let wildcard = wildcard.map(|(_, parent)| Arc::from(format!("*.{parent}")));
+    let wildcard = wildcard_over(&own).map(Arc::from);
     [Some(own), wildcard, Some(ANY_HOST.into())].into_iter().flatten().collect()
 }
 

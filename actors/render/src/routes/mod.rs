@@ -8,37 +8,62 @@
 //! A function of stores and configuration; no I/O. What is asked for ([`claims`]) knows nothing of who gets it
 //! ([`index`]), and neither knows anything of Ingress ([`ingress`]).
 
+mod apart;
 pub mod claims;
 pub mod class;
+pub mod contest;
 pub mod destinations;
 pub mod endpoints;
+mod hosts;
 pub mod index;
 pub mod ingress;
 pub mod matching;
+pub mod memory;
 mod options;
+pub mod owners;
 pub mod path;
 mod record;
+mod sentences;
 
+use crate::userlists::{self, Userlists};
 use claims::Claims;
 use class::Classes;
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
 use index::RouteIndex;
-use std::{collections::BTreeMap, sync::Arc};
+use memory::Clock;
+use owners::Owners;
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How long things are kept for namespaces that are gone, if a configuration that is wrong does not say.
+const HOLD: Duration = Duration::from_secs(600);
 
 /// The indexes of all resources that hold routes, from render to render.
 #[derive(Debug, Default)]
 pub struct Routes {
     tables: BTreeMap<Arc<str>, Table>,
+    now: Option<Instant>,
 }
 
 #[derive(Debug)]
 struct Table {
     /// The store as the index knows it.
     source: Arc<Snapshot>,
-    classes: Classes,
+    ground: Ground,
     index: RouteIndex,
     sets: Arc<Snapshot>,
     options: Arc<Snapshot>,
+    userlists: Userlists,
+}
+
+/// What, besides the objects themselves, decides who gets what.
+#[derive(Clone, Debug, PartialEq)]
+struct Ground {
+    classes: Classes,
+    owners: Arc<Owners>,
 }
 
 /// The name of the store of sets beside the store `resource`. No watched resource has such a name.
@@ -54,24 +79,45 @@ pub fn options_of(resource: &str) -> Arc<str> {
 }
 
 impl Routes {
-    /// `snapshots` with a store of sets and one of options beside each store that holds routes.
+    /// What time the next call of [`Self::beside`] has. Without a time nothing is kept for those that are gone.
+    pub fn set_time(&mut self, now: Instant) {
+        self.now = Some(now);
+    }
+
+    /// The same with nothing in it but what is remembered: what it gives next is that of a fresh start which knows as much.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.emptied()));
+        Self { tables: tables.collect(), now: self.now }
+    }
+
+    /// `snapshots` with a store of sets and ones of options and of userlists beside each store that holds routes.
     #[must_use]
     pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
-        let classes = Classes::of(config, snapshots);
+        let ground =
+            Ground { classes: Classes::of(config, snapshots), owners: Arc::new(Owners::of(&config.spec)) };
+        let hold = config.spec.controller.host_hold.or(HOLD);
+        let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         let mut all = snapshots.clone();
         let known: Vec<Arc<str>> = class::ingress_stores(&config.spec).collect();
         self.tables.retain(|name, _| known.contains(name));
         for name in known {
             // The objects of an on-demand store are not there to be looked at.
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
-            let table = match self.tables.remove(&name) {
-                Some(table) => table.updated(source, &classes),
-                None => Table::new(source, &classes),
-            };
+            let table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
+            let mut table = table.updated(source, &ground, clock);
+            let userlists = table.userlists.update(config, snapshots, &table.sets);
             all = all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
+            all = all.with(userlists::store_of(&name), userlists);
             self.tables.insert(name, table);
         }
         all
+    }
+
+    /// When something that is kept for those that are gone is free, though nothing may change until then.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        self.tables.values().filter_map(|table| table.index.due()).min()
     }
 
     /// The index of the resource of that name, as of the last call of [`Self::beside`].
@@ -82,21 +128,29 @@ impl Routes {
 }
 
 impl Table {
-    fn new(source: &Arc<Snapshot>, classes: &Classes) -> Self {
-        let mut index = RouteIndex::default();
-        index.update(source.iter().map(|object| changed(object, classes)));
-        let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
-        Self { source: source.clone(), classes: classes.clone(), index, sets, options }
+    fn new(ground: &Ground) -> Self {
+        Self::around(RouteIndex::with_owners(ground.owners.clone()), ground.clone())
     }
 
-    fn updated(mut self, source: &Arc<Snapshot>, classes: &Classes) -> Self {
-        if self.classes != *classes {
-            return Self::new(source, classes);
+    fn emptied(&self) -> Self {
+        Self::around(self.index.emptied(self.ground.owners.clone()), self.ground.clone())
+    }
+
+    fn around(index: RouteIndex, ground: Ground) -> Self {
+        let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
+        Self { source: Arc::new(Snapshot::full()), ground, index, sets, options, userlists: Userlists::default() }
+    }
+
+    fn updated(mut self, source: &Arc<Snapshot>, ground: &Ground, clock: Option<Clock>) -> Self {
+        if self.ground != *ground {
+            self = self.on(ground, clock);
         }
-        if source.is_unchanged_since(&self.source) {
+        self.index.set_clock(clock);
+        if source.is_unchanged_since(&self.source) && !self.index.is_due() {
             return self;
         }
         let before = std::mem::replace(&mut self.source, source.clone());
+        let classes = &self.ground.classes;
         let changes = source.differences_from(&before).filter_map(|d| match (d.after, d.before) {
             (Some((object, _)), _) => Some(changed(object, classes)),
             (None, Some((object, _))) => Some((object.reference.clone(), None)),
@@ -110,6 +164,16 @@ impl Table {
             self.options = Arc::new(self.index.options().clone());
         }
         self
+    }
+
+    /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
+    fn on(self, ground: &Ground, clock: Option<Clock>) -> Self {
+        let Self { source, mut index, userlists, .. } = self;
+        index.set_clock(clock);
+        index.set_owners(ground.owners.clone());
+        index.update(source.iter().map(|object| changed(object, &ground.classes)));
+        let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
+        Self { source, ground: ground.clone(), index, sets, options, userlists }
     }
 }
 

@@ -1,78 +1,226 @@
 //! What an object got, as the object that templates read.
 
 use super::{
-    claims::{Backend, Claims, Port},
-    index::Verdict,
+    claims::{Backend, Claims, Port, RouteClaim},
+    contest::Age,
+    hosts::{ClientCa, Tls},
+    index::{RouteIndex, hosts_of},
+    matching::{ANY_HOST, wildcard_over},
+    sentences::{few, shortened},
 };
 use haptic_model::ObjectRef;
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
 
-/// The JSON of an object's routes: its own `fields`, `routes`, `backends`, `tls` and `rejected`.
-pub(super) fn of(
-    object: &ObjectRef,
-    claims: &Claims,
-    routes: &[Verdict<'_>],
-    certificates: &[Verdict<'_>],
-) -> Arc<[u8]> {
-    let mut rejected: Vec<String> = claims.refused.clone();
-    let (mut accepted, mut backends) = (Vec::new(), Vec::new());
-    for (claim, verdict) in claims.routes.iter().zip(routes) {
-        match verdict {
-            Verdict::Granted => {
-                let backend = backend(object, &claim.backend);
-                if !backends.contains(&backend) {
+/// So many hosts are in one entry of `tls`, for a line of a crt-list and what HAProxy takes at run time are limited.
+const HOSTS_OF_AN_ENTRY: usize = 32;
+
+/// An object, and where what it got is looked up.
+pub(super) struct Got<'i> {
+    pub object: &'i ObjectRef,
+    pub claims: &'i Claims,
+    pub index: &'i RouteIndex,
+}
+
+/// What the hosts of one entry of `tls` have in common.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    /// Namespace and name of the Secret.
+    certificate: (Arc<str>, Arc<str>),
+    client_ca: Option<ClientCa>,
+    /// Whether clients that this CA signed may be taken for those of the hosts; said of the first of their certificates.
+    trusted: bool,
+    /// The wildcard itself, where it leaves hosts out.
+    wildcard: Option<Arc<str>>,
+}
+
+/// The JSON of an object's routes: its own `fields`, `routes`, `backends`, `tls`, `clientCa` and `rejected`.
+pub(super) fn of(got: &Got<'_>) -> Arc<[u8]> {
+    let mut rejected = got.claims.refused.clone();
+    let (mut routes, mut backends) = (Vec::new(), Vec::new());
+    let (mut known, mut served) = (HashSet::new(), BTreeSet::new());
+    for claim in &got.claims.routes {
+        match got.refusal(claim) {
+            Some(why) => rejected.extend(why),
+            None => {
+                let backend = backend(got.object, &claim.backend);
+                if known.insert(&claim.backend) {
                     backends.push(backend.clone());
                 }
-                let path = if claim.wanted.path.is_empty() { "/" } else { &*claim.wanted.path };
-                accepted.push(json!({
-                    "host": claim.wanted.host, "path": path, "exact": claim.wanted.exact,
-                    "key": claim.wanted.key(), "tls": claim.tls, "backend": backend,
-                }));
-            }
-            // A default backend steps back without a word: that is what it is for.
-            Verdict::Yielded | Verdict::Shared => {}
-            Verdict::Repeated => {
-                rejected.push(format!("{} is named twice, the first one counts", claim.wanted))
-            }
-            Verdict::Taken { by, older } => {
-                let what = if claim.fallback { "the default of " } else { "" };
-                rejected.push(format!("{what}{} is taken by {by}, {}", claim.wanted, reason(*older)));
+                served.insert(&claim.wanted.host);
+                routes.push(route(claim, backend));
             }
         }
     }
-    let mut tls: Vec<(bool, Arc<str>, Vec<Arc<str>>)> = Vec::new();
-    for (claim, verdict) in claims.certificates.iter().zip(certificates) {
-        let shared = *verdict == Verdict::Shared;
-        match verdict {
-            Verdict::Granted | Verdict::Shared => {
-                match tls.iter_mut().find(|(s, secret, _)| *s == shared && *secret == claim.secret) {
-                    Some((.., hosts)) => hosts.push(claim.host.clone()),
-                    None => tls.push((shared, claim.secret.clone(), vec![claim.host.clone()])),
-                }
-            }
-            Verdict::Repeated | Verdict::Yielded => {}
-            Verdict::Taken { by, older } => rejected.push(format!(
-                "the certificate of {} is that of {by}, {}",
-                claim.host,
-                reason(*older)
-            )),
-        }
-    }
-    let tls = tls
-        .into_iter()
-        .map(|(shared, secret, hosts)| json!({"secret": secret, "hosts": hosts, "shared": shared}));
-    let tls: Vec<Value> = tls.collect();
-    let mut fields = claims.fields.clone();
+    rejected.extend(served.iter().flat_map(|host| got.about_host(host)));
+    let unused = got.claims.certificates.iter();
+    rejected.extend(unused.filter_map(|(host, secrets)| got.about_certificate(host, secrets)));
+    let mut fields = got.claims.fields.clone();
     for (name, value) in [
-        ("routes", Value::Array(accepted)),
+        ("routes", Value::Array(routes)),
         ("backends", Value::Array(backends)),
-        ("tls", Value::Array(tls)),
-        ("rejected", rejected.into()),
+        ("tls", got.tls()),
+        ("rejected", few(rejected).into()),
     ] {
         fields.insert(name.to_owned(), value);
     }
+    if let Some(secret) = &got.claims.client_ca {
+        fields.insert("clientCa".to_owned(), json!(format!("{}/{secret}", got.object.namespace)));
+    }
     Value::Object(fields).to_string().into_bytes().into()
+}
+
+impl Got<'_> {
+    /// Why it has not what it asks for; nothing is said of what was only asked for where nobody else does.
+    fn refusal(&self, claim: &RouteClaim) -> Option<Option<String>> {
+        if claim.repeated {
+            let sentence = || format!("{} is named twice, the first one counts", claim.wanted);
+            return Some((!claim.fallback).then(sentence));
+        }
+        let holder = self.index.holder(&claim.wanted)?;
+        let what = if claim.fallback { "the default of " } else { "" };
+        let Some(winner) = &holder.object else {
+            return Some(Some(format!("{what}{} {}", claim.wanted, kept_for(&holder.namespace))));
+        };
+        if *winner.object == *self.object {
+            return None;
+        }
+        // A default backend steps back without a word: that is what it is for.
+        if claim.fallback && !winner.fallback && winner.object.namespace == self.object.namespace {
+            return Some(None);
+        }
+        let reason = self.reason(&winner.object, &winner.age);
+        Some(Some(format!("{what}{} is taken by {}, {reason}", claim.wanted, winner.object)))
+    }
+
+    /// What it does not decide of a host on which it has routes.
+    fn about_host(&self, host: &str) -> Vec<String> {
+        let Some(tls) = self.index.tls(host) else { return Vec::new() };
+        let mut sentences = Vec::new();
+        if let Some(by) = self.held_by_others(host, tls) {
+            sentences.push(format!("{by}: its TLS and client verification are not this one's"));
+        }
+        let own = self.claims.client_ca.as_ref();
+        let own =
+            own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
+        if own.is_some() && own == tls.client_ca && !self.index.hosts().is_alone(host) {
+            sentences.push(format!(
+                "too many hosts are apart from the wildcard over {host}, whose certificates are another namespace's: requests there that need client-ca-secret are refused; list the host in spec.hosts, and the wildcard"
+            ));
+        } else if own.is_some() && own != tls.client_ca {
+            let other = tls.client_ca.as_ref().map_or("not verified".to_owned(), |ca| {
+                format!("verified with the CA of Secret {}/{}", ca.namespace, ca.secret)
+            });
+            let host = name_of(host);
+            sentences.push(format!(
+                "clients of {host} are {other}: all requests there that need client-ca-secret are refused"
+            ));
+        }
+        sentences
+    }
+
+    fn about_certificate(&self, host: &str, secrets: &[Arc<str>]) -> Option<String> {
+        let tls = self.index.tls(host)?;
+        let by = tls.certificates.as_ref();
+        let is_own = by.is_some_and(|by| {
+            let same = || secrets.iter().all(|secret| by.secrets.contains(secret));
+            *by.object == *self.object || (by.object.namespace == self.object.namespace && same())
+        });
+        if is_own {
+            return None;
+        }
+        let secret = secrets.first().map(|name| shortened(name)).unwrap_or_default();
+        let whose = match (self.held_by_others(host, tls), by) {
+            (Some(held), _) => held,
+            (None, Some(by)) => {
+                let reason = self.reason(&by.object, &by.age);
+                format!("{} has that of {}, {reason}", name_of(host), by.object)
+            }
+            (None, None) => return None,
+        };
+        // Hosts of its own right below a wildcard have a line each.
+        let below = |route: &RouteClaim| wildcard_over(&route.wanted.host).is_some_and(|over| over == host);
+        let instead =
+            if self.claims.routes.iter().any(below) { "only used for hosts with routes" } else { "not used" };
+        Some(format!("the certificate of {} in Secret {secret} is {instead}: {whose}", name_of(host)))
+    }
+
+    /// Who has a host that is not listed, if it is another namespace.
+    fn held_by_others(&self, host: &str, tls: &Tls) -> Option<String> {
+        let holder = tls.holder.as_ref().filter(|holder| holder.namespace != self.object.namespace)?;
+        if self.index.is_listed(host) {
+            return None;
+        }
+        let host = name_of(host);
+        Some(match &holder.object {
+            Some(first) => {
+                format!("{host} is held by {}, {}", first.object, self.reason(&first.object, &first.age))
+            }
+            None => format!("{host} {}", kept_for(&holder.namespace)),
+        })
+    }
+
+    fn reason(&self, other: &ObjectRef, age: &Age) -> &'static str {
+        if *age < self.claims.age {
+            "which is older"
+        } else if *age == self.claims.age && *other < *self.object {
+            "which comes first by name"
+        } else {
+            "whose namespace had it first"
+        }
+    }
+
+    /// The lines that the object has in the crt-list.
+    fn tls(&self) -> Value {
+        let mut entries: BTreeMap<Entry, Vec<&Arc<str>>> = BTreeMap::new();
+        let hosts: BTreeSet<&Arc<str>> =
+            self.claims.certificates.keys().chain(hosts_of(self.claims)).collect();
+        for host in hosts {
+            let Some(tls) = self.index.tls(host) else { continue };
+            if tls.listed_by.as_deref() != Some(self.object) {
+                continue;
+            }
+            let hosts = self.index.hosts();
+            let Some(by) = &tls.certificates else { continue };
+            for (number, secret) in by.secrets.iter().enumerate() {
+                let entry = Entry {
+                    certificate: (by.object.namespace.clone(), secret.clone()),
+                    client_ca: tls.client_ca.clone(),
+                    trusted: number == 0 && tls.client_ca.is_some() && hosts.is_alone(host),
+                    wildcard: hosts.apart_from(host).map(|_| host.clone()),
+                };
+                entries.entry(entry).or_default().push(host);
+            }
+        }
+        let chunks = entries.iter().flat_map(|(entry, hosts)| {
+            hosts.chunks(HOSTS_OF_AN_ENTRY).map(move |hosts| self.entry(entry, hosts))
+        });
+        chunks.collect()
+    }
+
+    fn entry(&self, entry: &Entry, hosts: &[&Arc<str>]) -> Value {
+        let (namespace, secret) = &entry.certificate;
+        let except = entry.wildcard.as_ref().and_then(|wildcard| self.index.hosts().apart_from(wildcard));
+        let mut value = json!({
+            "hosts": hosts, "except": except.cloned().unwrap_or_default(),
+            "namespace": namespace, "secret": secret, "trusted": entry.trusted,
+        });
+        if let (Some(ca), Some(fields)) = (&entry.client_ca, value.as_object_mut()) {
+            fields.insert("ca".to_owned(), json!({"namespace": ca.namespace, "secret": ca.secret}));
+        }
+        value
+    }
+}
+
+fn route(claim: &RouteClaim, backend: Value) -> Value {
+    let path = if claim.wanted.path.is_empty() { "/" } else { &*claim.wanted.path };
+    json!({
+        "host": claim.wanted.host, "path": path, "exact": claim.wanted.exact,
+        "key": claim.wanted.key(), "tls": claim.tls, "backend": backend,
+    })
 }
 
 fn backend(object: &ObjectRef, backend: &Backend) -> Value {
@@ -84,6 +232,12 @@ fn backend(object: &ObjectRef, backend: &Backend) -> Value {
     json!({"name": name, "service": backend.service, "port": port})
 }
 
-fn reason(older: bool) -> &'static str {
-    if older { "which is older" } else { "which comes first by name" }
+fn kept_for(namespace: &str) -> String {
+    format!(
+        "is kept for namespace {namespace}, which had it until lately (controller.hostHold); spec.hosts gives it to others at once"
+    )
+}
+
+fn name_of(host: &str) -> &str {
+    if host == ANY_HOST { "every other host" } else { host }
 }

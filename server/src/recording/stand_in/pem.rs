@@ -6,7 +6,7 @@ use super::{
     text::{self, Seed},
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_render::certificate::problem_of_pair;
+use haptic_render::certificate;
 use x509_parser::pem::Pem;
 
 /// A part of a text.
@@ -95,7 +95,7 @@ fn certificate(
 ) -> Option<Result<String, rcgen::Error>> {
     let read = Pem { label: "CERTIFICATE".into(), contents: der.to_vec() };
     let certificate = read.parse_x509().ok()?;
-    let own = keys.iter().find(|key| problem_of_pair(pem, key).is_none());
+    let own = keys.iter().find(|key| certificate::pair(pem, key).is_ok());
     let kind =
         own.and_then(|key| kind_of_key(key)).unwrap_or_else(|| Kind::of_public(certificate.public_key()));
     let whose = if own.is_some() { Whose::Own } else { Whose::Others };

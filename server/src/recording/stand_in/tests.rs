@@ -2,7 +2,7 @@
 
 use super::*;
 use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
-use haptic_render::certificate::problem_of_pair;
+use haptic_render::certificate;
 use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_ECDSA_P384_SHA384, PKCS_ED25519};
 use serde_json::json;
@@ -63,7 +63,7 @@ async fn haproxy_takes_the_pair_that_stands_in_for_a_pair_whatever_its_keys_are(
     for (number, (certificate, key)) in pairs().iter().enumerate() {
         let stands = stood_in(&[("tls.crt", &format!("{certificate}{certificate}")), ("tls.key", key)]);
         let (chain, own) = (entry(&stands, "tls.crt"), entry(&stands, "tls.key"));
-        assert_eq!(problem_of_pair(&chain, &own), None);
+        assert_eq!(certificate::pair(&chain, &own).err(), None);
         assert_eq!(label(&own), label(key), "the key has another form");
         assert_eq!(chain.matches("BEGIN CERTIFICATE").count(), 2);
         assert!(
@@ -126,8 +126,8 @@ fn what_is_wrong_with_a_pair_is_wrong_with_what_stands_in_for_it() {
     ] {
         let stands = stood_in(&[("tls.crt", chain), ("tls.key", key)]);
         let (seen, real) = (
-            problem_of_pair(&entry(&stands, "tls.crt"), &entry(&stands, "tls.key")),
-            problem_of_pair(chain, key),
+            certificate::pair(&entry(&stands, "tls.crt"), &entry(&stands, "tls.key")).err(),
+            certificate::pair(chain, key).err(),
         );
         assert_eq!(seen, real, "{chain}{key}");
     }

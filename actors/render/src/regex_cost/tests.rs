@@ -1,0 +1,130 @@
+use super::*;
+
+/// Each with the longest path.
+const FINE: &[(&str, usize)] = &[
+    ("^/api/(.*)$", LONGEST_PATH),
+    ("^/api/(.*)", LONGEST_PATH),
+    ("^/(.*)/x$", LONGEST_PATH),
+    ("^/([^/]+)/([^/]+)/(.*)$", LONGEST_PATH),
+    ("^/([a-z]{2})/([0-9]+)/?(.*)", LONGEST_PATH),
+    ("^/blog(/[^/]+)*/$", LONGEST_PATH),
+    ("^/(?:v1|v2)/(.*)", LONGEST_PATH),
+    ("(?i)^/Shop/(.*)", LONGEST_PATH),
+    ("/old/", LONGEST_PATH),
+    ("/old/(.*)", LONGEST_PATH),
+    (r"\.php$", LONGEST_PATH),
+    ("^/something(/|$)(.*)", LONGEST_PATH),
+    ("^/[a-z]{3,20}x", LONGEST_PATH),
+    ("[^/]+/(.*)", SHORTEST_PATH),
+    ("^(.*)a(.*)b$", SHORTEST_PATH),
+    (r"(.*)\.html", LONGEST_PATH),
+    ("(.*)a(.*)b$", SHORTEST_PATH),
+    (r"^/blog(/[^/]+)*\.html$", LONGEST_PATH),
+];
+
+/// What goes back and forth.
+const ENDLESS: &[&str] = &[
+    "(a+)+b",
+    "^(a+)+$",
+    "^(a*b?)+c",
+    "^(a|a)+$",
+    "^(a|ab|b)*c",
+    "^(.*a)*b$",
+    "^(.*,){11}P",
+    "^(a?){30}a{30}b",
+    "^(.*)(.*)(.*)x$",
+    "([^ ]*)a(.*)b$",
+    "(a*)*b",
+    "^([a-zA-Z0-9])(([-.]|[_]+)?([a-zA-Z0-9]+))*(@){1}[a-z0-9]+[.]{1}(([a-z]{2,3})|([a-z]{2,3}[.]{1}[a-z]{2,3}))$",
+    "^(([a-z])+.)+[A-Z]([a-z])+$",
+    "^((a{1,100}){1,100}){1,100}b",
+    "^(a{0,50}){0,50}b",
+    "^(aa|aab?)*c",
+];
+
+/// What PCRE2 would read otherwise, or not at all.
+const OTHER: &[&str] = &[
+    "a++b",
+    "a**",
+    "a{2}{3}",
+    "^*a",
+    "a*+",
+    "(?R)a",
+    "(?u)a",
+    "a(?i)b",
+    "(?i:a)",
+    "(?x) a",
+    "(?U)a+",
+    "[a&&b]",
+    "[a--b]",
+    "[a[b]]",
+    "[[:alpha:]-[b]]",
+    "[:alpha:]",
+    "[.a.]",
+    "[=a=]",
+    r"\pL",
+    r"\p{Greek}",
+    r"\x{41}",
+    r"\u0041",
+    r"\t",
+    r"\v",
+    r"\<a",
+    r"\b{start}a",
+    r"(a)\1",
+    "(?=a)b",
+    "(?<n>a)",
+    "(?P<n>a)",
+    "(a",
+    "a)",
+    "[a",
+    "{",
+    "a{,5}",
+    "(*UTF)a",
+    r"\Qa\E",
+    "é",
+    "a\nb",
+    "()*a",
+    "(a?)*b",
+    "(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)",
+    "a{1001}",
+    r"\Ka",
+    r"\Ga",
+    r"\8",
+    "",
+    "a*",
+    "^",
+    "^$",
+    "x?|y",
+];
+
+#[test]
+fn what_ends_where_the_next_begins_is_for_paths_of_every_length() {
+    for (pattern, longest) in FINE {
+        assert_eq!(longest_path(pattern), Ok(*longest), "{pattern}");
+    }
+}
+
+#[test]
+fn what_goes_back_and_forth_is_refused() {
+    for pattern in ENDLESS {
+        let why = longest_path(pattern).expect_err(pattern);
+        assert!(why.contains("back and forth") || why.contains("repeat"), "{pattern}: {why}");
+    }
+}
+
+#[test]
+fn what_pcre2_reads_otherwise_is_refused() {
+    for pattern in OTHER {
+        assert!(longest_path(pattern).is_err(), "{pattern}");
+    }
+}
+
+#[test]
+fn no_expression_takes_long_to_judge() {
+    for (head, body, tail) in
+        [("", "(", ""), ("(", "a*", ")*b"), ("", "(a|", "b"), ("[", "a-z", "]"), ("", "a{1000}", "")]
+    {
+        drop(longest_path(&format!("{head}{}{tail}", body.repeat(100_000))));
+        drop(longest_path(&format!("{head}{}{tail}", body.repeat(60))));
+    }
+}
