@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit journeys docs image package screenshots soak fuzz bench audit
+.PHONY: help deps build demo local test lint unit hostile journeys docs image package screenshots soak fuzz bench audit
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -29,7 +29,7 @@ demo: build ## a short tour on this terminal, without a cluster; ends by itself
 local: build ## the demo, left running: edit its manifests and watch
 	@$(with) haproxy-3.4 -- $(release)/demo --stay
 
-test: lint unit journeys ## lint, unit tests, journeys
+test: lint unit hostile journeys ## lint, unit tests, the hostile suite, journeys
 
 lint: ## formatting, clippy, the invariants of the code and its dependencies
 	@echo "== formatting"
@@ -37,7 +37,7 @@ lint: ## formatting, clippy, the invariants of the code and its dependencies
 	@echo "== clippy"
 	$(cargo) clippy -q --workspace --all-targets -- -D warnings
 	# No plain `cargo test` runs them, so they are in no `--all-targets`.
-	$(cargo) clippy -q --workspace --test journeys -- -D warnings
+	$(cargo) clippy -q --workspace --test journeys --test hostile -- -D warnings
 	@echo "== invariants"
 	$(cargo) test -q --workspace --test invariants
 
@@ -49,6 +49,11 @@ unit: ## the tests of each crate, with real HAProxys
 	@echo "== unit tests"
 	$(cargo) build --workspace --bins --tests
 	$(with) haproxy cluster definitions helm helm-4 image -- $(cargo) test --workspace --no-fail-fast
+
+hostile: ## the worst objects beside innocent tenants on a running HAProxy; ONLY=words runs those whose names contain one
+	@echo "== hostile objects"
+	$(cargo) build --workspace --bins --tests
+	$(with) haproxy -- $(cargo) test --workspace --test hostile -- $(ONLY)
 
 journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs those whose name contains it
 	@echo "== journeys"
@@ -69,11 +74,13 @@ screenshots: ## the page at /debug, light and dark, in target/screenshots
 	@$(cargo) build --workspace --bins --tests
 	HAPTIC_SCREENSHOTS=$(CURDIR)/target/screenshots $(with) haproxy-3.4 cluster chromium -- $(cargo) test --workspace --test journeys -- screenshots
 
-soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to repeat), leaders killed, MINUTES=20 of storm and load
+soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to repeat), hostile objects (OBJECTS=10000), leaders killed, MINUTES=20 of storm and load
 	@echo "== soak: random changes"
 	$(cargo) build --workspace --bins --tests
 	seed=$${SEED:-$$((RANDOM * 1000))}; echo "SEED=$$seed"
 	HAPTIC_CASES=$(or $(CASES),5000) HAPTIC_SEED=$$seed $(with) haproxy -- $(cargo) test --workspace --test properties -- --nocapture
+	echo "== soak: hostile objects"
+	HAPTIC_SOAK=1 HAPTIC_SEED=$$seed HAPTIC_OBJECTS=$(or $(OBJECTS),10000) HAPTIC_BIN=$(abspath $(release)/haptic) $(with) haproxy -- $(cargo) test --workspace --test hostile
 	echo "== soak: several replicas"
 	HAPTIC_SOAK=1 $(with) haproxy cluster wrk -- $(cargo) test --workspace --test journeys -- $(or $(ONLY),leader_)
 	echo "== soak: storm and load"

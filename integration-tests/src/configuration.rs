@@ -17,6 +17,8 @@ pub const CREDENTIALS: &str = "demo-credentials";
 
 /// Where frontends listen, in both configurations: plain and TLS.
 pub const FRONTEND_PORTS: (u16, u16) = (7080, 7443);
+/// Where HAProxy shows its statistics.
+pub const HEALTH_PORT: u16 = 7084;
 
 /// A configuration as a manifest.
 #[derive(Clone, Debug)]

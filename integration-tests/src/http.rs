@@ -3,13 +3,19 @@
 //! One connection serves any number of requests, as a browser's does. Not for anything but tests: it believes every
 //! certificate, because which one it gets is what the journey is about.
 
-use crate::failure::{Failure, Outcome, ensure};
+use crate::{
+    certificate::Certificate,
+    failure::{Failure, Outcome, ensure},
+};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustls::{
-    ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedCipherSuite,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, SignatureScheme, SupportedCipherSuite,
+    client::{
+        WantsClientCert,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
     crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject as _},
 };
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
@@ -270,10 +276,26 @@ pub fn client_config() -> Outcome<ClientConfig> {
 /// # Errors
 /// There are none.
 pub fn client_config_with(cipher_suites: Vec<SupportedCipherSuite>) -> Outcome<ClientConfig> {
+    Ok(believer(cipher_suites)?.with_no_client_auth())
+}
+
+/// The same for a client that has this certificate.
+///
+/// # Errors
+/// None in practice.
+pub fn client_config_of(client: &Certificate) -> Outcome<ClientConfig> {
+    let chain = vec![CertificateDer::from(client.der.clone())];
+    let key = PrivateKeyDer::from_pem_slice(client.key.as_bytes())?;
+    Ok(believer(ring::default_provider().cipher_suites)?.with_client_auth_cert(chain, key)?)
+}
+
+fn believer(
+    cipher_suites: Vec<SupportedCipherSuite>,
+) -> Outcome<ConfigBuilder<ClientConfig, WantsClientCert>> {
     let provider = Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() });
     let anyone = Arc::new(AnyCertificate(Arc::clone(&provider)));
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(builder.dangerous().with_custom_certificate_verifier(anyone).with_no_client_auth())
+    Ok(builder.dangerous().with_custom_certificate_verifier(anyone))
 }
 
 /// Checks that the server has the key of the certificate it shows, whoever that is.

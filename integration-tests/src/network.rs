@@ -95,7 +95,11 @@ fn start(flags: &[&str]) -> Failure {
     }
 }
 
-/// `ip link set lo up; ip route add local 10.99.0.0/16 dev lo`, in the kernel's own words: a machine may have no `ip`.
+/// Where clouds have their metadata: here whoever listens on it.
+pub const METADATA: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+
+/// `ip link set lo up; ip route add local 10.99.0.0/16 dev lo` and the same for [`METADATA`], in the kernel's own words: a
+/// machine may have no `ip`.
 fn local_addresses() -> rustix::io::Result<()> {
     const NEW_LINK: u16 = 16;
     const NEW_ROUTE: u16 = 24;
@@ -106,16 +110,19 @@ fn local_addresses() -> rustix::io::Result<()> {
     for word in [LOOPBACK, UP, UP] {
         link.extend(word.to_ne_bytes());
     }
-    // struct rtmsg: family, destination bits, source bits, service, table (local), protocol (boot), scope (host),
-    // type (local), flags; then the attributes destination and outgoing interface.
-    let mut route = vec![2, 16, 0, 0, 255, 3, 254, 2, 0, 0, 0, 0];
-    for (attribute, value) in [(1_u16, [10, 99, 0, 0]), (4, LOOPBACK.to_ne_bytes())] {
-        route.extend(8_u16.to_ne_bytes());
-        route.extend(attribute.to_ne_bytes());
-        route.extend(value);
-    }
     ask_kernel(NEW_LINK, &link)?;
-    ask_kernel(NEW_ROUTE, &route)
+    for (network, bits) in [([10, 99, 0, 0], 16), (METADATA.octets(), 32)] {
+        // struct rtmsg: family, destination bits, source bits, service, table (local), protocol (boot), scope (host),
+        // type (local), flags; then the attributes destination and outgoing interface.
+        let mut route = vec![2, bits, 0, 0, 255, 3, 254, 2, 0, 0, 0, 0];
+        for (attribute, value) in [(1_u16, network), (4, LOOPBACK.to_ne_bytes())] {
+            route.extend(8_u16.to_ne_bytes());
+            route.extend(attribute.to_ne_bytes());
+            route.extend(value);
+        }
+        ask_kernel(NEW_ROUTE, &route)?;
+    }
+    Ok(())
 }
 
 /// One rtnetlink request, create flag set, and its acknowledgement.

@@ -162,7 +162,7 @@ pub fn last_lines(file: &Path, count: usize) -> String {
 }
 
 /// All processes that `root` started, and that those started.
-fn descendants(root: Pid) -> Vec<Pid> {
+pub(crate) fn descendants(root: Pid) -> Vec<Pid> {
     let everyone: Vec<(Pid, i32)> = fs::read_dir("/proc")
         .into_iter()
         .flatten()

@@ -40,6 +40,7 @@ mod screenshots;
 mod secrets;
 mod traces;
 mod webhook;
+mod worst;
 mod zero_reload;
 
 use integration_tests::{
@@ -110,6 +111,8 @@ fn through_agents() -> Vec<Journey> {
         journey("incident_of_lease", incidents::of_lease),
         journey("pages_answer_without_secrets", pages::answer_without_secrets),
         journey("hostile_objects", hostile::objects),
+        journey("hostile_worst_objects_are_taken", worst::objects_are_taken),
+        journey("hostile_worst_objects_in_a_cluster", worst::objects_in_a_cluster),
         journey("quarantine_by_the_render", quarantine::found_by_the_render),
         journey("quarantine_by_checks", quarantine::found_by_checks),
         journey("quarantine_by_halves", quarantine::found_by_halves),

@@ -2,7 +2,7 @@
 //!
 //! Render, settling pass and keyword check are the real ones, and HAProxy's checker names nobody else.
 
-use crate::{random::Dice, site};
+use crate::site;
 use haptic_haproxy::{
     CheckOptions, Document, Line, Version, check,
     views::{FileKind, file_references},
@@ -17,6 +17,7 @@ use haptic_render::{
 };
 use integration_tests::{
     certificate,
+    dice::Dice,
     hostile::{Field, Tenant, payloads},
 };
 use serde_json::Value;

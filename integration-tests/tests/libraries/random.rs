@@ -12,6 +12,7 @@ use haptic_render::routes::{
     ingress,
     path::{self, Doubt},
 };
+pub use integration_tests::dice::Dice;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -50,20 +51,6 @@ const ASKED: [(&str, &str); 28] = [
 ];
 /// Sets of Ingresses for each HAProxy; the numbers that they come of are always the same.
 const SETS: u64 = 4;
-
-/// Numbers that look like chance (SplitMix64).
-pub struct Dice(pub u64);
-
-impl Dice {
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % bound as u64).unwrap()
-    }
-}
 
 /// Each backend is another of the site's 40 services, so that an answer says which path it came of.
 fn ingresses(dice: &mut Dice) -> Vec<Value> {

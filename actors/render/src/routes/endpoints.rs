@@ -74,13 +74,13 @@ pub fn servers(
         }
         let Some(number) = slice_port(slice, &port_name)? else { continue };
         for endpoint in items(slice, "endpoints")? {
-            let into = match state(&endpoint)? {
+            let into = match state(endpoint)? {
                 State::Ready => &mut ready,
                 State::Leaving => &mut leaving,
                 State::Absent => continue,
             };
             // The addresses of one endpoint all lead to the same pod.
-            let Some(address) = text(&endpoint, &["addresses", "0"])? else { continue };
+            let Some(address) = text(endpoint, &["addresses", "0"])? else { continue };
             let Ok(address) = address.parse() else {
                 let slice = slice_name(slice)?;
                 found.leave_out(|| format!("{}, which is no IP address, of {slice}", quoted(&address)));
@@ -204,10 +204,10 @@ fn name(address: IpAddr, port: u64) -> String {
 /// The name of a Service's port, "" if it has none; slices name their ports so.
 fn port_name(service: &Value, port: &Value) -> Result<Option<String>, String> {
     let Some(found) = find_port(service, port)? else { return Ok(None) };
-    Ok(Some(text(&found, &["name"])?.unwrap_or_default()))
+    Ok(Some(text(found, &["name"])?.unwrap_or_default()))
 }
 
-fn find_port(service: &Value, wanted: &Value) -> Result<Option<Value>, String> {
+fn find_port<'s>(service: &'s Value, wanted: &Value) -> Result<Option<&'s Value>, String> {
     let key = if number(wanted).is_some() { "port" } else { "name" };
     let spec = field(service, &["spec"])?;
     for port in items(spec, "ports")? {
@@ -220,7 +220,12 @@ fn find_port(service: &Value, wanted: &Value) -> Result<Option<Value>, String> {
 
 fn slice_port(slice: &Value, name: &str) -> Result<Option<u64>, String> {
     for port in items(slice, "ports")? {
-        if text(&port, &["name"])?.unwrap_or_default() == name {
+        // Of thousands of ports none is copied.
+        let is_named = match port.field("name")? {
+            Some(Value::Text(own)) => **own == *name,
+            _ => name.is_empty(),
+        };
+        if is_named {
             return Ok(port.field("port")?.and_then(number).filter(|n| PORTS.contains(n)));
         }
     }
@@ -234,10 +239,10 @@ fn number(value: &Value) -> Option<u64> {
     }
 }
 
-fn items(value: &Value, key: &str) -> Result<Vec<Value>, String> {
+fn items<'v>(value: &'v Value, key: &str) -> Result<&'v [Value], String> {
     Ok(match value.field(key)? {
-        Some(Value::List(items)) => items.to_vec(),
-        _ => Vec::new(),
+        Some(Value::List(items)) => items,
+        _ => &[],
     })
 }
 

@@ -63,6 +63,8 @@ pub enum Way {
     Cluster,
     /// The same while wrk asks as fast as it is answered: no request may fail
     Load,
+    /// The worst object of each kind beside as many innocent ones as the largest size has
+    Hostile,
     /// Storm and load for long, with 1,000 Ingresses; no part of a whole run
     Soak,
 }

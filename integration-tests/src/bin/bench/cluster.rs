@@ -4,7 +4,6 @@ use crate::{
     arguments::{Counts, Series},
     dataset::Dataset,
     figures::{Figures, Scope},
-    objects::Objects,
     probe::Prober,
     progress::say,
     site::{DEBUG_PORT, Site},
@@ -12,7 +11,7 @@ use crate::{
 };
 use integration_tests::{
     Outcome, Scene, cluster::Cluster, controller::Controller, haproxy_pod::HaproxyPod, network::Block,
-    registration,
+    objects::Objects, registration,
 };
 use serde_json::json;
 use std::{

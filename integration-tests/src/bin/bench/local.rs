@@ -5,7 +5,6 @@ use crate::{
     dataset::Dataset,
     figures::Scope,
     hostile,
-    objects::Objects,
     probe::Prober,
     site::{DEBUG_PORT, Site},
 };
@@ -13,6 +12,7 @@ use integration_tests::{
     Outcome,
     configuration::{Configuration, FRONTEND_PORTS, POD_ADDRESS},
     network::Block,
+    objects::Objects,
     process::Process,
     program::{self, HaproxySeries},
 };

@@ -12,7 +12,6 @@ mod hostile;
 mod local;
 mod memory;
 mod metering;
-mod objects;
 mod probe;
 mod progress;
 mod series;
@@ -21,6 +20,7 @@ mod stages;
 mod statistics;
 mod under_load;
 mod webhook;
+mod worst;
 
 use arguments::{Arguments, Way};
 use clap::Parser as _;
@@ -45,6 +45,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// The blocks of addresses: the cluster's own, then one for each size and way.
 const CLUSTER: u8 = 0;
 const LOCAL: u8 = 8;
+const HOSTILE: u8 = 12;
 /// Routes that come and go under load.
 const AT_LEAST_LATER: usize = 50;
 
@@ -92,6 +93,11 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
         let (dir, block) = (dir.join(format!("local-{size}")), Block(LOCAL + number));
         local::measure(dataset(size), arguments.counts(size), block, &dir, &mut scope.within("local"))
             .await?;
+    }
+    if let Some(size) = arguments.sizes().into_iter().max().filter(|_| arguments.includes(Way::Hostile)) {
+        begin("the worst objects", size);
+        let mut scope = figures.of_size(size);
+        worst::measure(size, Block(HOSTILE), &dir.join("hostile"), &mut scope.within("hostile")).await?;
     }
     if [Way::Cluster, Way::Load, Way::Soak].into_iter().any(|way| arguments.includes(way)) {
         let started = Instant::now();

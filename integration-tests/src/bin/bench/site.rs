@@ -5,12 +5,12 @@ use crate::{
     figures::Scope,
     memory::{self, Memory},
     metering::{self, Metrics},
-    objects::Objects,
     probe::{Prober, Shows},
     progress::say,
 };
 use integration_tests::{
     Outcome, ensure, eventually::eventually_within, haproxy_pod::HaproxyPod, haproxy_pod::Worker, http,
+    objects::Objects,
 };
 use serde_json::Value;
 use std::{

@@ -1,9 +1,10 @@
 //! Where the watched objects are written: a folder of manifests, or an API server.
 
-use integration_tests::{Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use kube::Client;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -12,6 +13,12 @@ use tokio::task::JoinSet;
 /// Requests to the API server at once, while the objects of the beginning are made.
 const AT_ONCE: usize = 16;
 
+#[derive(Clone, Copy)]
+enum Verb {
+    Create,
+    Delete,
+}
+
 /// A place for objects.
 #[derive(Clone)]
 pub enum Objects {
@@ -19,14 +26,14 @@ pub enum Objects {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// The namespace of all objects.
+        /// The namespace of objects that name none.
         namespace: String,
     },
     /// An API server.
     Cluster {
         /// Its administrator.
         client: Client,
-        /// The namespace of all objects.
+        /// The namespace of objects that name none.
         namespace: String,
     },
 }
@@ -65,6 +72,72 @@ impl Objects {
             self.create(manifest).await?;
         }
         Ok(())
+    }
+
+    /// Writes any number of objects at once: one file `name`, or all that the API server takes. Gives how many it took.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub async fn create_group(&self, name: &str, manifests: Vec<Value>) -> Outcome<usize> {
+        if let Self::Folder { path, namespace } = self {
+            let count = manifests.len();
+            return put_named(path, &format!("{name}.json"), namespace, manifests).map(|()| count);
+        }
+        let namespaces: BTreeSet<String> = manifests.iter().filter_map(own_namespace).collect();
+        let namespaces = namespaces
+            .into_iter()
+            .map(|name| json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } }));
+        // Most are there already.
+        self.each_at_once(namespaces.collect(), Verb::Create).await;
+        Ok(self.each_at_once(manifests, Verb::Create).await)
+    }
+
+    /// Whether an API server would take an object, in the namespace of those that name none: it is not stored.
+    ///
+    /// # Errors
+    /// Its refusal.
+    pub async fn would_be_taken(&self, manifest: &Value) -> Outcome {
+        let Self::Cluster { client, namespace } = self else { return Ok(()) };
+        let mut manifest = manifest.clone();
+        manifest["metadata"]["namespace"] = Value::from(namespace.as_str());
+        let request = http::Request::post(format!("{}?dryRun=All", collection(&manifest, namespace)?));
+        let request = request.header("content-type", "application/json");
+        client.request_text(request.body(manifest.to_string().into_bytes())?).await?;
+        Ok(())
+    }
+
+    /// Takes away what [`Objects::create_group`] wrote.
+    ///
+    /// # Errors
+    /// The file cannot be removed.
+    pub async fn delete_group(&self, name: &str, manifests: Vec<Value>) -> Outcome {
+        if let Self::Folder { path, .. } = self {
+            return Ok(fs::remove_file(path.join(format!("{name}.json")))?);
+        }
+        self.each_at_once(manifests, Verb::Delete).await;
+        Ok(())
+    }
+
+    /// Some at a time; how many times it went well.
+    async fn each_at_once(&self, manifests: Vec<Value>, verb: Verb) -> usize {
+        let (mut working, mut done) = (JoinSet::new(), 0);
+        let well = |outcome: Option<Result<Outcome, _>>| usize::from(matches!(outcome, Some(Ok(Ok(())))));
+        for manifest in manifests {
+            if working.len() >= AT_ONCE {
+                done += well(working.join_next().await);
+            }
+            let objects = self.clone();
+            working.spawn(async move {
+                match verb {
+                    Verb::Create => objects.create(&manifest).await,
+                    Verb::Delete => objects.delete(&manifest).await,
+                }
+            });
+        }
+        while !working.is_empty() {
+            done += well(working.join_next().await);
+        }
+        done
     }
 
     /// Writes an object that is not there yet.
@@ -132,15 +205,23 @@ impl Objects {
 }
 
 /// Writes one file with `manifests`, named after the first, whole or not at all.
-fn put_file(folder: &Path, namespace: &str, mut manifests: Vec<Value>) -> Outcome {
-    for manifest in &mut manifests {
-        manifest["metadata"]["namespace"] = Value::from(namespace);
-    }
+fn put_file(folder: &Path, namespace: &str, manifests: Vec<Value>) -> Outcome {
     let file = manifests.first().map(file_name);
     let file = file.ok_or_else(|| Failure::new("no manifests to write"))?;
+    put_named(folder, &file, namespace, manifests)
+}
+
+fn put_named(folder: &Path, file: &str, namespace: &str, mut manifests: Vec<Value>) -> Outcome {
+    for manifest in manifests.iter_mut().filter(|manifest| manifest["metadata"]["namespace"].is_null()) {
+        manifest["metadata"]["namespace"] = Value::from(namespace);
+    }
     let unfinished = folder.join(format!(".{file}"));
     fs::write(&unfinished, manifests.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
     Ok(fs::rename(&unfinished, folder.join(file))?)
+}
+
+fn own_namespace(manifest: &Value) -> Option<String> {
+    manifest["metadata"]["namespace"].as_str().map(str::to_owned)
 }
 
 fn file_name(manifest: &Value) -> String {
@@ -151,14 +232,18 @@ fn name(manifest: &Value) -> &str {
     manifest["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// Where the API server has objects of this kind.
+/// Where the API server has objects of this kind: in their own namespace, or in this one.
 fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
+    let namespace = manifest["metadata"]["namespace"].as_str().unwrap_or(namespace);
     let (group, plural) = match manifest["kind"].as_str() {
         Some("Service") => ("/api/v1", "services"),
         Some("Secret") => ("/api/v1", "secrets"),
         Some("EndpointSlice") => ("/apis/discovery.k8s.io/v1", "endpointslices"),
         Some("Ingress") => ("/apis/networking.k8s.io/v1", "ingresses"),
-        kind => return Err(Failure::new(format!("the measurement has no objects of kind {kind:?}"))),
+        Some("Namespace") => return Ok("/api/v1/namespaces".to_owned()),
+        kind => {
+            return Err(Failure::new(format!("the API server is not asked for objects of kind {kind:?}")));
+        }
     };
     Ok(format!("{group}/namespaces/{namespace}/{plural}"))
 }
@@ -166,7 +251,6 @@ fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[tokio::test]
     async fn a_changed_manifest_is_the_same_file_and_nothing_unfinished_stays() {

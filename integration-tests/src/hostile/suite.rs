@@ -1,0 +1,147 @@
+//! Cases one after the other in one arena, which is made afresh when one of them has broken something. Prints a line a case.
+
+use super::{
+    arena::{Arena, Options},
+    case::Case,
+    memory::Peaks,
+    trial::{Bounds, Trial},
+};
+use crate::failure::Outcome;
+use serde_json::Value;
+use std::time::Instant;
+
+/// An arena, and how its cases went.
+pub struct Suite {
+    arena: Option<Arena>,
+    options: Options,
+    bounds: Bounds,
+    /// Alpha's change without anybody hostile.
+    pub calm: Trial,
+    /// How many went well.
+    pub passed: usize,
+    /// The names of those that did not.
+    pub failed: Vec<String>,
+}
+
+impl Suite {
+    /// Starts an arena and measures it before anybody hostile is there.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn start(options: Options, bounds: Bounds) -> Outcome<Self> {
+        let mut arena = Arena::local(options.clone()).await?;
+        let calm = measured(&mut arena, &bounds).await?;
+        println!("without anybody hostile: {calm}");
+        Ok(Self { arena: Some(arena), options, bounds, calm, passed: 0, failed: Vec::new() })
+    }
+
+    /// The next arena is another.
+    ///
+    /// # Errors
+    /// The arena before does not end.
+    pub async fn goes_on_with(&mut self, options: Options) -> Outcome {
+        if let Some(arena) = self.arena.take() {
+            arena.end().await?;
+        }
+        self.options = options;
+        Ok(())
+    }
+
+    /// Tries one case.
+    ///
+    /// # Errors
+    /// No arena can be made.
+    pub async fn attempt(&mut self, case: &Case) -> Outcome<Trial> {
+        let mut arena = match self.arena.take() {
+            Some(arena) => arena,
+            None => Arena::local(self.options.clone()).await?,
+        };
+        let tried = arena.attempt(case, &self.bounds, &self.calm.peaks).await;
+        let trial = tried.unwrap_or_else(|failure| Trial::broken(&case.name, failure.sentence()));
+        if trial.found.is_empty() {
+            self.arena = Some(arena);
+        } else {
+            arena.end().await?;
+        }
+        self.tell(&trial);
+        Ok(trial)
+    }
+
+    /// Starts a controller where all objects of these cases are there from the beginning.
+    ///
+    /// # Errors
+    /// The arena before does not end.
+    pub async fn start_among(&mut self, name: &str, cases: &[&Case]) -> Outcome<Trial> {
+        if let Some(arena) = self.arena.take() {
+            arena.end().await?;
+        }
+        let objects: Vec<Value> = cases.iter().flat_map(|case| case.objects.clone()).collect();
+        let begun = Instant::now();
+        // Many together may take more than one; the container is as large as ever.
+        let bounds = Bounds { more: f64::MAX, ..self.bounds };
+        let trial = match Arena::local_with(self.options.clone(), &objects).await {
+            Err(failure) => Trial::broken(name, failure.sentence()),
+            Ok(mut arena) => {
+                println!("{name}: alpha is served after {:.1} s", begun.elapsed().as_secs_f32());
+                let among = arena.among(name, &bounds, &self.calm.peaks).await;
+                arena.end().await?;
+                among.unwrap_or_else(|failure| Trial::broken(name, failure.sentence()))
+            }
+        };
+        self.tell(&trial);
+        Ok(trial)
+    }
+
+    /// The controller and its HAProxy are killed while the objects of a case are there, and start again on what they left.
+    ///
+    /// # Errors
+    /// No arena can be made.
+    pub async fn killed_among(&mut self, case: &Case) -> Outcome<Trial> {
+        let mut arena = match self.arena.take() {
+            Some(arena) => arena,
+            None => Arena::local(self.options.clone()).await?,
+        };
+        let name = format!("killed among {}", case.name);
+        let bounds = Bounds { more: f64::MAX, ..self.bounds };
+        let calm = self.calm.peaks;
+        let killed = async {
+            arena.objects.create_group(&case.slug(), case.objects.clone()).await?;
+            arena.alpha_changes(&bounds, &mut Vec::new()).await;
+            let mut arena = arena.killed_and_started().await?;
+            let trial = arena.among(&name, &bounds, &calm).await;
+            arena.end().await?;
+            trial
+        };
+        let trial = killed.await.unwrap_or_else(|failure| Trial::broken(&name, failure.sentence()));
+        self.tell(&trial);
+        Ok(trial)
+    }
+
+    /// Ends the arena; how many cases failed.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub async fn end(self) -> Outcome<usize> {
+        if let Some(arena) = self.arena {
+            arena.end().await?;
+        }
+        println!("\n{} passed, {} failed", self.passed, self.failed.len());
+        Ok(self.failed.len())
+    }
+
+    fn tell(&mut self, trial: &Trial) {
+        if trial.found.is_empty() {
+            self.passed += 1;
+            println!("test {} ... ok ({trial})", trial.case);
+        } else {
+            self.failed.push(trial.case.clone());
+            println!("test {} ... FAILED ({trial})\n    {}", trial.case, trial.found.join("\n    "));
+        }
+    }
+}
+
+/// Two changes: the first one makes what is made once.
+async fn measured(arena: &mut Arena, bounds: &Bounds) -> Outcome<Trial> {
+    arena.among("calm", bounds, &Peaks::default()).await?;
+    arena.among("calm", bounds, &Peaks::default()).await
+}
