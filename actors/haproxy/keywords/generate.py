@@ -153,10 +153,12 @@ def following(haproxy, before):
     return words + [f"{word}(x)" for word in words]
 
 
-def chapter(haproxy, section):
-    """The words that start a line in the manual's chapters about a section, and those of the dump."""
+def chapter(haproxy, section, before=""):
+    """The words that start a line in the manual's chapters about a section or about what follows `before` in it, and
+    those of the dump."""
     chapters = re.split(r"^(?=\d+(?:\.\d+)*\.? +\S)", MANUAL[haproxy], flags=re.MULTILINE)
-    about = [text for text in chapters if re.search(rf"^{section}(?: |$)", text, re.MULTILINE)]
+    mention = rf"^{section}(?: |$)" + (rf"|^[\d.]+ +{before.capitalize()} " if before else "")
+    about = [text for text in chapters if re.search(mention, text, re.MULTILINE)]
     words = {word for text in about for word in re.findall(r"^ {0,4}([a-z0-9][a-z0-9_.-]+)", text, re.MULTILINE)}
     listing = re.search(rf"^{section}\n((?:\t.*\n)*)", DUMP[haproxy], re.MULTILINE)
     return sorted(words | set(re.findall(r"^\t(\S+)", listing[1], re.MULTILINE) if listing else ()))
@@ -167,7 +169,7 @@ def batches(pool, haproxy, header, before, words):
     if refusal is None:
         return set()
     if not goes_on:  # one run for each word: only what the manual says about the section
-        words = chapter(haproxy, header[-1].split()[0])
+        words = chapter(haproxy, header[-1].split()[0], before)
     parts = [words[at:at + BATCH] for at in range(0, len(words), BATCH)]
     found = [word for part in pool.map(lambda part: known(haproxy, header, before, part), parts) for word in part]
     # A word may have changed what HAProxy said about its neighbours: ask again for each alone.

@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn expressions_are_found_inside_formats_only() {
         for (text, expected) in [
-            ("a %[src] b %{+Q}[path,lower]", vec!["4:src", "18:path 23:lower"]),
+            ("a %[src] b %{+Q}[path,lower]", vec!["4:src", "17:path 22:lower"]),
             ("%(name:str){+X}[src]", vec!["16:src"]),
             ("%%[src] %ci %{+Q}o src", vec![]),
             ("%[str(%[zz])] %[src]", vec!["2:str(%[zz])", "16:src"]),

@@ -72,7 +72,16 @@ fn diagnostic(problem: Problem, bundle: &Bundle) -> Diagnostic {
 }
 
 fn is_present(bundle: &Bundle, path: &str) -> bool {
-    bundle.files.contains_key(path) || path.contains('@') || is_outside(bundle, path)
+    bundle.files.contains_key(path)
+        || path.contains('@')
+        || is_outside(bundle, path)
+        || is_folder(bundle, path)
+}
+
+/// Certificates and authorities may be named by their folder.
+fn is_folder(bundle: &Bundle, path: &str) -> bool {
+    let folder = path.trim_end_matches('/');
+    bundle.files.keys().any(|file| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// Absolute names and the system's CA store are the pod's own affair: only HAProxy there can know. But in folders of the

@@ -66,7 +66,9 @@ impl<'s> Conditions<'s> {
         if self.uncertain {
             return;
         }
-        for line in section.lines.iter().filter(|line| takes_condition(&section.kind, line) && !line.conditional) {
+        for line in
+            section.lines.iter().filter(|line| takes_condition(&section.kind, line) && !line.conditional)
+        {
             let start = condition(line);
             for (at, name) in names(line, start) {
                 match self.declared.get(name) {

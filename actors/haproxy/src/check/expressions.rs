@@ -127,4 +127,5 @@ impl Checker<'_, '_> {
 }
 
 /// What to do about a name that only a script can register.
-pub(super) const NEEDS_LUA: &str = "load the script that registers it with 'lua-load' in the 'global' section";
+pub(super) const NEEDS_LUA: &str =
+    "load the script that registers it with 'lua-load' in the 'global' section";

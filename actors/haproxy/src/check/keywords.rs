@@ -120,8 +120,7 @@ impl Checker<'_, '_> {
         if self.section.header.is_none() {
             return problems.push(self.outside(line));
         }
-        let Some(words) = words else { return };
-        if !words.contains(&keyword.value) {
+        if let Some(words) = words.filter(|words| !words.contains(&keyword.value)) {
             if OTHER_BUILDS.iter().any(|start| keyword.value.starts_with(start)) {
                 return;
             }
@@ -132,7 +131,7 @@ impl Checker<'_, '_> {
             return problems.push(Problem::at(Code::CannotNegate, line, 0, message));
         }
         match (self.section.kind.is_proxy(), keyword.value.as_ref()) {
-            (true, "option") if negated => self.next_word(line, first, "listen no option", problems),
+            (true, "option") if negated => self.word(line, first + 1, "listen no option", problems),
             (true, "server") => return self.parameters(line, 3, "server", problems),
             (true, "server-template") => return self.parameters(line, 4, "server", problems),
             (true, "default-server") => return self.parameters(line, 1, "server", problems),
@@ -140,6 +139,10 @@ impl Checker<'_, '_> {
             (true, "tcp-request" | "tcp-response") => self.tcp_rule(line, problems),
             (false, "stats") if line.value(1) == "socket" => {
                 self.parameters(line, 3, "stats socket", problems);
+            }
+            (true, "declare") => {
+                self.word(line, 1, "listen declare", problems);
+                self.word(line, 2, "listen declare capture", problems);
             }
             (_, "log") if !negated => self.log(line, problems),
             (false, "ssl-default-bind-options" | "ssl-default-server-options") => {
@@ -151,12 +154,25 @@ impl Checker<'_, '_> {
             }
             _ => {
                 if let Some(place) = place(&self.section.kind, &keyword.value) {
-                    self.next_word(line, first, place, problems);
+                    self.word(line, first + 1, place, problems);
                 }
             }
         }
         if self.section.kind.is_proxy() || self.section.kind == SectionKind::FcgiApp {
+            self.service(line, problems);
             self.expressions(line, problems);
+        }
+    }
+
+    /// A service that only a script can register. Other builds have others of their own.
+    fn service(&self, line: &Line<'_>, problems: &mut Vec<Problem>) {
+        let at = match line.keyword() {
+            "http-request" => 1,
+            "tcp-request" => 2,
+            _ => return,
+        };
+        if !self.lua && line.value(at) == "use-service" && line.value(at + 1).starts_with("lua.") {
+            problems.push(self.unknown_word(line, at + 1, "use-service").help(NEEDS_LUA));
         }
     }
 
@@ -183,11 +199,6 @@ impl Checker<'_, '_> {
             self.word(line, at, place, problems);
             at += 1 + usize::from(matches!(line.value(at), "ssl-min-ver" | "ssl-max-ver"));
         }
-    }
-
-    /// Checks the word after position `at` against the words of a place.
-    fn next_word(&self, line: &Line<'_>, at: usize, place: &str, problems: &mut Vec<Problem>) {
-        self.word(line, at + 1, place, problems);
     }
 
     /// Checks the word at position `at` against the words of a place.
@@ -246,15 +257,16 @@ impl Checker<'_, '_> {
     }
 
     fn tcp_rule(&self, line: &Line<'_>, problems: &mut Vec<Problem>) {
-        let place = match (line.keyword(), line.value(1)) {
-            ("tcp-request", "connection") => "listen tcp-request connection",
-            ("tcp-request", "session") => "listen tcp-request session",
-            ("tcp-request", "content") => "listen tcp-request content",
-            ("tcp-response", "content") => "listen tcp-response content",
-            ("tcp-request", _) => return self.next_word(line, 0, "listen tcp-request", problems),
-            _ => return self.next_word(line, 0, "listen tcp-response", problems),
+        let (rules, actions) = match (line.keyword(), line.value(1)) {
+            ("tcp-request", "connection") => ("listen tcp-request", "listen tcp-request connection"),
+            ("tcp-request", "session") => ("listen tcp-request", "listen tcp-request session"),
+            ("tcp-request", "content") => ("listen tcp-request", "listen tcp-request content"),
+            ("tcp-response", "content") => ("listen tcp-response", "listen tcp-response content"),
+            ("tcp-request", _) => return self.word(line, 1, "listen tcp-request", problems),
+            _ => return self.word(line, 1, "listen tcp-response", problems),
         };
-        self.next_word(line, 1, place, problems);
+        self.word(line, 1, rules, problems);
+        self.word(line, 2, actions, problems);
     }
 
     /// The parameters of `server` and `bind` from position `from` on.
@@ -292,7 +304,8 @@ impl Checker<'_, '_> {
 
     fn unknown(&self, line: &Line<'_>, at: usize, words: &Table) -> Problem {
         let (keyword, section) = (line.value(at), self.section.kind.name());
-        if self.section.kind.is_proxy() && self.known.table("listen").is_some_and(|all| all.contains(keyword)) {
+        if self.section.kind.is_proxy() && self.known.table("listen").is_some_and(|all| all.contains(keyword))
+        {
             return self.misplaced(line, at, "");
         }
         let near_word = words.nearest_by(keyword);
@@ -341,7 +354,6 @@ fn place(section: &SectionKind, keyword: &str) -> Option<&'static str> {
         (SectionKind::Resolvers, "hold") => "resolvers hold",
         (SectionKind::Resolvers, "timeout") => "resolvers timeout",
         _ if !section.is_proxy() => return None,
-        (_, "declare") => "listen declare",
         (_, "option") => "listen option",
         (_, "timeout") => "listen timeout",
         (_, "stats") => "listen stats",

@@ -1,9 +1,10 @@
 //! Counts of what blocks say that other blocks must agree with: names given, and names used.
 
 use super::{
-    conditions, directives, final_newline,
-    keywords::{self, loads_lua},
+    conditions, directives,
     disabled::is_disabled,
+    final_newline,
+    keywords::{self, loads_lua},
     names::{self, AMBIGUITY_IS_ACCEPTED, ONE_NAME_FOR_PROXIES, is_certain, is_conditional},
     references::{
         backends_needed, files_needed, is_there_somehow, resolves_userlists, userlists_needed, varies,

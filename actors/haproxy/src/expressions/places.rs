@@ -50,10 +50,9 @@ pub(crate) fn formats_read_later<'s, 'd>(
     };
     let last = |is_it: &dyn Fn(&Line<'_>) -> bool| section.lines.iter().rfind(|line| is_it(line));
     let log_format = last(&sets_log_format).filter(|line| front && line.keyword() == "log-format");
-    let error_format = last(&|line| line.keyword() == "error-log-format").filter(|_| front);
+    let error_format = last(&|line| line.keyword() == "error-log-format").filter(|_| front || back);
     let structured = last(&|line| line.keyword() == "log-format-sd").filter(|_| front);
-    let balance =
-        last(&|line| line.keyword() == "balance").filter(|line| back && line.value(1) == "hash");
+    let balance = last(&|line| line.keyword() == "balance").filter(|line| back && line.value(1) == "hash");
     let formats = [log_format, error_format, structured].into_iter().flatten();
     formats
         .map(|line| (line, 1, Reading::Format))
@@ -67,13 +66,22 @@ fn action(line: &Line<'_>, at: usize, found: &mut impl FnMut(usize, Reading)) {
     let action = line.value(at).split('(').next().unwrap_or_default();
     let first = at + 1;
     match action {
-        "set-var" | "capture" | "do-resolve" | "set-src" | "set-src-port" | "set-dst" | "set-dst-port"
-        | "set-priority-class" | "set-priority-offset" | "set-headers-bin" | "add-headers-bin" => {
+        "set-var"
+        | "capture"
+        | "do-resolve"
+        | "set-src"
+        | "set-src-port"
+        | "set-dst"
+        | "set-dst-port"
+        | "set-priority-class"
+        | "set-priority-offset"
+        | "set-headers-bin"
+        | "add-headers-bin" => {
             found(first, Sample);
         }
         _ if action.starts_with("track-sc") => found(first, Sample),
-        "set-mark" | "set-tos" | "set-fc-mark" | "set-fc-tos" | "set-bc-mark" | "set-bc-tos" | "sc-set-gpt"
-        | "sc-set-gpt0" | "sc-add-gpc" | "set-retries" => found(first, SampleOrNumber),
+        "set-mark" | "set-tos" | "set-fc-mark" | "set-fc-tos" | "set-bc-mark" | "set-bc-tos"
+        | "sc-set-gpt" | "sc-set-gpt0" | "sc-add-gpc" | "set-retries" => found(first, SampleOrNumber),
         "set-path" | "set-pathq" | "set-query" | "set-uri" | "set-method" | "set-var-fmt" | "del-map"
         | "add-acl" | "del-acl" => found(first, Format),
         "set-header" | "add-header" | "early-hint" | "replace-path" | "replace-pathq" | "replace-uri" => {
