@@ -351,6 +351,8 @@ const WHOLE: &[&str] = &[
     "global\n ssl-default-bind-options strict-sni\n",
     "global\n ssl-default-server-options no-sslv3 ssl-max-ver TLSv1.3\n",
     "global\n ssl-default-server-options no-ssl3\n",
+    "global\n set-var proc.a int(5)\n set-var-fmt proc.b %[pid]\n",
+    "global\n set-var proc.a zork\n",
     "global\n log 127.0.0.1:514 local0 notice\n",
     "global\n log 127.0.0.1:514 lcal0 notice\n",
     "global\n log 127.0.0.1:514 profile p local0\n",

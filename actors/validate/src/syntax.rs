@@ -125,6 +125,19 @@ mod tests {
     }
 
     #[test]
+    fn certificates_of_a_bundle_and_a_folder_of_them_are_there() {
+        let pem =
+            |path: &str| BundleFile::new(FileKey::new(FileKind::Certificate, path), path, Text::plain(""));
+        let bind = |crt: &str| {
+            let text = format!("defaults\n  mode http\nfrontend f\n  bind :80 ssl crt {crt}\n");
+            let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(text));
+            problems(&Bundle::new(config, [pem("ssl/a.pem.rsa"), pem("ssl/b.pem")]), &VERSIONS, &[]).len()
+        };
+        let found = ["ssl/a.pem", "ssl/b.pem", "ssl", "ssl/", "ss", "ssl/c.pem"].map(bind);
+        assert_eq!(found, [0, 0, 0, 0, 1, 1]);
+    }
+
+    #[test]
     fn one_bundle_after_another_is_judged_as_if_it_were_the_first() {
         let syntax = Syntax::default();
         let rule = "defaults\n  mode http\nfrontend f\n  bind :80\n  use_backend x if { path,map(maps/host.map) -m found }\n";

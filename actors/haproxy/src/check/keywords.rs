@@ -158,7 +158,9 @@ impl Checker<'_, '_> {
                 }
             }
         }
-        if self.section.kind.is_proxy() || self.section.kind == SectionKind::FcgiApp {
+        if self.section.kind.is_proxy()
+            || matches!(self.section.kind, SectionKind::Global | SectionKind::FcgiApp)
+        {
             self.service(line, problems);
             self.expressions(line, problems);
         }

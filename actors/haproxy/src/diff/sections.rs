@@ -136,6 +136,8 @@ impl<'s, 'o, 'n> Comparison<'s, 'o, 'n> {
         }
         let (old_servers, new_servers) = (self.old.servers(before), self.new.servers(after));
         if has_two_of_a_name(&old_servers) || has_two_of_a_name(&new_servers) {
+            let (old, new): (Vec<_>, Vec<_>) = (old.all_lines().collect(), new.all_lines().collect());
+            what_changed(&old, &new)?;
             return change("two servers have the same name".to_owned());
         }
         if count_server_lines(old) != old_servers.len() || count_server_lines(new) != new_servers.len() {

@@ -19,6 +19,8 @@ pub(crate) enum Reading {
 pub(crate) fn places(section: &SectionKind, line: &Line<'_>, found: &mut impl FnMut(usize, Reading)) {
     match line.keyword() {
         "" | "server" | "bind" => return,
+        "set-var" if *section == SectionKind::Global => found(2, Reading::Sample),
+        "set-var-fmt" if *section == SectionKind::Global => found(2, Reading::Format),
         "acl" => found(2, Reading::Acl),
         "http-request" | "http-response" | "http-after-response" => action(line, 1, found),
         "tcp-request" | "tcp-response" => action(line, 2, found),
