@@ -300,6 +300,7 @@ const LINES: &[(&str, &[&str])] = &[
             "tcp-check send-lf %[zork]",
             "tcp-check send %[zork]",
             "filter bwlim-in x key zork limit 1m",
+            "filter bwlim-in key default-limit 1m default-period 1s",
             "http-error status 404 content-type text/plain lf-string %[zork]",
             "description %[zork]",
             "log-tag %[zork]",

@@ -56,7 +56,9 @@ impl Checker<'_, '_> {
         let first = |calls, role| self.first_problem(line, word, calls, role);
         problems.extend(match reading {
             Reading::Format => embedded(&word.value).find_map(|calls| first(calls, Role::Fetch)),
-            Reading::SampleOrNumber if word.value.starts_with(|c: char| c.is_ascii_digit()) => None,
+            Reading::SampleOrNumber if word.value.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+                None
+            }
             Reading::Sample | Reading::SampleOrNumber => first(calls(&word.value), Role::Fetch),
             Reading::Acl => first(calls(&word.value), Role::Acl),
         });

@@ -29,8 +29,9 @@ pub(crate) fn places(section: &SectionKind, line: &Line<'_>, found: &mut impl Fn
         "http-error" => answer(line, 1, found),
         "http-check" | "tcp-check" if !section.has_frontend() || section.has_backend() => check(line, found),
         "filter" if matches!(line.value(1), "bwlim-in" | "bwlim-out") => {
-            if let Some(key) = line.words.iter().position(|word| word.value == "key") {
-                found(key + 1, Reading::Sample);
+            // `filter bwlim-in <name> … key <expression>`
+            if let Some(key) = line.from(3).iter().position(|word| word.value == "key") {
+                found(key + 4, Reading::Sample);
             }
         }
         _ => {}
