@@ -29,7 +29,8 @@ impl Options {
             let count = self.counts.entry(option.clone()).or_default();
             *count += 1;
             if *count == 1 {
-                let object = Object { reference: reference(&option), version: 0, json: b"{}".as_slice().into() };
+                let object =
+                    Object { reference: reference(&option), version: 0, json: b"{}".as_slice().into() };
                 self.store.apply(object, [option].into());
             }
         }
