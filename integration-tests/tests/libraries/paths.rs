@@ -281,7 +281,11 @@ fn no_server_takes_a_part_of_the_path_for_a_host() {
     on_each_haproxy(&protected(), |site| {
         for path in ["//x/admin", "/\\x/admin", "///x/admin", "/\\/x/admin"] {
             let answer = site.get(Scheme::Http, HOST, path);
-            assert_eq!((answer.service(), answer.request_line()), (Some(2), "GET /x/admin HTTP/1.1"), "{path}");
+            assert_eq!(
+                (answer.service(), answer.request_line()),
+                (Some(2), "GET /x/admin HTTP/1.1"),
+                "{path}"
+            );
         }
     });
 }
