@@ -20,8 +20,7 @@ pub(crate) fn permits<'n>(
     let mut needs = needs;
     needs.all(|(needs, path)| {
         let file = || path.and_then(|path| bundle.files.get(path));
-        allow.contains(&needs)
-            || file().is_some_and(|file| needs != Allowance::Lua || is_of_libraries(file))
+        allow.contains(&needs) || file().is_some_and(|file| needs != Allowance::Lua || is_of_libraries(file))
     })
 }
 

@@ -338,7 +338,9 @@ impl Arena {
             let is_innocent = [" alpha/", " beta/"].iter().any(|of| object.contains(of));
             // How long HAProxy took for a password tells how busy the machine is.
             let is_about_time = text.contains("milliseconds to verify");
-            is_warning && is_innocent && !is_about_time || text.contains("internal error") || event["kind"] == "ActorRestarted"
+            is_warning && is_innocent && !is_about_time
+                || text.contains("internal error")
+                || event["kind"] == "ActorRestarted"
         });
         bad.take(2)
             .map(|event| {

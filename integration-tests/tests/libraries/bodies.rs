@@ -87,7 +87,9 @@ fn serve(mut stream: TcpStream) -> Got {
             return Got { path, bytes, whole };
         }
         if !answered && path.contains("/early") {
-            answered = stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").is_ok();
+            answered = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+                .is_ok();
         }
         if !answered && is_tunnel {
             let tunnel = b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: test\r\n\r\n";
@@ -147,7 +149,8 @@ fn answered(stream: &mut TcpStream) -> String {
 fn limited(port: u16) -> Vec<Value> {
     let mut manifests = both(&[("max-body-size", "100000")]);
     for ingress in &mut manifests {
-        ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"] = json!({"name": "sink", "port": {"number": 80}});
+        ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"] =
+            json!({"name": "sink", "port": {"number": 80}});
     }
     manifests.extend(service("sink", "IPv4", port, &["127.0.0.1"]));
     manifests.push(certificate());
@@ -160,7 +163,8 @@ fn a_body_without_a_length_ends_at_the_limit() {
     // The path of each request, and the size of what must come whole.
     let asked = RefCell::new(BTreeMap::<String, Option<usize>>::new());
     on_each_haproxy(&limited(sink.port), |site| {
-        let clients = Around::clients(&Authority::new("any").unwrap(), site.address(Scheme::Https), "a.example");
+        let clients =
+            Around::clients(&Authority::new("any").unwrap(), site.address(Scheme::Https), "a.example");
         for address in [site.address(Scheme::Http), clients.over_h2()] {
             let ask = |below: &str, size: usize, chunk: usize, comes: bool| {
                 let path = format!("{below}/{}", asked.borrow().len());
@@ -171,10 +175,15 @@ fn a_body_without_a_length_ends_at_the_limit() {
                 let answer = ask("/on", size, chunk, true);
                 assert!(answer.starts_with("HTTP/1.1 200"), "{size} in {chunk}: {answer}");
             }
-            for (size, chunk) in [(LIMIT + 1, LIMIT + 1), (LIMIT + 1, 999), (5_000_000, 1_000), (5_000_000, 1_000_000)] {
+            for (size, chunk) in
+                [(LIMIT + 1, LIMIT + 1), (LIMIT + 1, 999), (5_000_000, 1_000), (5_000_000, 1_000_000)]
+            {
                 let answer = ask("/on", size, chunk, false);
                 // Who still sends may see the end of the connection before the answer.
-                assert!(answer.starts_with("HTTP/1.1 413") || (size > 1_000_000 && answer.is_empty()), "{size} in {chunk}: {answer}");
+                assert!(
+                    answer.starts_with("HTTP/1.1 413") || (size > 1_000_000 && answer.is_empty()),
+                    "{size} in {chunk}: {answer}"
+                );
             }
             let answer = ask("/on/early", 5_000_000, 10_000, false);
             assert!(!answer.contains("\r\n0\r\n") && !answer.contains(" 413"), "it has no end: {answer}");

@@ -24,9 +24,54 @@ const SPELLINGS: u64 = 100_000;
 
 /// What spellings are made of.
 const PIECES: [&str; 48] = [
-    "/", "/", "/", "//", "/./", "/../", "/..", "/.", ".", "..", "a", "b", "admin", "A", "%61", "%41", "%2e", "%2E", "%2e%2e/",
-    ".%2e", "%2f", "%2F", "%5c", "%5C", "\\", ";", ";v=1", "%3b", "%3B", "%", "%2", "%zz", "%25", "%252e", "%3f", "%3F", "%23",
-    "%0a", "%0D", "%20", "%c3%a9", "%C3%A9", "%FF", "@%40", "+%2b", "!$&'()*,=:~-_", "\"<>^`{|}[]", "%00",
+    "/",
+    "/",
+    "/",
+    "//",
+    "/./",
+    "/../",
+    "/..",
+    "/.",
+    ".",
+    "..",
+    "a",
+    "b",
+    "admin",
+    "A",
+    "%61",
+    "%41",
+    "%2e",
+    "%2E",
+    "%2e%2e/",
+    ".%2e",
+    "%2f",
+    "%2F",
+    "%5c",
+    "%5C",
+    "\\",
+    ";",
+    ";v=1",
+    "%3b",
+    "%3B",
+    "%",
+    "%2",
+    "%zz",
+    "%25",
+    "%252e",
+    "%3f",
+    "%3F",
+    "%23",
+    "%0a",
+    "%0D",
+    "%20",
+    "%c3%a9",
+    "%C3%A9",
+    "%FF",
+    "@%40",
+    "+%2b",
+    "!$&'()*,=:~-_",
+    "\"<>^`{|}[]",
+    "%00",
 ];
 
 fn spelling(dice: &mut Dice) -> String {
@@ -60,7 +105,10 @@ impl Shown {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
         self.stream.get_mut().write_all(request.as_bytes()).unwrap();
         let (mut lines, mut line) = (Vec::new(), String::new());
-        while { line.clear(); self.stream.read_line(&mut line).unwrap() > 2 } {
+        while {
+            line.clear();
+            self.stream.read_line(&mut line).unwrap() > 2
+        } {
             lines.push(line.trim_end().to_owned());
         }
         let status = lines.first().and_then(|line| line.split(' ').nth(1)).unwrap_or("nothing");
@@ -70,7 +118,9 @@ impl Shown {
         }
         assert_eq!(status, "200", "{path}: {lines:?}");
         let value = |name: &str| {
-            let line = lines.iter().find_map(|line| line.to_ascii_lowercase().starts_with(name).then(|| line[name.len()..].trim()));
+            let line = lines.iter().find_map(|line| {
+                line.to_ascii_lowercase().starts_with(name).then(|| line[name.len()..].trim())
+            });
             line.unwrap_or_default().to_owned()
         };
         let (unresolved, ambiguous) = (value("x-unresolved:"), value("x-ambiguous:"));
@@ -117,9 +167,15 @@ fn long_paths_are_read_whole_or_refused() {
     for series in SERIES {
         let site = Site::start_with(series, &[], showing);
         let mut shown = Shown::at(site.address(Scheme::Http));
-        for (piece, length) in pieces.iter().flat_map(|piece| [1_000, 4_980, 5_020, 9_000, 14_000].map(|l| (piece, l))) {
+        for (piece, length) in
+            pieces.iter().flat_map(|piece| [1_000, 4_980, 5_020, 9_000, 14_000].map(|l| (piece, l)))
+        {
             let path = repeated(piece, length) + tail;
-            assert_eq!(shown.of(&path).as_ref(), normal(&path).as_ref().ok(), "{series:?}: {length} bytes of {piece}");
+            assert_eq!(
+                shown.of(&path).as_ref(),
+                normal(&path).as_ref().ok(),
+                "{series:?}: {length} bytes of {piece}"
+            );
         }
         assert_eq!(normal(&repeated("%41", 6_000)), Err(Unreadable::TooLong));
     }
@@ -140,14 +196,41 @@ fn protected() -> Vec<Value> {
 
 /// Spellings of what is below `/admin` for a server that decodes, merges slashes, resolves dots or drops parameters.
 const DISGUISED: [&str; 26] = [
-    "/admin", "//admin", "///admin//", "/%61dmin", "/%61%64%6d%69%6e", "/./admin", "/x/../admin", "/x/y/../../admin", "/../admin",
-    "/admin;x", "/admin;x=1/y", "/;/admin", "/.;/admin", "/admin/", "/admin%2F", "/admin%2fx", "/%2Fadmin", "/\\admin", "/admin\\x",
-    "/%5Cadmin", "/%2e/admin", "/x/%2e%2e/admin", "/x/..%2Fadmin", "/x%2F..%2Fadmin", "/x/..;/admin", "/public%3F/../admin",
+    "/admin",
+    "//admin",
+    "///admin//",
+    "/%61dmin",
+    "/%61%64%6d%69%6e",
+    "/./admin",
+    "/x/../admin",
+    "/x/y/../../admin",
+    "/../admin",
+    "/admin;x",
+    "/admin;x=1/y",
+    "/;/admin",
+    "/.;/admin",
+    "/admin/",
+    "/admin%2F",
+    "/admin%2fx",
+    "/%2Fadmin",
+    "/\\admin",
+    "/admin\\x",
+    "/%5Cadmin",
+    "/%2e/admin",
+    "/x/%2e%2e/admin",
+    "/x/..%2Fadmin",
+    "/x%2F..%2Fadmin",
+    "/x/..;/admin",
+    "/public%3F/../admin",
 ];
 
 /// What only a server reads below `/admin` that does not resolve these dots.
 const AMBIGUOUS: [&str; 6] = [
-    "/admin/../public", "/admin/x%2F..%2F..%2Fpublic", "/admin/%2e%2e/public", "/admin/..;/public", "/public/../admin/..%2F../public",
+    "/admin/../public",
+    "/admin/x%2F..%2F..%2Fpublic",
+    "/admin/%2e%2e/public",
+    "/admin/..;/public",
+    "/public/../admin/..%2F../public",
     "/public/../admin//../public",
 ];
 
@@ -156,7 +239,8 @@ fn what_protects_a_path_protects_each_of_its_spellings() {
     on_each_haproxy(&protected(), |site| {
         let clients = Around::clients(&Authority::new("any").unwrap(), site.address(Scheme::Https), HOST);
         let over_h2 = |path: &str| {
-            ask(&Way::to(clients.over_h2(), None), &format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n"), "").unwrap()
+            ask(&Way::to(clients.over_h2(), None), &format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\n"), "")
+                .unwrap()
         };
         for path in DISGUISED {
             for scheme in SCHEMES {
@@ -171,10 +255,22 @@ fn what_protects_a_path_protects_each_of_its_spellings() {
             assert_eq!(over_h2(path).status, 400, "{path} over HTTP/2");
         }
         assert_eq!(site.get(Scheme::Http, HOST, "/x%00/admin").status, 400);
-        for path in ["/public//x%2Fy;z/%61?q=//", "/ADMIN", "/%2561dmin", "/admin%3Fx", "/admins", "/x/../public", "/a/./b"] {
+        for path in [
+            "/public//x%2Fy;z/%61?q=//",
+            "/ADMIN",
+            "/%2561dmin",
+            "/admin%3Fx",
+            "/admins",
+            "/x/../public",
+            "/a/./b",
+        ] {
             for answer in [site.get(Scheme::Http, HOST, path), over_h2(path)] {
                 assert_eq!(answer.service(), Some(2), "{path}: {answer:?}");
-                assert_eq!(answer.request_line(), format!("GET {path} HTTP/1.1"), "servers get what was sent");
+                assert_eq!(
+                    answer.request_line(),
+                    format!("GET {path} HTTP/1.1"),
+                    "servers get what was sent"
+                );
             }
         }
     });
@@ -186,7 +282,13 @@ fn other_spellings_are_refused_or_read_byte_by_byte_where_a_setting_says_so() {
         move |spec: &mut Value| spec["templatingSettings"]["extraContext"]["paths"] = json!(setting)
     };
     on_each_haproxy_with(&protected(), with("refuse"), |site| {
-        for path in DISGUISED.iter().skip(1).filter(|path| **path != "/admin/").chain(&AMBIGUOUS).chain(&["/%7Ex", "/x%zz", "/x%2"]) {
+        for path in DISGUISED
+            .iter()
+            .skip(1)
+            .filter(|path| **path != "/admin/")
+            .chain(&AMBIGUOUS)
+            .chain(&["/%7Ex", "/x%zz", "/x%2"])
+        {
             assert_eq!(site.get(Scheme::Http, HOST, path).status, 400, "{path}");
         }
         assert_eq!(site.get(Scheme::Http, HOST, "/admin").status, 403);
@@ -208,7 +310,14 @@ fn what_is_rewritten_is_the_path_that_was_compared() {
     let mut manifests = both(&[("rewrite-path", "/new")]);
     manifests.push(certificate());
     on_each_haproxy(&manifests, |site| {
-        for path in ["/on/x?y=//on", "//on/x?y=//on", "/%6fn/x?y=//on", "/on;v=1/x?y=//on", "/on%2Fx?y=//on", "/./on/./x?y=//on"] {
+        for path in [
+            "/on/x?y=//on",
+            "//on/x?y=//on",
+            "/%6fn/x?y=//on",
+            "/on;v=1/x?y=//on",
+            "/on%2Fx?y=//on",
+            "/./on/./x?y=//on",
+        ] {
             assert_eq!(line(site, path), "GET /new/x?y=//on HTTP/1.1", "{path}");
         }
         assert_eq!(line(site, "/on/a%3fb%23c%7Bd"), "GET /new/a%3Fb%23c%7Bd HTTP/1.1");
@@ -226,7 +335,10 @@ fn what_is_rewritten_is_the_path_that_was_compared() {
 fn the_paths_of_ingresses_are_read_as_those_of_requests() {
     let paths = ["/a%2Fb", "/c//d", "/e/./f;x", "/caf\u{e9}", "/g%20h", "/%69", "/j/../k", "/l%C3%a9"];
     let asked = ["/a/b", "/c/d/x", "/e/f", "/caf%C3%A9", "/g%20h", "/i", "/k", "/l%c3%A9/"];
-    let ingresses = paths.iter().zip(1..).map(|(path, service)| ingress(&format!("i{service}"), path, service, json!({})));
+    let ingresses = paths
+        .iter()
+        .zip(1..)
+        .map(|(path, service)| ingress(&format!("i{service}"), path, service, json!({})));
     let mut manifests: Vec<Value> = ingresses.collect();
     manifests.push(certificate());
     on_each_haproxy(&manifests, |site| {

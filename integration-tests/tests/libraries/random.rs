@@ -92,7 +92,8 @@ fn model(ingresses: &[Value]) -> RouteIndex {
 /// The service that a request goes to: by the normal form of its path, unless servers may read another route in it.
 fn expected(model: &RouteIndex, host: &str, path: &str) -> Option<String> {
     let normal = path::normal(path).ok()?;
-    let of = |path: &str| model.answer(host, path).map(|(object, backend)| (object, backend.service.to_string()));
+    let of =
+        |path: &str| model.answer(host, path).map(|(object, backend)| (object, backend.service.to_string()));
     let found = of(&normal.text)?;
     match normal.doubt {
         Doubt::None => Some(found.1),

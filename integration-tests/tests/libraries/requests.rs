@@ -40,26 +40,44 @@ fn values(answer: &Answer, name: &str) -> Vec<String> {
 }
 
 const CLAIMS: [&str; 17] = [
-    "Forwarded", "X-Forwarded-Port", "X-Forwarded-Prefix", "X-Forwarded-Server", "X-Forwarded-Ssl", "X-Original-URL", "X-Original-Host",
-    "X-Rewrite-URL", "X-Client-IP", "X-Scheme", "Front-End-Https", "X_Forwarded_For", "X-Forwarded_Host", "X_REAL_IP", "X_Original_URL",
-    "x_forwarded_proto", "X_Forwarded-Prefix",
+    "Forwarded",
+    "X-Forwarded-Port",
+    "X-Forwarded-Prefix",
+    "X-Forwarded-Server",
+    "X-Forwarded-Ssl",
+    "X-Original-URL",
+    "X-Original-Host",
+    "X-Rewrite-URL",
+    "X-Client-IP",
+    "X-Scheme",
+    "Front-End-Https",
+    "X_Forwarded_For",
+    "X-Forwarded_Host",
+    "X_REAL_IP",
+    "X_Original_URL",
+    "x_forwarded_proto",
+    "X_Forwarded-Prefix",
 ];
 
 #[test]
 fn what_strangers_claim_of_themselves_does_not_reach_servers() {
-    on_each_haproxy_with(&manifests(&[]), |_| {}, |site| {
-        let claims: String = CLAIMS.iter().map(|name| format!("{name}: claimed\r\n")).collect();
-        let standard = "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: b\r\nX-Real-IP: 1.1.1.1\r\n";
-        let answer = get(site, &format!("{claims}{standard}Not-Forwarded: kept\r\nApi_Key: kept\r\n"));
-        for name in CLAIMS {
-            assert!(values(&answer, name).is_empty(), "{name}: {answer:?}");
-        }
-        assert_eq!(values(&answer, "x-forwarded-for"), ["127.0.0.1"]);
-        assert_eq!(values(&answer, "x-forwarded-proto"), ["http"]);
-        assert_eq!(values(&answer, "x-forwarded-host"), [HOST]);
-        assert_eq!(values(&answer, "x-real-ip"), ["127.0.0.1"]);
-        assert_eq!((answer.sent("not-forwarded"), answer.sent("api_key")), (Some("kept"), Some("kept")));
-    });
+    on_each_haproxy_with(
+        &manifests(&[]),
+        |_| {},
+        |site| {
+            let claims: String = CLAIMS.iter().map(|name| format!("{name}: claimed\r\n")).collect();
+            let standard = "X-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: b\r\nX-Real-IP: 1.1.1.1\r\n";
+            let answer = get(site, &format!("{claims}{standard}Not-Forwarded: kept\r\nApi_Key: kept\r\n"));
+            for name in CLAIMS {
+                assert!(values(&answer, name).is_empty(), "{name}: {answer:?}");
+            }
+            assert_eq!(values(&answer, "x-forwarded-for"), ["127.0.0.1"]);
+            assert_eq!(values(&answer, "x-forwarded-proto"), ["http"]);
+            assert_eq!(values(&answer, "x-forwarded-host"), [HOST]);
+            assert_eq!(values(&answer, "x-real-ip"), ["127.0.0.1"]);
+            assert_eq!((answer.sent("not-forwarded"), answer.sent("api_key")), (Some("kept"), Some("kept")));
+        },
+    );
 }
 
 #[test]
@@ -75,12 +93,17 @@ fn a_trusted_proxy_is_believed_and_who_only_claims_an_address_is_not() {
         assert_eq!(values(&answer, "x-forwarded-port"), ["443"]);
         assert!(values(&answer, "x_forwarded_for").is_empty());
         assert_eq!(get(site, "X-Forwarded-For: 203.0.113.9\r\n").status, 308);
-        assert_eq!(get(site, "X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n").status, 308, "the last one counts");
+        assert_eq!(
+            get(site, "X-Forwarded-Proto: https\r\nX-Forwarded-Proto: http\r\n").status,
+            308,
+            "the last one counts"
+        );
     });
     // The connection's own address is not a proxy's, whatever is claimed.
     let other = with(json!({"trustedProxies": ["10.0.0.0/8"]}));
     on_each_haproxy_with(&manifests(&[]), other, |site| {
-        let answer = get(site, "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: https\r\nForwarded: for=10.0.0.1\r\n");
+        let answer =
+            get(site, "X-Forwarded-For: 10.0.0.1\r\nX-Forwarded-Proto: https\r\nForwarded: for=10.0.0.1\r\n");
         assert_eq!(values(&answer, "x-forwarded-for"), ["127.0.0.1"]);
         assert_eq!(values(&answer, "x-forwarded-proto"), ["http"]);
         assert!(values(&answer, "forwarded").is_empty());
@@ -135,17 +158,21 @@ fn each_request_of_a_trusted_connection_has_a_client_of_its_own() {
 
 #[test]
 fn a_request_number_is_random_and_says_nothing_of_the_pod() {
-    on_each_haproxy_with(&manifests(&[]), |_| {}, |site| {
-        let numbers = [get(site, ""), get(site, "")].map(|answer| {
-            let number = answer.header("x-request-id").unwrap().to_owned();
-            assert_eq!(answer.sent("x-request-id"), Some(&*number));
-            assert_eq!((number.len(), number.matches('-').count()), (36, 4), "a UUID: {number}");
-            assert!(!number.to_lowercase().contains("7f000001"));
-            number
-        });
-        assert_ne!(numbers[0], numbers[1]);
-        assert_eq!(get(site, "X-Request-Id: mine\r\n").header("x-request-id"), Some("mine"));
-    });
+    on_each_haproxy_with(
+        &manifests(&[]),
+        |_| {},
+        |site| {
+            let numbers = [get(site, ""), get(site, "")].map(|answer| {
+                let number = answer.header("x-request-id").unwrap().to_owned();
+                assert_eq!(answer.sent("x-request-id"), Some(&*number));
+                assert_eq!((number.len(), number.matches('-').count()), (36, 4), "a UUID: {number}");
+                assert!(!number.to_lowercase().contains("7f000001"));
+                number
+            });
+            assert_ne!(numbers[0], numbers[1]);
+            assert_eq!(get(site, "X-Request-Id: mine\r\n").header("x-request-id"), Some("mine"));
+        },
+    );
 }
 
 #[test]
@@ -153,21 +180,33 @@ fn what_names_no_resource_of_a_host_reaches_no_server() {
     let mut all = manifests(&[]);
     let default = json!({"service": {"name": "s3", "port": {"number": 80}}});
     all.push(json!({"kind": "Ingress", "metadata": {"namespace": "shop", "name": "rest"}, "spec": {"defaultBackend": default}}));
-    on_each_haproxy_with(&all, |_| {}, |site| {
-        let status = |line: &str| {
-            let head = format!("{line} HTTP/1.1\r\nHost: {HOST}\r\n");
-            ask(&site.way(Scheme::Http, HOST), &head, "").map_or(0, |answer| answer.status)
-        };
-        for line in ["OPTIONS *", "GET *", "GET on", "GET http://a.example?x", "GET a.example/on", "CONNECT /on", "GET http://b.example/on"] {
-            assert_eq!(status(line), 400, "{line}");
-        }
-        assert_eq!(status("TRACE /on"), 405);
-        let connect = "CONNECT a.example:80 HTTP/1.1\r\nHost: a.example:80\r\n";
-        assert_eq!(ask(&site.way(Scheme::Http, HOST), connect, "").unwrap().status, 405);
-        for line in ["OPTIONS /on", "GET http://a.example/on", "GET /"] {
-            assert_eq!(status(line), 200, "{line}");
-        }
-    });
+    on_each_haproxy_with(
+        &all,
+        |_| {},
+        |site| {
+            let status = |line: &str| {
+                let head = format!("{line} HTTP/1.1\r\nHost: {HOST}\r\n");
+                ask(&site.way(Scheme::Http, HOST), &head, "").map_or(0, |answer| answer.status)
+            };
+            for line in [
+                "OPTIONS *",
+                "GET *",
+                "GET on",
+                "GET http://a.example?x",
+                "GET a.example/on",
+                "CONNECT /on",
+                "GET http://b.example/on",
+            ] {
+                assert_eq!(status(line), 400, "{line}");
+            }
+            assert_eq!(status("TRACE /on"), 405);
+            let connect = "CONNECT a.example:80 HTTP/1.1\r\nHost: a.example:80\r\n";
+            assert_eq!(ask(&site.way(Scheme::Http, HOST), connect, "").unwrap().status, 405);
+            for line in ["OPTIONS /on", "GET http://a.example/on", "GET /"] {
+                assert_eq!(status(line), 200, "{line}");
+            }
+        },
+    );
 }
 
 #[test]
@@ -189,6 +228,9 @@ fn no_service_leads_to_what_the_inside_is_told() {
             let passed_on = format!("{head}X-Real-IP: 192.0.2.1\r\nX-Forwarded-Host: a\r\n");
             assert_eq!(ask(&Way::to(inside, None), &passed_on, "").unwrap().status, 403, "{path} passed on");
         }
-        assert_eq!(ask(&Way::to(inside, None), "GET /healthz HTTP/1.1\r\nHost: inside\r\n", "").unwrap().status, 200);
+        assert_eq!(
+            ask(&Way::to(inside, None), "GET /healthz HTTP/1.1\r\nHost: inside\r\n", "").unwrap().status,
+            200
+        );
     });
 }

@@ -57,10 +57,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         Group::Resources,
         &[arg("resource", Text), arg("option", Text)],
         "Whether any object of a watched resource of Ingresses has the annotation haproxy-haptic.org/ with that name; as costly as reading one object.",
-        (
-            r#"{{#if (any_asks_for "ingresses" "retry")}}one does{{else}}none does{{/if}}"#,
-            "none does",
-        ),
+        (r#"{{#if (any_asks_for "ingresses" "retry")}}one does{{else}}none does{{/if}}"#, "none does"),
         |call| {
             let found = call.session.askers(&call.text(0), call.text(1))?;
             Ok(Value::Bool(matches!(found, Value::List(found) if !found.is_empty())))

@@ -198,7 +198,9 @@ impl Reading {
             Ok(normal) => {
                 if path::is_reshaped(path, &normal) || path.contains(['?', '#']) {
                     let read = shortened(&normal.text);
-                    let sentence = format!("path {shown:?} is compared as {read:?}, as requests' paths are: write it so");
+                    let sentence = format!(
+                        "path {shown:?} is compared as {read:?}, as requests' paths are: write it so"
+                    );
                     self.claims.refused.push(sentence);
                 }
                 Some(normal.text)

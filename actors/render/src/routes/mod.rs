@@ -107,7 +107,8 @@ impl Routes {
             let table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
             let mut table = table.updated(source, &ground, clock);
             let userlists = table.userlists.update(config, snapshots, &table.sets);
-            all = all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
+            all =
+                all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
             all = all.with(userlists::store_of(&name), userlists);
             self.tables.insert(name, table);
         }
@@ -138,7 +139,14 @@ impl Table {
 
     fn around(index: RouteIndex, ground: Ground) -> Self {
         let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
-        Self { source: Arc::new(Snapshot::full()), ground, index, sets, options, userlists: Userlists::default() }
+        Self {
+            source: Arc::new(Snapshot::full()),
+            ground,
+            index,
+            sets,
+            options,
+            userlists: Userlists::default(),
+        }
     }
 
     fn updated(mut self, source: &Arc<Snapshot>, ground: &Ground, clock: Option<Clock>) -> Self {

@@ -29,7 +29,8 @@ impl Options {
             let count = self.counts.entry(option.into()).or_default();
             *count += 1;
             if *count == 1 {
-                let object = Object { reference: reference(option), version: 0, json: b"{}".as_slice().into() };
+                let object =
+                    Object { reference: reference(option), version: 0, json: b"{}".as_slice().into() };
                 self.store.apply(object, [option.into()].into());
             }
         }
@@ -67,7 +68,8 @@ mod tests {
             fields: Map::from_iter([("options".to_owned(), options)]),
             ..Claims::default()
         };
-        let (both, one) = (claims(json!({"retry": "all", "affinity": "cookie"})), claims(json!({"retry": "idempotent"})));
+        let (both, one) =
+            (claims(json!({"retry": "all", "affinity": "cookie"})), claims(json!({"retry": "idempotent"})));
         let mut options = Options::default();
         let names = |options: &Options| -> Vec<String> {
             options.store().iter().map(|object| object.reference.name.to_string()).collect()
