@@ -32,8 +32,14 @@ POSITIONS = [("listen", words) for words in [
     "option", "no option", "timeout", "stats", "balance", "filter", "compression", "http-check", "tcp-check",
     "hash-type", "email-alert", "http-reuse", "mode", "stick", "rate-limit", "external-check", "tcp-request",
     "tcp-response", "tcp-request connection", "tcp-request session", "tcp-request content", "tcp-response content",
-    "http-request", "http-response", "http-after-response",
-]] + [("global", "stats"), ("resolvers", "hold"), ("resolvers", "timeout")]
+    "http-request", "http-response", "http-after-response", "declare",
+    "declare capture",
+]] + [("global", "stats"), ("global", "ssl-default-bind-options"), ("global", "ssl-default-server-options"),
+      ("resolvers", "hold"), ("resolvers", "timeout"), ("crt-store", "load"),
+      ("global", "log 127.0.0.1:514", "log facility"), ("global", "log 127.0.0.1:514 local0", "log level")]
+# What only some of the sections that share the keywords of `listen` take.
+PROXIES = {"frontend": "frontend x", "backend": "backend x", "defaults": "defaults x", "unnamed defaults": "defaults"}
+MISPLACED = re.compile(r"(?:not|only) (?:allowed|available|supported)|no \w+ capability|unknown option")
 
 
 def run(haproxy, lines):
@@ -49,9 +55,27 @@ def run(haproxy, lines):
     return found
 
 
+def alert(haproxy, lines):
+    """What `haproxy -c` refuses on the last of the lines, as if every section had one name. Warnings do not count."""
+    with tempfile.NamedTemporaryFile("w", suffix=".cfg", dir=os.environ.get("TMPDIR")) as file:
+        file.write("\n".join(lines) + "\n")
+        file.flush()
+        done = subprocess.run([haproxy, "-c", "-f", file.name], capture_output=True, text=True, errors="replace",
+                              stdin=subprocess.DEVNULL)
+    found = re.search(rf"^\[ALERT\].*?:{len(lines)}\] ?: (.*)$", done.stderr, re.MULTILINE)
+    return re.sub(r"\b(frontend|backend|listen|proxy) 'x'", "proxy 'x'", found[1]) if found else ""
+
+
+def misplaced(haproxy, section, before, word):
+    """Whether a `listen` section takes the word and this section does not."""
+    line = f"  {before} {word.replace('*', '(x)')}"
+    said = alert(haproxy, [PROXIES[section], line])
+    return MISPLACED.search(said) and said != alert(haproxy, ["listen x", line])
+
+
 def plain(message):
-    """A complaint without HAProxy's own suggestion."""
-    return message and re.sub(r"[.;,]? *[Dd]id you mean '[^']*' maybe \?", "", message).rstrip(".")
+    """A complaint without HAProxy's own suggestion, and without the place, which some give twice."""
+    return message and re.sub(r"[.;,]? *[Dd]id you mean '[^']*' maybe \?|parsing \[[^]]*\] ?: ", "", message).rstrip(".")
 
 
 def known(haproxy, header, before, words):
@@ -86,7 +110,7 @@ def listed(haproxy, header, before):
     """The words that HAProxy's own complaint offers; `x(*)` and `x*` take any continuation."""
     said = run(haproxy, header + [f"  {before} {NONSENSE}"]).get(len(header) + 1, "")
     words = re.findall(r"'([a-z0-9][a-z0-9_.-]*(?:\(\*\))?)'", said)
-    words = {word.replace("(*)", "*") for word in words if word not in (NONSENSE, before, "x")}
+    words = {word.replace("(*)", "*") for word in words if word not in (NONSENSE, before, *header[-1].split())}
     return words | ({"track-sc*"} if "track-sc0" in words else set())  # as many as tune.stick-counters says
 
 
@@ -111,6 +135,16 @@ def dumped(haproxy, keyword):
     return {name for name, value in found if value == " +1"}, {"ssl"} | {name for name, _ in found}
 
 
+def functions(haproxy, heading):
+    """The names in a list of the dump with the least and the most arguments: `map(string[,string])` is `map/1-2`. Those
+    of other types than these may be left out where the surroundings say which is meant: `nbsrv(backend)`."""
+    listing = re.search(rf"^# List of registered {heading}:\n(.*?)(?=^# List|\Z)", DUMP[haproxy], re.MULTILINE | re.DOTALL)
+    for name, arguments in re.findall(r"^(?:\[[ Y.]+\] )?([^\s(:]+)(?:\(([^)]*)\))?: ", listing[1], re.MULTILINE):
+        least = re.match(r"(?:(?:string|integer)(?:,|$|(?=\[)))*", arguments)[0]
+        most = len([argument for argument in re.split(r"[],[]+", arguments) if argument])
+        yield f"{name}/{len(re.findall('[a-z]+', least))}-{most}" if most else name
+
+
 def following(haproxy, before):
     """The words that come after `before` in the manual and in the dump; each also with an argument."""
     last = before.removeprefix("no ")
@@ -119,10 +153,12 @@ def following(haproxy, before):
     return words + [f"{word}(x)" for word in words]
 
 
-def chapter(haproxy, section):
-    """The words that start a line in the manual's chapters about a section, and those of the dump."""
+def chapter(haproxy, section, before=""):
+    """The words that start a line in the manual's chapters about a section or about what follows `before` in it, and
+    those of the dump."""
     chapters = re.split(r"^(?=\d+(?:\.\d+)*\.? +\S)", MANUAL[haproxy], flags=re.MULTILINE)
-    about = [text for text in chapters if re.search(rf"^{section}(?: |$)", text, re.MULTILINE)]
+    mention = rf"^{section}(?: |$)" + (rf"|^[\d.]+ +{before.capitalize()} " if before else "")
+    about = [text for text in chapters if re.search(mention, text, re.MULTILINE)]
     words = {word for text in about for word in re.findall(r"^ {0,4}([a-z0-9][a-z0-9_.-]+)", text, re.MULTILINE)}
     listing = re.search(rf"^{section}\n((?:\t.*\n)*)", DUMP[haproxy], re.MULTILINE)
     return sorted(words | set(re.findall(r"^\t(\S+)", listing[1], re.MULTILINE) if listing else ()))
@@ -133,7 +169,7 @@ def batches(pool, haproxy, header, before, words):
     if refusal is None:
         return set()
     if not goes_on:  # one run for each word: only what the manual says about the section
-        words = chapter(haproxy, header[-1].split()[0])
+        words = chapter(haproxy, header[-1].split()[0], before)
     parts = [words[at:at + BATCH] for at in range(0, len(words), BATCH)]
     found = [word for part in pool.map(lambda part: known(haproxy, header, before, part), parts) for word in part]
     # A word may have changed what HAProxy said about its neighbours: ask again for each alone.
@@ -141,6 +177,7 @@ def batches(pool, haproxy, header, before, words):
 
 
 def write(name, words):
+    words = list(words)
     if not words:
         return
     print(f"\n[{name}]")
@@ -163,6 +200,7 @@ def main():
             with_value, every = dumped(haproxy, keyword)
             write(f"{keyword} values", with_value)
             write(f"listen {keyword}", every)
+        found_in = {}
         for section in SECTIONS:
             if section not in sections:
                 continue
@@ -170,14 +208,25 @@ def main():
             if section == "traces":  # read by the parser of `global`, which says so in its complaints
                 write(section, {"trace"})
                 continue
-            write(section, batches(pool, haproxy, header, "", words) - {"no", "default", *sections})
-        for section, before in POSITIONS:
+            found_in[section] = batches(pool, haproxy, header, "", words) - {"no", "default", *sections}
+            write(section, found_in[section])
+        proxies = {"": found_in["listen"]}
+        for section, before, *title in POSITIONS:
             header = [section if section in UNNAMED else f"{section} x"]
             found = listed(haproxy, header, before)
-            if refusal_of(haproxy, tuple(header), before)[1]:
+            if refusal_of(haproxy, tuple(header), before)[1] or not found:
                 tried = batches(pool, haproxy, header, before, sorted({*following(haproxy, before), *words}))
                 found |= {word.replace("(x)", "*") for word in tried}
-            write(f"{section} {before}", found)
+            write(f"{section} {title[0] if title else before}", found)
+            if section == "listen":
+                proxies[before] = found
+        for section in PROXIES:
+            for before, found in proxies.items():
+                asked = pool.map(lambda word: misplaced(haproxy, section, before, word), sorted(found))
+                write(f"{section} lacks {before}".strip(), {word for word, lacks in zip(sorted(found), asked) if lacks})
+        write("fetches", functions(haproxy, "sample fetch functions"))
+        write("converters", functions(haproxy, "sample converter functions"))
+        write("acl", set(re.findall(r"^(\S+) = \S+ -m ", DUMP[haproxy], re.MULTILINE)))
 
 
 main()

@@ -4,6 +4,8 @@
 //! variables, lines inside `.if`, words whose place is open) it says nothing; `haproxy -c` comes after it anyway.
 
 mod conditions;
+mod disabled;
+mod expressions;
 mod keywords;
 mod names;
 mod proof;
@@ -44,12 +46,14 @@ pub fn check(document: &Document<'_>, options: &CheckOptions<'_>) -> Vec<Problem
     for line in document.lines() {
         too_many_words(line, &mut problems);
     }
+    let disabled = disabled::disabled(document);
     if let Some(known) = nearest(options.version) {
-        keywords::check(document, known, options.version, &mut problems);
+        let lua = keywords::loads_lua(document);
+        keywords::check(document, known, options.version, (lua, &disabled), &mut problems);
     }
-    names::check(document, options.version, &mut problems);
+    names::check(document, options.version, &disabled, &mut problems);
     conditions::check(document, &mut problems);
-    references::check(document, options.files, &mut problems);
+    references::check(document, options, &disabled, &mut problems);
     problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }

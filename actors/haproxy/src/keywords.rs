@@ -22,6 +22,8 @@ pub struct Keywords {
     /// The version the tables were taken from.
     pub version: Version,
     tables: HashMap<&'static str, Table>,
+    /// By section, and by what stands before: words of `listen` that the section does not take.
+    lacks: HashMap<&'static str, HashMap<&'static str, Table>>,
 }
 
 /// The words that may stand at one place.
@@ -30,6 +32,8 @@ pub struct Table {
     exact: HashSet<&'static str, BuildHasherDefault<Fnv>>,
     /// Words that take any continuation, such as `set-var` of `set-var(txn.x)`.
     prefixes: Vec<&'static str>,
+    /// The least and the most arguments of those functions that take any.
+    arities: HashMap<&'static str, (usize, usize), BuildHasherDefault<Fnv>>,
 }
 
 /// FNV-1a. The words are our own and short, so a hash that withstands an adversary would be wasted on them.
@@ -74,21 +78,27 @@ pub fn nearest(version: Version) -> Option<&'static Keywords> {
 impl Keywords {
     fn read(version: Version, text: &'static str) -> Self {
         let mut tables: HashMap<&'static str, Table> = HashMap::new();
+        let mut lacks: HashMap<&'static str, HashMap<&'static str, Table>> = HashMap::new();
         let mut name = "";
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             if let Some(heading) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
                 name = heading;
                 continue;
             }
-            let table = tables.entry(name).or_default();
-            for word in line.split_whitespace() {
-                match word.strip_suffix('*') {
-                    Some(prefix) => table.prefixes.push(prefix),
-                    None => _ = table.exact.insert(word),
+            let table = match name.split_once(" lacks") {
+                Some((section, before)) => {
+                    lacks.entry(section).or_default().entry(before.trim_start()).or_default()
                 }
-            }
+                None => tables.entry(name).or_default(),
+            };
+            line.split_whitespace().for_each(|word| table.add(word));
         }
-        Self { version, tables }
+        for section in PROXIES {
+            let lacking = lacks.get(section).and_then(|places| places.get(""));
+            let taken = tables.get("listen").map(|all| all.without(lacking));
+            tables.extend(taken.map(|table| (section, table)));
+        }
+        Self { version, tables, lacks }
     }
 
     /// The words of a place: `sections`, a section (`backend`), or a place on its lines (`listen option`,
@@ -96,9 +106,56 @@ impl Keywords {
     pub fn table(&self, place: &str) -> Option<&Table> {
         self.tables.get(place)
     }
+
+    /// For each place on the lines of a section (`option`), the words that a `listen` section takes there and this
+    /// section does not. `unnamed defaults` is a section, too.
+    pub fn lacks(&self, section: &str) -> Option<&HashMap<&'static str, Table>> {
+        self.lacks.get(section)
+    }
+}
+
+/// The sections that share the keywords of `listen`, and do not take all of them.
+const PROXIES: [&str; 4] = ["frontend", "backend", "defaults", UNNAMED_DEFAULTS];
+
+/// A `defaults` section without a name, which takes no rules.
+pub(crate) const UNNAMED_DEFAULTS: &str = "unnamed defaults";
+
+/// The name that is nearest to a misspelled one, in whatever letters, when one is near enough to be meant.
+pub(crate) fn nearest_name<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let (limit, lower) = (1 + name.len() / 4, name.to_ascii_lowercase());
+    known
+        .filter(|known| known.len().abs_diff(name.len()) <= limit)
+        .filter_map(|known| Some((distance(&lower, &known.to_ascii_lowercase(), limit)?, known)))
+        .min()
+        .map(|(_, known)| known)
 }
 
 impl Table {
+    fn add(&mut self, word: &'static str) {
+        let (word, arity) = word.split_once('/').unwrap_or((word, ""));
+        if let Some((least, most)) = arity.split_once('-') {
+            self.arities.extend(least.parse().ok().zip(most.parse().ok()).map(|arity| (word, arity)));
+        }
+        match word.strip_suffix('*') {
+            Some(prefix) => self.prefixes.push(prefix),
+            None => _ = self.exact.insert(word),
+        }
+    }
+
+    fn without(&self, other: Option<&Self>) -> Self {
+        let is_kept = |word: &&&str| other.is_none_or(|other| !other.exact.contains(**word));
+        Self {
+            exact: self.exact.iter().filter(is_kept).copied().collect(),
+            prefixes: self.prefixes.clone(),
+            arities: HashMap::default(),
+        }
+    }
+
+    /// The least and the most arguments of a function.
+    pub fn arity(&self, function: &str) -> (usize, usize) {
+        self.arities.get(function).copied().unwrap_or_default()
+    }
+
     /// Whether HAProxy knows the word at this place. Arguments in parentheses belong to the word: `random(2)`.
     pub fn contains(&self, word: &str) -> bool {
         if self.exact.contains(word) {
@@ -111,13 +168,15 @@ impl Table {
 
     /// The known word that is nearest to a misspelled one, when one is near enough to be meant.
     pub fn nearest(&self, word: &str) -> Option<&'static str> {
+        self.nearest_by(word).map(|(_, known)| known)
+    }
+
+    /// The same with how far it is away.
+    pub(crate) fn nearest_by(&self, word: &str) -> Option<(usize, &'static str)> {
         let word = word.split('(').next().unwrap_or(word);
         let limit = 1 + word.len() / 4;
         let candidates = self.exact.iter().chain(&self.prefixes);
-        candidates
-            .filter_map(|known| Some((distance(word, known, limit)?, *known)))
-            .min()
-            .map(|(_, known)| known)
+        candidates.filter_map(|known| Some((distance(word, known, limit)?, *known))).min()
     }
 }
 

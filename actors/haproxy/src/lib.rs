@@ -15,6 +15,7 @@ pub mod check;
 pub mod data_plane_api;
 pub mod diff;
 mod document;
+mod expressions;
 pub mod keywords;
 mod lexer;
 pub mod outline;

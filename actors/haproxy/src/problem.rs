@@ -38,6 +38,10 @@ pub enum Code {
     UnknownSection,
     /// A word HAProxy does not know at this place.
     UnknownKeyword,
+    /// A word that HAProxy knows, and does not take in this section.
+    Misplaced,
+    /// A fetch or converter has more or fewer arguments than it takes.
+    WrongArguments,
     /// `no` or `default` before something that cannot be negated.
     CannotNegate,
     /// A section that needs a name has none.

@@ -114,3 +114,53 @@ fn lines_inside_if_are_never_taken_for_plain_servers() {
     let new = "backend x\n.if 1\n server s 1.1.1.2:80\n.endif\n";
     assert_eq!(changes(old, new), ["backend x: server changed"]);
 }
+
+#[test]
+fn what_haproxy_reads_in_another_way_is_a_change() {
+    let server = |rest: &str| format!("backend x\n server s 1.1.1.1:80 {rest}\n");
+    for (old, new) in [
+        ("enabled disabled", "disabled enabled"),
+        ("force-tlsv12 force-tlsv13", "force-tlsv13 force-tlsv12"),
+        ("ssl-min-ver TLSv1.1 force-tlsv12", "force-tlsv12 ssl-min-ver TLSv1.1"),
+        ("addr 1.1.1.2:81 port 82", "port 82 addr 1.1.1.2:81"),
+        ("send-proxy no-send-proxy", "no-send-proxy send-proxy"),
+        ("cookie \"$X\"", "cookie '$X'"),
+    ] {
+        assert_eq!(changes(&server(old), &server(new)), ["backend x: servers 1 changed"], "{old} -> {new}");
+    }
+    for (old, new) in [
+        ("check weight 5", "weight 5 check"),
+        ("check inter 2s force-tlsv12", "force-tlsv12 inter 2s check"),
+        ("check no-check check", "check"),
+        ("disabled enabled disabled", "disabled"),
+        ("cookie \"x\"", "cookie 'x'"),
+    ] {
+        assert!(changes(&server(old), &server(new)).is_empty(), "{old} -> {new}");
+    }
+    let named = |name: &str| format!("backend x\n server {name} 1.1.1.1:80\n");
+    assert_eq!(changes(&named("\"$X\""), &named("'$X'")), ["backend x: servers 1 changed"]);
+}
+
+#[test]
+fn servers_and_templates_are_numbered_in_their_order() {
+    let (server, template) = (" server s 1.1.1.1:80\n", " server-template t 2 x.example:80\n");
+    let text = |lines: [&str; 2]| format!("backend x\n{}{}", lines[0], lines[1]);
+    let swapped = changes(&text([server, template]), &text([template, server]));
+    assert_eq!(swapped, ["backend x: servers in another order"]);
+    let moved = " server s 1.1.1.2:80\n";
+    let changed = changes(&text([server, template]), &text([moved, template]));
+    assert_eq!(changed, ["backend x: servers 1 changed"]);
+}
+
+#[test]
+fn a_global_section_that_moved_past_another_one_is_a_change() {
+    let (global, frontend) = ("global\n crt-base /ssl\n", "frontend f\n bind :443 ssl crt a.pem\n");
+    let expected = ["global section: it stands before or after other sections"];
+    assert_eq!(changes(&format!("{global}{frontend}"), &format!("{frontend}{global}")), expected);
+    assert_eq!(changes(&format!("{frontend}{global}"), &format!("# x\n{global}{frontend}")), expected);
+    let two = format!("global\n maxconn 3\n{frontend}{global}");
+    assert!(changes(&two, &format!("{two}backend new\n")).iter().all(|change| change == "backend new added"));
+    let lines = "global\n setenv A b\n crt-base /ssl\n";
+    let swapped = changes(lines, "global\n crt-base /ssl\n setenv A b\n");
+    assert_eq!(swapped, ["global section: lines stand in another order"]);
+}

@@ -40,6 +40,14 @@ const ORDERLY: &[&str] = &[
     "backend lost from web\n errorfile 503 missing.http\n",
     "global\n maxconn 5\n",
     "global\n crt-base /ssl\n",
+    "global\n lua-load mine.lua\n",
+    "backend scripted from web\n http-request lua.mine\n http-request set-header X %[lua.mine]\n",
+    "frontend off from web\n bind :83\n disabled\n default_backend nowhere\n",
+    "backend off2 from web\n disabled\n server s 10.0.0.1:80\n server s 10.0.0.1:81\n",
+    "frontend last from web\n bind :84\n default_backend nowhere\n default_backend b\n",
+    "backend fetches from web\n http-request set-header X %[nosuch]\n",
+    "frontend misplaced from web\n server s 10.0.0.1:80\n",
+    "frontend bundle from web\n bind :85 ssl crt /ssl/two.pem\n",
 ];
 
 /// Pieces that reach beyond themselves, or of which less is known.
@@ -62,6 +70,9 @@ const TANGLED: &[&str] = &[
     "no section\n",
     "\"backend\" quoted from web\n",
     " use_backend nowhere\n",
+    " disabled\n",
+    " enabled\n",
+    "defaults web\n mode http\n disabled\n",
     "frontend f\n bind :80\n",
 ];
 
@@ -119,7 +130,8 @@ fn generations(history: &[Vec<Edit>], texts: &[&str]) -> Vec<Text> {
 }
 
 fn is_there(path: &str) -> bool {
-    ["there.http", "lan.lst", "a.pem", "list.txt", "/ssl/a.pem"].contains(&path)
+    ["there.http", "lan.lst", "a.pem", "list.txt", "/ssl/a.pem", "/ssl/two.pem.rsa", "mine.lua"]
+        .contains(&path)
 }
 
 fn problems(text: &Text) -> Vec<String> {

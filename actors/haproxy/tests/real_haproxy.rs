@@ -40,12 +40,21 @@ fn workspace() -> tempfile::TempDir {
         ("errors/503.http", "HTTP/1.0 503 X\r\nContent-Length: 2\r\n\r\nno"),
         ("errors/body.txt", "body\n"),
         ("certs/list.txt", "site.pem [alpn h2] x.example\n"),
+        (
+            "mine.lua",
+            "core.register_action('mine', {'http-req', 'http-res', 'http-after-res', 'tcp-req', 'tcp-res'}, function() end)\n\
+             core.register_service('mine', 'http', function() end)\n\
+             core.register_fetches('mine', function() return 'x' end)\n\
+             core.register_converters('mine', function(x) return x end)\n",
+        ),
     ] {
         write(name, text);
     }
     let made = rcgen::generate_simple_self_signed(vec!["x.example".to_owned()]).unwrap();
     write("certs/site.pem", &format!("{}{}", made.signing_key.serialize_pem(), made.cert.pem()));
     write("certs/ca.pem", &made.cert.pem());
+    let whole = format!("{}{}", made.signing_key.serialize_pem(), made.cert.pem());
+    write("certs/bundle.pem.ecdsa", &whole);
     root
 }
 
@@ -159,6 +168,250 @@ fn what_the_check_finds_haproxy_refuses_too() {
     }
 }
 
+/// Lines of each kind of section, with the sections around them.
+const IN: [(&str, &str); 5] = [
+    ("frontend", "frontend f\n bind 127.0.0.1:18200\n"),
+    ("backend", "backend b\n stick-table type string size 1k\n"),
+    ("listen", "listen l\n bind 127.0.0.1:18200\n stick-table type string size 1k\n"),
+    ("defaults", "defaults d\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n"),
+    ("unnamed", "defaults\n mode http\n timeout client 1s\n timeout server 1s\n timeout connect 1s\n"),
+];
+
+/// What the check and HAProxy say must agree: sections (or `all` of them), and lines in them.
+const LINES: &[(&str, &[&str])] = &[
+    (
+        "all",
+        &[
+            "option checkcache",
+            "option dontlognull",
+            "option httplog",
+            "option allbackups",
+            "option socket-stats",
+            "server s 127.0.0.1:80",
+            "default-server check",
+            "description x",
+            "declare capture request len 5",
+            "declare capture reqest len 5",
+            "declare zork",
+            "tcp-request inspect-delay 1s",
+            "tcp-response inspect-delay 1s",
+            "tcp-request connection accept",
+            "use_backend %[str(a)]",
+            "http-request deny if TRUE OR FALSE",
+            "http-request deny if { path / } Or { path /x }",
+            "http-request deny if TRUE || !TRUE",
+            "http-request deny if zork",
+            "stick zork",
+            "stick on zork",
+            "stick on src if zork",
+            "log 127.0.0.1:514 local0 info",
+            "log 127.0.0.1:514 locl0",
+            "log 127.0.0.1:514 local0 inof",
+            "log 127.0.0.1:514 len 100 format raw local0 info warning",
+            "log 127.0.0.1:514 local0 info warn",
+            "log stdout format raw daemon debug",
+            "log global",
+            "http-request lua.mine",
+            "filter lua.mine",
+            "tcp-request content lua.mine",
+            "log-format %[zork]",
+            "log-format %[zork]\n log-format %ci",
+            "log-format %[zork]\n disabled",
+            "error-log-format %[src,zork]",
+            "unique-id-format %[src,hex]",
+            "acl a zork",
+            "acl a path,zork",
+            "acl a path_begg /x",
+            "acl a hdr_beg(host) x",
+            "acl a src,ipmask(24) 10.0.0.0",
+            "http-request set-header X http_auth(zork)",
+            "http-request set-header X %[http_auth(zork)]",
+            "acl a http_auth(zork)",
+            "http-request set-map(nope.map) %[src] 1",
+            "http-request add-acl(nope) %[src]",
+            "http-request del-acl(nope) %[src]",
+            "http-request set-header X map(nope.map)",
+            "http-request set-header X %[src,map_ip(nope.map)]",
+            "acl a path map(nope.map)",
+            "http-request return status 200 hdr X file content-type text/plain string x",
+        ],
+    ),
+    (
+        "backend",
+        &[
+            "http-request set-var(txn.x) src",
+            "http-request set-var(txn.x) srcc",
+            "http-request set-var(txn.x) req.hdr(host),lower,field(1,:)",
+            "http-request set-var(txn.x) req.hdr(host),lowr",
+            "http-request set-var(txn.x) req.hdr(a,1,2)",
+            "http-request set-var(txn.x) src,concat(a,b,c,d)",
+            "http-request set-var(txn.x) str(a),field(1)",
+            "http-request set-var(txn.x) str(),lower()",
+            "http-request set-var(txn.x) str(\"a,b\")",
+            "http-request set-var(txn.x) path,regsub(a,b,g)",
+            "http-request set-var(txn.x) nbsrv",
+            "http-request set-var(txn.x) nbsrv(b)",
+            "http-request set-header X %[zork]",
+            "http-request set-header X %{+Q}[zork]",
+            "http-request set-header X %%[zork]",
+            "http-request set-header X %[src]-%[req.hdr(a),zork]",
+            "http-request replace-header X a %[zork]",
+            "http-request replace-path a %[zork]",
+            "http-request set-path %[zork]",
+            "http-request set-uri %[zork]",
+            "http-request redirect location /%[zork]",
+            "http-request redirect code 301 prefix %[zork] drop-query",
+            "redirect location /%[zork]",
+            "http-request return content-type text/plain lf-string %[zork]",
+            "http-request return content-type text/plain string %[zork]",
+            "http-request deny hdr X %[zork]",
+            "http-request auth realm %[zork]",
+            "http-request set-map(virt@m) %[zork] 1",
+            "http-request track-sc0 zork",
+            "http-request set-src zork",
+            "http-request set-mark 7",
+            "http-request set-mark zork",
+            "http-request sc-set-gpt0(0) 1",
+            "http-request sc-set-gpt0(0) zork",
+            "http-request set-var-fmt(txn.x) %[zork]",
+            "http-response set-header X %[zork]",
+            "http-after-response set-header X %[zork]",
+            "http-response set-status 200 reason %[zork]",
+            "tcp-request content set-var(txn.x) zork",
+            "tcp-request content track-sc0 src,zork",
+            "tcp-response content set-var(txn.x) zork",
+            "http-request deny if { zork }",
+            "http-request deny if { src,zork }",
+            "http-request deny if { path_beg zork }",
+            "http-request deny if !{ path /a } or { hdr(x) zork }",
+            "stick match zork",
+            "stick store-request src",
+            "balance hash zork",
+            "balance hash zork\n balance source",
+            "balance hash path",
+            "server s 127.0.0.1:80 sni zork",
+            "server s 127.0.0.1:80 ssl verify none sni req.hdr(host)",
+            "server s 127.0.0.1:80 cookie sni",
+            "server s 127.0.0.1:80 pool-conn-name zork",
+            "default-server sni zork",
+            "http-check send hdr X %[zork]",
+            "http-check send uri %[zork]",
+            "http-check set-var(check.x) zork",
+            "tcp-check send-lf %[zork]",
+            "tcp-check send %[zork]",
+            "filter bwlim-in x key zork limit 1m",
+            "filter bwlim-in key default-limit 1m default-period 1s",
+            "http-error status 404 content-type text/plain lf-string %[zork]",
+            "description %[zork]",
+            "log-tag %[zork]",
+            "acl a path -f nope.lst",
+            "acl a path /a -f nope.lst",
+            "acl a path -i -m beg -f lists/paths.lst",
+            "description -f nope",
+            "disabled\n server s 127.0.0.1:80\n server s 127.0.0.1:81",
+            "server s 127.0.0.1:80\n server s 127.0.0.1:81",
+            "disabled\n acl a http_auth(zork)",
+            "disabled\n http-request deny if zork",
+            "disabled\n acl a zork",
+            "disabled\n enabled\n server s 127.0.0.1:80\n server s 127.0.0.1:81",
+            "server s 127.0.0.1:443 ssl verify none crt certs/bundle.pem.ecdsa",
+        ],
+    ),
+    (
+        "frontend",
+        &[
+            "bind 127.0.0.1:18201 ssl crt certs/bundle.pem",
+            "bind 127.0.0.1:18201 ssl crt certs/none.pem",
+            "default_backend gone",
+            "default_backend gone\n default_backend there",
+            "default_backend there\n default_backend gone",
+            "disabled\n default_backend gone",
+            "use_backend gone if FALSE\n disabled",
+            "disabled\n use_backend gone\n enabled",
+            "disabled\n use_backend %[zork]",
+            "use_backend gone",
+            "use_backend %[path,map(nope.map)]",
+            "http-request capture zork len 5",
+            "http-request capture req.hdr(a) len 5",
+        ],
+    ),
+];
+
+/// Whole configurations on which the check and HAProxy must agree.
+const WHOLE: &[&str] = &[
+    "global\n master-worker\n expose-deprecated-directives\nprogram x\n command /bin/true\n",
+    "crt-store s\n load crt certs/site.pem jwt on\n",
+    "crt-store s\n load crt certs/site.pem alias a ocsp-update on\n",
+    "crt-store s\n load crt certs/site.pem zork on\n",
+    "crt-store s\n load crt nope.pem\n",
+    "global\n stats socket /tmp/x level admin mode 600 expose-fd listeners\n",
+    "global\n stats socket /tmp/x levl admin\n",
+    "global\n stats socket /tmp/x level admin zork\n",
+    "global\n ssl-default-bind-options no-sslv3 no-tls-tickets ssl-min-ver TLSv1.2\n",
+    "global\n ssl-default-bind-options no-sslv3 zork\n",
+    "global\n ssl-default-bind-options strict-sni\n",
+    "global\n ssl-default-server-options no-sslv3 ssl-max-ver TLSv1.3\n",
+    "global\n ssl-default-server-options no-ssl3\n",
+    "global\n set-var proc.a int(5)\n set-var-fmt proc.b %[pid]\n",
+    "global\n set-var proc.a zork\n",
+    "global\n log 127.0.0.1:514 local0 notice\n",
+    "global\n log 127.0.0.1:514 lcal0 notice\n",
+    "global\n log 127.0.0.1:514 profile p local0\n",
+    "defaults x\n mode http\n acl a http_auth(u)\n",
+    "defaults x\n mode http\n http-request deny unless { http_auth(u) }\n",
+    "defaults x\n mode http\n disabled\n timeout client 1s\nfrontend f from x\n bind 127.0.0.1:18200\n use_backend gone\n",
+    "defaults x\n mode http\n disabled\n timeout client 1s\nfrontend f from x\n enabled\n bind 127.0.0.1:18200\n use_backend gone\n",
+];
+
+/// Configurations of all rows, with a script loaded and without.
+fn rows() -> Vec<String> {
+    let mut texts: Vec<String> = WHOLE.iter().map(|text| (*text).to_owned()).collect();
+    for (section, lines) in LINES {
+        for (_, header) in IN.iter().filter(|(name, _)| *section == "all" || section == name) {
+            let there = "backend there\n";
+            texts.extend(lines.iter().map(|line| format!("{PROXY}{header} {line}\n{PROXY}{there}")));
+        }
+    }
+    for line in [
+        "http-request lua.mine if TRUE",
+        "http-response lua.mine",
+        "http-after-response lua.mine",
+        "tcp-request content lua.mine",
+        "tcp-response content lua.mine",
+        "http-request use-service lua.mine",
+        "http-request set-var(txn.x) lua.mine,lua.mine",
+        "http-request set-header X %[src,lua.mine]",
+        "acl a lua.mine x",
+        "http-request set-header X %[lua.mine,zork]",
+    ] {
+        texts.push(format!(
+            "global\n lua-load mine.lua\n tune.lua.bool-sample-conversion normal\n{PROXY}backend b\n {line}\n"
+        ));
+        texts.push(format!("global\n lua-load mine.lua\n{PROXY}backend b\n {line}\n"));
+        texts.push(format!("{PROXY}backend b\n {line}\n"));
+    }
+    texts
+}
+
+#[test]
+fn the_check_and_haproxy_say_the_same() {
+    let folder = workspace();
+    let mut wrong = Vec::new();
+    for (version, haproxy) in haproxies() {
+        for text in rows() {
+            let is_there = |file: &str| folder.path().join(file).exists();
+            let options = CheckOptions { version, files: Some(&is_there) };
+            let problems = check(&Document::parse(&text), &options);
+            let (accepts, said) = ask(&haproxy, folder.path(), &text);
+            if accepts != problems.is_empty() {
+                let text = text.replace(PROXY, "");
+                wrong.push(format!("--- {version}, HAProxy accepts: {accepts}\n{text}{problems:?}\n{said}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 #[test]
 fn messages_say_what_to_do() {
     let say = |version: &str, text: &str| {
@@ -190,6 +443,71 @@ fn messages_say_what_to_do() {
             "3.4",
             "global\nfrontned x\n",
             "line 2, column 1: 'frontned' opens no section of HAProxy 3.4. (did you mean 'frontend'?)",
+        ),
+        (
+            "3.4",
+            "frontend f\n server s 10.0.0.1:80\n",
+            "line 2, column 2: HAProxy 3.4 does not take 'server' in a 'frontend' section. (it belongs in a section of these: 'backend', 'listen')",
+        ),
+        (
+            "3.4",
+            "backend b\n option dontlognull\n",
+            "line 2, column 9: HAProxy 3.4 does not take 'option dontlognull' in a 'backend' section. (it belongs in a section of these: 'defaults', 'frontend', 'listen')",
+        ),
+        (
+            "3.4",
+            "backend b\n http-request set-header X %[req.hdrr(a)]\n",
+            "line 2, column 30: HAProxy 3.4 has no sample fetch 'req.hdrr'. (did you mean 'req.hdr'?)",
+        ),
+        (
+            "3.4",
+            "backend b\n acl a path_bge /x\n",
+            "line 2, column 8: HAProxy 3.4 has no sample fetch 'path_bge'. (did you mean 'path_beg'?)",
+        ),
+        (
+            "3.4",
+            "backend b\n acl a src,ipmsk(24) x\n",
+            "line 2, column 12: HAProxy 3.4 has no converter 'ipmsk'. (did you mean 'ipmask'?)",
+        ),
+        (
+            "3.4",
+            "backend b\n acl a req.hdr(a,1,2) x\n",
+            "line 2, column 8: 'req.hdr' has 3 arguments and takes 0 to 2.",
+        ),
+        (
+            "3.4",
+            "backend b\n http-request lua.mine\n",
+            "line 2, column 15: HAProxy 3.4 does not know 'http-request lua.mine'. (load the script that registers it with 'lua-load' in the 'global' section)",
+        ),
+        (
+            "3.4",
+            "program x\n",
+            "line 1, column 1: HAProxy 3.4 has no section 'program'. (HAProxy 3.0 and 3.2 know it)",
+        ),
+        (
+            "3.4",
+            "backend b\n acl is_api path /\n http-request deny if is_apii\n",
+            "line 3, column 23: There is no ACL 'is_apii' in backend b. (did you mean 'is_api'?)",
+        ),
+        (
+            "3.4",
+            "backend b\n http-request deny if true\n",
+            "line 2, column 23: There is no ACL 'true' in backend b. (did you mean 'TRUE'?)",
+        ),
+        (
+            "3.4",
+            "defaults base\nbackend b from bse\n",
+            "line 2, column 16: There is no 'defaults bse' before this backend. (did you mean 'base'?)",
+        ),
+        (
+            "3.4",
+            "backend a\n bakend b\n",
+            "line 2, column 2: HAProxy 3.4 has no keyword 'bakend' in a 'backend' section. (did you mean 'backend'?)",
+        ),
+        (
+            "3.4",
+            "global\n log 127.0.0.1:514 locl0\n",
+            "line 2, column 20: HAProxy 3.4 does not know 'log facility locl0'. (did you mean 'log facility local0'?)",
         ),
         (
             "3.0",

@@ -14,6 +14,10 @@ pub enum Limit {
     StoreBytes,
     /// Bytes that one object's block prints.
     BlockBytes,
+    /// Bytes of the values that are made for one object's block.
+    ValueBytes,
+    /// Routes, and hosts of certificates, of one object.
+    RoutesPerObject,
     /// Bytes of one file.
     FileBytes,
     /// Lines of one map.
@@ -97,7 +101,8 @@ impl Limit {
     /// Those of stores.
     pub const OF_STORES: [Self; 3] = [Self::ObjectBytes, Self::ObjectsPerNamespace, Self::StoreBytes];
     /// Those of what is rendered.
-    pub const OF_RENDERS: [Self; 4] = [Self::BlockBytes, Self::FileBytes, Self::MapEntries, Self::Files];
+    pub const OF_RENDERS: [Self; 5] =
+        [Self::BlockBytes, Self::ValueBytes, Self::FileBytes, Self::MapEntries, Self::Files];
 
     /// Its name below `controller.limits`.
     #[must_use]
@@ -107,6 +112,8 @@ impl Limit {
             Self::ObjectsPerNamespace => "objectsPerNamespace",
             Self::StoreBytes => "storeBytes",
             Self::BlockBytes => "blockBytes",
+            Self::ValueBytes => "valueBytes",
+            Self::RoutesPerObject => "routesPerObject",
             Self::FileBytes => "fileBytes",
             Self::MapEntries => "mapEntries",
             Self::Files => "files",

@@ -6,6 +6,7 @@ use crate::{
     functions::path_of,
     marks::{self, Marked},
     settle::{Reading, settle},
+    shares,
     uses::Uses,
 };
 use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Limit, ObjectRef, Text, crd::LimitsSpec};
@@ -45,7 +46,7 @@ impl AddedFiles {
                 Entry::Occupied(first) => problems.extend(of_blocks(&file, two_contents(first.get(), &file))),
             }
         }
-        problems.extend(too_many(&by_key, &config.spec.controller.limits));
+        problems.extend(too_many(&mut by_key, &config.spec.controller.limits));
         let mut files = Vec::with_capacity(by_key.len());
         for (key, file) in by_key {
             match self.bundle_file(&file, config, uses) {
@@ -84,15 +85,15 @@ impl AddedFiles {
     }
 }
 
-/// What is beyond the limits: of the files for objects of each namespace those that come last, when they are more than half
-/// of what all may be.
-fn too_many(files: &BTreeMap<FileKey, AddedFile>, limits: &LimitsSpec) -> Vec<Fault> {
-    let mut of: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+/// Takes out what is beyond the limits: of the files for objects of each namespace those that come last, when they are more
+/// than half of what all may be.
+fn too_many(files: &mut BTreeMap<FileKey, AddedFile>, limits: &LimitsSpec) -> Vec<Fault> {
+    let mut of: BTreeMap<Arc<str>, (usize, usize)> = BTreeMap::new();
     let mut faults = Vec::new();
     let (most_files, most_bytes) = (limits.files / 2, limits.file_bytes / 2);
-    for file in files.values() {
-        let Some(owner) = file.blocks.first() else { continue };
-        let (count, bytes) = of.entry(&owner.namespace).or_default();
+    files.retain(|_, file| {
+        let Some(owner) = file.blocks.first() else { return true };
+        let (count, bytes) = of.entry(owner.namespace.clone()).or_default();
         (*count, *bytes) = (*count + 1, *bytes + file.content.len());
         let beyond = |what: String, limit: Limit| {
             let message = format!(
@@ -102,30 +103,53 @@ fn too_many(files: &BTreeMap<FileKey, AddedFile>, limits: &LimitsSpec) -> Vec<Fa
             let problem = Diagnostic::error("render", message).at_field(limit.field());
             problem.of_object(file.object.clone()).help("Delete what is not needed, or raise the limit")
         };
-        if *count > most_files {
-            faults.extend(of_blocks(file, beyond(format!("are more than {most_files}"), Limit::Files)));
+        let beyond = if *count > most_files {
+            beyond(format!("are more than {most_files}"), Limit::Files)
         } else if *bytes > most_bytes {
-            faults.extend(of_blocks(
-                file,
-                beyond(format!("have more than {most_bytes} bytes"), Limit::FileBytes),
-            ));
-        }
+            beyond(format!("have more than {most_bytes} bytes"), Limit::FileBytes)
+        } else {
+            return true;
+        };
+        faults.extend(of_blocks(file, beyond));
+        false
+    });
+    if faults.is_empty() {
+        faults.extend(too_many_of_all(files, limits.files, Limit::Files, |_| 1));
+        faults.extend(too_many_of_all(files, limits.file_bytes, Limit::FileBytes, |file| file.content.len()));
     }
-    if faults.is_empty() && files.len() > limits.files {
-        let most = of.into_iter().max_by_key(|(_, used)| *used);
-        let most =
-            most.map(|(name, (count, _))| format!("; {count} of them are for objects of namespace {name:?}"));
-        let message = format!(
-            "{} files are added, of {} that may be{}",
-            files.len(),
-            limits.files,
-            most.unwrap_or_default()
-        );
-        let problem = Diagnostic::error("render", message).at_field(Limit::Files.field());
-        faults.push(Fault::of_templates(
+    faults
+}
+
+/// The same for what all namespaces add together.
+fn too_many_of_all(
+    files: &mut BTreeMap<FileKey, AddedFile>,
+    most: usize,
+    limit: Limit,
+    takes: impl Fn(&AddedFile) -> usize,
+) -> Vec<Fault> {
+    let all: usize = files.values().map(&takes).sum();
+    let of_none: usize = files.values().filter(|file| file.blocks.is_empty()).map(&takes).sum();
+    if all <= most {
+        return Vec::new();
+    }
+    let message = format!("all files that are added take {all}, of {most} that they may");
+    let problem = Diagnostic::error("render", message).at_field(limit.field());
+    if of_none > most {
+        return vec![Fault::of_templates(
             problem.help("Look for a loop that adds too many, or raise the limit"),
-        ));
+        )];
     }
+    let problem = problem.help("Delete what is not needed, or raise the limit");
+    let taken = files.values().filter_map(|file| Some((file.blocks.first()?, takes(file))));
+    let beyond = shares::beyond(taken, most - of_none);
+    let mut faults = Vec::new();
+    files.retain(|_, file| {
+        let stays = file.blocks.first().is_none_or(|owner| !beyond.contains(owner));
+        if !stays {
+            faults.extend(of_blocks(file, problem.clone().of_object(file.object.clone())));
+        }
+        stays
+    });
     faults
 }
 
@@ -183,7 +207,7 @@ mod tests {
             key: FileKey::new(FileKind::Certificate, name),
             content: content.into(),
             object: Some(object.clone()),
-            blocks: vec![object],
+            blocks: [object].into(),
         }
     }
 

@@ -14,7 +14,7 @@ use haptic_model::{
     ActiveConfig, Diagnostic, FileKey, FileKind, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Snapshots,
     crd::LimitsSpec, store::Key,
 };
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 /// Makes a configuration's templates ready to render.
 pub trait Engine: Send + Sync {
@@ -135,6 +135,8 @@ pub struct Limits {
     pub output: usize,
     /// Most bytes of one outermost object's block, marks included.
     pub block: usize,
+    /// Most bytes of values that functions make for one outermost object's block, whether they are still needed or not.
+    pub values: usize,
     /// Deepest nesting of partials.
     pub depth: usize,
 }
@@ -168,17 +170,13 @@ pub struct AddedFile {
     /// The object whose block added it first.
     pub object: Option<Arc<ObjectRef>>,
     /// The objects of all outermost blocks that added it.
-    pub blocks: Vec<Arc<ObjectRef>>,
+    pub blocks: BTreeSet<Arc<ObjectRef>>,
 }
 
 impl AddedFile {
     /// Others have added the same.
-    pub(crate) fn also_by(&mut self, blocks: &[Arc<ObjectRef>]) {
-        for block in blocks {
-            if !self.blocks.contains(block) {
-                self.blocks.push(block.clone());
-            }
-        }
+    pub(crate) fn also_by(&mut self, blocks: &BTreeSet<Arc<ObjectRef>>) {
+        self.blocks.extend(blocks.iter().cloned());
     }
 
     /// Whether both are the same file, whoever else added it.
@@ -199,7 +197,8 @@ pub struct Read {
 impl Default for Limits {
     /// 20 s, 32 partials deep, and as many bytes as the configuration says.
     fn default() -> Self {
-        Self { time: Duration::from_secs(20), output: usize::MAX, block: usize::MAX, depth: 32 }
+        let most = usize::MAX;
+        Self { time: Duration::from_secs(20), output: most, block: most, values: most, depth: 32 }
     }
 }
 
@@ -208,7 +207,7 @@ impl Limits {
     #[must_use]
     pub fn within(self, spec: &LimitsSpec) -> Self {
         let (output, block) = (self.output.min(spec.file_bytes), self.block.min(spec.block_bytes));
-        Self { output, block, ..self }
+        Self { output, block, values: self.values.min(spec.value_bytes), ..self }
     }
 }
 

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 /// So many sentences are kept of one object.
 pub const MOST_OF_ONE: usize = 8;
 /// So many sentences are told in one list.
-const MOST_TOLD: usize = 100;
+pub const MOST_TOLD: usize = 100;
 
 /// One thing that cannot be rendered.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,6 +10,7 @@ use crate::{
     ground::Ground,
     recall::{CacheSize, Kept, Place, PrintedBlock, Recall},
     settle::{Generation, Reading, Settler},
+    shares,
 };
 use haptic_model::{
     ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, Limit, ObjectRef, Snapshots, Text,
@@ -139,7 +140,7 @@ impl FileMemory {
 }
 
 /// That a map has more lines than `most`: of the objects of a namespace that has more than half of them those whose lines come last are
-/// at fault; where no namespace has, the templates are.
+/// at fault; where no namespace has, those of the namespaces that have most, and the templates where no objects have.
 fn too_long(key: &FileKey, text: &Text, most: usize) -> Vec<Fault> {
     let lines = |fragment: &Fragment| fragment.blame().lines.len();
     let (half, all) = (most / 2, text.fragments().iter().map(lines).sum::<usize>());
@@ -172,9 +173,21 @@ fn too_long(key: &FileKey, text: &Text, most: usize) -> Vec<Fault> {
     if all <= most {
         return Vec::new();
     }
-    let whose = of.into_iter().max_by_key(|(_, lines)| *lines);
-    let whose = whose.map(|(name, lines)| format!("; {lines} of them are of objects of namespace {name:?}"));
-    let message = format!("{key} has {all} lines, of {most} that it may have{}", whose.unwrap_or_default());
+    let taken = || text.fragments().iter().filter_map(|f| Some((f.blame().block.as_ref()?, lines(f))));
+    let own = all - of.values().sum::<usize>();
+    let fault = |object: Arc<ObjectRef>| {
+        let has = of.get(&*object.namespace).copied().unwrap_or_default();
+        let message = format!(
+            "{key} has {all} lines, of {most} that it may have, and {has} of them are of objects of namespace {:?}",
+            &*object.namespace
+        );
+        let problem = problem(message).of_object(Some(object.clone()));
+        Fault::of_templates(problem.help("Delete what is not needed, or raise the limit")).of(Some(object))
+    };
+    if own <= most {
+        return shares::beyond(taken(), most - own).into_iter().map(fault).collect();
+    }
+    let message = format!("{key} has {all} lines, of {most} that it may have");
     vec![Fault::of_templates(
         problem(message).help("Look for a loop that prints too much, or raise the limit"),
     )]

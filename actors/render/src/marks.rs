@@ -30,6 +30,20 @@ pub fn is_mark(c: char) -> bool {
     ('\u{E000}'..='\u{E00F}').contains(&c)
 }
 
+/// Whether a value can be printed.
+///
+/// # Errors
+/// When it holds a mark.
+pub fn check_value(text: &str) -> Result<(), String> {
+    let mark = if text.is_ascii() { None } else { text.chars().find(|c| is_mark(*c)) };
+    mark.map_or(Ok(()), |c| {
+        Err(format!(
+            "the value holds U+{:04X}, a private-use character that no configuration needs; it is refused",
+            u32::from(c)
+        ))
+    })
+}
+
 /// What the engine printed for one file: pieces in order, to be read as one text.
 ///
 /// An object's block is a piece of its own, so that an unchanged block can be the same piece again.

@@ -2,9 +2,12 @@
 
 use crate::{
     engine::Limits,
+    faults::Fault,
     marks::{self, Marked, Piece},
+    session::Held,
+    shares,
 };
-use haptic_model::{Limit, ObjectRef, text::Fragment};
+use haptic_model::{Diagnostic, Limit, ObjectRef, text::Fragment};
 use std::{
     collections::HashMap,
     fmt::Write as _,
@@ -80,16 +83,10 @@ impl Shares {
         }
         &mut self.last.1
     }
-
-    /// Who has printed most, and how much.
-    fn largest(&self) -> Option<(&Arc<str>, usize)> {
-        let last = std::iter::once((&self.last.0, &self.last.1));
-        let all = self.others.iter().chain(last).map(|(namespace, used)| (namespace, used.bytes));
-        all.max_by_key(|(namespace, bytes)| (*bytes, *namespace)).filter(|(_, bytes)| *bytes > 0)
-    }
 }
 
 const LOOK_FOR_LOOP: &str = "Look for a loop that prints too much, or raise the limit";
+const PRINT_LESS: &str = "Delete what is not needed, or raise the limit";
 const USE_FETCH: &str = "Look for a loop in a loop over all objects; `fetch` finds objects by key at once";
 
 /// All that an object's block can change, as it was before.
@@ -112,8 +109,10 @@ struct Start {
 pub(crate) struct Output<'l> {
     pieces: Vec<Piece>,
     piece: String,
-    /// Bytes in `pieces`.
+    /// Bytes in `pieces`, and of what is kept of their blocks otherwise.
     finished: usize,
+    /// Bytes that are kept for the outermost object's block alone.
+    own: usize,
     /// Bytes of the numbers of objects: they depend on what was printed before, so no limit counts them.
     numbers: usize,
     limits: &'l Limits,
@@ -122,8 +121,14 @@ pub(crate) struct Output<'l> {
     at_line_start: bool,
     /// Whether nothing of a line has been printed yet, not even an empty value: a piece can begin and end here.
     between_lines: bool,
-    /// Where the outermost object's piece began, and the object's namespace.
-    object_start: Option<(Start, Arc<str>)>,
+    /// Where the outermost object's piece began, and the object.
+    object_start: Option<(Start, Arc<ObjectRef>)>,
+    /// What each outermost object's block has printed.
+    blocks: Vec<(Arc<ObjectRef>, usize)>,
+    /// Bytes of all of them.
+    of_blocks: usize,
+    /// Whether all objects together print too much: then nothing is kept any more, only counted, to find whose they are.
+    is_full: bool,
     shares: Shares,
     /// The LINE mark in force in this piece.
     announced: Option<Place>,
@@ -138,6 +143,7 @@ impl<'l> Output<'l> {
             pieces: Vec::new(),
             piece: String::with_capacity(16 << 10),
             finished: 0,
+            own: 0,
             numbers: 0,
             limits,
             started: Instant::now(),
@@ -145,6 +151,9 @@ impl<'l> Output<'l> {
             at_line_start: true,
             between_lines: true,
             object_start: None,
+            blocks: Vec::new(),
+            of_blocks: 0,
+            is_full: false,
             shares: Shares::new(),
             announced: None,
             indent: String::new(),
@@ -191,14 +200,7 @@ impl<'l> Output<'l> {
     /// # Errors
     /// When it holds a mark.
     pub fn value(&mut self, text: &str, frame: char, place: Place) -> Result<(), String> {
-        if !text.is_ascii()
-            && let Some(c) = text.chars().find(|c| marks::is_mark(*c))
-        {
-            return Err(format!(
-                "the value holds U+{:04X}, a private-use character that no configuration needs; it is refused",
-                u32::from(c)
-            ));
-        }
+        marks::check_value(text)?;
         self.announce(place);
         if self.at_line_start {
             self.piece.push_str(&self.indent);
@@ -231,6 +233,7 @@ impl<'l> Output<'l> {
     pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
         if self.owners == 0 {
             self.finish_piece();
+            self.own = 0;
             let start = Start {
                 bytes: self.counted(),
                 numbers: self.numbers,
@@ -243,7 +246,7 @@ impl<'l> Output<'l> {
                 at: Instant::now(),
                 used: *self.shares.of(&object.namespace),
             };
-            self.object_start = Some((start, object.namespace.clone()));
+            self.object_start = Some((start, object.clone()));
         }
         self.owners += 1;
         if !self.objects.last().is_some_and(|last| Arc::ptr_eq(last, object)) {
@@ -264,18 +267,19 @@ impl<'l> Output<'l> {
         if self.owners > 0 {
             return None;
         }
-        let (start, namespace) = self.object_start.take()?;
+        let (start, object) = self.object_start.take()?;
         let most = counted.saturating_sub(start.bytes);
         let whole_lines = start.between_lines && self.between_lines;
         if is_only_marks(&self.piece) {
             self.piece.clear();
             (self.announced, self.numbers) = (None, start.numbers);
-            self.use_up(&namespace, 0, start.at.elapsed());
-            return Some(PrintedObject { piece: None, whole_lines, bytes: 0, most });
+            let bytes = self.counted().saturating_sub(start.bytes);
+            self.printed(&object, bytes, start.at.elapsed());
+            return Some(PrintedObject { piece: None, whole_lines, bytes, most });
         }
         self.finish_piece();
         let bytes = self.counted().saturating_sub(start.bytes);
-        self.use_up(&namespace, bytes, start.at.elapsed());
+        self.printed(&object, bytes, start.at.elapsed());
         Some(PrintedObject { piece: self.pieces.len().checked_sub(1), whole_lines, bytes, most })
     }
 
@@ -284,8 +288,8 @@ impl<'l> Output<'l> {
         self.owners = 0;
         self.piece.clear();
         self.announced = None;
-        let Some((start, namespace)) = self.object_start.take() else { return };
-        self.use_up(&namespace, 0, start.at.elapsed());
+        let Some((start, object)) = self.object_start.take() else { return };
+        self.printed(&object, 0, start.at.elapsed());
         (self.numbers, self.finished) = (start.numbers, start.finished);
         (self.at_line_start, self.between_lines) = (start.at_line_start, start.between_lines);
         self.pieces.truncate(start.pieces);
@@ -304,18 +308,43 @@ impl<'l> Output<'l> {
             && self.counted() + most <= self.limits.output
     }
 
-    /// What an outermost object's block of `namespace` printed in a render before, as `bytes` then.
-    pub fn again(&mut self, namespace: &Arc<str>, fragment: Option<&Fragment>, bytes: usize) {
+    /// What an outermost object's block printed in a render before, as `bytes` then.
+    pub fn again(&mut self, object: &Arc<ObjectRef>, fragment: Option<&Fragment>, bytes: usize) {
         self.finish_piece();
         self.finished += bytes;
-        self.use_up(namespace, bytes, Duration::ZERO);
+        self.printed(object, bytes, Duration::ZERO);
         self.pieces.extend(fragment.cloned().map(Piece::Settled));
     }
 
-    fn use_up(&mut self, namespace: &Arc<str>, bytes: usize, time: Duration) {
-        let used = self.shares.of(namespace);
+    fn printed(&mut self, object: &Arc<ObjectRef>, bytes: usize, time: Duration) {
+        let used = self.shares.of(&object.namespace);
         used.bytes += bytes;
         used.time += time;
+        if bytes > 0 {
+            self.blocks.push((object.clone(), bytes));
+            self.of_blocks += bytes;
+        }
+    }
+
+    /// Who is at fault when all objects together print more than they may.
+    pub fn faults(&mut self) -> Vec<Fault> {
+        let blocks = std::mem::take(&mut self.blocks);
+        if !self.is_full {
+            return Vec::new();
+        }
+        let most = self.limits.output.saturating_sub(self.counted().saturating_sub(self.of_blocks));
+        let beyond = shares::beyond(blocks.iter().map(|(object, bytes)| (object, *bytes)), most);
+        let fault = |object: Arc<ObjectRef>| {
+            let used = self.shares.of(&object.namespace).bytes;
+            let message = format!(
+                "all objects print {} bytes, of {most} that they may, and those of namespace {:?} print {used} of them",
+                self.of_blocks, &*object.namespace
+            );
+            let diagnostic = Diagnostic::error("render", message).at_field(Limit::FileBytes.field());
+            let diagnostic = diagnostic.of_object(Some(object.clone())).help(PRINT_LESS);
+            Fault::of_templates(diagnostic).of(Some(object))
+        };
+        beyond.into_iter().map(fault).collect()
     }
 
     /// The white space that lines are indented by here.
@@ -343,6 +372,12 @@ impl<'l> Output<'l> {
         }
     }
 
+    /// What is kept beside what is printed.
+    pub fn hold(&mut self, held: Held) {
+        self.finished += held.said;
+        self.own += held.own;
+    }
+
     /// Checks the limits; cheap enough for every step.
     ///
     /// # Errors
@@ -350,16 +385,15 @@ impl<'l> Output<'l> {
     pub fn tick(&mut self) -> Result<(), Passed> {
         self.ticks = self.ticks.wrapping_add(1);
         let looks_at_clock = self.ticks.is_multiple_of(64);
-        if let Some((start, namespace)) = &self.object_start {
-            self.tick_object(start, namespace, looks_at_clock)?;
+        if let Some((start, object)) = &self.object_start {
+            self.tick_object(start, &object.namespace, looks_at_clock)?;
         }
         let (limits, of_all) = (self.limits, true);
-        if self.counted() > limits.output {
-            let most = self.shares.largest();
-            let most =
-                most.map(|(name, bytes)| format!("; objects of namespace {name:?} print {bytes} of them"));
-            let message =
-                format!("the output is longer than {} bytes{}", limits.output, most.unwrap_or_default());
+        self.is_full |= self.counted() > limits.output;
+        let in_block =
+            self.object_start.as_ref().map_or(0, |(start, _)| self.counted().saturating_sub(start.bytes));
+        if self.counted().saturating_sub(self.of_blocks + in_block) > limits.output {
+            let message = format!("the output is longer than {} bytes", limits.output);
             return Err(Passed { message, help: LOOK_FOR_LOOP, limit: Some(Limit::FileBytes), of_all });
         }
         if looks_at_clock && self.started.elapsed() > limits.time {
@@ -374,8 +408,8 @@ impl<'l> Output<'l> {
         let (limits, of_all) = (self.limits, false);
         let bytes = self.counted().saturating_sub(start.bytes);
         let used = start.used;
-        if bytes > limits.block {
-            let message = format!("what is printed for it is longer than {} bytes", limits.block);
+        if bytes + self.own > limits.block {
+            let message = format!("what is printed and kept for it is longer than {} bytes", limits.block);
             return Err(Passed { message, help: LOOK_FOR_LOOP, limit: Some(Limit::BlockBytes), of_all });
         }
         if used.bytes + bytes > limits.output / 2 {
@@ -402,8 +436,13 @@ impl<'l> Output<'l> {
     fn finish_piece(&mut self) {
         if !self.piece.is_empty() {
             self.finished += self.piece.len();
-            self.pieces.push(Piece::from(self.piece.as_str()));
+            if !self.is_full {
+                self.pieces.push(Piece::from(self.piece.as_str()));
+            }
             self.piece.clear();
+        }
+        if self.is_full {
+            self.pieces.clear();
         }
         self.announced = None;
     }

@@ -5,10 +5,11 @@
 use crate::{
     around::{Around, Border, Found, Untracked},
     engine::{AddedFile, Read, RenderInput, RenderedFile},
-    faults::{Fault, FaultKind},
+    faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD},
     marks::Marked,
     output::PrintedObject,
     recall::{Effects, FreshBlock, PrintedBlock, Recall, Site},
+    said::{QUOTE, SENTENCE, cut, shortened},
     value::Value,
     watched::Watched,
 };
@@ -18,13 +19,32 @@ use haptic_model::{
     store::Key,
 };
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque, btree_map::Entry},
     sync::Arc,
 };
 
 /// How many parsed objects are kept for the blocks to come.
 const RECENT: usize = 16;
+/// Of so many bytes at most: parsed, an object takes many times its bytes.
+const LARGEST_RECENT: usize = 64 << 10;
+
+/// So many compiled patterns are kept. Templates have few of their own; objects may bring any number.
+const PATTERNS: usize = 64;
+/// Bytes that a compiled pattern may take.
+const LARGEST_PATTERN: usize = 1 << 20;
+
+/// What the noting of a diagnostic or a read takes, besides its words.
+const NOTE: usize = 256;
+
+/// Bytes that are kept of an object's block and that it does not print.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// They count as if they were printed: what is said of it.
+    pub said: usize,
+    /// They count for the block alone: files that others may add, too, and what was read.
+    pub own: usize,
+}
 
 /// The state of one file's render.
 pub struct Session<'a> {
@@ -32,6 +52,8 @@ pub struct Session<'a> {
     /// The render before; blocks are watched for the next one only where there is this.
     recall: Option<&'a Recall<'a>>,
     state: RefCell<State>,
+    /// What has come to be held since it was last asked for.
+    held: Cell<Held>,
 }
 
 #[derive(Default)]
@@ -44,16 +66,23 @@ struct State {
     block: Watching,
     printed: Vec<PrintedBlock>,
     warnings: Vec<Diagnostic>,
+    /// Warnings outside of all blocks.
+    warned_outside: usize,
     faults: Vec<Fault>,
+    /// Blocks that failed.
+    failed: usize,
     added: BTreeMap<FileKey, AddedFile>,
     once: BTreeSet<Arc<str>>,
-    patterns: HashMap<Arc<str>, regex::Regex>,
+    /// In their own memory each: a clone of one would begin without what it has worked out.
+    patterns: HashMap<Arc<str>, Arc<regex::Regex>>,
     /// What Secrets became, by object, version and entry: many routes may name one.
     certificates: HashMap<(Arc<ObjectRef>, u64, Arc<str>), Result<Arc<str>, String>>,
     /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
     recent: VecDeque<Arc<Watched>>,
     /// The last search: paths of one object often lead to one service.
     last_search: Option<(Read, Value)>,
+    /// The last text that was decoded, and what came of it: a file is often added for many lines.
+    last_decoded: Option<(Arc<str>, Arc<str>)>,
 }
 
 /// What an outermost object's block has done so far.
@@ -64,14 +93,18 @@ struct Watching {
     /// Of these, those that nobody had added before.
     first_added: Vec<FileKey>,
     said: (usize, usize),
+    /// Warnings beyond those that are told.
+    untold: usize,
     untracked: Option<Untracked>,
+    /// Bytes of the values that functions made for it.
+    made: usize,
 }
 
 impl<'a> Session<'a> {
     /// A session that has read nothing yet.
     #[must_use]
     pub fn new(input: RenderInput<'a>) -> Self {
-        Self { input, recall: None, state: RefCell::default() }
+        Self { input, recall: None, state: RefCell::default(), held: Cell::default() }
     }
 
     /// The same, with what is known of the render before.
@@ -212,11 +245,36 @@ impl<'a> Session<'a> {
         if on_demand {
             state.block.untracked.get_or_insert(Untracked::OnDemand);
         }
-        state.block.reads.push(read);
+        if !state.block.reads.iter().rev().take(8).any(|known| *known == read) {
+            state.block.reads.push(read);
+            self.hold(Held { said: 0, own: NOTE });
+        }
+    }
+
+    fn hold(&self, more: Held) {
+        let held = self.held.get();
+        self.held.set(Held { said: held.said + more.said, own: held.own + more.own });
+    }
+
+    /// What has come to be held since this was last asked.
+    pub(crate) fn take_held(&self) -> Held {
+        self.held.take()
+    }
+
+    /// Bytes of all that functions have made for the outermost object's block, with so many more.
+    pub(crate) fn made(&self, bytes: usize) -> usize {
+        let state = &mut *self.state.borrow_mut();
+        if !state.owners.is_empty() {
+            state.block.made += bytes;
+        }
+        state.block.made
     }
 
     /// A handle for an object's block: the one of a block before, if that was not long ago.
     pub(crate) fn recent(&self, object: &Watched) -> Arc<Watched> {
+        if object.object().json.len() > LARGEST_RECENT {
+            return object.fresh();
+        }
         let recent = &mut self.state.borrow_mut().recent;
         if let Some(known) = recent.iter().find(|known| known.is(object)) {
             return known.clone();
@@ -242,7 +300,15 @@ impl<'a> Session<'a> {
 
     /// The innermost block is over.
     pub(crate) fn leave(&self) {
-        self.state.borrow_mut().owners.pop();
+        let state = &mut *self.state.borrow_mut();
+        let owner = state.owners.pop();
+        if state.owners.is_empty() && state.block.untold > 0 {
+            let more = format!("and {} more warnings", std::mem::take(&mut state.block.untold));
+            state.warnings.push(Diagnostic::warning("render", more).of_object(owner));
+        }
+        if state.owners.is_empty() {
+            state.block.made = 0;
+        }
     }
 
     /// The outermost block that has just been left, for the render to come.
@@ -270,8 +336,11 @@ impl<'a> Session<'a> {
         })));
     }
 
-    /// The outermost block that has just been left failed: what it did is undone, what it refused stays refused.
-    pub(crate) fn failed(&self, object: &Arc<ObjectRef>, diagnostic: Diagnostic) {
+    /// The outermost block that has just been left failed: what it did is undone, what it refused stays refused. Of many that
+    /// fail no more is told than one sentence each.
+    pub(crate) fn failed(&self, object: &Arc<ObjectRef>, mut diagnostic: Diagnostic) {
+        diagnostic.message = shortened(diagnostic.message, SENTENCE);
+        self.held.take();
         let state = &mut *self.state.borrow_mut();
         let Watching { reads, first_added, added, said, .. } = std::mem::take(&mut state.block);
         state.warnings.truncate(said.0);
@@ -285,6 +354,10 @@ impl<'a> Session<'a> {
         }
         let object = Some(object.clone());
         state.faults.push(Fault { object, kind: FaultKind::Failed, diagnostic, reads: None });
+        state.failed += 1;
+        if state.failed > MOST_TOLD {
+            state.faults.truncate(said.1 + 1);
+        }
         know_reads(state.faults.get_mut(said.1..), &reads);
     }
 
@@ -317,16 +390,40 @@ impl<'a> Session<'a> {
         self.state.borrow().owners.last().cloned()
     }
 
-    /// Remembers a warning.
+    /// Remembers a warning. Of many in one block the first are told, and how many there are more.
     pub fn warn(&self, warning: Diagnostic) {
-        self.state.borrow_mut().warnings.push(warning);
+        let state = &mut *self.state.borrow_mut();
+        let (told, most) = match state.owners.is_empty() {
+            true => (state.warned_outside, MOST_TOLD),
+            false => (state.warnings.len() - state.block.said.0, MOST_OF_ONE),
+        };
+        if state.owners.is_empty() {
+            state.warned_outside += 1;
+        } else if told >= most {
+            state.block.untold += 1;
+        }
+        if told < most {
+            self.hold(Held { said: warning.message.len() + NOTE, own: 0 });
+            state.warnings.push(warning);
+        }
     }
 
     /// Remembers that an object is refused.
-    pub fn refuse(&self, refusal: Diagnostic) {
+    ///
+    /// # Errors
+    /// When it is the block's own object and was refused so often that nobody reads more: the block need not go on.
+    pub fn refuse(&self, refusal: Diagnostic) -> Result<(), String> {
+        let state = &mut *self.state.borrow_mut();
         let object = refusal.object.clone();
-        let fault = Fault { object, kind: FaultKind::Registered, diagnostic: refusal, reads: None };
-        self.state.borrow_mut().faults.push(fault);
+        if object.is_some() && object.as_ref() == state.owners.first() {
+            let faults = state.faults.get(state.block.said.1..).unwrap_or_default();
+            if faults.iter().filter(|fault| fault.object == object).count() + 1 >= MOST_OF_ONE {
+                return Err("there may be more that is wrong with it, nothing more is looked for".to_owned());
+            }
+        }
+        self.hold(Held { said: refusal.message.len() + NOTE, own: 0 });
+        state.faults.push(Fault { object, kind: FaultKind::Registered, diagnostic: refusal, reads: None });
+        Ok(())
     }
 
     /// Adds a file to the bundle. Adding it again with the same content is nothing new.
@@ -337,8 +434,12 @@ impl<'a> Session<'a> {
         let object = self.owner();
         let state = &mut *self.state.borrow_mut();
         let blocks = state.owners.first().cloned().into_iter().collect();
+        // Blocks that add the same hold one text together.
+        let known = state.added.get(&key).filter(|known| known.content == content);
+        let content = known.map_or(content, |known| known.content.clone());
         let file = AddedFile { key, content, secret, object, blocks };
-        if !state.owners.is_empty() {
+        if !state.owners.is_empty() && !state.block.added.iter().any(|added| added.key == file.key) {
+            self.hold(Held { said: 0, own: file.content.len() + NOTE });
             state.block.added.push(file.clone());
         }
         match state.added.entry(file.key.clone()) {
@@ -386,6 +487,7 @@ impl<'a> Session<'a> {
     pub fn first_time(&self, key: &Arc<str>) -> bool {
         let state = &mut *self.state.borrow_mut();
         state.block.untracked.get_or_insert(Untracked::Once);
+        self.hold(Held { said: key.len() + NOTE, own: 0 });
         state.once.insert(key.clone())
     }
 
@@ -393,18 +495,25 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn pattern(&self, pattern: &Arc<str>) -> Result<regex::Regex, String> {
+    pub fn pattern(&self, pattern: &Arc<str>) -> Result<Arc<regex::Regex>, String> {
         if let Some(known) = self.state.borrow().patterns.get(pattern) {
             return Ok(known.clone());
         }
-        let compiled = regex::Regex::new(pattern).map_err(|e| {
-            let why = e.to_string();
-            format!(
-                "{pattern:?} is not a regular expression: {}",
-                why.lines().last().unwrap_or_default().trim()
-            )
-        })?;
-        self.state.borrow_mut().patterns.insert(pattern.clone(), compiled.clone());
+        let compiled = regex::RegexBuilder::new(pattern)
+            .size_limit(LARGEST_PATTERN)
+            .dfa_size_limit(LARGEST_PATTERN)
+            .build()
+            .map_err(|e| {
+                let why = e.to_string();
+                let why = why.lines().last().unwrap_or_default().trim();
+                format!("{:?} is not a regular expression: {}", cut(pattern, QUOTE), cut(why, QUOTE))
+            })?;
+        let patterns = &mut self.state.borrow_mut().patterns;
+        if patterns.len() >= PATTERNS {
+            patterns.clear();
+        }
+        let compiled = Arc::new(compiled);
+        patterns.insert(pattern.clone(), compiled.clone());
         Ok(compiled)
     }
 
@@ -427,9 +536,32 @@ impl<'a> Session<'a> {
         file
     }
 
+    /// The text that `encoded` stands for, by `decode` unless it is the one that was asked for last.
+    ///
+    /// # Errors
+    /// Those of `decode`.
+    pub(crate) fn decoded(
+        &self,
+        encoded: &Arc<str>,
+        decode: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<Arc<str>, String> {
+        if let Some((known, decoded)) = &self.state.borrow().last_decoded
+            && Arc::ptr_eq(known, encoded)
+        {
+            return Ok(decoded.clone());
+        }
+        let decoded: Arc<str> = decode(encoded)?.into();
+        self.state.borrow_mut().last_decoded = Some((encoded.clone(), decoded.clone()));
+        Ok(decoded)
+    }
+
     /// What came of the render, besides `marked` text.
     pub(crate) fn finish(self, marked: Marked) -> RenderedFile {
-        let State { outside, printed, warnings, faults, added, .. } = self.state.into_inner();
+        let State { outside, printed, mut warnings, warned_outside, faults, added, .. } =
+            self.state.into_inner();
+        if let Some(more @ 1..) = warned_outside.checked_sub(MOST_TOLD) {
+            warnings.push(Diagnostic::warning("render", format!("and {more} more warnings")));
+        }
         let added = added.into_values().collect();
         RenderedFile { marked, outside, blocks: printed, warnings, faults, added }
     }

@@ -1,10 +1,16 @@
 //! "Did you mean": the known name nearest to one that is not known.
 
+/// No name is longer: what is was written by somebody who counts on the time that it takes to compare.
+const LONGEST: usize = 64;
+
 /// ` (did you mean "x"?)`, or nothing when no known name is near.
 pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    if name.len() > LONGEST {
+        return String::new();
+    }
+    let known = known.into_iter().filter(|known| known.len() <= LONGEST);
     let allowed = (name.chars().count() / 3).max(1);
-    let nearest =
-        known.into_iter().map(|k| (strsim::osa_distance(name, k), k)).filter(|(d, _)| *d <= allowed).min();
+    let nearest = known.map(|k| (strsim::osa_distance(name, k), k)).filter(|(d, _)| *d <= allowed).min();
     nearest.map_or_else(String::new, |(_, k)| format!(" (did you mean {k:?}?)"))
 }
 

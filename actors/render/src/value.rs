@@ -3,7 +3,7 @@
 //! Cloning is always cheap (a counter). What a watched object contains can never look like a handle to another
 //! object: handles are a variant of their own, not a shape of JSON.
 
-use crate::watched::Watched;
+use crate::{said::cut, watched::Watched};
 use serde_json::{Number, Value as Json};
 use std::{cmp::Ordering, sync::Arc};
 
@@ -165,14 +165,11 @@ impl Value {
             Self::Null => "null".into(),
             Self::Bool(b) => b.to_string(),
             Self::Number(n) => format!("the number {n}"),
-            Self::Text(t) if t.chars().count() > 40 => {
-                format!("the text {:?}…", t.chars().take(40).collect::<String>())
-            }
-            Self::Text(t) => format!("the text {t:?}"),
+            Self::Text(t) => format!("the text {:?}", cut(t, 40)),
             Self::Secret(_) => "a text from a Secret".into(),
             Self::List(l) => format!("a list of {}", l.len()),
             Self::Dict(d) => {
-                let keys: Vec<&str> = d.iter().map(|(k, _)| &**k).take(5).collect();
+                let keys: Vec<_> = d.iter().map(|(k, _)| cut(k, 40)).take(5).collect();
                 let more = if d.len() > 5 { ", …" } else { "" };
                 format!(
                     "a dict with {}{more}",
@@ -303,6 +300,33 @@ impl Value {
             Self::Dict(d) => d.iter().any(|(_, v)| v.holds_secret()),
             Self::Object(o) => o.read().is_ok_and(Self::holds_secret),
             _ => false,
+        }
+    }
+
+    /// In place of a watched object a handle that is not read yet, so that walking a list never holds all of it parsed.
+    #[must_use]
+    pub fn unread(&self) -> Self {
+        match self {
+            Self::Object(object) => Self::Object(object.fresh()),
+            other => other.clone(),
+        }
+    }
+
+    /// Bytes of memory that nothing else holds: those that go with this value.
+    #[must_use]
+    pub fn own_bytes(&self) -> usize {
+        /// What the memory of a text, list or dict takes besides its content.
+        const KEEPING: usize = 32;
+        match self {
+            Self::Text(text) | Self::Secret(text) if Arc::strong_count(text) == 1 => KEEPING + text.len(),
+            Self::List(list) if Arc::strong_count(list) == 1 => {
+                KEEPING + list.iter().map(|item| size_of::<Self>() + item.own_bytes()).sum::<usize>()
+            }
+            Self::Dict(dict) if Arc::strong_count(dict) == 1 => {
+                let entry = size_of::<(Arc<str>, Self)>();
+                KEEPING + dict.iter().map(|(_, value)| entry + value.own_bytes()).sum::<usize>()
+            }
+            _ => 0,
         }
     }
 

@@ -194,7 +194,7 @@ fn errors_of_functions_name_function_argument_and_what_it_got() {
         (r#"{{regex_replace "a" "(" ""}}"#, r#"regex_replace: "(" is not a regular expression"#),
         (
             r#"{{len (list "ingreses")}}"#,
-            r#"list: "ingreses" is not watched (did you mean "ingresses"?); watchedResources has: endpoints, ingresses, secrets, services"#,
+            r#"list: "ingreses" is not watched (did you mean "ingresses"?); watchedResources has: endpoints, ingresses, labelledsecrets, secrets, services"#,
         ),
         (
             r#"{{file_path "hots.map" "map"}}"#,

@@ -3,7 +3,8 @@
 
 use crate::{
     checker::Checker,
-    culprits::{Found, culprits},
+    culprits::{Blamed, Found, Nobodys, Ruling, largest},
+    search::Search,
     verdict::Verdict,
 };
 use actix::prelude::*;
@@ -57,13 +58,15 @@ pub struct ValidateActor {
     /// What was complained of last: what was rendered before anybody heard of it most likely holds the same mistake, and is not
     /// checked.
     complained: Option<Generation>,
-    /// Checks in a row that did not come to their end, and whether the next one waits.
+    /// Checks in a row that the machine did not bring to an end, and whether the next one waits.
     undecided: u32,
     resting: bool,
+    /// Who was not cleared of a bundle that is checked at length.
+    unproven: Blamed,
 }
 
-/// So many checks in a row that did not come to their end are the machine's trouble; after one more, the bundle's.
-const PATIENT_WITH: u32 = 3;
+/// After a machine's trouble the next check waits a second, then twice as long each time, and never longer.
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 struct Checking {
     rendered: Arc<Rendered>,
@@ -95,6 +98,7 @@ impl ValidateActor {
             complained: None,
             undecided: 0,
             resting: false,
+            unproven: Blamed::new(),
         }
     }
 
@@ -132,65 +136,179 @@ impl ValidateActor {
             let found = match diagnostics.is_empty() {
                 true => Found::default(),
                 false => {
-                    let distrusted = &rendered.hindsight.distrusted;
-                    let judge = async |bundle: Bundle| checker.syntax_alone(bundle, &versions).await;
-                    culprits(&rendered.bundle, good.as_deref(), &diagnostics, distrusted, judge).await
+                    let ruling = Ruling::Refused(diagnostics.clone());
+                    let search = Search { rendered: rendered.clone(), good, ruling };
+                    let judge =
+                        async move |bundle: Bundle, _| match checker.syntax_alone(bundle, &versions).await {
+                            said if said.is_empty() => Ruling::Passes,
+                            said => Ruling::Refused(said),
+                        };
+                    search.run(judge).await
                 }
             };
             (rendered, diagnostics, found, took)
         };
-        context.spawn(read.into_actor(self).map(|(rendered, diagnostics, found, took), actor, context| {
-            actor.reading = false;
-            let generation = rendered.reconcile.generation;
-            actor.options.events.tell(Event::Timed { part: "syntax", generation, pod: None, took });
-            actor
-                .options
-                .events
-                .tell(Event::Kept { by: "syntax", bytes: actor.options.checker.kept_bytes() });
-            if diagnostics.is_empty() {
-                actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
-            } else {
-                actor.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
-                actor.complain(rendered, found, took);
-            }
-            actor.look(context);
-        }));
+        context.spawn(read.into_actor(self).map(
+            |(rendered, mut diagnostics, found, took), actor, context| {
+                actor.reading = false;
+                let generation = rendered.reconcile.generation;
+                actor.options.events.tell(Event::Timed { part: "syntax", generation, pod: None, took });
+                actor
+                    .options
+                    .events
+                    .tell(Event::Kept { by: "syntax", bytes: actor.options.checker.kept_bytes() });
+                if diagnostics.is_empty() {
+                    actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
+                } else {
+                    diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
+                    actor.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
+                    actor.complain(rendered, found.culprits, found.suspects, took);
+                }
+                actor.look(context);
+            },
+        ));
     }
 
     fn check(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
-        let checker = self.checker_for(&rendered);
+        let took = self.waiting.take().map_or(Duration::ZERO, |since| since.elapsed());
+        self.options.events.tell(Event::Waited { stage: "validate", took });
+        let checker = self.checker_for(&rendered).impatient();
+        self.check_by(checker, rendered, context, Self::concluded);
+    }
+
+    /// Runs HAProxy's own checker, and then `concluded` unless the bundle passed.
+    fn check_by(
+        &mut self,
+        checker: Checker,
+        rendered: Arc<Rendered>,
+        context: &mut Context<Self>,
+        concluded: fn(&mut Self, Arc<Rendered>, Verdict, &mut Context<Self>),
+    ) {
         let versions = self.options.fleet.read().versions.clone();
         let checked = rendered.clone();
         let task: JoinHandle<Verdict> =
             tokio::spawn(async move { checker.semantics(&checked.bundle, &versions).await });
-        let took = self.waiting.take().map_or(Duration::ZERO, |since| since.elapsed());
-        self.options.events.tell(Event::Waited { stage: "validate", took });
         self.checking = Some(Checking { rendered: rendered.clone(), task: task.abort_handle() });
         self.show();
         context.spawn(task.into_actor(self).map(move |verdict, actor, context| {
             let verdict = verdict.unwrap_or_else(|error| unfinished(&error));
-            if verdict.undecided && actor.undecided < PATIENT_WITH {
-                return actor.check_later(&rendered, verdict, context);
-            }
-            actor.undecided = 0;
             if !verdict.passed() {
-                actor.look_for_culprits(rendered.clone(), &verdict, context);
-            } else {
-                actor.checking = None;
+                return concluded(actor, rendered, verdict, context);
             }
-            actor.judge(rendered, verdict);
+            (actor.checking, actor.undecided) = (None, 0);
+            actor.pass(rendered, verdict);
             actor.look(context);
         }));
     }
 
+    /// Looks for those at fault. Until they are found no newer bundle is checked: it would most likely hold the same mistake.
+    fn concluded(&mut self, rendered: Arc<Rendered>, verdict: Verdict, context: &mut Context<Self>) {
+        if !verdict.undecided {
+            self.refuse(&rendered, &verdict.diagnostics);
+        }
+        let checker = self.checker_for(&rendered).impatient();
+        let versions = self.options.fleet.read().versions.clone();
+        let search = Search { rendered: rendered.clone(), good: self.good(), ruling: verdict.ruling() };
+        let began = Instant::now();
+        let judge =
+            async move |bundle: Bundle, end| checker.until(end).ruling_on_part(&bundle, &versions).await;
+        context.spawn(search.run(judge).into_actor(self).map(move |found, actor, context| {
+            let generation = rendered.reconcile.generation;
+            let took = began.elapsed();
+            actor.options.events.tell(Event::Timed { part: "search", generation, pod: None, took });
+            let verdict = Verdict { took: verdict.took + took, ..verdict };
+            actor.found(rendered, verdict, found, context);
+        }));
+    }
+
+    fn found(
+        &mut self,
+        rendered: Arc<Rendered>,
+        verdict: Verdict,
+        mut found: Found,
+        context: &mut Context<Self>,
+    ) {
+        if self.good().is_none() && !found.culprits.is_empty() {
+            // It is better without them. Where nothing stands in for an object, nobody is left out unproven.
+            found.suspects.clear();
+        }
+        let is_nobody = found.culprits.is_empty() && found.suspects.is_empty();
+        let is_unproven = found.culprits.is_empty() && self.good().is_none();
+        match found.nobodys {
+            Some(Nobodys::Machine(_)) => return self.check_later(&rendered, verdict, context),
+            Some(Nobodys::Templates(_)) => {}
+            // It may only be that everything takes longer than before.
+            _ if verdict.undecided && (is_nobody || is_unproven) => {
+                self.unproven = found.suspects;
+                let checker = self.checker_for(&rendered);
+                return self.check_by(checker, rendered, context, Self::concluded_at_length);
+            }
+            _ if is_unproven && is_most(&found.suspects, &rendered.bundle) => {
+                return self.check_later(&rendered, verdict, context);
+            }
+            _ => {}
+        }
+        let Verdict { mut diagnostics, took, .. } = verdict;
+        diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
+        self.give_up(rendered, (diagnostics, took), found.culprits, found.suspects, context);
+    }
+
+    /// The whole comes to no end in all the time and memory that there is. Whoever is not cleared waits; if all are, whoever
+    /// changed most of it. If nobody changed anything, it is the machine's trouble.
+    fn concluded_at_length(
+        &mut self,
+        rendered: Arc<Rendered>,
+        verdict: Verdict,
+        context: &mut Context<Self>,
+    ) {
+        if !verdict.undecided {
+            return self.concluded(rendered, verdict, context);
+        }
+        let why = verdict.diagnostics.iter().find(|diagnostic| diagnostic.severity == Severity::Error);
+        let good = self.good();
+        let good = good.as_ref().map(|good| &good.bundle);
+        let mut suspects = std::mem::take(&mut self.unproven);
+        if suspects.is_empty() || is_most(&suspects, &rendered.bundle) {
+            suspects = why.map(|why| largest(&rendered.bundle, good, why)).unwrap_or_default();
+        }
+        if suspects.is_empty() {
+            return self.check_later(&rendered, verdict, context);
+        }
+        self.give_up(rendered, (verdict.diagnostics, verdict.took), Blamed::new(), suspects, context);
+    }
+
+    /// `rendered` does not pass, and this is known of whose fault it is.
+    fn give_up(
+        &mut self,
+        rendered: Arc<Rendered>,
+        (diagnostics, took): (Vec<Diagnostic>, Duration),
+        culprits: Blamed,
+        suspects: Blamed,
+        context: &mut Context<Self>,
+    ) {
+        (self.checking, self.undecided) = (None, 0);
+        let generation = rendered.reconcile.generation;
+        self.refuse(&rendered, &diagnostics);
+        self.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
+        if self.complain(rendered, culprits, suspects, took) {
+            self.complained = Some(generation);
+        }
+        self.look(context);
+    }
+
     /// Nothing is known of `rendered`, so nothing changes: what is newest by then is checked after a pause.
     fn check_later(&mut self, rendered: &Rendered, verdict: Verdict, context: &mut Context<Self>) {
-        self.checking = None;
-        let pause = Duration::from_secs(1 << self.undecided);
+        (self.checking, self.judged) = (None, None);
+        let pause = Duration::from_secs(1 << self.undecided.min(10)).min(LONGEST_REST);
         self.undecided += 1;
         self.resting = true;
         for diagnostic in verdict.diagnostics.into_iter().filter(|d| d.severity == Severity::Error) {
-            let message = format!("{}; it is checked again in {} s", diagnostic.message, pause.as_secs());
+            let message = format!(
+                "{}; no object is at fault: it is the machine's trouble, or the templates', and the last good configuration stays; \
+                 it is checked again in {} s",
+                diagnostic.message,
+                pause.as_secs()
+            );
             let diagnostic = Diagnostic { severity: Severity::Warning, message, ..diagnostic };
             self.options.events.tell(Event::Warned { generation: rendered.reconcile.generation, diagnostic });
         }
@@ -205,31 +323,8 @@ impl ValidateActor {
         self.options.checker.allowing(&rendered.config.spec.allow.features)
     }
 
-    /// Until they are found, no newer bundle is checked: it would most likely hold the same mistake.
-    fn look_for_culprits(&mut self, rendered: Arc<Rendered>, verdict: &Verdict, context: &mut Context<Self>) {
-        let (checker, good) = (self.checker_for(&rendered), self.good());
-        let (said, took, began) = (verdict.diagnostics.clone(), verdict.took, Instant::now());
-        let versions = self.options.fleet.read().versions.clone();
-        let search = async move {
-            let distrusted = &rendered.hindsight.distrusted;
-            let judge =
-                async |bundle: Bundle| checker.semantics_at_length(&bundle, &versions).await.diagnostics;
-            let found = culprits(&rendered.bundle, good.as_deref(), &said, distrusted, judge).await;
-            (rendered, found)
-        };
-        context.spawn(search.into_actor(self).map(move |(rendered, found), actor, context| {
-            actor.checking = None;
-            let generation = rendered.reconcile.generation;
-            if actor.complain(rendered, found, took + began.elapsed()) {
-                actor.complained = Some(generation);
-            }
-            actor.look(context);
-        }));
-    }
-
     /// Says who is at fault, if anybody is, to whoever renders; that makes a new generation.
-    fn complain(&self, rendered: Arc<Rendered>, found: Found, took: Duration) -> bool {
-        let Found { culprits: objects, suspects } = found;
+    fn complain(&self, rendered: Arc<Rendered>, objects: Blamed, suspects: Blamed, took: Duration) -> bool {
         let is_any = !objects.is_empty() || !suspects.is_empty();
         if is_any {
             let complaint = Complaint { rendered, good: None, objects, suspects, took };
@@ -238,23 +333,25 @@ impl ValidateActor {
         is_any
     }
 
-    /// The last bundle that passed everything.
-    fn good(&self) -> Option<Arc<Bundle>> {
+    /// The last that passed everything.
+    fn good(&self) -> Option<Arc<Rendered>> {
         let validated = self.options.validated.read();
-        (*validated).as_ref().map(|validated| Arc::new(validated.bundle().clone()))
+        (*validated).as_ref().map(|validated| validated.rendered.clone())
     }
 
-    fn judge(&mut self, rendered: Arc<Rendered>, verdict: Verdict) {
+    /// Keeps `rendered` from being stored, and has it taken back where it is live.
+    fn refuse(&mut self, rendered: &Arc<Rendered>, diagnostics: &[Diagnostic]) {
+        self.judged = Some(rendered.clone());
+        self.show();
+        let refused = Refused { rendered: rendered.clone(), diagnostics: diagnostics.to_vec() };
+        self.options.refused.publish(Some(Arc::new(refused)));
+    }
+
+    fn pass(&mut self, rendered: Arc<Rendered>, verdict: Verdict) {
         self.judged = Some(rendered.clone());
         self.show();
         let generation = rendered.reconcile.generation;
-        let passed = verdict.passed();
         let Verdict { diagnostics, took, cached, .. } = verdict;
-        if !passed {
-            let refused = Refused { rendered, diagnostics: diagnostics.clone() };
-            self.options.refused.publish(Some(Arc::new(refused)));
-            return self.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
-        }
         let warnings: Vec<_> = diagnostics.into_iter().filter(|d| d.severity == Severity::Warning).collect();
         for diagnostic in &warnings {
             self.options.events.tell(Event::Warned { generation, diagnostic: diagnostic.clone() });
@@ -278,6 +375,25 @@ impl ValidateActor {
 
 fn is_same(one: Option<&Arc<Rendered>>, other: &Arc<Rendered>) -> bool {
     one.is_some_and(|one| Arc::ptr_eq(one, other))
+}
+
+/// Whether these are most of those who print anything: then the machine is too slow to look for them.
+fn is_most(suspects: &Blamed, bundle: &Bundle) -> bool {
+    suspects.len() * 2 > bundle.changed_since(None).len()
+}
+
+/// Whom nobody needs to look for among the objects.
+fn whose_fault(nobodys: &Nobodys) -> Option<Diagnostic> {
+    let (whose, why) = match nobodys {
+        Nobodys::Templates(why) => ("the templates", why),
+        Nobodys::Machine(why) => ("the machine, or the templates", why),
+        Nobodys::Nothing => return None,
+    };
+    let message = format!(
+        "it is a fault of {whose}, and of no object: what is left without any fails, too, so the last good configuration stays: {}",
+        why.message
+    );
+    Some(Diagnostic { message, object: None, output: None, ..why.clone() })
 }
 
 /// A check that panicked says nothing of its bundle: what was not checked is not deployed.

@@ -2,28 +2,33 @@
 
 use crate::{
     binaries::{Binaries, Binary},
-    folder, report,
+    culprits::Ruling,
+    folder,
+    memory::{Budget, Loan, NO_MEMORY, Needs},
+    pace::Pace,
+    process::{self, Ended},
+    report,
     sandbox::{Missing, Order, Sandbox},
     syntax::{self, Syntax},
     verdict::Verdict,
 };
-use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion, crd::Allowance};
+use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion, Severity, crd::Allowance};
 use moka::sync::Cache;
-use std::{process::Stdio, sync::Arc, time::Duration};
-use tokio::{io::AsyncReadExt, process::Command, sync::Semaphore, time::Instant};
+use std::{sync::Arc, time::Duration};
+use tokio::{sync::Semaphore, time::Instant};
 
 /// Verdicts remembered: enough for a fleet of versions and a configuration that goes to and fro.
 const REMEMBERED: u64 = 64;
 
-/// Most of a check's output that is read.
-const OUTPUT_LIMIT: u64 = 1 << 20;
+/// HAProxy ends so when there is nothing wrong but that nothing listens.
+const NO_LISTENER: i32 = 2;
 
 /// How much one check may use.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckLimits {
     /// Wall-clock time.
     pub time: Duration,
-    /// Address space in bytes.
+    /// Address space in bytes, where the [`Budget`] does not give less.
     pub memory: u64,
     /// Checks at once: one a core, since each keeps a core busy.
     pub at_once: usize,
@@ -36,12 +41,17 @@ impl Default for CheckLimits {
     }
 }
 
-/// Checks bundles. Clones share the cache and the limit of checks at once.
+/// Checks bundles. Clones share the cache, the limit of checks at once and the memory.
 #[derive(Clone, Debug)]
 pub struct Checker {
     binaries: Binaries,
     limits: CheckLimits,
     end: Option<Instant>,
+    /// Whether a check may take all of the time, or what others as large took.
+    is_patient: bool,
+    budget: Budget,
+    needs: Needs,
+    pace: Pace,
     sandbox: Sandbox,
     slots: Arc<Semaphore>,
     syntax: Syntax,
@@ -53,12 +63,29 @@ pub struct Checker {
 type Question = (Digest, Vec<HaproxyVersion>, Arc<[Allowance]>);
 
 impl Checker {
-    /// A checker with these binaries, which run in this sandbox.
+    /// A checker with these binaries, which run in this sandbox, and the memory of this process' container.
     #[must_use]
     pub fn new(binaries: Binaries, limits: CheckLimits, sandbox: Sandbox) -> Self {
-        let slots = Arc::new(Semaphore::new(limits.at_once.max(1)));
-        let (syntax, known) = (Syntax::default(), Cache::new(REMEMBERED));
-        Self { binaries, limits, end: None, sandbox, slots, syntax, allow: Arc::new([]), known }
+        Self {
+            binaries,
+            limits,
+            end: None,
+            is_patient: true,
+            budget: Budget::of_this_process(),
+            needs: Needs::default(),
+            pace: Pace::default(),
+            sandbox,
+            slots: Arc::new(Semaphore::new(limits.at_once.max(1))),
+            syntax: Syntax::default(),
+            allow: Arc::new([]),
+            known: Cache::new(REMEMBERED),
+        }
+    }
+
+    /// The same checker with another memory.
+    #[must_use]
+    pub fn within(&self, budget: Budget) -> Self {
+        Self { budget, ..self.clone() }
     }
 
     /// Another checker with the same binaries that remembers by itself which syntax it read last, and waits for nobody but its
@@ -79,6 +106,12 @@ impl Checker {
     #[must_use]
     pub fn until(&self, end: Instant) -> Self {
         Self { end: Some(end), ..self.clone() }
+    }
+
+    /// The same checker for somebody who takes a check that takes much longer than others as large for a failed one.
+    #[must_use]
+    pub fn impatient(&self) -> Self {
+        Self { is_patient: false, ..self.clone() }
     }
 
     /// What its checks are not protected by, and why.
@@ -158,10 +191,11 @@ impl Checker {
         Verdict { diagnostics, took: start.elapsed(), cached: false, undecided }
     }
 
-    /// As [`Self::semantics`], asked once more when the first check did not come to its end.
-    pub async fn semantics_at_length(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
-        let verdict = self.semantics(bundle, versions).await;
-        if verdict.undecided { self.semantics(bundle, versions).await } else { verdict }
+    /// Phase 3 of a part of a bundle. It need not listen anywhere.
+    pub async fn ruling_on_part(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Ruling {
+        let mut verdict = self.semantics(bundle, versions).await;
+        verdict.diagnostics.retain(|diagnostic| diagnostic.message != NOTHING_LISTENS);
+        verdict.ruling()
     }
 
     /// The binary for each version, once, with a warning where it is another version.
@@ -184,71 +218,74 @@ impl Checker {
 
     /// What HAProxy says; or why it could not be asked.
     async fn run(&self, binary: &Binary, bundle: &Bundle) -> Result<Vec<Diagnostic>, Diagnostic> {
-        let failed = |what: String| Diagnostic::error("haproxy", format!("the check could not run: {what}"));
-        let _slot = self.slots.acquire().await.map_err(|e| failed(e.to_string()))?;
-        let time = self.time_left();
+        let waited = async {
+            let slot = self.slots.acquire().await;
+            (slot, self.budget.lend(self.needs.of(bundle)).await)
+        };
+        let (_slot, loan) = match self.end {
+            None => waited.await,
+            Some(end) => tokio::time::timeout_at(end, waited).await.map_err(|_| no_time())?,
+        };
+        let loan = loan.map_err(|why| Diagnostic::error("haproxy", why.to_string()).help(why.help()))?;
+        let time = self.time_left(bundle);
         if time.is_zero() {
-            let nothing = "no time was left for haproxy -c: rendering, or other checks, took it";
-            return Err(Diagnostic::error("haproxy", nothing).help("Give the controller more CPU"));
+            return Err(no_time());
         }
         let laid_out = bundle.clone();
-        let folder = tokio::task::spawn_blocking(move || folder::lay_out(&laid_out))
-            .await
-            .map_err(|e| failed(e.to_string()))?
-            .map_err(|e| failed(e.to_string()))?;
-        let (program, words) = self.sandbox.command(self.order(binary, bundle));
-        let mut child = Command::new(program)
-            .args(words)
-            .current_dir(folder.path())
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|e| failed(format!("{}: {e}", binary.path.display())))?;
-        let finish = async {
-            let mut output = Vec::new();
-            if let Some(said) = child.stderr.take() {
-                let mut beginning = said.take(OUTPUT_LIMIT);
-                beginning.read_to_end(&mut output).await?;
-                // It is killed when nobody reads the rest.
-                tokio::io::copy(&mut beginning.into_inner(), &mut tokio::io::sink()).await?;
-            }
-            Ok::<_, std::io::Error>((child.wait().await?, output))
+        let folder = match tokio::task::spawn_blocking(move || folder::lay_out(&laid_out)).await {
+            Ok(Ok(folder)) => folder,
+            // No machine could write that file.
+            Ok(Err(error)) if error.is_of_file() => return Ok(vec![error.diagnostic(bundle)]),
+            Ok(Err(error)) => return Err(error.diagnostic(bundle)),
+            Err(panicked) => return Err(cannot_run(&panicked)),
         };
-        let (status, output) = match tokio::time::timeout(time, finish).await {
-            Ok(finished) => finished.map_err(|e| failed(e.to_string()))?,
-            Err(_) => {
-                let limit = time.as_secs_f32().ceil();
-                return Err(Diagnostic::error("haproxy", format!("haproxy -c did not end within {limit} s"))
-                    .help("Make the configuration smaller or give the controller more CPU"));
-            }
-        };
-        let output = String::from_utf8_lossy(&output);
-        let found = report::diagnostics(&output, bundle);
-        // HAProxy never refuses without an alert. Without one it was killed, or never ran.
-        if !status.success() && found.iter().all(|d| d.severity < haptic_model::Severity::Error) {
-            let last = output.lines().last().unwrap_or("it said nothing");
-            return Err(unexplained(status, &bundle.redacted(last), self.limits.memory));
+        let order = self.order(binary, bundle, time, &loan);
+        let memory = order.memory;
+        let ended = process::run(self.sandbox.command(order), folder.path(), time).await;
+        match ended.map_err(|error| cannot_run(&format!("{}: {error}", binary.path.display())))? {
+            None => Err(too_slow(time)),
+            Some(ended) => self.conclude(bundle, &ended, memory),
+        }
+    }
+
+    fn conclude(&self, bundle: &Bundle, ended: &Ended, memory: u64) -> Result<Vec<Diagnostic>, Diagnostic> {
+        if report::is_out_of_memory(&ended.output) {
+            return Err(out_of_memory(memory));
+        }
+        let mut found = report::diagnostics(&ended.output, bundle);
+        let is_refused = found.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
+        if ended.status.code() == Some(NO_LISTENER) && !is_refused {
+            found.push(
+                Diagnostic::error("haproxy", NOTHING_LISTENS).help("Write a frontend with a bind line"),
+            );
+        } else if !ended.status.success() && !is_refused {
+            // HAProxy never refuses without an alert. Without one it was killed, or never ran.
+            let last = ended.output.lines().last().unwrap_or("it said nothing");
+            return Err(unexplained(ended.status, &bundle.redacted(last), memory));
+        } else if ended.status.success() {
+            self.pace.learn(bundle.size(), ended.took);
+        }
+        if let Some(most) = ended.most {
+            self.needs.learn(bundle, most);
         }
         Ok(found)
     }
 
     /// How long a check may take that begins now.
-    fn time_left(&self) -> Duration {
+    fn time_left(&self, bundle: &Bundle) -> Duration {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
-        left.map_or(self.limits.time, |left| left.min(self.limits.time))
+        let allowed = (!self.is_patient).then(|| self.pace.allowed(bundle.size()));
+        [left, allowed].into_iter().flatten().fold(self.limits.time, Duration::min)
     }
 
     /// What the check of `bundle` by `binary` may use.
-    fn order(&self, binary: &Binary, bundle: &Bundle) -> Order {
+    fn order(&self, binary: &Binary, bundle: &Bundle, time: Duration, loan: &Loan) -> Order {
         let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
         let command = std::iter::once(binary.path.clone().into()).chain(arguments.map(Into::into));
         Order {
-            memory: self.limits.memory,
+            memory: loan.bytes.map_or(self.limits.memory, |bytes| self.limits.memory.min(bytes + NO_MEMORY)),
             // The clock on the wall ends it before.
-            seconds: self.limits.time.as_secs() + 1,
+            seconds: time.as_secs() + 1,
             names: self.allow.contains(&Allowance::HostNames),
             outside: self.allow.contains(&Allowance::OutsideFiles),
             files: binary.files.clone(),
@@ -261,6 +298,28 @@ impl Checker {
 fn other_version(wanted: HaproxyVersion, used: HaproxyVersion) -> Diagnostic {
     Diagnostic::warning("haproxy", format!("no HAProxy {wanted} to check with: {used} checks in its place"))
         .help("Use a controller image that carries the fleet's version")
+}
+
+const NOTHING_LISTENS: &str = "HAProxy would not start: nothing in the configuration listens";
+
+fn no_time() -> Diagnostic {
+    let nothing = "no time was left for haproxy -c: rendering, or other checks, took it";
+    Diagnostic::error("haproxy", nothing).help("Give the controller more CPU")
+}
+
+fn too_slow(time: Duration) -> Diagnostic {
+    let limit = time.as_secs_f32().ceil();
+    Diagnostic::error("haproxy", format!("haproxy -c did not end within {limit} s"))
+        .help("Make the configuration smaller or give the controller more CPU")
+}
+
+fn out_of_memory(memory: u64) -> Diagnostic {
+    Diagnostic::error("haproxy", format!("haproxy -c ran out of memory: it had {} MB", memory >> 20))
+        .help("Make the configuration smaller or give the controller more memory")
+}
+
+fn cannot_run(why: &impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::error("haproxy", format!("the check could not run: {why}"))
 }
 
 fn unexplained(status: std::process::ExitStatus, last: &str, memory: u64) -> Diagnostic {

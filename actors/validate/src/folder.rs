@@ -1,11 +1,12 @@
 //! A private folder that holds exactly one bundle, laid out as on a pod.
 
-use haptic_model::{Bundle, BundleFile};
+use haptic_model::{Bundle, BundleFile, Diagnostic};
 use std::{
     borrow::Cow,
     collections::BTreeSet,
     fs, io,
     path::{Component, Path},
+    sync::Arc,
 };
 use tempfile::TempDir;
 
@@ -17,28 +18,84 @@ pub const PREAMBLE: &str = "haptic-preamble.cfg";
 const PREAMBLE_TEXT: &str = "global\n    httpclient.ssl.verify none\n";
 const RELATIVE: &str = "    default-path config\n";
 
+/// A bundle that cannot be laid out.
+#[derive(Debug, thiserror::Error)]
+pub enum LayOutError {
+    /// The disk refuses, or there is no room.
+    #[error("the check could not run: {0}")]
+    Disk(#[from] io::Error),
+    /// No disk takes that file.
+    #[error("no file can be called so: {source}")]
+    Name {
+        /// Its path.
+        path: Arc<str>,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl LayOutError {
+    /// Whether it is a fault of the bundle, on whichever machine.
+    #[must_use]
+    pub fn is_of_file(&self) -> bool {
+        matches!(self, Self::Name { .. })
+    }
+
+    /// The same with the object whose file it is.
+    #[must_use]
+    pub fn diagnostic(&self, bundle: &Bundle) -> Diagnostic {
+        let diagnostic = Diagnostic::error("haproxy", self.to_string());
+        match self {
+            Self::Disk(_) => diagnostic,
+            Self::Name { path, .. } => {
+                let file = bundle.files.get(path);
+                let object = file.and_then(|file| file.text.blamed(1));
+                let shown: String = path.chars().take(LONGEST_SHOWN).collect();
+                let message = format!("{}: {shown}", diagnostic.message);
+                Diagnostic { message, ..diagnostic }.of_object(object).help("Give it a shorter name")
+            }
+        }
+    }
+
+    fn of(file: &BundleFile, source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput => {
+                Self::Name { path: file.path.clone(), source }
+            }
+            _ => Self::Disk(source),
+        }
+    }
+}
+
+/// Of a name that is too long.
+const LONGEST_SHOWN: usize = 80;
+
 /// Writes `bundle` into a new private folder (mode 0700), which is removed when the returned value is dropped.
 ///
 /// # Errors
-/// When a path would leave the folder, or the disk refuses.
-pub fn lay_out(bundle: &Bundle) -> io::Result<TempDir> {
+/// When a path would leave the folder, or no file can have it, or the disk refuses.
+pub fn lay_out(bundle: &Bundle) -> Result<TempDir, LayOutError> {
     let folder = tempfile::Builder::new().prefix("haptic-check-").tempdir()?;
     let folders = absolute_folders(bundle);
     let relative = if bundle.is_for_data_plane_api() { "" } else { RELATIVE };
     fs::write(folder.path().join(PREAMBLE), format!("{PREAMBLE_TEXT}{relative}"))?;
     for file in bundle.all() {
-        let path = Path::new(below(&file.path));
-        if !path.components().all(|c| matches!(c, Component::Normal(_))) {
-            let what = format!("{} must be a relative path inside the bundle", file.path);
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
-        }
-        let target = folder.path().join(path);
-        if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        write(&target, file, &folders)?;
+        add(file, folder.path(), &folders).map_err(|error| LayOutError::of(file, error))?;
     }
     Ok(folder)
+}
+
+fn add(file: &BundleFile, folder: &Path, folders: &BTreeSet<&str>) -> io::Result<()> {
+    let path = Path::new(below(&file.path));
+    if !path.components().all(|c| matches!(c, Component::Normal(_))) {
+        let what = format!("{} must be a relative path inside the bundle", file.path);
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+    }
+    let target = folder.join(path);
+    if let Some(parent) = target.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    write(&target, file, folders)
 }
 
 /// Where a file of a bundle lies in the folder: absolute names are relative to it there.

@@ -1,7 +1,7 @@
 //! Reads what `haproxy -c` prints and points at the template and object behind each line.
 
 use crate::folder::below;
-use haptic_model::{Bundle, BundleFile, Diagnostic, Severity};
+use haptic_model::{Bundle, BundleFile, Diagnostic, FileKind, ObjectRef, Severity};
 use std::sync::Arc;
 
 /// How many errors are worth showing; HAProxy itself stops at some of them.
@@ -15,6 +15,13 @@ pub fn diagnostics(output: &str, bundle: &Bundle) -> Vec<Diagnostic> {
     let mut diagnostics: Vec<_> = diagnosed.take(SHOWN).collect();
     bundle.redact(&mut diagnostics);
     diagnostics
+}
+
+/// Whether HAProxy says that it was given too little memory. Whatever line it names by then is nobody's fault.
+#[must_use]
+pub fn is_out_of_memory(output: &str) -> bool {
+    let said = ["out of memory", "Cannot allocate memory", "Failed to allocate", "not enough memory"];
+    output.lines().any(|line| said.iter().any(|words| line.contains(words)))
 }
 
 /// Every alert and warning as one line: HAProxy goes on in indented lines, and the cause often stands in the last.
@@ -62,9 +69,22 @@ fn diagnose(severity: Severity, text: &str, bundle: &Bundle) -> Option<Diagnosti
         Some(hint) => diagnostic.help(hint),
         None => diagnostic,
     };
-    Some(match place {
+    let diagnostic = match place {
         Some((file, line)) => at_line(diagnostic, &file, line),
         None => diagnostic,
+    };
+    let object = diagnostic.object.clone().or_else(|| owner_of_quoted_file(text, bundle));
+    Some(diagnostic.of_object(object))
+}
+
+/// Whose file is named, as in `Couldn't open the ca-file 'files/ca.pem' (header too long)`.
+fn owner_of_quoted_file(text: &str, bundle: &Bundle) -> Option<Arc<ObjectRef>> {
+    // Words have apostrophes, too.
+    let quoted = text.split('\'');
+    let mut files = quoted.filter_map(|path| named(path, bundle));
+    files.find_map(|file| {
+        let is_whole = matches!(file.key.kind, FileKind::Certificate | FileKind::General);
+        is_whole.then(|| file.text.blamed(1)).flatten()
     })
 }
 
@@ -76,9 +96,14 @@ fn hint(text: &str) -> Option<&'static str> {
     )
 }
 
-/// The line of a list that a line of haproxy.cfg names: `error processing line 3 in file 'ssl/certificates.txt'`. It
-/// leads to the object; the line of haproxy.cfg is the same for all of them.
+/// The line of a list that a line of haproxy.cfg names: `error processing line 3 in file 'ssl/certificates.txt'`, or
+/// `parsing [ssl/certificates.txt:3]`. It leads to the object; the line of haproxy.cfg is the same for all of them.
 fn place_within(text: &str, bundle: &Bundle) -> Option<(Arc<BundleFile>, u32)> {
+    let in_brackets = places(text, bundle).filter(|place| place.file.key.kind != FileKind::Config).last();
+    in_brackets.map(|place| (place.file, place.line)).or_else(|| place_in_file(text, bundle))
+}
+
+fn place_in_file(text: &str, bundle: &Bundle) -> Option<(Arc<BundleFile>, u32)> {
     let (_, rest) = text.split_once("line ")?;
     let (line, rest) = rest.split_once(" in file '")?;
     let file = named(rest.split_once('\'')?.0, bundle)?;
@@ -112,24 +137,26 @@ struct Place<'a> {
 
 /// The first `[PATH:LINE]` that names one of the bundle's files, and what follows it.
 fn place<'a>(text: &'a str, bundle: &Bundle) -> Option<Place<'a>> {
-    for (open, _) in text.match_indices('[') {
-        let rest = text.get(open + 1..)?;
-        let Some((inside, after)) = rest.split_once(']') else { continue };
-        let Some((path, line)) = inside.rsplit_once(':') else { continue };
-        let Ok(line) = line.parse() else { continue };
-        let Some(file) = named(path, bundle) else { continue };
+    places(text, bundle).next()
+}
+
+fn places<'a>(text: &'a str, bundle: &Bundle) -> impl Iterator<Item = Place<'a>> {
+    text.match_indices('[').filter_map(move |(open, _)| {
+        let (inside, after) = text.get(open + 1..)?.split_once(']')?;
+        let (path, line) = inside.rsplit_once(':')?;
+        let line = line.parse().ok()?;
+        let file = named(path, bundle)?;
         // `parsing [FILE:LINE] : WORDS`, or a sentence with the place somewhere in it.
         let message = if open <= "parsing ".len() { after.trim_start_matches([' ', ':']) } else { text };
-        return Some(Place { file, line, message });
-    }
-    None
+        Some(Place { file, line, message })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use haptic_model::{
-        FileKey, FileKind, ObjectRef, Text,
+        FileKey, Text,
         text::{Blame, Fragment, LineBlame},
     };
 
@@ -191,6 +218,30 @@ mod tests {
             found[0]
         );
         assert_eq!(found[0].output.as_ref().map(|o| o.file.to_string()).as_deref(), Some("map a.map"));
+    }
+
+    #[test]
+    fn a_file_that_is_named_and_a_line_of_a_list_lead_to_their_objects() {
+        let of = |name: &str, text: &str| {
+            let block = Some(Arc::new(ObjectRef::new("ingresses", "default", name)));
+            let lines = vec![LineBlame { template: 0, object: None, line: 1 }; text.lines().count()];
+            Fragment::new(text, Arc::new(Blame { lines, block, ..Blame::default() }))
+        };
+        let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("frontend f\n bind :1\n"));
+        let file =
+            |kind, name: &str, text| BundleFile::new(FileKey::new(kind, name), &format!("ssl/{name}"), text);
+        let files = [
+            file(FileKind::General, "ca.pem", Text::new(vec![of("authority", "x\n")])),
+            file(FileKind::CrtList, "list.txt", Text::new(vec![of("one", "a\n"), of("other", "b\n")])),
+        ];
+        let bundle = Bundle::new(config, files);
+        let said = "[ALERT] (1) : config : Couldn't open the ca-file 'ssl/ca.pem' (header too long).\n\
+            [ALERT] (1) : config : parsing [haproxy.cfg:2] : 'bind :1' in section 'frontend' : 'crt-list' : parsing \
+            [ssl/list.txt:2]: line too long, limit is 65535 characters\n";
+        let found = diagnostics(said, &bundle);
+        assert_eq!(found[0].object.as_ref().map(|of| &*of.name), Some("authority"), "{}", found[0]);
+        let place = found[1].output.as_ref().unwrap();
+        assert_eq!((place.file.to_string().as_str(), place.line), ("crt-list list.txt", 2));
     }
 
     #[test]

@@ -72,7 +72,16 @@ fn diagnostic(problem: Problem, bundle: &Bundle) -> Diagnostic {
 }
 
 fn is_present(bundle: &Bundle, path: &str) -> bool {
-    bundle.files.contains_key(path) || path.contains('@') || is_outside(bundle, path)
+    bundle.files.contains_key(path)
+        || path.contains('@')
+        || is_outside(bundle, path)
+        || is_folder(bundle, path)
+}
+
+/// Certificates and authorities may be named by their folder.
+fn is_folder(bundle: &Bundle, path: &str) -> bool {
+    let folder = path.trim_end_matches('/');
+    bundle.files.keys().any(|file| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
 }
 
 /// Absolute names and the system's CA store are the pod's own affair: only HAProxy there can know. But in folders of the
@@ -113,6 +122,19 @@ mod tests {
         assert_eq!(problems(&bundle(&rule("maps/host.map")), &VERSIONS, &[]), []);
         let found = problems(&bundle(&rule("maps/hosts.map")), &VERSIONS, &[]);
         assert!(found.len() == 1 && found[0].to_string().contains("maps/hosts.map"), "{found:?}");
+    }
+
+    #[test]
+    fn certificates_of_a_bundle_and_a_folder_of_them_are_there() {
+        let pem =
+            |path: &str| BundleFile::new(FileKey::new(FileKind::Certificate, path), path, Text::plain(""));
+        let bind = |crt: &str| {
+            let text = format!("defaults\n  mode http\nfrontend f\n  bind :80 ssl crt {crt}\n");
+            let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(text));
+            problems(&Bundle::new(config, [pem("ssl/a.pem.rsa"), pem("ssl/b.pem")]), &VERSIONS, &[]).len()
+        };
+        let found = ["ssl/a.pem", "ssl/b.pem", "ssl", "ssl/", "ss", "ssl/c.pem"].map(bind);
+        assert_eq!(found, [0, 0, 0, 0, 1, 1]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What became of a bundle.
 
+use crate::culprits::Ruling;
 use haptic_model::{Diagnostic, Severity};
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ pub struct Verdict {
     pub took: Duration,
     /// Whether the answer was known already.
     pub cached: bool,
-    /// A check did not come to its end: the diagnostics tell of the machine, and nothing is known of the bundle.
+    /// A check did not come to its end: it took too much time or memory, or could not run. That may be the bundle's fault, or
+    /// the machine's.
     pub undecided: bool,
 }
 
@@ -21,5 +23,17 @@ impl Verdict {
     #[must_use]
     pub fn passed(&self) -> bool {
         self.diagnostics.iter().all(|d| d.severity < Severity::Error)
+    }
+
+    /// The same, in short.
+    #[must_use]
+    pub fn ruling(&self) -> Ruling {
+        let errors = self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+        let mut errors = errors.cloned().peekable();
+        match errors.peek() {
+            None => Ruling::Passes,
+            Some(why) if self.undecided => Ruling::Unfinished(why.clone()),
+            Some(_) => Ruling::Refused(errors.collect()),
+        }
     }
 }

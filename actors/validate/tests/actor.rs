@@ -2,28 +2,17 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod imitation;
+mod stage;
 
-use actix_rt::Arbiter;
 use haptic_model::{
-    ActiveConfig, Bundle, BundleFile, Complaints, Event, FileKey, Fleet, Generation, Hindsight, ObjectRef,
-    Snapshots, Text,
-    pipeline::{Cause, Reconcile, Refused, Rendered, Validated},
+    Bundle, BundleFile, Event, FileKey, Generation, ObjectRef, Text,
+    pipeline::Rendered,
     text::{Blame, Fragment, LineBlame},
 };
-use haptic_runtime::{
-    ActorSpec, CellReader, CellWriter, Envelope, Events, Health, Keeper, Kept, Supervision, cell,
-};
-use haptic_validate::{
-    CheckLimits, Checker, Sandbox,
-    actor::{ValidateActor, ValidateOptions},
-};
+use haptic_validate::{CheckLimits, Checker, Sandbox};
 use imitation::imitation;
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
-};
-use tokio::sync::mpsc;
+use stage::{changed, of_bundle, stage};
+use std::{path::Path, sync::Arc, time::Duration};
 
 /// A checker that is killed at its first check, and content from then on.
 fn killed_once(folder: &Path) -> Checker {
@@ -40,7 +29,6 @@ fn refusing_bad(folder: &Path) -> Checker {
 
 /// A bundle in which one object says `word`.
 fn rendered(generation: u64, word: &str, heard: Option<u64>) -> Rendered {
-    let spec = r#"{"credentialsSecretRef":{"name":"c"},"podSelector":{"matchLabels":{"a":"b"}}}"#;
     let of_one = Blame {
         block: Some(Arc::new(ObjectRef::new("ingresses", "n", "one"))),
         lines: vec![LineBlame { template: 0, object: None, line: 1 }; 3],
@@ -48,60 +36,7 @@ fn rendered(generation: u64, word: &str, heard: Option<u64>) -> Rendered {
     };
     let text = Fragment::new(format!("defaults\n    mode http\n    # {word}\n"), Arc::new(of_one));
     let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(vec![text]));
-    Rendered {
-        reconcile: Reconcile {
-            generation: Generation(generation),
-            cause: Cause::default(),
-            triggered: Instant::now(),
-        },
-        config: Arc::new(ActiveConfig::of("edge", "haptic", serde_json::from_str(spec).unwrap())),
-        snapshots: Snapshots::default(),
-        fleet: Arc::default(),
-        bundle: Bundle::new(config, []),
-        took: Duration::ZERO,
-        warnings: Vec::new(),
-        hindsight: Hindsight { heard: heard.map(Generation), ..Hindsight::default() },
-    }
-}
-
-/// The stage, and what it is connected with.
-struct Stage {
-    rendered: CellWriter<Option<Arc<Rendered>>>,
-    validated: CellReader<Option<Arc<Validated>>>,
-    refused: CellReader<Option<Arc<Refused>>>,
-    complaints: CellReader<Complaints>,
-    told: mpsc::Receiver<Envelope<Event>>,
-    _fleet: CellWriter<Fleet>,
-    _actor: Kept<ValidateActor>,
-}
-
-fn stage(checker: Checker) -> Stage {
-    let (rendered_writer, rendered) = cell(None);
-    let (validated_writer, validated) = cell(None);
-    let (refused_writer, refused) = cell(None);
-    let (complaints_writer, complaints) = cell(Complaints::new());
-    let (events, told) = Events::channel(64);
-    let (_fleet, fleet) = cell(Fleet::default());
-    let options = ValidateOptions {
-        checker,
-        rendered,
-        fleet,
-        candidate: Arc::new(cell(None).0),
-        validated: Arc::new(validated_writer),
-        refused: Arc::new(refused_writer),
-        complaints: Arc::new(complaints_writer),
-        events,
-    };
-    let supervision = Supervision::new(Health::default());
-    let _actor =
-        Keeper::start(&Arbiter::current(), ActorSpec::named("validate"), &supervision, move |seat| {
-            ValidateActor::new(seat, options.clone())
-        });
-    Stage { rendered: rendered_writer, validated, refused, complaints, told, _fleet, _actor }
-}
-
-async fn changed<T: Send + Sync>(cell: &mut CellReader<T>) {
-    tokio::time::timeout(Duration::from_secs(60), cell.changed()).await.expect("it changes in the end");
+    of_bundle(generation, Bundle::new(config, []), heard)
 }
 
 #[actix::test]
@@ -112,15 +47,35 @@ async fn a_checker_that_is_killed_refuses_nothing_and_is_asked_again() {
     changed(&mut stage.validated).await;
     assert!(stage.validated.read().is_some() && stage.refused.read().is_none());
     assert!(stage.complaints.read().is_empty());
-    let mut warned = false;
     while let Ok(event) = stage.told.try_recv() {
+        assert!(!matches!(&*event.payload, Event::ValidationFailed { .. }), "nothing was refused");
+    }
+}
+
+#[actix::test]
+async fn a_machine_that_cannot_check_blames_nobody_and_is_asked_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("broken");
+    std::fs::write(&broken, "").unwrap();
+    let check = format!("[ -e {} ] && kill -9 $$; exit 0", broken.display());
+    let checker = Checker::new(imitation(folder.path(), &check), CheckLimits::default(), Sandbox::none());
+    let mut stage = stage(checker);
+    stage.rendered.publish(Some(Arc::new(rendered(1, "fine", None))));
+    loop {
+        let event = tokio::time::timeout(Duration::from_secs(60), stage.told.recv()).await.unwrap().unwrap();
         match &*event.payload {
             Event::ValidationFailed { .. } => panic!("nothing was refused"),
-            Event::Warned { diagnostic, .. } => warned |= diagnostic.message.contains("checked again in 1 s"),
+            Event::Warned { diagnostic, .. } => {
+                let said = diagnostic.to_string();
+                assert!(said.contains("no object is at fault") && said.contains("again in 1 s"), "{said}");
+                break;
+            }
             _ => {}
         }
     }
-    assert!(warned, "nobody is told");
+    std::fs::remove_file(&broken).unwrap();
+    changed(&mut stage.validated).await;
+    assert!(stage.complaints.read().is_empty() && stage.refused.read().is_none());
 }
 
 #[actix::test]

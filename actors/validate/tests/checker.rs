@@ -3,11 +3,15 @@
 
 mod imitation;
 
-use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
-use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox};
+use haptic_model::{
+    Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, ObjectRef, Text,
+    text::{Blame, Fragment, LineBlame},
+};
+use haptic_validate::{Binaries, Budget, CheckLimits, Checker, Sandbox, culprits::Ruling, memory::Limit};
 use imitation::imitation;
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 use tokio::time::Instant;
@@ -170,4 +174,63 @@ async fn a_bundle_that_names_a_file_outside_itself_is_not_laid_out() {
     let verdict = Checker::new(real(), CheckLimits::default(), Sandbox::none()).check(&escaping, &[]).await;
     assert!(!verdict.passed());
     assert!(verdict.diagnostics[0].to_string().contains("relative path"), "{:?}", verdict.diagnostics);
+}
+
+#[tokio::test]
+async fn whoever_is_named_when_memory_is_over_is_not_at_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let says = "echo '[ALERT]  (1) : config : parsing [haproxy.cfg:6] : error detected : out of memory error.' >&2; exit 1";
+    let checker = Checker::new(imitation(folder.path(), says), CheckLimits::default(), Sandbox::none());
+    let verdict = checker.check(&bundle(VALID), &[]).await;
+    let said = verdict.diagnostics[0].to_string();
+    assert!(
+        verdict.undecided && said.contains("ran out of memory") && !said.contains("haproxy.cfg:6"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_check_that_does_not_fit_fails_at_once_and_says_which_limit_it_needs() {
+    let limit = Limit { bytes: 128 << 20, is_containers: true };
+    let checker = Checker::new(real(), CheckLimits::default(), Sandbox::none());
+    let checker = checker.within(Budget::of(Some(limit), || 100 << 20));
+    let verdict = checker.check(&bundle(VALID), &VERSIONS[2..]).await;
+    let said = verdict.diagnostics[0].to_string();
+    assert!(
+        verdict.undecided && said.contains("the container has 128 MB, of which the controller uses 100 MB"),
+        "{said}"
+    );
+    let help = verdict.diagnostics[0].help.as_deref().unwrap_or_default();
+    assert!(help.contains("resources.limits.memory to 256Mi"), "{help}");
+}
+
+#[tokio::test]
+async fn what_listens_nowhere_is_refused_as_a_whole_and_not_as_a_part() {
+    let backends = VALID.replace("frontend web\n    bind 127.0.0.1:8080\n", "backend web\n");
+    let checker = Checker::new(real(), CheckLimits::default(), Sandbox::none());
+    for version in &VERSIONS {
+        let verdict = checker.semantics(&bundle(&backends), &[*version]).await;
+        let said: Vec<_> = verdict.diagnostics.iter().map(ToString::to_string).collect();
+        assert!(!verdict.passed() && !verdict.undecided, "{said:?}");
+        assert!(said.iter().any(|said| said.contains("nothing in the configuration listens")), "{said:?}");
+        let part = checker.ruling_on_part(&bundle(&backends), &[*version]).await;
+        assert!(matches!(part, Ruling::Passes), "{part:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_with_a_name_that_no_disk_takes_is_a_fault_of_its_object() {
+    let object = Arc::new(ObjectRef::new("ingresses", "n", "bad"));
+    let lines = vec![LineBlame { template: 0, object: None, line: 1 }];
+    let blame = Blame { lines, block: Some(object.clone()), ..Blame::default() };
+    let text = Text::new(vec![Fragment::new("x\n", Arc::new(blame))]);
+    let name = "n".repeat(256);
+    let file = BundleFile::new(FileKey::new(FileKind::General, &name), &format!("files/{name}"), text);
+    let bundle = Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(VALID)), [file]);
+    let verdict = Checker::new(real(), CheckLimits::default(), Sandbox::none())
+        .semantics(&bundle, &VERSIONS[2..])
+        .await;
+    let why = &verdict.diagnostics[0];
+    assert_eq!((verdict.undecided, why.object.as_ref()), (false, Some(&object)), "{why}");
+    assert!(why.message.len() < 200, "{why}");
 }

@@ -9,6 +9,7 @@ mod costs;
 mod destinations;
 mod echo;
 mod hostile;
+mod names;
 mod options;
 mod owners;
 mod paths;

@@ -277,6 +277,20 @@ fn what_protects_a_path_protects_each_of_its_spellings() {
 }
 
 #[test]
+fn no_server_takes_a_part_of_the_path_for_a_host() {
+    on_each_haproxy(&protected(), |site| {
+        for path in ["//x/admin", "/\\x/admin", "///x/admin", "/\\/x/admin"] {
+            let answer = site.get(Scheme::Http, HOST, path);
+            assert_eq!(
+                (answer.service(), answer.request_line()),
+                (Some(2), "GET /x/admin HTTP/1.1"),
+                "{path}"
+            );
+        }
+    });
+}
+
+#[test]
 fn other_spellings_are_refused_or_read_byte_by_byte_where_a_setting_says_so() {
     let with = |setting: &'static str| {
         move |spec: &mut Value| spec["templatingSettings"]["extraContext"]["paths"] = json!(setting)

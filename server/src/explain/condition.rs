@@ -16,7 +16,7 @@ pub fn applies(words: &[Word<'_>], section: &Section<'_>, traveller: &mut Travel
         other => return Err(other.to_owned()),
     };
     let mut unknown = None;
-    for alternative in terms.split(|word| matches!(&*word.value, "or" | "||")) {
+    for alternative in terms.split(|word| is_or(&word.value)) {
         match all_of(alternative, section, traveller) {
             Ok(true) => return Ok(!negated),
             Ok(false) => {}
@@ -24,6 +24,10 @@ pub fn applies(words: &[Word<'_>], section: &Section<'_>, traveller: &mut Travel
         }
     }
     unknown.map_or(Ok(negated), Err)
+}
+
+fn is_or(word: &str) -> bool {
+    word == "||" || word.eq_ignore_ascii_case("or")
 }
 
 /// Terms that must all hold. One that does not hold decides, whatever the others are.

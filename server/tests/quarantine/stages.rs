@@ -11,7 +11,7 @@ use haptic_render::{
     Checked, Compiled, Limits, Renderer, compile,
     quarantine::{Job, Moment, Outcome, Ward},
 };
-use haptic_validate::culprits::{MOST_CHECKS, culprits};
+use haptic_validate::culprits::{Charge, Ruling, culprits};
 use serde_json::json;
 use std::{
     cell::Cell,
@@ -22,6 +22,9 @@ use std::{
 
 /// Longer than anything that is tried again rests.
 const HOUR: Duration = Duration::from_secs(3601);
+
+/// There is time for so many checks of parts in one search.
+const MOST_CHECKS: usize = 40;
 
 /// A cluster of Ingresses and Services, and the stages that keep its bad objects from stopping the others.
 pub struct Stages {
@@ -152,7 +155,8 @@ impl Stages {
         panic!("still suspected: {:?}", self.held());
     }
 
-    /// One generation, and the search for culprits if it is refused: whether it passed, and how many checks the search took.
+    /// One generation, and the search for culprits if it is refused: whether it passed, and how many checks of all of it the search
+    /// took as long as.
     pub fn turn(&mut self, judge: &impl AsyncFn(Bundle) -> Vec<Diagnostic>) -> (bool, usize) {
         let complaint = self.complaint.take();
         let (outcome, generation) = self.render(complaint);
@@ -166,24 +170,32 @@ impl Stages {
             self.good = Some(rendered);
             return (true, 0);
         }
-        let checks = Cell::new(0);
+        let (checks, size) = (Cell::new(0), Cell::new(0));
         let counted = async |bundle: Bundle| {
             checks.set(checks.get() + 1);
-            judge(bundle).await
+            size.set(size.get() + bundle.size());
+            if checks.get() > MOST_CHECKS { None } else { Some(ruling(judge(bundle).await)) }
         };
-        let good = self.good.as_ref().map(|good| &good.bundle);
-        let found =
-            block_on(culprits(&rendered.bundle, good, &said, &rendered.hindsight.distrusted, counted));
-        assert!(good.is_none() || checks.get() <= MOST_CHECKS, "{} checks", checks.get());
+        let found = block_on(culprits(
+            &Charge {
+                bundle: &rendered.bundle,
+                good: self.good.as_ref().map(|good| &good.bundle),
+                ruling: &ruling(said.clone()),
+                distrusted: &rendered.hindsight.distrusted,
+                is_new_configuration: false,
+            },
+            counted,
+        ));
+        let searched = size.get().div_ceil(rendered.bundle.size());
         assert!(!found.culprits.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
         self.complaint = Some(Arc::new(Complaint {
             rendered,
             good: None,
             objects: found.culprits,
             suspects: found.suspects,
-            took: self.check * (1 + checks.get() as u32),
+            took: self.check * (1 + searched as u32),
         }));
-        (false, checks.get())
+        (false, searched)
     }
 
     fn render(&mut self, complaint: Option<Arc<Complaint>>) -> (Outcome, Generation) {
@@ -237,6 +249,11 @@ impl Stages {
         let (warnings, hindsight) = (Vec::new(), self.ward.hindsight(self.now));
         Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, hindsight }
     }
+}
+
+fn ruling(mut said: Vec<Diagnostic>) -> Ruling {
+    said.retain(|diagnostic| diagnostic.severity == Severity::Error);
+    if said.is_empty() { Ruling::Passes } else { Ruling::Refused(said) }
 }
 
 fn text(bundle: &Bundle) -> String {

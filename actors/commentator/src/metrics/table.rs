@@ -59,8 +59,9 @@ const WAITING: Kind = Kind::Histogram(&[0.001, 0.01, 0.1, 1.0, 10.0]);
 const ANSWERS: Kind = Kind::Histogram(&[0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
 
 /// The stages that are timed, and their parts.
-const STAGES: Values =
-    Values::These(&["debounce", "render", "syntax", "validate", "plan", "agent", "deploy", "store"]);
+const STAGES: Values = Values::These(&[
+    "debounce", "render", "syntax", "validate", "search", "plan", "agent", "deploy", "store",
+]);
 
 const NONE: &[Label] = &[];
 
@@ -228,6 +229,7 @@ pub const METRICS: &[Metric] = &[
                 "objectsPerNamespace",
                 "storeBytes",
                 "blockBytes",
+                "valueBytes",
                 "fileBytes",
                 "mapEntries",
                 "files",

@@ -159,6 +159,7 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
             Event::Timed { part: "agent", generation, pod: Some(pod.clone()), took: Duration::ZERO },
             Event::Timed { part: "store", generation, pod: Some(pod.clone()), took: Duration::ZERO },
             Event::Timed { part: "syntax", generation, pod: None, took: Duration::ZERO },
+            Event::Timed { part: "search", generation, pod: None, took: Duration::ZERO },
             Event::Planned {
                 generation,
                 pod: pod.clone(),

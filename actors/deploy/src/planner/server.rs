@@ -281,6 +281,12 @@ fn unsettable_difference(old: &Server, new: &Server) -> Option<String> {
             Some(_) => {}
         }
     }
+    if old.has_variable != new.has_variable {
+        return Some("what was an environment variable is plain text, or the other way round".to_owned());
+    }
+    if !new.keeps_order_of(old) {
+        return Some("parameters whose order matters stand in another one".to_owned());
+    }
     let gone = before.iter().find(|known| !after.iter().any(|parameter| parameter.name == known.name))?;
     Some(format!("{} is gone", words(gone)))
 }

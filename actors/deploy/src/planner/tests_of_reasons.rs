@@ -42,6 +42,8 @@ backend spare from web
  server c 10.0.0.3:80 backup
 backend tls from web
  server a 10.0.0.1:443 ssl verify required ca-file ssl/servers.pem
+backend ordered from web
+ server a 10.0.0.1:443 ssl verify none force-tlsv12 no-tls-tickets cookie \"$X\"
 backend named from web
 ";
 
@@ -159,6 +161,12 @@ fn each_reason_to_reload_is_a_sentence_that_says_what_and_why() {
         ),
         // Servers.
         (V3_4, Config("inter 2s", "inter 5s"), "server shop/c: inter 2s became inter 5s"),
+        (
+            V3_4,
+            Config("force-tlsv12 no-tls-tickets", "no-tls-tickets force-tlsv12"),
+            "server ordered/a: parameters whose order matters stand in another one",
+        ),
+        (V3_4, Config("cookie \"$X\"", "cookie '$X'"), "server ordered/a: cookie $X became cookie $X"),
         (
             V3_4,
             Config("10.0.0.3:80 check", "shop.example:80 check"),

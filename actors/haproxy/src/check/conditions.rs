@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::document::{Document, Line, Section, SectionKind, Word};
+use crate::document::{Document, Line, Section, SectionKind};
+use crate::expressions::{condition, takes_condition};
+use crate::keywords;
 use crate::problem::{Code, Problem};
 
 /// ACLs that HAProxy declares itself (configuration manual 7.4).
@@ -64,7 +66,9 @@ impl<'s> Conditions<'s> {
         if self.uncertain {
             return;
         }
-        for line in section.lines.iter().filter(|line| takes_condition(line) && !line.conditional) {
+        for line in
+            section.lines.iter().filter(|line| takes_condition(&section.kind, line) && !line.conditional)
+        {
             let start = condition(line);
             for (at, name) in names(line, start) {
                 match self.declared.get(name) {
@@ -89,57 +93,13 @@ impl<'s> Conditions<'s> {
             return problem(format!("The ACL '{name}' is declared only later, on line {later}."))
                 .help("move the 'acl' line up");
         }
-        let near = self.declared.keys().find(|known| known.eq_ignore_ascii_case(name));
+        let names = self.declared.keys().copied().chain(PREDEFINED);
+        let near = keywords::nearest_name(name, names);
         problem(format!("There is no ACL '{name}' in {}.", section.title())).help(match near {
             Some(near) => format!("did you mean '{near}'?"),
             None => format!("declare it with 'acl {name} …' before this line"),
         })
     }
-}
-
-/// Whether the rule on this line may end with `if` or `unless`.
-fn takes_condition(line: &Line<'_>) -> bool {
-    matches!(
-        line.keyword(),
-        "http-request"
-            | "http-response"
-            | "http-after-response"
-            | "tcp-request"
-            | "tcp-response"
-            | "quic-initial"
-            | "use_backend"
-            | "use-server"
-            | "redirect"
-            | "force-persist"
-            | "ignore-persist"
-            | "force-be-switch"
-            | "monitor"
-            | "stick"
-            | "stats"
-            | "set-param"
-            | "pass-header"
-    )
-}
-
-/// The position after `if` or `unless`. `if` may also be a value or a pattern, so the last one whose rest reads as a
-/// condition is taken.
-fn condition(line: &Line<'_>) -> Option<usize> {
-    let is_start = |word: &Word<'_>| matches!(word.raw, "if" | "unless");
-    let starts = line.words.iter().enumerate().skip(1).filter(|(_, word)| is_start(word));
-    let readable = |start: &usize| {
-        let mut rest = line.from(*start).iter();
-        let mut empty = true;
-        while let Some(word) = rest.next() {
-            empty = false;
-            match word.value.trim_start_matches('!') {
-                "{" if !rest.any(|word| word.value == "}") => return false,
-                "}" | "if" | "unless" => return false,
-                _ => {}
-            }
-        }
-        !empty
-    };
-    starts.map(|(at, _)| at + 1).rfind(readable)
 }
 
 /// The ACL names of the condition that starts at `start`, with their positions.
@@ -154,7 +114,8 @@ fn names<'l>(line: &'l Line<'_>, start: Option<usize>) -> Vec<(usize, &'l str)> 
         match word.value.trim_start_matches('!') {
             "{" => inside = true,
             "}" => inside = false,
-            "" | "or" | "||" => {}
+            "" | "||" => {}
+            or if or.eq_ignore_ascii_case("or") => {}
             name if !inside => found.push((at, name)),
             _ => {}
         }

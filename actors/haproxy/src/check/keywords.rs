@@ -1,7 +1,11 @@
 //! Whether HAProxy knows the first words of each line.
 
+use std::collections::HashMap;
+
+use super::expressions::NEEDS_LUA;
 use crate::document::{Document, Line, Section, SectionKind};
-use crate::keywords::{Keywords, Table, all};
+use crate::expressions::Reading;
+use crate::keywords::{Keywords, Table, UNNAMED_DEFAULTS, all};
 use crate::problem::{Code, Problem};
 use crate::version::Version;
 
@@ -22,10 +26,13 @@ const NEGATABLE: [&str; 7] = [
     "numa-cpu-mapping",
 ];
 
+/// `lua` says whether names that begin with `lua.` may be registered by a script; `disabled` which sections are
+/// proxies that are not started.
 pub(super) fn check(
     document: &Document<'_>,
     known: &Keywords,
     version: Version,
+    (lua, disabled): (bool, &[bool]),
     problems: &mut Vec<Problem>,
 ) {
     let sections = known.table("sections");
@@ -33,27 +40,51 @@ pub(super) fn check(
         |table, values| Some(Parameters { table: known.table(table)?, values: known.table(values)? });
     let server = parameters("listen server", "server values");
     let bind = parameters("listen bind", "bind values");
-    for section in &document.sections {
-        let checker = Checker { section, known, version, sections, server, bind };
+    for (section, disabled) in document.sections.iter().zip(disabled.iter().copied()) {
+        let lacks = known.lacks(table_name(section));
+        let checker = Checker { section, known, version, sections, server, bind, lacks, lua, disabled };
         if checker.unknown_section(problems) {
             continue;
         }
-        let words = known.table(if section.kind.is_proxy() { "listen" } else { section.kind.name() });
+        let words = known.table(table_name(section));
         for line in &section.lines {
             if !line.words.is_empty() && !line.conditional && line.directive().is_none() {
                 checker.line(line, words, problems);
             }
         }
+        if section.kind.is_proxy() {
+            checker.later_expressions(problems);
+        }
     }
 }
 
-struct Checker<'c, 'd> {
-    section: &'c Section<'d>,
-    known: &'c Keywords,
-    version: Version,
+/// Whether a script is loaded, which may register actions, services, filters, fetches and converters.
+pub(super) fn loads_lua(document: &Document<'_>) -> bool {
+    let global = document.sections.iter().filter(|section| section.kind == SectionKind::Global);
+    global.flat_map(|section| &section.lines).any(|line| line.keyword().starts_with("lua-load"))
+}
+
+/// The name of the table with a section's keywords.
+fn table_name<'s>(section: &'s Section<'_>) -> &'s str {
+    match section.kind {
+        SectionKind::Defaults if section.name.is_empty() => UNNAMED_DEFAULTS,
+        _ => section.kind.name(),
+    }
+}
+
+pub(super) struct Checker<'c, 'd> {
+    pub(super) section: &'c Section<'d>,
+    pub(super) known: &'c Keywords,
+    pub(super) version: Version,
     sections: Option<&'c Table>,
     server: Option<Parameters<'c>>,
     bind: Option<Parameters<'c>>,
+    /// What `listen` takes and this section does not, by the words before it.
+    lacks: Option<&'c HashMap<&'static str, Table>>,
+    /// Whether a script may have registered names.
+    pub(super) lua: bool,
+    /// Whether the section is a proxy that is not started.
+    pub(super) disabled: bool,
 }
 
 /// The parameters of `server` or `bind`, and those of them that take a value.
@@ -70,8 +101,7 @@ impl Checker<'_, '_> {
         if sections.contains(header.keyword()) {
             return false;
         }
-        // `program` is read by the master only and leaves no trace in a worker's tables.
-        if header.conditional || self.section.kind == SectionKind::Program {
+        if header.conditional {
             return true;
         }
         let message = format!("HAProxy {} has no section '{}'.", self.version, header.keyword());
@@ -90,8 +120,7 @@ impl Checker<'_, '_> {
         if self.section.header.is_none() {
             return problems.push(self.outside(line));
         }
-        let Some(words) = words else { return };
-        if !words.contains(&keyword.value) {
+        if let Some(words) = words.filter(|words| !words.contains(&keyword.value)) {
             if OTHER_BUILDS.iter().any(|start| keyword.value.starts_with(start)) {
                 return;
             }
@@ -102,46 +131,144 @@ impl Checker<'_, '_> {
             return problems.push(Problem::at(Code::CannotNegate, line, 0, message));
         }
         match (self.section.kind.is_proxy(), keyword.value.as_ref()) {
-            (true, "option") if negated => self.next_word(line, first, "listen no option", problems),
-            (true, "server") => self.parameters(line, 3, "server", problems),
-            (true, "server-template") => self.parameters(line, 4, "server", problems),
-            (true, "default-server") => self.parameters(line, 1, "server", problems),
-            (true, "bind") => self.parameters(line, 2, "bind", problems),
+            (true, "option") if negated => self.word(line, first + 1, "listen no option", problems),
+            (true, "server") => return self.parameters(line, 3, "server", problems),
+            (true, "server-template") => return self.parameters(line, 4, "server", problems),
+            (true, "default-server") => return self.parameters(line, 1, "server", problems),
+            (true, "bind") => return self.parameters(line, 2, "bind", problems),
             (true, "tcp-request" | "tcp-response") => self.tcp_rule(line, problems),
+            (false, "stats") if line.value(1) == "socket" => {
+                self.parameters(line, 3, "stats socket", problems);
+            }
+            (true, "declare") => {
+                self.word(line, 1, "listen declare", problems);
+                self.word(line, 2, "listen declare capture", problems);
+            }
+            (_, "log") if !negated => self.log(line, problems),
+            (false, "ssl-default-bind-options" | "ssl-default-server-options") => {
+                self.tls_options(line, problems);
+            }
+            (false, "load") if self.section.kind == SectionKind::CrtStore => {
+                let names = (1..line.words.len()).step_by(2);
+                names.for_each(|at| self.word(line, at, "crt-store load", problems));
+            }
             _ => {
                 if let Some(place) = place(&self.section.kind, &keyword.value) {
-                    self.next_word(line, first, place, problems);
+                    self.word(line, first + 1, place, problems);
                 }
             }
         }
+        if self.section.kind.is_proxy()
+            || matches!(self.section.kind, SectionKind::Global | SectionKind::FcgiApp)
+        {
+            self.service(line, problems);
+            self.expressions(line, problems);
+        }
     }
 
-    /// Checks the word after position `at` against the words of a place.
-    fn next_word(&self, line: &Line<'_>, at: usize, place: &str, problems: &mut Vec<Problem>) {
-        let (Some(word), Some(table)) = (line.words.get(at + 1), self.known.table(place)) else { return };
-        // What Lua registers, only Lua knows.
-        let is_known = table.contains(&word.value) || word.value.starts_with("lua.");
-        if word.has_variable || word.value.is_empty() || is_known {
+    /// A service that only a script can register. Other builds have others of their own.
+    fn service(&self, line: &Line<'_>, problems: &mut Vec<Problem>) {
+        let at = match line.keyword() {
+            "http-request" => 1,
+            "tcp-request" => 2,
+            _ => return,
+        };
+        if !self.lua && line.value(at) == "use-service" && line.value(at + 1).starts_with("lua.") {
+            problems.push(self.unknown_word(line, at + 1, "use-service").help(NEEDS_LUA));
+        }
+    }
+
+    /// `log <target> [<setting> <value>]… <facility> [<level> [<lowest level>]]`.
+    fn log(&self, line: &Line<'_>, problems: &mut Vec<Problem>) {
+        let mut at = 2;
+        while matches!(line.value(at), "len" | "format" | "sample" | "profile") {
+            // HAProxy 3.0 takes `profile` for a facility.
+            self.word(line, at, "global log facility", problems);
+            at += 2;
+        }
+        self.word(line, at, "global log facility", problems);
+        self.word(line, at + 1, "global log level", problems);
+        self.word(line, at + 2, "global log level", problems);
+    }
+
+    fn tls_options(&self, line: &Line<'_>, problems: &mut Vec<Problem>) {
+        let place = match line.keyword() {
+            "ssl-default-bind-options" => "global ssl-default-bind-options",
+            _ => "global ssl-default-server-options",
+        };
+        let mut at = 1;
+        while at < line.words.len() {
+            self.word(line, at, place, problems);
+            at += 1 + usize::from(matches!(line.value(at), "ssl-min-ver" | "ssl-max-ver"));
+        }
+    }
+
+    /// Checks the word at position `at` against the words of a place.
+    fn word(&self, line: &Line<'_>, at: usize, place: &str, problems: &mut Vec<Problem>) {
+        let (Some(word), Some(table)) = (line.words.get(at), self.known.table(place)) else { return };
+        // A variable may hold any number of words, and an empty word ends the line for HAProxy.
+        if line.from(1).iter().take(at).any(|word| word.has_variable || word.value.is_empty()) {
             return;
         }
         let before = place.split_once(' ').map_or(place, |(_, before)| before);
-        let message = format!("HAProxy {} does not know '{before} {}'.", self.version, word.value);
-        let problem = Problem::at(Code::UnknownKeyword, line, at + 1, message);
+        if table.contains(&word.value) {
+            let lacking = self.lacks.and_then(|lacks| lacks.get(before));
+            if lacking.is_some_and(|lacking| lacking.contains(&word.value)) {
+                problems.push(self.misplaced(line, at, before));
+            }
+            return;
+        }
+        if word.value.starts_with("lua.") && takes_lua(before) {
+            if !self.lua {
+                problems.push(self.unknown_word(line, at, before).help(NEEDS_LUA));
+            }
+            return;
+        }
         let help = known_elsewhere(place, &word.value)
             .or_else(|| table.nearest(&word.value).map(|near| format!("did you mean '{before} {near}'?")));
-        problems.push(with_help(problem, help));
+        problems.push(with_help(self.unknown_word(line, at, before), help));
+    }
+
+    fn unknown_word(&self, line: &Line<'_>, at: usize, before: &str) -> Problem {
+        let message = format!("HAProxy {} does not know '{before} {}'.", self.version, line.value(at));
+        Problem::at(Code::UnknownKeyword, line, at, message)
+    }
+
+    /// A word that HAProxy knows, and does not take in this section.
+    fn misplaced(&self, line: &Line<'_>, at: usize, before: &str) -> Problem {
+        let word = line.value(at);
+        let is_taken = |section: &&str| {
+            let lacking = self.known.lacks(section).and_then(|lacks| lacks.get(before));
+            !lacking.is_some_and(|lacking| lacking.contains(word))
+        };
+        let mut taking: Vec<String> = [UNNAMED_DEFAULTS, "defaults", "frontend", "backend", "listen"]
+            .into_iter()
+            .filter(is_taken)
+            .map(|section| format!("'{section}'"))
+            .collect();
+        // Where it may stand without a name it may stand with one.
+        taking.retain(|section| section != "'unnamed defaults'");
+        let section = match table_name(self.section) {
+            UNNAMED_DEFAULTS => "a 'defaults' section without a name".to_owned(),
+            named => format!("a '{named}' section"),
+        };
+        let words = if before.is_empty() { word.to_owned() } else { format!("{before} {word}") };
+        let message = format!("HAProxy {} does not take '{words}' in {section}.", self.version);
+        Problem::at(Code::Misplaced, line, at, message)
+            .help(format!("it belongs in a section of these: {}", taking.join(", ")))
     }
 
     fn tcp_rule(&self, line: &Line<'_>, problems: &mut Vec<Problem>) {
-        let place = match (line.keyword(), line.value(1)) {
-            ("tcp-request", "connection") => "listen tcp-request connection",
-            ("tcp-request", "session") => "listen tcp-request session",
-            ("tcp-request", "content") => "listen tcp-request content",
-            ("tcp-response", "content") => "listen tcp-response content",
-            ("tcp-request", _) => return self.next_word(line, 0, "listen tcp-request", problems),
-            _ => return self.next_word(line, 0, "listen tcp-response", problems),
+        let (rules, actions) = match (line.keyword(), line.value(1)) {
+            ("tcp-request", "connection") => ("listen tcp-request", "listen tcp-request connection"),
+            ("tcp-request", "session") => ("listen tcp-request", "listen tcp-request session"),
+            ("tcp-request", "content") => ("listen tcp-request", "listen tcp-request content"),
+            ("tcp-response", "content") => ("listen tcp-response", "listen tcp-response content"),
+            ("tcp-request", _) => return self.word(line, 1, "listen tcp-request", problems),
+            _ => return self.word(line, 1, "listen tcp-response", problems),
         };
-        self.next_word(line, 1, place, problems);
+        self.word(line, 1, rules, problems);
+        self.word(line, 2, actions, problems);
     }
 
     /// The parameters of `server` and `bind` from position `from` on.
@@ -166,6 +293,10 @@ impl Checker<'_, '_> {
                     .or_else(|| table.nearest(name).map(|near| format!("did you mean '{near}'?")));
                 return problems.push(with_help(problem, help));
             }
+            // A default is only read where a server takes it.
+            if matches!(name, "sni" | "pool-conn-name") && line.keyword() != "default-server" {
+                self.expression(line, at + 1, Reading::Sample, problems);
+            }
             at += match name {
                 "source" => source_words(line, at),
                 _ => 1 + usize::from(values.contains(name) || word.value.contains('(')),
@@ -175,19 +306,26 @@ impl Checker<'_, '_> {
 
     fn unknown(&self, line: &Line<'_>, at: usize, words: &Table) -> Problem {
         let (keyword, section) = (line.value(at), self.section.kind.name());
+        if self.section.kind.is_proxy() && self.known.table("listen").is_some_and(|all| all.contains(keyword))
+        {
+            return self.misplaced(line, at, "");
+        }
+        let near_word = words.nearest_by(keyword);
+        let near_section = self.sections.and_then(|sections| sections.nearest_by(keyword));
+        let near_section = near_section
+            .filter(|(far, _)| at == 0 && near_word.is_none_or(|(word_is_far, _)| *far < word_is_far))
+            .map(|(_, near)| format!("did you mean '{near}'?"));
         let starts_line = line.words.get(at).is_some_and(|word| word.column == 1);
-        let near_section =
-            self.sections.filter(|_| starts_line).and_then(|sections| sections.nearest(keyword));
-        if let Some(near) = near_section.filter(|_| words.nearest(keyword).is_none()) {
+        if let (Some(help), true) = (&near_section, starts_line) {
             let message = format!("'{keyword}' opens no section of HAProxy {}.", self.version);
-            return Problem::at(Code::UnknownSection, line, at, message)
-                .help(format!("did you mean '{near}'?"));
+            return Problem::at(Code::UnknownSection, line, at, message).help(help);
         }
         let message =
             format!("HAProxy {} has no keyword '{keyword}' in a '{section}' section.", self.version);
         let place = if self.section.kind.is_proxy() { "listen" } else { section };
         let help = known_elsewhere(place, keyword)
-            .or_else(|| words.nearest(keyword).map(|near| format!("did you mean '{near}'?")))
+            .or(near_section)
+            .or_else(|| near_word.map(|(_, near)| format!("did you mean '{near}'?")))
             .or_else(|| self.another_section(keyword));
         with_help(Problem::at(Code::UnknownKeyword, line, at, message), help)
     }
@@ -230,7 +368,8 @@ fn place(section: &SectionKind, keyword: &str) -> Option<&'static str> {
         (_, "email-alert") => "listen email-alert",
         (_, "http-reuse") => "listen http-reuse",
         (_, "mode") => "listen mode",
-        (_, "stick") => "listen stick",
+        // A frontend ignores the line, whatever it says.
+        (kind, "stick") if kind.has_backend() => "listen stick",
         (_, "rate-limit") => "listen rate-limit",
         (_, "external-check") => "listen external-check",
         (_, "http-request") => "listen http-request",
@@ -238,6 +377,12 @@ fn place(section: &SectionKind, keyword: &str) -> Option<&'static str> {
         (_, "http-after-response") => "listen http-after-response",
         _ => return None,
     })
+}
+
+/// Whether scripts can register words that follow these.
+fn takes_lua(before: &str) -> bool {
+    matches!(before.split(' ').next(), Some("filter" | "tcp-request" | "tcp-response"))
+        || matches!(before, "http-request" | "http-response" | "http-after-response")
 }
 
 /// How many words `source <address> [usesrc <address>] [interface <name>]` takes.
@@ -250,7 +395,7 @@ fn source_words(line: &Line<'_>, at: usize) -> usize {
 }
 
 /// `HAProxy 3.2 and 3.4 know it`, when other versions do.
-fn known_elsewhere(place: &str, word: &str) -> Option<String> {
+pub(super) fn known_elsewhere(place: &str, word: &str) -> Option<String> {
     let knowing: Vec<_> = all()
         .iter()
         .filter(|keywords| keywords.table(place).is_some_and(|table| table.contains(word)))
@@ -263,7 +408,7 @@ fn known_elsewhere(place: &str, word: &str) -> Option<String> {
     }
 }
 
-fn with_help(problem: Problem, help: Option<String>) -> Problem {
+pub(super) fn with_help(problem: Problem, help: Option<String>) -> Problem {
     match help {
         Some(help) => problem.help(help),
         None => problem,

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::disabled::is_disabled;
 use crate::document::{Document, Section, SectionKind};
+use crate::keywords::nearest_name;
 use crate::problem::{Code, Problem};
 use crate::version::Version;
 
@@ -13,11 +15,16 @@ pub(super) const AMBIGUITY_IS_ACCEPTED: Version = Version::new(3, 3);
 /// The first version that refuses a frontend and a backend of the same name.
 pub(super) const ONE_NAME_FOR_PROXIES: Version = Version::new(3, 3);
 
-pub(super) fn check(document: &Document<'_>, version: Version, problems: &mut Vec<Problem>) {
+pub(super) fn check(
+    document: &Document<'_>,
+    version: Version,
+    disabled: &[bool],
+    problems: &mut Vec<Problem>,
+) {
     let mut names = Names { version, ..Names::default() };
     let mut defaults: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut taken = HashMap::new();
-    for section in &document.sections {
+    for (section, disabled) in document.sections.iter().zip(disabled) {
         missing_name(section, problems);
         names.add(section, problems);
         inherited(section, &defaults, document, version, problems);
@@ -26,7 +33,9 @@ pub(super) fn check(document: &Document<'_>, version: Version, problems: &mut Ve
         } else if section.kind == SectionKind::Defaults {
             defaults.entry(&section.name).or_default();
         }
-        servers(section, &mut taken, problems);
+        if !disabled {
+            servers(section, &mut taken, problems);
+        }
     }
 }
 
@@ -35,7 +44,9 @@ pub(super) fn within_sections(document: &Document<'_>, problems: &mut Vec<Proble
     let mut taken = HashMap::new();
     for section in &document.sections {
         missing_name(section, problems);
-        servers(section, &mut taken, problems);
+        if !is_disabled(section) {
+            servers(section, &mut taken, problems);
+        }
     }
 }
 
@@ -176,7 +187,10 @@ fn inherited(
             );
             problems.push(match later {
                 Some(later) => problem.help(format!("it is on line {}: move it up", later.line)),
-                None => problem.help(format!("add a section 'defaults {from}' before it")),
+                None => match nearest_name(from, defaults.keys().copied().filter(|name| !name.is_empty())) {
+                    Some(near) => problem.help(format!("did you mean '{near}'?")),
+                    None => problem.help(format!("add a section 'defaults {from}' before it")),
+                },
             });
             return;
         }

@@ -2,18 +2,25 @@
 
 use std::collections::HashSet;
 
+use super::CheckOptions;
 use crate::document::{Document, Line, Section, SectionKind};
+use crate::expressions::{Calls, Reading, calls, embedded, places};
 use crate::problem::{Code, Problem};
+use crate::version::Version;
 use crate::views::{Bases, FileKind, FileReference, UseBackend, backend_names, file_references_below};
+
+/// The first version that looks for the userlists of `defaults` sections even if nothing starts from them.
+const DEFAULTS_ARE_RESOLVED: Version = Version::new(3, 4);
 
 pub(super) fn check(
     document: &Document<'_>,
-    files: Option<&dyn Fn(&str) -> bool>,
+    options: &CheckOptions<'_>,
+    disabled: &[bool],
     problems: &mut Vec<Problem>,
 ) {
-    backends(document, problems);
-    userlists(document, problems);
-    if let Some(is_there) = files {
+    backends(document, disabled, problems);
+    userlists(document, options.version, disabled, problems);
+    if let Some(is_there) = options.files {
         missing_files(document, is_there, problems);
     }
 }
@@ -29,28 +36,39 @@ pub(super) fn varies(section: &Section<'_>) -> bool {
     name.is_some_and(|name| name.has_variable)
 }
 
-fn backends(document: &Document<'_>, problems: &mut Vec<Problem>) {
+fn backends(document: &Document<'_>, disabled: &[bool], problems: &mut Vec<Problem>) {
     if has_unknown_name(document, SectionKind::has_backend) {
         return;
     }
     let known: HashSet<&str> = backend_names(document).collect();
-    for section in document.sections.iter().filter(|section| section.kind.has_frontend()) {
-        for line in section.lines.iter().filter(|line| !line.conditional) {
-            let Some(used) = UseBackend::from_line(line) else { continue };
-            if used.dynamic || known.contains(used.target.as_str()) {
-                continue;
-            }
-            let message = format!("There is no backend '{}'.", used.target);
-            let near = known.iter().find(|name| name.eq_ignore_ascii_case(&used.target));
-            problems.push(Problem::at(Code::UndefinedBackend, line, 1, message).help(match near {
-                Some(near) => format!("did you mean '{near}'?"),
-                None => format!("add a section 'backend {}', or correct the name", used.target),
-            }));
+    let enabled = document.sections.iter().zip(disabled).filter(|(_, disabled)| !**disabled);
+    for used in enabled.flat_map(|(section, _)| backends_needed(section)) {
+        if known.contains(used.target.as_str()) {
+            continue;
         }
+        let message = format!("There is no backend '{}'.", used.target);
+        let near = known.iter().find(|name| name.eq_ignore_ascii_case(&used.target));
+        let problem = Problem::new(Code::UndefinedBackend, used.line, used.column, message);
+        problems.push(problem.help(match near {
+            Some(near) => format!("did you mean '{near}'?"),
+            None => format!("add a section 'backend {}', or correct the name", used.target),
+        }));
     }
 }
 
-fn userlists(document: &Document<'_>, problems: &mut Vec<Problem>) {
+/// The backends that must be there if the section is not disabled. Of several `default_backend` the last counts.
+pub(super) fn backends_needed(section: &Section<'_>) -> impl Iterator<Item = UseBackend> {
+    let lines = if section.kind.has_frontend() { section.lines.as_slice() } else { &[] };
+    let last_default = lines.iter().rfind(|line| line.keyword() == "default_backend");
+    let last_default = last_default.map(|line| line.number);
+    lines
+        .iter()
+        .filter(|line| !line.conditional)
+        .filter_map(UseBackend::from_line)
+        .filter(move |used| !used.dynamic && (!used.is_default || Some(used.line) == last_default))
+}
+
+fn userlists(document: &Document<'_>, version: Version, disabled: &[bool], problems: &mut Vec<Problem>) {
     if !document.text.contains("http_auth")
         || has_unknown_name(document, |kind| *kind == SectionKind::Userlist)
     {
@@ -58,39 +76,60 @@ fn userlists(document: &Document<'_>, problems: &mut Vec<Problem>) {
     }
     let lists = document.sections.iter().filter(|section| section.kind == SectionKind::Userlist);
     let known: HashSet<&str> = lists.map(|section| section.name.as_ref()).collect();
-    let proxies = document.sections.iter().filter(|section| section.kind.is_proxy());
-    for line in proxies.flat_map(|section| &section.lines).filter(|line| !line.conditional) {
-        for (at, name) in userlists_named(line) {
+    let enabled = document.sections.iter().zip(disabled).filter(|(_, disabled)| !**disabled);
+    for (section, _) in enabled.filter(|(section, _)| resolves_userlists(&section.kind, version)) {
+        userlists_needed(section, |line, at, name| {
             if !known.contains(name) {
                 let message = format!("There is no userlist '{name}'.");
                 let help = format!("add a section 'userlist {name}', or correct the name");
                 problems.push(Problem::at(Code::UndefinedUserlist, line, at, message).help(help));
             }
-        }
+        });
     }
 }
 
-/// The userlists that a line names, with the positions of their words.
-pub(super) fn userlists_named<'l>(line: &'l Line<'_>) -> impl Iterator<Item = (usize, &'l str)> {
-    let words = line.words.iter().enumerate().filter(|(_, word)| !word.has_variable);
-    words.filter_map(|(at, word)| {
-        let starts = ["http_auth(", "http_auth_group("];
-        let name = starts.iter().find_map(|start| word.value.strip_prefix(start))?;
-        Some((at, name.split([',', ')']).next().unwrap_or_default()))
-    })
+/// Whether HAProxy surely looks for the userlists that such a section names.
+pub(super) fn resolves_userlists(kind: &SectionKind, version: Version) -> bool {
+    kind.is_proxy() && (*kind != SectionKind::Defaults || version >= DEFAULTS_ARE_RESOLVED)
+}
+
+/// Calls `found` with each userlist that an expression names, and with its line and word.
+pub(super) fn userlists_needed(section: &Section<'_>, mut found: impl FnMut(&Line<'_>, usize, &str)) {
+    for line in section.lines.iter().filter(|line| !line.conditional) {
+        places(&section.kind, line, &mut |at, reading| {
+            let Some(word) = line.words.get(at).filter(|word| !word.has_variable) else { return };
+            let mut in_calls = |calls: Calls<'_>| {
+                for call in calls.filter(|call| matches!(call.name, "http_auth" | "http_auth_group")) {
+                    if let Some(name) = call.arguments {
+                        found(line, at, name.split(',').next().unwrap_or_default());
+                    }
+                }
+            };
+            match reading {
+                Reading::Format => embedded(&word.value).for_each(in_calls),
+                _ => in_calls(calls(&word.value)),
+            }
+        });
+    }
 }
 
 fn missing_files(document: &Document<'_>, is_there: &dyn Fn(&str) -> bool, problems: &mut Vec<Problem>) {
     let mut bases = Bases::default();
     bases.read(document);
     for file in files_needed(document, &bases) {
-        if is_there(&file.path) {
+        if is_there_somehow(is_there, file.kind, &file.path) {
             continue;
         }
         let message = format!("The {} '{}' is not there.", noun(file.kind), file.path);
         let help = "render it as a file of this configuration, or correct the name";
         problems.push(Problem::new(Code::MissingFile, file.line, file.column, message).help(help));
     }
+}
+
+/// Whether a file is there, or, for a certificate, those of a bundle that have its name and the kind of their key.
+pub(super) fn is_there_somehow(is_there: &dyn Fn(&str) -> bool, kind: FileKind, path: &str) -> bool {
+    let in_bundle = || ["rsa", "ecdsa", "dsa"].iter().any(|key| is_there(&format!("{path}.{key}")));
+    is_there(path) || (kind == FileKind::Certificate && in_bundle())
 }
 
 /// The files without which HAProxy does not start.

@@ -1,16 +1,22 @@
 //! Counts of what blocks say that other blocks must agree with: names given, and names used.
 
 use super::{
-    conditions, directives, final_newline, keywords,
+    conditions, directives,
+    disabled::is_disabled,
+    final_newline,
+    keywords::{self, loads_lua},
     names::{self, AMBIGUITY_IS_ACCEPTED, ONE_NAME_FOR_PROXIES, is_certain, is_conditional},
-    references::{files_needed, userlists_named, varies},
+    references::{
+        backends_needed, files_needed, is_there_somehow, resolves_userlists, userlists_needed, varies,
+    },
     too_many_words,
 };
 use crate::{
     document::{Document, Section, SectionKind},
     keywords::nearest,
+    problem::Problem,
     version::Version,
-    views::{Bases, UseBackend, beyond},
+    views::{Bases, FileKind, beyond},
 };
 use haptic_model::crd::Allowance;
 use std::{collections::HashMap, hash::Hash};
@@ -21,6 +27,9 @@ pub(super) struct Tally {
     versions: Vec<Version>,
     /// Blocks with a problem of their own.
     flawed: usize,
+    /// Blocks with a name that only a script can register, and blocks that load one.
+    needing_lua: usize,
+    loading_lua: usize,
     proxies: HashMap<Box<str>, Proxies>,
     /// Names in `proxies` that are given too often.
     clashes: usize,
@@ -31,7 +40,7 @@ pub(super) struct Tally {
     backends_used: Counts<Box<str>>,
     defaults_used: Counts<Box<str>>,
     userlists_used: Counts<Box<str>>,
-    files_used: Counts<Box<str>>,
+    files_used: Counts<(FileKind, Box<str>)>,
     /// What reaches beyond HAProxy; for files by their paths.
     beyond: Counts<(Allowance, Option<Box<str>>)>,
     /// Backends and userlists whose names come from environment variables.
@@ -84,11 +93,17 @@ impl Tally {
         if self.is_flawed(block) {
             shift_size(&mut self.flawed, by);
         }
+        if block.text.contains("lua.") && self.needs_lua(block) {
+            shift_size(&mut self.needing_lua, by);
+        }
+        if loads_lua(block) {
+            shift_size(&mut self.loading_lua, by);
+        }
         for section in &block.sections {
             self.section(section, by);
         }
         for file in files_needed(block, bases) {
-            self.files_used.change(file.path.into(), by);
+            self.files_used.change((file.kind, file.path.into()), by);
         }
         for beyond in beyond(block, bases) {
             self.beyond.change((beyond.needs, beyond.is_file.then(|| beyond.word.into())), by);
@@ -105,12 +120,13 @@ impl Tally {
         let named = |name: &str| self.proxies.get(name).is_some_and(|proxies| proxies.named > 0);
         let userlist = |name: &str| self.userlists.of.contains_key(name);
         self.flawed == 0
+            && (self.needing_lua == 0 || self.loading_lua > 0)
             && self.clashes == 0
             && self.others.repeated == 0
             && self.defaults_used.of.keys().all(|name| self.is_defined_once(name))
             && (self.unknown_backends > 0 || self.backends_used.of.keys().all(|name| named(name)))
             && (self.unknown_userlists > 0 || self.userlists_used.of.keys().all(|name| userlist(name)))
-            && self.files_used.of.keys().all(|path| files(path))
+            && self.files_used.of.keys().all(|(kind, path)| is_there_somehow(files, *kind, path))
     }
 
     /// Bytes, about.
@@ -133,14 +149,26 @@ impl Tally {
         block.lines().for_each(|line| too_many_words(line, &mut problems));
         names::within_sections(block, &mut problems);
         conditions::check(block, &mut problems);
-        for version in &self.versions {
-            if let Some(known) = nearest(*version) {
-                keywords::check(block, known, *version, &mut problems);
-            }
-        }
+        problems.extend(self.unknown_words(block, true));
         let defines = block.sections.iter().any(|section| section.kind == SectionKind::Defaults);
         let inherits = |version: &Version| names::inherits_from_within(block, *version);
         !block.problems.is_empty() || !problems.is_empty() || (defines && !self.versions.iter().all(inherits))
+    }
+
+    fn needs_lua(&self, block: &Document<'_>) -> bool {
+        self.unknown_words(block, true).len() != self.unknown_words(block, false).len()
+    }
+
+    /// What no version knows, or one of them.
+    fn unknown_words(&self, block: &Document<'_>, lua: bool) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let disabled: Vec<bool> = block.sections.iter().map(is_disabled).collect();
+        for version in &self.versions {
+            if let Some(known) = nearest(*version) {
+                keywords::check(block, known, *version, (lua, &disabled), &mut problems);
+            }
+        }
+        problems
     }
 
     fn section(&mut self, section: &Section<'_>, by: i32) {
@@ -148,21 +176,14 @@ impl Tally {
         if let (Some(from), true) = (&section.from, is_certain(section)) {
             self.defaults_used.change(from.as_ref().into(), by);
         }
-        if section.kind.has_frontend() {
-            for used in
-                section.lines.iter().filter(|line| !line.conditional).filter_map(UseBackend::from_line)
-            {
-                if !used.dynamic {
-                    self.backends_used.change(used.target.into(), by);
-                }
-            }
+        if is_disabled(section) {
+            return;
         }
-        if section.kind.is_proxy() {
-            for line in section.lines.iter().filter(|line| !line.conditional) {
-                for (_, name) in userlists_named(line) {
-                    self.userlists_used.change(name.into(), by);
-                }
-            }
+        for used in backends_needed(section) {
+            self.backends_used.change(used.target.into(), by);
+        }
+        if self.versions.iter().any(|version| resolves_userlists(&section.kind, *version)) {
+            userlists_needed(section, |_, _, name| self.userlists_used.change(name.into(), by));
         }
     }
 

@@ -1,6 +1,7 @@
 //! Matches the sections of two documents and compares those whose text differs.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::Hash;
 
 use super::Change;
 use super::lines::what_changed;
@@ -45,6 +46,27 @@ impl<'s, 'd> Side<'s, 'd> {
         self.inheritance.get(position).copied().flatten().and_then(|parent| self.keys.get(parent).copied())
     }
 
+    fn has_global_first(&self) -> bool {
+        let sections = &self.document.sections;
+        let last = sections.iter().rposition(|section| section.kind == SectionKind::Global);
+        let is_other = |section: &Section<'_>| section.kind != SectionKind::Global && !is_blank(section);
+        last.zip(sections.iter().position(is_other)).is_none_or(|(last, other)| last < other)
+    }
+
+    /// For each other section that is in both documents, how many `global` sections come before it.
+    fn globals_before(&self, other: &Side<'_, '_>) -> HashMap<Key<'s>, usize> {
+        let mut globals = 0;
+        let mut counts = HashMap::new();
+        for key in self.keys.iter().filter(|key| other.positions.contains_key(*key)) {
+            if *key.0 == SectionKind::Global {
+                globals += 1;
+            } else {
+                counts.insert(*key, globals);
+            }
+        }
+        counts
+    }
+
     fn servers(&self, position: usize) -> Vec<Server> {
         servers(self.document, &self.inheritance, position)
     }
@@ -75,7 +97,19 @@ impl<'s, 'o, 'n> Comparison<'s, 'o, 'n> {
             }
         }
         changes.extend(self.reordered());
+        changes.extend(self.global_moved());
         changes
+    }
+
+    /// A `global` section whose lines come into force before or after other sections than before: directories of
+    /// certificates, environment variables.
+    fn global_moved(&self) -> Option<Change> {
+        if [&self.old, &self.new].iter().all(|side| side.has_global_first()) {
+            return None;
+        }
+        let what = "global section: it stands before or after other sections".to_owned();
+        let moved = self.old.globals_before(&self.new) != self.new.globals_before(&self.old);
+        moved.then(|| Change::Section { kind: SectionKind::Global, name: String::new(), what })
     }
 
     fn section(&self, before: usize, after: usize) -> Option<Change> {
@@ -102,12 +136,15 @@ impl<'s, 'o, 'n> Comparison<'s, 'o, 'n> {
         }
         let (old_servers, new_servers) = (self.old.servers(before), self.new.servers(after));
         if has_two_of_a_name(&old_servers) || has_two_of_a_name(&new_servers) {
+            let (old, new): (Vec<_>, Vec<_>) = (old.all_lines().collect(), new.all_lines().collect());
+            what_changed(&old, &new)?;
             return change("two servers have the same name".to_owned());
         }
         if count_server_lines(old) != old_servers.len() || count_server_lines(new) != new_servers.len() {
             return change("a server line has no address".to_owned());
         }
-        servers_changed(&new.name, old_servers, new_servers)
+        let reordered = in_another_order(&places_of_servers(old), &places_of_servers(new));
+        servers_changed(&new.name, old_servers, new_servers, reordered)
     }
 
     /// Frontends and listens that are in both documents, in different orders.
@@ -140,8 +177,7 @@ fn count_server_lines(section: &Section<'_>) -> usize {
     section.lines.iter().filter(|line| line.keyword() == "server").count()
 }
 
-fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>) -> Option<Change> {
-    let reordered = in_another_order(&old, &new);
+fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>, reordered: bool) -> Option<Change> {
     let mut before: HashMap<String, Server> =
         old.iter().map(|server| (server.name.clone(), server.clone())).collect();
     let (mut added, mut modified) = (Vec::new(), Vec::new());
@@ -160,17 +196,20 @@ fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>) -> Option<
     Some(Change::Servers { backend: backend.to_owned(), added, removed, modified, reordered })
 }
 
-/// Whether the servers that are in both stand in another order.
-fn in_another_order(old: &[Server], new: &[Server]) -> bool {
-    let names =
-        |servers: &[Server]| -> Vec<String> { servers.iter().map(|server| server.name.clone()).collect() };
-    let (old, new) = (names(old), names(new));
+/// The servers and templates of a section by their names, in the order in which HAProxy numbers them.
+fn places_of_servers<'s>(section: &'s Section<'_>) -> Vec<(&'s str, &'s str)> {
+    let numbered = section.lines.iter().filter(|line| matches!(line.keyword(), "server" | "server-template"));
+    numbered.map(|line| (line.keyword(), line.value(1))).collect()
+}
+
+/// Whether what is in both stands in another order.
+fn in_another_order<T: Eq + Hash + Copy>(old: &[T], new: &[T]) -> bool {
     if old == new {
         return false;
     }
-    let shared = |of: &[String], with: &[String]| -> Vec<String> {
-        let with: HashSet<&String> = with.iter().collect();
-        of.iter().filter(|name| with.contains(name)).cloned().collect()
+    let shared = |of: &[T], with: &[T]| -> Vec<T> {
+        let with: HashSet<T> = with.iter().copied().collect();
+        of.iter().filter(|place| with.contains(place)).copied().collect()
     };
-    shared(&old, &new) != shared(&new, &old)
+    shared(old, new) != shared(new, old)
 }

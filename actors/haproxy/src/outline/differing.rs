@@ -64,6 +64,13 @@ fn is_kept(entry: &Entry, frontends: bool) -> bool {
     entry.traits.defaults || (frontends && entry.traits.frontend)
 }
 
+/// Whether nothing that has a header stands before the last block with a `global` section, except others of those.
+fn has_global_first(blocks: &[Entry]) -> bool {
+    let last = blocks.iter().rposition(|entry| entry.traits.global);
+    let other = blocks.iter().position(|entry| !entry.traits.global && entry.traits.headed);
+    last.zip(other).is_none_or(|(last, other)| last < other)
+}
+
 /// Whether a change may bear on blocks that have not changed.
 fn needs_all((old, new): &(Side<'_>, Side<'_>)) -> bool {
     let changed = || old.changed().chain(new.changed());
@@ -71,6 +78,9 @@ fn needs_all((old, new): &(Side<'_>, Side<'_>)) -> bool {
         return true;
     }
     if old.blocks.iter().chain(new.blocks).any(|entry| entry.traits.unbalanced) {
+        return true;
+    }
+    if !has_global_first(old.blocks) || !has_global_first(new.blocks) {
         return true;
     }
     // Of several sections of one name, which is compared with which depends on all of them.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::document::{Document, Line, Section, SectionKind, Word};
+use crate::expressions::{Calls, Reading, answers, calls, embedded, places};
 
 /// A file that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub struct FileReference {
     pub line: usize,
     /// Column of the word in bytes, from 1.
     pub column: usize,
-    /// Whether HAProxy starts without it (`opt@`).
+    /// Whether HAProxy starts without it (`opt@`), or may: the name stands where it is perhaps only text.
     pub optional: bool,
 }
 
@@ -124,13 +125,13 @@ impl Collector<'_> {
             }
             "ssl-dh-param-file" | "h1-case-adjust-file" => self.word(FileKind::Other, line, 1),
             _ => {
-                self.patterns(line);
+                self.patterns(section, line);
                 self.bodies(line);
-                self.names_in_parentheses(line);
+                self.names_in_parentheses(section, line);
             }
         }
         if matches!(line.keyword(), "server" | "default-server" | "bind") {
-            self.names_in_parentheses(line);
+            self.names_in_parentheses(section, line);
         }
     }
 
@@ -149,24 +150,38 @@ impl Collector<'_> {
         }
     }
 
-    /// `load crt a.pem key a.key ocsp … issuer …` of a `crt-store`.
+    /// `load crt a.pem key a.key ocsp … issuer …` of a `crt-store`. What `acme` will fetch need not be there.
     fn store_entry(&mut self, line: &Line<'_>) {
+        let is_needed = !line.words.iter().any(|word| word.value == "acme");
         for at in 1..line.words.len() {
-            match line.value(at) {
-                "crt" | "ocsp" | "issuer" | "sctl" => self.word(FileKind::Certificate, line, at + 1),
-                "key" => self.word(FileKind::Key, line, at + 1),
-                _ => {}
-            }
+            let kind = match line.value(at) {
+                "crt" | "ocsp" | "issuer" | "sctl" => FileKind::Certificate,
+                "key" => FileKind::Key,
+                _ => continue,
+            };
+            self.word_if(is_needed, kind, line, at + 1);
         }
     }
 
     /// `-f file` of ACLs and conditions; with `-M` the file is a map.
-    fn patterns(&mut self, line: &Line<'_>) {
+    fn patterns(&mut self, section: &SectionKind, line: &Line<'_>) {
+        if !line.words.iter().any(|word| word.value == "-f") {
+            return;
+        }
+        let mut needed = Vec::new();
+        places(section, line, &mut |at, reading| {
+            if reading == Reading::Acl {
+                needed.extend(pattern_files(line, at + 1));
+            }
+        });
         let mut is_map = false;
         for at in 1..line.words.len() {
             match line.value(at) {
                 "-M" => is_map = true,
-                "-f" => self.word(if is_map { FileKind::Map } else { FileKind::Acl }, line, at + 1),
+                "-f" => {
+                    let kind = if is_map { FileKind::Map } else { FileKind::Acl };
+                    self.word_if(needed.contains(&(at + 1)), kind, line, at + 1);
+                }
                 "}" | "--" => is_map = false,
                 _ => {}
             }
@@ -175,35 +190,42 @@ impl Collector<'_> {
 
     /// `http-request return … file f`, `http-error … errorfile f`.
     fn bodies(&mut self, line: &Line<'_>) {
-        let answers = match line.keyword() {
-            "http-error" => true,
-            "http-request" | "http-response" => matches!(line.value(1), "return" | "deny" | "tarpit"),
-            _ => false,
+        let from = match line.keyword() {
+            "http-error" => 1,
+            "http-request" | "http-response" if matches!(line.value(1), "return" | "deny" | "tarpit") => 2,
+            _ => return,
         };
-        if !answers {
-            return;
-        }
+        let mut keywords = Vec::new();
+        answers(line, from, |at| keywords.push(at));
         for at in 1..line.words.len() {
-            match line.value(at) {
-                "file" => self.word(FileKind::Body, line, at + 1),
-                "lf-file" => self.word(FileKind::Format, line, at + 1),
-                "errorfile" => self.word(FileKind::ErrorFile, line, at + 1),
+            let kind = match line.value(at) {
+                "file" => FileKind::Body,
+                "lf-file" => FileKind::Format,
+                "errorfile" => FileKind::ErrorFile,
                 "if" | "unless" => break,
-                _ => {}
-            }
+                _ => continue,
+            };
+            self.word_if(keywords.contains(&at), kind, line, at + 1);
         }
     }
 
-    /// `map(f)`, `map_beg(f,default)`, `set-map(f)`, `add-acl(f)` in any word.
-    fn names_in_parentheses(&mut self, line: &Line<'_>) {
-        for word in line.from(1) {
+    /// `map(f)`, `map_beg(f,default)`, `set-map(f)`, `add-acl(f)` in any word. Only an expression needs its map; what an
+    /// action changes may be nothing.
+    fn names_in_parentheses(&mut self, section: &SectionKind, line: &Line<'_>) {
+        if !line.from(1).iter().any(|word| word.value.contains('(')) {
+            return;
+        }
+        let needed = maps_needed(section, line);
+        for (at, word) in line.words.iter().enumerate().skip(1) {
             let mut rest = word.value.as_ref();
             while let Some((before, after)) = rest.split_once('(') {
                 let start =
                     before.rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')));
                 let function = before.get(start.map_or(0, |at| at + 1)..).unwrap_or_default();
                 if let Some(kind) = names_file(function) {
-                    self.push(kind, argument(after), line, word);
+                    let path = argument(after);
+                    let is_needed = needed.iter().any(|(word, map)| *word == at && *map == path);
+                    self.push(is_needed, kind, path, line, word);
                 }
                 rest = after;
             }
@@ -211,12 +233,23 @@ impl Collector<'_> {
     }
 
     fn word(&mut self, kind: FileKind, line: &Line<'_>, at: usize) {
+        self.word_if(true, kind, line, at);
+    }
+
+    fn word_if(&mut self, is_needed: bool, kind: FileKind, line: &Line<'_>, at: usize) {
         if let Some(word) = line.words.get(at) {
-            self.push(kind, Cow::Borrowed(&word.value), line, word);
+            self.push(is_needed, kind, Cow::Borrowed(&word.value), line, word);
         }
     }
 
-    fn push(&mut self, kind: FileKind, path: Cow<'_, str>, line: &Line<'_>, word: &Word<'_>) {
+    fn push(
+        &mut self,
+        is_needed: bool,
+        kind: FileKind,
+        path: Cow<'_, str>,
+        line: &Line<'_>,
+        word: &Word<'_>,
+    ) {
         let (path, optional) = match path.split_once('@') {
             Some(("file", rest)) => (rest, false),
             Some(("opt", rest)) => (rest, true),
@@ -236,8 +269,43 @@ impl Collector<'_> {
             Some(base) if !path.starts_with('/') => format!("{}/{path}", base.trim_end_matches('/')),
             _ => path.to_owned(),
         };
+        let optional = optional || !is_needed;
         self.found.push(FileReference { kind, path, line: line.number, column: word.column, optional });
     }
+}
+
+/// The words with files among the flags of an ACL, which start at `from`.
+fn pattern_files(line: &Line<'_>, from: usize) -> Vec<usize> {
+    let mut files = Vec::new();
+    let mut at = from;
+    loop {
+        at += match line.value(at) {
+            "-f" => {
+                files.push(at + 1);
+                2
+            }
+            "-m" | "-u" => 2,
+            "-i" | "-n" | "-M" => 1,
+            _ => return files,
+        };
+    }
+}
+
+/// The maps that expressions name, with the words they stand in.
+fn maps_needed<'l>(section: &SectionKind, line: &'l Line<'_>) -> Vec<(usize, Cow<'l, str>)> {
+    let mut needed = Vec::new();
+    places(section, line, &mut |at, reading| {
+        let Some(word) = line.words.get(at) else { return };
+        let mut in_calls = |calls: Calls<'l>| {
+            let maps = calls.filter(|call| names_file(call.name).is_some());
+            needed.extend(maps.filter_map(|call| Some((at, argument(call.arguments?)))));
+        };
+        match reading {
+            Reading::Format => embedded(&word.value).for_each(in_calls),
+            _ => in_calls(calls(&word.value)),
+        }
+    });
+    needed
 }
 
 /// The functions whose first argument is a file (configuration manual 4.2 and 7.3.1).

@@ -14,6 +14,8 @@ pub struct Server {
     pub port: Option<u16>,
     /// Address and port as written.
     pub endpoint: String,
+    /// Whether an environment variable stands in its name or address.
+    pub has_variable: bool,
     /// The parameters of the line itself, in its order.
     pub params: Vec<Parameter>,
     /// The parameters of the `default-server` lines in effect, in their order.
@@ -27,13 +29,92 @@ pub struct Parameter {
     pub name: String,
     /// What follows; most have no or one value.
     pub values: Vec<String>,
+    /// Whether an environment variable stands in it: `"$X"` is one, `'$X'` is three characters.
+    pub has_variable: bool,
 }
 
+/// Parameters that set what no other one sets, so that it does not matter where they stand.
+const INDEPENDENT: &[&str] = &[
+    "agent-check",
+    "agent-inter",
+    "agent-send",
+    "alpn",
+    "backup",
+    "ca-file",
+    "check",
+    "check-alpn",
+    "check-proto",
+    "check-sni",
+    "check-ssl",
+    "ciphers",
+    "ciphersuites",
+    "cookie",
+    "crl-file",
+    "crt",
+    "disabled",
+    "downinter",
+    "enabled",
+    "error-limit",
+    "fall",
+    "fastinter",
+    "guid",
+    "hash-key",
+    "id",
+    "init-addr",
+    "inter",
+    "log-bufsize",
+    "log-proto",
+    "max-reuse",
+    "maxconn",
+    "maxqueue",
+    "minconn",
+    "namespace",
+    "non-stick",
+    "npn",
+    "observe",
+    "on-error",
+    "on-marked-down",
+    "on-marked-up",
+    "pool-low-conn",
+    "pool-max-conn",
+    "pool-purge-delay",
+    "proto",
+    "redir",
+    "resolve-net",
+    "resolve-opts",
+    "resolve-prefer",
+    "resolvers",
+    "rise",
+    "shard",
+    "slowstart",
+    "sni",
+    "ssl",
+    "tcp-ut",
+    "tfo",
+    "track",
+    "verify",
+    "verifyhost",
+    "weight",
+    "ws",
+];
+
 impl Parameter {
-    /// Whether both set the same thing, so that the later one wins: `check` and `no-check` do.
+    /// Whether both set the same thing, so that the later one wins: `check` and `no-check` do. `proxy-v2-options` only
+    /// adds to the one before.
     fn sets_what(&self, other: &Self) -> bool {
-        let stem = |name: &str| name.strip_prefix("no-").unwrap_or(name).to_owned();
-        stem(&self.name) == stem(&other.name)
+        self.subject() == other.subject() && (self.name != "proxy-v2-options" || self == other)
+    }
+
+    /// What it sets: `check` for `no-check`.
+    fn subject(&self) -> &str {
+        match self.name.as_str() {
+            "enabled" => "disabled",
+            name => name.strip_prefix("no-").unwrap_or(name),
+        }
+    }
+
+    fn is_independent(&self) -> bool {
+        INDEPENDENT.contains(&self.subject())
     }
 
     /// Keyword and values.
@@ -49,11 +130,20 @@ impl Server {
         if line.keyword() != "server" {
             return None;
         }
-        let name = line.words.get(1)?.value.to_string();
-        let endpoint = line.words.get(2)?.value.to_string();
+        let (name, endpoint) = (line.words.get(1)?, line.words.get(2)?);
+        let has_variable = name.has_variable || endpoint.has_variable;
+        let (name, endpoint) = (name.value.to_string(), endpoint.value.to_string());
         let (address, port) = split_endpoint(&endpoint);
         let inherited = defaults.iter().flat_map(|line| parameters(line.from(1))).collect();
-        Some(Self { name, address, port, endpoint, params: parameters(line.from(3)), inherited })
+        Some(Self {
+            name,
+            address,
+            port,
+            endpoint,
+            has_variable,
+            params: parameters(line.from(3)),
+            inherited,
+        })
     }
 
     /// All parameters that are in force: inherited ones first, each replaced by a later one that sets the same
@@ -61,8 +151,15 @@ impl Server {
     pub fn effective_params(&self) -> Vec<Parameter> {
         let mut effective: Vec<Parameter> = Vec::with_capacity(self.inherited.len() + self.params.len());
         for param in self.inherited.iter().chain(&self.params) {
-            match effective.iter_mut().find(|known| known.sets_what(param)) {
-                Some(known) => *known = param.clone(),
+            match effective.iter().position(|known| known.sets_what(param)) {
+                Some(at) if param.is_independent() => {
+                    effective.push(param.clone());
+                    effective.swap_remove(at);
+                }
+                Some(at) => {
+                    effective.remove(at);
+                    effective.push(param.clone());
+                }
                 None => effective.push(param.clone()),
             }
         }
@@ -82,12 +179,26 @@ impl Server {
 
     /// Whether two servers are the same to HAProxy, wherever their parameters come from.
     pub fn same_as(&self, other: &Self) -> bool {
-        let sorted = |server: &Self| {
-            let mut params = server.effective_params();
-            params.sort_by(|a, b| a.name.cmp(&b.name));
-            params
+        let parts = |server: &Self| {
+            let params = server.effective_params().into_iter();
+            let (mut independent, ordered): (Vec<_>, Vec<_>) = params.partition(Parameter::is_independent);
+            independent.sort_by(|a, b| a.name.cmp(&b.name));
+            (independent, ordered)
         };
-        self.name == other.name && self.endpoint == other.endpoint && sorted(self) == sorted(other)
+        self.name == other.name
+            && self.endpoint == other.endpoint
+            && self.has_variable == other.has_variable
+            && parts(self) == parts(other)
+    }
+
+    /// Whether the parameters that both have, and whose order matters, stand in the same order.
+    pub fn keeps_order_of(&self, other: &Self) -> bool {
+        let shared = |of: &Self, with: &Self| {
+            let mut params = of.effective_params();
+            params.retain(|param| !param.is_independent() && with.param(&param.name).is_some());
+            params.into_iter().map(|param| param.name).collect::<Vec<_>>()
+        };
+        shared(self, other) == shared(other, self)
     }
 }
 
@@ -120,21 +231,22 @@ pub fn servers(document: &Document<'_>, inheritance: &[Option<usize>], position:
 /// Groups words into parameters with their values.
 fn parameters(words: &[Word<'_>]) -> Vec<Parameter> {
     let mut parameters = Vec::new();
-    let mut rest = words.iter().map(|word| word.value.as_ref()).peekable();
+    let mut rest = words.iter().peekable();
     while let Some(name) = rest.next() {
         let mut values = Vec::new();
-        if name == "source" {
+        if name.value == "source" {
             // `source <address> [usesrc <address>] [interface <name>]`, configuration manual 5.2
             values.extend(rest.next());
-            while let Some(option) = rest.next_if(|word| matches!(*word, "usesrc" | "interface")) {
+            while let Some(option) = rest.next_if(|word| matches!(&*word.value, "usesrc" | "interface")) {
                 values.push(option);
                 values.extend(rest.next());
             }
-        } else if takes_value(name) {
+        } else if takes_value(&name.value) {
             values.extend(rest.next());
         }
-        let values = values.into_iter().map(str::to_owned).collect();
-        parameters.push(Parameter { name: name.to_owned(), values });
+        let has_variable = name.has_variable || values.iter().any(|value| value.has_variable);
+        let values = values.into_iter().map(|value| value.value.to_string()).collect();
+        parameters.push(Parameter { name: name.value.to_string(), values, has_variable });
     }
     parameters
 }

@@ -20,10 +20,19 @@ pub struct LimitsSpec {
     /// that were created last are left out. A quarter of the memory that the chart gives the controller.
     #[schemars(range(min = 1))]
     pub store_bytes: usize,
-    /// Bytes that the block of one object may print into one file, with what is noted of each line and value: where it comes from.
-    /// An object whose block prints more is held back. One that is as large as any may be, printed once.
+    /// Bytes that the block of one object may print into one file, with what is noted of each line and value: where it comes from;
+    /// and of what is kept of it besides: files that it adds, what is said about it, what it reads.
+    /// An object whose block takes more is held back. One that is as large as any may be, printed once.
     #[schemars(range(min = 1))]
     pub block_bytes: usize,
+    /// Bytes of the values that functions make for the block of one object in one file (`split`, `b64decode`, `json` and so on),
+    /// whether they are still needed or not. An object whose block makes more is held back.
+    #[schemars(range(min = 1))]
+    pub value_bytes: usize,
+    /// Routes of one object, and hosts that one object brings certificates for. Those that come last in it are left out, with a
+    /// warning.
+    #[schemars(range(min = 1))]
+    pub routes_per_object: usize,
     /// Bytes of one file while it is printed, with what is noted of its lines. The objects of one namespace may print half of
     /// it, and those that print more are held back. A file that is too large all the same is refused; what was rendered before stays.
     /// Agents take 64 MiB of all files together.
@@ -46,6 +55,8 @@ impl Default for LimitsSpec {
             objects_per_namespace: 20_000,
             store_bytes: 256 << 20,
             block_bytes: 1 << 20,
+            value_bytes: 32 << 20,
+            routes_per_object: 5_000,
             file_bytes: 64 << 20,
             map_entries: 1_000_000,
             files: 40_000,

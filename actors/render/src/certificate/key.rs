@@ -1,6 +1,9 @@
 //! A private key, understood and written anew in PKCS#8, so that HAProxy is never the first to look into it.
 
-use super::kinds::{self, Kind};
+use super::{
+    der::{OCTET_STRING, SEQUENCE, elements, inside},
+    kinds::{self, Kind},
+};
 use ring::{
     rand::SystemRandom,
     rsa,
@@ -9,10 +12,6 @@ use ring::{
     },
 };
 use x509_parser::{pem::Pem, x509::SubjectPublicKeyInfo};
-
-/// DER tags.
-const OCTET_STRING: u8 = 0x04;
-const SEQUENCE: u8 = 0x30;
 
 /// `PrivateKeyInfo` (RFC 5208) up to the key: version 0 and the algorithm.
 const RSA: &[u8] = b"\x02\x01\x00\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00";
@@ -94,34 +93,4 @@ fn wrapped(tag: u8, content: &[u8]) -> Vec<u8> {
 fn inside_pkcs8(der: &[u8]) -> Option<&[u8]> {
     let fields = elements(inside(der, SEQUENCE)?);
     fields.get(2).filter(|(tag, _)| *tag == OCTET_STRING).map(|(_, content)| *content)
-}
-/// The content of the element that `der` begins with, if it has this tag.
-fn inside(der: &[u8], tag: u8) -> Option<&[u8]> {
-    element(der).filter(|(found, ..)| *found == tag).map(|(_, content, _)| content)
-}
-
-fn elements(mut der: &[u8]) -> Vec<(u8, &[u8])> {
-    let mut all = Vec::new();
-    while let Some((tag, content, rest)) = element(der) {
-        all.push((tag, content));
-        der = rest;
-    }
-    all
-}
-
-/// Tag, content and what follows.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (tag, rest) = der.split_first()?;
-    let (first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(*first), rest),
-        _ => {
-            let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-            let length =
-                bytes.iter().try_fold(0_usize, |n, b| n.checked_mul(256)?.checked_add(usize::from(*b)));
-            (length?, rest)
-        }
-    };
-    let (content, rest) = rest.split_at_checked(length)?;
-    Some((*tag, content, rest))
 }

@@ -4,6 +4,7 @@
 //! passed on: a file has the certificates that were parsed, and a key that was found to fit. What costs more than a
 //! handshake may, or what HAProxy 3.0, 3.2 or 3.4 refuses to load, is refused here, by its Secret.
 
+mod der;
 mod key;
 mod kinds;
 #[cfg(test)]
@@ -77,7 +78,7 @@ fn parsed<'p>(pem: &'p Pem, index: usize, entry: &str) -> Result<X509Certificate
         return Err(format!("certificate {number} of {entry} is larger than {LARGEST} bytes"));
     }
     match parse_x509_certificate(&pem.contents) {
-        Ok(([], certificate)) => Ok(certificate),
+        Ok(([], certificate)) if der::is_well_formed(&pem.contents) => Ok(certificate),
         _ => Err(format!("certificate {number} of {entry} cannot be read")),
     }
 }

@@ -140,14 +140,6 @@ pub(super) fn integer(value: &Value) -> Option<i64> {
     }
 }
 
-/// A handle that is not read yet in place of a watched object, so that walking a list never holds all of it parsed.
-pub(super) fn fresh(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => Value::Object(object.fresh()),
-        other => other.clone(),
-    }
-}
-
 fn fits(value: &Value, kind: Kind) -> bool {
     match kind {
         Kind::Any | Kind::Optional => true,

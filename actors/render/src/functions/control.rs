@@ -1,7 +1,10 @@
 //! The render itself: stop it, warn, do something once.
 
 use super::{Call, Function, Group, Kind::*, Role, arg, function, many, statement};
-use crate::value::{UNSAID, Value};
+use crate::{
+    said::{QUOTE, SENTENCE, cut, shortened},
+    value::{UNSAID, Value},
+};
 use haptic_model::Diagnostic;
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -87,20 +90,21 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 fn register_error(call: &Call<'_>) -> Result<Value, String> {
     let object = call.object(0).map(|o| o.reference().clone());
-    call.session.refuse(
-        Diagnostic::error("render", sentence(call, 1))
-            .of_object(object)
-            .help("Change that object; until then its last good version stands in for it, if there is one"),
-    );
-    Ok(Value::Missing)
+    let refusal = Diagnostic::error("render", sentence(call, 1))
+        .of_object(object)
+        .help("Change that object; until then its last good version stands in for it, if there is one");
+    call.session.refuse(refusal).map(|()| Value::Missing)
 }
 
+/// Of each text that is a part of the sentence no more is said than a quote.
 fn sentence(call: &Call<'_>, from: usize) -> String {
+    let parts = call.rest(from);
+    let most = if parts.len() > 1 { QUOTE } else { SENTENCE };
     let said = |value: &Value| match value {
         Value::Secret(_) => Some(UNSAID.into()),
-        other => other.printed().map(|text| text.to_string()),
+        other => other.printed().map(|text| cut(&text, most).into_owned()),
     };
-    call.rest(from).iter().filter_map(said).collect()
+    shortened(parts.iter().filter_map(said).collect(), SENTENCE)
 }
 
 /// Whether `text` fits `pattern`, where `*` is any text and `?` is one character.

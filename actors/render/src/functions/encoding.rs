@@ -24,14 +24,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[arg("text", Text)],
         "The text that Base64 stands for; Secrets hold their data so.",
         (r#"{{b64decode "YWRtaW46eA=="}}"#, "admin:x"),
-        |call| {
-            let bytes = STANDARD
-                .decode(call.text(0).trim().as_bytes())
-                .map_err(|e| format!("this is not Base64: {e}"))?;
-            String::from_utf8(bytes)
-                .map(Value::from)
-                .map_err(|_| "the decoded bytes are not text (UTF-8)".to_owned())
-        },
+        |call| call.session.decoded(&call.text(0), from_base64).map(Value::Text),
     ),
     function(
         "json",
@@ -82,3 +75,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
         },
     ),
 ];
+
+fn from_base64(text: &str) -> Result<String, String> {
+    let bytes = STANDARD.decode(text.trim().as_bytes()).map_err(|e| format!("this is not Base64: {e}"))?;
+    String::from_utf8(bytes).map_err(|_| "the decoded bytes are not text (UTF-8)".to_owned())
+}

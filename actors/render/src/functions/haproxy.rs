@@ -1,9 +1,9 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
 use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
-use crate::{certificate, regex_cost, suggest::did_you_mean, value::Value};
+use crate::{certificate, marks, names, regex_cost, suggest::did_you_mean, value::Value};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::{ActiveConfig, Digest, FileKey, FileKind, Transport};
+use haptic_model::{ActiveConfig, FileKey, FileKind, Transport};
 use std::{path::Path, sync::Arc};
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -75,9 +75,20 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "proxy_name",
         Group::Haproxy,
         &[many("part", Text)],
-        "A name for a backend or frontend made of parts. Parts that could be confused or hold other characters than HAProxy allows get a short digest, so different parts never give the same name.",
-        (r#"{{proxy_name "default" "shop" 80}} {{proxy_name "a_b" "c"}}"#, "default_shop_80 a_b_c-09b591e1"),
-        proxy_name,
+        "A name for a backend, frontend or server made of parts. Parts that could be confused, are long or hold other characters than HAProxy allows get a digest, so different parts never give the same name.",
+        (
+            r#"{{proxy_name "default" "shop" 80}} {{proxy_name "a_b" "c"}}"#,
+            "default_shop_80 a_b_c-e587ecc667b6ac30",
+        ),
+        |call| names::name_of(&parts(call, 0), "").map(Value::from),
+    ),
+    function(
+        "file_name",
+        Group::Haproxy,
+        &[arg("ending", Text), many("part", Text)],
+        "A name for a file made of parts, in the same way: one that HAProxy and file systems take, whatever the parts are called.",
+        (r#"{{file_name ".pem" "default" "shop-tls"}}"#, "default_shop-tls.pem"),
+        |call| names::name_of(&parts(call, 1), &call.text(0)).map(Value::from),
     ),
     function(
         "file_path",
@@ -96,9 +107,6 @@ pub(super) static FUNCTIONS: &[Function] = &[
         add_file,
     ),
 ];
-
-/// The longest name that stays readable; HAProxy itself sets no limit below its line length.
-const LONGEST_NAME: usize = 200;
 
 /// The file for HAProxy, or why there is none.
 fn certificate_file(call: &Call<'_>) -> Result<Arc<str>, String> {
@@ -127,21 +135,8 @@ fn read_certificates(secret: &Value, entry: &str) -> Result<String, String> {
     }
 }
 
-fn proxy_name(call: &Call<'_>) -> Result<Value, String> {
-    let parts: Vec<_> = (0..call.rest(0).len()).map(|i| call.text(i)).collect();
-    let name = parts.join("_");
-    if name.is_empty() {
-        return Err("a name needs at least one character".into());
-    }
-    // Configuration manual, 4 "Proxies": letters, digits, '-', '_', '.' and ':'.
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    let confusable = parts.len() > 1 && parts.iter().any(|p| p.contains('_') || p.is_empty());
-    if name.chars().all(allowed) && !confusable && name.len() <= LONGEST_NAME {
-        return Ok(name.into());
-    }
-    let digest = Digest::of(parts.join("\0").as_bytes()).to_string();
-    let safe: String = name.chars().map(|c| if allowed(c) { c } else { '-' }).take(LONGEST_NAME).collect();
-    Ok(format!("{safe}-{}", digest.get(..8).unwrap_or_default()).into())
+fn parts(call: &Call<'_>, from: usize) -> Vec<Arc<str>> {
+    call.rest(from).iter().filter_map(Value::printed).collect()
 }
 
 fn file_path(call: &Call<'_>) -> Result<Value, String> {
@@ -179,7 +174,9 @@ fn add_file(call: &Call<'_>) -> Result<Value, String> {
     let key = FileKey::new(kind, &name);
     check_name(&key)?;
     let path = path_of(call.session.input().config, &key)?;
-    call.session.add_file(key, content(call), call.is_secret())?;
+    let content = content(call);
+    marks::check_value(&content)?;
+    call.session.add_file(key, content, call.is_secret())?;
     Ok(path.into())
 }
 
@@ -217,6 +214,13 @@ pub fn check_name(key: &FileKey) -> Result<(), String> {
     {
         return Err(format!(
             "{name:?} cannot be the name of a file: it must have no '/', no \"..\" and no control characters"
+        ));
+    }
+    if name.len() > names::LONGEST_OF_FILES {
+        return Err(format!(
+            "the name of a file has {} bytes, of {} that it may have; file_name makes one that fits",
+            name.len(),
+            names::LONGEST_OF_FILES
         ));
     }
     Ok(())

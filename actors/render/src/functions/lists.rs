@@ -1,7 +1,7 @@
 //! Building, ordering and sifting lists and dicts.
 
 use super::{
-    Call, Function, Group, Kind::*, LONGEST_LIST, access::below, arg, call::fresh, comparison, function,
+    Call, Function, Group, Kind::*, LONGEST_LIST, access::below, arg, check_length, comparison, function,
     many, maybe, named,
 };
 use crate::value::{Dict as Entries, Value};
@@ -94,7 +94,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         |call| {
             let path = call.text(1);
             let found =
-                call.list(0).iter().map(|i| below(&fresh(i), &path)).collect::<Result<Vec<_>, _>>()?;
+                call.list(0).iter().map(|i| below(&i.unread(), &path)).collect::<Result<Vec<_>, _>>()?;
             Ok(Value::list(
                 found.into_iter().filter(|v| !matches!(v, Value::Missing | Value::Null)).collect(),
             ))
@@ -156,6 +156,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
             };
             Ok(Value::list(parts))
         },
+    ),
+    function(
+        "chunks",
+        Group::Lists,
+        &[arg("list", List), arg("bytes", Integer)],
+        "The list cut into lists whose texts have at most so many bytes, a blank between two of them; a longer text is alone. For lines that may not be longer.",
+        (r#"{{json (chunks (array "a" "bb" "c" "dddddd") 4)}}"#, r#"[["a","bb"],["c"],["dddddd"]]"#),
+        chunks,
     ),
     function(
         "range",
@@ -226,7 +234,9 @@ fn concat(call: &Call<'_>) -> Result<Value, String> {
         return Ok(Value::list(all));
     }
     let texts = parts.iter().map(|p| p.printed().ok_or_else(|| format!("{} is no text", p.describe())));
-    Ok(Value::Text(texts.collect::<Result<Vec<_>, _>>()?.concat().into()))
+    let texts = texts.collect::<Result<Vec<_>, _>>()?;
+    check_length(texts.iter().map(|text| text.len()).sum())?;
+    Ok(Value::Text(texts.concat().into()))
 }
 
 fn sort_by(call: &Call<'_>) -> Result<Value, String> {
@@ -238,7 +248,7 @@ fn sort_by(call: &Call<'_>) -> Result<Value, String> {
         .collect();
     let mut keyed = Vec::new();
     for item in call.list(0).iter() {
-        let read = fresh(item);
+        let read = item.unread();
         let keys = paths.iter().map(|(p, _)| below(&read, p)).collect::<Result<Vec<_>, _>>()?;
         keyed.push((keys, item.clone()));
     }
@@ -260,7 +270,7 @@ fn group_by(call: &Call<'_>) -> Result<Value, String> {
     let path = call.text(1);
     let mut groups = std::collections::BTreeMap::<Arc<str>, Vec<Value>>::new();
     for item in call.list(0).iter() {
-        if let Some(key) = below(&fresh(item), &path)?.printed() {
+        if let Some(key) = below(&item.unread(), &path)?.printed() {
             groups.entry(key).or_default().push(item.clone());
         }
     }
@@ -272,7 +282,7 @@ fn sift(call: &Call<'_>, wanted: bool) -> Result<Value, String> {
     let operator = call.text(2);
     let mut kept = Vec::new();
     for item in call.list(0).iter() {
-        let found = below(&fresh(item), &path)?;
+        let found = below(&item.unread(), &path)?;
         let holds = if call.has(3) {
             comparison::holds(&operator, &found, call.value(3), call.session)?
         } else if call.has(2) {
@@ -291,7 +301,7 @@ fn unique(call: &Call<'_>) -> Result<Value, String> {
     let mut seen = std::collections::BTreeSet::new();
     let mut kept = Vec::new();
     for item in call.list(0).iter() {
-        let key = if call.has(1) { below(&fresh(item), &call.text(1))? } else { item.clone() };
+        let key = if call.has(1) { below(&item.unread(), &call.text(1))? } else { item.clone() };
         let identity = match &key {
             Value::Object(object) => object.reference().to_string(),
             other => other.to_json()?.to_string(),
@@ -306,7 +316,26 @@ fn unique(call: &Call<'_>) -> Result<Value, String> {
 fn join(call: &Call<'_>) -> Result<Value, String> {
     let list = call.list(0);
     let texts = list.iter().map(|i| i.printed().ok_or_else(|| format!("{} is no text", i.describe())));
-    Ok(Value::Text(texts.collect::<Result<Vec<_>, _>>()?.join(&*call.text(1)).into()))
+    let (texts, separator) = (texts.collect::<Result<Vec<_>, _>>()?, call.text(1));
+    check_length(texts.iter().map(|text| text.len().saturating_add(separator.len())).sum())?;
+    Ok(Value::Text(texts.join(&*separator).into()))
+}
+
+fn chunks(call: &Call<'_>) -> Result<Value, String> {
+    let most = usize::try_from(call.integer(1, 0)).unwrap_or_default();
+    let (mut chunks, mut chunk, mut length) = (Vec::new(), Vec::new(), 0);
+    for item in call.list(0).iter() {
+        let bytes = item.printed().ok_or_else(|| format!("{} is no text", item.describe()))?.len();
+        if !chunk.is_empty() && length + 1 + bytes > most {
+            chunks.push(Value::list(std::mem::take(&mut chunk)));
+        }
+        length = if chunk.is_empty() { bytes } else { length + 1 + bytes };
+        chunk.push(item.clone());
+    }
+    if !chunk.is_empty() {
+        chunks.push(Value::list(chunk));
+    }
+    Ok(Value::list(chunks))
 }
 
 fn range(call: &Call<'_>) -> Result<Value, String> {

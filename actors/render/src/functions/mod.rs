@@ -23,11 +23,28 @@ pub use control::glob_matches;
 pub use haproxy::{check_name, path_of};
 pub use listing::{as_json, as_markdown, as_text};
 
-use crate::{marks, session::Session, suggest::did_you_mean, value::Value};
+use crate::{
+    marks,
+    said::{SENTENCE, cut},
+    session::Session,
+    suggest::did_you_mean,
+    value::Value,
+};
 use std::sync::Arc;
 
 /// The longest list a function may give.
 pub const LONGEST_LIST: usize = 1_000_000;
+
+/// The longest text that a function makes of more than one.
+const LONGEST_TEXT: usize = 16 << 20;
+
+/// Whether a text of so many bytes may be made: known before it is.
+fn check_length(bytes: usize) -> Result<(), String> {
+    if bytes > LONGEST_TEXT {
+        return Err(format!("the result would be longer than {LONGEST_TEXT} bytes"));
+    }
+    Ok(())
+}
 
 /// One function.
 #[derive(Debug)]
@@ -286,6 +303,9 @@ impl Function {
         let call = Call { function: self, arguments, named, session };
         call.check()?;
         let result = (self.run)(&call).map(|result| call.result(result));
-        result.map_err(|e| if self.name == "fail" { e } else { format!("{}: {e}", self.name) })
+        result.map_err(|e| match self.name {
+            "fail" | "register_error" => e,
+            name => format!("{name}: {}", cut(&e, SENTENCE)),
+        })
     }
 }

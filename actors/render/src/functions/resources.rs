@@ -13,9 +13,6 @@ use haptic_model::{Diagnostic, ObjectRef, store::Key};
 use serde_json::json;
 use std::sync::Arc;
 
-/// So many addresses are named that are no servers.
-const SAID: usize = 3;
-
 pub(super) static FUNCTIONS: &[Function] = &[
     function(
         "list",
@@ -45,7 +42,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "routes",
         Group::Resources,
         &[arg("resource", Text), many("key", Text)],
-        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name, annotations), options (its annotations haproxy-haptic.org/…, without that), routes (host, path, exact, key, tls, backend), backends (name, service, port; each once), tls (the lines it has in a crt-list: hosts, except: hosts below these that the line is not for, namespace and secret of the certificate, ca with namespace and secret of the CA that verifies clients, trusted: whether that CA alone verifies clients of the hosts, said once for each), clientCa (NAMESPACE/SECRET, where it names one) and rejected (sentences).",
+        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name, annotations), options (its annotations haproxy-haptic.org/…, without that; they are not among the others), routes (host, path, exact, key, tls, backend), backends (name, service, port; each once), tls (the lines it has in a crt-list: hosts, except: hosts below these that the line is not for, namespace and secret of the certificate, ca with namespace and secret of the CA that verifies clients, trusted: whether that CA alone verifies clients of the hosts, said once for each), clientCa (NAMESPACE/SECRET, where it names one) and rejected (sentences).",
         (
             r#"{{#each (routes "ingresses") as |set|}}{{#each set.routes as |r|}}{{r.key}}={{r.backend.service}} {{/each}}{{/each}}"#,
             "blog.example/=blog shop.example/=shop ",
@@ -143,12 +140,12 @@ fn servers(call: &Call<'_>) -> Result<Value, String> {
 }
 
 fn nothing_goes_to(found: &Found) -> Diagnostic {
-    let more = match found.left_out.len().saturating_sub(SAID) {
+    let more = match found.more_left_out {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    let said: Vec<&str> = found.left_out.iter().take(SAID).map(String::as_str).collect();
-    let warning = Diagnostic::warning("render", format!("no server is made of {}{more}", said.join("; ")));
+    let said = found.left_out.join("; ");
+    let warning = Diagnostic::warning("render", format!("no server is made of {said}{more}"));
     match found.is_refused {
         true => warning.help(
             "If servers may be there, add their network to spec.allow.destinations of the configuration",

@@ -1,10 +1,7 @@
 //! Texts.
 
-use super::{Call, Function, Group, Kind::*, arg, function, many, maybe, printf::printf};
+use super::{Call, Function, Group, Kind::*, arg, check_length, function, many, maybe, printf::printf};
 use crate::value::Value;
-
-/// No text a function builds by repetition may be longer.
-const LONGEST: usize = 16 << 20;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function(
@@ -66,7 +63,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[arg("text", Text), arg("old", Text), arg("new", Text)],
         "With every old part replaced by a new one.",
         (r#"{{replace "a.b.c" "." "_"}}"#, "a_b_c"),
-        |call| Ok(call.text(0).replace(&*call.text(1), &call.text(2)).into()),
+        replace,
     ),
     function(
         "regex_replace",
@@ -74,14 +71,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         &[arg("text", Text), arg("pattern", Text), arg("new", Text)],
         "With every match of a regular expression replaced; $1 is what the first group matched.",
         (r#"{{regex_replace "/a/12/b" "/([0-9]+)/" "/<$1>/"}}"#, "/a/<12>/b"),
-        |call| {
-            Ok(call
-                .session
-                .pattern(&call.text(1))?
-                .replace_all(&call.text(0), &*call.text(2))
-                .into_owned()
-                .into())
-        },
+        regex_replace,
     ),
     function(
         "regex_find",
@@ -139,11 +129,33 @@ impl From<String> for Value {
     }
 }
 
+fn replace(call: &Call<'_>) -> Result<Value, String> {
+    let (text, old, new) = (call.text(0), call.text(1), call.text(2));
+    let kept = text.len().saturating_sub(old.len());
+    check_length(text.matches(&*old).count().saturating_mul(new.len()).saturating_add(kept))?;
+    Ok(text.replace(&*old, &new).into())
+}
+
+fn regex_replace(call: &Call<'_>) -> Result<Value, String> {
+    let (text, pattern, new) = (call.text(0), call.session.pattern(&call.text(1))?, call.text(2));
+    let (mut out, mut written) = (String::new(), 0);
+    let groups = new.matches('$').count();
+    for found in pattern.captures_iter(&text) {
+        let Some(whole) = found.get(0) else { continue };
+        out.push_str(text.get(written..whole.start()).unwrap_or_default());
+        // No group has matched more than the whole.
+        let more = groups.saturating_mul(whole.len()).saturating_add(new.len());
+        check_length(more.saturating_add(out.len()))?;
+        found.expand(&new, &mut out);
+        written = whole.end();
+    }
+    out.push_str(text.get(written..).unwrap_or_default());
+    Ok(out.into())
+}
+
 fn repeat(call: &Call<'_>) -> Result<Value, String> {
     let (text, times) = (call.text(0), usize::try_from(call.integer(1, 0)).unwrap_or(0));
-    if text.len().saturating_mul(times) > LONGEST {
-        return Err(format!("the result would be longer than {LONGEST} bytes"));
-    }
+    check_length(text.len().saturating_mul(times))?;
     Ok(text.repeat(times).into())
 }
 
@@ -154,6 +166,7 @@ fn indent(call: &Call<'_>) -> Result<Value, String> {
     }
     let space = " ".repeat(spaces);
     let text = call.text(0);
+    check_length(text.lines().count().saturating_mul(spaces).saturating_add(text.len()))?;
     let lines = text
         .split_inclusive('\n')
         .map(|line| if line.trim().is_empty() { line.to_owned() } else { format!("{space}{line}") });

@@ -268,7 +268,7 @@ impl<'p> Evaluator<'p> {
             && kept.around().iter().all(|(around, found)| scope.finds(around, found, recall.alike()))
             && self.session.again(number, kept.effects());
         if stands {
-            self.output.again(namespace, kept.fragment(), kept.bytes());
+            self.output.again(object.reference(), kept.fragment(), kept.bytes());
         }
         stands
     }
@@ -503,6 +503,13 @@ impl<'p> Evaluator<'p> {
         }
         let named = self.named(&call.named, scope)?;
         let value = call.function.call(arguments, &named, &self.session)?;
+        self.output.hold(self.session.take_held());
+        if self.session.made(value.own_bytes()) > self.limits.values {
+            let message = format!("functions made more than {} bytes of values for it", self.limits.values);
+            let failure =
+                Failure::with_help(message, "Look for a loop that computes too much, or raise the limit");
+            return Err(Box::new(Failure { limit: Some(Limit::ValueBytes), ..*failure }));
+        }
         match &value {
             Value::Text(text) | Value::Secret(text) if text.len() > self.limits.output => {
                 Err(format!("{}: the result is longer than {} bytes", call.function.name, self.limits.output)

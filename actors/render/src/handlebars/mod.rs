@@ -124,7 +124,11 @@ impl Compiled for Program {
         let mut evaluator =
             Evaluator::new(self, Session::new(*input).recalling(recall), Output::new(limits), limits);
         let stopped = evaluator.run(block).err();
-        let (session, output) = evaluator.into_parts();
+        let (session, mut output) = evaluator.into_parts();
+        let beyond = output.faults();
+        if stopped.is_none() && !beyond.is_empty() {
+            return Err(session.into_faults().into_iter().chain(beyond).collect());
+        }
         if let Some(failure) = stopped {
             let mut faults = session.into_faults();
             faults.push(Fault::of_templates(failure.into_diagnostic(&self.names)));

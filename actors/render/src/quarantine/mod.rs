@@ -284,8 +284,8 @@ impl Ward {
         self.ground = Some(ground);
     }
 
-    /// Half of those that are only suspected, once a bundle without them has passed. Those that were suspected less often come
-    /// first: so the innocent are back first, and of those that fail again, fewer are tried together each time. Those of distrusted
+    /// Half of those that are only suspected, namespace by namespace, once a bundle without them has passed. Those that were suspected
+    /// less often come first: so the innocent are back first, and of those that fail again, fewer are tried together each time. Those of distrusted
     /// namespaces come last.
     fn release_suspects(&mut self, waiting: &Concerned, moment: &Moment<'_>) {
         let passed = moment.good.map(|good| good.reconcile.generation);
@@ -300,8 +300,8 @@ impl Ward {
             }
         }
         let Some((_, first)) = suspects.pop_first() else { return };
-        for object in first.iter().take(first.len().div_ceil(2)) {
-            self.entries.remove(object);
+        for object in half_of_namespaces(first) {
+            self.entries.remove(&object);
         }
         self.entries.values_mut().for_each(|entry| entry.rest_again(moment.now));
     }
@@ -380,6 +380,24 @@ fn suspects<'c>(
     held.map(|(suspect, _)| suspect)
 }
 
+/// Half of these: of several namespaces some as wholes, so that one that is at fault is soon alone.
+fn half_of_namespaces(mut objects: Vec<Arc<ObjectRef>>) -> Vec<Arc<ObjectRef>> {
+    objects.sort_by(|a, b| (&a.namespace, a).cmp(&(&b.namespace, b)));
+    let half = objects.len().div_ceil(2);
+    let Some(middle) = objects.get(half.saturating_sub(1)).map(|object| object.namespace.clone()) else {
+        return objects;
+    };
+    // The namespace in the middle comes whole, or not at all; unless there is no other.
+    let begin = objects.partition_point(|object| object.namespace < middle);
+    let end = objects.partition_point(|object| object.namespace <= middle);
+    objects.truncate(match (begin, end < objects.len()) {
+        (_, true) => end,
+        (0, false) => half,
+        (begin, false) => begin,
+    });
+    objects
+}
+
 /// What is told when one state of affairs follows another.
 #[must_use]
 pub fn changes(
@@ -428,4 +446,27 @@ fn templates_fault(faults: &Faults, job: &Job<'_>, moment: &Moment<'_>) -> Optio
         fault.diagnostic.message
     );
     Some(Diagnostic { message, object: None, ..fault.diagnostic.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn half(names: &[&str]) -> Vec<String> {
+        let objects = names.iter().map(|name| {
+            let (namespace, name) = name.split_once('/').unwrap();
+            Arc::new(ObjectRef::new(if name == "s" { "secrets" } else { "ingresses" }, namespace, name))
+        });
+        let half = half_of_namespaces(objects.collect());
+        half.iter().map(|object| format!("{}/{}", object.namespace, object.name)).collect()
+    }
+
+    #[test]
+    fn half_of_those_that_are_suspected_are_whole_namespaces() {
+        assert_eq!(half(&["a/1", "b/1", "b/2", "a/s", "c/1", "c/2"]), ["a/1", "a/s", "b/1", "b/2"]);
+        assert_eq!(half(&["a/1", "a/2", "a/3"]), ["a/1", "a/2"], "of one namespace there are only parts");
+        assert_eq!(half(&["a/1", "b/1", "b/2"]), ["a/1"]);
+        assert_eq!(half(&["a/1"]), ["a/1"]);
+        assert_eq!(half(&[]), Vec::<String>::new());
+    }
 }

@@ -22,7 +22,25 @@ pub struct Claims {
     /// What cannot be done at all, in sentences.
     pub refused: Vec<String>,
     /// What templates see of it besides routes: `metadata` and what else its kind gives.
-    pub fields: Map<String, Value>,
+    pub fields: Fields,
+}
+
+/// Fields of an object, as text: they are as large as somebody made them, and read only where a set is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields(Box<str>);
+
+impl From<Map<String, Value>> for Fields {
+    fn from(fields: Map<String, Value>) -> Self {
+        Self(Value::Object(fields).to_string().into())
+    }
+}
+
+impl Fields {
+    /// The fields.
+    #[must_use]
+    pub fn read(&self) -> Map<String, Value> {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
 }
 
 /// A demand for requests.
@@ -66,7 +84,7 @@ impl Default for Claims {
             certificates: BTreeMap::new(),
             client_ca: None,
             refused: Vec::new(),
-            fields: Map::new(),
+            fields: Fields::default(),
         }
     }
 }

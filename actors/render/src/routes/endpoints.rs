@@ -5,14 +5,17 @@
 //! output.
 
 use super::destinations::{Destinations, Refusal};
-use crate::value::Value;
+use crate::{names::name_of, value::Value};
 use haptic_model::external_names::{Resolved, Target};
 use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
+
+/// So many servers are looked at. A backend with more is none that HAProxy could use well.
+const MOST_SERVERS: usize = 20_000;
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// `ADDRESS_PORT`, the same as long as the endpoint lives.
+    /// `ADDRESS_PORT` as HAProxy takes it, the same as long as the endpoint lives.
     pub name: String,
     /// An IP address, in brackets when it is one of IPv6.
     pub address: String,
@@ -27,8 +30,10 @@ pub struct Server {
 pub struct Found {
     /// By address, each once.
     pub servers: Vec<Server>,
-    /// What is no server though the objects say so, and why.
+    /// What is no server though the objects say so, and why: the first few.
     pub left_out: Vec<String>,
+    /// How many more there are.
+    pub more_left_out: usize,
     /// Whether any of it would be a server if its network were allowed.
     pub is_refused: bool,
 }
@@ -61,6 +66,7 @@ pub fn servers(
     let family = text(service, &["spec", "ipFamilies", "0"])?;
     let (mut ready, mut leaving) = (BTreeSet::new(), BTreeSet::new());
     for slice in slices {
+        let slice = &slice.unread();
         let of_family = text(slice, &["addressType"])?;
         let foreign = |family: &str| of_family.as_deref().is_some_and(|own| own != family);
         if of_family.as_deref() == Some("FQDN") || family.as_deref().is_some_and(foreign) {
@@ -76,17 +82,17 @@ pub fn servers(
             // The addresses of one endpoint all lead to the same pod.
             let Some(address) = text(endpoint, &["addresses", "0"])? else { continue };
             let Ok(address) = address.parse() else {
-                found.left_out.push(format!(
-                    "{}, which is no IP address, of {}",
-                    quoted(&address),
-                    name_of(slice)?
-                ));
+                let slice = slice_name(slice)?;
+                found.leave_out(|| format!("{}, which is no IP address, of {slice}", quoted(&address)));
                 continue;
             };
             match around.destinations.refusal(address, number) {
                 None => _ = into.insert((address, number)),
-                Some(why) => found.refuse(address, number, why, &format!("of {}", name_of(slice)?)),
+                Some(why) => found.refuse(address, number, why, &format!("of {}", slice_name(slice)?)),
             }
+        }
+        if ready.len() + leaving.len() > MOST_SERVERS {
+            return Err(format!("the Service has more than {MOST_SERVERS} endpoints"));
         }
     }
     let chosen = if ready.is_empty() { leaving } else { ready };
@@ -96,8 +102,17 @@ pub fn servers(
 
 impl Found {
     fn refuse(&mut self, address: IpAddr, port: u64, why: Refusal, whence: &str) {
-        self.left_out.push(format!("{address} port {port}, {why}, {whence}"));
+        self.leave_out(|| format!("{address} port {port}, {why}, {whence}"));
         self.is_refused = true;
+    }
+
+    /// Thousands of sentences would be nobody's help and everybody's memory.
+    fn leave_out(&mut self, sentence: impl FnOnce() -> String) {
+        if self.left_out.len() < SAID {
+            self.left_out.push(sentence());
+        } else {
+            self.more_left_out += 1;
+        }
     }
 }
 
@@ -106,9 +121,12 @@ fn quoted(text: &str) -> String {
     format!("{:?}", text.chars().take(60).collect::<String>())
 }
 
-fn name_of(slice: &Value) -> Result<String, String> {
+fn slice_name(slice: &Value) -> Result<String, String> {
     Ok(format!("EndpointSlice {}", text(slice, &["metadata", "name"])?.unwrap_or_default()))
 }
+
+/// So much of what is left out is said.
+const SAID: usize = 3;
 
 /// What the port of a server can be.
 const PORTS: std::ops::RangeInclusive<u64> = 1..=65535;
@@ -140,7 +158,7 @@ fn state(endpoint: &Value) -> Result<State, String> {
 
 fn server(address: IpAddr, port: u64, external: bool) -> Server {
     let written = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
-    Server { name: format!("{address}_{port}"), address: written, port, external }
+    Server { name: name(address, port), address: written, port, external }
 }
 
 fn external(service: &Value, port: &Value, around: &Surroundings<'_>) -> Result<Found, String> {
@@ -176,6 +194,11 @@ fn addresses_of(host: &str, around: &Surroundings<'_>) -> Result<Result<Vec<IpAd
             None => Ok(Vec::new()),
         },
     })
+}
+
+/// `ADDRESS_PORT`, in characters that HAProxy takes.
+fn name(address: IpAddr, port: u64) -> String {
+    name_of(&[&address.to_string(), &port.to_string()], "").unwrap_or_default()
 }
 
 /// The name of a Service's port, "" if it has none; slices name their ports so.
@@ -369,7 +392,7 @@ mod tests {
         slice["metadata"] = json!({"name": "by-hand"});
         let found = found(service(), &[slice], json!(80));
         assert_eq!(found.servers.iter().map(|s| &*s.address).collect::<Vec<_>>(), ["10.0.0.1", "10.0.0.2"]);
-        assert_eq!(found.left_out.len(), 4);
+        assert_eq!((found.left_out.len(), found.more_left_out), (3, 1));
         assert_eq!(
             found.left_out[0],
             "169.254.169.254 port 8080, a link-local address, of EndpointSlice by-hand"

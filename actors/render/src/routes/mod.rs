@@ -9,6 +9,7 @@
 //! ([`index`]), and neither knows anything of Ingress ([`ingress`]).
 
 mod apart;
+mod bounds;
 pub mod claims;
 pub mod class;
 pub mod contest;
@@ -64,6 +65,8 @@ struct Table {
 struct Ground {
     classes: Classes,
     owners: Arc<Owners>,
+    /// Routes that one object may have.
+    most: usize,
 }
 
 /// The name of the store of sets beside the store `resource`. No watched resource has such a name.
@@ -94,8 +97,12 @@ impl Routes {
     /// `snapshots` with a store of sets and ones of options and of userlists beside each store that holds routes.
     #[must_use]
     pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
-        let ground =
-            Ground { classes: Classes::of(config, snapshots), owners: Arc::new(Owners::of(&config.spec)) };
+        let most = config.spec.controller.limits.routes_per_object;
+        let ground = Ground {
+            classes: Classes::of(config, snapshots),
+            owners: Arc::new(Owners::of(&config.spec)),
+            most,
+        };
         let hold = config.spec.controller.host_hold.or(HOLD);
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         let mut all = snapshots.clone();
@@ -158,9 +165,8 @@ impl Table {
             return self;
         }
         let before = std::mem::replace(&mut self.source, source.clone());
-        let classes = &self.ground.classes;
         let changes = source.differences_from(&before).filter_map(|d| match (d.after, d.before) {
-            (Some((object, _)), _) => Some(changed(object, classes)),
+            (Some((object, _)), _) => Some(changed(object, ground)),
             (None, Some((object, _))) => Some((object.reference.clone(), None)),
             (None, None) => None,
         });
@@ -179,15 +185,15 @@ impl Table {
         let Self { source, mut index, userlists, .. } = self;
         index.set_clock(clock);
         index.set_owners(ground.owners.clone());
-        index.update(source.iter().map(|object| changed(object, &ground.classes)));
+        index.update(source.iter().map(|object| changed(object, ground)));
         let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
         Self { source, ground: ground.clone(), index, sets, options, userlists }
     }
 }
 
-fn changed(object: &Object, classes: &Classes) -> (Arc<ObjectRef>, Option<Claims>) {
-    let claims = match ingress::claims(&object.json, classes) {
-        Ok(claims) => claims,
+fn changed(object: &Object, ground: &Ground) -> (Arc<ObjectRef>, Option<Claims>) {
+    let claims = match ingress::claims(&object.json, &ground.classes) {
+        Ok(claims) => claims.map(|claims| claims.within(ground.most)),
         Err(why) => Some(unreadable(&object.reference, why)),
     };
     (object.reference.clone(), claims)
@@ -202,5 +208,5 @@ fn unreadable(object: &ObjectRef, why: String) -> Claims {
         ("metadata".to_owned(), metadata),
         ("options".to_owned(), serde_json::json!({})),
     ]);
-    Claims { refused: vec![why], fields, ..Claims::default() }
+    Claims { refused: vec![why], fields: fields.into(), ..Claims::default() }
 }

@@ -26,31 +26,32 @@ impl Options {
 
     pub(super) fn add(&mut self, claims: &Claims) {
         for option in names(claims) {
-            let count = self.counts.entry(option.into()).or_default();
+            let count = self.counts.entry(option.clone()).or_default();
             *count += 1;
             if *count == 1 {
                 let object =
-                    Object { reference: reference(option), version: 0, json: b"{}".as_slice().into() };
-                self.store.apply(object, [option.into()].into());
+                    Object { reference: reference(&option), version: 0, json: b"{}".as_slice().into() };
+                self.store.apply(object, [option].into());
             }
         }
     }
 
     pub(super) fn remove(&mut self, claims: &Claims) {
         for option in names(claims) {
-            let Some(count) = self.counts.get_mut(option) else { continue };
+            let Some(count) = self.counts.get_mut(&option) else { continue };
             *count -= 1;
             if *count == 0 {
-                self.counts.remove(option);
-                self.store.remove(&reference(option));
+                self.counts.remove(&option);
+                self.store.remove(&reference(&option));
             }
         }
     }
 }
 
-fn names(claims: &Claims) -> impl Iterator<Item = &str> {
-    let options = claims.fields.get("options").and_then(serde_json::Value::as_object);
-    options.into_iter().flat_map(|options| options.keys().map(String::as_str))
+fn names(claims: &Claims) -> Vec<Arc<str>> {
+    let fields = claims.fields.read();
+    let options = fields.get("options").and_then(serde_json::Value::as_object);
+    options.into_iter().flat_map(|options| options.keys().map(|option| option.as_str().into())).collect()
 }
 
 fn reference(option: &str) -> Arc<ObjectRef> {
@@ -65,7 +66,7 @@ mod tests {
     #[test]
     fn an_option_is_there_as_long_as_one_object_asks_for_it() {
         let claims = |options: serde_json::Value| Claims {
-            fields: Map::from_iter([("options".to_owned(), options)]),
+            fields: Map::from_iter([("options".to_owned(), options)]).into(),
             ..Claims::default()
         };
         let (both, one) =

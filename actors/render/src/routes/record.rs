@@ -8,6 +8,7 @@ use super::{
     matching::{ANY_HOST, wildcard_over},
     sentences::{few, shortened},
 };
+use crate::names::name_of;
 use haptic_model::ObjectRef;
 use serde_json::{Value, json};
 use std::{
@@ -58,7 +59,7 @@ pub(super) fn of(got: &Got<'_>) -> Arc<[u8]> {
     rejected.extend(served.iter().flat_map(|host| got.about_host(host)));
     let unused = got.claims.certificates.iter();
     rejected.extend(unused.filter_map(|(host, secrets)| got.about_certificate(host, secrets)));
-    let mut fields = got.claims.fields.clone();
+    let mut fields = got.claims.fields.read();
     for (name, value) in [
         ("routes", Value::Array(routes)),
         ("backends", Value::Array(backends)),
@@ -114,7 +115,7 @@ impl Got<'_> {
             let other = tls.client_ca.as_ref().map_or("not verified".to_owned(), |ca| {
                 format!("verified with the CA of Secret {}/{}", ca.namespace, ca.secret)
             });
-            let host = name_of(host);
+            let host = host_name(host);
             sentences.push(format!(
                 "clients of {host} are {other}: all requests there that need client-ca-secret are refused"
             ));
@@ -137,7 +138,7 @@ impl Got<'_> {
             (Some(held), _) => held,
             (None, Some(by)) => {
                 let reason = self.reason(&by.object, &by.age);
-                format!("{} has that of {}, {reason}", name_of(host), by.object)
+                format!("{} has that of {}, {reason}", host_name(host), by.object)
             }
             (None, None) => return None,
         };
@@ -145,7 +146,7 @@ impl Got<'_> {
         let below = |route: &RouteClaim| wildcard_over(&route.wanted.host).is_some_and(|over| over == host);
         let instead =
             if self.claims.routes.iter().any(below) { "only used for hosts with routes" } else { "not used" };
-        Some(format!("the certificate of {} in Secret {secret} is {instead}: {whose}", name_of(host)))
+        Some(format!("the certificate of {} in Secret {secret} is {instead}: {whose}", host_name(host)))
     }
 
     /// Who has a host that is not listed, if it is another namespace.
@@ -154,7 +155,7 @@ impl Got<'_> {
         if self.index.is_listed(host) {
             return None;
         }
-        let host = name_of(host);
+        let host = host_name(host);
         Some(match &holder.object {
             Some(first) => {
                 format!("{host} is held by {}, {}", first.object, self.reason(&first.object, &first.age))
@@ -228,8 +229,8 @@ fn backend(object: &ObjectRef, backend: &Backend) -> Value {
         Port::Number(number) => json!(number),
         Port::Name(name) => json!(name),
     };
-    let name = format!("{}_{}_{}_{}", object.namespace, object.name, backend.service, backend.port);
-    json!({"name": name, "service": backend.service, "port": port})
+    let parts = [&*object.namespace, &*object.name, &*backend.service, &backend.port.to_string()];
+    json!({"name": name_of(&parts, "").unwrap_or_default(), "service": backend.service, "port": port})
 }
 
 fn kept_for(namespace: &str) -> String {
@@ -238,6 +239,6 @@ fn kept_for(namespace: &str) -> String {
     )
 }
 
-fn name_of(host: &str) -> &str {
+fn host_name(host: &str) -> &str {
     if host == ANY_HOST { "every other host" } else { host }
 }

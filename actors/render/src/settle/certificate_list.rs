@@ -6,11 +6,16 @@
 use super::marked::{Span, Value};
 use super::refusal::{Place, Refusal, Refusals, control};
 
+/// HAProxy reads lines through a buffer of 65,536 bytes, with newline and final zero.
+const MAX_LINE: usize = 65_536 - 2;
+/// So many words it takes of a line: the file, options, and filters.
+const MAX_WORDS: usize = 2_048;
+
 /// Writes a line with values; all values fit as they are or are refused.
 pub(super) fn encode(line: &[Span<'_>], out: &mut String, refusals: &mut Refusals<'_>) {
     let start = out.len();
     let comment = matches!(line.first(), Some(Span::Template(text)) if text.starts_with('#'));
-    let mut word = Word { text: Vec::new(), value: None, option: false, options: false, filter: false };
+    let mut word = Word::default();
     for span in line {
         out.push_str(span.text());
         match span {
@@ -27,14 +32,23 @@ pub(super) fn encode(line: &[Span<'_>], out: &mut String, refusals: &mut Refusal
         }
     }
     word.end(refusals);
+    let words = word.words;
     let first = line.iter().find_map(|s| if let Span::Value(v) = s { Some(v) } else { None });
     if let (Some(first), false, Some('#')) = (first, comment, out.get(start..).and_then(|l| l.chars().next()))
     {
         refusals.add(first, Place::CertificateList, Refusal::KeyIsComment);
     }
+    if let (Some(first), false) = (first, comment) {
+        if out.get(start..).is_some_and(|line| line.trim_end_matches('\n').len() > MAX_LINE) {
+            refusals.add(first, Place::CertificateList, Refusal::TooLong(MAX_LINE));
+        } else if words > MAX_WORDS {
+            refusals.add(first, Place::CertificateList, Refusal::TooManyWords(MAX_WORDS));
+        }
+    }
 }
 
 /// The current word of the line.
+#[derive(Default)]
 struct Word<'a, 'l> {
     text: Vec<u8>,
     value: Option<&'a Value<'l>>,
@@ -44,6 +58,8 @@ struct Word<'a, 'l> {
     options: bool,
     /// Whether it may be an SNI filter: not the first word, and not inside `[ ]`.
     filter: bool,
+    /// How many words have ended.
+    words: usize,
 }
 
 /// Options without an argument (configuration manual, 5.1 "Bind options", those that crt-lists know).
@@ -85,6 +101,7 @@ impl<'a, 'l> Word<'a, 'l> {
             }
         }
         if !self.text.is_empty() || self.value.is_some() {
+            self.words += 1;
             self.option = self.options && (!self.option || FLAGS.contains(&&*self.text));
             self.filter = !self.options;
         }

@@ -41,6 +41,9 @@ enum Environment {
 /// Half of the buffer (`tune.bufsize`, unless set) that every sample, header and pattern of HAProxy must fit in.
 const MAX_WORD: usize = 8_192;
 
+/// So many words HAProxy takes of a line (`MAX_LINE_ARGS`).
+const MAX_WORDS: usize = 64;
+
 /// The lexer; kept from line to line for its memory only.
 #[derive(Debug, Default)]
 pub(super) struct Words {
@@ -296,6 +299,8 @@ impl Words {
             self.word.scan.template(fresh, role);
             if let Some(refusal) = self.whole(role) {
                 refuse(self.word.value, refusal);
+            } else if self.line.words() == MAX_WORDS {
+                refuse(self.word.value, Refusal::TooManyWords(MAX_WORDS));
             }
             if may_evaluate(&self.content) {
                 refuse(self.word.percent, Refusal::Percent);

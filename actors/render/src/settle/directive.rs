@@ -191,6 +191,8 @@ fn is_flag(word: &[u8]) -> bool {
 /// What is known of a line after some of its words.
 #[derive(Debug, Default)]
 pub(super) struct Line {
+    /// Of all kinds.
+    all: usize,
     words: usize,
     shape: Shape,
     /// The arguments of the line's action, once it is known.
@@ -216,6 +218,11 @@ impl Line {
     /// Whether no word has ended yet, but `no` and `default`.
     pub fn is_empty(&self) -> bool {
         self.words == 0
+    }
+
+    /// How many words have ended.
+    pub fn words(&self) -> usize {
+        self.all
     }
 
     /// What the next word is.
@@ -268,6 +275,7 @@ impl Line {
     /// action keeps its name when the value stands in its parentheses.
     pub fn word(&mut self, content: &[u8], has_value: bool) {
         let text = if has_value { b"" } else { content };
+        self.all += 1;
         // `no option X` and `default X` are read as `option X`.
         if self.words == 0 && matches!(text, b"no" | b"default") {
             return;

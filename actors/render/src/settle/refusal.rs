@@ -8,6 +8,7 @@ use super::{
 use crate::{
     faults::{Fault, FaultKind, MOST_OF_ONE},
     marks::Marked,
+    said::cut,
     value::UNSAID,
 };
 use haptic_model::Diagnostic;
@@ -61,6 +62,9 @@ pub(super) enum Refusal {
     LeadingBlank,
     PatternEmpty,
     LineTooLong(usize),
+    /// HAProxy refuses the file.
+    TooLong(usize),
+    TooManyWords(usize),
     WordTooLong(usize),
     ResponseTooLong(usize),
     Unquotable(char),
@@ -189,7 +193,7 @@ impl std::fmt::Display for Refusal {
                 f.write_str("the word would be empty, and HAProxy ignores all that follows an empty word")
             }
             Self::Punctuation(word) => {
-                write!(f, "the word would be `{word}`, which is HAProxy's own punctuation")
+                write!(f, "the word would be `{}`, which is HAProxy's own punctuation", cut(word, 60))
             }
             Self::Flag => f.write_str("a pattern that begins with `-` is a flag to HAProxy"),
             Self::Negation => f.write_str("a leading `!` would turn the meaning around"),
@@ -219,6 +223,12 @@ impl std::fmt::Display for Refusal {
             Self::PatternEmpty => f.write_str("the pattern would be empty, and HAProxy ignores the line"),
             Self::LineTooLong(most) => {
                 write!(f, "its line is longer than {most} bytes, and HAProxy would read it as two")
+            }
+            Self::TooLong(most) => {
+                write!(f, "its line is longer than {most} bytes, and HAProxy would refuse the file")
+            }
+            Self::TooManyWords(most) => {
+                write!(f, "its line has more than {most} words, and HAProxy would refuse the file")
             }
             Self::WordTooLong(most) => {
                 write!(f, "its word is longer than {most} bytes, and HAProxy could not use it")
@@ -272,6 +282,9 @@ impl Refusal {
             Self::EdgeBlank | Self::LeadingBlank => "Use trim",
             Self::LineTooLong(_) | Self::WordTooLong(_) | Self::ResponseTooLong(_) => {
                 "Shorten it in the object"
+            }
+            Self::TooLong(_) | Self::TooManyWords(_) => {
+                "Write several lines, with {{#each (chunks …)}}, or give the object fewer of what the line lists"
             }
             Self::Executed => {
                 "Give it to the code in a variable, by http-request set-var in haproxy.cfg; what is from extraContext or \

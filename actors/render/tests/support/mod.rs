@@ -32,11 +32,12 @@ impl Setup {
                     "indexBy": ["metadata.namespace", "metadata.labels['kubernetes.io/service-name']"],
                 },
                 "secrets": {"apiVersion": "v1", "resources": "secrets"},
+                "labelledsecrets": {"apiVersion": "v1", "resources": "secrets"},
                 "services": {"apiVersion": "v1", "resources": "services"},
             },
         });
-        let stores =
-            ["ingresses", "endpoints", "secrets", "services"].map(|name| (name.into(), Snapshot::full()));
+        let stores = ["ingresses", "endpoints", "secrets", "labelledsecrets", "services"];
+        let stores = stores.map(|name| (name.into(), Snapshot::full()));
         Self { spec, stores: stores.into(), limits: Limits::default() }
     }
 

@@ -176,9 +176,12 @@ pub(super) fn of_pattern(line: &[u8], tokens: &mut Tokens) {
     }
 }
 
+/// `CRT_LINESIZE`, with a final zero.
+const CRT_LIST_BUFFER: usize = 65_536;
+
 /// HAProxy's `crtlist_parse_line`: words, and brackets that are words of their own.
 pub(super) fn of_crt_list(line: &[u8], tokens: &mut Tokens) {
-    tokens.clear((line.len() >= BUFFER).then_some(Trouble::Length));
+    tokens.clear((line.len() >= CRT_LIST_BUFFER).then_some(Trouble::Length));
     if line.first() == Some(&b'#') {
         return;
     }

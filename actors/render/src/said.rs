@@ -1,0 +1,36 @@
+//! What messages quote: never more of it than anybody reads. Whatever an object holds, what is said of it is short.
+
+use std::borrow::Cow;
+
+/// So many bytes are quoted of a value.
+pub const QUOTE: usize = 200;
+/// So long is a sentence.
+pub const SENTENCE: usize = 1_000;
+
+/// `text`, or so many bytes of it with `…` behind them, cut between two characters.
+#[must_use]
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.get(..text.floor_char_boundary(most)) {
+        Some(start) if start.len() < text.len() => Cow::Owned(format!("{start}…")),
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// [`cut`] of a text that is not needed any more.
+#[must_use]
+pub fn shortened(text: String, most: usize) -> String {
+    if text.len() <= most { text } else { cut(&text, most).into_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_between_two_characters() {
+        assert_eq!(cut("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "abc…");
+        assert_eq!(cut("aää", 2), "a…");
+        assert_eq!(shortened("ä".repeat(1000), QUOTE).len(), QUOTE + "…".len());
+    }
+}

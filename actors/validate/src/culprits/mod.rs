@@ -1,0 +1,498 @@
+//! Which objects a bundle does not pass for: those that messages name, else those that do not pass by themselves.
+//!
+//! Objects that were in the last good bundle as they are now are not at fault, so only those that changed since are looked
+//! at. Every piece of a file knows its object, so a bundle without some of them needs no render, and one with few of them, in
+//! what is nobody's, is checked in milliseconds. First it is made sure that it is anybody's fault at all. Then all that
+//! changed is split until those at fault are alone: by namespaces as wholes first, then by objects, two halves at a time. When
+//! one of them passes, nobody waits for the other: it is that one, however long its check would take. What is not cleared
+//! when the judge has no more time is suspected.
+//!
+//! Who judges is given; nothing here runs anything.
+
+mod groups;
+mod parts;
+mod ruling;
+#[cfg(test)]
+mod tests;
+
+pub use ruling::{Blamed, Found, Nobodys, Ruling};
+
+use futures::future::{Either, select};
+use groups::{Failed, Group, Known, by_namespace, halves, spread};
+use haptic_model::{Bundle, Diagnostic, ObjectRef, Severity};
+use parts::{Objects, Parts};
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    pin::pin,
+    sync::Arc,
+};
+
+/// So many objects of a kind are looked at before the templates are taken to be at fault; of those that are never checked to
+/// an end, a fourth.
+const SAMPLE: usize = 16;
+const UNFINISHED_COUNT_FOR: usize = 4;
+/// Where nothing good is known, fewer prove nothing: better to serve what passes than nothing.
+const FEWEST_AT_FIRST: usize = 8;
+
+/// A bundle that did not pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Charge<'c> {
+    /// The bundle.
+    pub bundle: &'c Bundle,
+    /// The last that passed.
+    pub good: Option<&'c Bundle>,
+    /// What was said of it.
+    pub ruling: &'c Ruling,
+    /// Namespaces that are not searched: each is at fault as a whole.
+    pub distrusted: &'c BTreeSet<Arc<str>>,
+    /// Whether the last good bundle is of another configuration, or there is none.
+    pub is_new_configuration: bool,
+}
+
+/// Looks for those at fault in what is charged. `judge` says what is wrong with a bundle; `None`, that there is no more time.
+pub async fn culprits(charge: &Charge<'_>, judge: impl AsyncFn(Bundle) -> Option<Ruling>) -> Found {
+    let Some(why) = charge.ruling.why() else { return Found::default() };
+    let mut changed = charge.bundle.changed_since(charge.good);
+    let mut good = charge.good;
+    if changed.is_empty() {
+        // Not the bundle is another one, but who judges it.
+        (changed, good) = (charge.bundle.changed_since(None), None);
+    }
+    let mut case = Case {
+        bundle: charge.bundle,
+        parts: Parts::of(charge.bundle),
+        good,
+        changed,
+        base: Objects::new(),
+        why,
+        judge: &judge,
+        culprits: BTreeMap::new(),
+        suspects: Vec::new(),
+    };
+    let nobodys = case.search(charge).await;
+    case.found(nobodys)
+}
+
+/// What changed since `good` in the namespace whose changes are largest: where all is too large, it waits first.
+#[must_use]
+pub fn largest(bundle: &Bundle, good: Option<&Bundle>, why: &Diagnostic) -> Blamed {
+    let parts = Parts::of(bundle);
+    let groups = by_namespace(bundle.changed_since(good));
+    let bytes =
+        |group: &Vec<Arc<ObjectRef>>| group.iter().map(|object| parts.bytes_of(object)).sum::<usize>();
+    let most = groups.into_values().max_by_key(bytes).unwrap_or_default();
+    let message =
+        format!("of all namespaces this one changed most, and the whole is too much: {}", why.message);
+    let why = Diagnostic { message, object: None, output: None, ..why.clone() };
+    most.into_iter().map(|object| (object, why.clone())).collect()
+}
+
+/// One search.
+struct Case<'c, J> {
+    bundle: &'c Bundle,
+    parts: Parts<'c>,
+    good: Option<&'c Bundle>,
+    /// What may be at fault.
+    changed: Objects,
+    /// What every check is made with, beside what is nobody's.
+    base: Objects,
+    /// What was said first.
+    why: &'c Diagnostic,
+    judge: &'c J,
+    culprits: BTreeMap<Arc<ObjectRef>, Diagnostic>,
+    suspects: Vec<Arc<ObjectRef>>,
+}
+
+impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
+    /// Finds culprits and suspects, or why there are none. What is left when there is no more time is suspected.
+    async fn search(&mut self, charge: &Charge<'_>) -> Option<Nobodys> {
+        match self.stand().await {
+            Some(None) => {}
+            Some(nobodys) => return nobodys,
+            None => {
+                self.suspects = self.changed.iter().cloned().collect();
+                return None;
+            }
+        }
+        if charge.is_new_configuration
+            && let Some(why) = self.is_of_templates().await
+        {
+            return Some(Nobodys::Templates(why));
+        }
+        if let Ruling::Refused(said) = charge.ruling {
+            self.name(said, None);
+        }
+        // Sending all of a namespace back takes something to go back to.
+        let is_distrusted =
+            |object: &Arc<ObjectRef>| self.good.is_some() && charge.distrusted.contains(&object.namespace);
+        let (distrusted, trusted): (Vec<_>, Vec<_>) = self.rest().into_iter().partition(is_distrusted);
+        let is_all = self.culprits.is_empty() && trusted.len() == self.parts.all().count();
+        self.examine_all(if is_all {
+            Group::failed(trusted, charge.ruling.clone())
+        } else {
+            Group::open(trusted)
+        })
+        .await;
+        self.examine_distrusted(distrusted).await;
+        if !self.culprits.is_empty() || !self.suspects.is_empty() {
+            return None;
+        }
+        match charge.ruling {
+            Ruling::Refused(_) => self.examine_with_the_unchanged().await,
+            _ => Some(Nobodys::Nothing),
+        }
+    }
+
+    /// Finds what passes without all that changed: what is nobody's, with whatever it names, or else with all that did not
+    /// change. `Some(Some(_))`: nothing does, so it is nobody's fault.
+    async fn stand(&mut self) -> Option<Option<Nobodys>> {
+        let unchanged: Objects =
+            self.parts.all().filter(|object| !self.changed.contains(*object)).cloned().collect();
+        let mut bases = vec![self.parts.named_by_nobody().clone(), Objects::new(), unchanged];
+        bases.dedup();
+        let mut first = None;
+        for base in bases {
+            self.base = base;
+            let ruling = self.judge_of(&Objects::new()).await?;
+            if ruling.passes() {
+                return Some(None);
+            }
+            first = first.or(Some(ruling));
+        }
+        let why = first.as_ref().and_then(Ruling::why).unwrap_or(self.why).clone();
+        let before = match self.good {
+            Some(good) => (self.judge)(Parts::of(good).together(&Objects::new())).await?,
+            None => first.unwrap_or(Ruling::Passes),
+        };
+        let is_machine = match self.good {
+            Some(_) => !before.passes(),
+            None => matches!(before, Ruling::Unfinished(_)),
+        };
+        Some(Some(if is_machine { Nobodys::Machine(why) } else { Nobodys::Templates(why) }))
+    }
+
+    /// Whether of a kind that most namespaces have nothing passes: not even what did with the configuration before.
+    async fn is_of_templates(&self) -> Option<Diagnostic> {
+        let known = self.good.map(|good| good.changed_since(None));
+        let namespaces: BTreeSet<&Arc<str>> = self.parts.all().map(|object| &object.namespace).collect();
+        let mut kinds: BTreeMap<Arc<str>, Vec<Arc<ObjectRef>>> = BTreeMap::new();
+        for object in
+            self.changed.iter().filter(|object| known.as_ref().is_none_or(|known| known.contains(*object)))
+        {
+            kinds.entry(object.resource.clone()).or_default().push(object.clone());
+        }
+        let fewest = if self.good.is_some() { 1 } else { FEWEST_AT_FIRST };
+        for objects in kinds.into_values() {
+            let of: BTreeSet<&Arc<str>> = objects.iter().map(|object| &object.namespace).collect();
+            if of.len() * 2 > namespaces.len()
+                && let Some(why) = self.nothing_passes(objects, fewest).await
+            {
+                return Some(why);
+            }
+        }
+        None
+    }
+
+    /// What is wrong with the last of a sample of `objects` of which none passes.
+    async fn nothing_passes(&self, objects: Vec<Arc<ObjectRef>>, fewest: usize) -> Option<Diagnostic> {
+        let (mut count, mut last) = (0, None);
+        for object in spread(objects, SAMPLE) {
+            let ruling = self.judge_of(&[object].into()).await?;
+            last = Some(ruling.why()?.clone());
+            count += if matches!(ruling, Ruling::Unfinished(_)) { UNFINISHED_COUNT_FOR } else { 1 };
+            if count >= SAMPLE {
+                break;
+            }
+        }
+        last.filter(|_| count >= fewest)
+    }
+
+    /// Splits `group` until all are cleared, culprits or suspects.
+    async fn examine_all(&mut self, group: Group) {
+        let mut queue = VecDeque::from([group]);
+        while let Some(mut group) = queue.pop_front() {
+            // Without what is left out they are others: the next bundle tells.
+            group.objects.retain(|object| !self.needs_a_culprit(object));
+            if group.objects.is_empty() {
+                continue;
+            }
+            match self.examine(group.clone()).await {
+                Some(groups) => queue.extend(groups),
+                None => {
+                    queue.push_front(group);
+                    return self.suspect(queue);
+                }
+            }
+        }
+    }
+
+    /// There is no more time for these: those known to fail are suspected; if none are, all, unless it is better already.
+    fn suspect(&mut self, groups: impl IntoIterator<Item = Group>) {
+        let is_open = |group: &Group| matches!(group.known, Known::Open);
+        let (open, failing): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_open);
+        let is_better = !self.culprits.is_empty() || !self.suspects.is_empty();
+        let suspected = if failing.is_empty() && !is_better { open } else { failing };
+        self.suspects.extend(suspected.into_iter().flat_map(|group| group.objects));
+    }
+
+    /// What is to be examined of a group next; `None` when there is no more time.
+    async fn examine(&mut self, group: Group) -> Option<Vec<Group>> {
+        let Group { objects, known } = group;
+        match (known, &*objects) {
+            (Known::Open, _) => {
+                let ruling = self.judge_of(&of(&objects)).await?;
+                self.failed(objects, ruling).await
+            }
+            (Known::Left(within), [only]) => {
+                let ruling = self.judge_of(&[only.clone()].into()).await?;
+                match ruling.passes() {
+                    true => self.only_together(only.clone(), &within).await,
+                    false => self.failed(objects, ruling).await,
+                }
+            }
+            (Known::Fails(failed) | Known::Left(failed), _) => self.split(objects, failed).await,
+        }
+    }
+
+    /// What is to be done when `objects` were found to be like this.
+    async fn failed(&mut self, objects: Vec<Arc<ObjectRef>>, ruling: Ruling) -> Option<Vec<Group>> {
+        let Some(why) = ruling.why() else { return Some(Vec::new()) };
+        if let Ruling::Refused(said) = &ruling
+            && self.name(said, Some(&objects))
+        {
+            return Some(vec![Group::open(objects)]);
+        }
+        match &*objects {
+            [only] => self.accuse(only, why).await,
+            _ => Some(vec![Group::failed(objects, ruling)]),
+        }
+    }
+
+    /// `object` fails by itself: it is at fault, unless it is something that it names.
+    async fn accuse(&mut self, object: &Arc<ObjectRef>, why: &Diagnostic) -> Option<Vec<Group>> {
+        let mut needs = self.parts.closure([object]);
+        needs.retain(|needed| {
+            needed != object && self.changed.contains(needed) && !self.base.contains(needed)
+        });
+        if !needs.is_empty() {
+            let ruling = self.judge_of(&needs).await?;
+            if !ruling.passes() {
+                let needs = needs.into_iter().collect();
+                return Some(vec![Group::failed(needs, ruling)]);
+            }
+        }
+        self.culprits.insert(object.clone(), why.clone());
+        Some(Vec::new())
+    }
+
+    /// Looks at both halves of what failed at once. Where one passes, the other is not waited for.
+    async fn split(&mut self, objects: Vec<Arc<ObjectRef>>, failed: Arc<Failed>) -> Option<Vec<Group>> {
+        let (one, other) = halves(objects);
+        let left = |objects| Group { objects, known: Known::Left(failed.clone()) };
+        if other.is_empty() {
+            return Some(vec![left(one)]);
+        }
+        let (of_one, of_other) = {
+            let (with_one, with_other) = (of(&one), of(&other));
+            let (first, second) = (pin!(self.judge_of(&with_one)), pin!(self.judge_of(&with_other)));
+            match select(first, second).await {
+                Either::Left((ruling, _)) if ruling.as_ref().is_some_and(Ruling::passes) => (ruling, None),
+                Either::Right((ruling, _)) if ruling.as_ref().is_some_and(Ruling::passes) => (None, ruling),
+                Either::Left((ruling, second)) => (ruling, second.await),
+                Either::Right((ruling, first)) => (first.await, ruling),
+            }
+        };
+        let passes = |ruling: &Option<Ruling>| ruling.as_ref().is_some_and(Ruling::passes);
+        if passes(&of_one) {
+            return Some(vec![left(other)]);
+        }
+        if passes(&of_other) {
+            return Some(vec![left(one)]);
+        }
+        if let Some(groups) = self.shared(&one, &other).await? {
+            return Some(groups);
+        }
+        let mut next = self.failed(one, of_one?).await?;
+        next.extend(self.failed(other, of_other?).await?);
+        Some(next)
+    }
+
+    /// Both halves fail: is it for what both name? Whoever gives a thing a common name would be in every part.
+    async fn shared(&self, one: &[Arc<ObjectRef>], other: &[Arc<ObjectRef>]) -> Option<Option<Vec<Group>>> {
+        let (mut shared, of_other) = (self.parts.closure(one), self.parts.closure(other));
+        shared.retain(|object| of_other.contains(object) && self.changed.contains(object));
+        if shared.is_empty() {
+            return Some(None);
+        }
+        let ruling = self.judge_of(&shared).await?;
+        if ruling.passes() {
+            return Some(None);
+        }
+        let without = |half: &[Arc<ObjectRef>]| {
+            Group::open(half.iter().filter(|object| !shared.contains(*object)).cloned().collect())
+        };
+        let (one, other) = (without(one), without(other));
+        Some(Some(vec![Group::failed(shared.into_iter().collect(), ruling), one, other]))
+    }
+
+    /// `left` passes by itself, though all others of a group that failed do, too.
+    async fn only_together(&mut self, left: Arc<ObjectRef>, failed: &Failed) -> Option<Vec<Group>> {
+        let mut all = failed.objects.clone();
+        all.retain(|object| !self.needs_a_culprit(object));
+        let ruling = self.judge_of(&of(&all)).await?;
+        if ruling.passes() {
+            return Some(Vec::new());
+        }
+        match failed.ruling {
+            // Each costs a little: so does that namespace as a whole.
+            Ruling::Unfinished(_) => {
+                let (costly, others) = all.into_iter().partition(|object| object.namespace == left.namespace);
+                self.suspects.extend::<Vec<_>>(costly);
+                Some(vec![Group::open(others)])
+            }
+            _ => {
+                self.examine_together(&all, ruling).await?;
+                Some(vec![Group::open(all)])
+            }
+        }
+    }
+
+    /// Finds the first of `objects`, which fail together, that those before it do not go together with.
+    async fn examine_together(&mut self, objects: &[Arc<ObjectRef>], ruling: Ruling) -> Option<()> {
+        let (mut passing, mut failing, mut why) = (0, objects.len(), ruling);
+        while failing - passing > 1 {
+            let middle = passing.midpoint(failing);
+            let first = objects.get(..middle).unwrap_or_default();
+            match self.judge_of(&of(first)).await? {
+                Ruling::Passes => passing = middle,
+                ruling => (failing, why) = (middle, ruling),
+            }
+        }
+        let culprit = objects.get(passing)?;
+        self.culprits.insert(culprit.clone(), why.why()?.clone());
+        Some(())
+    }
+
+    /// Everything that changed passes by itself: is it refused with what did not change?
+    async fn examine_with_the_unchanged(&mut self) -> Option<Nobodys> {
+        self.base = self.parts.all().filter(|object| !self.changed.contains(*object)).cloned().collect();
+        if self.base.is_empty() {
+            return Some(Nobodys::Nothing);
+        }
+        let all: Vec<_> = self.changed.iter().cloned().collect();
+        let without = self.judge_of(&Objects::new()).await;
+        if let Some(why) = without.as_ref().and_then(Ruling::why) {
+            return Some(Nobodys::Templates(why.clone()));
+        }
+        let with = self.judge_of(&self.changed.clone()).await;
+        if with.as_ref().is_some_and(Ruling::passes) {
+            return Some(Nobodys::Nothing);
+        }
+        let is_found = match (without, with) {
+            (Some(_), Some(ruling)) => self.examine_together(&all, ruling).await.is_some(),
+            _ => false,
+        };
+        if !is_found {
+            self.suspects = all;
+        }
+        None
+    }
+
+    /// Those of each distrusted namespace, if nobody else is at fault or they do not pass.
+    async fn examine_distrusted(&mut self, objects: Vec<Arc<ObjectRef>>) {
+        let mut groups: Vec<Vec<Arc<ObjectRef>>> = by_namespace(objects).into_values().collect();
+        let is_nobody_else = self.culprits.is_empty() && self.suspects.is_empty();
+        if is_nobody_else && let [_] = &*groups {
+            return groups.into_iter().for_each(|group| self.blame_as_a_whole(group, None));
+        }
+        while let Some(group) = groups.pop() {
+            let Some(ruling) = self.judge_of(&of(&group)).await else {
+                self.suspects.extend(groups.into_iter().flatten().chain(group));
+                return;
+            };
+            if let Some(why) = ruling.why() {
+                self.blame_as_a_whole(group, Some(why));
+            }
+        }
+    }
+
+    fn blame_as_a_whole(&mut self, group: Vec<Arc<ObjectRef>>, why: Option<&Diagnostic>) {
+        match &*group {
+            [only] => _ = self.culprits.insert(only.clone(), why.unwrap_or(self.why).clone()),
+            _ => self.suspects.extend(group),
+        }
+    }
+
+    /// What changed and was not found to be at fault.
+    fn rest(&self) -> Vec<Arc<ObjectRef>> {
+        self.changed.iter().filter(|object| !self.needs_a_culprit(object)).cloned().collect()
+    }
+
+    /// Whether it is at fault, or names what is.
+    fn needs_a_culprit(&self, object: &Arc<ObjectRef>) -> bool {
+        !self.culprits.is_empty()
+            && self.parts.closure([object]).iter().any(|needed| self.culprits.contains_key(needed))
+    }
+
+    /// What is wrong when of those that may be at fault these are there, with what they name.
+    async fn judge_of(&self, objects: &Objects) -> Option<Ruling> {
+        let mut with = self.parts.closure(objects.iter().chain(&self.base));
+        with.retain(|object| !self.culprits.contains_key(object));
+        let reduced = self.parts.together(&with);
+        let ruling = (self.judge)(reduced.clone()).await?;
+        Some(match ruling {
+            Ruling::Refused(said) => Ruling::Refused(errors_in(said, &reduced)),
+            other => other,
+        })
+    }
+
+    /// Takes those for culprits that errors lead to, if they may be at fault and a bundle with `of` was refused; whether there
+    /// are new ones.
+    fn name(&mut self, said: &[Diagnostic], of: Option<&[Arc<ObjectRef>]>) -> bool {
+        let before = self.culprits.len();
+        let within = of.map(|of| self.parts.closure(of));
+        for diagnostic in said.iter().filter(|diagnostic| diagnostic.severity == Severity::Error) {
+            let Some(object) = leads_to(diagnostic, self.bundle) else { continue };
+            if self.changed.contains(&object) && within.as_ref().is_none_or(|of| of.contains(&object)) {
+                self.culprits.entry(object).or_insert_with(|| diagnostic.clone());
+            }
+        }
+        self.culprits.len() > before
+    }
+
+    fn found(self, nobodys: Option<Nobodys>) -> Found {
+        let message = format!(
+            "it changed since the last good configuration, as others did, and is not cleared yet: {}",
+            self.why.message
+        );
+        let why = Diagnostic::error(self.why.source, message);
+        let suspects: Objects =
+            self.suspects.into_iter().filter(|object| !self.culprits.contains_key(object)).collect();
+        Found {
+            culprits: self.culprits.into_iter().collect(),
+            suspects: suspects.into_iter().map(|object| (object, why.clone())).collect(),
+            nobodys,
+        }
+    }
+}
+
+fn of(objects: &[Arc<ObjectRef>]) -> Objects {
+    objects.iter().cloned().collect()
+}
+
+/// The errors among what is said of `bundle`. Where they are counts only there.
+fn errors_in(said: Vec<Diagnostic>, bundle: &Bundle) -> Vec<Diagnostic> {
+    let errors = said.into_iter().filter(|diagnostic| diagnostic.severity == Severity::Error);
+    errors
+        .map(|diagnostic| Diagnostic { object: leads_to(&diagnostic, bundle), output: None, ..diagnostic })
+        .collect()
+}
+
+/// The block of the line that is named, else the object.
+fn leads_to(diagnostic: &Diagnostic, bundle: &Bundle) -> Option<Arc<ObjectRef>> {
+    let of_line = diagnostic.output.as_ref().and_then(|place| {
+        let file = bundle.all().find(|file| file.key == place.file)?;
+        file.text.blamed(place.line)
+    });
+    of_line.or_else(|| diagnostic.object.clone())
+}

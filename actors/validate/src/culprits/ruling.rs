@@ -1,0 +1,58 @@
+//! What a judge says of a bundle, and what comes of a search.
+
+use haptic_model::{Diagnostic, ObjectRef};
+use std::sync::Arc;
+
+/// What a judge says of a bundle.
+#[derive(Clone, Debug)]
+pub enum Ruling {
+    /// Nothing speaks against it.
+    Passes,
+    /// It is wrong for these reasons.
+    Refused(Vec<Diagnostic>),
+    /// The check came to no end in the time and memory that a bundle like it needs, or could not run.
+    Unfinished(Diagnostic),
+}
+
+/// Objects, each with what is wrong.
+pub type Blamed = Vec<(Arc<ObjectRef>, Diagnostic)>;
+
+/// Who is at fault.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// These are, each with what is wrong.
+    pub culprits: Blamed,
+    /// These are not cleared: among them may be some that are, and there was no time to find out which.
+    pub suspects: Blamed,
+    /// Why it is no object.
+    pub nobodys: Option<Nobodys>,
+}
+
+/// Why no object is at fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Nobodys {
+    /// What templates print for no object, or for whichever object, is refused by itself.
+    Templates(Diagnostic),
+    /// What passed before does not pass any more, or comes to no end.
+    Machine(Diagnostic),
+    /// All that changed passes by itself, and with what did not change.
+    Nothing,
+}
+
+impl Ruling {
+    /// What it says against the bundle, first.
+    #[must_use]
+    pub fn why(&self) -> Option<&Diagnostic> {
+        match self {
+            Self::Passes => None,
+            Self::Refused(said) => said.first(),
+            Self::Unfinished(why) => Some(why),
+        }
+    }
+
+    /// Whether nothing speaks against the bundle.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        matches!(self, Self::Passes)
+    }
+}

@@ -1,0 +1,61 @@
+//! Looks for those at fault in what was rendered, for a bounded time and beside everything else.
+
+use crate::culprits::{Charge, Found, Ruling, culprits};
+use haptic_model::{Bundle, pipeline::Rendered};
+use haptic_runtime::cpu;
+use std::{sync::Arc, time::Duration};
+use tokio::{runtime::Handle, time::Instant};
+
+/// Everybody waits for a search: what is not cleared by then is left out, and cleared piece by piece later.
+const LONGEST: Duration = Duration::from_secs(6);
+/// Where nothing good is known, nobody has anything until it ends, and what is left out is served by nothing.
+const LONGEST_AT_FIRST: Duration = Duration::from_secs(10);
+
+/// What did not pass.
+#[derive(Debug)]
+pub(crate) struct Search {
+    pub rendered: Arc<Rendered>,
+    /// What passed last.
+    pub good: Option<Arc<Rendered>>,
+    /// What was said of it.
+    pub ruling: Ruling,
+}
+
+impl Search {
+    /// Finds culprits by what `judge` says of parts, which it says by the time that it is given.
+    pub async fn run<J>(self, judge: J) -> Found
+    where
+        J: AsyncFn(Bundle, Instant) -> Ruling + Send + 'static,
+    {
+        let runtime = Handle::current();
+        let end = Instant::now() + if self.good.is_some() { LONGEST } else { LONGEST_AT_FIRST };
+        let work = cpu("validate", move || {
+            let judge = async |bundle: Bundle| {
+                let is_over = || Instant::now() >= end;
+                if is_over() {
+                    return None;
+                }
+                let ruling = judge(bundle, end).await;
+                // What was cut short says nothing.
+                (!matches!(ruling, Ruling::Unfinished(_)) || !is_over()).then_some(ruling)
+            };
+            let charge = Charge {
+                bundle: &self.rendered.bundle,
+                good: self.good.as_ref().map(|good| &good.bundle),
+                ruling: &self.ruling,
+                distrusted: &self.rendered.hindsight.distrusted,
+                is_new_configuration: self.is_new_configuration(),
+            };
+            runtime.block_on(culprits(&charge, judge))
+        });
+        work.await.unwrap_or_else(|panicked| {
+            tracing::error!(%panicked, "nobody is found at fault");
+            Found::default()
+        })
+    }
+
+    fn is_new_configuration(&self) -> bool {
+        let spec = &self.rendered.config.spec;
+        self.good.as_ref().is_none_or(|good| !Arc::ptr_eq(&good.config.spec, spec))
+    }
+}
