@@ -38,6 +38,8 @@ pub const CANARY: &str = "nobody may reach this";
 /// For HAProxy to serve alpha for the first time.
 const STARTED_WITHIN: Duration = Duration::from_secs(120);
 const DEBUG_PORT: u16 = 6060;
+/// A host that the configuration gives to alpha, whoever asks for it first.
+pub const LISTED: &str = "listed.example";
 
 /// How an arena is.
 #[derive(Clone, Debug)]
@@ -348,6 +350,7 @@ fn configuration(configuration: Configuration) -> Value {
     }
     spec["dataplane"]["minDeploymentInterval"] = json!("200ms");
     spec["controller"]["massDeletionHold"] = json!("0s");
+    spec["hosts"] = json!([{ "hosts": [LISTED, format!("*.{LISTED}")], "namespaces": ["alpha"] }]);
     manifest
 }
 
@@ -387,6 +390,7 @@ fn innocent(block: Block, authority: &Authority, more: usize) -> Outcome<Vec<Val
         alpha.labelled("ca", "ca.crt", &authority.pem),
         alpha.labelled("users", "auth", users),
         alpha.service("moving"),
+        named(alpha.ingress("listed"), LISTED, "/"),
         to_moving(named(alpha.ingress("moving"), "moving.alpha.example", "/")),
     ]);
     objects.extend(beta.with_web(vec![beta.ingress("web")]));
@@ -450,6 +454,7 @@ fn questions((anonymous, known): &(Client, Client)) -> Vec<(Question, &'static s
         (ask(false, "alpha.example", "/private"), refused[1]),
         ((anonymous.clone(), login.clone()), refused[0]),
         ((anonymous.clone(), login.with_password()), alpha),
+        (ask(false, LISTED, "/"), alpha),
         (ask(false, "beta.example", "/"), beta),
         (ask(true, "beta.example", "/"), beta),
     ]

@@ -1,6 +1,9 @@
 //! Claims: what belongs to alpha, asked for by a tenant that came later.
 
-use super::super::case::{Around, Ask, Case, Mallory, backend};
+use super::super::{
+    arena::LISTED,
+    case::{Around, Ask, Case, Mallory, backend},
+};
 use crate::{
     certificate::{self, Authority},
     failure::Outcome,
@@ -74,6 +77,14 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
             vec![ingress]
         }),
     ];
+    cases.push(case("a listed host, by an older object", &|m| {
+        let any = format!("*.{LISTED}");
+        let mut ingress = m.ingress_of("web", &[LISTED, &any], &["/", "/x"]);
+        ingress["metadata"]["creationTimestamp"] = json!("2020-01-01T00:00:00Z");
+        ingress["spec"]["rules"][0]["http"]["paths"][0]["pathType"] = "Exact".into();
+        ingress["spec"]["tls"] = json!([{ "hosts": [LISTED, any], "secretName": "own" }]);
+        vec![ingress]
+    }));
     for (name, hosts) in [
         ("all of alpha's hosts", &HOSTS[..]),
         ("the protected host", &HOSTS[1..2]),
