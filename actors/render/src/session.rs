@@ -22,6 +22,9 @@ use std::{
 /// How many parsed objects are kept for the blocks to come.
 const RECENT: usize = 16;
 
+/// A Secret's name and version, and an entry of it.
+type SecretEntry = (Arc<ObjectRef>, u64, Arc<str>);
+
 /// The state of one file's render.
 pub struct Session<'a> {
     input: RenderInput<'a>,
@@ -45,7 +48,7 @@ struct State {
     once: BTreeSet<Arc<str>>,
     patterns: HashMap<Arc<str>, regex::Regex>,
     /// What Secrets became, by object, version and entry: many routes may name one.
-    certificates: HashMap<(Arc<ObjectRef>, u64, Arc<str>), Result<Arc<str>, String>>,
+    certificates: HashMap<SecretEntry, Result<Arc<str>, String>>,
     /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
     recent: VecDeque<Arc<Watched>>,
     /// The last search: paths of one object often lead to one service.
