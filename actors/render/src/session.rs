@@ -46,6 +46,9 @@ pub(crate) struct Held {
     pub own: usize,
 }
 
+/// A Secret's name and version, and an entry of it.
+type SecretEntry = (Arc<ObjectRef>, u64, Arc<str>);
+
 /// The state of one file's render.
 pub struct Session<'a> {
     input: RenderInput<'a>,
@@ -76,7 +79,7 @@ struct State {
     /// In their own memory each: a clone of one would begin without what it has worked out.
     patterns: HashMap<Arc<str>, Arc<regex::Regex>>,
     /// What Secrets became, by object, version and entry: many routes may name one.
-    certificates: HashMap<(Arc<ObjectRef>, u64, Arc<str>), Result<Arc<str>, String>>,
+    certificates: HashMap<SecretEntry, Result<Arc<str>, String>>,
     /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
     recent: VecDeque<Arc<Watched>>,
     /// The last search: paths of one object often lead to one service.

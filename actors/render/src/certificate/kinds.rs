@@ -84,7 +84,9 @@ pub(super) fn of(key: &SubjectPublicKeyInfo<'_>) -> Option<Kind> {
     if *algorithm != OID_KEY_TYPE_EC_PUBLIC_KEY {
         return None;
     }
-    let curve: Oid<'_> = key.algorithm.parameters.as_ref()?.as_oid().ok()?;
+    // The parser takes another tag for that of an identifier, too.
+    let parameters = key.algorithm.parameters.as_ref().filter(|any| any.tag().0 == 6)?;
+    let curve: Oid<'_> = parameters.as_oid().ok()?;
     [(OID_EC_P256, Kind::P256), (OID_NIST_EC_P384, Kind::P384), (OID_NIST_EC_P521, Kind::P521)]
         .into_iter()
         .find_map(|(known, kind)| (known == curve).then_some(kind))
