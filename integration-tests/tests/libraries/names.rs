@@ -58,6 +58,7 @@ impl Tenant {
                 json!({"haproxy-haptic.org/server-ca-secret": name, "haproxy-haptic.org/protocol": "https"}),
             ),
         ] {
+            let path = if of == "servers" { "/tls" } else { "/" };
             let own =
                 if of == "auth" { name.clone() } else { format!("{of}-{}", name.get(8..).unwrap_or(name)) };
             all.push(json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": own, "annotations": options},
