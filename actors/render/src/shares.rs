@@ -9,12 +9,15 @@ use std::{
     sync::Arc,
 };
 
+/// What a namespace takes: all of it, and object by object.
+type Taken<'o> = (usize, Vec<(&'o Arc<ObjectRef>, usize)>);
+
 /// The objects that are beyond `most` of what `taken` says each of them takes, in the order in which they come.
 pub(crate) fn beyond<'o>(
     taken: impl IntoIterator<Item = (&'o Arc<ObjectRef>, usize)>,
     most: usize,
 ) -> BTreeSet<Arc<ObjectRef>> {
-    let mut of: BTreeMap<&str, (usize, Vec<(&Arc<ObjectRef>, usize)>)> = BTreeMap::new();
+    let mut of: BTreeMap<&str, Taken<'o>> = BTreeMap::new();
     let mut all = 0_usize;
     for (object, more) in taken {
         let (sum, objects) = of.entry(&object.namespace).or_default();

@@ -299,7 +299,7 @@ impl Words {
             self.word.scan.template(fresh, role);
             if let Some(refusal) = self.whole(role) {
                 refuse(self.word.value, refusal);
-            } else if self.line.words() == MAX_WORDS {
+            } else if self.line.count() == MAX_WORDS {
                 refuse(self.word.value, Refusal::TooManyWords(MAX_WORDS));
             }
             if may_evaluate(&self.content) {

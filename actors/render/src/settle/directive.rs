@@ -220,8 +220,8 @@ impl Line {
         self.words == 0
     }
 
-    /// How many words have ended.
-    pub fn words(&self) -> usize {
+    /// How many words have ended, of all kinds.
+    pub fn count(&self) -> usize {
         self.all
     }
 
