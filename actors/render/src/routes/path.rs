@@ -143,9 +143,9 @@ fn hex(digit: u8) -> Option<u8> {
 /// What lies between separators, without empty segments and `.`; the last one is empty if the path ends with a separator or
 /// a dot segment.
 fn segments(path: &[u8]) -> Vec<&[u8]> {
-    let all = path.split(|byte| matches!(byte, b'/' | b'\\'));
+    let mut all = path.split(|byte| matches!(byte, b'/' | b'\\'));
     let mut segments: Vec<&[u8]> = all.clone().filter(|s| !s.is_empty() && **s != b"."[..]).collect();
-    if all.last().is_some_and(|last| last.is_empty() || *last == b"."[..] || *last == b".."[..]) {
+    if all.next_back().is_some_and(|last| last.is_empty() || *last == b"."[..] || *last == b".."[..]) {
         segments.push(b"");
     }
     segments
@@ -176,16 +176,11 @@ fn written(segments: &[&[u8]]) -> String {
 
 /// As RFC 3986 lets it stand in a path, the rest as escapes in upper case.
 fn encoded(bytes: &[u8]) -> String {
-    use fmt::Write;
-    let mut text = String::with_capacity(bytes.len());
-    for byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,=:@".contains(byte) {
-            text.push(char::from(*byte));
-        } else {
-            let _ = write!(text, "%{byte:02X}");
-        }
-    }
-    text
+    let escaped = |byte: &u8| {
+        let stays = byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,=:@".contains(byte);
+        if stays { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    bytes.iter().map(escaped).collect()
 }
 
 /// Whether servers may differ in what is a segment of this path: encoded dots and separators, backslashes, parameters,
