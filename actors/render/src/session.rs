@@ -219,14 +219,11 @@ impl<'a> Session<'a> {
     }
 
     /// What is known of the name of a Service of type ExternalName. The read is recorded.
-    ///
-    /// # Errors
-    /// None.
-    pub fn external_name(&self, name: &Arc<str>) -> Result<Option<Resolved>, String> {
+    pub fn external_name(&self, name: &Arc<str>) -> Option<Resolved> {
         let resource: Arc<str> = external_names::STORE.into();
-        let Some(store) = self.input.snapshots.get(&resource) else { return Ok(None) };
+        let store = self.input.snapshots.get(&resource)?;
         self.record(Read { resource, key: external_names::key(name) });
-        Ok(store.get("", name).and_then(|object| serde_json::from_slice(&object.json).ok()))
+        serde_json::from_slice(&store.get("", name)?.json).ok()
     }
 
     fn store(&self, resource: &str) -> Result<&'a Arc<Snapshot>, String> {

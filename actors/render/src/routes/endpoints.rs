@@ -43,7 +43,7 @@ pub struct Surroundings<'s> {
     /// Where servers may be.
     pub destinations: Destinations<'s>,
     /// What is known of the name of an ExternalName.
-    pub resolved: &'s dyn Fn(&Arc<str>) -> Result<Option<Resolved>, String>,
+    pub resolved: &'s dyn Fn(&Arc<str>) -> Option<Resolved>,
 }
 
 /// The servers of `port` (a number or name) of `service`, whose EndpointSlices are `slices`.
@@ -167,7 +167,7 @@ fn external(service: &Value, port: &Value, around: &Surroundings<'_>) -> Result<
     // Such a Service need not list its ports.
     let port = named.or_else(|| number(port)).filter(|port| PORTS.contains(port));
     let Some(port) = port else { return Ok(Found::default()) };
-    let addresses = match addresses_of(&host, around)? {
+    let addresses = match addresses_of(&host, around) {
         Ok(addresses) => addresses,
         Err(why) => return Ok(Found { left_out: vec![why], ..Found::default() }),
     };
@@ -182,18 +182,18 @@ fn external(service: &Value, port: &Value, around: &Surroundings<'_>) -> Result<
 }
 
 /// The addresses that an `externalName` leads to, or why to none.
-fn addresses_of(host: &str, around: &Surroundings<'_>) -> Result<Result<Vec<IpAddr>, String>, String> {
+fn addresses_of(host: &str, around: &Surroundings<'_>) -> Result<Vec<IpAddr>, String> {
     let said = quoted(host);
-    Ok(match Target::of(host) {
+    match Target::of(host) {
         Target::Address(address) => Ok(vec![address]),
         Target::Neither => Err(format!("{said}, which is neither a host name nor an IP address")),
-        Target::Name(name) => match (around.resolved)(&name)? {
+        Target::Name(name) => match (around.resolved)(&name) {
             Some(Resolved { addresses, .. }) if !addresses.is_empty() => Ok(addresses),
             Some(Resolved { why, .. }) => Err(format!("{said}: {why}")),
             // It is asked for at this moment.
             None => Ok(Vec::new()),
         },
-    })
+    }
 }
 
 /// `ADDRESS_PORT`, in characters that HAProxy takes.
@@ -277,13 +277,13 @@ mod tests {
         let (spec, fleet) = (serde_json::from_value(spec).unwrap(), Fleet::default());
         let resolved = |name: &Arc<str>| {
             let known = ["10.0.0.7", "127.0.0.1", "169.254.169.254", "fd00::7"];
-            Ok(match &**name {
+            match &**name {
                 "known.example" => {
                     Some(Resolved { addresses: known.map(|a| a.parse().unwrap()).into(), why: String::new() })
                 }
                 "gone.example" => Some(Resolved { addresses: vec![], why: "it does not exist".into() }),
                 _ => None,
-            })
+            }
         };
         let around = Surroundings { destinations: Destinations::new(&spec, &fleet), resolved: &resolved };
         servers(&Value::from(&service), &slices, &Value::from(&port), &around).unwrap()
