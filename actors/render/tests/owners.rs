@@ -464,6 +464,38 @@ fn thousands_of_claims_are_few_words_and_short_lines() {
     assert!(lines.len() < 200 && lines.iter().all(|line| line["hosts"].as_array().unwrap().len() <= 32));
 }
 
+/// A wildcard's line has room for a few hundred hosts to leave out. Where there are more, no CA of theirs is trusted, and they
+/// crowd out nobody.
+#[test]
+fn hosts_for_which_a_wildcards_line_has_no_room_trust_no_ca() {
+    let mut world = World::new();
+    world.put(VICTIM, "own", &Ask::route(1, "*.shop.example", "/").tls(&["*.shop.example"]).verified());
+    let many: Vec<String> = (0..1_000).map(|n| format!("h{n}.shop.example")).collect();
+    let mut object = Ask::route(2, "x.other.example", "/").verified().object(ATTACKER, "own");
+    object["spec"]["tls"] = json!([{"hosts": many, "secretName": "own-tls"}]);
+    let backend = json!({"service": {"name": "s", "port": {"number": 80}}});
+    let paths = json!([{"path": "/x", "pathType": "Prefix", "backend": backend}]);
+    object["spec"]["rules"] =
+        many.iter().map(|host| json!({"host": host, "http": {"paths": paths}})).collect();
+    let reference = Arc::new(ObjectRef::new("ingresses", ATTACKER, "own"));
+    let json = object.to_string().into_bytes().into();
+    world.ingresses.apply(Object { reference, version: 0, json }, [ATTACKER.into(), "own".into()].into());
+    world.look();
+    world.put("third", "own", &Ask::route(3, "z.shop.example", "/").tls(&["z.shop.example"]).verified());
+    let except = world.set(VICTIM, "own")["tls"][0]["except"].as_array().unwrap();
+    assert!(except.len() <= 400 && except.contains(&json!("z.shop.example")));
+    let mut trusted = 0;
+    for line in ["third", ATTACKER].iter().flat_map(|who| world.set(who, "own")["tls"].as_array().unwrap()) {
+        for host in line["hosts"].as_array().unwrap() {
+            assert_eq!(line["trusted"], except.contains(host), "{host}");
+            assert_eq!(line["first"], true);
+            trusted += usize::from(line["trusted"] == true);
+        }
+    }
+    assert_eq!(trusted, except.len());
+    assert!(world.told(ATTACKER, "own").contains("too many hosts are apart from the wildcard over"));
+}
+
 const NAMESPACES: [&str; 3] = [VICTIM, ATTACKER, "third"];
 const NAMES: [&str; 2] = ["own", "two"];
 const HOSTS: [&str; 6] = [HOST, "b.shop.example", "*.shop.example", "", "*.example", "shop.example"];

@@ -139,7 +139,8 @@ impl ValidateActor {
                     let ruling = Ruling::Refused(diagnostics.clone());
                     let search = Search { rendered: rendered.clone(), good, ruling };
                     let judge =
-                        async move |bundle: Bundle, _| match checker.syntax_alone(bundle, &versions).await {
+                        async move |bundle: Bundle, _, _| match checker.syntax_alone(bundle, &versions).await
+                        {
                             said if said.is_empty() => Ruling::Passes,
                             said => Ruling::Refused(said),
                         };
@@ -206,12 +207,13 @@ impl ValidateActor {
         if !verdict.undecided {
             self.refuse(&rendered, &verdict.diagnostics);
         }
-        let checker = self.checker_for(&rendered).impatient();
+        let checker = self.checker_for(&rendered);
         let versions = self.options.fleet.read().versions.clone();
         let search = Search { rendered: rendered.clone(), good: self.good(), ruling: verdict.ruling() };
         let began = Instant::now();
-        let judge =
-            async move |bundle: Bundle, end| checker.until(end).ruling_on_part(&bundle, &versions).await;
+        let judge = async move |bundle: Bundle, objects, end| {
+            checker.until(end).ruling_on_part(&bundle, objects, &versions).await
+        };
         context.spawn(search.run(judge).into_actor(self).map(move |found, actor, context| {
             let generation = rendered.reconcile.generation;
             let took = began.elapsed();

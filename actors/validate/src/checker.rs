@@ -47,8 +47,7 @@ pub struct Checker {
     binaries: Binaries,
     limits: CheckLimits,
     end: Option<Instant>,
-    /// Whether a check may take all of the time, or what others as large took.
-    is_patient: bool,
+    patience: Patience,
     budget: Budget,
     needs: Needs,
     pace: Pace,
@@ -57,6 +56,17 @@ pub struct Checker {
     syntax: Syntax,
     allow: Arc<[Allowance]>,
     known: Cache<Question, Arc<Vec<Diagnostic>>>,
+}
+
+/// How long a check may take.
+#[derive(Clone, Copy, Debug)]
+enum Patience {
+    /// All of the time.
+    All,
+    /// As long as others as large took, and some more.
+    AsOthers,
+    /// As long as one object may take.
+    AsOne,
 }
 
 /// What an answer is remembered for.
@@ -70,7 +80,7 @@ impl Checker {
             binaries,
             limits,
             end: None,
-            is_patient: true,
+            patience: Patience::All,
             budget: Budget::of_this_process(),
             needs: Needs::default(),
             pace: Pace::default(),
@@ -111,7 +121,7 @@ impl Checker {
     /// The same checker for somebody who takes a check that takes much longer than others as large for a failed one.
     #[must_use]
     pub fn impatient(&self) -> Self {
-        Self { is_patient: false, ..self.clone() }
+        Self { patience: Patience::AsOthers, ..self.clone() }
     }
 
     /// What its checks are not protected by, and why.
@@ -191,9 +201,16 @@ impl Checker {
         Verdict { diagnostics, took: start.elapsed(), cached: false, undecided }
     }
 
-    /// Phase 3 of a part of a bundle. It need not listen anywhere.
-    pub async fn ruling_on_part(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Ruling {
-        let mut verdict = self.semantics(bundle, versions).await;
+    /// Phase 3 of a part of a bundle, that of so many objects, by somebody who is impatient. It need not listen anywhere.
+    pub async fn ruling_on_part(
+        &self,
+        bundle: &Bundle,
+        objects: usize,
+        versions: &[HaproxyVersion],
+    ) -> Ruling {
+        let patience = if objects == 1 { Patience::AsOne } else { Patience::AsOthers };
+        let checker = Self { patience, ..self.clone() };
+        let mut verdict = checker.semantics(bundle, versions).await;
         verdict.diagnostics.retain(|diagnostic| diagnostic.message != NOTHING_LISTENS);
         verdict.ruling()
     }
@@ -274,7 +291,11 @@ impl Checker {
     /// How long a check may take that begins now.
     fn time_left(&self, bundle: &Bundle) -> Duration {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
-        let allowed = (!self.is_patient).then(|| self.pace.allowed(bundle.size()));
+        let allowed = match self.patience {
+            Patience::All => None,
+            Patience::AsOthers => Some(self.pace.allowed(bundle.size())),
+            Patience::AsOne => Some(self.pace.allowed_for_one(bundle.size())),
+        };
         [left, allowed].into_iter().flatten().fold(self.limits.time, Duration::min)
     }
 

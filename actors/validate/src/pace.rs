@@ -18,6 +18,9 @@ const UNKNOWN: Duration = Duration::from_millis(600);
 /// Before anything large has passed nobody knows how long that takes: whoever is cut short is checked at length later.
 const WHILE_UNKNOWN: Duration = Duration::from_secs(6);
 
+/// What one object may add, however large it is.
+const ONE_OBJECT: Duration = Duration::from_millis(1500);
+
 /// What checks took. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Pace(Arc<Mutex<Known>>);
@@ -44,6 +47,12 @@ impl Pace {
         let fixed = (known.nothing * TIMES_AS_LONG).max(FLOOR);
         let of_bytes = |megabyte: Duration| fixed + (megabyte * TIMES_AS_SLOW).mul_f64(megabytes(bytes));
         known.megabyte.map_or_else(|| of_bytes(UNKNOWN).min(fixed.max(WHILE_UNKNOWN)), of_bytes)
+    }
+
+    /// How long a check of one object's pieces may take: nobody has a right to more, whoever writes much.
+    #[must_use]
+    pub fn allowed_for_one(&self, bytes: usize) -> Duration {
+        self.allowed(bytes).min(self.allowed(0) + ONE_OBJECT)
     }
 
     /// A check of so many bytes passed.
@@ -84,7 +93,7 @@ mod tests {
             pace.learn(1000, Duration::from_millis(30));
             pace.learn(3 << 20, second);
         }
-        assert_eq!(pace.allowed(0), FLOOR);
+        assert_eq!((pace.allowed(0), pace.allowed_for_one(30 << 20)), (FLOOR, FLOOR + ONE_OBJECT));
         let large = pace.allowed(3 << 20);
         assert!((2 * second..4 * second).contains(&large), "{large:?}");
         pace.learn(1000, Duration::from_millis(500));

@@ -22,20 +22,20 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Finds culprits by what `judge` says of parts, which it says by the time that it is given.
+    /// Finds culprits by what `judge` says of parts, that of so many objects, which it says by the time that it is given.
     pub async fn run<J>(self, judge: J) -> Found
     where
-        J: AsyncFn(Bundle, Instant) -> Ruling + Send + 'static,
+        J: AsyncFn(Bundle, usize, Instant) -> Ruling + Send + 'static,
     {
         let runtime = Handle::current();
         let end = Instant::now() + if self.good.is_some() { LONGEST } else { LONGEST_AT_FIRST };
         let work = cpu("validate", move || {
-            let judge = async |bundle: Bundle| {
+            let judge = async |bundle: Bundle, objects: usize| {
                 let is_over = || Instant::now() >= end;
                 if is_over() {
                     return None;
                 }
-                let ruling = judge(bundle, end).await;
+                let ruling = judge(bundle, objects, end).await;
                 // What was cut short says nothing.
                 (!matches!(ruling, Ruling::Unfinished(_)) || !is_over()).then_some(ruling)
             };

@@ -130,7 +130,7 @@ mod tests {
             |path: &str| BundleFile::new(FileKey::new(FileKind::Certificate, path), path, Text::plain(""));
         let bind = |crt: &str| {
             let text = format!("defaults\n  mode http\nfrontend f\n  bind :80 ssl crt {crt}\n");
-            let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(text));
+            let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&text));
             problems(&Bundle::new(config, [pem("ssl/a.pem.rsa"), pem("ssl/b.pem")]), &VERSIONS, &[]).len()
         };
         let found = ["ssl/a.pem", "ssl/b.pem", "ssl", "ssl/", "ss", "ssl/c.pem"].map(bind);

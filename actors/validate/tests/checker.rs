@@ -213,7 +213,7 @@ async fn what_listens_nowhere_is_refused_as_a_whole_and_not_as_a_part() {
         let said: Vec<_> = verdict.diagnostics.iter().map(ToString::to_string).collect();
         assert!(!verdict.passed() && !verdict.undecided, "{said:?}");
         assert!(said.iter().any(|said| said.contains("nothing in the configuration listens")), "{said:?}");
-        let part = checker.ruling_on_part(&bundle(&backends), &[*version]).await;
+        let part = checker.ruling_on_part(&bundle(&backends), 0, &[*version]).await;
         assert!(matches!(part, Ruling::Passes), "{part:?}");
     }
 }

@@ -171,7 +171,7 @@ impl Stages {
             return (true, 0);
         }
         let (checks, size) = (Cell::new(0), Cell::new(0));
-        let counted = async |bundle: Bundle| {
+        let counted = async |bundle: Bundle, _| {
             checks.set(checks.get() + 1);
             size.set(size.get() + bundle.size());
             if checks.get() > MOST_CHECKS { None } else { Some(ruling(judge(bundle).await)) }

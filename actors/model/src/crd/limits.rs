@@ -17,7 +17,8 @@ pub struct LimitsSpec {
     #[schemars(range(min = 1))]
     pub objects_per_namespace: usize,
     /// Bytes of all objects of one watched resource, each with 1 KiB more for keeping it. Of the namespaces that take most, those
-    /// that were created last are left out. A quarter of the memory that the chart gives the controller.
+    /// that were created last are left out. An eighth of the memory that the chart gives the controller: what is made of an Ingress
+    /// takes as much again, twice.
     #[schemars(range(min = 1))]
     pub store_bytes: usize,
     /// Bytes that the block of one object may print into one file, with what is noted of each line and value: where it comes from;
@@ -34,12 +35,14 @@ pub struct LimitsSpec {
     #[schemars(range(min = 1))]
     pub routes_per_object: usize,
     /// Bytes of one file while it is printed, with what is noted of its lines. The objects of one namespace may print half of
-    /// it, and those that print more are held back. A file that is too large all the same is refused; what was rendered before stays.
+    /// it, and those that print more are held back. Where all objects together print
+    /// too much, those of the namespaces that print most are held back, until the others fit.
     /// Agents take 64 MiB of all files together.
     #[schemars(range(min = 1))]
     pub file_bytes: usize,
     /// Lines of one map file. HAProxy keeps each of them in memory. The objects of one namespace may have half of them, and those whose
-    /// lines come last are held back. A map that has too many all the same is refused; what was rendered before stays.
+    /// lines come last are held back. Where all together have too many,
+    /// those of the namespaces that have most are held back, until the others fit.
     #[schemars(range(min = 2))]
     pub map_entries: usize,
     /// Files that templates add with `add_file`, one for each certificate. The objects of one namespace may add half of it, and half of
@@ -53,7 +56,7 @@ impl Default for LimitsSpec {
         Self {
             object_bytes: 1 << 20,
             objects_per_namespace: 20_000,
-            store_bytes: 256 << 20,
+            store_bytes: 128 << 20,
             block_bytes: 1 << 20,
             value_bytes: 32 << 20,
             routes_per_object: 5_000,

@@ -70,7 +70,7 @@ pub(super) fn elements(mut der: &[u8]) -> Vec<(u8, &[u8])> {
 }
 
 /// Tag, content and what follows.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+pub(super) fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (tag, rest) = der.split_first()?;
     let (first, rest) = rest.split_first()?;
     let (length, rest) = match first {

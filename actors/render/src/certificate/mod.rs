@@ -7,6 +7,7 @@
 mod der;
 mod key;
 mod kinds;
+mod schema;
 #[cfg(test)]
 mod tests;
 
@@ -78,7 +79,7 @@ fn parsed<'p>(pem: &'p Pem, index: usize, entry: &str) -> Result<X509Certificate
         return Err(format!("certificate {number} of {entry} is larger than {LARGEST} bytes"));
     }
     match parse_x509_certificate(&pem.contents) {
-        Ok(([], certificate)) if der::is_well_formed(&pem.contents) => Ok(certificate),
+        Ok(([], certificate)) if schema::is_certificate(&pem.contents) => Ok(certificate),
         _ => Err(format!("certificate {number} of {entry} cannot be read")),
     }
 }

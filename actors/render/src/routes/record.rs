@@ -32,7 +32,9 @@ struct Entry {
     /// Namespace and name of the Secret.
     certificate: (Arc<str>, Arc<str>),
     client_ca: Option<ClientCa>,
-    /// Whether clients that this CA signed may be taken for those of the hosts; said of the first of their certificates.
+    /// Whether it is the first certificate of the hosts.
+    first: bool,
+    /// Whether this CA alone verifies their clients.
     trusted: bool,
     /// The wildcard itself, where it leaves hosts out.
     wildcard: Option<Arc<str>>,
@@ -57,8 +59,9 @@ pub(super) fn of(got: &Got<'_>) -> Arc<[u8]> {
         }
     }
     rejected.extend(served.iter().flat_map(|host| got.about_host(host)));
-    let unused = got.claims.certificates.iter();
-    rejected.extend(unused.filter_map(|(host, secrets)| got.about_certificate(host, secrets)));
+    let over: HashSet<String> = served.iter().filter_map(|host| wildcard_over(host)).collect();
+    let brought = got.claims.certificates.iter();
+    rejected.extend(brought.filter_map(|(host, secrets)| got.about_certificate(host, secrets, &over)));
     let mut fields = got.claims.fields.read();
     for (name, value) in [
         ("routes", Value::Array(routes)),
@@ -123,7 +126,8 @@ impl Got<'_> {
         sentences
     }
 
-    fn about_certificate(&self, host: &str, secrets: &[Arc<str>]) -> Option<String> {
+    /// `over`: the wildcards over hosts of its own.
+    fn about_certificate(&self, host: &str, secrets: &[Arc<str>], over: &HashSet<String>) -> Option<String> {
         let tls = self.index.tls(host)?;
         let by = tls.certificates.as_ref();
         let is_own = by.is_some_and(|by| {
@@ -143,9 +147,7 @@ impl Got<'_> {
             (None, None) => return None,
         };
         // Hosts of its own right below a wildcard have a line each.
-        let below = |route: &RouteClaim| wildcard_over(&route.wanted.host).is_some_and(|over| over == host);
-        let instead =
-            if self.claims.routes.iter().any(below) { "only used for hosts with routes" } else { "not used" };
+        let instead = if over.contains(host) { "only used for hosts with routes" } else { "not used" };
         Some(format!("the certificate of {} in Secret {secret} is {instead}: {whose}", host_name(host)))
     }
 
@@ -190,7 +192,8 @@ impl Got<'_> {
                 let entry = Entry {
                     certificate: (by.object.namespace.clone(), secret.clone()),
                     client_ca: tls.client_ca.clone(),
-                    trusted: number == 0 && tls.client_ca.is_some() && hosts.is_alone(host),
+                    first: number == 0,
+                    trusted: tls.client_ca.is_some() && hosts.is_alone(host),
                     wildcard: hosts.apart_from(host).map(|_| host.clone()),
                 };
                 entries.entry(entry).or_default().push(host);
@@ -207,7 +210,7 @@ impl Got<'_> {
         let except = entry.wildcard.as_ref().and_then(|wildcard| self.index.hosts().apart_from(wildcard));
         let mut value = json!({
             "hosts": hosts, "except": except.cloned().unwrap_or_default(),
-            "namespace": namespace, "secret": secret, "trusted": entry.trusted,
+            "namespace": namespace, "secret": secret, "first": entry.first, "trusted": entry.trusted,
         });
         if let (Some(ca), Some(fields)) = (&entry.client_ca, value.as_object_mut()) {
             fields.insert("ca".to_owned(), json!({"namespace": ca.namespace, "secret": ca.secret}));

@@ -49,8 +49,9 @@ pub struct Charge<'c> {
     pub is_new_configuration: bool,
 }
 
-/// Looks for those at fault in what is charged. `judge` says what is wrong with a bundle; `None`, that there is no more time.
-pub async fn culprits(charge: &Charge<'_>, judge: impl AsyncFn(Bundle) -> Option<Ruling>) -> Found {
+/// Looks for those at fault in what is charged. `judge` says what is wrong with a bundle of so many of its objects, beside what
+/// they name; `None`, that there is no more time.
+pub async fn culprits(charge: &Charge<'_>, judge: impl AsyncFn(Bundle, usize) -> Option<Ruling>) -> Found {
     let Some(why) = charge.ruling.why() else { return Found::default() };
     let mut changed = charge.bundle.changed_since(charge.good);
     let mut good = charge.good;
@@ -103,7 +104,7 @@ struct Case<'c, J> {
     suspects: Vec<Arc<ObjectRef>>,
 }
 
-impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
+impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     /// Finds culprits and suspects, or why there are none. What is left when there is no more time is suspected.
     async fn search(&mut self, charge: &Charge<'_>) -> Option<Nobodys> {
         match self.stand().await {
@@ -161,7 +162,7 @@ impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
         }
         let why = first.as_ref().and_then(Ruling::why).unwrap_or(self.why).clone();
         let before = match self.good {
-            Some(good) => (self.judge)(Parts::of(good).together(&Objects::new())).await?,
+            Some(good) => (self.judge)(Parts::of(good).together(&Objects::new()), 0).await?,
             None => first.unwrap_or(Ruling::Passes),
         };
         let is_machine = match self.good {
@@ -439,7 +440,7 @@ impl<J: AsyncFn(Bundle) -> Option<Ruling>> Case<'_, J> {
         let mut with = self.parts.closure(objects.iter().chain(&self.base));
         with.retain(|object| !self.culprits.contains_key(object));
         let reduced = self.parts.together(&with);
-        let ruling = (self.judge)(reduced.clone()).await?;
+        let ruling = (self.judge)(reduced.clone(), objects.len() + self.base.len()).await?;
         Some(match ruling {
             Ruling::Refused(said) => Ruling::Refused(errors_in(said, &reduced)),
             other => other,

@@ -88,7 +88,7 @@ async fn search(bundle: &Bundle, terms: Terms<'_>, judge: impl Fn(&Bundle) -> Ru
     let distrusted = terms.distrusted.chars().map(|letter| letter.to_string().into()).collect();
     let (checks, ruling) = (Cell::new(0), judge(bundle));
     let charge = Charge { bundle, good, ruling: &ruling, distrusted: &distrusted, is_new_configuration };
-    let found = culprits(&charge, async |reduced: Bundle| {
+    let found = culprits(&charge, async |reduced: Bundle, _| {
         (checks.get() < terms.checks).then(|| {
             checks.set(checks.get() + 1);
             judge(&reduced)
@@ -137,7 +137,7 @@ async fn nobody_waits_for_the_check_of_a_half_when_the_other_passes() {
         is_new_configuration: false,
     };
     let waited = Cell::new(0);
-    let found = culprits(&charge, async |reduced: Bundle| {
+    let found = culprits(&charge, async |reduced: Bundle, _| {
         let ruling = judge(&reduced);
         if matches!(ruling, Ruling::Unfinished(_)) {
             tokio::task::yield_now().await;
