@@ -7,6 +7,7 @@
 mod admission;
 mod arena;
 mod case;
+mod innocents;
 pub mod memory;
 mod pem;
 pub mod random;

@@ -1,8 +1,9 @@
 //! One case in an arena: what it does to alpha and beta, to the controller and to HAProxy.
 
 use super::{
-    arena::{Arena, CANARY, MOVING, fresh, moved_to},
+    arena::Arena,
     case::{Ask, Case, NAMESPACE},
+    innocents::{CANARY, MOVING, fresh, moved_to},
     memory::Peaks,
 };
 use crate::{

@@ -1,8 +1,8 @@
 //! Claims: what belongs to alpha, asked for by a tenant that came later.
 
 use super::super::{
-    arena::LISTED,
     case::{Around, Ask, Case, Mallory, backend},
+    innocents::LISTED,
 };
 use crate::{
     certificate::{self, Authority},
