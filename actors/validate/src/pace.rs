@@ -73,7 +73,7 @@ fn settled(before: Duration, now: Duration) -> Duration {
 }
 
 fn megabytes(bytes: usize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "nobody counts bytes here")]
+    #[allow(clippy::cast_precision_loss, reason = "nobody counts bytes here")]
     let bytes = bytes as f64;
     bytes / f64::from(1 << 20)
 }

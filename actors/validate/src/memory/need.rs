@@ -64,12 +64,12 @@ fn added(bundle: &Bundle) -> u64 {
     sections * OF_A_SECTION + servers * OF_A_SERVER + bytes * TIMES_ITS_BYTES
 }
 
-#[expect(clippy::cast_precision_loss, reason = "nobody counts bytes here")]
+#[allow(clippy::cast_precision_loss, reason = "nobody counts bytes here")]
 fn ratio(seen: u64, estimated: u64) -> f64 {
     seen as f64 / estimated.max(1) as f64
 }
 
-#[expect(
+#[allow(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
