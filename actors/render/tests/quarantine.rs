@@ -246,6 +246,35 @@ fn a_thousand_bad_objects_among_ten_thousand_cost_one_render_more_and_only_once(
     assert!(outcome.rendering.unwrap().bundle.config.text.contains("changed.example"));
 }
 
+/// The first of all Ingresses is at fault, and when it is held back the next one is the first.
+const SUCCESSORS: &str = "\
+defaults
+{{#each (list \"ingresses\") as |ing|}}
+{{#if @first}}{{#if (eq ing.spec.rules.0.host \"registered\")}}{{register_error ing \"not yours\"}}{{/if}}{{/if}}
+backend {{proxy_name ing.metadata.namespace ing.metadata.name}}
+{{/each}}
+";
+
+#[test]
+fn objects_of_a_namespace_that_fail_one_after_the_other_do_not_keep_others_waiting() {
+    for is_fresh in [false, true] {
+        let mut cluster = Cluster::new(Setup::new(SUCCESSORS));
+        cluster.change(|setup| setup.ingress("z", "innocent", "one.example", &[("/", "s")]));
+        if !is_fresh {
+            assert!(cluster.render().rendering.is_ok());
+        }
+        cluster.change(|setup| {
+            (0..100).fold(setup, |setup, number| put(setup, &format!("i{number:03}"), "registered"))
+        });
+        cluster.change(|setup| setup.ingress("z", "late", "two.example", &[("/", "s")]));
+        let renders = (1..=10).find(|_| cluster.render().rendering.is_ok());
+        assert!(renders.is_some_and(|renders| renders < 5), "{is_fresh}: {renders:?}");
+        let config = cluster.good.as_ref().unwrap().bundle.config.text.to_string();
+        assert!(config.contains("z_late") && config.contains("z_innocent"), "{config}");
+        assert!(cluster.held().iter().all(|held| held.starts_with('i')), "{:?}", cluster.held());
+    }
+}
+
 #[test]
 fn what_was_never_good_is_left_out_and_says_so() {
     let mut cluster = cluster();

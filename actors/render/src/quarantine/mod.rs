@@ -20,7 +20,7 @@ use crate::{
 use entry::{Entry, Found};
 use haptic_model::{
     ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, Hindsight, Limit, ObjectRef,
-    Quarantine, Quarantined, Released, Snapshots, pipeline::Rendered,
+    Quarantine, Quarantined, Released, Snapshot, Snapshots, pipeline::Rendered,
 };
 use overlay::Overlay;
 use probation::Probation;
@@ -126,10 +126,25 @@ impl Ward {
         if !self.hold_all(&faults, job, moment) {
             return alone(faults);
         }
-        let snapshots = self.overlay.over(job.snapshots, &self.entries);
+        let (snapshots, begun) = (self.overlay.over(job.snapshots, &self.entries), Instant::now());
         let rendering = attempt(&snapshots);
         let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, job, moment));
+        if let (true, Err(successors)) = (again, &rendering) {
+            self.strike_successors(successors, begun.elapsed(), moment);
+        }
         Outcome { rendering, snapshots, again, renders: 2 }
+    }
+
+    /// An object may fail only once another one, whose path it takes over, is held back: a thousand of them would be found one
+    /// render after the other. Each such render counts against their namespaces as a refused bundle does.
+    fn strike_successors(&mut self, faults: &Faults, took: Duration, moment: &Moment<'_>) {
+        let mut at_fault = Concerned::new();
+        for object in faults.objects.keys() {
+            at_fault.entry(object.namespace.clone()).or_default().insert(object.resource.clone());
+        }
+        for (namespace, resources) in at_fault {
+            self.probation.strike(namespace, resources, took, moment);
+        }
     }
 
     /// Takes in what a later stage found; each complaint counts once. `renderer` knows what blocks had read.
@@ -306,15 +321,15 @@ impl Ward {
         self.entries.values_mut().for_each(|entry| entry.rest_again(moment.now));
     }
 
-    /// Holds what changed in namespaces whose objects were refused again and again, until it is their turn.
+    /// Holds what changed in namespaces whose objects were refused again and again, until it is their turn. Where nothing was good
+    /// yet, all of it has changed.
     fn put_on_probation(&mut self, waiting: &Concerned, job: &Job<'_>, moment: &Moment<'_>) {
-        let Some(good) = moment.good else { return };
+        let nothing = Snapshot::full();
         let resources: BTreeSet<&Arc<str>> = waiting.values().flatten().collect();
         for resource in resources {
-            let (Some(store), Some(before)) = (job.snapshots.get(resource), good.snapshots.get(resource))
-            else {
-                continue;
-            };
+            let Some(store) = job.snapshots.get(resource) else { continue };
+            let before = moment.good.and_then(|good| good.snapshots.get(resource));
+            let before = before.map_or(&nothing, |before| &**before);
             for difference in store.differences_from(before) {
                 let Some((object, _)) = difference.after else { continue };
                 let (reference, known) = (&object.reference, difference.before);
