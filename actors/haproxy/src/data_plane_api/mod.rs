@@ -217,9 +217,10 @@ fn moved(section: &Section<'_>, problems: &mut Vec<Problem>) {
             "http-request" | "http-response" => {
                 let is_last = last.get(line.keyword()) == Some(&line.number);
                 if let Some(message) = rules::damage(line, is_last) {
-                    problems.push(Problem::at(Code::LostOnTheWay, line, 1, message).help(
-                        "write it in another way, write it last, or use dataplane.transport agent",
-                    ));
+                    problems
+                        .push(Problem::at(Code::LostOnTheWay, line, 1, message).help(
+                            "write it in another way, write it last, or use dataplane.transport agent",
+                        ));
                 }
             }
             "redirect" if has_rules => {

@@ -35,18 +35,12 @@ const REDIRECT: Options = &[
     ("keep-query", 0),
 ];
 const BANDWIDTH: Options = &[("limit", 1), ("period", 1)];
-const BANDWIDTH_FILTER: Options = &[
-    ("default-limit", 1),
-    ("default-period", 1),
-    ("limit", 1),
-    ("key", 1),
-    ("table", 1),
-    ("min-size", 1),
-];
+const BANDWIDTH_FILTER: Options =
+    &[("default-limit", 1), ("default-period", 1), ("limit", 1), ("key", 1), ("table", 1), ("min-size", 1)];
 /// Error pages exist for these status codes; with any other one the API drops the status.
 const PAGES: [&str; 17] = [
-    "200", "400", "401", "403", "404", "405", "407", "408", "410", "413", "425", "429", "500", "501", "502", "503",
-    "504",
+    "200", "400", "401", "403", "404", "405", "407", "408", "410", "413", "425", "429", "500", "501", "502",
+    "503", "504",
 ];
 
 /// A rule as HAProxy understands it: two lines with equal meanings do the same.
@@ -68,7 +62,8 @@ pub(super) fn same(one: &Line<'_>, other: &Line<'_>) -> bool {
 /// What the API would change of this rule; `is_last` when no other rule of its keyword comes after it.
 pub(super) fn damage(line: &Line<'_>, is_last: bool) -> Option<String> {
     let moved = |what: &str| {
-        (!is_last).then(|| format!("The Data Plane API writes {what} behind all other {} lines.", line.keyword()))
+        (!is_last)
+            .then(|| format!("The Data Plane API writes {what} behind all other {} lines.", line.keyword()))
     };
     match line.value(1) {
         "wait-for-body" if line.value(2) == "at-least" => moved("wait-for-body at-least … time …"),
@@ -98,9 +93,11 @@ fn redirect(rule: &Meaning<'_>, moved: impl Fn(&str) -> Option<String>) -> Optio
 }
 
 fn answer(rule: &Meaning<'_>) -> Option<String> {
-    let of = |names: &[&str]| rule.options.iter().find(|o| o.first().is_some_and(|name| names.contains(name)));
+    let of =
+        |names: &[&str]| rule.options.iter().find(|o| o.first().is_some_and(|name| names.contains(name)));
     let status = of(&["deny_status"]).or(of(&["status"])).and_then(|option| option.get(1)).copied();
-    let page = of(&["errorfile", "errorfiles", "default-errorfiles"]).and_then(|option| option.first()).copied();
+    let page =
+        of(&["errorfile", "errorfiles", "default-errorfiles"]).and_then(|option| option.first()).copied();
     if let (Some(page), Some(_)) = (page, of(&["hdr"])) {
         return Some(format!("The Data Plane API drops hdr beside {page}."));
     }
@@ -123,7 +120,9 @@ fn values<'l>(line: &'l Line<'_>) -> impl Iterator<Item = &'l str> {
 fn options_of(line: &Line<'_>) -> Option<(usize, Options)> {
     let is_content = line.value(1) == "content";
     Some(match (line.keyword(), line.value(1), line.value(2)) {
-        ("http-request" | "http-response" | "http-after-response", "deny" | "tarpit" | "return", _) => (2, ANSWER),
+        ("http-request" | "http-response" | "http-after-response", "deny" | "tarpit" | "return", _) => {
+            (2, ANSWER)
+        }
         ("http-request" | "http-response", "redirect", _) => (2, REDIRECT),
         ("http-request" | "http-response", "set-bandwidth-limit", _) => (3, BANDWIDTH),
         ("tcp-request" | "tcp-response", _, "set-bandwidth-limit") if is_content => (4, BANDWIDTH),
@@ -214,10 +213,19 @@ mod tests {
     #[test]
     fn other_values_conditions_and_orders_of_headers_are_no_rewording() {
         for (sent, written) in [
-            ("http-request deny status 403 if { path /a }", "http-request deny deny_status 403 if { path /b }"),
-            ("http-request deny status 403 if { path /a }", "http-request deny deny_status 403 unless { path /a }"),
+            (
+                "http-request deny status 403 if { path /a }",
+                "http-request deny deny_status 403 if { path /b }",
+            ),
+            (
+                "http-request deny status 403 if { path /a }",
+                "http-request deny deny_status 403 unless { path /a }",
+            ),
             ("http-request deny status 403", "http-request deny deny_status 404"),
-            ("http-request return status 200 hdr A 1 hdr A 2", "http-request return status 200 hdr A 2 hdr A 1"),
+            (
+                "http-request return status 200 hdr A 1 hdr A 2",
+                "http-request return status 200 hdr A 2 hdr A 1",
+            ),
             ("http-request redirect location /a code 301", "http-request redirect prefix /a code 301"),
             ("http-request set-header A b", "http-request set-header b A"),
         ] {

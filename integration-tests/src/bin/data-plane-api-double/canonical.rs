@@ -117,7 +117,8 @@ fn lines(section: &Section<'_>, minor: u16, written: &mut String) {
             continue;
         }
         let rule = rules::rewritten(line, minor);
-        let is_unread = rule.as_ref().is_some_and(|rule| rule.is_unread) && section.kind != SectionKind::Listen;
+        let is_unread =
+            rule.as_ref().is_some_and(|rule| rule.is_unread) && section.kind != SectionKind::Listen;
         let text = rule.map_or_else(|| text.replace('\t', " "), |rule| rule.text);
         waiting.push_str(&format!("  {text}\n"));
         if !line.words.is_empty() {

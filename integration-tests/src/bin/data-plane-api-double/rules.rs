@@ -72,7 +72,8 @@ fn answer(status_word: &str, options: &[&str]) -> Option<Vec<String>> {
 
 /// Its target, its code, and of all other pairs of words the last.
 fn redirect(options: &[&str]) -> Option<Vec<String>> {
-    if options.len() % 2 == 1 || options.iter().any(|option| matches!(*option, "ignore-empty" | "keep-query")) {
+    if options.len() % 2 == 1 || options.iter().any(|option| matches!(*option, "ignore-empty" | "keep-query"))
+    {
         return None;
     }
     let (mut target, mut code, mut other) = (None, None, None);

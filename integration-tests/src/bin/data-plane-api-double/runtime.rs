@@ -295,7 +295,11 @@ async fn set_entry(double: Data<Double>, path: Path<(String, String)>, body: Byt
     let told = value.split(['=', ',']).next().unwrap_or_default();
     let answer = map_command(&double, &command, 200, &json!({ "key": path.1, "value": told })).await;
     // It looks for the key that it has set, and does not find one with a comma.
-    if answer.status().is_success() && path.1.contains(',') { HttpResponse::NotFound().finish() } else { answer }
+    if answer.status().is_success() && path.1.contains(',') {
+        HttpResponse::NotFound().finish()
+    } else {
+        answer
+    }
 }
 
 async fn delete_entry(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {

@@ -526,7 +526,9 @@ fn field_of(about: &Value, field: &str) -> String {
     };
     match about.get(field) {
         Some(Value::String(names)) if field == "issuers" => sorted(names.split(", ").collect()),
-        Some(Value::Array(names)) if field == "issuers" => sorted(names.iter().filter_map(Value::as_str).collect()),
+        Some(Value::Array(names)) if field == "issuers" => {
+            sorted(names.iter().filter_map(Value::as_str).collect())
+        }
         Some(value) => value.to_string(),
         None => String::new(),
     }

@@ -310,9 +310,7 @@ fn maps_and_lists_are_read_and_changed() {
         assert_eq!(lists.api.list("/etc/haproxy/general/block.acl").await, Ok(Some("1".to_owned())));
         let pattern = recorded("runtime-acls", "entry-add");
         assert_eq!(pattern.api.add_pattern("1", "10.0.0.3").await, Ok(Ok(())));
-        [list, add, twice, set, delete, blanks, lists, pattern]
-            .iter()
-            .for_each(Recorded::is_as_recorded);
+        [list, add, twice, set, delete, blanks, lists, pattern].iter().for_each(Recorded::is_as_recorded);
     });
 }
 

@@ -87,9 +87,9 @@ pub(super) fn about(said: &str, config_file: &str, sent: &str, written: Option<&
         .lines()
         .filter_map(|line| {
             // `msg="config parsing [FILE:27] …"` or `line=27 msg="…"`, as the API gives HAProxy's lines.
-            let (before, line) = line.split_once("msg=\"").map_or(("", line), |(before, rest)| {
-                (before, rest.strip_suffix('"').unwrap_or(rest))
-            });
+            let (before, line) = line
+                .split_once("msg=\"")
+                .map_or(("", line), |(before, rest)| (before, rest.strip_suffix('"').unwrap_or(rest)));
             let line = line.strip_prefix("validation error: exit status 1: ").unwrap_or(line);
             let line = line.strip_prefix("config ").unwrap_or(line).trim();
             let line = line.char_indices().nth(KEPT).map_or(line, |(end, _)| line.get(..end).unwrap_or(line));
