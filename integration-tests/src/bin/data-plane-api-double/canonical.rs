@@ -1,5 +1,6 @@
 //! How the API writes a configuration that it was sent: sections by kind and name, lines by keyword. Its losses are part of it.
 
+use super::rules;
 use haptic_haproxy::{Document, Line, Section, SectionKind};
 use haptic_model::Digest;
 
@@ -39,9 +40,9 @@ const LAST: &[&str] = &[
     "server",
 ];
 
-/// `text` as the file of `version`, with its checksum.
-pub fn write(text: &str, version: u64) -> (String, String) {
-    let body = rewritten(text);
+/// `text` as an API 3.`minor` writes it into the file of `version`, with its checksum.
+pub fn write(text: &str, version: u64, minor: u16) -> (String, String) {
+    let body = rewritten(text, minor);
     let head = format!("# _version={version}\n");
     let checksum: String =
         Digest::of(format!("{head}{body}").as_bytes()).to_string().chars().take(32).collect();
@@ -58,7 +59,7 @@ pub fn checksum_of(text: &str) -> Option<&str> {
     text.lines().next()?.strip_prefix("# _md5hash=")
 }
 
-fn rewritten(text: &str) -> String {
+fn rewritten(text: &str, minor: u16) -> String {
     let scanned: String = text.split_inclusive('\n').take_while(|line| line.len() < SCANNED).collect();
     let document = Document::parse(&scanned);
     let mut written = leading_comments(&document);
@@ -91,7 +92,7 @@ fn rewritten(text: &str) -> String {
             written.push_str(&format!(" from {from}"));
         }
         written.push('\n');
-        lines(section, &mut written);
+        lines(section, minor, &mut written);
     }
     written
 }
@@ -107,17 +108,21 @@ fn leading_comments(document: &Document<'_>) -> String {
     first.lines.iter().filter(is_kept).map(|line| format!("{}\n", line.text().trim())).collect()
 }
 
-fn lines(section: &Section<'_>, written: &mut String) {
+fn lines(section: &Section<'_>, minor: u16, written: &mut String) {
     // Comments go with the line after them.
-    let (mut groups, mut waiting): (Vec<(usize, String)>, String) = (Vec::new(), String::new());
+    let (mut groups, mut waiting): (Vec<((usize, bool), String)>, String) = (Vec::new(), String::new());
     for line in &section.lines {
         let text = line.text().trim();
         if text.is_empty() {
             continue;
         }
-        waiting.push_str(&format!("  {}\n", text.replace('\t', " ")));
+        let rule = rules::rewritten(line, minor);
+        let is_unread =
+            rule.as_ref().is_some_and(|rule| rule.is_unread) && section.kind != SectionKind::Listen;
+        let text = rule.map_or_else(|| text.replace('\t', " "), |rule| rule.text);
+        waiting.push_str(&format!("  {text}\n"));
         if !line.words.is_empty() {
-            groups.push((rank_of(section, line), std::mem::take(&mut waiting)));
+            groups.push(((rank_of(section, line), is_unread), std::mem::take(&mut waiting)));
         }
     }
     groups.sort_by_key(|(rank, _)| *rank);

@@ -108,7 +108,7 @@ async fn store(double: &Double, state: &mut State, text: &str) -> Result<(), Htt
     let settings = &double.settings;
     let transaction = format!("{:08x}-{}", std::process::id(), state.version);
     let file = settings.transactions.join(format!("haproxy.cfg.{transaction}"));
-    let (written, _) = canonical::write(text, state.version + 1);
+    let (written, _) = canonical::write(text, state.version + 1, settings.minor());
     put(&file, &written)?;
     if let Err(why) = haproxy::check(settings, &file).await {
         let _gone = fs::remove_file(&file);

@@ -8,6 +8,7 @@ mod canonical;
 mod configuration;
 mod haproxy;
 mod reloads;
+mod rules;
 mod runtime;
 mod settings;
 mod state;

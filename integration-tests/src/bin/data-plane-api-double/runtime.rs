@@ -96,7 +96,8 @@ pub async fn act(double: &Double, actions: &str) -> Result<(), String> {
 
 async fn shown(double: &Double, backend: &str) -> Result<Vec<Value>, HttpResponse> {
     let answer = haproxy::worker(&double.settings, &format!("show servers state {backend}")).await;
-    let answer = answer.map_err(|error| said(500, &error))?;
+    // It does not tell a socket that fails from a backend that is not there.
+    let answer = answer.map_err(|_| said(404, &format!("no data for {backend}: not found")))?;
     let lines = answer.lines().skip(1).filter(|line| !line.starts_with('#')).map(|line| {
         let fields: Vec<&str> = line.split(' ').collect();
         let field = |at: usize| fields.get(at).copied().unwrap_or_default();
@@ -118,7 +119,8 @@ async fn shown(double: &Double, backend: &str) -> Result<Vec<Value>, HttpRespons
     });
     let servers: Vec<Value> = lines.filter(|server| server["name"] != "").collect();
     if answer.contains("Can't find backend") {
-        return Err(said(404, &format!("no data for {backend}: not found")));
+        let status = if double.settings.is_at_least(2) { 404 } else { 500 };
+        return Err(said(status, &format!("no data for {backend}: not found")));
     }
     Ok(servers)
 }
@@ -251,7 +253,6 @@ async fn entries_of(double: &Double, map: &str) -> Result<Vec<Value>, HttpRespon
 
 async fn entries(double: Data<Double>, map: Path<String>) -> HttpResponse {
     match entries_of(&double, &map).await {
-        Ok(entries) if entries.is_empty() => HttpResponse::NotFound().finish(),
         Ok(entries) => HttpResponse::Ok().json(entries),
         Err(refused) => refused,
     }
@@ -259,9 +260,14 @@ async fn entries(double: Data<Double>, map: Path<String>) -> HttpResponse {
 
 async fn entry(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {
     match entries_of(&double, &path.0).await {
+        // It reads the answer to `get map`, in which it takes = and , for its own.
         Ok(entries) => match entries.into_iter().find(|entry| entry["key"] == *path.1) {
-            Some(entry) => HttpResponse::Ok().json(entry),
-            None => said(404, &format!("{} {} not found", double.settings.master.display(), path.1)),
+            Some(mut entry) if !path.1.contains(['=', ',']) => {
+                let value = entry["value"].as_str().and_then(|value| value.split(['=', ',']).next());
+                entry["value"] = json!(value);
+                HttpResponse::Ok().json(entry)
+            }
+            _ => said(404, &format!("{} {} not found", double.settings.master.display(), path.1)),
         },
         Err(refused) => refused,
     }
@@ -270,12 +276,11 @@ async fn entry(double: Data<Double>, path: Path<(String, String)>) -> HttpRespon
 async fn add_entry(double: Data<Double>, map: Path<String>, body: Bytes) -> HttpResponse {
     let body = json_of(&body);
     let text = |field: &str| body[field].as_str().unwrap_or_default();
-    if let Ok(known) = entries_of(&double, &map).await
-        && known.iter().any(|entry| entry["key"] == text("key"))
-    {
-        return said(409, &format!("{} already exists", double.settings.master.display()));
-    }
     let value = text("value").split(' ').next().unwrap_or_default();
+    if value.is_empty() {
+        let usage = "'add map' expects three parameters (map identifier, key and value) or one parameter and a payload";
+        return said(400, &format!("{usage} general error"));
+    }
     map_command(&double, &format!("add map {} {} {value}", path_of(&double, &map), text("key")), 201, &body)
         .await
 }
@@ -283,8 +288,18 @@ async fn add_entry(double: Data<Double>, map: Path<String>, body: Bytes) -> Http
 async fn set_entry(double: Data<Double>, path: Path<(String, String)>, body: Bytes) -> HttpResponse {
     let body = json_of(&body);
     let value = body["value"].as_str().unwrap_or_default().split(' ').next().unwrap_or_default().to_owned();
+    if value.contains(';') {
+        return said(404, "invalid character found in runtime command not found");
+    }
     let command = format!("set map {} {} {value}", path_of(&double, &path.0), path.1);
-    map_command(&double, &command, 200, &json!({ "key": path.1, "value": value })).await
+    let told = value.split(['=', ',']).next().unwrap_or_default();
+    let answer = map_command(&double, &command, 200, &json!({ "key": path.1, "value": told })).await;
+    // It looks for the key that it has set, and does not find one with a comma.
+    if answer.status().is_success() && path.1.contains(',') {
+        HttpResponse::NotFound().finish()
+    } else {
+        answer
+    }
 }
 
 async fn delete_entry(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {
@@ -322,6 +337,9 @@ async fn put_entries(double: Data<Double>, map: Path<String>, body: Bytes) -> Ht
         .collect();
     if lines.iter().any(|line| line.contains(';')) {
         return said(400, "invalid character found in runtime command general error");
+    }
+    if lines.is_empty() {
+        return said(500, "runtime error: index out of range");
     }
     let bytes: usize = lines.iter().map(String::len).sum();
     let mut version = String::new();
@@ -372,9 +390,16 @@ async fn patterns(double: Data<Double>, list: Path<String>) -> HttpResponse {
 
 async fn add_pattern(double: Data<Double>, list: Path<String>, body: Bytes) -> HttpResponse {
     let body = json_of(&body);
-    let command = format!("add acl #{list} {}", body["value"].as_str().unwrap_or_default());
-    match haproxy::change(&double.settings, &command).await {
-        Ok(()) => HttpResponse::Created().json(body),
+    let pattern = body["value"].as_str().unwrap_or_default().split(' ').next().unwrap_or_default().to_owned();
+    let known = haproxy::worker(&double.settings, &format!("show acl #{list}")).await.unwrap_or_default();
+    if known.lines().filter_map(|line| line.split_once(' ')).any(|(_, known)| known == pattern) {
+        return said(409, &format!("{} already exists", double.settings.master.display()));
+    }
+    match haproxy::change(&double.settings, &format!("add acl #{list} {pattern}")).await {
+        // Stored whole, and told up to its first comma.
+        Ok(()) => {
+            HttpResponse::Created().json(json!({ "value": pattern.split(',').next().unwrap_or_default() }))
+        }
         Err(why) => said(500, &format!("cannot add ACL files entry for {list}: {why} general error")),
     }
 }

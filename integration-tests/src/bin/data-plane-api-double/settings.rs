@@ -59,8 +59,12 @@ impl Settings {
 
     /// Whether it is of 3.`minor` or later.
     pub fn is_at_least(&self, minor: u16) -> bool {
-        let number =
-            self.version.trim_start_matches("v3.").split('.').next().and_then(|n| n.parse::<u16>().ok());
-        number.is_some_and(|number| number >= minor)
+        self.minor() >= minor
+    }
+
+    /// The version's second number.
+    pub fn minor(&self) -> u16 {
+        let number = self.version.trim_start_matches("v3.").split('.').next();
+        number.and_then(|number| number.parse().ok()).unwrap_or_default()
     }
 }

@@ -141,9 +141,10 @@ async fn store(
         return said(500, "file should contain both certificate and private key");
     }
     // Without a reload it reaches the disk alone.
-    let is_live = !skips
-        && double.settings.is_at_least(2)
-        && to_haproxy(double, &file.display().to_string(), content).await;
+    let path = file.display().to_string();
+    let is_known = is_new || is_loaded(double, &path).await;
+    let is_live =
+        !skips && is_known && double.settings.is_at_least(2) && to_haproxy(double, &path, content).await;
     match (is_live || skips, is_new) {
         (true, true) => HttpResponse::Created().json(about),
         (true, false) => HttpResponse::Ok().json(about),
@@ -154,6 +155,12 @@ async fn store(
 async fn accepted(double: &Double, about: Value) -> HttpResponse {
     let id = reloads::ask(&mut *double.state.lock().await);
     HttpResponse::Accepted().insert_header(("Reload-Id", id)).json(about)
+}
+
+/// A certificate that HAProxy has never heard of takes a reload to be replaced.
+async fn is_loaded(double: &Double, file: &str) -> bool {
+    let known = haproxy::worker(&double.settings, "show ssl cert").await.unwrap_or_default();
+    known.lines().any(|line| line.trim_start_matches('*') == file)
 }
 
 async fn to_haproxy(double: &Double, file: &str, content: &str) -> bool {

@@ -324,7 +324,7 @@ impl Pod<'_> {
                     self.memory.version = raw.version;
                     return match self.loss(text.clone(), &raw).await? {
                         None => Ok((raw, reload)),
-                        Some(what) => Err(self.take_back(what, reach).await),
+                        Some(what) => Err(self.take_back(what, reload.as_deref()).await),
                     };
                 }
                 Push::Conflict { current } => {
@@ -379,20 +379,21 @@ impl Pod<'_> {
         }
     }
 
-    /// The API damaged what was sent: what ran before takes its place.
-    async fn take_back(&mut self, what: String, reach: Reach<'_>) -> Stop {
-        match reach {
-            Reach::Actions(_) => drop(self.put_back(Reach::Actions("")).await?),
-            // That reload comes, and must find what is whole.
-            Reach::Reload => {
-                if let Some(id) = self.put_back(Reach::Reload).await? {
-                    self.await_reload(&id).await?;
-                }
+    /// The API damaged what was sent: what ran before takes its place. No object is at fault of that.
+    async fn take_back(&mut self, what: String, reload: Option<&str>) -> Stop {
+        match reload {
+            None => drop(self.put_back(Reach::Actions("")).await?),
+            // That reload comes, and must find what is whole. The new worker is nobody else's doing.
+            Some(asked) => {
+                let before = self.memory.worker_pid;
+                let put_back = self.put_back(Reach::Reload).await?;
+                self.await_reload(put_back.as_deref().unwrap_or(asked)).await?;
+                self.is_another_worker(before).await?;
                 self.memory.is_known = false;
             }
         }
         let message = format!("the Data Plane API did not keep the configuration as it was sent: {what}");
-        Ok(Outcome::Refused { message, reload_may_help: false })
+        Ok(Outcome::Failed { message })
     }
 
     /// The configuration that ran before, on disk again; HAProxy runs it still. Back with the reload that was asked for.

@@ -267,7 +267,7 @@ impl Api {
     pub async fn servers(&self, backend: &str) -> Result<Vec<Server>, TransportError> {
         let target = format!("{SERVERS}/{}/servers", segment(backend));
         let reply = self.send(Call { target: &target, ..Call::get(SERVERS, QUICK) }).await?;
-        if reply.status == StatusCode::NOT_FOUND {
+        if is_missing(&reply) {
             return Ok(Vec::new());
         }
         self.read(SERVERS, &reply)
@@ -277,11 +277,7 @@ impl Api {
     pub async fn server(&self, backend: &str, server: &str) -> Result<Option<Server>, TransportError> {
         let target = server_path(backend, server);
         let reply = self.send(Call { target: &target, ..Call::get(SERVERS, QUICK) }).await?;
-        // 3.0 answers 500 for one that is missing.
-        let is_missing = reply.status == StatusCode::NOT_FOUND
-            || reply.status == StatusCode::INTERNAL_SERVER_ERROR
-                && words::message(&reply).contains("no data for");
-        if is_missing {
+        if is_missing(&reply) {
             return Ok(None);
         }
         self.read(SERVERS, &reply).map(Some)
@@ -323,16 +319,6 @@ impl Api {
             return Ok(Vec::new());
         }
         self.read(MAPS, &reply)
-    }
-
-    /// An entry of a map in HAProxy's memory.
-    pub async fn entry(&self, map: &str, key: &str) -> Result<Option<Entry>, TransportError> {
-        let target = entry_path(map, key);
-        let reply = self.send(Call { target: &target, ..Call::get(MAPS, QUICK) }).await?;
-        if reply.status == StatusCode::NOT_FOUND {
-            return Ok(None);
-        }
-        self.read(MAPS, &reply).map(Some)
     }
 
     /// Adds an entry to a map.
@@ -528,8 +514,30 @@ impl Loaded {
 fn told(reply: &Reply) -> Option<Digest> {
     const TELLING: [&str; 6] = ["size", "serial", "subject", "issuers", "not_before", "not_after"];
     let about: Value = serde_json::from_slice(&reply.body).ok()?;
-    let fields = TELLING.map(|field| about.get(field).map(Value::to_string).unwrap_or_default());
+    let fields = TELLING.map(|field| field_of(&about, field));
     about.get("size").map(|_| Digest::of(fields.join("\n").as_bytes()))
+}
+
+/// The field of an answer; the names of issuers sorted, which it gives in any order.
+fn field_of(about: &Value, field: &str) -> String {
+    let sorted = |mut names: Vec<&str>| {
+        names.sort_unstable();
+        Value::from(names.join(", ")).to_string()
+    };
+    match about.get(field) {
+        Some(Value::String(names)) if field == "issuers" => sorted(names.split(", ").collect()),
+        Some(Value::Array(names)) if field == "issuers" => {
+            sorted(names.iter().filter_map(Value::as_str).collect())
+        }
+        Some(value) => value.to_string(),
+        None => String::new(),
+    }
+}
+
+/// HAProxy has no such backend or server. 3.0 answers 500.
+fn is_missing(reply: &Reply) -> bool {
+    reply.status == StatusCode::NOT_FOUND
+        || reply.status == StatusCode::INTERNAL_SERVER_ERROR && words::message(reply).contains("no data for")
 }
 
 fn version_of(reply: &Reply) -> Option<u64> {

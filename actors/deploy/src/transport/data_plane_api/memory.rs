@@ -8,7 +8,10 @@ use haptic_model::{
     bundle::digest_of_files,
     patch::Content,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// The files of a bundle, haproxy.cfg among them, by path.
 pub(super) type Files = BTreeMap<String, (Digest, Arc<str>)>;
@@ -40,6 +43,8 @@ pub(super) struct Memory {
     pub lingering: BTreeMap<(String, String), String>,
     /// A reload whose end was not seen, because a deployment's time was over.
     pub awaited: Option<Awaited>,
+    /// Backends that were shown without any of their servers when they were looked at last.
+    pub doubted: BTreeSet<String>,
     /// How often was looked: which map, which backends and which certificates are looked at next.
     pub looked: usize,
 }

@@ -3,7 +3,7 @@
 
 use super::{
     client::{Api, Server},
-    look::first_word,
+    look::shown_value,
     memory::{Files, Memory},
     step::Step,
 };
@@ -26,6 +26,8 @@ pub(super) struct Wanted {
     servers: BTreeMap<String, BTreeMap<String, Want>>,
     /// Whether a pattern is in its list, by list.
     patterns: BTreeMap<String, BTreeMap<String, bool>>,
+    /// The value of a key, or that it is not there, by map.
+    entries: BTreeMap<String, BTreeMap<String, Option<String>>>,
 }
 
 /// The bundle that a pod is brought to.
@@ -48,6 +50,11 @@ struct Want {
 impl Wanted {
     fn of(&mut self, backend: &str, server: &str) -> &mut Want {
         self.servers.entry(backend.to_owned()).or_default().entry(server.to_owned()).or_default()
+    }
+
+    fn entry(&mut self, map: &str, key: &str, value: Option<&str>) {
+        let of_map = self.entries.entry(map.to_owned()).or_default();
+        of_map.insert(key.to_owned(), value.map(str::to_owned));
     }
 
     /// Notes what an action of a push should do.
@@ -88,6 +95,29 @@ impl Wanted {
                         "server {backend}/{name} {why}, though the Data Plane API said it was done"
                     )));
                 }
+            }
+        }
+        for (map, wanted) in &self.entries {
+            // The API cuts an entry that it is asked for by its key, so all are read.
+            let mut shown: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for entry in api.entries(map).await? {
+                if wanted.contains_key(&entry.key) {
+                    shown.entry(entry.key).or_default().push(entry.value);
+                }
+            }
+            let is_wanted = |(key, value): (&String, &Option<String>)| {
+                let there = shown.get(key).map(Vec::as_slice).unwrap_or_default();
+                match (value, there) {
+                    (None, []) => true,
+                    (Some(value), [only]) => shown_value(only) == shown_value(value),
+                    _ => false,
+                }
+            };
+            if !wanted.iter().all(is_wanted) {
+                // Neither key nor value is told: either may be a token.
+                return Ok(Err(format!(
+                    "an entry of map {map} is not as it should be, though the Data Plane API said it was done"
+                )));
             }
         }
         for (list, wanted) in &self.patterns {
@@ -177,26 +207,28 @@ pub(super) async fn carry_out(
             delete_server(api, (backend, server), target.config, memory).await
         }
         Step::SetEntry { map, key, value } => {
-            let done = api.set_entry(map, key, value).await?;
-            also(done, read_entry(api, map, key, Some(value))).await
+            wanted.entry(map, key, Some(value));
+            // It may change the entry and not find its own change.
+            Ok(api.set_entry(map, key, value).await?.or_else(unless_silent))
         }
         Step::AddEntry { map, key, value } => {
-            let done = if value.contains([' ', '\t']) {
-                api.put_entries(map, &[(key, value)]).await?
-            } else {
-                match api.add_entry(map, key, value).await? {
-                    Err(why) if why.contains("already exists") => api.set_entry(map, key, value).await?,
-                    done => done,
+            wanted.entry(map, key, Some(value));
+            if value.is_empty() || value.contains([' ', '\t']) {
+                return api.put_entries(map, &[(key, value)]).await;
+            }
+            match api.add_entry(map, key, value).await? {
+                Err(why) if why.contains("already exists") => {
+                    Ok(api.set_entry(map, key, value).await?.or_else(unless_silent))
                 }
-            };
-            also(done, read_entry(api, map, key, Some(value))).await
+                done => Ok(done),
+            }
         }
         Step::DeleteEntry { map, key } => {
-            let done = match api.delete_entry(map, key).await? {
-                Err(why) if why.contains("not found") => Ok(()),
-                done => done,
-            };
-            also(done, read_entry(api, map, key, None)).await
+            wanted.entry(map, key, None);
+            match api.delete_entry(map, key).await? {
+                Err(why) if why.contains("not found") => Ok(Ok(())),
+                done => Ok(done.or_else(unless_silent)),
+            }
         }
         Step::ReplaceMap { map } => {
             let text = target.files.get(map).map(|(_, text)| &**text).unwrap_or_default();
@@ -207,7 +239,10 @@ pub(super) async fn carry_out(
         Step::AddPattern { list, pattern } => {
             wanted.patterns.entry(list.clone()).or_default().insert(pattern.clone(), true);
             let Some(number) = api.list(list).await? else { return Ok(Err(format!("{list} is not loaded"))) };
-            api.add_pattern(&number, pattern).await
+            match api.add_pattern(&number, pattern).await? {
+                Err(why) if why.contains("already exists") => Ok(Ok(())),
+                done => Ok(done),
+            }
         }
         Step::DeletePattern { list, pattern } => {
             wanted.patterns.entry(list.clone()).or_default().insert(pattern.clone(), false);
@@ -230,16 +265,9 @@ async fn also(done: Result<(), String>, proof: impl Future<Output = Done>) -> Do
     }
 }
 
-async fn read_entry(api: &Api, map: &str, key: &str, value: Option<&str>) -> Done {
-    let shown = api.entry(map, key).await?;
-    let is = shown.as_ref().map(|entry| first_word(&entry.value));
-    // Neither key nor value is told: either may be a token.
-    Ok(match is == value.map(first_word) {
-        true => Ok(()),
-        false => Err(format!(
-            "an entry of map {map} is not as it should be, though the Data Plane API said it was done"
-        )),
-    })
+/// An answer that says nothing decides nothing: what was done is read back.
+fn unless_silent(why: String) -> Result<(), String> {
+    if why.is_empty() { Ok(()) } else { Err(why) }
 }
 
 async fn count_entries(api: &Api, map: &str, should: usize) -> Done {

@@ -137,6 +137,9 @@ pub(crate) fn step(
         }
         Operation::AddAclEntry { acl, pattern } => {
             sendable(&acl, [&pattern])?;
+            if pattern.contains(BLANKS) {
+                return Err(format!("{acl}: the Data Plane API would cut a pattern at its first blank"));
+            }
             Step::AddPattern { list: acl, pattern }
         }
         Operation::DelAclEntry { acl, pattern } => Step::DeletePattern { list: acl, pattern },

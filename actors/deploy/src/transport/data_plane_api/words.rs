@@ -86,13 +86,19 @@ pub(super) fn about(said: &str, config_file: &str, sent: &str, written: Option<&
     let lines: Vec<String> = said
         .lines()
         .filter_map(|line| {
-            // `msg="config parsing [FILE:27] …"`, as the API gives HAProxy's lines.
-            let line =
-                line.split_once("msg=\"").map_or(line, |(_, rest)| rest.strip_suffix('"').unwrap_or(rest));
+            // `msg="config parsing [FILE:27] …"` or `line=27 msg="…"`, as the API gives HAProxy's lines.
+            let (before, line) = line
+                .split_once("msg=\"")
+                .map_or(("", line), |(before, rest)| (before, rest.strip_suffix('"').unwrap_or(rest)));
             let line = line.strip_prefix("validation error: exit status 1: ").unwrap_or(line);
             let line = line.strip_prefix("config ").unwrap_or(line).trim();
             let line = line.char_indices().nth(KEPT).map_or(line, |(end, _)| line.get(..end).unwrap_or(line));
-            (!is_noise(line)).then(|| at_our_line(line, config_file, documents.as_ref()).into_owned())
+            if is_noise(line) {
+                return None;
+            }
+            let at = before.split_once("line=").and_then(|(_, number)| number.trim().parse::<usize>().ok());
+            let line = at.map_or(Cow::Borrowed(line), |at| format!("[{config_file}:{at}] : {line}").into());
+            Some(at_our_line(&line, config_file, documents.as_ref()).into_owned())
         })
         .collect();
     let told = if lines.is_empty() { said.trim().to_owned() } else { lines.join("\n") };
@@ -164,6 +170,15 @@ mod tests {
         assert_eq!(
             about(said, "/etc/haproxy/haproxy.cfg", "", None),
             "parsing [/etc/haproxy/haproxy.cfg:27] unknown keyword 'foo' in 'backend' section"
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_told_beside_the_words_is_kept() {
+        let said = "validation error: exit status 1: err transactionId=d0734da2 \nline=28 msg=\"backend 'b', another server named 's1' was already defined at line 27, please use distinct names.\"";
+        assert_eq!(
+            about(said, "/etc/haproxy/haproxy.cfg", "", None),
+            "[/etc/haproxy/haproxy.cfg:28] : backend 'b', another server named 's1' was already defined at line 27, please use distinct names."
         );
     }
 

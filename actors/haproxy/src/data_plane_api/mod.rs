@@ -2,7 +2,9 @@
 //! writes it anew, sections sorted by kind and name, lines grouped by keyword. What that would damage without a word is
 //! found here, before anything is sent; and whether it was damaged after all, in what comes back.
 //!
-//! Measured on its versions 3.0, 3.2 and 3.4, which differ in none of this.
+//! Measured on its versions 3.0, 3.2 and 3.4. Where they differ, what any of them damages is refused.
+
+mod rules;
 
 use crate::{
     document::{Document, Line, Section, SectionKind},
@@ -84,7 +86,7 @@ fn loss_in(sent: &Section<'_>, returned: &Section<'_>) -> Option<String> {
         if lines.len() != others.len() {
             return Some(format!("{} {keyword} lines of {}", others.len(), lines.len()));
         }
-        if ORDERED.contains(keyword) && lines.iter().zip(others).any(|(a, b)| !is_same(a, b)) {
+        if ORDERED.contains(keyword) && lines.iter().zip(others).any(|(a, b)| !rules::same(a, b)) {
             return Some(format!("its {keyword} lines are in another order"));
         }
     }
@@ -98,10 +100,6 @@ fn by_keyword<'s, 'a>(section: &'s Section<'a>) -> BTreeMap<&'s str, Vec<&'s Lin
         lines.entry(line.keyword()).or_default().push(line);
     }
     lines
-}
-
-fn is_same(one: &Line<'_>, other: &Line<'_>) -> bool {
-    one.words.iter().map(|word| &word.value).eq(other.words.iter().map(|word| &word.value))
 }
 
 fn directive(line: &Line<'_>, problems: &mut Vec<Problem>) {
@@ -202,6 +200,7 @@ fn inheritance(document: &Document<'_>, problems: &mut Vec<Problem>) {
 /// Lines whose place among others matters and that the API writes elsewhere.
 fn moved(section: &Section<'_>, problems: &mut Vec<Problem>) {
     let has_rules = section.lines.iter().any(|line| line.keyword() == "http-request");
+    let last: HashMap<&str, usize> = section.lines.iter().map(|line| (line.keyword(), line.number)).collect();
     let mut server = None;
     for line in &section.lines {
         match line.keyword() {
@@ -214,6 +213,15 @@ fn moved(section: &Section<'_>, problems: &mut Vec<Problem>) {
                 problems.push(
                     Problem::at(Code::LostOnTheWay, line, 0, message).help("write it before the servers"),
                 );
+            }
+            "http-request" | "http-response" => {
+                let is_last = last.get(line.keyword()) == Some(&line.number);
+                if let Some(message) = rules::damage(line, is_last) {
+                    problems
+                        .push(Problem::at(Code::LostOnTheWay, line, 1, message).help(
+                            "write it in another way, write it last, or use dataplane.transport agent",
+                        ));
+                }
             }
             "redirect" if has_rules => {
                 let message =
