@@ -80,7 +80,7 @@ soak: build ## long runs: random changes on real HAProxys (CASES=5000, SEED=n to
 	seed=$${SEED:-$$((RANDOM * 1000))}; echo "SEED=$$seed"
 	HAPTIC_CASES=$(or $(CASES),5000) HAPTIC_SEED=$$seed $(with) haproxy -- $(cargo) test --workspace --test properties -- --nocapture
 	echo "== soak: hostile objects"
-	HAPTIC_SOAK=1 HAPTIC_SEED=$$seed HAPTIC_OBJECTS=$(or $(OBJECTS),10000) HAPTIC_BIN=$(abspath $(release)/haptic) $(with) haproxy -- $(cargo) test --workspace --test hostile
+	HAPTIC_SOAK=1 HAPTIC_SEED=$$seed HAPTIC_OBJECTS=$(or $(OBJECTS),10000) HAPTIC_BIN=$(abspath $(release)/haptic) $(with) haproxy -- $(cargo) test --workspace --test hostile -- $(ONLY)
 	echo "== soak: several replicas"
 	HAPTIC_SOAK=1 $(with) haproxy cluster wrk -- $(cargo) test --workspace --test journeys -- $(or $(ONLY),leader_)
 	echo "== soak: storm and load"

@@ -184,8 +184,8 @@ pub async fn end_when_asked() {
     std::process::exit(130);
 }
 
-/// One whole line or more, never torn by another journey's.
-fn print(text: &str) {
+/// Prints one whole line or more, never torn by another journey's.
+pub fn print(text: &str) {
     let mut out = std::io::stdout().lock();
     let _nobody_reads = writeln!(out, "{text}").and_then(|()| out.flush());
 }

@@ -6,7 +6,7 @@ use super::{
     memory::Peaks,
     trial::{Bounds, Trial},
 };
-use crate::failure::Outcome;
+use crate::{failure::Outcome, runner::print};
 use serde_json::Value;
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ impl Suite {
     pub async fn start(options: Options, bounds: Bounds) -> Outcome<Self> {
         let mut arena = Arena::local(options.clone()).await?;
         let calm = measured(&mut arena, &bounds).await?;
-        println!("without anybody hostile: {calm}");
+        print(&format!("without anybody hostile: {calm}"));
         Ok(Self { arena: Some(arena), options, bounds, calm, passed: 0, failed: Vec::new() })
     }
 
@@ -82,7 +82,7 @@ impl Suite {
         let trial = match Arena::local_with(self.options.clone(), &objects).await {
             Err(failure) => Trial::broken(name, failure.sentence()),
             Ok(mut arena) => {
-                println!("{name}: alpha is served after {:.1} s", begun.elapsed().as_secs_f32());
+                print(&format!("{name}: alpha is served after {:.1} s", begun.elapsed().as_secs_f32()));
                 let among = arena.among(name, &bounds, &self.calm.peaks).await;
                 arena.end().await?;
                 among.unwrap_or_else(|failure| Trial::broken(name, failure.sentence()))
@@ -125,17 +125,17 @@ impl Suite {
         if let Some(arena) = self.arena {
             arena.end().await?;
         }
-        println!("\n{} passed, {} failed", self.passed, self.failed.len());
+        print(&format!("\n{} passed, {} failed", self.passed, self.failed.len()));
         Ok(self.failed.len())
     }
 
     fn tell(&mut self, trial: &Trial) {
         if trial.found.is_empty() {
             self.passed += 1;
-            println!("test {} ... ok ({trial})", trial.case);
+            print(&format!("test {} ... ok ({trial})", trial.case));
         } else {
             self.failed.push(trial.case.clone());
-            println!("test {} ... FAILED ({trial})\n    {}", trial.case, trial.found.join("\n    "));
+            print(&format!("test {} ... FAILED ({trial})\n    {}", trial.case, trial.found.join("\n    ")));
         }
     }
 }

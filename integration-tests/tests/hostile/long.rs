@@ -1,5 +1,6 @@
 //! `make soak`: every worst case at a running controller and alone at a fresh start, then thousands that a seed makes: one by
-//! one, a thousand at once in one namespace and in a thousand, and the controller killed in their midst.
+//! one, a thousand at once in one namespace and in a thousand, and the controller killed in their midst. `ONLY=random` leaves
+//! the worst cases out.
 
 use crate::fast::chosen;
 use integration_tests::{
@@ -7,9 +8,12 @@ use integration_tests::{
     hostile::{Bounds, Case, Options, Suite, around, random::Generator, worst},
     network::Block,
     program::HaproxySeries,
+    runner,
 };
 use std::path::Path;
 
+/// What random cases are asked for by.
+const RANDOM: &str = "random";
 /// At once.
 const MANY: u64 = 1_000;
 /// One after the other, in groups of so many.
@@ -20,7 +24,7 @@ pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
         |name: &str, otherwise| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise);
     let (seed, objects): (u64, u64) = (number("HAPTIC_SEED", 1), number("HAPTIC_OBJECTS", 10_000));
     let innocent = usize::try_from(number("HAPTIC_INNOCENT", 0))?;
-    println!("SEED={seed}, {objects} objects by chance, {innocent} innocent Ingresses");
+    runner::print(&format!("SEED={seed}, {objects} objects by chance, {innocent} innocent Ingresses"));
     let options =
         Options { block: Block(1), series: HaproxySeries::default(), innocent, dir: dir.to_owned() };
     let addresses = around(options.block);
@@ -28,7 +32,7 @@ pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
         if wanted.is_empty() { worst::all(addresses)? } else { chosen(worst::all(addresses)?, wanted) };
     let mut suite = Suite::start(options.clone(), Bounds::promised()).await?;
     for series in [HaproxySeries::V3_0, HaproxySeries::V3_2, HaproxySeries::V3_4] {
-        println!("== {series:?}");
+        runner::print(&format!("== {series:?}"));
         suite.goes_on_with(Options { series, ..options.clone() }).await?;
         for case in &cases {
             suite.attempt(case).await?;
@@ -37,7 +41,7 @@ pub async fn run(dir: &Path, wanted: &[String]) -> Outcome<usize> {
             suite.start_among(&format!("a start with {}", case.name), &[case]).await?;
         }
     }
-    if !wanted.is_empty() {
+    if !wanted.is_empty() && !wanted.iter().any(|word| word == RANDOM) {
         return suite.end().await;
     }
     let generator = Generator::new(addresses)?;

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
             }
         })?;
         if failed > 0 {
-            println!("all files are in {}", dir.keep().display());
+            runner::print(&format!("all files are in {}", dir.keep().display()));
         }
         Ok(failed)
     };
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(failure) => {
-            println!("the hostile suite cannot run: {failure}");
+            runner::print(&format!("the hostile suite cannot run: {failure}"));
             ExitCode::FAILURE
         }
     }

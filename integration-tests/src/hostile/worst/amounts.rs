@@ -12,7 +12,7 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
     let case =
         |name: &str, objects: fn(&Mallory) -> Vec<Value>| Case::new(around, name, |m| m.with_web(objects(m)));
     let mut cases = vec![
-        case("hosts by the thousand", |m| vec![of_hosts(m, 9_000)]),
+        case("hosts by the thousand", |m| vec![of_hosts(m, 5_500)]),
         case("paths by the thousand", |m| {
             let paths: Vec<String> = (0..9_000).map(|n| format!("/path/{n}")).collect();
             vec![m.ingress_of("web", &[&m.host], &paths.iter().map(String::as_str).collect::<Vec<_>>())]
@@ -55,7 +55,7 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
             }).collect()
         }),
         case("hosts of one TLS entry by the thousand", |m| {
-            let hosts: Vec<String> = (0..20_000).map(|n| format!("h{n}.{}", m.host)).collect();
+            let hosts: Vec<String> = (0..15_000).map(|n| format!("h{n}.{}", m.host)).collect();
             let mut ingress = m.ingress("web");
             ingress["spec"]["tls"] = json!([{ "hosts": hosts, "secretName": "own" }]);
             vec![ingress]
@@ -179,9 +179,9 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
         m.with_web(objects)
     }));
     cases.push(
-        Case::new(around, "9,000 hosts of one certificate", |m| {
-            let hosts: Vec<String> = (0..9_000).map(|n| format!("h{n}.{}", m.host)).collect();
-            let mut ingress = of_hosts(m, 9_000);
+        Case::new(around, "5,500 hosts of one certificate", |m| {
+            let hosts: Vec<String> = (0..5_500).map(|n| format!("h{n}.{}", m.host)).collect();
+            let mut ingress = of_hosts(m, 5_500);
             ingress["spec"]["tls"] = json!([{ "hosts": hosts, "secretName": "own" }]);
             m.with_web(vec![ingress, m.tls("own", &made.pem, &made.key)])
         })
