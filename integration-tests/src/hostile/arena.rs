@@ -68,7 +68,7 @@ pub struct Arena {
 /// Who is watched.
 enum Controlled {
     /// `haptic local`, at this address.
-    Local(Process, Ipv4Addr),
+    Local(Box<Process>, Ipv4Addr),
     /// A controller in a cluster, with its pod.
     Cluster(Box<(Controller, HaproxyPod, Scene)>),
 }
@@ -148,7 +148,7 @@ impl Arena {
         )?;
         let (pod, address) = (options.block.pod(0), options.block.controller(0));
         let front = Front { plain: (pod, FRONTEND_PORTS.0).into(), secure: (pod, FRONTEND_PORTS.1).into() };
-        let controller = Controlled::Local(start(&options)?, address);
+        let controller = Controlled::Local(Box::new(start(&options)?), address);
         Self::watched(controller, objects, front, innocents, options).await
     }
 
@@ -197,7 +197,7 @@ impl Arena {
     /// They are not.
     pub async fn killed_and_started(self) -> Outcome<Self> {
         self.controller.end().await?;
-        let controller = Controlled::Local(start(&self.options)?, self.options.block.controller(0));
+        let controller = Controlled::Local(Box::new(start(&self.options)?), self.options.block.controller(0));
         Self::watched(controller, self.objects, self.front, self.innocents, self.options).await
     }
 

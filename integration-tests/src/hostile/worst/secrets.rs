@@ -225,7 +225,7 @@ fn authorities(around: Around) -> Outcome<Vec<Case>> {
     let mut cases = Vec::new();
     for option in ["client-ca-secret", "server-ca-secret"] {
         cases.push(case(&format!("{option} broken in every way"), &broken, option));
-        cases.push(case(&format!("{option} of 700 KB"), &[many.clone()], option));
+        cases.push(case(&format!("{option} of 700 KB"), std::slice::from_ref(&many), option));
         cases.push(case(&format!("30 of {option} of 700 KB"), &vec![many.clone(); 30], option));
         cases.push(case(
             &format!("{option} of 600 KB of blanks"),
