@@ -104,13 +104,15 @@ impl Controlled {
     }
 
     /// Waits until alpha and beta are answered as they should be.
-    async fn serves(front: Front, questions: &[(Question, &str)]) -> Outcome {
+    async fn serves(&self, front: Front, questions: &[(Question, &str)]) -> Outcome {
+        let health = (self.address(), HEALTH_PORT).into();
         eventually_within(STARTED_WITHIN, "alpha and beta are served", async || {
             for ((client, ask), right) in questions {
                 let answer = client.ask(front, ask, Duration::from_secs(5)).await;
                 ensure(answer.contains(right), format!("{}{}: {answer}", ask.host, ask.path))?;
             }
-            Ok(())
+            // HAProxy may serve what it served before, and the controller be on its way.
+            http::get(health, "controller", "/readyz").await?.has_status(200)
         })
         .await
     }
@@ -183,7 +185,7 @@ impl Arena {
         innocents: Innocents,
         options: Options,
     ) -> Outcome<Self> {
-        Controlled::serves(front, &questions(&innocents.clients)).await?;
+        controller.serves(front, &questions(&innocents.clients)).await?;
         let memory = Watch::of(controller.id());
         let asked = questions(&innocents.clients).into_iter().map(|(question, _)| question).collect();
         let witness = Witness::start(front, asked).await;

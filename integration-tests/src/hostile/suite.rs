@@ -1,5 +1,4 @@
 //! Cases one after the other in one arena, which is made afresh when one of them has broken something. Prints a line a case.
-#![allow(clippy::print_stdout, reason = "a suite is read on the terminal while it runs")]
 
 use super::{
     arena::{Arena, Options},
