@@ -20,6 +20,11 @@ use std::{
 const READABLE: usize = 4_000;
 const USELESS: &str = "a sentence that helps nobody:";
 
+/// Requests of a client of mallory.
+const AT_ONCE: usize = 16;
+/// What is in none of the answers.
+const UNREACHABLE: [&str; 4] = [CANARY, "haproxy_process", "Statistics Report", "haptic_agent"];
+
 /// What a case may do.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
@@ -294,15 +299,16 @@ impl Arena {
     /// What a client of mallory gets is never what nobody may reach.
     async fn asks(&self, asks: &[Ask]) -> Vec<String> {
         let mut found = Vec::new();
-        let mut asking = tokio::task::JoinSet::new();
-        for ask in asks.iter().cloned() {
-            let (client, front) = (self.client().clone(), self.front);
-            asking.spawn(async move { (client.ask(front, &ask, Duration::from_secs(3)).await, ask) });
-        }
-        while let Some(Ok((answer, ask))) = asking.join_next().await {
-            let reached = [CANARY, "haproxy_process", "Statistics Report", "haptic_agent"];
-            if let Some(what) = reached.iter().find(|what| answer.contains(**what)) {
-                found.push(format!("{}{} reaches {what:?}", ask.host, ask.path));
+        // Many at once would be a test of the machine.
+        for asks in asks.chunks(AT_ONCE) {
+            let mut asking = tokio::task::JoinSet::new();
+            for ask in asks.iter().cloned() {
+                let (client, front) = (self.client().clone(), self.front);
+                asking.spawn(async move { (client.ask(front, &ask, Duration::from_secs(3)).await, ask) });
+            }
+            while let Some(Ok((answer, ask))) = asking.join_next().await {
+                let reached = UNREACHABLE.iter().find(|what| answer.contains(**what));
+                found.extend(reached.map(|what| format!("{}{} reaches {what:?}", ask.host, ask.path)));
             }
         }
         found
