@@ -1,6 +1,7 @@
 //! Another HAProxy around a site: servers that speak what the echo does not (TLS, HTTP/2), and clients that do what the
 //! tests' own client does not (HTTP/2, a certificate).
 
+use crate::site::free_port;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::{
     certificate::{self, Authority, Certificate},
@@ -13,7 +14,7 @@ use rustix::{
 };
 use serde_json::{Value, json};
 use std::{
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -156,10 +157,6 @@ fn listens(haproxy: &mut Child, port: u16) -> bool {
         std::thread::park_timeout(Duration::from_millis(5));
     }
     true
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A certificate of each kind of key for one host, as two Secrets `ecdsa` and `rsa`.

@@ -229,7 +229,7 @@ const EXPRESSIONS: [(&str, &str, &str, bool); 7] = [
     ("^/on/(.*)/x$", "/on/x", "/x", true),
     ("^/on(/[^/]+)*\\.html$", "/on", "/.html", true),
     ("^/on/(.*)a(.*)b$", "/on/b", "a", true),
-    ("/old/(.*)", "/on/", "/old", true),
+    ("/old/(.*)", "/on", "/old", true),
     ("(a+)+b", "/on/", "a", false),
     ("^/on/(.*)(.*)(.*)x$", "/on/x", "a", false),
     ("^/on/([a-z]|[a-f])*x", "/on/", "a", false),

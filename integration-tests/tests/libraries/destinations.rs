@@ -7,7 +7,6 @@ use crate::{
     site::{SCHEMES, Scheme, rendered_alone, sentences},
 };
 use serde_json::{Value, json};
-use std::net::TcpListener;
 
 const HOST: &str = "a.example";
 
@@ -56,7 +55,7 @@ fn a_name_is_no_way_to_what_listens_beside_haproxy() {
 
 #[test]
 fn a_name_is_no_way_to_haproxys_own_metrics() {
-    let health = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let health = crate::site::free_port();
     let change = |spec: &mut Value| {
         only_tests_own(spec);
         spec["templatingSettings"]["extraContext"]["healthPort"] = json!(health);

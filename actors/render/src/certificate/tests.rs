@@ -1,3 +1,5 @@
+//! Keys and certificates that are taken, and those that are refused, each with its sentence.
+
 use super::*;
 use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P384_SHA384, PKCS_ED25519};
 

@@ -1,3 +1,5 @@
+//! Expressions, and the longest path that each may see.
+
 use super::*;
 
 /// Each with the longest path.

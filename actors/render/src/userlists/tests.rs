@@ -1,3 +1,5 @@
+//! Which users HAProxy gets, and that what is kept from change to change is what a fresh start gives.
+
 use super::{password::cost, shares::without_room, users::read, *};
 
 fn said(hash: &str) -> String {

@@ -1,3 +1,5 @@
+//! Searches with judges that refuse, say nothing, or never end.
+
 use super::*;
 use haptic_model::{
     BundleFile, FileKey, FileKind, Text,
