@@ -200,7 +200,9 @@ impl Arena {
     pub async fn killed_and_started(self) -> Outcome<Self> {
         self.controller.end().await?;
         let controller = Controlled::Local(Box::new(start(&self.options)?), self.options.block.controller(0));
-        Self::watched(controller, self.objects, self.front, self.innocents, self.options).await
+        let again = Self::watched(controller, self.objects, self.front, self.innocents, self.options).await?;
+        // What HAProxy serves from before is no change.
+        Ok(Self { changes: self.changes, ..again })
     }
 
     /// Ends it.

@@ -273,7 +273,11 @@ impl Arena {
 
     /// Waits until what is rendered now has passed all checks and is deployed.
     async fn is_checked(&self, within: Duration) -> Outcome {
-        let rendered = self.look("/debug/generations").await?["rendered"]["generation"].as_u64();
+        let rendered = eventually_within(within, "anything is rendered", async || {
+            let generations = self.look("/debug/generations").await?;
+            generations["rendered"]["generation"].as_u64().ok_or_else(|| Failure::new("nothing is"))
+        });
+        let rendered = Some(rendered.await?);
         eventually_within(within, "it is checked and deployed", async || {
             let generations = self.look("/debug/generations").await?;
             let pods = self.look("/debug/pods").await?;
