@@ -83,7 +83,8 @@ fn serve(mut stream: TcpStream) -> Got {
         let is_tunnel = path.contains("/upgrade");
         let (bytes, whole) = if is_tunnel { (body.len(), size == 0) } else { chunks(body) };
         if size == 0 || whole {
-            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
+            let _gone =
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok");
             return Got { path, bytes, whole };
         }
         if !answered && path.contains("/early") {
@@ -132,7 +133,7 @@ fn send(address: SocketAddr, path: &str, size: usize, chunk: usize) -> String {
         }
     }
     if sent.is_ok() {
-        let _ = stream.write_all(b"0\r\n\r\n");
+        let _gone = stream.write_all(b"0\r\n\r\n");
     }
     begun + &answered(&mut stream)
 }

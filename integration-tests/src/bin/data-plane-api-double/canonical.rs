@@ -110,7 +110,8 @@ fn leading_comments(document: &Document<'_>) -> String {
 
 fn lines(section: &Section<'_>, minor: u16, written: &mut String) {
     // Comments go with the line after them.
-    let (mut groups, mut waiting): (Vec<((usize, bool), String)>, String) = (Vec::new(), String::new());
+    let mut groups: Vec<((usize, bool), String)> = Vec::new();
+    let mut waiting = String::new();
     for line in &section.lines {
         let text = line.text().trim();
         if text.is_empty() {

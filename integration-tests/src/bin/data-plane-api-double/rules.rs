@@ -78,9 +78,9 @@ fn redirect(options: &[&str]) -> Option<Vec<String>> {
     }
     let (mut target, mut code, mut other) = (None, None, None);
     for pair in options.chunks(2) {
-        let into = match pair.first()? {
-            &("location" | "prefix" | "scheme") => &mut target,
-            &"code" => &mut code,
+        let into = match *pair.first()? {
+            "location" | "prefix" | "scheme" => &mut target,
+            "code" => &mut code,
             _ => &mut other,
         };
         *into = Some(pair.join(" "));
