@@ -20,8 +20,18 @@ pub fn diagnostics(output: &str, bundle: &Bundle) -> Vec<Diagnostic> {
 /// Whether HAProxy says that it was given too little memory. Whatever line it names by then is nobody's fault.
 #[must_use]
 pub fn is_out_of_memory(output: &str) -> bool {
-    let said = ["out of memory", "Cannot allocate memory", "Failed to allocate", "not enough memory"];
-    output.lines().any(|line| said.iter().any(|words| line.contains(words)))
+    const WORDS: [&str; 6] = [
+        "out of memory",
+        "no more memory",
+        "not enough memory",
+        "cannot allocate memory",
+        "failed to allocate",
+        "memory allocation error",
+    ];
+    output.lines().any(|line| {
+        let line = line.to_ascii_lowercase();
+        WORDS.iter().any(|words| line.contains(words))
+    })
 }
 
 /// Every alert and warning as one line: HAProxy goes on in indented lines, and the cause often stands in the last.
@@ -159,6 +169,21 @@ mod tests {
         FileKey, Text,
         text::{Blame, Fragment, LineBlame},
     };
+
+    #[test]
+    fn each_of_haproxys_words_for_too_little_memory_is_known() {
+        for said in [
+            "[ALERT]    (7) : config : parsing [haproxy.cfg:9] : failed to allocate per-thread lists for server 'S0'.",
+            "[ALERT]    (7) : config : Proxy 'b': no more memory when trying to allocate the management task",
+            "[ALERT]    (7) : (null)httpclient: cannot initialize: out of memory.",
+            "[ALERT]    (7) : memory allocation error initializing the ring for nameserver.",
+        ] {
+            assert!(is_out_of_memory(said), "{said}");
+        }
+        assert!(!is_out_of_memory(
+            "[ALERT]    (7) : config : parsing [haproxy.cfg:9] : unknown keyword 'memory'"
+        ));
+    }
 
     fn bundle() -> Bundle {
         let blame = Blame {

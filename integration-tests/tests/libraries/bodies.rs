@@ -5,9 +5,8 @@ use crate::{
     around::{Around, service},
     on_each_haproxy,
     options::{both, certificate},
-    site::{Scheme, rendered_for},
+    site::{Scheme, rendered_for, version_of},
 };
-use haptic_model::HaproxyVersion;
 use integration_tests::certificate::Authority;
 use serde_json::{Value, json};
 use std::{
@@ -249,8 +248,8 @@ fn a_tunnel_has_no_body() {
 
 #[test]
 fn the_filter_is_there_where_a_limit_is_and_needs_no_permission() {
-    let versions = [HaproxyVersion::new(3, 0), HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)];
     for series in SERIES {
+        let versions = [version_of(series)];
         let (with, _) = rendered_for(series, &both(&[("max-body-size", "1k")])).unwrap();
         assert!(with.config.text.contains("filter lua.haptic-body"));
         let digest = with.files["general/haptic-body.lua"].digest;

@@ -186,14 +186,19 @@ fn rendered(
         external_names::STORE.into(),
         Arc::new(external_names::store(Snapshot::full(), &names_of(manifests))),
     );
-    let version = match series {
-        HaproxySeries::V3_0 => HaproxyVersion::new(3, 0),
-        HaproxySeries::V3_2 => HaproxyVersion::new(3, 2),
-        HaproxySeries::V3_4 => HaproxyVersion::new(3, 4),
-    };
+    let version = version_of(series);
     let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
     let compiled = engine("handlebars").unwrap().compile(&Templates::of(&config.spec))?;
     render(&*compiled, &config, &snapshots, &fleet, &Limits::default())
+}
+
+/// The version that a fleet of that HAProxy has.
+pub fn version_of(series: HaproxySeries) -> HaproxyVersion {
+    match series {
+        HaproxySeries::V3_0 => HaproxyVersion::new(3, 0),
+        HaproxySeries::V3_2 => HaproxyVersion::new(3, 2),
+        HaproxySeries::V3_4 => HaproxyVersion::new(3, 4),
+    }
 }
 
 /// What the controller would have resolved: "manifests" of kind ExternalName, with a name and addresses.

@@ -128,18 +128,20 @@ impl Ward {
         }
         let (snapshots, begun) = (self.overlay.over(job.snapshots, &self.entries), Instant::now());
         let rendering = attempt(&snapshots);
-        let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, job, moment));
-        if let (true, Err(successors)) = (again, &rendering) {
-            self.strike_successors(successors, begun.elapsed(), moment);
+        let took = begun.elapsed();
+        if let Err(successors) = &rendering {
+            self.strike_successors(successors, took, moment);
         }
+        let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, job, moment));
         Outcome { rendering, snapshots, again, renders: 2 }
     }
 
     /// An object may fail only once another one, whose path it takes over, is held back: a thousand of them would be found one
-    /// render after the other. Each such render counts against their namespaces as a refused bundle does.
+    /// render after the other. Each such render counts against their namespaces as a refused bundle does. One that is held back
+    /// already is no successor: what stood in for it fails, too, and is left out.
     fn strike_successors(&mut self, faults: &Faults, took: Duration, moment: &Moment<'_>) {
         let mut at_fault = Concerned::new();
-        for object in faults.objects.keys() {
+        for object in faults.objects.keys().filter(|object| !self.entries.contains_key(*object)) {
             at_fault.entry(object.namespace.clone()).or_default().insert(object.resource.clone());
         }
         for (namespace, resources) in at_fault {
