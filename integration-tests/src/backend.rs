@@ -50,6 +50,12 @@ impl Backend {
         Ok(Self { name: name.to_owned(), address, requests, serving })
     }
 
+    /// Ends it: its port is free when this returns.
+    pub async fn stop(mut self) {
+        self.serving.abort();
+        let _aborted = (&mut self.serving).await;
+    }
+
     /// How many requests it has had.
     #[must_use]
     pub fn requests(&self) -> u64 {

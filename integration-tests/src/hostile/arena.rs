@@ -210,6 +210,7 @@ impl Arena {
     /// # Errors
     /// The kernel refuses.
     pub async fn end(self) -> Outcome {
+        self.innocents.end().await;
         self.controller.end().await
     }
 

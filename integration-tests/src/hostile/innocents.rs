@@ -31,7 +31,7 @@ pub struct Innocents {
     pub objects: Vec<Value>,
     /// Without a certificate, and with alpha's.
     pub clients: (Client, Client),
-    _servers: Vec<Backend>,
+    servers: Vec<Backend>,
 }
 
 impl Innocents {
@@ -42,7 +42,14 @@ impl Innocents {
     pub async fn new(block: Block, more: usize) -> Outcome<Self> {
         let authority = Authority::new("alpha")?;
         let clients = (Client::anonymous()?, Client::with(&authority.sign(&["client".to_owned()])?)?);
-        Ok(Self { objects: innocent(block, &authority, more)?, clients, _servers: servers(block).await? })
+        Ok(Self { objects: innocent(block, &authority, more)?, clients, servers: servers(block).await? })
+    }
+
+    /// Ends their servers: another arena may take their addresses.
+    pub async fn end(self) {
+        for server in self.servers {
+            server.stop().await;
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use std::{collections::BTreeSet, net::IpAddr, sync::Arc};
 
 /// So many servers are looked at. A backend with more is none that HAProxy could use well.
 const MOST_SERVERS: usize = 20_000;
+/// So many ports of a Service or a slice are looked through, for each port that somebody asks for.
+const MOST_PORTS: usize = 1000;
 
 /// One server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,8 +211,8 @@ fn port_name(service: &Value, port: &Value) -> Result<Option<String>, String> {
 
 fn find_port<'s>(service: &'s Value, wanted: &Value) -> Result<Option<&'s Value>, String> {
     let key = if number(wanted).is_some() { "port" } else { "name" };
-    let spec = field(service, &["spec"])?;
-    for port in items(spec, "ports")? {
+    let ports = few_ports(field(service, &["spec"])?, "Service")?;
+    for port in ports {
         if port.field(key)? == Some(wanted) {
             return Ok(Some(port));
         }
@@ -218,9 +220,20 @@ fn find_port<'s>(service: &'s Value, wanted: &Value) -> Result<Option<&'s Value>
     Ok(None)
 }
 
+fn few_ports<'v>(of: &'v Value, kind: &str) -> Result<&'v [Value], String> {
+    let ports = items(of, "ports")?;
+    match ports.len() > MOST_PORTS {
+        true => Err(format!(
+            "the {kind} has {} ports, and {MOST_PORTS} are looked through: make several Services of it",
+            ports.len()
+        )),
+        false => Ok(ports),
+    }
+}
+
 fn slice_port(slice: &Value, name: &str) -> Result<Option<u64>, String> {
-    for port in items(slice, "ports")? {
-        // Of thousands of ports none is copied.
+    for port in few_ports(slice, "EndpointSlice")? {
+        // No port is copied.
         let is_named = match port.field("name")? {
             Some(Value::Text(own)) => **own == *name,
             _ => name.is_empty(),
@@ -397,6 +410,19 @@ mod tests {
             found.left_out[0],
             "169.254.169.254 port 8080, a link-local address, of EndpointSlice by-hand"
         );
+    }
+
+    #[test]
+    fn more_ports_than_are_looked_through_are_told_and_no_port_is_looked_for() {
+        let ports = |count: u32| -> Vec<Json> {
+            (1..=count).map(|n| json!({"name": format!("p{n}"), "port": n})).collect()
+        };
+        let service = |count| Value::from(&json!({"spec": {"ports": ports(count)}}));
+        let wanted = Value::from(&json!("p1"));
+        assert!(find_port(&service(1000), &wanted).unwrap().is_some());
+        let why = find_port(&service(1001), &wanted).unwrap_err();
+        assert!(why.contains("has 1001 ports, and 1000 are looked through"), "{why}");
+        assert!(slice_port(&Value::from(&json!({"ports": ports(1001)})), "p1").is_err());
     }
 
     #[test]
