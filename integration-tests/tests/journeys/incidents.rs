@@ -160,14 +160,18 @@ pub async fn of_webhook(scene: Scene) -> Outcome {
         scene.controller_with(&[("HAPTIC_HAPROXY_3_4", &haproxy), ("HAPTIC_UNPROTECTED", all)])?;
     let guarded = Guarded::start_with(scene, vec![controller], "Ignore", json!({})).await?;
     let (scene, controller) = (&guarded.scene, &guarded.controllers[0]);
-    let web = scene.backend("a").await?;
+    let (pod, web) = (scene.pod().await?, scene.backend("a").await?);
+    scene.publish("shop", HOST, &web).await?;
+    pod.serves(HOST, "a").await?;
     let mut number = 0;
+    // Between two of them the controller's own checks end: only the webhook's is late.
     let late = async || {
         number += 1;
+        let (name, host) = (format!("late-{number}"), format!("late-{number}.example"));
         fs::write(&slow, "")?;
-        scene.publish(&format!("late-{number}"), &format!("late-{number}.example"), &web).await?;
+        scene.apply(&manifest::ingress(&name, &host, "shop")).await?;
         fs::remove_file(&slow)?;
-        Ok(())
+        pod.serves(&host, "a").await
     };
     let object = format!("ingresses {}/late-", scene.namespace);
     let words = ["the webhook could not judge", &object, "haproxy -c did not end within"];
