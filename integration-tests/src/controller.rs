@@ -33,19 +33,17 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Starts `haptic run` for the configuration in `namespace`; does not wait for anything.
+    /// Starts `command`, which starts `haptic`, to run for the configuration in `namespace`; does not wait for anything.
     ///
     /// # Errors
-    /// There is no `haptic`.
+    /// It cannot be started.
     pub fn start(
+        mut command: Command,
         namespace: &str,
         kubeconfig: &Path,
         address: Ipv4Addr,
         log: &Path,
-        variables: &[(&str, &str)],
     ) -> Outcome<Self> {
-        let mut command = Command::new(program::haptic()?);
-        command.envs(variables.iter().copied());
         command.args(["run", "--name", configuration::NAME, "--namespace", namespace]);
         command.arg("--kubeconfig").arg(kubeconfig);
         for listens in ["--bind-address", "--debug-address"] {

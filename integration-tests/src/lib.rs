@@ -22,6 +22,7 @@ pub mod http;
 pub mod load;
 pub mod manifest;
 pub mod markdown;
+pub mod memory_group;
 pub mod network;
 pub mod objects;
 pub mod process;

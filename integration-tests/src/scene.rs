@@ -8,6 +8,7 @@ use crate::{
     failure::Outcome,
     haproxy_pod::{HaproxyPod, PodSpec},
     manifest,
+    memory_group::MemoryGroup,
     network::Block,
     process,
     program::{self, HaproxySeries},
@@ -168,7 +169,7 @@ impl Scene {
     /// # Errors
     /// There is no `haptic`.
     pub fn controller_as(&self, user: &str) -> Outcome<Controller> {
-        self.controller_in(user, &[])
+        self.start_controller(Command::new(program::haptic()?), user)
     }
 
     /// Starts the next controller, with these variables in its environment.
@@ -176,18 +177,28 @@ impl Scene {
     /// # Errors
     /// There is no `haptic`.
     pub fn controller_with(&self, variables: &[(&str, &str)]) -> Outcome<Controller> {
-        self.controller_in("admin", variables)
+        let mut command = Command::new(program::haptic()?);
+        command.envs(variables.iter().copied());
+        self.start_controller(command, "admin")
     }
 
-    fn controller_in(&self, user: &str, variables: &[(&str, &str)]) -> Outcome<Controller> {
+    /// Starts the next controller, with no more memory than `group` has.
+    ///
+    /// # Errors
+    /// There is no `haptic`.
+    pub fn controller_within(&self, group: &MemoryGroup) -> Outcome<Controller> {
+        self.start_controller(group.command(&program::haptic()?), "admin")
+    }
+
+    fn start_controller(&self, command: Command, user: &str) -> Outcome<Controller> {
         let number = next(&self.controllers);
         let log = self.dir.join(format!("controller-{number}.log"));
         Controller::start(
+            command,
             &self.namespace,
             &self.cluster.kubeconfig_of(user),
             self.block.controller(number),
             &log,
-            variables,
         )
     }
 

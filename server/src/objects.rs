@@ -3,7 +3,8 @@
 use crate::{cli::Failure, external_names, wiring::OriginOf};
 use haptic_model::{Event, HAProxyTemplateConfigSpec, Snapshots};
 use haptic_runtime::{Envelope, Events};
-use haptic_watch::{Directory, Origin, Stores, WatchJob, WatchSpec};
+use haptic_validate::memory;
+use haptic_watch::{Directory, Origin, Pool, Stores, WatchJob, WatchSpec};
 use std::{sync::Arc, time::Duration};
 
 /// A folder or cluster that takes longer than this to read does not answer.
@@ -30,12 +31,14 @@ pub async fn read(
         ),
     };
     let (stores, mut snapshots) = Stores::new();
+    let pool = Pool::new(memory::Limit::read().map(|limit| limit.bytes));
     let start = |spec: Arc<WatchSpec>| {
         let job = WatchJob {
             guarding: None,
             spec,
             origin: from.clone(),
             stores: stores.clone(),
+            pool: pool.clone(),
             events: events.clone(),
             on_change: Arc::new(|_| {}),
         };

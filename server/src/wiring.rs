@@ -47,8 +47,8 @@ use haptic_runtime::{
     ActorSpec, Arbiters, CellReader, CellWriter, Envelope, Events, Health, Keeper, Kept, Losses, Observer,
     Post, Restart, RestartPolicy, Supervision, cell,
 };
-use haptic_validate::{Checker, ValidateActor, ValidateOptions};
-use haptic_watch::{Origin, RunningWatches, Stores, Troubles, WatchSet, WatchSetActor};
+use haptic_validate::{Checker, ValidateActor, ValidateOptions, memory};
+use haptic_watch::{Origin, Pool, RunningWatches, Stores, Troubles, WatchSet, WatchSetActor};
 use std::{io, sync::Arc};
 
 /// Events each observer may lag behind before it loses some.
@@ -269,6 +269,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             in_force: config.clone(),
             origin: origin(outside.origin, &events)?,
             stores,
+            pool: Pool::new(memory::Limit::read().map(|limit| limit.bytes)),
             remarks,
             events: events.clone(),
             on_change: Arc::new(move |changed| changes.note(changed.cause)),

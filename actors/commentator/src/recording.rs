@@ -1,9 +1,10 @@
 //! What the last generations were made from, for `haptic record`: bounded, readable while it is written, kept across
 //! restarts of its writer.
 //!
-//! Snapshots share what did not change, so a generation takes no more memory than its changed objects.
+//! Snapshots share what did not change, so a generation takes no more memory than the objects that changed after it. Of those it
+//! keeps the only copy, so they are counted: whoever changes large objects again and again has fewer generations kept.
 
-use haptic_model::{ActiveConfig, Generation, pipeline::Attempt};
+use haptic_model::{ActiveConfig, Generation, Snapshot, Snapshots, pipeline::Attempt};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,10 +13,12 @@ use std::{
 
 /// No more generations are kept, whatever the configuration asks for.
 const MOST_KEPT: usize = 1000;
+/// Nor more bytes of objects that are not what they were then.
+const MOST_BYTES: usize = 32 << 20;
 
 /// A handle to the generations kept; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Recording(Arc<Mutex<VecDeque<Taken>>>);
+pub struct Recording(Arc<Mutex<VecDeque<Kept>>>);
 
 /// One generation as kept.
 #[derive(Clone, Debug)]
@@ -26,24 +29,37 @@ pub struct Taken {
     pub attempt: Arc<Attempt>,
 }
 
+#[derive(Debug)]
+struct Kept {
+    taken: Taken,
+    /// Bytes of its objects that the next one does not have.
+    alone: usize,
+}
+
 impl Recording {
     /// Keeps `attempt`, unless it or a newer one is kept already, and no more than `size` generations in all.
     pub fn keep(&self, attempt: &Arc<Attempt>, at: SystemTime, size: usize) {
         let mut kept = self.lock();
-        if kept.back().is_none_or(|last| last.generation() < attempt.reconcile.generation) {
-            kept.push_back(Taken { at, attempt: attempt.clone() });
+        if kept.back().is_none_or(|last| last.taken.generation() < attempt.reconcile.generation) {
+            if let Some(last) = kept.back_mut() {
+                last.alone = replaced(&last.taken.attempt.snapshots, &attempt.snapshots);
+            }
+            kept.push_back(Kept { taken: Taken { at, attempt: attempt.clone() }, alone: 0 });
         }
         let surplus = kept.len().saturating_sub(size.min(MOST_KEPT));
         kept.drain(..surplus);
+        while kept.iter().map(|kept| kept.alone).sum::<usize>() > MOST_BYTES {
+            kept.pop_front();
+        }
     }
 
     /// The kept generations, oldest first.
     #[must_use]
     pub fn generations(&self) -> Vec<Taken> {
-        self.lock().iter().cloned().collect()
+        self.lock().iter().map(|kept| kept.taken.clone()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Taken>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Kept>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -56,6 +72,17 @@ impl Taken {
     }
 }
 
+/// Bytes of objects that are in `before` and not the same, or not at all, in `after`.
+fn replaced(before: &Snapshots, after: &Snapshots) -> usize {
+    let of_store = |(resource, before): (&Arc<str>, &Arc<Snapshot>)| {
+        let nothing = Snapshot::full();
+        let after = after.get(resource).map_or(&nothing, |after| &**after);
+        let gone = after.differences_from(before).filter_map(|difference| difference.before);
+        gone.map(|(object, _)| object.json.len()).sum::<usize>()
+    };
+    before.iter().map(of_store).sum()
+}
+
 /// How many generations `config` wants to be kept; none while there is no configuration.
 #[must_use]
 pub fn wanted(config: Option<&ActiveConfig>) -> usize {
@@ -66,12 +93,27 @@ pub fn wanted(config: Option<&ActiveConfig>) -> usize {
 mod tests {
     use super::*;
     use haptic_model::{
-        Digest, Fleet, Quarantine, Snapshots,
+        Digest, Fleet, Object, ObjectRef, Quarantine,
         pipeline::{Cause, Reconcile},
     };
     use std::time::Instant;
 
     fn attempt(generation: u64) -> Arc<Attempt> {
+        attempt_from(generation, Snapshots::default())
+    }
+
+    /// One made from an object `a/big` of so many bytes, `b/small`, and nothing else.
+    fn attempt_with(generation: u64, bytes: usize) -> Arc<Attempt> {
+        let mut store = Snapshot::full();
+        for (namespace, name, bytes) in [("a", "big", bytes), ("b", "small", 10)] {
+            let reference = Arc::new(ObjectRef::new("ingresses", namespace, name));
+            let json = vec![b'0' + u8::try_from(generation % 10).unwrap(); bytes].into();
+            store.apply(Object { reference, version: 0, json }, [namespace.into(), name.into()].into());
+        }
+        attempt_from(generation, Snapshots::default().with("ingresses".into(), Arc::new(store)))
+    }
+
+    fn attempt_from(generation: u64, snapshots: Snapshots) -> Arc<Attempt> {
         let spec = serde_json::json!({"credentialsSecretRef": {"name": "c"},
             "podSelector": {"matchLabels": {"a": "b"}}});
         let config = ActiveConfig::of("edge", "haptic", serde_json::from_value(spec).unwrap());
@@ -80,7 +122,7 @@ mod tests {
             reconcile: Reconcile { generation, cause: Cause::default(), triggered: Instant::now() },
             config: Arc::new(config),
             given: Arc::default(),
-            snapshots: Snapshots::default(),
+            snapshots,
             fleet: Arc::new(Fleet::default()),
             held: Quarantine::default(),
             outcome: Ok(Digest::of(b"")),
@@ -98,6 +140,22 @@ mod tests {
             recording.keep(&attempt(number), SystemTime::now(), 3);
         }
         assert_eq!(kept(&recording), [3, 4, 5]);
+    }
+
+    #[test]
+    fn large_objects_that_change_all_the_time_are_not_kept_in_every_version() {
+        let recording = Recording::default();
+        for number in 1..=8 {
+            recording.keep(&attempt_with(number, MOST_BYTES / 4), SystemTime::now(), 10);
+        }
+        assert_eq!(
+            kept(&recording),
+            [5, 6, 7, 8],
+            "three of which three quarters are theirs alone, and the last"
+        );
+        let recording = Recording::default();
+        (1..=8).for_each(|number| recording.keep(&attempt_with(number, 1000), SystemTime::now(), 10));
+        assert_eq!(kept(&recording).len(), 8);
     }
 
     #[test]

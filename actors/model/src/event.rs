@@ -81,7 +81,7 @@ pub enum Event {
         /// The watched resource's name.
         resource: Arc<str>,
         /// How many, by limit.
-        counts: [(Limit, usize); 3],
+        counts: [(Limit, usize); Limit::OF_STORES.len()],
     },
     /// An object could not be read and is left out.
     ObjectMalformed {

@@ -12,6 +12,8 @@ pub enum Limit {
     ObjectsPerNamespace,
     /// Bytes of one watched resource's objects.
     StoreBytes,
+    /// Bytes of all watched resources' objects.
+    WatchedBytes,
     /// Bytes that one object's block prints.
     BlockBytes,
     /// Bytes of the values that are made for one object's block.
@@ -35,6 +37,8 @@ pub struct StoreLimits {
     pub objects_per_namespace: usize,
     /// See [`LimitsSpec::store_bytes`].
     pub store_bytes: usize,
+    /// See [`LimitsSpec::watched_bytes`].
+    pub watched_bytes: Option<usize>,
 }
 
 /// An object that is larger than any may be: what is known of it without keeping it.
@@ -99,7 +103,8 @@ pub type AllLeftOut = BTreeMap<Arc<str>, LeftOut>;
 
 impl Limit {
     /// Those of stores.
-    pub const OF_STORES: [Self; 3] = [Self::ObjectBytes, Self::ObjectsPerNamespace, Self::StoreBytes];
+    pub const OF_STORES: [Self; 4] =
+        [Self::ObjectBytes, Self::ObjectsPerNamespace, Self::StoreBytes, Self::WatchedBytes];
     /// Those of what is rendered.
     pub const OF_RENDERS: [Self; 5] =
         [Self::BlockBytes, Self::ValueBytes, Self::FileBytes, Self::MapEntries, Self::Files];
@@ -111,6 +116,7 @@ impl Limit {
             Self::ObjectBytes => "objectBytes",
             Self::ObjectsPerNamespace => "objectsPerNamespace",
             Self::StoreBytes => "storeBytes",
+            Self::WatchedBytes => "watchedBytes",
             Self::BlockBytes => "blockBytes",
             Self::ValueBytes => "valueBytes",
             Self::RoutesPerObject => "routesPerObject",
@@ -140,6 +146,7 @@ impl From<&LimitsSpec> for StoreLimits {
             object_bytes: spec.object_bytes,
             objects_per_namespace: spec.objects_per_namespace,
             store_bytes: spec.store_bytes,
+            watched_bytes: spec.watched_bytes,
         }
     }
 }
@@ -159,7 +166,7 @@ impl LeftOut {
 
     /// How many objects are left out, or in force as they were, by limit.
     #[must_use]
-    pub fn counts(&self) -> [(Limit, usize); 3] {
+    pub fn counts(&self) -> [(Limit, usize); Limit::OF_STORES.len()] {
         Limit::OF_STORES.map(|limit| {
             let crowded = self.crowded.values().filter(|crowded| crowded.by == limit);
             let oversized = if limit == Limit::ObjectBytes { self.oversized_count } else { 0 };
@@ -218,14 +225,18 @@ impl fmt::Display for LimitReached {
                 let most = crowded.most;
                 match crowded.by {
                     Limit::StoreBytes => write!(f, "{resource} take more than {most} bytes, and")?,
+                    Limit::WatchedBytes => write!(
+                        f,
+                        "all watched objects take more than {most} bytes, {resource} most of them, of which"
+                    )?,
                     _ => write!(f, "there are more than {most} {resource} in")?,
                 }
                 match &**namespace {
                     "" => f.write_str(" no namespace")?,
                     name => write!(f, " namespace {name}")?,
                 }
-                if crowded.by == Limit::StoreBytes {
-                    f.write_str(" has most of them")?;
+                if matches!(crowded.by, Limit::StoreBytes | Limit::WatchedBytes) {
+                    f.write_str(" has most")?;
                 }
                 f.write_str(
                     ": those that were created last are left out. Delete what is not needed, or raise",
@@ -272,7 +283,7 @@ mod tests {
         );
         assert!(
             said(&crowded(Limit::StoreBytes, 7))[0]
-                .starts_with("ingresses take more than 20 bytes, and namespace junk has most of them: those")
+                .starts_with("ingresses take more than 20 bytes, and namespace junk has most: those")
         );
         let large = |replaced| LimitReached::Object(oversized(replaced, 2000)).to_string();
         assert_eq!(
@@ -296,7 +307,7 @@ mod tests {
         };
         assert_eq!(large(2000).news(&large(2000), &resource), []);
         assert_eq!(large(3000).news(&large(2000), &resource).len(), 1);
-        assert_eq!(large(1).counts().map(|(_, count)| count), [1, 0, 0]);
-        assert_eq!(many.counts().map(|(_, count)| count), [0, 9000, 0]);
+        assert_eq!(large(1).counts().map(|(_, count)| count), [1, 0, 0, 0]);
+        assert_eq!(many.counts().map(|(_, count)| count), [0, 9000, 0, 0]);
     }
 }

@@ -1,7 +1,7 @@
 //! From a raw object to what a store keeps: ignored fields dropped, compact bytes, index key. Pure.
 
 use crate::{
-    quota::Created,
+    quota::{self, Created},
     spec::WatchSpec,
     update::{Scope, Update},
 };
@@ -38,6 +38,8 @@ pub struct Ingested {
     pub stamp: Arc<str>,
     /// `metadata.creationTimestamp`.
     pub created: Created,
+    /// What it counts in the store.
+    pub takes: usize,
 }
 
 /// An object without what every Kubernetes object has.
@@ -150,7 +152,8 @@ impl Ingest {
             value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().into();
         let created = created(&value);
         let json = if self.references_only { Arc::default() } else { self.compact(&mut value, &reference)? };
-        Ok(Ingested { object: Object { reference, version: 0, json }, key, stamp, created })
+        let takes = quota::takes(&value, json.len());
+        Ok(Ingested { object: Object { reference, version: 0, json }, key, stamp, created, takes })
     }
 
     /// The object in full, whatever the store keeps.

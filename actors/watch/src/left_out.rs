@@ -4,8 +4,8 @@
 //! goes; a hundred thousand of them are two megabytes. Of those that are too large the first of each namespace are kept by
 //! name, to be told of.
 
-use crate::update::Scope;
-use haptic_model::{Limit, ObjectRef, Oversized, StoreLimits, limits};
+use crate::{quota::Quota, update::Scope};
+use haptic_model::{Limit, ObjectRef, Oversized, limits};
 use std::{
     collections::{BTreeMap, HashSet, hash_map::RandomState},
     hash::BuildHasher,
@@ -87,6 +87,12 @@ impl LeftOut {
         self.crowded.remove(namespace);
     }
 
+    /// Whether objects are left out because the store takes too much.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.crowded.values().any(|(by, _)| matches!(by, Limit::StoreBytes | Limit::WatchedBytes))
+    }
+
     /// The namespaces of which objects are left out because they are too many.
     pub fn crowded_namespaces(&self) -> impl Iterator<Item = &Arc<str>> {
         self.crowded.keys()
@@ -94,11 +100,9 @@ impl LeftOut {
 
     /// All of it, for whoever tells of it.
     #[must_use]
-    pub fn summary(&self, limits: StoreLimits) -> limits::LeftOut {
+    pub fn summary(&self, quota: &Quota) -> limits::LeftOut {
         let crowded = |(namespace, (by, numbers)): (&Arc<str>, &(Limit, HashSet<u64>))| {
-            let most =
-                if *by == Limit::StoreBytes { limits.store_bytes } else { limits.objects_per_namespace };
-            let crowded = limits::Crowded { by: *by, most, left_out: numbers.len() };
+            let crowded = limits::Crowded { by: *by, most: quota.number(*by), left_out: numbers.len() };
             (namespace.clone(), crowded)
         };
         let large = || self.oversized.values();
@@ -117,6 +121,7 @@ impl LeftOut {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use haptic_model::StoreLimits;
 
     fn object(namespace: &str, name: &str) -> Arc<ObjectRef> {
         Arc::new(ObjectRef::new("ingresses", namespace, name))
@@ -134,8 +139,8 @@ mod tests {
         })
     }
 
-    fn counts(left_out: &LeftOut) -> [usize; 3] {
-        left_out.summary(StoreLimits::default()).counts().map(|(_, count)| count)
+    fn counts(left_out: &LeftOut) -> [usize; 4] {
+        left_out.summary(&Quota::new(StoreLimits::default())).counts().map(|(_, count)| count)
     }
 
     #[test]
@@ -145,14 +150,14 @@ mod tests {
             left_out.crowded(&object("junk", name), Limit::ObjectsPerNamespace);
         }
         left_out.crowded(&object("other", "a"), Limit::StoreBytes);
-        assert_eq!(counts(&left_out), [0, 2, 1]);
+        assert_eq!(counts(&left_out), [0, 2, 1, 0]);
         left_out.forget(&object("junk", "a"));
         left_out.forget(&object("junk", "never-seen"));
         left_out.recount("other");
-        assert_eq!(counts(&left_out), [0, 1, 0]);
+        assert_eq!(counts(&left_out), [0, 1, 0, 0]);
         left_out.forget_all(&"junk".into());
         assert!(
-            left_out.summary(StoreLimits::default()).is_nothing()
+            left_out.summary(&Quota::new(StoreLimits::default())).is_nothing()
                 && left_out.crowded_namespaces().next().is_none()
         );
     }
@@ -164,10 +169,10 @@ mod tests {
             left_out.oversized(oversized("junk", &number.to_string()));
         }
         left_out.oversized(oversized("shop", "big"));
-        let summary = left_out.summary(StoreLimits::default());
+        let summary = left_out.summary(&Quota::new(StoreLimits::default()));
         assert_eq!((summary.oversized.len(), summary.oversized_count), (NAMED + 1, 5001));
         assert_eq!(&*summary.oversized[NAMED].object.name, "big");
         (0..5000).for_each(|number| left_out.forget(&object("junk", &number.to_string())));
-        assert_eq!(counts(&left_out), [1, 0, 0]);
+        assert_eq!(counts(&left_out), [1, 0, 0, 0]);
     }
 }

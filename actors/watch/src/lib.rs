@@ -9,6 +9,7 @@ pub mod given;
 pub mod guard;
 pub mod ingest;
 pub mod left_out;
+pub mod pool;
 pub mod pump;
 pub mod quota;
 pub mod selector;
@@ -19,6 +20,7 @@ pub mod update;
 pub mod writer;
 
 pub use actor::{RunningWatches, WatchActor, WatchSet, WatchSetActor};
+pub use pool::Pool;
 pub use pump::{Changed, OnChange, WatchJob};
 pub use source::{Origin, directory::Directory};
 pub use spec::WatchSpec;

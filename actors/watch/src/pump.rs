@@ -5,6 +5,7 @@
 
 use crate::{
     ingest::{Ingest, SpecError},
+    pool::Pool,
     source::{Origin, Source, on_demand::OnDemand},
     spec::WatchSpec,
     stores::{Claim, Stores},
@@ -65,6 +66,8 @@ pub struct WatchJob {
     pub origin: Origin,
     /// Where snapshots go.
     pub stores: Stores,
+    /// What all of them may take.
+    pub pool: Pool,
     /// Holds objects that vanish at once; without it they are gone.
     pub guarding: Option<Guarding>,
     /// Who observes.
@@ -93,7 +96,7 @@ impl WatchJob {
             Ok(ingest) => Arc::new(ingest),
             Err(error) => return self.refuse(&error).await,
         };
-        let source = Source::new(&self.origin, &self.spec, &ingest);
+        let source = Source::new(&self.origin, &self.spec, &ingest, &self.pool);
         let (claim, base) = self.stores.claim(&self.spec.name);
         let fetch = source.on_demand();
         let base = base.with_fetch(fetch.clone().map(|fetch| fetch as Arc<dyn FetchObject>));
@@ -146,15 +149,18 @@ impl Pump {
         let mut batch = Vec::with_capacity(BATCH);
         let mut first_seen = None;
         let mut guarding = self.job.guarding.clone();
+        let mut level = self.job.pool.changes();
         loop {
             tokio::select! {
                 read = updates.recv_many(&mut batch, BATCH) => if read == 0 { return },
+                () = level.next() => {}
                 () = reconsidered(&mut guarding, self.due()), if self.held.is_some() => {}
             }
             let seen = *first_seen.get_or_insert_with(Instant::now);
             for update in batch.drain(..) {
                 self.take(update);
             }
+            self.share();
             self.look_at_missing();
             if !self.writer.is_complete() {
                 continue;
@@ -190,6 +196,13 @@ impl Pump {
             | Update::Offered(..) => {}
         }
         self.writer.apply(update);
+    }
+
+    /// Asks for what the store wants to take, and gives up what it may not.
+    fn share(&mut self) {
+        let (spec, pool) = (&self.job.spec, &self.job.pool);
+        pool.ask(&spec.name, self.writer.wants(), spec.limits.watched_bytes);
+        self.writer.set_level(pool.level());
     }
 
     /// Puts what changed on the board and tells; `false` when another pump owns the store now.

@@ -4,7 +4,9 @@
 //! full, the newest of the namespace that takes most leave. So who is in follows from the objects alone, not from the order
 //! in which they came: it is the same in every replica and after every restart, and nobody's junk displaces what others have.
 
+use crate::pool::Level;
 use haptic_model::{Limit, ObjectRef, StoreLimits};
+use serde_json::Value;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
@@ -12,6 +14,8 @@ use std::{
 
 /// What an object takes beside its bytes: its names, its places in the indexes, and here.
 pub const OVERHEAD: usize = 1 << 10;
+/// What is made of each rule, path, host or endpoint takes more than its text.
+const ELEMENT: usize = 512;
 
 /// When an object was created, in seconds since 1970; 0 when it does not say.
 pub type Created = i64;
@@ -20,6 +24,7 @@ pub type Created = i64;
 #[derive(Debug)]
 pub struct Quota {
     limits: StoreLimits,
+    level: Level,
     shares: BTreeMap<Arc<str>, Share>,
     known: HashMap<Arc<ObjectRef>, (Created, usize)>,
     bytes: usize,
@@ -37,18 +42,17 @@ impl Quota {
     /// Of an empty store.
     #[must_use]
     pub fn new(limits: StoreLimits) -> Self {
-        Self { limits, shares: BTreeMap::new(), known: HashMap::new(), bytes: 0 }
+        Self { limits, level: Level::NONE, shares: BTreeMap::new(), known: HashMap::new(), bytes: 0 }
     }
 
-    /// The object is there, with so many bytes. Who must leave for that, and by which limit: others, itself, or nobody.
+    /// The object is there, and takes so much. Who must leave for that, and by which limit: others, itself, or nobody.
     pub fn admit(
         &mut self,
         object: &Arc<ObjectRef>,
         created: Created,
-        bytes: usize,
+        takes: usize,
     ) -> Vec<(Arc<ObjectRef>, Limit)> {
         self.remove(object);
-        let takes = bytes + OVERHEAD;
         let share = self.shares.entry(object.namespace.clone()).or_default();
         share.by_age.insert((created, object.clone()));
         share.bytes += takes;
@@ -60,10 +64,36 @@ impl Quota {
             leaving.extend(youngest.map(|object| (object, Limit::ObjectsPerNamespace)));
         }
         leaving.iter().for_each(|(object, _)| self.remove(object));
-        while self.bytes > self.limits.store_bytes {
+        leaving.extend(self.shrink());
+        leaving
+    }
+
+    /// The store may take so much. Who must leave for that.
+    pub fn set_level(&mut self, level: Level) -> Vec<(Arc<ObjectRef>, Limit)> {
+        self.level = level;
+        self.shrink()
+    }
+
+    /// What the store takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What the store may take, and what says so.
+    fn most(&self) -> (usize, Limit) {
+        match self.level.bytes < self.limits.store_bytes {
+            true => (self.level.bytes, Limit::WatchedBytes),
+            false => (self.limits.store_bytes, Limit::StoreBytes),
+        }
+    }
+
+    fn shrink(&mut self) -> Vec<(Arc<ObjectRef>, Limit)> {
+        let ((most, limit), mut leaving) = (self.most(), Vec::new());
+        while self.bytes > most {
             let Some(object) = self.youngest_of_largest() else { break };
             self.remove(&object);
-            leaving.push((object, Limit::StoreBytes));
+            leaving.push((object, limit));
         }
         leaving
     }
@@ -86,8 +116,17 @@ impl Quota {
     #[must_use]
     pub fn has_room(&self, namespace: &str) -> bool {
         let held = self.shares.get(namespace).map_or(0, |share| share.by_age.len());
-        held < self.limits.objects_per_namespace
-            && self.bytes <= self.limits.store_bytes - self.limits.store_bytes / 8
+        held < self.limits.objects_per_namespace && self.bytes <= self.most().0 - self.most().0 / 8
+    }
+
+    /// The number of a limit of stores.
+    #[must_use]
+    pub fn number(&self, limit: Limit) -> usize {
+        match limit {
+            Limit::WatchedBytes => self.level.of,
+            Limit::StoreBytes => self.limits.store_bytes,
+            _ => self.limits.objects_per_namespace,
+        }
     }
 
     /// The limits.
@@ -102,6 +141,22 @@ impl Quota {
     }
 }
 
+/// What an object counts that is kept as so many bytes.
+#[must_use]
+pub fn takes(value: &Value, bytes: usize) -> usize {
+    // Of a reference nothing is kept that has elements.
+    let elements = if bytes == 0 { 0 } else { elements(value) };
+    bytes + OVERHEAD + elements * ELEMENT
+}
+
+fn elements(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.len() + items.iter().map(elements).sum::<usize>(),
+        Value::Object(fields) => fields.values().map(elements).sum(),
+        _ => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,7 +165,7 @@ mod tests {
     const KIB: usize = 1 << 10;
 
     fn limits(objects_per_namespace: usize, store_bytes: usize) -> StoreLimits {
-        StoreLimits { object_bytes: usize::MAX, objects_per_namespace, store_bytes }
+        StoreLimits { object_bytes: usize::MAX, objects_per_namespace, store_bytes, watched_bytes: None }
     }
 
     fn object(namespace: &str, name: &str) -> Arc<ObjectRef> {
@@ -118,7 +173,7 @@ mod tests {
     }
 
     fn admit(quota: &mut Quota, namespace: &str, name: &str, created: Created) -> Vec<String> {
-        let leaving = quota.admit(&object(namespace, name), created, KIB);
+        let leaving = quota.admit(&object(namespace, name), created, 2 * KIB);
         leaving.iter().map(|(object, _)| format!("{}/{}", object.namespace, object.name)).collect()
     }
 
@@ -138,6 +193,25 @@ mod tests {
         assert!(quota.has_room("shop") && !quota.has_room("junk"));
         quota.remove(&object("junk", "a"));
         assert!(quota.has_room("junk"));
+    }
+
+    #[test]
+    fn where_stores_have_to_share_the_newest_leave_at_once_and_are_told_why() {
+        let mut quota = Quota::new(limits(100, 20 * KIB));
+        (0..8).for_each(|number| drop(admit(&mut quota, "junk", &number.to_string(), number)));
+        let leaving = quota.set_level(Level { bytes: 12 * KIB, of: 100 * KIB });
+        let names: Vec<&str> = leaving.iter().map(|(object, _)| &*object.name).collect();
+        assert_eq!(names, ["7", "6"]);
+        assert!(leaving.iter().all(|(_, limit)| *limit == Limit::WatchedBytes));
+        assert_eq!(quota.number(Limit::WatchedBytes), 100 * KIB);
+        assert!(quota.set_level(Level::NONE).is_empty() && quota.has_room("junk"));
+    }
+
+    #[test]
+    fn what_is_made_of_a_list_counts() {
+        let value = serde_json::json!({"rules": [{"paths": [1, 2]}, {"paths": [3]}], "name": "x"});
+        assert_eq!(takes(&value, 50), 50 + OVERHEAD + 5 * ELEMENT);
+        assert_eq!(takes(&value, 0), OVERHEAD, "a reference has no elements");
     }
 
     #[test]
@@ -195,7 +269,7 @@ mod tests {
                 let reference = object(&namespace.to_string(), &name.to_string());
                 if comes {
                     held.insert(reference.clone(), bytes);
-                    for (leaving, _) in quota.admit(&reference, created, bytes) {
+                    for (leaving, _) in quota.admit(&reference, created, bytes + OVERHEAD) {
                         held.remove(&leaving);
                     }
                 } else {

@@ -8,7 +8,8 @@ use crate::{
     guard::{self, Guard},
     ingest::{self, Ingested},
     left_out::LeftOut,
-    quota::Quota,
+    pool::Level,
+    quota::{self, Quota},
     update::{Scope, Update},
 };
 use haptic_model::{
@@ -91,8 +92,9 @@ impl StoreWriter {
             cause: Cause::default(),
         };
         for object in known {
-            let created = object.value().as_ref().map_or(0, ingest::created);
-            let leaving = writer.quota.admit(&object.reference, created, object.json.len());
+            let value = object.value().unwrap_or_default();
+            let (created, takes) = (ingest::created(&value), quota::takes(&value, object.json.len()));
+            let leaving = writer.quota.admit(&object.reference, created, takes);
             leaving.iter().for_each(|(object, limit)| writer.leave_out(object, *limit));
         }
         writer
@@ -166,7 +168,19 @@ impl StoreWriter {
     /// What the store does not hold because of its limits; `None` while objects are being named anew.
     #[must_use]
     pub fn left_out(&self) -> Option<limits::LeftOut> {
-        self.is_settled().then(|| self.left_out.summary(self.quota.limits()))
+        self.is_settled().then(|| self.left_out.summary(&self.quota))
+    }
+
+    /// What the store takes, or would if it could.
+    #[must_use]
+    pub fn wants(&self) -> usize {
+        if self.left_out.is_full() { self.quota.limits().store_bytes } else { self.quota.bytes() }
+    }
+
+    /// The store may take so much.
+    pub fn set_level(&mut self, level: Level) {
+        let leaving = self.quota.set_level(level);
+        leaving.iter().for_each(|(object, limit)| self.leave_out(object, *limit));
     }
 
     /// The namespaces of which objects are left out though there is room for some.
@@ -224,7 +238,7 @@ impl StoreWriter {
     fn take(&mut self, incoming: Ingested) {
         let reference = incoming.object.reference.clone();
         self.left_out.forget(&reference);
-        let leaving = self.quota.admit(&reference, incoming.created, incoming.object.json.len());
+        let leaving = self.quota.admit(&reference, incoming.created, incoming.takes);
         leaving.iter().for_each(|(object, limit)| self.leave_out(object, *limit));
         if leaving.iter().any(|(object, _)| *object == reference) {
             return;
@@ -384,6 +398,7 @@ mod tests {
             key: [Arc::from(namespace), Arc::from(name)].into(),
             stamp: content.into(),
             created: 0,
+            takes: content.len(),
         }
     }
 

@@ -5,7 +5,7 @@ use haptic_model::{ActiveConfig, Layout, Snapshots};
 use haptic_runtime::{
     ActorSpec, Arbiters, CellReader, CellWriter, Events, Health, Keeper, Kept, Look, Supervision, cell,
 };
-use haptic_watch::{Changed, Directory, OnChange, Origin, Stores, WatchSet, WatchSetActor};
+use haptic_watch::{Changed, Directory, OnChange, Origin, Pool, Stores, WatchSet, WatchSetActor};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -111,6 +111,7 @@ fn on_scene<F: Future<Output = ()> + 'static>(failures: u32, play: impl FnOnce(S
             in_force,
             origin: Origin::Directory(Directory::open(root.path(), Events::silent()).unwrap()),
             stores,
+            pool: Pool::new(None),
             remarks: haptic_runtime::cell(Default::default()).1,
             events: Events::silent(),
             on_change,

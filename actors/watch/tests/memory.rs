@@ -20,6 +20,7 @@ use haptic_model::{
 use haptic_watch::{
     Origin,
     ingest::Ingested,
+    quota::OVERHEAD,
     update::{Scope, Update},
     writer::StoreWriter,
 };
@@ -79,8 +80,13 @@ fn fill(store: &str) {
                 json: vec![b'x'; BYTES_EACH].into(),
             };
             let key = [Arc::from(namespace), Arc::from(name)].into();
-            let ingested =
-                Ingested { object, key, stamp: "".into(), created: -i64::try_from(number).unwrap() };
+            let ingested = Ingested {
+                object,
+                key,
+                stamp: "".into(),
+                created: -i64::try_from(number).unwrap(),
+                takes: BYTES_EACH + OVERHEAD,
+            };
             writer.apply(Update::Listed("".into(), ingested));
         }
     };

@@ -159,6 +159,15 @@ impl Arena {
     /// # Errors
     /// A part does not start, or alpha is not served.
     pub async fn in_cluster(scene: Scene) -> Outcome<Self> {
+        let controller = scene.controller()?;
+        Self::in_cluster_of(scene, controller).await
+    }
+
+    /// The same, with a controller that has been started.
+    ///
+    /// # Errors
+    /// A part does not start, or alpha is not served.
+    pub async fn in_cluster_of(scene: Scene, controller: Controller) -> Outcome<Self> {
         let (client, namespace) = (scene.cluster.client.clone(), "alpha".to_owned());
         let objects = Objects::Cluster { client, namespace };
         let options = Options {
@@ -172,7 +181,6 @@ impl Arena {
         objects.create(&moved_to(options.block.backend(1))).await?;
         scene.configure_with(&configuration(scene.configuration()?)).await?;
         let pod = scene.pod().await?;
-        let controller = scene.controller()?;
         let front = Front { plain: pod.http(), secure: pod.https() };
         let controller = Controlled::Cluster(Box::new((controller, pod, scene)));
         Self::watched(controller, objects, front, innocents, options).await

@@ -113,6 +113,7 @@ fn through_agents() -> Vec<Journey> {
         journey("hostile_objects", hostile::objects),
         journey("hostile_worst_objects_are_taken", worst::objects_are_taken),
         journey("hostile_worst_objects_in_a_cluster", worst::objects_in_a_cluster),
+        journey("hostile_worst_objects_within_a_container", worst::objects_within_a_container),
         journey("quarantine_by_the_render", quarantine::found_by_the_render),
         journey("quarantine_by_checks", quarantine::found_by_checks),
         journey("quarantine_by_halves", quarantine::found_by_halves),

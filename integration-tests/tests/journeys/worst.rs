@@ -2,11 +2,19 @@
 
 use integration_tests::{
     Outcome, Scene, ensure,
-    hostile::{Arena, Bounds, Case, around, memory::Peaks, random::Generator, worst},
+    hostile::{
+        Arena, Bounds, Case, around,
+        memory::Peaks,
+        random::Generator,
+        worst::{self, masses},
+    },
+    memory_group::MemoryGroup,
     objects::Objects,
 };
 use std::collections::BTreeMap;
 
+/// What the chart gives a controller.
+const CONTAINER: u64 = 1 << 30;
 /// Of the objects of a case that are alike.
 const OF_A_CASE: usize = 40;
 /// What an API server shapes: how fast objects come, in which order, what it makes of them.
@@ -60,5 +68,23 @@ pub async fn objects_in_a_cluster(scene: Scene) -> Outcome {
         let found = trial.found.join("; ");
         ensure(trial.found.is_empty(), format!("{}: {found} ({trial})", case.name))?;
     }
+    arena.end().await
+}
+
+/// What no store holds, in a container as the chart makes it: one mass after the other, all at once, and a start among them.
+pub async fn objects_within_a_container(scene: Scene) -> Outcome {
+    let addresses = around(scene.block);
+    let group = MemoryGroup::make("controller", CONTAINER)?;
+    let scene = scene.on_own_cluster().await?;
+    let controller = scene.controller_within(&group)?;
+    let mut arena = Arena::in_cluster_of(scene, controller).await?;
+    let bounds = Bounds { more: f64::INFINITY, ..Bounds::loose() };
+    for mass in &masses::ALL {
+        let trial = arena.attempt(&mass.case(addresses), &bounds, &Peaks::default()).await?;
+        eprintln!("{}: {trial}", mass.name);
+        let found = trial.found.join("; ");
+        eprintln!("{found}");
+    }
+    ensure(group.kills()? == 0, "the kernel ended a process")?;
     arena.end().await
 }

@@ -215,7 +215,10 @@ pub const METRICS: &[Metric] = &[
         Kind::Gauge,
         &[
             label("type", Values::OneFor("watched resource")),
-            label("limit", Values::These(&["objectBytes", "objectsPerNamespace", "storeBytes"])),
+            label(
+                "limit",
+                Values::These(&["objectBytes", "objectsPerNamespace", "storeBytes", "watchedBytes"]),
+            ),
         ],
         "Objects that are left out, or in force as they were, because they are too large or too many",
     ),
@@ -228,6 +231,7 @@ pub const METRICS: &[Metric] = &[
                 "objectBytes",
                 "objectsPerNamespace",
                 "storeBytes",
+                "watchedBytes",
                 "blockBytes",
                 "valueBytes",
                 "fileBytes",

@@ -16,11 +16,17 @@ pub struct LimitsSpec {
     /// for 5,000 Services in a namespace.
     #[schemars(range(min = 1))]
     pub objects_per_namespace: usize,
-    /// Bytes of all objects of one watched resource, each with 1 KiB more for keeping it. Of the namespaces that take most, those
-    /// that were created last are left out. An eighth of the memory that the chart gives the controller: what is made of an Ingress
-    /// takes as much again, twice.
+    /// Bytes of all objects of one watched resource, each with 1 KiB more for keeping it, and 512 bytes more for each element of a
+    /// list in it: a rule, a path, a host, an endpoint. Of the namespaces that take most, those that were created last are left
+    /// out. The default is an eighth of the memory that the chart gives the controller.
     #[schemars(range(min = 1))]
     pub store_bytes: usize,
+    /// Bytes of all objects of all watched resources, counted in the same way. A resource that needs less than its equal share has
+    /// what it needs; of those that take most, as with `storeBytes`. Not set: a quarter of the memory that the container may
+    /// use. What is made of Ingresses takes as much again, and checks need the rest.
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watched_bytes: Option<usize>,
     /// Bytes that the block of one object may print into one file, with what is noted of each line and value: where it comes from;
     /// and of what is kept of it besides: files that it adds, what is said about it, what it reads.
     /// An object whose block takes more is held back. One that is as large as any may be, printed once.
@@ -57,6 +63,7 @@ impl Default for LimitsSpec {
             object_bytes: 1 << 20,
             objects_per_namespace: 20_000,
             store_bytes: 128 << 20,
+            watched_bytes: None,
             block_bytes: 1 << 20,
             value_bytes: 32 << 20,
             routes_per_object: 5_000,

@@ -132,14 +132,10 @@ pub fn claims(json: &[u8], classes: &Classes) -> Result<Option<Claims>, String> 
     reading.certificates(&hosts, spec.tls.as_deref().unwrap_or_default());
     reading.client_ca(annotations.get(CLIENT_CA));
     reading.claims.mark_repeated();
-    // Each annotation is there once, however large it is.
-    let (own, others): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        annotations.into_iter().partition(|(key, _)| key.starts_with(OPTIONS));
-    let own = own.iter().filter_map(|(key, value)| Some((key.strip_prefix(OPTIONS)?, value)));
+    // Annotations of others are in the Ingress itself: they may be large, and no route needs them.
+    let own = annotations.iter().filter_map(|(key, value)| Some((key.strip_prefix(OPTIONS)?, value)));
     let options = json!(own.collect::<BTreeMap<_, _>>());
-    let metadata = json!({
-        "namespace": metadata.namespace, "name": metadata.name, "annotations": others,
-    });
+    let metadata = json!({ "namespace": metadata.namespace, "name": metadata.name });
     let fields = [("metadata".to_owned(), metadata), ("options".to_owned(), options)];
     reading.claims.fields = Map::from_iter(fields).into();
     Ok(Some(reading.claims))

@@ -201,9 +201,7 @@ fn changed(object: &Object, ground: &Ground) -> (Arc<ObjectRef>, Option<Claims>)
 
 /// What is known of an object that cannot be read: who it is, and why it gets nothing.
 fn unreadable(object: &ObjectRef, why: String) -> Claims {
-    let metadata = serde_json::json!({
-        "namespace": object.namespace, "name": object.name, "annotations": {},
-    });
+    let metadata = serde_json::json!({ "namespace": object.namespace, "name": object.name });
     let fields = serde_json::Map::from_iter([
         ("metadata".to_owned(), metadata),
         ("options".to_owned(), serde_json::json!({})),

@@ -2,6 +2,7 @@
 
 use crate::{
     actor::WatchActor,
+    pool::Pool,
     pump::{Guarding, OnChange, WatchJob},
     source::Origin,
     spec::{WatchSpec, diff},
@@ -28,6 +29,8 @@ pub struct WatchSet {
     pub origin: Origin,
     /// Where all snapshots go.
     pub stores: Stores,
+    /// What they may take together.
+    pub pool: Pool,
     /// What the configuration's resource says beside its spec.
     pub remarks: CellReader<Remarks>,
     /// Who observes.
@@ -89,6 +92,7 @@ impl WatchSet {
             if let Some(child) = running.remove(&name) {
                 child.actor.dismiss();
                 self.stores.forget(&name);
+                self.pool.leave(&name);
             }
         }
         for spec in &plan.replace {
@@ -109,6 +113,7 @@ impl WatchSet {
             spec,
             origin: self.origin.clone(),
             stores: self.stores.clone(),
+            pool: self.pool.clone(),
             guarding: Some(Guarding { config: self.accepted.clone(), remarks: self.remarks.clone() }),
             events: self.events.clone(),
             on_change: self.on_change.clone(),

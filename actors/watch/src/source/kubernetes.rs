@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     ingest::{Ingest, Ingested},
+    pool::Pool,
     spec::WatchSpec,
     update::{Scope, Update},
 };
@@ -33,9 +34,9 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// Objects that are asked for at once: with 1.5 MiB each, which is the most that the API server stores, a page takes less
-/// memory than the rest of the controller.
-pub(crate) const PAGE: u32 = 100;
+/// Objects that are asked for at once: with 1.5 MiB each, which is the most that the API server stores, a page takes 75 MB, and
+/// as much again while it is read.
+pub(crate) const PAGE: u32 = 50;
 
 /// Watches one resource in a cluster.
 #[derive(Clone)]
@@ -43,6 +44,7 @@ pub(crate) struct KubernetesSource {
     client: Client,
     spec: Arc<WatchSpec>,
     ingest: Arc<Ingest>,
+    pool: Pool,
     on_demand: Option<Arc<OnDemand>>,
 }
 
@@ -57,9 +59,9 @@ enum End {
 type Watching = Result<std::convert::Infallible, End>;
 
 impl KubernetesSource {
-    pub(crate) fn new(client: Client, spec: Arc<WatchSpec>, ingest: Arc<Ingest>) -> Self {
+    pub(crate) fn new(client: Client, spec: Arc<WatchSpec>, ingest: Arc<Ingest>, pool: Pool) -> Self {
         let on_demand = spec.is_on_demand().then(|| OnDemand::from_cluster(client.clone(), &spec, &ingest));
-        Self { client, spec, ingest, on_demand }
+        Self { client, spec, ingest, pool, on_demand }
     }
 
     pub(crate) fn on_demand(&self) -> Option<Arc<OnDemand>> {
@@ -113,6 +115,7 @@ impl KubernetesSource {
             spec: self.spec.clone(),
             ingest: self.ingest.clone(),
             served: served.clone(),
+            pool: self.pool.clone(),
             out: out.clone(),
         };
         let ended = tokio::select! {
@@ -218,9 +221,15 @@ impl KubernetesSource {
                 Api::namespaced_with(client, &scope, &served.resource)
             };
             let mut stream = pin!(watcher(api, self.watch_config()));
+            let mut turn = None;
             while let Some(event) = stream.next().await {
                 match event {
                     Ok(event) => {
+                        match event {
+                            Event::Init => turn = self.pool.turn().await,
+                            Event::InitDone => drop(turn.take()),
+                            _ => {}
+                        }
                         // A list that begins is not yet a success.
                         if !matches!(event, Event::Init) {
                             backoff.reset();
@@ -229,6 +238,7 @@ impl KubernetesSource {
                         out.send(update).await.map_err(|_| End::Closed)?;
                     }
                     Err(error) => {
+                        drop(turn.take());
                         if self.recover(&error, &self.spec, &scope, &mut backoff, &out).await? {
                             break;
                         }

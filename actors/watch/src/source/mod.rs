@@ -11,6 +11,7 @@ mod sentences;
 
 use crate::{
     ingest::Ingest,
+    pool::Pool,
     spec::WatchSpec,
     update::{Scope, Update},
 };
@@ -42,10 +43,11 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    pub(crate) fn new(origin: &Origin, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Self {
+    pub(crate) fn new(origin: &Origin, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>, pool: &Pool) -> Self {
         match origin {
             Origin::Cluster(client) => {
-                Self::Kubernetes(KubernetesSource::new(client.clone(), spec.clone(), ingest.clone()))
+                let (client, pool) = (client.clone(), pool.clone());
+                Self::Kubernetes(KubernetesSource::new(client, spec.clone(), ingest.clone(), pool))
             }
             Origin::Directory(directory) => Self::Directory {
                 directory: directory.clone(),

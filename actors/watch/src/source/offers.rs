@@ -5,6 +5,7 @@
 use super::{backoff::Backoff, discovery::Served, kubernetes::PAGE, raw::Raw, sentences};
 use crate::{
     ingest::Ingest,
+    pool::Pool,
     spec::WatchSpec,
     update::{Scope, Update},
 };
@@ -31,6 +32,7 @@ pub(crate) struct Offers {
     pub(crate) spec: Arc<WatchSpec>,
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) served: Arc<Served>,
+    pub(crate) pool: Pool,
     pub(crate) out: Sender<Update>,
 }
 
@@ -84,6 +86,7 @@ impl Offers {
         api: &Api<Raw<METADATA>>,
         namespace: &Scope,
     ) -> Result<kube::Result<()>, Closed> {
+        let _turn = self.pool.turn().await;
         self.send(Update::OfferBegun(namespace.clone())).await?;
         let resource = &self.spec.resource;
         let mut page = ListParams {

@@ -42,6 +42,7 @@ impl<'de, const METADATA: bool> Deserialize<'de> for Raw<METADATA> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut text = Vec::new();
         Transcript { text: &mut text, levels: KEPT_LEVELS }.deserialize(deserializer)?;
+        text.shrink_to_fit();
         Ok(Self { meta: meta(&text), text })
     }
 }

@@ -1,11 +1,16 @@
 //! What a store does not take, and what it takes when there is room again.
 
 use super::*;
+use crate::quota::OVERHEAD;
 use haptic_model::Object;
 
 const KIB: usize = 1 << 10;
-const FOUR: StoreLimits =
-    StoreLimits { object_bytes: 4 * KIB, objects_per_namespace: 4, store_bytes: 64 * KIB };
+const FOUR: StoreLimits = StoreLimits {
+    object_bytes: 4 * KIB,
+    objects_per_namespace: 4,
+    store_bytes: 64 * KIB,
+    watched_bytes: None,
+};
 
 fn object(namespace: &str, name: &str, created: i64) -> Ingested {
     sized(namespace, name, created, 10)
@@ -17,6 +22,7 @@ fn sized(namespace: &str, name: &str, created: i64, bytes: usize) -> Ingested {
         key: [Arc::from(namespace), Arc::from(name)].into(),
         stamp: "".into(),
         created,
+        takes: bytes + OVERHEAD,
     }
 }
 
@@ -65,7 +71,7 @@ fn names(writer: &StoreWriter) -> String {
     names.collect::<Vec<_>>().join(" ")
 }
 
-fn left_out(writer: &StoreWriter) -> [usize; 3] {
+fn left_out(writer: &StoreWriter) -> [usize; 4] {
     writer.left_out().unwrap().counts().map(|(_, count)| count)
 }
 
@@ -81,14 +87,14 @@ const JUNK: [(&str, &str, i64); 6] = [
 #[test]
 fn of_too_many_in_a_namespace_the_oldest_are_in_and_other_namespaces_do_not_notice() {
     let mut writer = listed(Snapshot::full(), &JUNK);
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("c d e f", [0, 2, 0]));
+    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("c d e f", [0, 2, 0, 0]));
     writer.take_changes();
     put(&mut writer, "junk", "late", 9);
     put(&mut writer, "junk", "a", 6);
     assert_eq!(writer.take_changes(), None, "who is left out changes nothing");
     put(&mut writer, "shop", "x", 99);
     put(&mut writer, "junk", "c", 4);
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("c d e f x", [0, 3, 0]));
+    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("c d e f x", [0, 3, 0, 0]));
     assert!(writer.wanting().is_empty());
 }
 
@@ -126,7 +132,7 @@ fn a_place_that_is_free_is_asked_for_once_and_taken_by_the_oldest_of_those_left_
         writer.apply(Update::Offered("junk".into(), object("junk", name, created)));
     }
     writer.apply(Update::OfferEnded("junk".into()));
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("b c d f", [0, 0, 0]));
+    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("b c d f", [0, 0, 0, 0]));
     assert!(writer.wanting().is_empty());
 }
 
@@ -155,7 +161,7 @@ fn an_object_that_is_too_large_is_left_out_and_one_that_becomes_so_stays_as_it_w
     writer.take_changes();
     writer.apply(too_large("small"));
     writer.apply(too_large("big"));
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("small", [2, 0, 0]));
+    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("small", [2, 0, 0, 0]));
     assert_eq!(writer.take_changes(), None);
     let replaced: Vec<bool> = writer.left_out().unwrap().oversized.iter().map(|o| o.replaced).collect();
     assert_eq!(replaced, [false, true], "big, small");
@@ -163,9 +169,9 @@ fn an_object_that_is_too_large_is_left_out_and_one_that_becomes_so_stays_as_it_w
     writer.apply(Update::ListBegun("".into()));
     writer.apply(too_large("small"));
     writer.apply(Update::ListEnded("".into()));
-    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("small", [1, 0, 0]));
+    assert_eq!((names(&writer).as_str(), left_out(&writer)), ("small", [1, 0, 0, 0]));
     put(&mut writer, "shop", "small", 1);
-    assert_eq!((left_out(&writer), writer.snapshot().len()), ([0, 0, 0], 1));
+    assert_eq!((left_out(&writer), writer.snapshot().len()), ([0, 0, 0, 0], 1));
 }
 
 #[test]
@@ -177,11 +183,11 @@ fn a_full_store_gives_up_the_newest_of_whoever_takes_most() {
     for number in 0..40 {
         writer.apply(Update::Put("".into(), sized("junk", &format!("{number:02}"), number, 3 * KIB)));
     }
-    assert_eq!((writer.snapshot().len(), left_out(&writer)), (16, [0, 0, 24]));
+    assert_eq!((writer.snapshot().len(), left_out(&writer)), (16, [0, 0, 24, 0]));
     for number in 0..4 {
         writer.apply(Update::Put("".into(), sized("shop", &format!("s{number}"), 100 + number, 3 * KIB)));
     }
-    assert_eq!((writer.snapshot().len(), left_out(&writer)), (16, [0, 0, 28]));
+    assert_eq!((writer.snapshot().len(), left_out(&writer)), (16, [0, 0, 28, 0]));
     assert!(names(&writer).ends_with("10 11 s0 s1 s2 s3"), "{}", names(&writer));
 }
 
@@ -202,6 +208,6 @@ fn thousands_of_objects_of_one_namespace_never_take_more_memory_than_it_may() {
     writer.apply(Update::Listed("".into(), object("shop", "x", 1)));
     writer.apply(Update::ListEnded("".into()));
     assert_eq!((most, writer.snapshot().len()), ((1000, 2000), 1001));
-    assert_eq!(left_out(&writer), [0, 9000, 0]);
+    assert_eq!(left_out(&writer), [0, 9000, 0, 0]);
     assert!(names(&writer).starts_with("9000 9001 "));
 }

@@ -2,7 +2,7 @@
 
 use haptic_model::{Event, Snapshot, Snapshots, StoreLimits, crd::WatchedResource};
 use haptic_runtime::{CellReader, Envelope, Events};
-use haptic_watch::{Changed, Origin, Stores, WatchJob, WatchSpec, pump::Running};
+use haptic_watch::{Changed, Origin, Pool, Stores, WatchJob, WatchSpec, pump::Running};
 use std::{sync::Arc, time::Duration};
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver, unbounded_channel};
 
@@ -45,7 +45,15 @@ impl Watching {
         let ignore = vec!["metadata.managedFields".to_owned()];
         let spec = Arc::new(WatchSpec::new(&resource.resources, &resource, &ignore, limits));
         let on_change = Arc::new(move |change| drop(changed.send(change)));
-        let job = WatchJob { spec, origin, stores, guarding: None, events: told.0, on_change };
+        let job = WatchJob {
+            spec,
+            origin,
+            stores,
+            pool: Pool::new(None),
+            guarding: None,
+            events: told.0,
+            on_change,
+        };
         let running = Some(job.start());
         Self { name: resource.resources, job, running, board, events: told.1, changes }
     }

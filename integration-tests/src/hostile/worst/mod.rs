@@ -4,6 +4,7 @@ mod amounts;
 mod annotations;
 mod claims;
 mod destinations;
+pub mod masses;
 mod names;
 mod secrets;
 
