@@ -2,13 +2,16 @@
 
 use crate::webhook::{Guarded, bad_ingress, refusal, review};
 use integration_tests::{
-    Failure, Outcome, Scene, ensure, haproxy_pod::HaproxyPod, http::Connection, manifest, registration,
+    Failure, Outcome, Scene, ensure, eventually, haproxy_pod::HaproxyPod, http::Connection, manifest,
+    registration,
 };
 use serde_json::json;
-use std::{fs, net::SocketAddr};
+use std::{fs, io::ErrorKind::WouldBlock, net::SocketAddr};
 use tokio::{net::TcpStream, task::JoinSet};
 
 const HOST: &str = "shop.example";
+/// So many begin a handshake and say nothing.
+const MUTE: usize = 600;
 /// So many hold a connection each and say nothing more.
 const SILENT: usize = 150;
 /// So many ask at once.
@@ -23,6 +26,7 @@ pub async fn by_strangers(scene: Scene) -> Outcome {
     let controller = &guarded.controllers[0];
     let before = memory(controller.process_id())?;
     let judged = controller.metric_sum("haptic_webhook_requests_total").await?;
+    others_are_silent(address).await?;
     // Handshakes that never end, and connections on which nothing is asked.
     let (mut mute, mut idle) = (Vec::new(), Vec::new());
     for _ in 0..SILENT {
@@ -64,6 +68,21 @@ pub async fn by_strangers(scene: Scene) -> Outcome {
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.serves(HOST, "b").await?;
     guarded.guards().await
+}
+
+/// A handshake does not wait for those that never end: all of them are still open when it has its answer.
+async fn others_are_silent(address: SocketAddr) -> Outcome {
+    eventually("an answer while others say nothing", async || {
+        let mut mute = Vec::new();
+        for _ in 0..MUTE {
+            mute.push(TcpStream::connect(address).await?);
+        }
+        let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
+        connection.post("/nothing", "").await?.has_status(404)?;
+        let is_open = |stream: &TcpStream| stream.try_read(&mut [0]).is_err_and(|e| e.kind() == WouldBlock);
+        ensure(mute.iter().all(is_open), "it came when they had been given up")
+    })
+    .await
 }
 
 /// The path got known: reviews that are forged, replayed, slow, deep and huge. Nothing is stored, and the pipeline goes on.

@@ -40,7 +40,7 @@ fn a_wrong_value_is_one_error_however_long_it_is() {
         ("redirect-to", "\u{1F600} "),
         ("max-body-size", "v"),
     ] {
-        let value = element.repeat(120_000 / element.len());
+        let value = element.repeat(60_000 / element.len());
         let mut options = vec![(option, &*value)];
         match option {
             "cors-allow-headers" => options.push(("cors-allow-origin", "*")),
@@ -50,6 +50,30 @@ fn a_wrong_value_is_one_error_however_long_it_is() {
         let problems = rendered_alone(&both(&options)).expect_err(option);
         assert!(problems.len() <= 2, "{option}: {} errors", problems.len());
         assert!(sentences(&problems).len() < 2000, "{option}: {}", sentences(&problems));
+    }
+}
+
+#[test]
+fn an_annotation_that_is_too_long_refuses_its_ingress_whatever_it_says() {
+    for (option, element) in [
+        ("allow-from", "10.0.0.0/8, "),
+        (
+            "request-headers",
+            "X-A: 1
+",
+        ),
+        ("ssl-redirect", "true "),
+        ("own", "x"),
+    ] {
+        let value = |bytes: usize| element.repeat(bytes / element.len() + 1);
+        let problems = sentences(&rendered_alone(&both(&[(option, &value(65_536))])).expect_err(option));
+        let bytes = value(65_536).len();
+        let said = format!("annotation haproxy-haptic.org/{option} has {bytes} bytes, it may have 65536");
+        assert!(problems.contains(&said), "{problems}");
+        let longest = &value(65_536)[..65_536];
+        let shorter = rendered_alone(&both(&[(option, longest)]));
+        let problems = shorter.err().map(|problems| sentences(&problems)).unwrap_or_default();
+        assert!(!problems.contains("bytes, it may have"), "{problems}");
     }
 }
 

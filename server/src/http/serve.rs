@@ -8,10 +8,9 @@ use actix_web::{
 };
 use std::{net::SocketAddr, time::Duration};
 
-/// Connections of callers at once; an API server needs a few.
+/// Connections of callers at once; an API server needs a few. All of them may be in a handshake: those that say nothing are in
+/// nobody's way until there are so many.
 const CONNECTIONS: usize = 1024;
-/// Handshakes of theirs at once.
-const HANDSHAKES: usize = 128;
 
 /// A server that cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +62,7 @@ pub fn serve_tls(
         .disable_signals()
         .shutdown_timeout(2)
         .max_connections(CONNECTIONS)
-        .max_connection_rate(HANDSHAKES)
+        .max_connection_rate(CONNECTIONS)
         .tls_handshake_timeout(Duration::from_secs(3))
         .client_request_timeout(Duration::from_secs(5))
         .client_disconnect_timeout(Duration::from_secs(1))

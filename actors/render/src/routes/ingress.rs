@@ -22,6 +22,9 @@ const CLASS_ANNOTATION: &str = "kubernetes.io/ingress.class";
 /// What our own annotations begin with; templates see them as `options`, without it.
 const OPTIONS: &str = "haproxy-haptic.org/";
 
+/// What one of them may have: twice what any of the built-in libraries takes. Of a larger one only its size is told.
+const OPTION_BYTES: usize = 64 << 10;
+
 /// The annotation that names the Secret with the CA of clients.
 const CLIENT_CA: &str = "haproxy-haptic.org/client-ca-secret";
 
@@ -134,10 +137,13 @@ pub fn claims(json: &[u8], classes: &Classes) -> Result<Option<Claims>, String> 
     reading.claims.mark_repeated();
     // Annotations of others are in the Ingress itself: they may be large, and no route needs them.
     let own = annotations.iter().filter_map(|(key, value)| Some((key.strip_prefix(OPTIONS)?, value)));
-    let options = json!(own.collect::<BTreeMap<_, _>>());
+    let (options, large): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        own.partition(|(_, value)| value.len() <= OPTION_BYTES);
+    let large: BTreeMap<_, _> = large.into_iter().map(|(key, value)| (key, value.len())).collect();
     let metadata = json!({ "namespace": metadata.namespace, "name": metadata.name });
-    let fields = [("metadata".to_owned(), metadata), ("options".to_owned(), options)];
-    reading.claims.fields = Map::from_iter(fields).into();
+    let fields = [("metadata", metadata), ("options", json!(options)), ("oversized", json!(large))];
+    reading.claims.fields =
+        fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect::<Map<_, _>>().into();
     Ok(Some(reading.claims))
 }
 

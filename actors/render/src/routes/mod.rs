@@ -205,6 +205,7 @@ fn unreadable(object: &ObjectRef, why: String) -> Claims {
     let fields = serde_json::Map::from_iter([
         ("metadata".to_owned(), metadata),
         ("options".to_owned(), serde_json::json!({})),
+        ("oversized".to_owned(), serde_json::json!({})),
     ]);
     Claims { refused: vec![why], fields: fields.into(), ..Claims::default() }
 }
