@@ -1,20 +1,21 @@
-//! Masses: in every watched kind as many large objects as a store takes, and more, each as bad as one of its kind may be.
-//!
-//! They are made one case at a time: a case has hundreds of megabytes.
+//! Masses: of every watched kind more large objects than the stores of a small container take, each as bad as one of its kind
+//! may be.
 
 use super::super::{
     admission::ENDPOINTS,
-    case::{Around, Case, Mallory, OPTIONS, backend},
+    case::{Around, Mallory, OPTIONS, backend},
     texts::{HUGE, shapes},
 };
 use serde_json::{Value, json};
 
-/// Objects whose annotations are as large as they may be.
-const OF_ANNOTATIONS: usize = 1_000;
-/// Objects of a megabyte: more than a store holds.
-const OF_A_MEGABYTE: usize = 200;
+/// Of those whose texts are large.
+const OF_TEXTS: usize = 150;
+/// Of those that count a megabyte.
+const OF_A_MEGABYTE: usize = 60;
+/// Of those that have lists by the thousand, and count five.
+const OF_LISTS: usize = 16;
 /// Namespaces that share a mass.
-const NAMESPACES: usize = 50;
+const NAMESPACES: usize = 8;
 
 /// A mass by its name.
 pub struct Mass {
@@ -26,39 +27,38 @@ pub struct Mass {
 
 /// All of them.
 pub const ALL: [Mass; 8] = [
-    Mass { name: "mass of header lines", make: of_header_lines, count: OF_ANNOTATIONS },
-    Mass { name: "mass of annotations nobody reads", make: of_foreign_annotations, count: OF_ANNOTATIONS },
-    Mass { name: "mass of paths", make: of_paths, count: OF_A_MEGABYTE },
-    Mass { name: "mass of hosts", make: of_hosts, count: OF_A_MEGABYTE },
-    Mass { name: "mass of hosts under TLS", make: of_tls_hosts, count: OF_A_MEGABYTE },
-    Mass { name: "mass of endpoints", make: of_endpoints, count: 5 * OF_A_MEGABYTE },
-    Mass { name: "mass of ports", make: of_ports, count: OF_A_MEGABYTE },
+    Mass { name: "mass of header lines", make: of_header_lines, count: OF_TEXTS },
+    Mass { name: "mass of annotations nobody reads", make: of_foreign_annotations, count: OF_TEXTS },
+    Mass { name: "mass of paths", make: of_paths, count: OF_LISTS },
+    Mass { name: "mass of hosts", make: of_hosts, count: OF_LISTS },
+    Mass { name: "mass of hosts under TLS", make: of_tls_hosts, count: OF_LISTS },
+    Mass { name: "mass of endpoints", make: of_endpoints, count: OF_A_MEGABYTE },
+    Mass { name: "mass of ports", make: of_ports, count: OF_LISTS },
     Mass { name: "mass of Secrets", make: of_secrets, count: OF_A_MEGABYTE },
 ];
 
 impl Mass {
-    /// Its objects, in namespaces of its own.
+    /// Its objects, in namespaces of its own. Each namespace has an Ingress that leads to its Service.
     #[must_use]
-    pub fn case(&self, around: Around) -> Case {
-        let spread: Vec<Mallory> =
-            (0..NAMESPACES).map(|n| Mallory::new(around, &format!("{} {n}", self.name))).collect();
-        Case::new(around, self.name, |_| {
-            let objects = (0..self.count).zip(spread.iter().cycle()).map(|(n, m)| (self.make)(m, n));
-            objects.chain(spread.iter().flat_map(Mallory::web)).collect()
-        })
+    pub fn objects(&self, around: Around) -> Vec<Value> {
+        let of = |n| Mallory::new(around, &format!("{} {n}", self.name));
+        let spread: Vec<Mallory> = (0..NAMESPACES).map(of).collect();
+        let mass = (0..self.count).zip(spread.iter().cycle()).map(|(n, m)| (self.make)(m, n));
+        spread.iter().flat_map(|m| m.with_web(vec![m.ingress("web")])).chain(mass).collect()
     }
 }
 
 fn of_header_lines(m: &Mallory, n: usize) -> Value {
-    let lines = shapes(HUGE).into_iter().find(|(name, _)| *name == "header lines");
-    let mut ingress = m.annotated(&format!("i{n}"), &[("request-headers", lines.unwrap_or_default().1)]);
+    let lines = shapes(HUGE / 4).into_iter().find(|(name, _)| *name == "header lines").unwrap_or_default().1;
+    let options = ["request-headers", "response-headers", "allow-from", "cors-allow-origin"];
+    let mut ingress = m.annotated(&format!("i{n}"), &options.map(|option| (option, lines.clone())));
     ingress["spec"]["rules"][0]["host"] = format!("i{n}.{}", m.host).into();
     ingress
 }
 
 fn of_foreign_annotations(m: &Mallory, n: usize) -> Value {
     let mut ingress = m.ingress(&format!("i{n}"));
-    ingress["metadata"]["annotations"] = json!({ "example.com/huge": "v".repeat(HUGE / 2), format!("{OPTIONS}unknown"): "v".repeat(HUGE / 2) });
+    ingress["metadata"]["annotations"] = json!({ "example.com/huge": "v".repeat(HUGE * 3 / 4), format!("{OPTIONS}unknown"): "v".repeat(HUGE / 4) });
     ingress["spec"]["rules"][0]["host"] = format!("i{n}.{}", m.host).into();
     ingress
 }
