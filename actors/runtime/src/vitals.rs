@@ -6,7 +6,10 @@
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{
+            AtomicBool, AtomicU32, AtomicU64, AtomicUsize,
+            Ordering::{Acquire, Relaxed, Release},
+        },
     },
     time::Duration,
 };
@@ -133,9 +136,13 @@ impl Vitals {
     }
 
     /// Notes a failure that is answered by a restart; the number of restarts with it.
+    ///
+    /// The life ends before it is counted, and [`Self::state`] reads the count first: who sees a restart counted never
+    /// takes the life before it for the one after.
     pub(crate) fn failed(&self, why: &str) -> u32 {
         self.note_failure(why);
-        self.restarts.fetch_add(1, Relaxed) + 1
+        self.set_life(Life::Restarting);
+        self.restarts.fetch_add(1, Release) + 1
     }
 
     pub(crate) fn note_failure(&self, why: &str) {
@@ -215,6 +222,7 @@ impl Vitals {
 
     pub(crate) fn state(&self) -> ActorState {
         let last = *lock(&self.last_message);
+        let restarts = self.restarts.load(Acquire);
         ActorState {
             name: self.name.to_string(),
             state: self.life(),
@@ -222,7 +230,7 @@ impl Vitals {
             handled: self.handled.load(Relaxed),
             last_message: last.map(|(message, _)| short_type_name(message)),
             last_message_ms_ago: last.map(|(_, at)| millis(at.elapsed())),
-            restarts: self.restarts.load(Relaxed),
+            restarts,
             last_panic: lock(&self.last_panic).clone(),
             busy_ms: self.busy_for().map(millis),
             detail: lock(&self.detail).clone(),
@@ -271,6 +279,30 @@ fn short_type_name(full: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_counted_restart_is_never_seen_with_the_life_before_it() {
+        let vitals = Arc::new(Vitals::new("a".into(), Duration::from_secs(1), Role::Works));
+        let begun = Arc::new(AtomicU32::new(0));
+        let (seen, lives) = (Arc::clone(&vitals), Arc::clone(&begun));
+        vitals.set_life(Life::Running);
+        let watcher = std::thread::spawn(move || {
+            while lives.load(Acquire) < 100_000 {
+                let now = seen.state();
+                let begun = lives.load(Acquire);
+                if now.state == Life::Running && now.restarts > begun {
+                    return Err(format!("{} restarts and running, {begun} lives begun", now.restarts));
+                }
+            }
+            Ok(())
+        });
+        for life in 1..=100_000 {
+            vitals.failed("why");
+            begun.store(life, Release);
+            vitals.set_life(Life::Running);
+        }
+        watcher.join().unwrap().unwrap();
+    }
 
     #[test]
     fn type_names_lose_their_paths_and_keep_their_arguments() {
