@@ -154,6 +154,8 @@ fn vitality(pipeline: &Pipeline, draining: CellReader<bool>) -> Vitality {
         actors: pipeline.health.clone(),
         config_state: pipeline.config_state.clone(),
         config: pipeline.config.clone(),
+        accepted: pipeline.accepted.clone(),
+        judged: pipeline.judged.clone(),
         snapshots: pipeline.snapshots.clone(),
         troubles: pipeline.troubles.clone(),
         left_out: pipeline.left_out.clone(),

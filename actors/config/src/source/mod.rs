@@ -2,6 +2,9 @@
 
 mod file;
 mod kubernetes;
+mod secret;
+
+pub use secret::{Unusable, check as check_secret};
 
 use crate::intake::Observation;
 use haptic_model::secret::Credentials;
