@@ -4,11 +4,12 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit hostile journeys docs image package screenshots soak fuzz bench bench-compare audit
+.PHONY: help deps build quick demo local test lint unit hostile journeys docs image package screenshots soak fuzz bench bench-compare audit
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
 release := $(or $(CARGO_TARGET_DIR),target)/release
+quick   := $(or $(CARGO_TARGET_DIR),target)/demo
 # All tests are built as one workspace: packages built alone get other features, and all their dependencies are compiled anew.
 # Journeys run the dev profile for the same reason.
 
@@ -23,11 +24,16 @@ deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apise
 build: ## the release binary, target/release/haptic, with the demo and the benchmark
 	@$(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench --bin bench-compare --bin data-plane-api-double
 
-demo: build ## a short tour on this terminal, without a cluster; ends by itself
-	@$(with) haproxy-3.4 -- $(release)/demo
+# Optimised as little as a first look needs: the release takes twice as long to build.
+quick:
+	@[ -x "$(quick)/demo" ] || echo "== compiling haptic and the demo: about five minutes on two cores, once"
+	$(cargo) build --profile demo -p haptic -p integration-tests --bin haptic --bin demo
 
-local: build ## the demo, left running: edit its manifests and watch
-	@$(with) haproxy-3.4 -- $(release)/demo --stay
+demo: quick ## a short tour on this terminal, without a cluster; ends by itself
+	@$(with) haproxy-3.4 -- $(quick)/demo
+
+local: quick ## the demo, left running: edit its manifests and watch
+	@$(with) haproxy-3.4 -- $(quick)/demo --stay
 
 test: lint unit hostile journeys ## lint, unit tests, the hostile suite, journeys
 

@@ -1,4 +1,5 @@
 //! Where the scripts that fetch real parts take Debian's packages from: whatever apt is configured with.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::{assert_none, root};
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, process::Command};

@@ -6,7 +6,7 @@ mod comparison;
 
 use clap::Parser;
 use comparison::{Comparison, Round};
-use integration_tests::{Failure, Outcome, ensure};
+use integration_tests::{Failure, Outcome, ensure, progress::say};
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -39,11 +39,11 @@ struct Side {
 fn main() -> ExitCode {
     match compare(&Arguments::parse()) {
         Ok(comparison) => {
-            println!("\n{comparison}");
+            say(&format!("\n{comparison}"));
             if comparison.is_worse() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
         }
         Err(failure) => {
-            eprintln!("the comparison cannot go on: {failure}");
+            say(&format!("the comparison cannot go on: {failure}"));
             ExitCode::from(2)
         }
     }
@@ -56,7 +56,7 @@ fn compare(arguments: &Arguments) -> Outcome<Comparison> {
     let base = Side { name: "base", tree: arguments.base.clone(), bench: arguments.bench.clone() };
     let mut comparison = Comparison::default();
     for round in 1..=arguments.rounds {
-        println!("== round {round} of {}", arguments.rounds);
+        say(&format!("== round {round} of {}", arguments.rounds));
         // Each begins as often as the other: whoever is second finds a warmer machine.
         let (first, second) = if round % 2 == 0 { (&here, &base) } else { (&base, &here) };
         let (one, two) = (first.run(&arguments.arguments)?, second.run(&arguments.arguments)?);
@@ -69,7 +69,7 @@ fn compare(arguments: &Arguments) -> Outcome<Comparison> {
 impl Side {
     /// One whole run: what the benchmark says goes into a file, its figures are given.
     fn run(&self, arguments: &[String]) -> Outcome<Round> {
-        println!("{}", self.name);
+        say(self.name);
         let folder = self.tree.join("target/bench");
         fs::create_dir_all(&folder)?;
         let (figures, log) = (folder.join("latest.json"), folder.join("latest.log"));
