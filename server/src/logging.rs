@@ -1,15 +1,21 @@
 //! Logs: text on a terminal, JSON elsewhere, the level changeable while running.
 
-use haptic_commentator::Level;
+use haptic_commentator::Level as Wanted;
 use haptic_runtime::{CellReader, CellWriter, cell};
+use owo_colors::OwoColorize;
 use std::{
     io::IsTerminal,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
     EnvFilter, Registry,
-    fmt::format::{Format, Json, JsonFields},
+    fmt::{
+        FmtContext, FormatEvent, FormatFields,
+        format::{Format, Json, JsonFields, Writer},
+    },
     layer::SubscriberExt,
+    registry::LookupSpan,
     reload,
     util::SubscriberInitExt,
 };
@@ -19,7 +25,7 @@ use tracing_subscriber::{
 pub struct LogLevel {
     handle: reload::Handle<EnvFilter, Registry>,
     levels: Arc<Mutex<Levels>>,
-    forced: Arc<CellWriter<Option<Level>>>,
+    forced: Arc<CellWriter<Option<Wanted>>>,
 }
 
 /// The levels that somebody asks for; the second one counts.
@@ -28,7 +34,7 @@ pub struct Levels {
     /// By the configuration.
     pub configured: String,
     /// By somebody at `/debug/log-level`.
-    pub forced: Option<Level>,
+    pub forced: Option<Wanted>,
 }
 
 /// Starts logging to standard error. `RUST_LOG` wins over everything, also later.
@@ -38,7 +44,7 @@ pub fn start() -> LogLevel {
     let registry = tracing_subscriber::registry().with(filter);
     let started = if std::io::stderr().is_terminal() {
         registry
-            .with(tracing_subscriber::fmt::layer().with_target(false).with_writer(std::io::stderr))
+            .with(tracing_subscriber::fmt::layer().event_format(Line).with_writer(std::io::stderr))
             .try_init()
     } else {
         registry.with(json().with_writer(std::io::stderr)).try_init()
@@ -46,6 +52,33 @@ pub fn start() -> LogLevel {
     drop(started);
     let levels = Levels { configured: "info".to_owned(), forced: None };
     LogLevel { handle, levels: Arc::new(Mutex::new(levels)), forced: Arc::new(cell(None).0) }
+}
+
+/// A line for a person: the time of the day to the second, how bad it is, what it is. Who looks at a terminal knows the date.
+struct Line;
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'l> LookupSpan<'l>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut line: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let (time, level) =
+            (jiff::Zoned::now().strftime("%H:%M:%S"), format!("{:>5}", event.metadata().level()));
+        let level = match *event.metadata().level() {
+            Level::ERROR if line.has_ansi_escapes() => level.red().to_string(),
+            Level::WARN if line.has_ansi_escapes() => level.yellow().to_string(),
+            _ => level,
+        };
+        write!(line, "{time} {level} ")?;
+        context.format_fields(line.by_ref(), event)?;
+        writeln!(line)
+    }
 }
 
 /// Events carry what matters themselves; the spans around them would only repeat actors' names.
@@ -64,11 +97,11 @@ impl LogLevel {
     }
 
     /// Takes a level into force whatever is configured; `None`: what is configured.
-    pub fn force(&self, level: Option<Level>) {
+    pub fn force(&self, level: Option<Wanted>) {
         self.lock().forced = level;
         self.forced.publish(level);
         self.take_effect();
-        tracing::info!(level = level.map(Level::name), "log level forced, or let go");
+        tracing::info!(level = level.map(Wanted::name), "log level forced, or let go");
     }
 
     /// What is configured and what is forced.
@@ -79,7 +112,7 @@ impl LogLevel {
 
     /// What is forced, for those who have levels of their own.
     #[must_use]
-    pub fn forced(&self) -> CellReader<Option<Level>> {
+    pub fn forced(&self) -> CellReader<Option<Wanted>> {
         self.forced.reader()
     }
 
