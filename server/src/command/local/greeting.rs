@@ -45,28 +45,29 @@ fn told(listens: &[String], config: &Path, manifests: &Path, debug: Option<Socke
     text + READY + "\n"
 }
 
-/// Where a client reaches the HAProxy of `config`, each once.
+/// Where a client reaches the HAProxy of `config`, each once, with the frontend's name.
 fn listeners(config: &str) -> Vec<String> {
     let document = Document::parse(config);
     let mut all = Vec::new();
-    for bind in document.sections.iter().flat_map(binds) {
-        let is_tls = bind.params.iter().any(|word| word == "ssl");
-        for address in bind.address.split(',').filter(|address| !address.contains('@')) {
-            let Some((host, port)) = address.rsplit_once(':') else { continue };
-            let (host, more) = match host {
-                "" | "*" | "0.0.0.0" | "::" | "[::]" => {
-                    ("127.0.0.1".to_owned(), " (and all other addresses)")
-                }
-                host if host.contains(':') && !host.starts_with('[') => (format!("[{host}]"), ""),
-                host => (host.to_owned(), ""),
-            };
-            let listener = format!("{}://{host}:{port}{more}", if is_tls { "https" } else { "http" });
-            if !all.contains(&listener) {
-                all.push(listener);
-            }
+    for section in &document.sections {
+        for bind in binds(section) {
+            let scheme = if bind.params.iter().any(|word| word == "ssl") { "https" } else { "http" };
+            let places = bind.address.split(',').filter_map(place);
+            all.extend(places.map(|(place, more)| format!("{scheme}://{place} ({}{more})", section.name)));
         }
     }
+    all.dedup();
     all
+}
+
+/// Host and port for a client on this machine, and whether there are others; none for a socket.
+fn place(address: &str) -> Option<(String, &'static str)> {
+    let (host, port) = address.rsplit_once(':').filter(|_| !address.contains('@'))?;
+    Some(match host {
+        "" | "*" | "0.0.0.0" | "::" | "[::]" => (format!("127.0.0.1:{port}"), ", on all addresses"),
+        host if host.contains(':') && !host.starts_with('[') => (format!("[{host}]:{port}"), ""),
+        _ => (address.to_owned(), ""),
+    })
 }
 
 #[cfg(test)]
@@ -79,9 +80,9 @@ mod tests {
                       frontend inner\n  bind unix@/run/x.sock\n";
         let listens = listeners(config);
         let expected = [
-            "http://127.0.0.1:7080",
-            "http://[::1]:7080",
-            "https://127.0.0.1:7443 (and all other addresses)",
+            "http://127.0.0.1:7080 (http)",
+            "http://[::1]:7080 (http)",
+            "https://127.0.0.1:7443 (http, on all addresses)",
         ];
         assert_eq!(listens, expected);
         let debug = "127.0.0.1:6060".parse().ok();
