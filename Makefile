@@ -100,8 +100,9 @@ bench: build ## a table of figures, and the same in target/bench/latest.json; AR
 	@$(with) haproxy cluster wrk -- $(release)/bench $(ARGS)
 
 # The other tree is a worktree of its own, built once into its own target directory.
-bench-compare: build ## this tree's figures against those of BASE=REV, run alternately ROUNDS=5 times; more than 1.1 times worse is an error; ARGS as for bench
+bench-compare: ## this tree's figures against those of BASE=REV, run alternately ROUNDS=5 times; more than 1.1 times worse is an error; ARGS as for bench
 	@rev=$$(git rev-parse --verify --quiet --short=12 "$(BASE)^{commit}") || { echo "make bench-compare needs BASE=REV, a commit to compare with" >&2; exit 2; }
+	$(MAKE) --no-print-directory build
 	base=$(CURDIR)/target/bench/$$rev
 	[ -e "$$base/Makefile" ] || { git worktree prune; git worktree add --quiet --detach "$$base" "$$rev"; }
 	echo "== building $$rev in $$base"
