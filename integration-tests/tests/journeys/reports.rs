@@ -83,7 +83,7 @@ pub async fn status_of_what_is_in_force(scene: Scene) -> Outcome {
     let status = says(&scene, "Valid", [("Ready", "False"), ("Deployed", "False")]).await?;
     speaks_of(&status, "Ready", status["observedGeneration"].clone())?;
     let told = status["conditions"].to_string();
-    for words in ["ResourcesUnreadable", "nonesuch", "the configuration before stays in force"] {
+    for words in ["ResourcesUnreadable", "nonesuch", "until these can be read"] {
         ensure(told.contains(words), format!("no {words:?} in {told}"))?;
     }
     controller.waits_because(&["the new configuration waits", "nonesuch"]).await?;

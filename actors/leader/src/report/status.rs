@@ -121,7 +121,7 @@ fn deployed(before: &HAProxyTemplateConfigStatus, health: &Health) -> Verdict {
         _ if !health.invalid().is_empty() => (health.checked.unwrap_or(judged), of_fleet(&health.fleet)),
         Progress::Rendered => (judged, of_fleet(&health.fleet)),
         Progress::Waits(why) => {
-            let what = format!("until these can be read, the configuration before stays in force: {why}");
+            let what = format!("nothing of it is deployed until these can be read: {why}");
             (judged, Some(verdict("False", "ResourcesUnreadable", &shortened(what))))
         }
         Progress::Comes if health.checked.is_none() => (judged, of_fleet(&health.fleet)),
