@@ -14,10 +14,11 @@ RUN cargo run --locked --release -p haptic-release -- /notices
 
 # Debian's packages, each with all its libraries in a folder of its own. Versions float: build again for a newer HAProxy.
 FROM debian:${DEBIAN} AS haproxy
-COPY integration-tests/parts/debian /debian
+COPY integration-tests/parts/mirror /parts/mirror
+COPY integration-tests/parts/debian /parts/debian
 RUN for version in 3.0 3.2 3.4; do \
       mkdir -p "/opt/haproxy-$version" && \
-      PART_DIR="/opt/haproxy-$version" PART_HOME="/opt/haproxy-$version" /debian haproxy "$version" || exit 1; \
+      PART_DIR="/opt/haproxy-$version" PART_HOME="/opt/haproxy-$version" /parts/debian haproxy "$version" || exit 1; \
     done
 
 FROM debian:${DEBIAN}

@@ -4,16 +4,17 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo local test lint unit hostile journeys docs image package screenshots soak fuzz bench audit
+.PHONY: help deps build quick demo local test lint unit hostile journeys docs image package screenshots soak fuzz bench bench-compare audit
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
 release := $(or $(CARGO_TARGET_DIR),target)/release
+quick   := $(or $(CARGO_TARGET_DIR),target)/demo
 # All tests are built as one workspace: packages built alone get other features, and all their dependencies are compiled anew.
 # Journeys run the dev profile for the same reason.
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-10s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | while IFS=$$'\t' read -r name text; do printf '  make %-13s %s\n' "$$name" "$$text"; done
 
 deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apiserver, helm, kubectl, the image's files), once
 	@$(with) haproxy cluster definitions helm helm-4 image kubectl
@@ -21,13 +22,18 @@ deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apise
 
 # One call, or what the demo and the benchmark add would give haptic other features, and all dependencies be compiled twice.
 build: ## the release binary, target/release/haptic, with the demo and the benchmark
-	@$(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench --bin data-plane-api-double
+	@$(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench --bin bench-compare --bin data-plane-api-double
 
-demo: build ## a short tour on this terminal, without a cluster; ends by itself
-	@$(with) haproxy-3.4 -- $(release)/demo
+# Optimised as little as a first look needs: the release takes twice as long to build.
+quick:
+	@[ -x "$(quick)/demo" ] || echo "== compiling haptic and the demo: about five minutes on two cores, once"
+	$(cargo) build --profile demo -p haptic -p integration-tests --bin haptic --bin demo
 
-local: build ## the demo, left running: edit its manifests and watch
-	@$(with) haproxy-3.4 -- $(release)/demo --stay
+demo: quick ## a short tour on this terminal, without a cluster; ends by itself
+	@$(with) haproxy-3.4 -- $(quick)/demo
+
+local: quick ## the demo, left running: edit its manifests and watch
+	@$(with) haproxy-3.4 -- $(quick)/demo --stay
 
 test: lint unit hostile journeys ## lint, unit tests, the hostile suite, journeys
 
@@ -92,3 +98,13 @@ fuzz: ## random bytes for MINUTES=10 for each target of integration-tests/fuzz; 
 
 bench: build ## a table of figures, and the same in target/bench/latest.json; ARGS=--help tells what it can leave out
 	@$(with) haproxy cluster wrk -- $(release)/bench $(ARGS)
+
+# The other tree is a worktree of its own, built once into its own target directory.
+bench-compare: ## this tree's figures against those of BASE=REV, run alternately ROUNDS=5 times; more than 1.1 times worse is an error; ARGS as for bench
+	@rev=$$(git rev-parse --verify --quiet --short=12 "$(BASE)^{commit}") || { echo "make bench-compare needs BASE=REV, a commit to compare with" >&2; exit 2; }
+	$(MAKE) --no-print-directory build
+	base=$(CURDIR)/target/bench/$$rev
+	[ -e "$$base/Makefile" ] || { git worktree prune; git worktree add --quiet --detach "$$base" "$$rev"; }
+	echo "== building $$rev in $$base"
+	(cd "$$base" && CARGO_TARGET_DIR=$$base/target $(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench --bin data-plane-api-double)
+	$(with) haproxy cluster wrk -- $(release)/bench-compare --rounds $(or $(ROUNDS),5) "$$base" "$$base/target/release/bench" -- $(ARGS)

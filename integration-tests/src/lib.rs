@@ -27,6 +27,7 @@ pub mod network;
 pub mod objects;
 pub mod process;
 pub mod program;
+pub mod progress;
 pub mod registration;
 pub mod runner;
 pub mod scene;

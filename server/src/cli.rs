@@ -207,6 +207,9 @@ pub struct LocalArgs {
     /// Folder for HAProxy's files [default: a temporary one]
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
+    /// Where everything listens
+    #[command(flatten)]
+    pub listen: ListenArgs,
     /// Address of the health and metrics servers
     #[arg(long, default_value = "127.0.0.1")]
     pub bind_address: IpAddr,
@@ -222,6 +225,32 @@ pub struct LocalArgs {
     /// How HAProxy is found
     #[command(flatten)]
     pub haproxy: HaproxyArgs,
+}
+
+/// Where HAProxy and the controller listen on one machine. A default port that is taken is replaced by the next free one.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ListenArgs {
+    /// Address of HAProxy, where the library base says where it listens [default: 127.0.0.1, or what the configuration says]
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<IpAddr>,
+    /// HAProxy's port for HTTP [default: the configuration's]
+    #[arg(long, value_name = "PORT")]
+    pub http_port: Option<u16>,
+    /// HAProxy's port for HTTPS [default: the configuration's]
+    #[arg(long, value_name = "PORT")]
+    pub https_port: Option<u16>,
+    /// HAProxy's port for health, metrics and statistics [default: the configuration's]
+    #[arg(long, value_name = "PORT")]
+    pub health_port: Option<u16>,
+    /// Port of /debug [default: the configuration's]
+    #[arg(long, value_name = "PORT")]
+    pub debug_port: Option<u16>,
+    /// Port of /livez and /readyz [default: the configuration's]
+    #[arg(long, value_name = "PORT")]
+    pub healthz_port: Option<u16>,
+    /// Port of /metrics [default: the configuration's]
+    #[arg(long, value_name = "PORT")]
+    pub metrics_port: Option<u16>,
 }
 
 /// `haptic validate`

@@ -1,15 +1,22 @@
 //! Logs: text on a terminal, JSON elsewhere, the level changeable while running.
 
-use haptic_commentator::Level;
+use crate::printable::printable;
+use haptic_commentator::Level as Wanted;
 use haptic_runtime::{CellReader, CellWriter, cell};
+use owo_colors::OwoColorize;
 use std::{
     io::IsTerminal,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::{
-    EnvFilter, Registry,
-    fmt::format::{Format, Json, JsonFields},
+    EnvFilter, Layer, Registry,
+    fmt::{
+        FmtContext, FormatEvent, FormatFields, MakeWriter,
+        format::{Format, Json, JsonFields, Writer, debug_fn},
+    },
     layer::SubscriberExt,
+    registry::LookupSpan,
     reload,
     util::SubscriberInitExt,
 };
@@ -19,7 +26,7 @@ use tracing_subscriber::{
 pub struct LogLevel {
     handle: reload::Handle<EnvFilter, Registry>,
     levels: Arc<Mutex<Levels>>,
-    forced: Arc<CellWriter<Option<Level>>>,
+    forced: Arc<CellWriter<Option<Wanted>>>,
 }
 
 /// The levels that somebody asks for; the second one counts.
@@ -28,7 +35,7 @@ pub struct Levels {
     /// By the configuration.
     pub configured: String,
     /// By somebody at `/debug/log-level`.
-    pub forced: Option<Level>,
+    pub forced: Option<Wanted>,
 }
 
 /// Starts logging to standard error. `RUST_LOG` wins over everything, also later.
@@ -37,15 +44,58 @@ pub fn start() -> LogLevel {
     let (filter, handle) = reload::Layer::new(filter("info"));
     let registry = tracing_subscriber::registry().with(filter);
     let started = if std::io::stderr().is_terminal() {
-        registry
-            .with(tracing_subscriber::fmt::layer().with_target(false).with_writer(std::io::stderr))
-            .try_init()
+        registry.with(human(std::io::stderr)).try_init()
     } else {
         registry.with(json().with_writer(std::io::stderr)).try_init()
     };
     drop(started);
     let levels = Levels { configured: "info".to_owned(), forced: None };
     LogLevel { handle, levels: Arc::new(Mutex::new(levels)), forced: Arc::new(cell(None).0) }
+}
+
+/// What is said, then what belongs to it. Nothing of it is a command to the terminal.
+fn human<S, W>(writer: W) -> impl Layer<S>
+where
+    S: Subscriber + for<'l> LookupSpan<'l>,
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    let fields = debug_fn(|line, field, value| {
+        let value = printable(&format!("{value:?}"));
+        match field.name() {
+            "message" => write!(line, "{value}"),
+            // Programs look for it, and read JSON.
+            "kind" => Ok(()),
+            name => write!(line, " {name}={value}"),
+        }
+    });
+    tracing_subscriber::fmt::layer().event_format(Line).fmt_fields(fields).with_writer(writer)
+}
+
+/// A line for a person: the time of the day to the second, how bad it is, what it is. Who looks at a terminal knows the date.
+struct Line;
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'l> LookupSpan<'l>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut line: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        let (time, level) =
+            (jiff::Zoned::now().strftime("%H:%M:%S"), format!("{:>5}", event.metadata().level()));
+        let level = match *event.metadata().level() {
+            Level::ERROR if line.has_ansi_escapes() => level.red().to_string(),
+            Level::WARN if line.has_ansi_escapes() => level.yellow().to_string(),
+            _ => level,
+        };
+        write!(line, "{time} {level} ")?;
+        context.format_fields(line.by_ref(), event)?;
+        writeln!(line)
+    }
 }
 
 /// Events carry what matters themselves; the spans around them would only repeat actors' names.
@@ -64,11 +114,11 @@ impl LogLevel {
     }
 
     /// Takes a level into force whatever is configured; `None`: what is configured.
-    pub fn force(&self, level: Option<Level>) {
+    pub fn force(&self, level: Option<Wanted>) {
         self.lock().forced = level;
         self.forced.publish(level);
         self.take_effect();
-        tracing::info!(level = level.map(Level::name), "log level forced, or let go");
+        tracing::info!(level = level.map(Wanted::name), "log level forced, or let go");
     }
 
     /// What is configured and what is forced.
@@ -79,7 +129,7 @@ impl LogLevel {
 
     /// What is forced, for those who have levels of their own.
     #[must_use]
-    pub fn forced(&self) -> CellReader<Option<Level>> {
+    pub fn forced(&self) -> CellReader<Option<Wanted>> {
         self.forced.reader()
     }
 
@@ -110,4 +160,24 @@ fn filter(level: &str) -> EnvFilter {
          haptic_debounce={level},haptic_deploy={level},haptic_leader={level},haptic_render={level},\
          haptic_runtime={level},haptic_validate={level},haptic_watch={level}"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_a_person_has_the_time_to_the_second_and_no_module_and_no_command() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let writer = Mutex::new(file.reopen().unwrap());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(human(writer)), || {
+            let _within = tracing::error_span!("actor", name = "render").entered();
+            tracing::warn!(kind = "Warned", object = "ingresses a/b", "it says \u{1b}[2J {}", 7);
+        });
+        let line = std::fs::read_to_string(file.path()).unwrap();
+        let (time, rest) = line.split_at(8);
+        assert!(time.chars().all(|c| c.is_ascii_digit() || c == ':'), "{line}");
+        let bare: String = rest.replace("\u{1b}[33m", "").replace("\u{1b}[39m", "");
+        assert_eq!(bare, "  WARN it says \\u{1b}[2J 7 object=\"ingresses a/b\"\n");
+    }
 }

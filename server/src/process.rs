@@ -83,7 +83,7 @@ pub fn run(
     }
 }
 
-/// Runs the whole controller until a signal ends it.
+/// Runs the whole controller until a signal ends it. `began` sees the pipeline once it runs.
 ///
 /// # Errors
 /// When the pipeline or a server cannot start.
@@ -92,6 +92,7 @@ pub async fn control(
     runtime: Arc<Runtime>,
     addresses: Addresses,
     log_level: LogLevel,
+    began: impl FnOnce(&Pipeline),
 ) -> Result<(), Failure> {
     let mut signals = Signals::listen().map_err(Failure::because)?;
     let recorded = metrics::install().map_err(Failure::because)?;
@@ -102,6 +103,7 @@ pub async fn control(
     let exporter = traces::start();
     outside.traces = exporter.as_ref().map(|exporter| exporter.sink.clone());
     let pipeline = wiring::start(outside, &arbiters, health).map_err(Failure::because)?;
+    began(&pipeline);
     let (draining_writer, draining) = cell(false);
     follow_log_level(pipeline.config.clone(), log_level.clone());
     tell_what_is_waited_for(pipeline.config_state.clone(), pipeline.events.clone());
@@ -154,6 +156,8 @@ fn vitality(pipeline: &Pipeline, draining: CellReader<bool>) -> Vitality {
         actors: pipeline.health.clone(),
         config_state: pipeline.config_state.clone(),
         config: pipeline.config.clone(),
+        accepted: pipeline.accepted.clone(),
+        judged: pipeline.judged.clone(),
         snapshots: pipeline.snapshots.clone(),
         troubles: pipeline.troubles.clone(),
         left_out: pipeline.left_out.clone(),

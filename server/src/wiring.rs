@@ -35,6 +35,7 @@ use haptic_leader::{ReportBoard, Reporting, certificate::keeper::DefaultCertific
 use haptic_model::{
     ActiveConfig, AllLeftOut, Complaints, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod,
     Quarantine, Remarks, Snapshots,
+    config::Judgement,
     pipeline::{Attempts, Leadership, Refused, Rendered, Validated},
 };
 use haptic_render::{
@@ -101,6 +102,10 @@ pub struct Pipeline {
     pub health: Health,
     /// The configuration in force.
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// The newest valid configuration: in force once its stores are read.
+    pub accepted: CellReader<Option<Arc<ActiveConfig>>>,
+    /// The verdict on the newest configuration.
+    pub judged: CellReader<Option<Judgement>>,
     /// How the configuration is.
     pub config_state: CellReader<ConfigState>,
     /// All stores.
@@ -203,6 +208,8 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             leadership: leadership.clone(),
             judged: judged.clone(),
             config: config.clone(),
+            accepted: accepted.clone(),
+            troubles: troubles.clone(),
             validated: validated.clone(),
             pods: pods.clone(),
             snapshots: snapshots.clone(),
@@ -279,7 +286,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         };
         keep(&intake, "watches", &supervision, move |seat| WatchSetActor::new(seat, set.clone()))
     };
-    tokio::spawn(in_force::follow(accepted, snapshots.clone(), config_writer, watch_set.post()));
+    tokio::spawn(in_force::follow(accepted.clone(), snapshots.clone(), config_writer, watch_set.post()));
     note_on_change(fleet_view.clone(), changes.clone(), "fleet");
     note_on_change(complaints.clone(), changes.clone(), "quarantine");
     note_on_change(failed_reloads.clone(), changes.clone(), "quarantine");
@@ -356,6 +363,8 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     Ok(Pipeline {
         health,
         config,
+        accepted,
+        judged,
         config_state,
         snapshots,
         troubles,

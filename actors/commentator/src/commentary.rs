@@ -237,10 +237,10 @@ impl Commentary {
 
     fn refusal(&self, event: &Event, moment: &Moment<'_>) -> (Level, String) {
         let (generation, what, diagnostics) = match event {
-            Event::RenderFailed { generation, diagnostics } => {
+            Event::RenderFailed { generation, diagnostics, .. } => {
                 (generation, "did not render".to_owned(), diagnostics)
             }
-            Event::ValidationFailed { generation, diagnostics, took } => {
+            Event::ValidationFailed { generation, diagnostics, took, .. } => {
                 (generation, format!("was refused after {}", sentences::ms(*took)), diagnostics)
             }
             _ => return sentences::plain(event),

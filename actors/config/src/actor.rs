@@ -63,6 +63,10 @@ impl ConfigActor {
         if let ObservedConfig::Found(candidate) = &self.observed.read().config {
             self.options.remarks.publish_if_changed(candidate.remarks.clone());
         }
+        if let Some(event) = self.intake.look_at_credentials(&self.observed.read()) {
+            self.options.events.tell(event);
+            self.publish_state();
+        }
         match self.intake.look(&self.observed.read()) {
             Step::Nothing => {}
             Step::Declare(state) => {

@@ -1,6 +1,9 @@
 //! A configuration that was read but not yet judged.
 
-use crate::library;
+use crate::{
+    credentials::{self, SecretName},
+    library,
+};
 use haptic_model::{
     Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec, Remarks, mass_deletion::CONFIRMATION,
 };
@@ -46,6 +49,12 @@ impl Candidate {
     #[must_use]
     pub fn full_name(&self) -> Arc<str> {
         format!("{}/{}", self.namespace, self.name).into()
+    }
+
+    /// The Secret with its credentials.
+    #[must_use]
+    pub fn secret(&self) -> SecretName {
+        credentials::secret_of(&self.spec, &self.namespace)
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct Observation {
     /// The configuration.
     pub config: ObservedConfig,
-    /// The credentials it names; `None` until the Secret was looked for.
+    /// The credentials that it names; `None` until that Secret was looked for.
     pub credentials: Option<Result<Credentials, Diagnostic>>,
     /// Why the source cannot be read at the moment.
     pub trouble: Option<String>,
@@ -68,6 +68,8 @@ pub struct Intake {
     state: ConfigState,
     refused: Option<Candidate>,
     judgement: Option<Judgement>,
+    /// Why the credentials that the newest configuration names cannot be had.
+    credentials: Option<Diagnostic>,
 }
 
 impl Intake {
@@ -79,7 +81,7 @@ impl Intake {
             None => ConfigState::Waiting(format!("waiting for {wanted}")),
         };
         let judgement = active.as_deref().map(in_force);
-        Self { wanted, active, state, refused: None, judgement }
+        Self { wanted, active, state, refused: None, judgement, credentials: None }
     }
 
     /// How the configuration is.
@@ -92,6 +94,24 @@ impl Intake {
     #[must_use]
     pub fn judgement(&self) -> Option<&Judgement> {
         self.judgement.as_ref()
+    }
+
+    /// Notes whether the credentials that `seen` names can be had; the event to tell, if that is news.
+    pub fn look_at_credentials(&mut self, seen: &Observation) -> Option<Event> {
+        let why = match &seen.credentials {
+            Some(Err(why)) => Some(why.clone()),
+            Some(Ok(_)) => None,
+            // They are yet to be looked for.
+            None => return None,
+        };
+        if why == self.credentials {
+            return None;
+        }
+        self.credentials.clone_from(&why);
+        if let Some(judgement) = &mut self.judgement {
+            judgement.credentials.clone_from(&why);
+        }
+        Some(Event::CredentialsTroubled { name: self.wanted.as_str().into(), why })
     }
 
     /// What `seen` asks for.
@@ -112,13 +132,10 @@ impl Intake {
     fn look_at(&self, candidate: &Candidate, seen: &Observation) -> Step {
         let credentials = match &seen.credentials {
             None => return self.declare_waiting(format!("waiting for the Secret of {}", self.wanted)),
-            Some(Err(problem)) if self.active.is_none() => {
-                return self.declare(ConfigState::Invalid(vec![problem.clone()]));
-            }
             // A Secret that went away while serving takes nothing away: the credentials in force stay.
-            Some(Err(_)) => match self.active.as_ref().and_then(|a| a.credentials.first()) {
+            Some(Err(problem)) => match self.last_credentials(candidate) {
                 Some(last) => last,
-                None => return Step::Nothing,
+                None => return self.declare(ConfigState::Invalid(vec![problem.clone()])),
             },
             Some(Ok(credentials)) => credentials,
         };
@@ -126,6 +143,13 @@ impl Intake {
             return Step::Nothing;
         }
         Step::Validate(candidate.clone(), credentials.clone())
+    }
+
+    /// Those in force, if they are of the Secret that `candidate` names.
+    fn last_credentials(&self, candidate: &Candidate) -> Option<&Credentials> {
+        let active = self.active.as_ref()?;
+        let named = credentials::secret_of(&active.spec, &active.namespace);
+        (named == candidate.secret()).then(|| active.credentials.first())?
     }
 
     /// Records `state`, which `seen` led to; the event to tell, if it is news.
@@ -136,8 +160,9 @@ impl Intake {
                     resource_generation: *resource_generation,
                     problems: problems.clone(),
                     leader_election: None,
+                    credentials: self.credentials.clone(),
                 }),
-                ObservedConfig::Found(candidate) => Some(refused(candidate, problems)),
+                ObservedConfig::Found(candidate) => Some(self.refused(candidate, problems)),
                 ObservedConfig::Unknown | ObservedConfig::Absent => self.judgement.take(),
             };
         }
@@ -174,7 +199,7 @@ impl Intake {
         let layout = match layout {
             Ok(layout) if !validators::refused(&diagnostics) => layout,
             _ => {
-                self.judgement = Some(refused(&candidate, &diagnostics));
+                self.judgement = Some(self.refused(&candidate, &diagnostics));
                 self.refused = is_complete.then_some(candidate);
                 self.state = ConfigState::Invalid(diagnostics.clone());
                 return (None, vec![Event::ConfigRejected { name, diagnostics }]);
@@ -198,9 +223,18 @@ impl Intake {
         });
         self.refused = None;
         self.state = ConfigState::Valid;
-        self.judgement = Some(in_force(&active));
+        self.judgement = Some(Judgement { credentials: self.credentials.clone(), ..in_force(&active) });
         self.active = Some(active.clone());
         (Some(active), events)
+    }
+
+    fn refused(&self, candidate: &Candidate, diagnostics: &[Diagnostic]) -> Judgement {
+        Judgement {
+            resource_generation: candidate.resource_generation,
+            problems: diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned().collect(),
+            leader_election: Some(candidate.spec.controller.leader_election.clone()),
+            credentials: self.credentials.clone(),
+        }
     }
 
     fn serves(&self, candidate: &Candidate, credentials: &Credentials) -> bool {
@@ -228,14 +262,7 @@ fn in_force(active: &ActiveConfig) -> Judgement {
         resource_generation: active.resource_generation,
         problems: Vec::new(),
         leader_election: Some(active.spec.controller.leader_election.clone()),
-    }
-}
-
-fn refused(candidate: &Candidate, diagnostics: &[Diagnostic]) -> Judgement {
-    Judgement {
-        resource_generation: candidate.resource_generation,
-        problems: diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned().collect(),
-        leader_election: Some(candidate.spec.controller.leader_election.clone()),
+        credentials: None,
     }
 }
 
@@ -246,12 +273,24 @@ mod tests {
     use serde_json::json;
 
     fn candidate(template: &str) -> Candidate {
+        naming("c", template)
+    }
+
+    /// One whose credentials are in `secret`.
+    fn naming(secret: &str, template: &str) -> Candidate {
         Candidate::from_resource(&json!({
             "metadata": {"name": "edge", "namespace": "haptic", "generation": 3},
-            "spec": {"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+            "spec": {"credentialsSecretRef": {"name": secret}, "podSelector": {"matchLabels": {"a": "b"}},
                 "haproxyConfig": {"template": template}}
         }))
         .unwrap()
+    }
+
+    /// The Secret that `candidate` names is not there.
+    fn without_secret(candidate: Candidate) -> Observation {
+        let missing = Err(credentials::missing(&candidate.secret()));
+        let config = ObservedConfig::Found(candidate);
+        Observation { config, credentials: Some(missing), trouble: None }
     }
 
     fn credentials(password: &str) -> Credentials {
@@ -339,8 +378,7 @@ mod tests {
     #[test]
     fn a_lost_secret_or_api_server_takes_nothing_away() {
         let intake = serving("a");
-        let lost = Observation { credentials: Some(Err(credentials::missing("a/b"))), ..found("a", "p") };
-        assert_eq!(intake.look(&lost), Step::Nothing);
+        assert_eq!(intake.look(&without_secret(candidate("a"))), Step::Nothing);
         let away = Observation { trouble: Some("connection refused".into()), ..Observation::default() };
         assert_eq!(intake.look(&away), Step::Nothing);
     }
@@ -348,9 +386,48 @@ mod tests {
     #[test]
     fn a_missing_secret_at_the_start_is_an_error_that_names_it() {
         let intake = Intake::new("config edge".into(), None);
-        let seen =
-            Observation { credentials: Some(Err(credentials::missing("haptic/creds"))), ..found("a", "p") };
+        let seen = without_secret(naming("creds", "a"));
         let Step::Declare(ConfigState::Invalid(why)) = intake.look(&seen) else { panic!("it must refuse") };
         assert!(why[0].to_string().contains("haptic/creds"), "{}", why[0]);
+    }
+
+    #[test]
+    fn a_secret_that_is_lost_while_serving_is_told_once_and_so_is_its_return() {
+        let mut intake = serving("a");
+        assert!(intake.look_at_credentials(&found("a", "p")).is_none());
+        let lost = without_secret(candidate("a"));
+        let told = intake.look_at_credentials(&lost);
+        assert!(matches!(told, Some(Event::CredentialsTroubled { why: Some(_), .. })), "{told:?}");
+        assert!(intake.look_at_credentials(&lost).is_none());
+        let judgement = intake.judgement().unwrap();
+        assert!(judgement.problems.is_empty() && judgement.credentials.is_some(), "{judgement:?}");
+
+        // A configuration that comes meanwhile is taken with the credentials in force, and they are missed all the same.
+        let Step::Validate(newer, last) = intake.look(&without_secret(candidate("b"))) else {
+            panic!("it names the same Secret")
+        };
+        intake.judged(newer, &last, all(vec![]));
+        assert!(intake.judgement().unwrap().credentials.is_some());
+
+        let told = intake.look_at_credentials(&found("b", "p"));
+        assert!(matches!(told, Some(Event::CredentialsTroubled { why: None, .. })), "{told:?}");
+        assert!(intake.judgement().unwrap().credentials.is_none());
+    }
+
+    #[test]
+    fn a_change_to_a_secret_that_is_not_there_is_refused_and_taken_when_it_comes() {
+        let mut intake = serving("a");
+        let unseen = Observation { credentials: None, ..without_secret(naming("other", "a")) };
+        assert_eq!(intake.look(&unseen), Step::Nothing, "the other Secret was not looked for yet");
+        let seen = without_secret(naming("other", "a"));
+        let Step::Declare(state) = intake.look(&seen) else { panic!("the other Secret is not there") };
+        assert!(matches!(&state, ConfigState::Invalid(why) if why[0].to_string().contains("haptic/other")));
+        assert!(matches!(intake.declared(state, &seen), Some(Event::ConfigRejected { .. })));
+        assert!(!intake.judgement().unwrap().problems.is_empty());
+        assert_eq!(intake.look(&seen), Step::Nothing);
+        let there = Observation { credentials: Some(Ok(credentials("q"))), ..seen };
+        let Step::Validate(candidate, new) = intake.look(&there) else { panic!("now it is there") };
+        let (active, _) = intake.judged(candidate, &new, all(vec![]));
+        assert_eq!(active.unwrap().credentials.first(), Some(&credentials("q")));
     }
 }

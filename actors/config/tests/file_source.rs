@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use haptic_config::{
-    Validator,
+    Overlay, Validator,
     actor::{ConfigActor, ConfigOptions},
     intake::ConfigState,
     source::Source,
@@ -72,6 +72,7 @@ where
             source: Source::File {
                 path: file.clone(),
                 credentials: Credentials { username: "u".into(), password: Sensitive::new("p".into()) },
+                overlay: Overlay::default(),
             },
             validators: Validator::built_in(),
             active: Arc::new(active_writer),

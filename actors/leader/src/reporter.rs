@@ -13,7 +13,7 @@ use crate::{
     publish,
     report::{
         api::{Found, StatusApi},
-        health::{Failed, Fleet, Health, Lag},
+        health::{Failed, Fleet, Health, Lag, Progress},
         status,
     },
     reporting::{Reporting, Telling, note},
@@ -63,6 +63,10 @@ pub struct ReportBoard {
     pub left_out: CellReader<AllLeftOut>,
     /// The configuration in force.
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// The newest valid configuration: in force once its stores are read.
+    pub accepted: CellReader<Option<Arc<ActiveConfig>>>,
+    /// Why watched resources cannot be read at the moment.
+    pub troubles: CellReader<BTreeMap<Arc<str>, String>>,
 }
 
 /// Reports while it leads.
@@ -118,13 +122,25 @@ async fn keep_status(
     uid: &ConfigUid,
 ) {
     let (mut lag, mut known, mut published) = (Lag::default(), None, reporting.reader());
+    let mut told_of = None;
     loop {
         let judged = board.judged.read().as_ref().clone();
-        let fleet = lag.look(board.validated.read().as_ref().as_deref(), &board.pods.read(), Instant::now());
+        if judged != told_of {
+            // The resource may be another one of the same name, which has no status yet.
+            (known, told_of) = (None, judged.clone());
+        }
+        let accepted = board.accepted.read();
+        let validated = board.validated.read();
+        let validated = validated.as_ref().as_deref();
+        let (snapshots, troubles) = (board.snapshots.read(), board.troubles.read());
+        let progress = Progress::of(accepted.as_ref().as_deref(), validated, &snapshots, &troubles);
+        let fleet = lag.look(validated, &board.pods.read(), Instant::now());
         let catching = matches!(fleet, Fleet::Catching);
         let quarantine = board.quarantine.read();
         let health = judged.map(|judgement| Health {
             judgement,
+            progress,
+            checked: validated.map(|validated| validated.rendered.config.resource_generation),
             failed: failed.read().as_ref().clone(),
             fleet,
             quarantine,
@@ -149,6 +165,8 @@ async fn keep_status(
         }
         tokio::select! {
             _ = board.judged.changed() => {}
+            _ = board.accepted.changed() => {}
+            _ = board.troubles.changed() => {}
             _ = board.validated.changed() => {}
             _ = board.pods.changed() => {}
             _ = board.quarantine.changed() => {}
@@ -283,6 +301,9 @@ async fn tell(
 fn standing(board: &ReportBoard, failed: &CellReader<Option<Failed>>) -> Vec<Notice> {
     let refused = board.judged.read().as_ref().clone().filter(|judged| !judged.problems.is_empty());
     let refused = refused.map(|judged| blamed("ConfigurationRejected", "Validate", &judged.problems));
+    let judged = board.judged.read();
+    let credentials = judged.as_ref().as_ref().and_then(|judged| judged.credentials.as_ref());
+    let credentials = credentials.map(notice::credentials_unreadable);
     let failed = failed.read().as_ref().clone();
     let failed = failed.map(|failed| blamed(failed.reason, "Render", &failed.diagnostics));
     let held = board.quarantine.read();
@@ -290,7 +311,7 @@ fn standing(board: &ReportBoard, failed: &CellReader<Option<Failed>>) -> Vec<Not
     let left_out = board.left_out.read();
     let reached = left_out.iter().flat_map(|(resource, left_out)| left_out.reached(resource));
     let reached = reached.map(|reached| notice::limit_reached(&reached));
-    refused.into_iter().chain(failed).flatten().chain(held).chain(reached).collect()
+    refused.into_iter().chain(failed).flatten().chain(credentials).chain(held).chain(reached).collect()
 }
 
 async fn next(

@@ -99,6 +99,8 @@ fn publisher(server: &Server) -> (CellWriter<Option<Arc<Validated>>>, Arc<CellWr
         quarantine: cell(haptic_model::Quarantine::default()).1,
         missing: cell(BTreeMap::new()).1,
         left_out: cell(haptic_model::AllLeftOut::default()).1,
+        accepted: cell(Some(Arc::clone(&config))).1,
+        troubles: cell(BTreeMap::new()).1,
         config: cell(Some(config)).1,
     };
     let (client, reporting) = (server.client(), Arc::new(cell(Reporting::default()).0));

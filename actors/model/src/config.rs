@@ -5,6 +5,7 @@ use crate::{
     diagnostic::Diagnostic,
     layout::Layout,
     secret::Credentials,
+    store::Snapshots,
 };
 use std::sync::Arc;
 
@@ -13,10 +14,12 @@ use std::sync::Arc;
 pub struct Judgement {
     /// `metadata.generation` of the resource it is about; 0 for a file.
     pub resource_generation: i64,
-    /// Why it was refused; empty: it is in force.
+    /// Why it was refused; empty: it was accepted, and is in force once its stores are read.
     pub problems: Vec<Diagnostic>,
     /// What it says of leader election; `None`: it does not fit the types, and nothing can be read from it.
     pub leader_election: Option<LeaderElectionSpec>,
+    /// Why the credentials it names cannot be had; the ones before are still used, if there are any.
+    pub credentials: Option<Diagnostic>,
 }
 
 /// A valid configuration. Never changes; a new one replaces it.
@@ -52,5 +55,10 @@ impl ActiveConfig {
             layout: Layout::default(),
             credentials: Vec::new(),
         }
+    }
+
+    /// Its watched resources that `snapshots` does not hold to the end of their lists.
+    pub fn unread<'c>(&'c self, snapshots: &Snapshots) -> impl Iterator<Item = &'c str> {
+        self.spec.stores().filter(|name| !snapshots.synced([*name]))
     }
 }

@@ -38,6 +38,13 @@ pub enum Event {
     },
     /// The credentials changed.
     CredentialsChanged,
+    /// The Secret of the credentials is not there, lacks a key or may not be read, or is whole again.
+    CredentialsTroubled {
+        /// `namespace/name` of the configuration.
+        name: Arc<str>,
+        /// What is wrong with it; `None` when it is over.
+        why: Option<Diagnostic>,
+    },
     /// A store has read its initial list to the end.
     StoreSynced {
         /// The watched resource's name.
@@ -141,6 +148,8 @@ pub enum Event {
     RenderFailed {
         /// Its number.
         generation: Generation,
+        /// `metadata.generation` of the configuration it is made from.
+        configuration: i64,
         /// Why.
         diagnostics: Vec<Diagnostic>,
     },
@@ -168,6 +177,8 @@ pub enum Event {
     ValidationFailed {
         /// Its number.
         generation: Generation,
+        /// `metadata.generation` of the configuration it is made from.
+        configuration: i64,
         /// Why.
         diagnostics: Vec<Diagnostic>,
         /// How long the checks took.
@@ -345,6 +356,7 @@ impl Event {
             Self::ConfigRejected { .. } => "ConfigRejected",
             Self::ConfigDeleted { .. } => "ConfigDeleted",
             Self::CredentialsChanged => "CredentialsChanged",
+            Self::CredentialsTroubled { .. } => "CredentialsTroubled",
             Self::StoreSynced { .. } => "StoreSynced",
             Self::StoreSize { .. } => "StoreSize",
             Self::WatchFailed { .. } => "WatchFailed",

@@ -166,7 +166,8 @@ impl RenderActor {
             Err(faults) => {
                 let diagnostics = faults.into_diagnostics();
                 self.detail.errors = diagnostics.iter().map(ToString::to_string).take(10).collect();
-                self.options.events.tell(Event::RenderFailed { generation, diagnostics });
+                let configuration = config.resource_generation;
+                self.options.events.tell(Event::RenderFailed { generation, configuration, diagnostics });
             }
         }
         self.seat.set_detail(&self.detail);

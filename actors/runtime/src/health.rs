@@ -108,21 +108,22 @@ impl Health {
     #[cfg(debug_assertions)]
     #[must_use]
     pub fn make_panic(&self, actor: &str) -> bool {
-        self.running(actor).map(|vitals| vitals.ask_to_panic()).is_some()
+        self.living(actor).map(|vitals| vitals.ask_to_panic()).is_some()
     }
 
     /// Makes the actor of that name block its thread until it is told to go on; whether there is one.
     #[cfg(debug_assertions)]
     #[must_use]
     pub fn make_block(&self, actor: &str, blocked: bool) -> bool {
-        self.running(actor).map(|vitals| vitals.ask_to_block(blocked)).is_some()
+        self.living(actor).map(|vitals| vitals.ask_to_block(blocked)).is_some()
     }
 
+    /// The actor of that name unless it has ended: one that rests between two lives is there, too.
     #[cfg(debug_assertions)]
-    fn running(&self, actor: &str) -> Option<Arc<Vitals>> {
+    fn living(&self, actor: &str) -> Option<Arc<Vitals>> {
         let registry = lock(&self.0);
-        let mut actors = registry.actors.iter();
-        actors.find(|vitals| *vitals.name == *actor && vitals.life() == Life::Running).cloned()
+        let ended = |vitals: &Vitals| matches!(vitals.life(), Life::Done | Life::Dead);
+        registry.actors.iter().find(|vitals| *vitals.name == *actor && !ended(vitals)).cloned()
     }
 
     /// Makes an actor known. A later actor of the same name takes an ended one's place.

@@ -223,7 +223,6 @@ impl<A: Stage> Keeper<A> {
         let rest_ms = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
         tracing::warn!(actor, why, rest_ms, "actor failed; it is rebuilt after a rest");
         let restarts = self.seat.vitals.failed(why);
-        self.seat.vitals.set_life(Life::Restarting);
         let actor = Arc::clone(&self.seat.vitals.name);
         (self.supervision.on_restart)(&Restart { actor, reason: why.to_owned(), restarts });
         self.rest = Some(Box::pin(tokio::time::sleep(rest)));

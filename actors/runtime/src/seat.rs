@@ -116,8 +116,9 @@ impl<A: Stage> Kept<A> {
 
     /// Resolves when the actor has ended for good.
     pub async fn exited(&self) -> Exit {
-        let mut life = self.vitals.watch_life();
-        match life.wait_for(|life| matches!(life, Life::Dead | Life::Done)).await.map(|life| *life) {
+        let mut lives = self.vitals.watch_lives();
+        let ended = lives.wait_for(|lives| matches!(lives.now, Life::Dead | Life::Done)).await;
+        match ended.map(|lives| lives.now) {
             Ok(Life::Done) => Exit::Done,
             _ => Exit::Dead,
         }

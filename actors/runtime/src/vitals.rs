@@ -6,7 +6,7 @@
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
@@ -31,6 +31,14 @@ pub enum Life {
     Dead,
     /// Ended because it had nothing left to do.
     Done,
+}
+
+/// Which of its lives an actor is in. One value, so that nobody sees a restart counted and the life before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lives {
+    pub(crate) now: Life,
+    /// Failures that were answered by a restart.
+    restarts: u32,
 }
 
 /// One actor as shown at `/debug/actors`.
@@ -66,10 +74,9 @@ pub(crate) struct Vitals {
     pub(crate) role: Role,
     busy_bound: Duration,
     born: Instant,
-    life: watch::Sender<Life>,
+    lives: watch::Sender<Lives>,
     outstanding: AtomicUsize,
     handled: AtomicU64,
-    restarts: AtomicU32,
     /// Microseconds since `born`, plus one; 0 = idle.
     busy_since: AtomicU64,
     last_message: Mutex<Option<(&'static str, Instant)>>,
@@ -98,10 +105,9 @@ impl Vitals {
             role,
             busy_bound,
             born: Instant::now(),
-            life: watch::Sender::new(Life::Starting),
+            lives: watch::Sender::new(Lives { now: Life::Starting, restarts: 0 }),
             outstanding: AtomicUsize::new(0),
             handled: AtomicU64::new(0),
-            restarts: AtomicU32::new(0),
             busy_since: AtomicU64::new(0),
             last_message: Mutex::new(None),
             last_panic: Mutex::new(None),
@@ -116,15 +122,15 @@ impl Vitals {
     }
 
     pub(crate) fn life(&self) -> Life {
-        *self.life.borrow()
+        self.lives.borrow().now
     }
 
     pub(crate) fn set_life(&self, life: Life) {
-        self.life.send_if_modified(|now| std::mem::replace(now, life) != life);
+        self.lives.send_if_modified(|lives| std::mem::replace(&mut lives.now, life) != life);
     }
 
-    pub(crate) fn watch_life(&self) -> watch::Receiver<Life> {
-        self.life.subscribe()
+    pub(crate) fn watch_lives(&self) -> watch::Receiver<Lives> {
+        self.lives.subscribe()
     }
 
     pub(crate) fn received(&self, message: &'static str) -> u64 {
@@ -132,10 +138,12 @@ impl Vitals {
         self.handled.fetch_add(1, Relaxed) + 1
     }
 
-    /// Notes a failure that is answered by a restart; the number of restarts with it.
+    /// Notes a failure that is answered by a restart: the number of restarts with it.
     pub(crate) fn failed(&self, why: &str) -> u32 {
         self.note_failure(why);
-        self.restarts.fetch_add(1, Relaxed) + 1
+        self.lives
+            .send_modify(|lives| *lives = Lives { now: Life::Restarting, restarts: lives.restarts + 1 });
+        self.lives.borrow().restarts
     }
 
     pub(crate) fn note_failure(&self, why: &str) {
@@ -215,14 +223,15 @@ impl Vitals {
 
     pub(crate) fn state(&self) -> ActorState {
         let last = *lock(&self.last_message);
+        let lives = *self.lives.borrow();
         ActorState {
             name: self.name.to_string(),
-            state: self.life(),
+            state: lives.now,
             mailbox: self.outstanding.load(Relaxed),
             handled: self.handled.load(Relaxed),
             last_message: last.map(|(message, _)| short_type_name(message)),
             last_message_ms_ago: last.map(|(_, at)| millis(at.elapsed())),
-            restarts: self.restarts.load(Relaxed),
+            restarts: lives.restarts,
             last_panic: lock(&self.last_panic).clone(),
             busy_ms: self.busy_for().map(millis),
             detail: lock(&self.detail).clone(),
@@ -271,6 +280,19 @@ fn short_type_name(full: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_restart_is_counted_together_with_the_end_of_the_life_before() {
+        let vitals = Vitals::new("a".into(), Duration::from_secs(1), Role::Works);
+        let mut seen = vitals.watch_lives();
+        vitals.set_life(Life::Running);
+        seen.mark_unchanged();
+        assert_eq!(vitals.failed("why"), 1);
+        assert_eq!(*seen.borrow_and_update(), Lives { now: Life::Restarting, restarts: 1 });
+        vitals.set_life(Life::Running);
+        let state = vitals.state();
+        assert_eq!((state.state, state.restarts), (Life::Running, 1));
+    }
 
     #[test]
     fn type_names_lose_their_paths_and_keep_their_arguments() {

@@ -162,7 +162,7 @@ impl ValidateActor {
                     actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
                 } else {
                     diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
-                    actor.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
+                    actor.options.events.tell(failed(&rendered, diagnostics, took));
                     actor.complain(rendered, found.culprits, found.suspects, took);
                 }
                 actor.look(context);
@@ -291,7 +291,7 @@ impl ValidateActor {
         (self.checking, self.undecided) = (None, 0);
         let generation = rendered.reconcile.generation;
         self.refuse(&rendered, &diagnostics);
-        self.options.events.tell(Event::ValidationFailed { generation, diagnostics, took });
+        self.options.events.tell(failed(&rendered, diagnostics, took));
         if self.complain(rendered, culprits, suspects, took) {
             self.complained = Some(generation);
         }
@@ -377,6 +377,11 @@ impl ValidateActor {
 
 fn is_same(one: Option<&Arc<Rendered>>, other: &Arc<Rendered>) -> bool {
     one.is_some_and(|one| Arc::ptr_eq(one, other))
+}
+
+fn failed(rendered: &Rendered, diagnostics: Vec<Diagnostic>, took: Duration) -> Event {
+    let (generation, configuration) = (rendered.reconcile.generation, rendered.config.resource_generation);
+    Event::ValidationFailed { generation, configuration, diagnostics, took }
 }
 
 /// Whether these are most of those who print anything: then the machine is too slow to look for them.

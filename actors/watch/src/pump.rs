@@ -123,6 +123,8 @@ impl WatchJob {
 
     /// A configuration that cannot work is said once and then left alone until it changes.
     async fn refuse(&self, error: &SpecError) {
+        let (claim, _) = self.stores.claim(&self.spec.name);
+        claim.note_trouble(Some(&error.to_string()));
         self.events.tell(Event::WatchFailed { resource: self.spec.name.clone(), message: error.to_string() });
         std::future::pending().await
     }

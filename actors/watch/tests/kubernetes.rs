@@ -133,6 +133,28 @@ async fn namespaces_are_selected_live_by_their_labels() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_empty_selector_takes_the_objects_of_all_namespaces_and_of_kinds_that_are_in_none() {
+    let client = with_namespaces(&["unselected-1", "unselected-2"]).await;
+    for namespace in ["unselected-1", "unselected-2"] {
+        let mut labelled = config_map(namespace, "x", "1");
+        labelled["metadata"]["labels"] = json!({"of": "unselected"});
+        apply(&client, "configmaps", labelled).await;
+    }
+    for empty in ["", " "] {
+        let unselected = |resource: WatchedResource, labels: &str| WatchedResource {
+            namespace_selector: Some(empty.into()),
+            label_selector: Some(labels.into()),
+            ..resource
+        };
+        let watching = watch(&client, unselected(resource("v1", "configmaps"), "of=unselected"));
+        watching.until_named(&["unselected-1/x", "unselected-2/x"]).await;
+        let labels = "kubernetes.io/metadata.name=unselected-1";
+        let watching = watch(&client, unselected(resource("v1", "namespaces"), labels));
+        watching.until_named(&["/unselected-1"]).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_namespaces_junk_is_left_out_and_another_ones_changes_are_not_and_a_free_place_is_taken() {
     let client = with_namespaces(&["limit-junk", "limit-shop"]).await;
     for name in ["a", "b", "c", "d", "e"] {

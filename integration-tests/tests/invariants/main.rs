@@ -6,6 +6,7 @@
 mod architecture;
 mod dependencies;
 mod licence;
+mod parts;
 mod sources;
 
 use cargo_metadata::{Metadata, MetadataCommand};

@@ -64,13 +64,13 @@ struct Home {
 impl Home {
     fn make(dir: &Path) -> Outcome<Self> {
         let [checkout, home, programs] = ["checkout", "home", "programs"].map(|name| dir.join(name));
-        fs::create_dir_all(checkout.join("target/release"))?;
+        fs::create_dir_all(checkout.join("target/demo"))?;
         fs::create_dir_all(home.join(".cache/haptic"))?;
         fs::create_dir_all(&programs)?;
         for part in ["fixtures", "charts"] {
             symlink(markdown::root().join(part), checkout.join(part))?;
         }
-        symlink(program::haptic()?, checkout.join("target/release/haptic"))?;
+        symlink(program::haptic()?, checkout.join("target/demo/haptic"))?;
         let haproxy = program::haproxy(HaproxySeries::V3_4)?;
         let cached = haproxy.parent().ok_or_else(|| Failure::new("HAProxy lies in no folder"))?;
         symlink(cached, home.join(".cache/haptic/haproxy-3.4"))?;

@@ -55,6 +55,55 @@ pub async fn status(scene: Scene) -> Outcome {
     controller.ready().await
 }
 
+/// Ready is true of a generation when it is in force on every pod: not when it is accepted, and not while it waits for resources.
+pub async fn status_of_what_is_in_force(scene: Scene) -> Outcome {
+    let (pod, mut controller) = scene.running().await?;
+    let a = scene.backend("a").await?;
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let all_is_well = [("Ready", "True"), ("Deployed", "True"), ("CredentialsValid", "True")];
+    says(&scene, "Valid", all_is_well).await?;
+
+    let good = scene.configuration()?;
+    let changed = good.template().replace("hard-stop-after 30m", "hard-stop-after 31m");
+    ensure(changed != good.template(), "there is no hard-stop-after 30m")?;
+    pod.wire.hold();
+    scene.apply(&good.with_template(changed).manifest).await?;
+    let status = says(&scene, "Valid", [("Ready", "Unknown"), ("Deployed", "Unknown")]).await?;
+    speaks_of(&status, "Ready", status["observedGeneration"].clone())?;
+    pod.wire.release();
+    let status = says(&scene, "Valid", all_is_well).await?;
+    let in_force = status["observedGeneration"].clone();
+    speaks_of(&status, "Ready", in_force.clone())?;
+
+    let mut unread = scene.configuration()?.manifest;
+    unread["spec"]["watchedResources"]["nonesuch"] =
+        json!({ "apiVersion": "journey.example/v1", "resources": "nonesuch" });
+    scene.apply(&unread).await?;
+    let status = says(&scene, "Valid", [("Ready", "False"), ("Deployed", "False")]).await?;
+    speaks_of(&status, "Ready", status["observedGeneration"].clone())?;
+    let told = status["conditions"].to_string();
+    for words in ["ResourcesUnreadable", "nonesuch", "until these can be read"] {
+        ensure(told.contains(words), format!("no {words:?} in {told}"))?;
+    }
+    controller.waits_because(&["the new configuration waits", "nonesuch"]).await?;
+
+    let bad = good.with_template("{{#each".to_owned());
+    scene.apply(&bad.manifest).await?;
+    let status = says(&scene, "Invalid", [("Ready", "False"), ("Deployed", "True")]).await?;
+    speaks_of(&status, "Ready", status["observedGeneration"].clone())?;
+    speaks_of(&status, "Deployed", in_force)?;
+    scene.apply(&good.manifest).await?;
+    says(&scene, "Valid", all_is_well).await?;
+    controller.ready().await
+}
+
+fn speaks_of(status: &Value, kind: &str, generation: Value) -> Outcome {
+    let found = status["conditions"].as_array().into_iter().flatten().find(|c| c["type"] == kind);
+    let spoken = found.map(|condition| condition["observedGeneration"].clone());
+    ensure(spoken == Some(generation.clone()), format!("{kind} speaks of {spoken:?}, not of {generation}"))
+}
+
 /// A configuration that was wrong from the beginning is told, too.
 pub async fn status_without_a_valid_configuration(scene: Scene) -> Outcome {
     let good = scene.configuration()?;

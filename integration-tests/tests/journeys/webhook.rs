@@ -65,6 +65,17 @@ pub async fn refuses_what_is_bad(scene: Scene) -> Outcome {
     hurting["spec"]["templateSnippets"]["servers"]["template"] = serde_json::from_str(&template)?;
     let told = refused(scene, &hurting, restore).await?;
     ensure(told.contains("HAProxy"), told)?;
+    let mut elsewhere = good.clone();
+    elsewhere["spec"]["credentialsSecretRef"] = json!({ "name": "other" });
+    let told = refused(scene, &elsewhere, restore).await?;
+    ensure(told.contains(&format!("Secret {}/other: it does not exist", scene.namespace)), told)?;
+    let other = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "other" },
+        "stringData": { "dataplane_username": "somebody" },
+    });
+    scene.apply(&other).await?;
+    let told = refused(scene, &elsewhere, restore).await?;
+    ensure(told.contains("key dataplane_password is missing"), told)?;
     let mut more = good.clone();
     more["spec"]["logging"] = json!({ "level": "DEBUG" });
     scene.apply(&more).await?;

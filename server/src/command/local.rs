@@ -1,14 +1,17 @@
 //! `haptic local`: the whole pipeline on one machine, with manifests from a folder and a HAProxy of its own.
 
+mod greeting;
+mod places;
+
 use crate::{
     binaries,
     cli::{Failure, LocalArgs},
     command, default_certificate,
     hardening::{self, Readers},
     leading::LeadingBy,
-    logging,
+    logging, output,
     process::{self, Addresses},
-    wiring::{OriginOf, Outside, Pods},
+    wiring::{OriginOf, Outside, Pipeline, Pods},
 };
 use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode};
 use haptic_config::source::Source;
@@ -17,6 +20,7 @@ use haptic_model::{
     HaproxyPod,
     secret::{Credentials, Sensitive},
 };
+use places::{Places, Servers};
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
@@ -39,7 +43,16 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             "haptic local follows its configuration: give it a file with -f".into(),
         ));
     }
-    command::read_config(&args.file)?;
+    let config = command::read_config(&args.file)?;
+    let addresses = Addresses::new(args.bind_address, args.debug_address);
+    let servers = Servers { bind: addresses.bind, debug: addresses.debug };
+    let places = places::choose(&config.spec, &args.listen, servers, places::is_free);
+    let Places { overlay, moved } = places.map_err(Failure::Because)?;
+    for moved in moved {
+        output::print(&format!("{moved}\n")).map_err(Failure::because)?;
+    }
+    let debug_port = overlay.debug_port.unwrap_or(config.spec.controller.debug_port);
+    let debug = (debug_port != 0).then(|| SocketAddr::new(addresses.debug, debug_port));
     let checker = binaries::checker(&args.haproxy)?;
     let Some(newest) = checker.newest().map(|binary| binary.path.clone()) else {
         return Err(Failure::Because("no HAProxy was found: name it with --haproxy".into()));
@@ -51,7 +64,6 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
     };
     let credentials = throw_away_credentials()?;
     let (file, resources) = (args.file.clone(), args.resources.clone());
-    let (bind, debug) = (args.bind_address, args.debug_address);
     let paranoid = args.paranoid;
     let runtime = process::runtime()?;
     process::run(runtime.clone(), async move {
@@ -66,8 +78,8 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
         });
         let agent = agent.await.map_err(Failure::because)?;
         let outside = Outside {
-            source: Source::File { path: file, credentials },
-            origin: OriginOf::Folder(resources),
+            source: Source::File { path: file.clone(), credentials, overlay },
+            origin: OriginOf::Folder(resources.clone()),
             pods: Pods::Fixed(this_machine(agent.local_addr())?),
             leading: LeadingBy::Itself,
             certificate: DefaultCertificate::Secret(Arc::new(certificate)),
@@ -76,7 +88,12 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             traces: None,
             paranoid,
         };
-        let ended = process::control(outside, runtime, Addresses::new(bind, debug), log_level).await;
+        let greets = move |pipeline: &Pipeline| {
+            let greeting = greeting::greeting(pipeline, file, resources, debug);
+            // Nobody may be reading any more.
+            tokio::spawn(async move { drop(output::print(&greeting.await)) });
+        };
+        let ended = process::control(outside, runtime, addresses, log_level, greets).await;
         agent.stop(true).await;
         ended
     })

@@ -42,6 +42,6 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
             traces: None,
             paranoid,
         };
-        process::control(outside, runtime, addresses, log_level).await
+        process::control(outside, runtime, addresses, log_level, |_| {}).await
     })
 }

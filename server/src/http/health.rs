@@ -4,7 +4,7 @@ use crate::webhook::standing::Standing;
 use actix_web::{HttpRequest, HttpResponse, web};
 use haptic_config::ConfigState;
 use haptic_debounce::gate::Gate;
-use haptic_model::{ActiveConfig, AllLeftOut, Snapshots};
+use haptic_model::{ActiveConfig, AllLeftOut, Snapshots, config::Judgement};
 use haptic_runtime::{CellReader, Health};
 use haptic_watch::Troubles;
 use std::sync::Arc;
@@ -18,6 +18,10 @@ pub struct Vitality {
     pub config_state: CellReader<ConfigState>,
     /// The configuration in force.
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    /// The newest valid configuration: in force once its stores are read.
+    pub accepted: CellReader<Option<Arc<ActiveConfig>>>,
+    /// The verdict on the newest configuration.
+    pub judged: CellReader<Option<Judgement>>,
     /// All stores.
     pub snapshots: CellReader<Snapshots>,
     /// Why watched resources cannot be read at the moment.
@@ -42,12 +46,34 @@ impl Vitality {
             reasons.push("the process is shutting down".into());
         }
         match Gate::look(self.config.read().as_ref().as_ref(), &self.snapshots.read()) {
-            Gate::Open => {}
+            Gate::Open => reasons.extend(self.why_the_next_waits()),
             Gate::NoConfig => reasons.push(self.why_no_config()),
             Gate::Unsynced(names) => reasons.extend(self.why_not_read(&names)),
         }
+        reasons.extend(self.why_no_credentials());
         reasons.extend(self.webhook.read().why_not_ready());
         reasons
+    }
+
+    /// What keeps the newest valid configuration from replacing the one in force; that it takes time is no reason.
+    fn why_the_next_waits(&self) -> Option<String> {
+        let (accepted, config) = (self.accepted.read(), self.config.read());
+        let (accepted, config) = (accepted.as_ref().as_ref()?, config.as_ref().as_ref()?);
+        let (snapshots, troubles) = (self.snapshots.read(), self.troubles.read());
+        let why = |name: &str| Some(format!("{name}: {}", troubles.get(name)?));
+        let unreadable: Vec<String> = accepted.unread(&snapshots).filter_map(why).collect();
+        let waits = accepted.revision > config.revision && !unreadable.is_empty();
+        waits.then(|| {
+            let why = unreadable.join("\n");
+            format!("the new configuration waits, the one before stays in force: {why}")
+        })
+    }
+
+    /// Where nothing is in force, it is why there is no configuration.
+    fn why_no_credentials(&self) -> Option<String> {
+        let judged = self.judged.read();
+        let why = judged.as_ref().as_ref()?.credentials.as_ref()?;
+        self.config.read().is_some().then(|| format!("the credentials before stay in use: {why}"))
     }
 
     /// What keeps watched resources from being read: a sentence for each that fails, one for all that only take time.

@@ -333,6 +333,7 @@ mod tests {
             (History::new(), vec![Diagnostic::error("haproxy", "unknown keyword 'x'")]);
         let event = |generation, diagnostics| Event::ValidationFailed {
             generation: Generation(generation),
+            configuration: 1,
             diagnostics,
             took: Duration::ZERO,
         };

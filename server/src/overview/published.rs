@@ -253,6 +253,7 @@ fn of_condition(verdict: (&str, &str, &str), message: &str, known: bool, of_pods
         ("Ready", "False", "RenderFailed" | "CheckFailed") => {
             Some(problems::error("the last good configuration stays", None, message))
         }
+        ("CredentialsValid", "False", _) => Some(problems::error("no credentials", None, message)),
         ("Published", "False", "Refused") => {
             let why = format!("{message}. What is told here of pods and objects may be old");
             Some(problems::warning(Telling::Published.failure(), Some(Telling::Published.resource()), &why))

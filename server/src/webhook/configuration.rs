@@ -5,6 +5,7 @@ use super::{
     budget::{BUDGET, end_of_checks},
     faults,
     review::Review,
+    secrets::Secrets,
     workshop::{Board, Live},
 };
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     tests_of_config::{self, Report, Suite, TestResult},
     wiring,
 };
-use haptic_config::{Candidate, scatter_gather, validators::refused};
+use haptic_config::{Candidate, credentials::secret_of, scatter_gather, validators::refused};
 use haptic_model::{
     ActiveConfig, Diagnostic, Fleet, HAProxyTemplateConfigSpec, HaproxyVersion, Severity, Snapshots,
 };
@@ -40,16 +41,30 @@ pub struct Own {
 }
 
 /// Judges the configuration in `review`, which came at `came`, within [`BUDGET`].
-pub async fn judge(review: &Review, came: Instant, own: &Own, board: &Board, checker: &Checker) -> Answer {
+pub async fn judge(
+    review: &Review,
+    came: Instant,
+    own: &Own,
+    secrets: &Secrets,
+    board: &Board,
+    checker: &Checker,
+) -> Answer {
     let object = Value::Object(review.object.clone().unwrap_or_default());
     let checker = checker.until(end_of_checks(came));
-    let judged = tokio::time::timeout_at(came + BUDGET, judge_object(object, own, board, &checker)).await;
+    let judged =
+        tokio::time::timeout_at(came + BUDGET, judge_object(object, own, secrets, board, &checker)).await;
     judged.unwrap_or_else(|_| Answer::Unjudged {
         why: format!("validators and tests did not end within {} s", BUDGET.as_secs()),
     })
 }
 
-async fn judge_object(object: Value, own: &Own, board: &Board, checker: &Checker) -> Answer {
+async fn judge_object(
+    object: Value,
+    own: &Own,
+    secrets: &Secrets,
+    board: &Board,
+    checker: &Checker,
+) -> Answer {
     let candidate = match Candidate::from_resource(&object) {
         Ok(candidate) => candidate,
         Err(problem) => return Answer::denied(&[problem]),
@@ -66,6 +81,15 @@ async fn judge_object(object: Value, own: &Own, board: &Board, checker: &Checker
     }
     if refused(&found) {
         return Answer::denied(&errors(found));
+    }
+    let named = candidate.secret();
+    let named_before = live
+        .as_ref()
+        .filter(|_| is_own)
+        .is_some_and(|live| secret_of(&live.config.spec, &live.config.namespace) == named);
+    match secrets.look_for(&named, !named_before, is_own).await {
+        Ok(warning) => found.extend(warning),
+        Err(answer) => return answer,
     }
     let config = match as_if_active(candidate) {
         Ok(config) => config,

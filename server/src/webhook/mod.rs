@@ -17,6 +17,7 @@ pub mod namespaces;
 pub mod policy;
 pub mod reduced;
 pub mod review;
+pub mod secrets;
 pub mod service;
 pub mod stand_in;
 pub mod standing;

@@ -7,6 +7,7 @@ use super::{
     namespaces::Namespaces,
     policy::Subject,
     review::{Review, SIZE_LIMIT},
+    secrets::Secrets,
     standing::Standing,
     workshop::{Board, Change},
 };
@@ -51,6 +52,8 @@ pub struct Admission {
     pub checker: Checker,
     /// Labels of namespaces.
     pub namespaces: Namespaces,
+    /// Credentials of configurations.
+    pub secrets: Secrets,
     /// Told of what was not let pass.
     pub events: Events,
     bodies: Arc<Semaphore>,
@@ -66,11 +69,12 @@ impl Admission {
         own: Own,
         desk: Desk,
         checker: Checker,
-        namespaces: Namespaces,
+        client: &kube::Client,
         events: Events,
     ) -> Self {
         let (bodies, configurations) = (Arc::new(Semaphore::new(BODIES)), Arc::new(Semaphore::new(1)));
-        Self { standing, board, own, desk, checker, namespaces, events, bodies, configurations }
+        let (namespaces, secrets) = (Namespaces::new(client.clone()), Secrets::new(client.clone()));
+        Self { standing, board, own, desk, checker, namespaces, secrets, events, bodies, configurations }
     }
 
     async fn answer(&self, review: &Review, subject: Subject, came: Instant) -> Answer {
@@ -81,7 +85,7 @@ impl Admission {
                 let Ok(_turn) = self.configurations.try_acquire() else {
                     return Answer::Unjudged { why: "another configuration is being checked".into() };
                 };
-                configuration::judge(review, came, &self.own, &self.board, &self.checker).await
+                configuration::judge(review, came, &self.own, &self.secrets, &self.board, &self.checker).await
             }
             Subject::Watched(resources) => match self.change(review, resources).await {
                 Ok(change) => self.desk.ask(change, came).await,
@@ -94,7 +98,8 @@ impl Admission {
         let config = (*self.board.config.read()).clone().ok_or("no configuration is in force yet")?;
         let (name, object) = named(review);
         let watched = &config.spec.watched_resources;
-        let selects = |name: &Arc<str>| watched.get(&**name).is_some_and(|w| w.namespace_selector.is_some());
+        let selects =
+            |name: &Arc<str>| watched.get(&**name).is_some_and(|w| w.selects_namespaces().is_some());
         let namespace_labels = if resources.iter().any(selects) && review.object.is_some() {
             self.namespaces.labels(&review.namespace).await?
         } else {

@@ -4,7 +4,6 @@ use super::{
     configuration::Own,
     desk::Desk,
     identity::keeper::{KeeperArguments, keep},
-    namespaces::Namespaces,
     service::Admission,
     standing::Standing,
     workshop::Board,
@@ -56,6 +55,5 @@ pub fn admission(
     let limits = CheckLimits { at_once: 1, ..CheckLimits::default() };
     let (objects, configurations) = (checker.apart(limits), checker.apart(limits));
     let desk = Desk::open(board.clone(), objects);
-    let namespaces = Namespaces::new(client.clone());
-    Some(Admission::new(standing, board, own, desk, configurations, namespaces, events))
+    Some(Admission::new(standing, board, own, desk, configurations, client, events))
 }

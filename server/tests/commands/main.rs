@@ -5,6 +5,7 @@ mod bad_input;
 mod config_view;
 mod explain;
 mod libraries;
+mod local;
 mod memory;
 mod place;
 mod plan;

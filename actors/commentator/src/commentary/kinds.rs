@@ -5,10 +5,19 @@ use super::Level::{self, Debug, Error, Info, Trace, Warn};
 /// The kind of a line (`kind` in a log of JSON and in `/debug/events`), its level, and what it tells.
 pub const KINDS: &[(&str, Level, &str)] = &[
     ("Awaited", Info, "what is missing before anything is rendered"),
-    ("ConfigAccepted", Info, "a configuration is in force"),
+    (
+        "ConfigAccepted",
+        Info,
+        "a configuration passed all validators; it is in force once its stores are read",
+    ),
     ("ConfigRejected", Error, "a configuration was refused, and why"),
     ("ConfigDeleted", Error, "the configuration in force was deleted; it stays in force"),
     ("CredentialsChanged", Info, "the credentials changed"),
+    (
+        "CredentialsTroubled",
+        Error,
+        "the Secret of the credentials is not there, lacks a key or may not be read, and what to do; Info when it is whole again",
+    ),
     ("StoreSynced", Info, "a watched resource was read to the end of its list"),
     ("StoreSize", Trace, "how many objects of a watched resource there are, after each change"),
     ("WatchFailed", Warn, "a watch failed and is tried again, and why"),

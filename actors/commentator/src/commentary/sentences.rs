@@ -80,7 +80,7 @@ fn render_sentence(event: &Event) -> Option<(Level, String)> {
         Event::RenderDiffered { generation, diagnostic } => {
             (Level::Error, format!("generation {generation}: {diagnostic}"))
         }
-        Event::RenderFailed { generation, diagnostics }
+        Event::RenderFailed { generation, diagnostics, .. }
         | Event::ValidationFailed { generation, diagnostics, .. } => {
             (Level::Error, format!("generation {generation} was refused: {}", first(diagnostics)))
         }
@@ -119,7 +119,7 @@ fn configuration(name: &str) -> String {
 fn input_sentence(event: &Event) -> (Level, String) {
     match event {
         Event::ConfigAccepted { name, revision } => {
-            (Level::Info, format!("{} is in force (revision {revision})", configuration(name)))
+            (Level::Info, format!("{} is accepted (revision {revision})", configuration(name)))
         }
         Event::ConfigRejected { name, diagnostics } => (
             Level::Error,
@@ -135,6 +135,17 @@ fn input_sentence(event: &Event) -> (Level, String) {
         ),
         Event::CredentialsChanged => {
             (Level::Info, "credentials changed; both old and new are tried".to_owned())
+        }
+        Event::CredentialsTroubled { name, why: Some(why) } => (
+            Level::Error,
+            format!(
+                "the credentials of {} cannot be had: {why}; the ones before stay in use, if there are any, and a \
+                 controller that starts now has none",
+                configuration(name)
+            ),
+        ),
+        Event::CredentialsTroubled { name, why: None } => {
+            (Level::Info, format!("the credentials of {} can be had again", configuration(name)))
         }
         Event::StoreSynced { resource, objects } => {
             (Level::Info, format!("{resource} are known: {}", counted(*objects, "object")))

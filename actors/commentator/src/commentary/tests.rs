@@ -145,6 +145,7 @@ fn a_refusal_names_its_cause_and_object_what_stays_and_how_often() {
     let object = Arc::new(ObjectRef::new("ingresses", "default", "shop"));
     let refused = |generation| Event::ValidationFailed {
         generation: Generation(generation),
+        configuration: 1,
         diagnostics: vec![
             Diagnostic::error("haproxy", "unknown keyword 'sever'").of_object(Some(object.clone())),
             Diagnostic::error("haproxy", "no such backend"),

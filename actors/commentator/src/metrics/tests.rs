@@ -69,8 +69,13 @@ fn a_generation_is_counted_from_reconcile_to_pod() {
 fn failures_count_as_attempts_and_as_errors() {
     let generation = Generation(1);
     let text = scrape(&[
-        Event::RenderFailed { generation, diagnostics: Vec::new() },
-        Event::ValidationFailed { generation, diagnostics: Vec::new(), took: Duration::ZERO },
+        Event::RenderFailed { generation, configuration: 1, diagnostics: Vec::new() },
+        Event::ValidationFailed {
+            generation,
+            configuration: 1,
+            diagnostics: Vec::new(),
+            took: Duration::ZERO,
+        },
         Event::DeployFailed {
             generation,
             pod: "default/haproxy-0".into(),
@@ -140,7 +145,11 @@ fn what_is_left_out_is_a_gauge_for_each_limit_and_reaching_one_counts() {
     has(&text, r#"haptic_left_out_objects{type="ingresses",limit="objectBytes"} 0"#);
     has(&text, r#"haptic_limits_reached_total{limit="storeBytes"} 1"#);
     let too_long = haptic_model::Diagnostic::error("render", "too long").at_field(Limit::MapEntries.field());
-    let text = scrape(&[Event::RenderFailed { generation: Generation(1), diagnostics: vec![too_long] }]);
+    let text = scrape(&[Event::RenderFailed {
+        generation: Generation(1),
+        configuration: 1,
+        diagnostics: vec![too_long],
+    }]);
     has(&text, r#"haptic_limits_reached_total{limit="mapEntries"} 1"#);
     has(&text, r#"haptic_limits_reached_total{limit="blockBytes"} 0"#);
 }
@@ -170,7 +179,7 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
             Event::Waited { stage: "render", took: Duration::ZERO },
             Event::Waited { stage: "validate", took: Duration::ZERO },
             rendered(&[(&format!("template-{n}"), 1)]),
-            Event::RenderFailed { generation, diagnostics: diagnostics.clone() },
+            Event::RenderFailed { generation, configuration: 1, diagnostics: diagnostics.clone() },
             Event::Validated { generation, took: Duration::ZERO, cached: false },
             Event::ConfigRejected { name: format!("default/{n}").into(), diagnostics },
             deployed(Some(&format!("backend b{n} is new"))),

@@ -129,7 +129,10 @@ fn what_fails_says_why_and_ends_the_trace() {
     let mut story = story(&[]);
     let diagnostics = vec![Diagnostic::error("haproxy", "unknown keyword 'sever'")];
     story.pop();
-    story.push((90, Event::ValidationFailed { generation: Generation(7), diagnostics, took: 70 * MS }));
+    story.push((
+        90,
+        Event::ValidationFailed { generation: Generation(7), configuration: 1, diagnostics, took: 70 * MS },
+    ));
     let spans = spans(&mut Traces::new(), &story, &fleet(&["a"]));
     for name in ["haproxy -c", "generation"] {
         let error = named(&spans, name).error.as_deref().unwrap_or_default();

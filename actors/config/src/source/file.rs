@@ -3,6 +3,7 @@
 use crate::{
     document,
     intake::{Observation, ObservedConfig},
+    overlay::Overlay,
 };
 use haptic_model::secret::Credentials;
 use haptic_runtime::CellWriter;
@@ -17,17 +18,29 @@ use std::{
 use tokio::sync::Notify;
 
 /// Observes the file at `path`; never returns.
-pub async fn observe(path: PathBuf, credentials: Credentials, seen: &CellWriter<Observation>) {
+pub async fn observe(
+    path: PathBuf,
+    credentials: Credentials,
+    overlay: &Overlay,
+    seen: &CellWriter<Observation>,
+) {
     let changed = Arc::new(Notify::new());
     let watcher = watch_folder(&path, changed.clone());
     loop {
         let trouble = watcher.as_ref().err().cloned();
         seen.publish_if_changed(Observation {
-            config: read(&path).await,
+            config: laid_over(read(&path).await, overlay),
             credentials: Some(Ok(credentials.clone())),
             trouble,
         });
         changed.notified().await;
+    }
+}
+
+fn laid_over(config: ObservedConfig, overlay: &Overlay) -> ObservedConfig {
+    match config {
+        ObservedConfig::Found(candidate) => ObservedConfig::Found(overlay.over(candidate)),
+        other => other,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::{
     candidate::Candidate,
-    credentials,
+    credentials::{self, SecretName},
     intake::{Observation, ObservedConfig},
 };
 use futures::{StreamExt, future::Either, pin_mut};
@@ -18,15 +18,15 @@ use kube::{
     },
 };
 use serde::de::DeserializeOwned;
-use std::{collections::BTreeMap, fmt::Debug};
-
-/// Where the credentials are: namespace, name.
-type SecretName = (String, String);
+use std::fmt::Debug;
 
 /// One object, as a watch sees it.
 enum Sight<K> {
     Present(K),
     Absent,
+    /// It may not be read; somebody must do something.
+    Refused(String),
+    /// It cannot be read at the moment.
     Trouble(String),
 }
 
@@ -40,13 +40,13 @@ pub async fn observe(client: Client, namespace: &str, name: &str, seen: &CellWri
     loop {
         let watched = secret.clone();
         let credentials = match &watched {
-            Some((namespace, name)) => Either::Left(observe_secret(client.clone(), namespace, name, seen)),
+            Some(secret) => Either::Left(observe_secret(client.clone(), secret, seen)),
             None => Either::Right(futures::future::pending()),
         };
         let next_secret = async {
             while let Some(sight) = configs.next().await {
-                note_config(sight, namespace, seen);
-                let named = named_secret(&seen.read());
+                note_config(sight, namespace, watched.as_ref(), seen);
+                let named = named_secret(&seen.read().config);
                 if named.is_some() && named != watched {
                     return named;
                 }
@@ -60,16 +60,23 @@ pub async fn observe(client: Client, namespace: &str, name: &str, seen: &CellWri
     }
 }
 
-fn note_config(sight: Sight<DynamicObject>, namespace: &str, seen: &CellWriter<Observation>) {
+/// Notes what is seen of the configuration. Credentials of another Secret than the one it names, which is `watched`, are none.
+fn note_config(
+    sight: Sight<DynamicObject>,
+    namespace: &str,
+    watched: Option<&SecretName>,
+    seen: &CellWriter<Observation>,
+) {
     let (config, trouble) = match sight {
         Sight::Present(object) => (Some(read_config(&object)), None),
         Sight::Absent => (Some(ObservedConfig::Absent), None),
-        Sight::Trouble(why) => (None, Some(advise(&why, namespace))),
+        Sight::Refused(why) | Sight::Trouble(why) => (None, Some(advise(&why, namespace))),
     };
-    seen.update(|before| Observation {
-        config: config.unwrap_or_else(|| before.config.clone()),
-        credentials: before.credentials.clone(),
-        trouble,
+    seen.update(|before| {
+        let config = config.unwrap_or_else(|| before.config.clone());
+        let is_another = named_secret(&config).is_some_and(|named| Some(&named) != watched);
+        let credentials = before.credentials.clone().filter(|_| !is_another);
+        Observation { config, credentials, trouble }
     });
 }
 
@@ -83,37 +90,28 @@ fn read_config(object: &DynamicObject) -> ObservedConfig {
     }
 }
 
-fn named_secret(seen: &Observation) -> Option<SecretName> {
-    let ObservedConfig::Found(candidate) = &seen.config else { return None };
-    let reference = &candidate.spec.credentials_secret_ref;
-    let namespace = reference.namespace.clone().unwrap_or_else(|| candidate.namespace.to_string());
-    Some((namespace, reference.name.clone()))
+fn named_secret(config: &ObservedConfig) -> Option<SecretName> {
+    let ObservedConfig::Found(candidate) = config else { return None };
+    Some(candidate.secret())
 }
 
-async fn observe_secret(client: Client, namespace: &str, name: &str, seen: &CellWriter<Observation>) {
-    let reference = format!("{namespace}/{name}");
-    let secrets = sights::<Secret>(Api::namespaced(client, namespace), name);
+async fn observe_secret(client: Client, named: &SecretName, seen: &CellWriter<Observation>) {
+    let secrets = sights::<Secret>(Api::namespaced(client, &named.namespace), &named.name);
     pin_mut!(secrets);
     while let Some(sight) = secrets.next().await {
         let found = match sight {
-            Sight::Present(secret) => credentials::from_secret(&reference, &data_of(secret)),
-            Sight::Absent => Err(credentials::missing(&reference)),
-            Sight::Trouble(why) => {
-                let problem = Diagnostic::error("basic", format!("Secret {reference} cannot be read: {why}"))
-                    .help("Allow get, list and watch on secrets in that namespace");
-                if seen.read().credentials.as_ref().is_some_and(Result::is_ok) {
-                    tracing::warn!("{problem}");
-                    continue;
-                }
-                Err(problem)
+            Sight::Present(secret) => credentials::from_secret(named, &credentials::data_of(secret)),
+            Sight::Absent => Err(credentials::missing(named)),
+            Sight::Refused(why) => Err(credentials::unreadable(named, &why)),
+            // An API server that is away says nothing of the Secret.
+            Sight::Trouble(why) if seen.read().credentials.is_some() => {
+                tracing::warn!(secret = %named, why, "the Secret of the credentials cannot be read at the moment");
+                continue;
             }
+            Sight::Trouble(why) => Err(credentials::unreadable(named, &why)),
         };
         seen.update(|before| Observation { credentials: Some(found.clone()), ..before.clone() });
     }
-}
-
-fn data_of(secret: Secret) -> BTreeMap<String, Vec<u8>> {
-    secret.data.unwrap_or_default().into_iter().map(|(key, value)| (key, value.0)).collect()
 }
 
 /// One named object over time: what a list or watch event says of it. Errors are retried with back-off.
@@ -137,11 +135,28 @@ where
                 Ok(Event::InitDone) => (!listed).then_some(Sight::Absent),
                 Ok(Event::Apply(object)) => Some(Sight::Present(object)),
                 Ok(Event::Delete(_)) => Some(Sight::Absent),
+                Err(error) if is_refusal(&error) => Some(Sight::Refused(why(&error))),
                 Err(error) => Some(Sight::Trouble(why(&error))),
             };
             futures::future::ready(sight)
         },
     )
+}
+
+/// Whether it is a matter of rights: trying again changes nothing.
+fn is_refusal(error: &watcher::Error) -> bool {
+    let code = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => status.code,
+        _ => return false,
+    };
+    is_refused(code)
+}
+
+pub(super) fn is_refused(code: u16) -> bool {
+    [401, 403].contains(&code)
 }
 
 /// kube's watcher wraps the API server's words; only these help a person.

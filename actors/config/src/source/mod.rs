@@ -2,8 +2,11 @@
 
 mod file;
 mod kubernetes;
+mod secret;
 
-use crate::intake::Observation;
+pub use secret::{Unusable, check as check_secret};
+
+use crate::{intake::Observation, overlay::Overlay};
 use haptic_model::secret::Credentials;
 use haptic_runtime::CellWriter;
 use std::{path::PathBuf, sync::Arc};
@@ -26,6 +29,8 @@ pub enum Source {
         path: PathBuf,
         /// Taken in place of the Secret's.
         credentials: Credentials,
+        /// Laid over what the file says.
+        overlay: Overlay,
     },
 }
 
@@ -47,7 +52,9 @@ impl Source {
             Self::Kubernetes { client, namespace, name } => {
                 kubernetes::observe(client, &namespace, &name, &seen).await;
             }
-            Self::File { path, credentials } => file::observe(path, credentials, &seen).await,
+            Self::File { path, credentials, overlay } => {
+                file::observe(path, credentials, &overlay, &seen).await;
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Structure, ports, durations, required fields: what can be known without compiling a template.
 
-use super::{hosts, webhook};
+use super::{hosts, on_demand, webhook};
 use crate::library::LIBRARIES;
 use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, crd::Interval};
 use std::{collections::BTreeMap, time::Duration};
@@ -16,6 +16,7 @@ pub fn basic(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     watched(spec, &mut problems);
     files(spec, &mut problems);
     hosts::problems(spec, &mut problems);
+    on_demand::problems(spec, &mut problems);
     webhook::problems(spec, &mut problems);
     problems.extend(spec.allow.is_old_list.then(|| old_list(spec)));
     problems

@@ -3,6 +3,7 @@
 mod basic;
 mod hosts;
 mod jsonpath;
+mod on_demand;
 mod webhook;
 
 pub use basic::basic;

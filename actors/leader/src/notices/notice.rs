@@ -61,9 +61,13 @@ pub fn of(event: &Event) -> Vec<Notice> {
             warning: false,
             reason: "ConfigurationAccepted",
             action: "Validate",
-            note: format!("the configuration is in force (revision {revision} of this controller)"),
+            note: format!(
+                "the configuration is accepted (revision {revision} of this controller); condition Ready says when it is in \
+                 force on every pod"
+            ),
         }],
         Event::ConfigRejected { diagnostics, .. } => blamed("ConfigurationRejected", "Validate", diagnostics),
+        Event::CredentialsTroubled { why: Some(why), .. } => vec![credentials_unreadable(why)],
         Event::RenderFailed { diagnostics, .. } => blamed("RenderFailed", "Render", diagnostics),
         Event::ValidationFailed { diagnostics, .. } => blamed("CheckFailed", "Render", diagnostics),
         Event::QuarantineChanged { entered, left, .. } => {
@@ -137,6 +141,12 @@ pub fn held_back(held: &Quarantined) -> Notice {
     warning(About::Object(Arc::clone(&held.object)), "Quarantined", "Render", &held.to_string())
 }
 
+/// That the Secret of the credentials is not as it should be.
+#[must_use]
+pub fn credentials_unreadable(why: &Diagnostic) -> Notice {
+    warning(About::Config, "CredentialsUnreadable", "Validate", &why.to_string())
+}
+
 /// That objects are left out because they are too large or too many.
 #[must_use]
 pub fn limit_reached(reached: &LimitReached) -> Notice {
@@ -165,7 +175,7 @@ mod tests {
     use haptic_model::Generation;
 
     fn failed(diagnostics: Vec<Diagnostic>) -> Vec<Notice> {
-        of(&Event::RenderFailed { generation: Generation(1), diagnostics })
+        of(&Event::RenderFailed { generation: Generation(1), configuration: 1, diagnostics })
     }
 
     #[test]

@@ -35,12 +35,24 @@ const fn normal(
 
 /// All of them, in the order of the pipeline.
 pub const NOTICES: &[NoticeKind] = &[
-    normal("ConfigurationAccepted", "Validate", "configuration", "The configuration is in force."),
+    normal(
+        "ConfigurationAccepted",
+        "Validate",
+        "configuration",
+        "The configuration passed all validators. Condition Ready says when it is in force on every pod.",
+    ),
     warning(
         "ConfigurationRejected",
         "Validate",
         "configuration",
         "The configuration is wrong; the one before stays in force. The note says what, and where.",
+    ),
+    warning(
+        "CredentialsUnreadable",
+        "Validate",
+        "configuration",
+        "The Secret of the credentials is not there, lacks a key or may not be read; the credentials before it stay in use. A \
+         controller that starts now has none. The note says what to do.",
     ),
     warning(
         "DeletionsHeld",

@@ -2,7 +2,8 @@
 
 use crate::reporting::Reporting;
 use haptic_model::{
-    AllLeftOut, Diagnostic, Event, Generation, HaproxyPod, MassDeletions, Quarantine,
+    ActiveConfig, AllLeftOut, Diagnostic, Event, Generation, HaproxyPod, MassDeletions, Quarantine,
+    Snapshots,
     config::Judgement,
     pipeline::{PodState, Validated},
 };
@@ -17,6 +18,8 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Failed {
     /// Which.
     pub generation: Generation,
+    /// `metadata.generation` of the configuration it was made from.
+    pub configuration: i64,
     /// Where: `RenderFailed` or `CheckFailed`.
     pub reason: &'static str,
     /// Why; never empty.
@@ -28,19 +31,24 @@ impl Failed {
     #[must_use]
     pub fn after(failed: Option<Self>, event: &Event) -> Option<Self> {
         match event {
-            Event::RenderFailed { generation, diagnostics } => {
-                Some(Self::new(*generation, "RenderFailed", diagnostics))
+            Event::RenderFailed { generation, configuration, diagnostics } => {
+                Some(Self::new(*generation, *configuration, "RenderFailed", diagnostics))
             }
-            Event::ValidationFailed { generation, diagnostics, .. } => {
-                Some(Self::new(*generation, "CheckFailed", diagnostics))
+            Event::ValidationFailed { generation, configuration, diagnostics, .. } => {
+                Some(Self::new(*generation, *configuration, "CheckFailed", diagnostics))
             }
             Event::Validated { generation, .. } => failed.filter(|failed| failed.generation > *generation),
             _ => failed,
         }
     }
 
-    fn new(generation: Generation, reason: &'static str, diagnostics: &[Diagnostic]) -> Self {
-        Self { generation, reason, diagnostics: diagnostics.to_vec() }
+    fn new(
+        generation: Generation,
+        configuration: i64,
+        reason: &'static str,
+        diagnostics: &[Diagnostic],
+    ) -> Self {
+        Self { generation, configuration, reason, diagnostics: diagnostics.to_vec() }
     }
 
     /// Whether an object is at fault, and not the configuration.
@@ -72,14 +80,48 @@ pub enum Fleet {
     },
 }
 
+/// How far the newest valid configuration is on its way to the pods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It cannot be in force until these resources can be read: a line for each.
+    Waits(String),
+    /// Nothing that was rendered from it has passed all checks yet.
+    Comes,
+    /// The newest bundle that passed all checks is rendered from it.
+    Rendered,
+}
+
+impl Progress {
+    /// How far `accepted` is. `troubles`: why watched resources cannot be read.
+    #[must_use]
+    pub fn of(
+        accepted: Option<&ActiveConfig>,
+        validated: Option<&Validated>,
+        snapshots: &Snapshots,
+        troubles: &BTreeMap<Arc<str>, String>,
+    ) -> Self {
+        let Some(accepted) = accepted else { return Self::Comes };
+        if validated.is_some_and(|validated| validated.rendered.config.revision >= accepted.revision) {
+            return Self::Rendered;
+        }
+        let why = |name: &str| Some(format!("{name}: {}", troubles.get(name)?));
+        let unreadable: Vec<String> = accepted.unread(snapshots).filter_map(why).collect();
+        if unreadable.is_empty() { Self::Comes } else { Self::Waits(unreadable.join("\n")) }
+    }
+}
+
 /// Everything that the status is made of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Health {
     /// The verdict on the newest configuration.
     pub judgement: Judgement,
-    /// How its newest generation failed.
+    /// How far the newest valid one is.
+    pub progress: Progress,
+    /// `metadata.generation` of the configuration that the newest checked bundle is rendered from.
+    pub checked: Option<i64>,
+    /// How the newest generation failed.
     pub failed: Option<Failed>,
-    /// How the pods are.
+    /// How the pods are: whether they run the newest checked bundle.
     pub fleet: Fleet,
     /// What is held back.
     pub quarantine: Arc<Quarantine>,
@@ -96,6 +138,23 @@ pub struct Health {
 /// Remembers since when each pod is behind.
 #[derive(Clone, Debug, Default)]
 pub struct Lag(BTreeMap<HaproxyPod, (Option<Generation>, Instant)>);
+
+impl Health {
+    /// How the newest generation of the newest configuration failed; what failed of one before it says nothing any more.
+    #[must_use]
+    pub fn failed(&self) -> Option<&Failed> {
+        self.failed.as_ref().filter(|failed| failed.configuration == self.judgement.resource_generation)
+    }
+
+    /// Why the newest configuration is wrong, whoever found it: validators, its render or its check.
+    #[must_use]
+    pub fn invalid(&self) -> &[Diagnostic] {
+        match (&self.judgement.problems[..], self.failed()) {
+            ([], Some(failed)) if !failed.is_an_objects() => &failed.diagnostics,
+            (problems, _) => problems,
+        }
+    }
+}
 
 impl Lag {
     /// How the pods are at `now`.
@@ -144,6 +203,7 @@ mod tests {
     fn failure(generation: u64) -> Event {
         Event::RenderFailed {
             generation: Generation(generation),
+            configuration: 1,
             diagnostics: vec![Diagnostic::error("render", "no")],
         }
     }

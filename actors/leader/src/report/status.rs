@@ -1,6 +1,6 @@
 //! The status of the resource: what it should say, and whether that is worth a write.
 
-use super::health::{Failed, Fleet, Health};
+use super::health::{Failed, Fleet, Health, Progress};
 use crate::reporting::Telling;
 use haptic_model::{Diagnostic, crd::HAProxyTemplateConfigStatus};
 use jiff::Timestamp;
@@ -13,6 +13,8 @@ const LONGEST: usize = 2000;
 /// A condition without its times.
 struct Verdict {
     kind: &'static str,
+    /// Which `metadata.generation` it speaks of.
+    about: i64,
     status: &'static str,
     reason: &'static str,
     message: String,
@@ -49,42 +51,57 @@ pub fn changed(
 }
 
 fn validation(health: &Health) -> (&'static str, String) {
-    match (&health.judgement.problems[..], &health.failed) {
-        ([], Some(failed)) if !failed.is_an_objects() => ("Invalid", sentence(&failed.diagnostics)),
-        ([], _) => ("Valid", String::new()),
-        (problems, _) => ("Invalid", sentence(problems)),
+    match health.invalid() {
+        [] => ("Valid", String::new()),
+        problems => ("Invalid", sentence(problems)),
     }
 }
 
 fn conditions(before: &HAProxyTemplateConfigStatus, health: &Health, now: Timestamp) -> Vec<Condition> {
-    let deployed = deployed(health).or_else(|| as_before(before, "Deployed")).unwrap_or_else(|| {
-        Verdict::new("Deployed", "Unknown", "InProgress", "pods are being brought to the configuration")
-    });
-    let ready = ready(health, &deployed);
-    let first = [ready, templates_valid(health), deployed];
+    let judged = health.judgement.resource_generation;
+    // What is held or left out is so in what was checked last.
+    let checked = health.checked.unwrap_or(judged);
+    let deployed = deployed(before, health);
+    let first = [ready(health, &deployed), templates_valid(health), credentials_valid(health), deployed];
     let held = [quarantined(health), deletions_held(health), limits_reached(health)];
     let published = published(health).or_else(|| as_before(before, "Published"));
-    let verdicts = first.into_iter().chain(held).chain(published);
-    verdicts.map(|verdict| verdict.at(before, health, now)).collect()
+    let held = held.into_iter().chain(published).map(|verdict| verdict.about(checked));
+    first.into_iter().chain(held).map(|verdict| verdict.at(before, now)).collect()
 }
 
 fn ready(health: &Health, deployed: &Verdict) -> Verdict {
-    let not = |reason, message: &str| Verdict::new("Ready", "False", reason, message);
-    match (&health.judgement.problems[..], &health.failed) {
-        ([], None) if deployed.status == "True" => {
-            Verdict::new("Ready", "True", "Deployed", "the configuration is in force on every pod")
+    let judged = health.judgement.resource_generation;
+    let not = |reason, message: &str| Verdict::new("Ready", "False", reason, message).about(judged);
+    match (&health.judgement.problems[..], health.failed(), &health.judgement.credentials) {
+        ([], None, None) if deployed.status == "True" => {
+            let what = "the configuration is in force on every pod";
+            Verdict::new("Ready", "True", "Deployed", what).about(judged)
         }
-        ([], None) => Verdict { kind: "Ready", message: deployed.message.clone(), ..*deployed },
-        ([], Some(Failed { reason, diagnostics, .. })) => not(reason, &sentence(diagnostics)),
-        (problems, _) => not("Invalid", &sentence(problems)),
+        ([], None, None) => Verdict { kind: "Ready", message: deployed.message.clone(), ..*deployed },
+        ([], _, Some(why)) => not("CredentialsUnreadable", &sentence(std::slice::from_ref(why))),
+        ([], Some(Failed { reason, diagnostics, .. }), _) => not(reason, &sentence(diagnostics)),
+        (problems, ..) => not("Invalid", &sentence(problems)),
+    }
+}
+
+fn credentials_valid(health: &Health) -> Verdict {
+    let verdict = |status, reason, message: &str| {
+        let verdict = Verdict::new("CredentialsValid", status, reason, message);
+        verdict.about(health.judgement.resource_generation)
+    };
+    match &health.judgement.credentials {
+        Some(why) => verdict("False", "CredentialsUnreadable", &sentence(std::slice::from_ref(why))),
+        None => verdict("True", "Read", "the Secret has what it needs"),
     }
 }
 
 fn templates_valid(health: &Health) -> Verdict {
-    let verdict = |status, reason, message: &str| Verdict::new("TemplatesValid", status, reason, message);
+    let judged = health.judgement.resource_generation;
+    let verdict =
+        |status, reason, message: &str| Verdict::new("TemplatesValid", status, reason, message).about(judged);
     let broken: Vec<Diagnostic> =
         health.judgement.problems.iter().filter(|problem| problem.source == "template").cloned().collect();
-    match (&broken[..], &health.failed) {
+    match (&broken[..], health.failed()) {
         ([], Some(failed)) if !failed.is_an_objects() && failed.reason == "RenderFailed" => {
             verdict("False", failed.reason, &sentence(&failed.diagnostics))
         }
@@ -96,10 +113,29 @@ fn templates_valid(health: &Health) -> Verdict {
     }
 }
 
-/// `None`: as it was.
-fn deployed(health: &Health) -> Option<Verdict> {
+/// Whether every pod runs the newest valid configuration. Of a wrong one this says nothing: then it is about the one before.
+fn deployed(before: &HAProxyTemplateConfigStatus, health: &Health) -> Verdict {
+    let verdict = |status, reason, message: &str| Verdict::new("Deployed", status, reason, message);
+    let judged = health.judgement.resource_generation;
+    let (about, found) = match &health.progress {
+        _ if !health.invalid().is_empty() => (health.checked.unwrap_or(judged), of_fleet(&health.fleet)),
+        Progress::Rendered => (judged, of_fleet(&health.fleet)),
+        Progress::Waits(why) => {
+            let what = format!("nothing of it is deployed until these can be read: {why}");
+            (judged, Some(verdict("False", "ResourcesUnreadable", &shortened(what))))
+        }
+        Progress::Comes if health.checked.is_none() => (judged, of_fleet(&health.fleet)),
+        Progress::Comes => (judged, None),
+    };
+    let found = found.or_else(|| as_before(before, "Deployed").filter(|known| known.about == about));
+    let comes = || verdict("Unknown", "InProgress", "pods are being brought to the configuration");
+    found.unwrap_or_else(comes).about(about)
+}
+
+/// `None`: they are being brought to it.
+fn of_fleet(fleet: &Fleet) -> Option<Verdict> {
     let verdict = |status, reason, message: &str| Some(Verdict::new("Deployed", status, reason, message));
-    match &health.fleet {
+    match fleet {
         Fleet::Catching => None,
         Fleet::NothingToDeploy => verdict("False", "NothingToDeploy", "nothing has passed all checks yet"),
         Fleet::NoPods => verdict("False", "NoPods", "no HAProxy pod has the labels of spec.podSelector"),
@@ -173,27 +209,23 @@ fn watched(before: &BTreeMap<String, i64>, now: &BTreeMap<String, usize>) -> BTr
 
 fn as_before(before: &HAProxyTemplateConfigStatus, kind: &'static str) -> Option<Verdict> {
     let found = before.conditions.iter().find(|condition| condition.type_ == kind)?;
-    let known = [
-        "Deployed",
-        "NothingToDeploy",
-        "NoPods",
-        "PodsBehind",
-        "InProgress",
-        "Complete",
-        "Refused",
-        "TooLarge",
-    ];
+    let known = ["Deployed", "NothingToDeploy", "NoPods", "PodsBehind", "Complete", "Refused", "TooLarge"];
     let reason = known.into_iter().find(|reason| *reason == found.reason)?;
     let status = ["True", "False", "Unknown"].into_iter().find(|status| *status == found.status)?;
-    Some(Verdict { kind, status, reason, message: found.message.clone() })
+    let about = found.observed_generation.unwrap_or_default();
+    Some(Verdict { kind, about, status, reason, message: found.message.clone() })
 }
 
 impl Verdict {
     fn new(kind: &'static str, status: &'static str, reason: &'static str, message: &str) -> Self {
-        Self { kind, status, reason, message: message.to_owned() }
+        Self { kind, about: 0, status, reason, message: message.to_owned() }
     }
 
-    fn at(self, before: &HAProxyTemplateConfigStatus, health: &Health, now: Timestamp) -> Condition {
+    fn about(self, generation: i64) -> Self {
+        Self { about: generation, ..self }
+    }
+
+    fn at(self, before: &HAProxyTemplateConfigStatus, now: Timestamp) -> Condition {
         let same = before.conditions.iter().find(|c| c.type_ == self.kind && c.status == self.status);
         let whole_seconds = Timestamp::from_second(now.as_second()).unwrap_or(now);
         Condition {
@@ -201,7 +233,7 @@ impl Verdict {
             status: self.status.to_owned(),
             reason: self.reason.to_owned(),
             message: self.message,
-            observed_generation: Some(health.judgement.resource_generation),
+            observed_generation: Some(self.about),
             last_transition_time: same.map_or(Time(whole_seconds), |c| c.last_transition_time.clone()),
         }
     }

@@ -19,6 +19,16 @@ pub const CONDITIONS: &[ConditionKind] = &[
         reasons: &[
             ("True", "Deployed", "it is"),
             ("False", "Invalid", "the configuration is wrong; the one before stays in force"),
+            (
+                "False",
+                "CredentialsUnreadable",
+                "the Secret of the credentials is not there, lacks a key or may not be read; those before it stay in use",
+            ),
+            (
+                "False",
+                "ResourcesUnreadable",
+                "watched resources cannot be read; until they can, the configuration before stays in force",
+            ),
             ("False", "RenderFailed", "the last render failed; the last good one stays"),
             ("False", "CheckFailed", "the last render did not pass the checks; the last good one stays"),
             ("False", "NothingToDeploy", "as below, as are those that follow"),
@@ -38,10 +48,19 @@ pub const CONDITIONS: &[ConditionKind] = &[
         ],
     },
     ConditionKind {
+        kind: "CredentialsValid",
+        meaning: "The Secret that `spec.credentialsSecretRef` names is there and has what it needs.",
+        reasons: &[
+            ("True", "Read", "it has"),
+            ("False", "CredentialsUnreadable", "as above; the message says what to do"),
+        ],
+    },
+    ConditionKind {
         kind: "Deployed",
-        meaning: "Every pod runs the newest valid configuration.",
+        meaning: "Every pod runs the newest valid configuration: that of the condition's `observedGeneration`.",
         reasons: &[
             ("True", "Deployed", "they do"),
+            ("False", "ResourcesUnreadable", "as above"),
             ("False", "NothingToDeploy", "nothing has passed all checks yet"),
             ("False", "NoPods", "no HAProxy pod has the labels of `spec.podSelector`"),
             (
@@ -49,7 +68,7 @@ pub const CONDITIONS: &[ConditionKind] = &[
                 "PodsBehind",
                 "pods were not brought to it for ten seconds; the message names them and says why",
             ),
-            ("Unknown", "InProgress", "pods are being brought to it"),
+            ("Unknown", "InProgress", "it is rendered and checked, and pods are brought to it"),
         ],
     },
     ConditionKind {

@@ -20,7 +20,7 @@ pub struct WatchedResource {
     /// As kubectl's `--field-selector`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field_selector: Option<String>,
-    /// Labels of namespaces whose objects are taken.
+    /// Labels of namespaces whose objects are taken; all when empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace_selector: Option<String>,
     /// Namespaces whose objects are taken; all when empty.
@@ -32,6 +32,14 @@ pub struct WatchedResource {
     /// Whether the webhook refuses bad objects of this kind.
     #[serde(default)]
     pub enable_validation_webhook: bool,
+}
+
+impl WatchedResource {
+    /// The selector of namespaces, if it selects: an empty one takes the objects of all of them.
+    #[must_use]
+    pub fn selects_namespaces(&self) -> Option<&str> {
+        self.namespace_selector.as_deref().map(str::trim).filter(|selector| !selector.is_empty())
+    }
 }
 
 /// What a store keeps.

@@ -82,6 +82,21 @@ async fn an_actor_that_panics_in_started_or_in_its_factory_is_tried_again() {
 }
 
 #[actix::test]
+async fn an_actor_that_rests_between_two_lives_is_still_there_and_does_in_the_next_one_what_is_asked() {
+    pause();
+    let (supervision, _) = supervision();
+    let kept = start(&supervision, &Arc::new(Counters::default()));
+    let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
+    while kept.state().state != Life::Restarting {
+        tokio::task::yield_now().await;
+    }
+    assert!(supervision.health.make_panic("subject"), "it is known while it rests");
+    assert_eq!(ask(&kept.post(), 1).await, Ok(1));
+    assert_eq!(kept.state().restarts, 2);
+    assert!(!supervision.health.make_panic("nobody"));
+}
+
+#[actix::test]
 async fn over_budget_the_actor_is_dead_not_live_by_name_and_escalated_once() {
     pause();
     let (supervision, escalated) = supervision();

@@ -99,7 +99,7 @@ impl KubernetesSource {
         wanted: watch::Receiver<BTreeSet<Scope>>,
     ) -> End {
         let resource = &self.spec.resource;
-        let by_namespace = !resource.namespaces.is_empty() || resource.namespace_selector.is_some();
+        let by_namespace = !resource.namespaces.is_empty() || resource.selects_namespaces().is_some();
         if by_namespace && !served.namespaced {
             let name = &self.spec.name;
             return End::Rediscover(format!(
@@ -130,7 +130,7 @@ impl KubernetesSource {
 
     async fn watch_all(&self, served: &Arc<Served>, out: &Sender<Update>) -> Watching {
         let resource = &self.spec.resource;
-        match &resource.namespace_selector {
+        match resource.selects_namespaces() {
             None if resource.namespaces.is_empty() => self.fixed([Scope::from("")].into(), served, out).await,
             None => {
                 let scopes = resource.namespaces.iter().map(|name| Scope::from(name.as_str())).collect();

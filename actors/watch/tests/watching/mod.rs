@@ -107,6 +107,12 @@ impl Watching {
         self.event("a failure of the watch", failed).await
     }
 
+    /// Why it cannot be read, as readiness shows it.
+    #[allow(dead_code)]
+    pub fn trouble(&self) -> Option<String> {
+        self.job.stores.troubles().read().get(self.name.as_str()).cloned()
+    }
+
     #[allow(dead_code)]
     pub async fn limit(&mut self) -> String {
         let reached = |event: &Event| match event {

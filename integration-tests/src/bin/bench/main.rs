@@ -13,7 +13,6 @@ mod local;
 mod memory;
 mod metering;
 mod probe;
-mod progress;
 mod series;
 mod site;
 mod stages;
@@ -28,7 +27,7 @@ use cluster::Measurement;
 use dataset::Dataset;
 use figures::Figures;
 use integration_tests::{
-    Outcome, network, network::Block, process::last_lines, runner, scene::ready_cluster,
+    Outcome, network, network::Block, process::last_lines, progress, runner, scene::ready_cluster,
 };
 use progress::say;
 use std::{

@@ -9,7 +9,8 @@ use haptic_model::{
     secret::{Credentials, Sensitive},
 };
 use haptic_render::{
-    Compiled, Limits, RenderInput, Renderer, Templates, engine, render::context, settle::settle,
+    Compiled, Limits, RenderInput, Renderer, Templates, engine, render::context, routes::Routes,
+    settle::settle,
 };
 use haptic_validate::{
     folder,
@@ -92,6 +93,8 @@ fn settle_alone(
     into: &mut Scope<'_>,
 ) -> Outcome {
     let context = context(config, fleet).map_err(Failure::new)?;
+    // A renderer keeps the routes itself; here there is none.
+    let snapshots = &Routes::default().beside(config, snapshots);
     let input = RenderInput { config, snapshots, fleet, context: &context };
     let render = |file| compiled.render(file, &input, &Limits::default()).map(|done| done.marked);
     let files = compiled.files();

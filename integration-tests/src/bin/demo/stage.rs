@@ -61,6 +61,12 @@ impl Stage {
         let mut command = Command::new(program::haptic()?);
         command.arg("local").arg("--file").arg(fixtures().join("config.yaml"));
         command.arg("--resources").arg(&manifests);
+        // Where the tour asks: taken ones are to be told, not replaced.
+        for (port, number) in
+            [("--http-port", HTTP.port()), ("--https-port", HTTPS.port()), ("--debug-port", DEBUG.port())]
+        {
+            command.arg(port).arg(number.to_string());
+        }
         command.arg("--haproxy").arg(program::haproxy(HaproxySeries::default())?);
         let haptic = Process::start(command, &log)?;
         Ok(Self { manifests, log, haptic, _backends: backends, _folder: folder })

@@ -11,9 +11,12 @@ fn healthy() -> Health {
         resource_generation: 3,
         problems: Vec::new(),
         leader_election: Some(LeaderElectionSpec::default()),
+        credentials: None,
     };
     Health {
         judgement,
+        progress: Progress::Rendered,
+        checked: Some(3),
         failed: None,
         fleet: Fleet::Deployed(3),
         quarantine: Arc::default(),
@@ -40,10 +43,83 @@ fn verdicts(status: &HAProxyTemplateConfigStatus) -> Vec<(&str, &str)> {
     status.conditions.iter().map(|c| (c.type_.as_str(), c.status.as_str())).collect()
 }
 
+/// What a condition says, and of which generation.
+fn spoken<'a>(status: &'a HAProxyTemplateConfigStatus, kind: &str) -> (&'a str, Option<i64>) {
+    let condition = condition(status, kind);
+    (&condition.status, condition.observed_generation)
+}
+
+/// A newer configuration than the one that pods run, accepted.
+fn accepted(progress: Progress) -> Health {
+    let judgement = Judgement { resource_generation: 4, ..healthy().judgement };
+    Health { judgement, progress, ..healthy() }
+}
+
+#[test]
+fn a_configuration_is_ready_when_it_is_in_force_and_not_when_it_is_accepted() {
+    let before = written(&healthy());
+    assert_eq!(spoken(&before, "Ready"), ("True", Some(3)));
+    let comes = changed(&before, &accepted(Progress::Comes), at(1)).unwrap();
+    assert_eq!(comes.observed_generation, Some(4));
+    for kind in ["Ready", "Deployed"] {
+        assert_eq!(spoken(&comes, kind), ("Unknown", Some(4)), "{kind}");
+    }
+    let catching = Health { fleet: Fleet::Catching, ..accepted(Progress::Rendered) };
+    assert_eq!(changed(&comes, &catching, at(2)), None, "pods are on their way to it");
+    let there = Health { checked: Some(4), ..accepted(Progress::Rendered) };
+    let there = changed(&comes, &there, at(3)).unwrap();
+    assert_eq!((spoken(&there, "Ready"), spoken(&there, "Deployed")), (("True", Some(4)), ("True", Some(4))));
+}
+
+#[test]
+fn credentials_that_change_leave_what_is_deployed_as_it_is() {
+    let before = written(&healthy());
+    assert_eq!(changed(&before, &Health { progress: Progress::Comes, ..healthy() }, at(1)), None);
+}
+
+#[test]
+fn a_configuration_that_waits_for_resources_says_for_which_and_is_not_ready() {
+    let waits = accepted(Progress::Waits("gateways: forbidden. Allow list".into()));
+    let status = changed(&written(&healthy()), &waits, at(1)).unwrap();
+    for kind in ["Ready", "Deployed"] {
+        let told = condition(&status, kind);
+        assert_eq!((&*told.status, &*told.reason), ("False", "ResourcesUnreadable"), "{kind}");
+        assert_eq!(told.observed_generation, Some(4));
+        assert!(told.message.contains("gateways: forbidden. Allow list"), "{}", told.message);
+    }
+}
+
+#[test]
+fn what_failed_of_the_configuration_before_says_nothing_of_the_new_one() {
+    let failing = Health { failed: failed("RenderFailed", None), ..healthy() };
+    let before = written(&failing);
+    assert_eq!(before.validation_status.as_deref(), Some("Invalid"));
+    let repaired = Health { failed: failing.failed, ..accepted(Progress::Comes) };
+    let status = changed(&before, &repaired, at(1)).unwrap();
+    assert_eq!(status.validation_status.as_deref(), Some("Valid"));
+    assert_eq!(condition(&status, "TemplatesValid").status, "True");
+    assert_eq!(spoken(&status, "Ready"), ("Unknown", Some(4)));
+}
+
+#[test]
+fn credentials_that_cannot_be_had_are_a_condition_and_nothing_is_taken_away() {
+    let mut health = healthy();
+    health.judgement.credentials = Some(Diagnostic::error("basic", "Secret edge/creds: it does not exist"));
+    let status = changed(&written(&healthy()), &health, at(1)).unwrap();
+    for kind in ["Ready", "CredentialsValid"] {
+        let told = condition(&status, kind);
+        assert_eq!((&*told.status, &*told.reason), ("False", "CredentialsUnreadable"), "{kind}");
+        assert!(told.message.contains("Secret edge/creds"), "{}", told.message);
+    }
+    assert_eq!(condition(&status, "Deployed").status, "True");
+    assert_eq!(status.validation_status.as_deref(), Some("Valid"));
+    assert_eq!(spoken(&changed(&status, &healthy(), at(2)).unwrap(), "Ready"), ("True", Some(3)));
+}
+
 fn failed(reason: &'static str, object: Option<&str>) -> Option<Failed> {
     let object = object.map(|name| Arc::new(ObjectRef::new("ingresses", "default", name)));
     let diagnostics = vec![Diagnostic::error("render", "no host").of_object(object)];
-    Some(Failed { generation: Generation(7), reason, diagnostics })
+    Some(Failed { generation: Generation(7), configuration: 3, reason, diagnostics })
 }
 
 #[test]
@@ -55,6 +131,7 @@ fn all_is_well() {
     let all = [
         ("Ready", "True"),
         ("TemplatesValid", "True"),
+        ("CredentialsValid", "True"),
         ("Deployed", "True"),
         ("Quarantined", "False"),
         ("DeletionsHeld", "False"),
@@ -105,10 +182,8 @@ fn a_refused_configuration_is_invalid_until_it_is_put_right() {
     assert_eq!(status.validation_status.as_deref(), Some("Invalid"));
     assert_eq!(status.validation_message.as_deref(), Some("unknown function; template http:4:2"));
     assert_eq!(status.observed_generation, Some(4));
-    assert_eq!(
-        verdicts(&status)[..3],
-        [("Ready", "False"), ("TemplatesValid", "False"), ("Deployed", "True")]
-    );
+    let told = ["Ready", "TemplatesValid", "Deployed"].map(|kind| spoken(&status, kind));
+    assert_eq!(told, [("False", Some(4)), ("False", Some(4)), ("True", Some(3))]);
     let judgement = Judgement { resource_generation: 5, ..healthy().judgement };
     let repaired = changed(&status, &Health { judgement, ..healthy() }, at(9)).unwrap();
     assert_eq!(repaired.validation_message.as_deref(), Some(""));

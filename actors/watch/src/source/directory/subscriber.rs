@@ -129,7 +129,7 @@ impl Selection {
         Ok(Self {
             labels: LabelSelector::parse(resource.label_selector.as_deref().unwrap_or_default())?,
             fields: FieldSelector::parse(resource.field_selector.as_deref().unwrap_or_default())?,
-            namespaces: resource.namespace_selector.as_deref().map(LabelSelector::parse).transpose()?,
+            namespaces: resource.selects_namespaces().map(LabelSelector::parse).transpose()?,
             named: resource.namespaces.clone(),
         })
     }

@@ -1,4 +1,4 @@
-//! What a person sees while it runs.
+//! What a person sees while a benchmark runs.
 
 use std::io::Write;
 

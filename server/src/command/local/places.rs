@@ -1,0 +1,227 @@
+//! Where everything listens on this machine: on loopback, at ports that are free, unless somebody says otherwise. Pure but for
+//! the question whether a port is free.
+
+use crate::cli::ListenArgs;
+use haptic_config::Overlay;
+use haptic_model::{HAProxyTemplateConfigSpec, crd::ControllerSpec};
+use serde_json::{Map, Value, json};
+use std::{
+    collections::BTreeSet,
+    net::{IpAddr, Ipv4Addr, TcpListener},
+};
+
+/// Where libraries listen unless told otherwise.
+const EVERYWHERE: &str = "*";
+/// So many ports after a taken one are tried.
+const TRIED: u16 = 100;
+
+/// What is laid over the configuration, and what is to be told of it.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// Addresses and ports.
+    pub overlay: Overlay,
+    /// Which ports are other ones, and why.
+    pub moved: Vec<String>,
+}
+
+/// Of the controller's servers.
+#[derive(Clone, Copy, Debug)]
+pub struct Servers {
+    /// Health and metrics.
+    pub bind: IpAddr,
+    /// `/debug`.
+    pub debug: IpAddr,
+}
+
+/// Chooses for `spec`. `is_free`: whether nobody listens at an address and port.
+///
+/// # Errors
+/// An option that this configuration has no use for.
+pub fn choose(
+    spec: &HAProxyTemplateConfigSpec,
+    args: &ListenArgs,
+    servers: Servers,
+    is_free: impl Fn(IpAddr, u16) -> bool,
+) -> Result<Places, String> {
+    let mut choice = Choice { places: Places::default(), chosen: BTreeSet::new(), is_free };
+    choice.haproxy(&spec.templating_settings.extra_context, args)?;
+    choice.controller(&spec.controller, args, servers);
+    Ok(choice.places)
+}
+
+/// Whether a listener can be had at `address` and `port`.
+pub fn is_free(address: IpAddr, port: u16) -> bool {
+    TcpListener::bind((address, port)).is_ok()
+}
+
+struct Choice<F> {
+    places: Places,
+    chosen: BTreeSet<u16>,
+    is_free: F,
+}
+
+impl<F: Fn(IpAddr, u16) -> bool> Choice<F> {
+    /// The variables of the libraries; templates that read none listen where they say.
+    fn haproxy(&mut self, context: &Map<String, Value>, args: &ListenArgs) -> Result<(), String> {
+        let listen = args.listen.unwrap_or(Ipv4Addr::LOCALHOST.into());
+        for (name, everywhere, here) in [
+            ("bindAddresses", json!([EVERYWHERE]), json!([listen])),
+            ("healthAddress", json!(EVERYWHERE), json!(listen)),
+        ] {
+            let found = context.get(name);
+            if found.is_some() && (args.listen.is_some() || found == Some(&everywhere)) {
+                self.places.overlay.extra_context.insert(name.into(), here);
+            }
+        }
+        if args.listen.is_some() && !context.contains_key("bindAddresses") {
+            return Err(unread("--listen", "bindAddresses"));
+        }
+        let address = match self.places.overlay.extra_context.contains_key("bindAddresses") {
+            true => listen,
+            false => Ipv4Addr::UNSPECIFIED.into(),
+        };
+        for (name, option, asked, usual) in [
+            ("httpPort", "--http-port", args.http_port, 7080),
+            ("httpsPort", "--https-port", args.https_port, 7443),
+            ("healthPort", "--health-port", args.health_port, 7084),
+        ] {
+            let Some(before) = context.get(name) else {
+                if asked.is_some() {
+                    return Err(unread(option, name));
+                }
+                continue;
+            };
+            let configured = before.as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or_default();
+            let Some(port) = self.port(address, configured, usual, asked, &format!("HAProxy's {name}"))
+            else {
+                continue;
+            };
+            self.places.overlay.extra_context.insert(name.into(), json!(port));
+            // Redirects lead to the port that clients see, which is the same one here.
+            if name == "httpsPort" && context.get("httpsPublicPort") == Some(before) {
+                self.places.overlay.extra_context.insert("httpsPublicPort".into(), json!(port));
+            }
+        }
+        Ok(())
+    }
+
+    fn controller(&mut self, spec: &ControllerSpec, args: &ListenArgs, servers: Servers) {
+        let usual = ControllerSpec::default();
+        let mut port = |at, now, usual, asked, what: &str| self.port(at, now, usual, asked, what);
+        let healthz =
+            port(servers.bind, spec.healthz_port, usual.healthz_port, args.healthz_port, "health of HAPTIC");
+        let metrics =
+            port(servers.bind, spec.metrics_port, usual.metrics_port, args.metrics_port, "metrics of HAPTIC");
+        let debug = port(servers.debug, spec.debug_port, usual.debug_port, args.debug_port, "/debug");
+        let overlay = &mut self.places.overlay;
+        (overlay.healthz_port, overlay.metrics_port, overlay.debug_port) = (healthz, metrics, debug);
+    }
+
+    /// The port to use in place of the `configured` one: that which is asked for, or a free one if it is the `usual` and taken.
+    fn port(
+        &mut self,
+        at: IpAddr,
+        configured: u16,
+        usual: u16,
+        asked: Option<u16>,
+        what: &str,
+    ) -> Option<u16> {
+        let free = |port: &u16| !self.chosen.contains(port) && (self.is_free)(at, *port);
+        let found = match asked {
+            Some(port) => Some(port),
+            None if configured != usual || free(&configured) => None,
+            None => (configured..configured.saturating_add(TRIED)).skip(1).find(free),
+        };
+        self.chosen.insert(found.unwrap_or(configured));
+        if let (None, Some(port)) = (asked, found) {
+            self.places.moved.push(format!("port {configured} is taken: {what} is at {port}"));
+        }
+        found
+    }
+}
+
+fn unread(option: &str, variable: &str) -> String {
+    format!(
+        "{option} changes nothing: no library reads {variable} here, HAProxy listens where the templates say"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVERS: Servers =
+        Servers { bind: IpAddr::V4(Ipv4Addr::LOCALHOST), debug: IpAddr::V4(Ipv4Addr::LOCALHOST) };
+
+    fn spec(context: Value) -> HAProxyTemplateConfigSpec {
+        let spec = json!({
+            "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+            "templatingSettings": {"extraContext": context},
+        });
+        serde_json::from_value(spec).unwrap()
+    }
+
+    fn libraries() -> Value {
+        json!({
+            "bindAddresses": ["*"], "healthAddress": "*", "httpPort": 7080, "httpsPort": 7443, "healthPort": 7084,
+            "httpsPublicPort": 7443,
+        })
+    }
+
+    #[test]
+    fn everything_is_on_loopback_and_stays_at_its_ports() {
+        let Places { overlay, moved } =
+            choose(&spec(libraries()), &ListenArgs::default(), SERVERS, |_, _| true).unwrap();
+        assert_eq!(overlay.extra_context["bindAddresses"], json!(["127.0.0.1"]));
+        assert_eq!(overlay.extra_context["healthAddress"], json!("127.0.0.1"));
+        assert_eq!((overlay.extra_context.len(), overlay.debug_port, moved), (2, None, vec![]));
+    }
+
+    #[test]
+    fn usual_ports_that_are_taken_move_to_free_ones_of_their_own_and_that_is_told() {
+        let taken = [7080, 7081, 7443, 6060, 8080];
+        let Places { overlay, moved } =
+            choose(&spec(libraries()), &ListenArgs::default(), SERVERS, |_, port| !taken.contains(&port))
+                .unwrap();
+        assert_eq!(
+            (&overlay.extra_context["httpPort"], &overlay.extra_context["httpsPort"]),
+            (&json!(7082), &json!(7444))
+        );
+        assert_eq!(overlay.extra_context["httpsPublicPort"], json!(7444), "redirects lead to it");
+        assert_eq!(
+            (overlay.healthz_port, overlay.metrics_port, overlay.debug_port),
+            (Some(8081), None, Some(6061))
+        );
+        assert_eq!(moved.len(), 4);
+        assert!(moved.contains(&"port 6060 is taken: /debug is at 6061".to_owned()), "{moved:?}");
+    }
+
+    #[test]
+    fn what_the_configuration_or_an_option_says_stays() {
+        let mut own = libraries();
+        own["httpPort"] = json!(8000);
+        own["bindAddresses"] = json!(["192.0.2.1"]);
+        let nothing_free = |_, _| false;
+        let places = choose(&spec(own.clone()), &ListenArgs::default(), SERVERS, nothing_free).unwrap();
+        assert!(!places.overlay.extra_context.contains_key("httpPort"), "{places:?}");
+        assert!(!places.overlay.extra_context.contains_key("bindAddresses"), "{places:?}");
+        let args = ListenArgs {
+            listen: Some("::1".parse().unwrap()),
+            http_port: Some(9000),
+            debug_port: Some(9001),
+            ..ListenArgs::default()
+        };
+        let Places { overlay, .. } = choose(&spec(own), &args, SERVERS, nothing_free).unwrap();
+        assert_eq!(overlay.extra_context["bindAddresses"], json!(["::1"]));
+        assert_eq!((&overlay.extra_context["httpPort"], overlay.debug_port), (&json!(9000), Some(9001)));
+    }
+
+    #[test]
+    fn templates_of_ones_own_listen_where_they_say() {
+        let places = choose(&spec(json!({})), &ListenArgs::default(), SERVERS, |_, _| true).unwrap();
+        assert_eq!(places.overlay, Overlay::default());
+        let args = ListenArgs { http_port: Some(9000), ..ListenArgs::default() };
+        let why = choose(&spec(json!({})), &args, SERVERS, |_, _| true).unwrap_err();
+        assert!(why.contains("--http-port") && why.contains("httpPort"), "{why}");
+    }
+}

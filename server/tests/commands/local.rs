@@ -1,0 +1,90 @@
+//! `haptic local`, as somebody meets it: what it says when it is ready is true, on a machine where others run it, too.
+
+use crate::place::{Place, haproxy};
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader, Read, Write},
+    net::{SocketAddr, TcpStream},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+const CONFIG: &str = include_str!("../../../fixtures/hello/config.yaml");
+
+/// One that is ready, and what it said until then. Ends with it.
+struct Running {
+    haptic: Child,
+    said: Vec<String>,
+}
+
+impl Running {
+    /// Waits for the line `ready`, as a script would.
+    fn start(place: &Path) -> Self {
+        let mut haptic = Command::new(env!("CARGO_BIN_EXE_haptic"))
+            .args(["local", "-f", "config.yaml", "--resources", "manifests", "--state-dir", "state"])
+            .current_dir(place)
+            .env("HAPTIC_HAPROXY_3_4", haproxy())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(haptic.stdout.take().unwrap()).lines();
+        let mut said = Vec::new();
+        while said.last().is_none_or(|line| line != "ready") {
+            said.push(lines.next().expect("it ended before it was ready").unwrap());
+        }
+        Self { haptic, said }
+    }
+
+    /// The addresses that stand in the line with these words.
+    fn addresses(&self, words: &str) -> Vec<SocketAddr> {
+        let line = self.said.iter().find(|line| line.contains(words)).unwrap();
+        let urls = line.split([' ', ',']).filter_map(|word| word.split_once("://"));
+        urls.map(|(_, place)| place.trim_end_matches("/debug").parse().unwrap()).collect()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // As Ctrl-C: its HAProxy ends with it.
+        drop(Command::new("kill").arg(self.haptic.id().to_string()).status());
+        drop(self.haptic.wait());
+    }
+}
+
+fn answer(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: hello.localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn several_say_where_they_listen_what_to_edit_and_where_to_look_and_are_alone_there() {
+    let place = Place::new();
+    place.write("config.yaml", CONFIG);
+    place.write("manifests/nothing.yaml", "");
+    let all = [Running::start(place.path()), Running::start(place.path())];
+    let mut places = BTreeSet::new();
+    for running in &all {
+        let (haproxy, page) =
+            (running.addresses("HAProxy listens at"), running.addresses("what happens is at"));
+        assert_eq!((haproxy.len(), page.len()), (3, 1), "{:?}", running.said);
+        let of_health = answer(haproxy[0], "/healthz");
+        assert!(of_health.contains(" 200 "), "{of_health} {:?}", running.said);
+        let of_web = answer(haproxy[1], "/");
+        assert!(of_web.contains("There is no route"), "{of_web} {:?}", running.said);
+        assert!(answer(page[0], "/debug/config").contains("\"valid\""), "{:?}", running.said);
+        for address in &haproxy {
+            let elsewhere = SocketAddr::new("127.0.0.2".parse().unwrap(), address.port());
+            assert!(TcpStream::connect(elsewhere).is_err(), "{address} is on all addresses");
+        }
+        let manifests = place.path().canonicalize().unwrap().join("manifests").display().to_string();
+        assert!(running.said.iter().any(|line| line.contains(&manifests)), "{:?}", running.said);
+        places.extend(haproxy.into_iter().chain(page));
+    }
+    assert_eq!(places.len(), 8, "{places:?}");
+    assert!(all[1].said.iter().any(|line| line.contains("is taken")), "{:?}", all[1].said);
+}
