@@ -160,17 +160,20 @@ impl Pod<'_> {
             }
         };
         let text = Bytes::copy_from_slice(config.as_bytes());
-        if let Err(said) = self.api.validate(text.clone()).await.map_err(Err)? {
-            self.restore(&writes).await.map_err(Err)?;
-            self.memory.is_known = self.was_known;
-            self.nothing_happened(before).await.map_err(Err)?;
-            return refused(words::about(&said, &self.layout.config_file, &config, None));
-        }
         if !matches!(order.method, Method::Runtime { .. }) {
+            if let Err(said) = self.api.validate(text.clone()).await.map_err(Err)? {
+                self.undo(&writes, &[], before).await.map_err(Err)?;
+                return refused(words::about(&said, &self.layout.config_file, &config, None));
+            }
             return self.reload(order, target, (text, &config), (&writes, before)).await;
         }
-        let target = Target { files: target, config: &order.config };
-        let written = self.operate(&steps, target, text, &config).await?;
+        // The push has it checked, and takes as long as that: once is enough.
+        let operated =
+            self.operate(&steps, Target { files: target, config: &order.config }, text, &config).await;
+        if let Err(Ok(Outcome::Refused { reload_may_help: false, .. })) = &operated {
+            self.undo(&writes, &steps, before).await.map_err(Err)?;
+        }
+        let written = operated?;
         let Some(id) = reload else { return Ok(Brought { written, reloaded: false, log: String::new() }) };
         let worker = self.memory.worker_pid;
         match self.await_reload(&id).await.map_err(Err)? {
@@ -196,6 +199,25 @@ impl Pod<'_> {
         unsure.dedup();
         let epoch = record.epoch.max(order.epoch);
         self.write_record(Record { half_way: true, unsure, epoch, ..record }).await
+    }
+
+    /// The configuration was refused: files that were `written` are again what they were, and servers of `steps` that came for it go.
+    async fn undo(
+        &mut self,
+        written: &[(FileKind, String)],
+        steps: &[Step],
+        before: Option<Record>,
+    ) -> Result<(), TransportError> {
+        for step in steps {
+            if let Step::AddServer { backend, server, .. } = step
+                && let Err(why) = self.api.delete_server(backend, server).await?
+            {
+                tracing::debug!(backend, server, why, "a server that came for nothing stays in maintenance");
+            }
+        }
+        self.restore(written).await?;
+        self.memory.is_known = self.was_known;
+        self.nothing_happened(before).await
     }
 
     /// HAProxy runs what it ran, and its files are what they were: as the record `before` says, if that was so.
@@ -338,7 +360,10 @@ impl Pod<'_> {
                     };
                 }
                 Push::Refused(said) => {
-                    let message = words::about(&said, &self.layout.config_file, config, None);
+                    // Its lines are those of what the API made of it: of what was sent the checker says them.
+                    let ours = self.api.validate(text.clone()).await.map_err(Err)?.err();
+                    let message =
+                        words::about(&ours.unwrap_or(said), &self.layout.config_file, config, None);
                     return Err(Ok(Outcome::Refused { message, reload_may_help: false }));
                 }
                 Push::HalfWay(message) => {
