@@ -124,7 +124,10 @@ async fn reloads_only_where_it_must(scene: Scene, series: HaproxySeries) -> Outc
         scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
         pod.serves(HOST, &next.name).await?;
     }
-    ensure(pod.wire.checks() == checks, "the API checked an endpoint beside its push, which takes as long again")?;
+    ensure(
+        pod.wire.checks() == checks,
+        "the API checked an endpoint beside its push, which takes as long again",
+    )?;
     traffic.answers(50).await?;
     let after = pod.worker().await?;
     ensure(before == after, format!("an endpoint reloaded: it was {before:?} and is {after:?}"))?;

@@ -177,7 +177,8 @@ fn target_column(name: &str, values: &BTreeMap<usize, f64>) -> String {
     let whole = |end: &str| name == end || name.ends_with(&format!("/{end}")) && is_meant(end);
     let Some((_, small, other)) = TARGETS.iter().find(|(end, ..)| whole(end)) else { return String::new() };
     let most_of_small = if name.starts_with(API) { SMALL_BEHIND_API } else { SMALL };
-    let missed = values.iter().any(|(size, value)| value > if *size <= most_of_small { small } else { other });
+    let missed =
+        values.iter().any(|(size, value)| value > if *size <= most_of_small { small } else { other });
     let most =
         if (small - other).abs() < f64::EPSILON { String::new() } else { format!("{}, ", shown(*small)) };
     format!("   <= {most}{}{}", shown(*other), if missed { "  MISSED" } else { "" })

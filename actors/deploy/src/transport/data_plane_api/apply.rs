@@ -17,6 +17,7 @@ use haptic_haproxy::{Document, data_plane_api};
 use haptic_model::{
     Capabilities, Digest, FileKind, Layout,
     agent_api::{Apply, Epoch, Method, Outcome, Running},
+    operation::ServerState,
 };
 use haptic_runtime::cpu;
 use std::{sync::Arc, time::Duration};
@@ -59,6 +60,11 @@ struct Brought {
     written: Digest,
     reloaded: bool,
     log: String,
+}
+
+/// Operations ended half-way: nobody knows any more what HAProxy runs.
+fn half_way(message: String) -> Stop {
+    Ok(Outcome::Refused { message, reload_may_help: true })
 }
 
 impl Pod<'_> {
@@ -284,8 +290,9 @@ impl Pod<'_> {
         Ok(())
     }
 
-    /// Operations, and the push that brings them to the disk. Servers that come are added before it; what brings them into service
-    /// goes with it, like all actions, in one call; what goes goes after it.
+    /// Operations, and the push that brings them to the disk, which takes as long as HAProxy's checker. Where servers only come and
+    /// go they do so before it. What changes of those that stay goes with it, in one call: then servers that come are added before
+    /// it and brought into service with it, and what goes goes after it.
     async fn operate(
         &mut self,
         steps: &[Step],
@@ -293,40 +300,62 @@ impl Pod<'_> {
         text: Bytes,
         config: &str,
     ) -> Result<Digest, Stop> {
-        let half_way = |message: String| Err(Ok(Outcome::Refused { message, reload_may_help: true }));
-        let (before, rest): (Vec<&Step>, Vec<&Step>) =
+        let (coming, rest): (Vec<&Step>, Vec<&Step>) =
             steps.iter().partition(|step| matches!(step, Step::AddServer { .. }));
+        let mut actions: Vec<String> = rest.iter().filter_map(|step| step.action()).collect();
+        let is_live_before = actions.is_empty();
         let mut wanted = Wanted::default();
-        for step in &before {
-            let done = operate::carry_out(self.api, step, target, self.memory, &mut wanted).await;
-            if let Err(why) = done.map_err(Err)? {
-                return half_way(why);
-            }
+        self.carry_out(&coming, target, &mut wanted).await?;
+        if is_live_before {
+            self.bring_into_service(&coming).await?;
+            self.carry_out(&rest, target, &mut wanted).await?;
+        } else {
+            actions = coming.iter().filter_map(|step| step.taking_requests()).chain(actions).collect();
         }
-        let actions = rest.iter().filter_map(|step| match step {
-            Step::Action(words) => Some(words.clone()),
-            _ => None,
-        });
-        let actions: Vec<String> =
-            before.iter().filter_map(|step| step.taking_requests()).chain(actions).collect();
         actions.iter().for_each(|words| wanted.action(words));
-        let (raw, _) = self.push(&text, config, Reach::Actions(&actions.join(";"))).await?;
-        let written = Digest::of(words::content(&raw.text).as_bytes());
-        for step in rest {
-            let done = operate::carry_out(self.api, step, target, self.memory, &mut wanted).await;
-            if let Err(why) = done.map_err(Err)? {
-                return half_way(why);
+        let raw = match self.push(&text, config, Reach::Actions(&actions.join(";"))).await {
+            Ok((raw, _)) => raw,
+            // HAProxy runs what it would not read at a start.
+            Err(Ok(Outcome::Refused { message, .. })) if is_live_before && !steps.is_empty() => {
+                return Err(half_way(message));
             }
+            Err(stop) => return Err(stop),
+        };
+        let written = Digest::of(words::content(&raw.text).as_bytes());
+        if !is_live_before {
+            self.carry_out(&rest, target, &mut wanted).await?;
         }
-        if let Err(why) = wanted.read_back(self.api).await.map_err(Err)? {
-            return half_way(why);
-        }
+        wanted.read_back(self.api).await.map_err(Err)?.map_err(half_way)?;
         // Somebody's reload that fails takes back what was written after it, and nobody tells.
         if raw.version.is_some() && raw.version != Some(self.api.configuration_version().await.map_err(Err)?)
         {
-            return half_way("somebody else wrote the configuration meanwhile".to_owned());
+            return Err(half_way("somebody else wrote the configuration meanwhile".to_owned()));
         }
         Ok(written)
+    }
+
+    async fn carry_out(
+        &mut self,
+        steps: &[&Step],
+        target: Target<'_>,
+        wanted: &mut Wanted,
+    ) -> Result<(), Stop> {
+        for step in steps {
+            let done = operate::carry_out(self.api, step, target, self.memory, wanted).await;
+            done.map_err(Err)?.map_err(half_way)?;
+        }
+        Ok(())
+    }
+
+    /// Servers that have been added take requests from now on.
+    async fn bring_into_service(&self, added: &[&Step]) -> Result<(), Stop> {
+        for step in added {
+            if let Step::AddServer { backend, server, enabled: true, .. } = step {
+                let done = self.api.set_state(backend, server, ServerState::Ready).await;
+                done.map_err(Err)?.map_err(half_way)?;
+            }
+        }
+        Ok(())
     }
 
     /// The whole configuration, against the version that is there. Back with what the API made of it.
@@ -362,8 +391,7 @@ impl Pod<'_> {
                 Push::Refused(said) => {
                     // Its lines are those of what the API made of it: of what was sent the checker says them.
                     let ours = self.api.validate(text.clone()).await.map_err(Err)?.err();
-                    let message =
-                        words::about(&ours.unwrap_or(said), &self.layout.config_file, config, None);
+                    let message = words::about(&ours.unwrap_or(said), &self.layout.config_file, config, None);
                     return Err(Ok(Outcome::Refused { message, reload_may_help: false }));
                 }
                 Push::HalfWay(message) => {
