@@ -131,6 +131,13 @@ async fn reloads_only_where_it_must(scene: Scene, series: HaproxySeries) -> Outc
     traffic.answers(50).await?;
     let after = pod.worker().await?;
     ensure(before == after, format!("an endpoint reloaded: it was {before:?} and is {after:?}"))?;
+    pod.has_stored_what_it_runs().await?;
+    // It waits for no check of the whole configuration.
+    pod.wire.hold_pushes();
+    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
+    pod.serves(HOST, "a").await?;
+    pod.wire.release();
+    pod.has_stored_what_it_runs().await?;
     scene.publish("blog", "blog.example", &c).await?;
     pod.serves("blog.example", "c").await?;
     let after = pod.worker().await?;

@@ -5,7 +5,7 @@ use haptic_haproxy::{
     Document, Section,
     data_plane_api::{loss, refusals},
 };
-use haptic_model::Bundle;
+use haptic_model::{Bundle, BundleFile, FileKey, Text};
 use integration_tests::{data_plane_api::canonical, program::HaproxySeries};
 use std::collections::BTreeMap;
 
@@ -48,4 +48,11 @@ fn lines<'d>(document: &'d Document<'_>) -> BTreeMap<String, BTreeMap<&'d str, V
         (section.title(), lines)
     };
     document.sections.iter().filter(is_real).map(by_keyword).collect()
+}
+
+#[test]
+#[should_panic(expected = "words lines of frontend f in another way")]
+fn what_the_api_words_in_another_way_is_found() {
+    let config = "defaults d\n  mode http\nfrontend f from d\n  bind :80\n  http-request deny status 403\n";
+    keeps(&Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(config)), []));
 }
