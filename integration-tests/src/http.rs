@@ -37,11 +37,19 @@ pub struct Response {
     pub body: String,
     /// The certificate the server presented, in DER; none over plain HTTP.
     pub certificate: Option<Vec<u8>>,
+    /// In small letters.
+    headers: Vec<(String, String)>,
     /// Whether the server closes the connection after this answer.
     closes: bool,
 }
 
 impl Response {
+    /// The value of a header, both in small letters.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(its, _)| its == name).map(|(_, value)| value.as_str())
+    }
+
     /// Whether another request may follow on the same connection.
     #[must_use]
     pub fn keeps_connection(&self) -> bool {
@@ -144,14 +152,28 @@ impl Connection {
     /// As [`Connection::request`].
     pub async fn post_as(
         &mut self,
-        (user, password): (&str, &str),
+        credentials: (&str, &str),
         path: &str,
         (content_type, body): (&str, &str),
     ) -> Outcome<Response> {
+        self.ask_as(credentials, ("POST", path), &format!("Content-Type: {content_type}\r\n"), body).await
+    }
+
+    /// Any request with Basic credentials, user and password. `head`: further lines of it, each with its end.
+    ///
+    /// # Errors
+    /// As [`Connection::request`].
+    pub async fn ask_as(
+        &mut self,
+        (user, password): (&str, &str),
+        (method, path): (&str, &str),
+        head: &str,
+        body: &str,
+    ) -> Outcome<Response> {
         let (credentials, length) = (STANDARD.encode(format!("{user}:{password}")), body.len());
         self.send(&format!(
-            "POST {path} HTTP/1.1\r\nHost: any\r\nAuthorization: Basic {credentials}\r\n\
-             Content-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
+            "{method} {path} HTTP/1.1\r\nHost: any\r\nAuthorization: Basic {credentials}\r\n\
+             {head}Content-Length: {length}\r\n\r\n{body}"
         ))
         .await
     }
@@ -213,10 +235,12 @@ async fn read_response(stream: &mut BufReader<Box<dyn Stream>>) -> Outcome<Respo
     let status = line(stream).await?;
     let status = status.split(' ').nth(1).and_then(|code| code.parse().ok());
     let status = status.ok_or_else(|| Failure::new("the answer is not HTTP"))?;
-    let (mut length, mut chunked, mut closes) = (None, false, false);
+    let (mut length, mut chunked, mut closes, mut headers) = (None, false, false, Vec::new());
     loop {
         let header = line(stream).await?.to_ascii_lowercase();
-        match header.split_once(':').map(|(name, value)| (name, value.trim())) {
+        let header = header.split_once(':').map(|(name, value)| (name, value.trim()));
+        headers.extend(header.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        match header {
             None => break,
             Some(("content-length", value)) => length = Some(value.parse::<u64>()?),
             Some(("transfer-encoding", "chunked")) => chunked = true,
@@ -237,7 +261,8 @@ async fn read_response(stream: &mut BufReader<Box<dyn Stream>>) -> Outcome<Respo
             stream.read_to_end(&mut body).await?;
         }
     }
-    Ok(Response { status, body: String::from_utf8_lossy(&body).into_owned(), certificate: None, closes })
+    let body = String::from_utf8_lossy(&body).into_owned();
+    Ok(Response { status, body, certificate: None, headers, closes })
 }
 
 async fn read_chunks(stream: &mut BufReader<Box<dyn Stream>>, body: &mut Vec<u8>) -> Outcome {

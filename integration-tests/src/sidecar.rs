@@ -9,7 +9,7 @@ use crate::{
     configuration::POD_ADDRESS,
     eventually::{eventually, eventually_within},
     failure::{Failure, Outcome, ensure},
-    http::Connection,
+    http::{Connection, Response},
     process::Process,
     program::{self, HaproxySeries},
 };
@@ -217,6 +217,21 @@ impl Sidecar {
             ensure(answer.status == 202, format!("answer {} {:?}", answer.status, answer.body))
         })
         .await
+    }
+
+    /// Any call of the API: method and path, further lines of its head, its body.
+    ///
+    /// # Errors
+    /// There is no answer.
+    pub async fn ask(&self, call: (&str, &str), head: &str, body: &str) -> Outcome<Response> {
+        let (user, password) = &self.spec.credentials;
+        self.open().await?.ask_as((user, password), call, head, body).await
+    }
+
+    /// Where its folder is, for HAProxy and the API.
+    #[must_use]
+    pub fn mounted(&self) -> String {
+        self.spec.mounted.display().to_string()
     }
 
     /// What the double should do wrong soon; the real one cannot be asked to.

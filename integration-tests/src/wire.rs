@@ -17,6 +17,10 @@ use tokio::{
 
 /// How bringing a bundle begins: to an agent, and to a Data Plane API.
 const PUSHES: [&[u8]; 2] = [b"POST /v1/apply ", b"POST /v3/services/haproxy/configuration/raw?version="];
+/// How looking at a pod begins.
+const LOOKS: [&[u8]; 2] = [b"GET /v1/status ", b"GET /v3/info "];
+/// How a Data Plane API is asked to check a configuration that it is not to write.
+const CHECK: &[u8] = b"POST /v3/services/haproxy/configuration/raw?only_validate=";
 /// How an order says that it is one to store.
 const STORE: &[u8] = br#""by":"store""#;
 
@@ -29,6 +33,8 @@ pub struct Wire {
 #[derive(Default)]
 struct State {
     pushes: AtomicU64,
+    looks: AtomicU64,
+    checks: AtomicU64,
     held: watch::Sender<Held>,
     cuts: watch::Sender<u64>,
 }
@@ -68,6 +74,18 @@ impl Wire {
     #[must_use]
     pub fn pushes(&self) -> u64 {
         self.state.pushes.load(Ordering::Relaxed)
+    }
+
+    /// How often the controller has looked how the pod is.
+    #[must_use]
+    pub fn looks(&self) -> u64 {
+        self.state.looks.load(Ordering::Relaxed)
+    }
+
+    /// How often a Data Plane API was asked to check a whole configuration besides bringing it.
+    #[must_use]
+    pub fn checks(&self) -> u64 {
+        self.state.checks.load(Ordering::Relaxed)
     }
 
     /// From now on nothing that the controller says arrives, until [`Wire::release`].
@@ -128,6 +146,12 @@ async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
             let is_push = PUSHES.iter().any(|push| said.starts_with(push));
             if is_push {
                 state.pushes.fetch_add(1, Ordering::Relaxed);
+            }
+            if LOOKS.iter().any(|look| said.starts_with(look)) {
+                state.looks.fetch_add(1, Ordering::Relaxed);
+            }
+            if said.starts_with(CHECK) {
+                state.checks.fetch_add(1, Ordering::Relaxed);
             }
             let is_store = said.windows(STORE.len()).any(|part| part == STORE);
             held.wait_for(|held| match held {

@@ -1,6 +1,7 @@
 //! Pods with HAProxy's Data Plane API in the place of an agent: what can only happen with that API. What happens with agents as
 //! well is told over both, see `deployments`. With `HAPTIC_TEST_DATAPLANEAPI` the real one is there, and what only its double can be told to do is left out.
 
+use crate::{data_plane_api_answers as answers, two_versions};
 use integration_tests::{
     Failure, Journey, Outcome, Scene,
     backend::Backend,
@@ -42,6 +43,9 @@ pub fn journeys() -> Vec<Journey> {
             connections_outlive_an_endpoint(api(scene))
         }),
         journey("dataplaneapi_many_changes", |scene| many_changes(api(scene))),
+        journey("dataplaneapi_answers", |scene| answers::as_recorded(scene, HaproxySeries::V3_4)),
+        journey("dataplaneapi_answers_3_0", |scene| answers::as_recorded(scene, HaproxySeries::V3_0)),
+        journey("dataplaneapi_two_versions_at_rest", two_versions::at_rest),
         journey("dataplaneapi_credentials_rotated", |scene| credentials_rotated(api(scene))),
     ];
     if std::env::var_os("HAPTIC_TEST_DATAPLANEAPI").is_none() {
@@ -115,14 +119,25 @@ async fn reloads_only_where_it_must(scene: Scene, series: HaproxySeries) -> Outc
     pod.serves("first.example", "a").await?;
     pod.has_stored_what_it_runs().await?;
     let traffic = pod.traffic(HOST);
-    let before = pod.worker().await?;
+    let (before, checks) = (pod.worker().await?, pod.wire.checks());
     for next in [&b, &c, &a, &b] {
         scene.apply(&manifest::endpoints("shop", &[next.address])).await?;
         pod.serves(HOST, &next.name).await?;
     }
+    ensure(
+        pod.wire.checks() == checks,
+        "the API checked an endpoint beside its push, which takes as long again",
+    )?;
     traffic.answers(50).await?;
     let after = pod.worker().await?;
     ensure(before == after, format!("an endpoint reloaded: it was {before:?} and is {after:?}"))?;
+    pod.has_stored_what_it_runs().await?;
+    // It waits for no check of the whole configuration.
+    pod.wire.hold_pushes();
+    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
+    pod.serves(HOST, "a").await?;
+    pod.wire.release();
+    pod.has_stored_what_it_runs().await?;
     scene.publish("blog", "blog.example", &c).await?;
     pod.serves("blog.example", "c").await?;
     let after = pod.worker().await?;

@@ -147,9 +147,16 @@ fn until_hello(stream: &mut TcpStream) -> String {
     text
 }
 
+/// Whether an answer has as much of a body as it says.
+fn is_whole(text: &str) -> bool {
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    length.and_then(|length| length.parse().ok()) == Some(body.len())
+}
+
 fn answered(stream: &mut TcpStream) -> String {
     let (mut text, mut piece) = (String::new(), [0; 4096]);
-    while !text.ends_with("ok") && !text.ends_with("content-length: 0\r\n\r\n") {
+    while !text.ends_with("ok") && !is_whole(&text) {
         match stream.read(&mut piece) {
             Ok(0) => break,
             Ok(size) => text.push_str(&String::from_utf8_lossy(&piece[..size])),

@@ -142,7 +142,7 @@ fn only_secrets_that_a_route_names_are_printed_once_and_within_bounds() {
     manifests.push(labelled("named", "auth", &users(501, HASH)));
     let (config, warnings) = configuration_of(&manifests);
     assert_eq!(config.matches("userlist ").count(), 0);
-    assert_eq!(config.matches("http-request deny status 503").count(), 2);
+    assert_eq!(config.matches("http-request deny deny_status 503").count(), 2);
     assert!(warnings.contains("Secret shop/named cannot be used: it has more than 500 users"), "{warnings}");
 }
 

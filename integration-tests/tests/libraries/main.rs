@@ -6,6 +6,7 @@ mod bodies;
 mod classes;
 mod client;
 mod costs;
+mod data_plane_api;
 mod destinations;
 mod echo;
 mod hostile;

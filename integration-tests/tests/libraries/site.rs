@@ -2,7 +2,7 @@
 
 use crate::{
     client::{self, Answer, Way},
-    echo,
+    data_plane_api, echo,
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{
@@ -77,7 +77,7 @@ impl Site {
 
     fn run(series: HaproxySeries, bundle: &Bundle, http: u16, https: u16) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
-        write(folder.path(), bundle);
+        write(series, folder.path(), bundle);
         let log = folder.path().join("log");
         let output = std::fs::File::create(&log).unwrap();
         let haproxy = Command::new(program::haproxy(series).unwrap_or_else(|e| panic!("{e}")))
@@ -147,13 +147,15 @@ pub fn free_port() -> u16 {
     }
 }
 
-fn write(folder: &Path, bundle: &Bundle) {
+fn write(series: HaproxySeries, folder: &Path, bundle: &Bundle) {
     std::fs::write(folder.join("own.cfg"), "global\n  default-path config\n").unwrap();
     for file in bundle.all() {
         let path = folder.join(&*file.path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, file.text.to_string()).unwrap();
     }
+    let config = data_plane_api::run_by(series, &bundle.config.text.to_string());
+    std::fs::write(folder.join(&*bundle.config.path), config).unwrap();
 }
 
 /// What the libraries make of `manifests`, or why they do not; no HAProxy is needed.
@@ -189,7 +191,9 @@ fn rendered(
     let version = version_of(series);
     let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
     let compiled = engine("handlebars").unwrap().compile(&Templates::of(&config.spec))?;
-    render(&*compiled, &config, &snapshots, &fleet, &Limits::default())
+    let rendered = render(&*compiled, &config, &snapshots, &fleet, &Limits::default())?;
+    data_plane_api::keeps(&rendered.0);
+    Ok(rendered)
 }
 
 /// The version that a fleet of that HAProxy has.

@@ -141,7 +141,7 @@ fn a_rule_that_may_answer_a_request_is_told_of_and_one_that_does_is_the_only_rea
     let done = place.haptic(&arguments);
     done.must(
         0,
-        &["1 server, unless a rule answers it", "may be answered by haproxy.cfg:", "deny status 403"],
+        &["1 server, unless a rule answers it", "may be answered by haproxy.cfg:", "deny deny_status 403"],
     );
     let place = with("redirect-to: 'https://elsewhere.example/'");
     let done = place.haptic(&arguments);

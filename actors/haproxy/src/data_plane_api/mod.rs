@@ -30,8 +30,9 @@ const ORDERED: &[&str] = &[
     "stick",
     "filter",
 ];
-/// Lines of these words may change their places, and must all be there.
-const COUNTED: &[&str] = &["server", "server-template", "bind", "acl"];
+/// Lines of these words may change their places, and must all be there. Of a server or a listener it drops what it does not know.
+const KEPT: &[&str] =
+    &["server", "server-template", "default-server", "bind", "acl", "cookie", "stick-table", "user"];
 
 /// What the API would change the meaning of, in the order of the lines.
 #[must_use]
@@ -44,9 +45,7 @@ pub fn refusals(document: &Document<'_>) -> Vec<Problem> {
     large(document, &mut problems);
     sections(document, &mut problems);
     inheritance(document, &mut problems);
-    for section in document.sections.iter().filter(|section| section.kind.is_proxy()) {
-        moved(section, &mut problems);
-    }
+    document.sections.iter().for_each(|section| moved(section, &mut problems));
     problems.sort_by_key(|problem| (problem.line, problem.column));
     problems
 }
@@ -86,16 +85,31 @@ fn loss_in(sent: &Section<'_>, returned: &Section<'_>) -> Option<String> {
         if lines.len() != others.len() {
             return Some(format!("{} {keyword} lines of {}", others.len(), lines.len()));
         }
-        if ORDERED.contains(keyword) && lines.iter().zip(others).any(|(a, b)| !rules::same(a, b)) {
+        if lines.iter().zip(others).all(|(a, b)| rules::same(a, b)) {
+            continue;
+        }
+        if ORDERED.contains(keyword) {
             return Some(format!("its {keyword} lines are in another order"));
+        }
+        if !are_the_same(lines, others) {
+            return Some(format!("its {keyword} lines have lost words"));
         }
     }
     None
 }
 
+/// Whether each of `lines` is among `others`, as many of which there are.
+fn are_the_same(lines: &[&Line<'_>], others: &[&Line<'_>]) -> bool {
+    let mut left: Vec<_> = others.iter().collect();
+    lines.iter().all(|line| {
+        let found = left.iter().position(|other| rules::same(line, other));
+        found.map(|at| left.swap_remove(at)).is_some()
+    })
+}
+
 fn by_keyword<'s, 'a>(section: &'s Section<'a>) -> BTreeMap<&'s str, Vec<&'s Line<'a>>> {
     let mut lines: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    let matters = |line: &&Line<'_>| ORDERED.contains(&line.keyword()) || COUNTED.contains(&line.keyword());
+    let matters = |line: &&Line<'_>| ORDERED.contains(&line.keyword()) || KEPT.contains(&line.keyword());
     for line in section.lines.iter().filter(matters) {
         lines.entry(line.keyword()).or_default().push(line);
     }
@@ -214,7 +228,7 @@ fn moved(section: &Section<'_>, problems: &mut Vec<Problem>) {
                     Problem::at(Code::LostOnTheWay, line, 0, message).help("write it before the servers"),
                 );
             }
-            "http-request" | "http-response" => {
+            "http-request" | "http-response" | "filter" | "stick-table" | "lua-load-per-thread" => {
                 let is_last = last.get(line.keyword()) == Some(&line.number);
                 if let Some(message) = rules::damage(line, is_last) {
                     problems

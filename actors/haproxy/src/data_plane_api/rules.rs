@@ -1,6 +1,6 @@
-//! Rules whose options the API writes in another order or by another name: what such a line means, whatever its wording.
+//! Lines whose options the API writes in another order or by another name: what such a line means, whatever its wording.
 //!
-//! An action that is not in the tables is compared word by word.
+//! A line that is not in the tables is compared word by word.
 
 use crate::document::{Line, Word};
 
@@ -37,6 +37,33 @@ const REDIRECT: Options = &[
 const BANDWIDTH: Options = &[("limit", 1), ("period", 1)];
 const BANDWIDTH_FILTER: Options =
     &[("default-limit", 1), ("default-period", 1), ("limit", 1), ("key", 1), ("table", 1), ("min-size", 1)];
+const COOKIE: Options = &[
+    ("rewrite", 0),
+    ("insert", 0),
+    ("prefix", 0),
+    ("indirect", 0),
+    ("nocache", 0),
+    ("postonly", 0),
+    ("preserve", 0),
+    ("httponly", 0),
+    ("secure", 0),
+    ("dynamic", 0),
+    ("domain", 1),
+    ("maxidle", 1),
+    ("maxlife", 1),
+    ("attr", 1),
+];
+const STICK_TABLE: Options = &[
+    ("type", 1),
+    ("len", 1),
+    ("size", 1),
+    ("expire", 1),
+    ("nopurge", 0),
+    ("peers", 1),
+    ("srvkey", 1),
+    ("write-to", 1),
+    ("store", 1),
+];
 /// Error pages exist for these status codes; with any other one the API drops the status.
 const PAGES: [&str; 17] = [
     "200", "400", "401", "403", "404", "405", "407", "408", "410", "413", "425", "429", "500", "501", "502",
@@ -59,8 +86,26 @@ pub(super) fn same(one: &Line<'_>, other: &Line<'_>) -> bool {
     values(one).eq(values(other)) || Meaning::of(one).is_some_and(|one| Some(one) == Meaning::of(other))
 }
 
-/// What the API would change of this rule; `is_last` when no other rule of its keyword comes after it.
+/// What the API would change of this line; `is_last` when no other line of its keyword comes after it.
 pub(super) fn damage(line: &Line<'_>, is_last: bool) -> Option<String> {
+    match line.keyword() {
+        "filter" if line.value(1).starts_with("lua.") => (!is_last)
+            .then(|| "The Data Plane API writes a filter of Lua behind all other filters.".to_owned()),
+        "filter" => None,
+        "stick-table" => {
+            let stores = values(line).filter(|word| *word == "store").count();
+            (stores > 1).then(|| {
+                "Of several store of a stick-table the Data Plane API keeps the last one.".to_owned()
+            })
+        }
+        keyword @ "lua-load-per-thread" => {
+            (!is_last).then(|| format!("Of several {keyword} the Data Plane API keeps the last one."))
+        }
+        _ => damage_of_rule(line, is_last),
+    }
+}
+
+fn damage_of_rule(line: &Line<'_>, is_last: bool) -> Option<String> {
     let moved = |what: &str| {
         (!is_last)
             .then(|| format!("The Data Plane API writes {what} behind all other {} lines.", line.keyword()))
@@ -127,6 +172,8 @@ fn options_of(line: &Line<'_>) -> Option<(usize, Options)> {
         ("http-request" | "http-response", "set-bandwidth-limit", _) => (3, BANDWIDTH),
         ("tcp-request" | "tcp-response", _, "set-bandwidth-limit") if is_content => (4, BANDWIDTH),
         ("filter", "bwlim-in" | "bwlim-out", _) => (3, BANDWIDTH_FILTER),
+        ("cookie", ..) => (2, COOKIE),
+        ("stick-table", ..) => (1, STICK_TABLE),
         _ => return None,
     })
 }
@@ -150,7 +197,7 @@ impl<'l> Meaning<'l> {
         }
         if matches!(action.get(1), Some(&("deny" | "tarpit"))) {
             for name in options.iter_mut().filter_map(|option| option.first_mut()) {
-                // Both words mean the same there (http_act.c, `parse_http_deny`).
+                // With `status` HAProxy answers without a body, with `deny_status` by its page: the status is the same.
                 if *name == "status" {
                     *name = "deny_status";
                 }
@@ -187,24 +234,33 @@ mod tests {
         loss(&Document::parse(&frontend(sent)), &Document::parse(&frontend(written))).is_some()
     }
 
+    /// A rule of the same kind.
+    fn another(rule: &str) -> &'static str {
+        if rule.starts_with("filter") { "filter trace" } else { "http-request set-header X-Other 1" }
+    }
+
     #[test]
     fn what_was_recorded_is_kept_or_refused() {
-        const OTHER: &str = "http-request set-header X-Other 1";
         for (harm, rule, written) in recorded() {
+            let other = another(rule);
             let refused = |rules: &[&str]| !refusals(&Document::parse(&frontend(rules))).is_empty();
             match harm {
                 "none" => {
-                    assert!(!refused(&[rule, OTHER]), "{rule}");
-                    assert!(!is_lost(&[rule, OTHER], &[written.unwrap(), OTHER]), "{rule}");
-                    assert!(is_lost(&[rule, OTHER], &[OTHER, written.unwrap()]), "{rule}: the order matters");
+                    assert!(!refused(&[rule, other]), "{rule}");
+                    assert!(!is_lost(&[rule, other], &[written.unwrap(), other]), "{rule}");
+                    assert!(is_lost(&[rule, other], &[other, written.unwrap()]), "{rule}: the order matters");
+                }
+                "alone" => {
+                    assert!(!refused(&[rule]), "{rule}");
+                    assert!(!is_lost(&[rule], &[written.unwrap()]), "{rule}");
                 }
                 "dropped" => {
                     assert!(refused(&[rule]), "{rule}");
                     assert!(is_lost(&[rule], &[written.unwrap()]), "{rule}");
                 }
                 _ => {
-                    assert!(refused(&[rule, OTHER]), "{rule}");
-                    assert!(!refused(&[OTHER, rule]), "{rule}: the last one stays where it is");
+                    assert!(refused(&[rule, other]), "{rule}");
+                    assert!(!refused(&[other, rule]), "{rule}: the last one stays where it is");
                 }
             }
         }
@@ -228,6 +284,10 @@ mod tests {
             ),
             ("http-request redirect location /a code 301", "http-request redirect prefix /a code 301"),
             ("http-request set-header A b", "http-request set-header b A"),
+            ("server s 10.0.0.1:80 weight 5 init-state fully-up", "server s 10.0.0.1:80 weight 5"),
+            ("default-server ssl verify none", "default-server verify none"),
+            ("bind :80 tfo", "bind :80"),
+            ("cookie A insert indirect", "cookie A insert"),
         ] {
             assert!(is_lost(&[sent], &[written]), "{sent} is not {written}");
         }

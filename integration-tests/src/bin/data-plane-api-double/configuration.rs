@@ -1,7 +1,7 @@
 //! The configuration as a whole: read, checked, written.
 
 use super::{
-    canonical, haproxy, reloads, runtime, said,
+    haproxy, reloads, runtime, said,
     state::{Double, State},
 };
 use actix_web::{
@@ -9,6 +9,7 @@ use actix_web::{
     http::header,
     web::{self, Bytes, Data, Query},
 };
+use integration_tests::data_plane_api::canonical;
 use serde::Deserialize;
 use std::{fs, path::Path};
 

@@ -4,11 +4,9 @@
 //! What it does not do is what HAPTIC does not ask for. The real one's silent ways are part of it on purpose.
 #![allow(clippy::indexing_slicing, reason = "a missing field of a JSON value reads as null")]
 
-mod canonical;
 mod configuration;
 mod haproxy;
 mod reloads;
-mod rules;
 mod runtime;
 mod settings;
 mod state;

@@ -6,9 +6,12 @@ use actix_web::{
     web::{self, Bytes, Data, Path},
 };
 use serde_json::{Value, json};
+use std::net::IpAddr;
 
 /// A map of more bytes is replaced, to a smaller one is added.
 const ADDED: usize = 8192;
+/// The states that it can be asked for.
+const STATES: [&str; 3] = ["ready", "maint", "drain"];
 /// As much as one command of the socket takes.
 const COMMAND: usize = 12_000;
 
@@ -57,41 +60,71 @@ pub async fn act(double: &Double, actions: &str) -> Result<(), String> {
     for action in actions.split(';').filter(|action| !action.is_empty()) {
         let words: Vec<&str> = action.split(' ').collect();
         let (verb, rest) = words.split_first().map_or(("", &words[..]), |(verb, rest)| (*verb, rest));
-        let command = match (verb, rest) {
-            ("SetServerAddr", [backend, server, address, port]) => {
-                format!("set server {backend}/{server} addr {address} port {port}")
-            }
-            ("SetServerWeight", [backend, server, weight]) => {
-                format!("set server {backend}/{server} weight {weight}")
-            }
-            ("SetServerState", [backend, server, state]) => {
-                format!("set server {backend}/{server} state {state}")
-            }
-            ("SetServerCheckPort", [backend, server, port]) => {
-                format!("set server {backend}/{server} check-port {port}")
-            }
-            ("SetFrontendMaxConn", [frontend, maxconn]) => {
-                format!("set maxconn frontend {frontend} {maxconn}")
-            }
-            (verb, _) if verb.starts_with("Set") => {
-                return Err(format!("cannot execute {verb}: not enough parameters"));
-            }
-            _ => continue,
+        let failed = |why: &str| format!("cannot execute {verb}: {why}");
+        let master = double.settings.master.display();
+        let Some(command) =
+            command(verb, rest).map_err(|why| failed(&why.replace("MASTER", &master.to_string())))?
+        else {
+            continue;
         };
         if double.is_due(|faults| &mut faults.undone_changes).await {
             continue;
         }
-        let answer = haproxy::worker(&double.settings, &command).await;
-        let answer = answer.map_err(|error| format!("cannot execute {verb}: {error}"))?;
+        let answer = haproxy::worker(&double.settings, &command).await.map_err(|why| failed(&why))?;
         // What it says of addresses is no refusal.
         let is_refused =
             if verb == "SetServerAddr" { answer.starts_with("No such") } else { !answer.is_empty() };
         if is_refused {
-            let master = double.settings.master.display();
-            return Err(format!("cannot execute {verb}: {master} [3]  {answer} [{command}]"));
+            return Err(failed(&format!("{master} [3]  {answer} [{command}]")));
         }
     }
     Ok(())
+}
+
+/// An action in HAProxy's words; nothing for one that it does not know.
+fn command(verb: &str, parameters: &[&str]) -> Result<Option<String>, String> {
+    const VERBS: [(&str, usize); 5] = [
+        ("SetServerAddr", 4),
+        ("SetServerWeight", 3),
+        ("SetServerState", 3),
+        ("SetServerCheckPort", 3),
+        ("SetFrontendMaxConn", 2),
+    ];
+    let Some((_, count)) = VERBS.iter().find(|(known, _)| *known == verb) else { return Ok(None) };
+    if parameters.len() < *count {
+        return Err("not enough parameters".to_owned());
+    }
+    let number = |word: &str| {
+        let wrong = |_| format!("strconv.ParseInt: parsing {word:?}: invalid syntax");
+        word.parse::<i64>().map_err(wrong)
+    };
+    let bad_request = || "MASTER bad request".to_owned();
+    Ok(Some(match (verb, parameters) {
+        (_, parameters) if parameters.contains(&"") => return Err(bad_request()),
+        ("SetServerAddr", [backend, server, address, port, ..]) => {
+            format!("set server {backend}/{server} addr {address} port {}", number(port)?)
+        }
+        ("SetServerWeight", [backend, server, weight, ..]) => {
+            let (value, most) = weight.strip_suffix('%').map_or((*weight, 256), |percent| (percent, 100));
+            if !value.parse().is_ok_and(|value: u16| value <= most) {
+                return Err(bad_request());
+            }
+            format!("set server {backend}/{server} weight {weight}")
+        }
+        ("SetServerState", [backend, server, state, ..]) => {
+            if !STATES.contains(state) {
+                return Err(bad_request());
+            }
+            format!("set server {backend}/{server} state {state}")
+        }
+        ("SetServerCheckPort", [backend, server, port, ..]) => {
+            format!("set server {backend}/{server} check-port {}", number(port)?)
+        }
+        ("SetFrontendMaxConn", [frontend, maxconn, ..]) => {
+            format!("set maxconn frontend {frontend} {}", number(maxconn)?)
+        }
+        _ => return Ok(None),
+    }))
 }
 
 async fn shown(double: &Double, backend: &str) -> Result<Vec<Value>, HttpResponse> {
@@ -171,24 +204,36 @@ async fn add_server(double: Data<Double>, backend: Path<String>, body: Bytes) ->
     }
 }
 
-/// Address, port and weight only from 3.4 on: before, they are answered with 200 and nothing happens.
+/// Address, port and weight only from 3.4 on: before, they are answered with 200 and nothing happens. So is an address that is none.
 async fn set_server(double: Data<Double>, path: Path<(String, String)>, body: Bytes) -> HttpResponse {
     let body = json_of(&body);
+    if body["port"].as_u64().is_some_and(|port| port > u64::from(u16::MAX)) {
+        return said(422, "port in body should be less than or equal to 65535");
+    }
+    let state = body["admin_state"].as_str();
+    if state.is_some_and(|state| !STATES.contains(&state)) {
+        return said(422, &format!("admin_state in body should be one of [{}]", STATES.join(" ")));
+    }
     let at = format!("set server {}/{}", path.0, path.1);
     let mut commands = Vec::new();
     if double.settings.is_at_least(4) {
-        if let Some(address) = body["address"].as_str() {
-            commands.push(format!("{at} addr {address} port {}", body["port"]));
-        }
+        let address = body["address"].as_str().filter(|address| address.parse::<IpAddr>().is_ok());
+        commands.extend(address.map(|address| format!("{at} addr {address} port {}", body["port"])));
         commands.extend(body["weight"].as_u64().map(|weight| format!("{at} weight {weight}")));
     }
-    commands.extend(body["admin_state"].as_str().map(|state| format!("{at} state {state}")));
+    commands.extend(state.map(|state| format!("{at} state {state}")));
     if double.is_due(|faults| &mut faults.undone_changes).await {
         commands.clear();
     }
     for command in commands {
-        if let Err(why) = haproxy::change(&double.settings, &command).await {
-            return said(if why.contains("No such server") { 404 } else { 500 }, &why);
+        // What it says of an address is no refusal: HAProxy tells what it has changed.
+        if let Err(why) = haproxy::change(&double.settings, &command).await
+            && (why.contains("No such server") || !command.contains(" addr "))
+        {
+            return match why.contains("No such server") {
+                true => said(404, &format!("no data for {}/{}: not found", path.0, path.1)),
+                false => said(500, &why),
+            };
         }
     }
     server(double, path).await
@@ -199,7 +244,10 @@ async fn delete_server(double: Data<Double>, path: Path<(String, String)>) -> Ht
     let _missing = haproxy::change(&double.settings, &format!("set server {at} state maint")).await;
     match haproxy::change(&double.settings, &format!("del server {at}")).await {
         Ok(()) => HttpResponse::NoContent().finish(),
-        Err(why) if why.contains("No such server") => said(404, &format!("no data for {at}: not found")),
+        Err(why) if why.contains("No such server") => {
+            let status = if double.settings.is_at_least(2) { 404 } else { 500 };
+            said(status, &format!("no data for {at}: not found"))
+        }
         Err(why) => said(500, &why),
     }
 }
@@ -259,18 +307,23 @@ async fn entries(double: Data<Double>, map: Path<String>) -> HttpResponse {
 }
 
 async fn entry(double: Data<Double>, path: Path<(String, String)>) -> HttpResponse {
-    match entries_of(&double, &path.0).await {
-        // It reads the answer to `get map`, in which it takes = and , for its own.
-        Ok(entries) => match entries.into_iter().find(|entry| entry["key"] == *path.1) {
-            Some(mut entry) if !path.1.contains(['=', ',']) => {
-                let value = entry["value"].as_str().and_then(|value| value.split(['=', ',']).next());
-                entry["value"] = json!(value);
-                HttpResponse::Ok().json(entry)
-            }
-            _ => said(404, &format!("{} {} not found", double.settings.master.display(), path.1)),
-        },
+    match found(&double, &path.0, &path.1).await {
+        Ok(Some(entry)) => HttpResponse::Ok().json(entry),
+        Ok(None) => said(404, &format!("{} {} not found", double.settings.master.display(), path.1)),
         Err(refused) => refused,
     }
+}
+
+/// An entry as it finds it: it reads the answer to `get map`, in which it takes = and , for its own.
+async fn found(double: &Double, map: &str, key: &str) -> Result<Option<Value>, HttpResponse> {
+    let entries = entries_of(double, map).await?;
+    let entry = entries.into_iter().find(|entry| entry["key"] == *key && !key.contains(['=', ',']));
+    let cut = entry.map(|mut entry| {
+        let value = entry["value"].as_str().and_then(|value| value.split(['=', ',']).next());
+        entry["value"] = json!(value);
+        entry
+    });
+    Ok(cut.filter(|entry| entry["value"] != ""))
 }
 
 async fn add_entry(double: Data<Double>, map: Path<String>, body: Bytes) -> HttpResponse {
@@ -280,6 +333,9 @@ async fn add_entry(double: Data<Double>, map: Path<String>, body: Bytes) -> Http
     if value.is_empty() {
         let usage = "'add map' expects three parameters (map identifier, key and value) or one parameter and a payload";
         return said(400, &format!("{usage} general error"));
+    }
+    if let Ok(Some(_)) = found(&double, &map, text("key")).await {
+        return said(409, &format!("{} already exists", double.settings.master.display()));
     }
     map_command(&double, &format!("add map {} {} {value}", path_of(&double, &map), text("key")), 201, &body)
         .await

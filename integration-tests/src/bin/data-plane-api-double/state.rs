@@ -1,6 +1,7 @@
 //! What the double remembers.
 
 use super::settings::Settings;
+use integration_tests::data_plane_api::canonical;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use tokio::sync::Mutex;
@@ -45,7 +46,7 @@ pub struct Faults {
 impl Double {
     pub fn new(settings: Settings) -> Self {
         let text = std::fs::read_to_string(&settings.config_file).unwrap_or_default();
-        let version = super::canonical::version_of(&text).unwrap_or(1);
+        let version = canonical::version_of(&text).unwrap_or(1);
         let state = State { version, last_good: text, ..State::default() };
         Self { settings, state: Mutex::new(state), reloading: Mutex::default(), faults: Mutex::default() }
     }

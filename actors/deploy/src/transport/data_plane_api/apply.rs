@@ -17,6 +17,7 @@ use haptic_haproxy::{Document, data_plane_api};
 use haptic_model::{
     Capabilities, Digest, FileKind, Layout,
     agent_api::{Apply, Epoch, Method, Outcome, Running},
+    operation::ServerState,
 };
 use haptic_runtime::cpu;
 use std::{sync::Arc, time::Duration};
@@ -59,6 +60,11 @@ struct Brought {
     written: Digest,
     reloaded: bool,
     log: String,
+}
+
+/// Operations ended half-way: nobody knows any more what HAProxy runs.
+fn half_way(message: String) -> Stop {
+    Ok(Outcome::Refused { message, reload_may_help: true })
 }
 
 impl Pod<'_> {
@@ -160,17 +166,20 @@ impl Pod<'_> {
             }
         };
         let text = Bytes::copy_from_slice(config.as_bytes());
-        if let Err(said) = self.api.validate(text.clone()).await.map_err(Err)? {
-            self.restore(&writes).await.map_err(Err)?;
-            self.memory.is_known = self.was_known;
-            self.nothing_happened(before).await.map_err(Err)?;
-            return refused(words::about(&said, &self.layout.config_file, &config, None));
-        }
         if !matches!(order.method, Method::Runtime { .. }) {
+            if let Err(said) = self.api.validate(text.clone()).await.map_err(Err)? {
+                self.undo(&writes, &[], before).await.map_err(Err)?;
+                return refused(words::about(&said, &self.layout.config_file, &config, None));
+            }
             return self.reload(order, target, (text, &config), (&writes, before)).await;
         }
-        let target = Target { files: target, config: &order.config };
-        let written = self.operate(&steps, target, text, &config).await?;
+        // The push has it checked, and takes as long as that: once is enough.
+        let operated =
+            self.operate(&steps, Target { files: target, config: &order.config }, text, &config).await;
+        if let Err(Ok(Outcome::Refused { reload_may_help: false, .. })) = &operated {
+            self.undo(&writes, &steps, before).await.map_err(Err)?;
+        }
+        let written = operated?;
         let Some(id) = reload else { return Ok(Brought { written, reloaded: false, log: String::new() }) };
         let worker = self.memory.worker_pid;
         match self.await_reload(&id).await.map_err(Err)? {
@@ -196,6 +205,25 @@ impl Pod<'_> {
         unsure.dedup();
         let epoch = record.epoch.max(order.epoch);
         self.write_record(Record { half_way: true, unsure, epoch, ..record }).await
+    }
+
+    /// The configuration was refused: files that were `written` are again what they were, and servers of `steps` that came for it go.
+    async fn undo(
+        &mut self,
+        written: &[(FileKind, String)],
+        steps: &[Step],
+        before: Option<Record>,
+    ) -> Result<(), TransportError> {
+        for step in steps {
+            if let Step::AddServer { backend, server, .. } = step
+                && let Err(why) = self.api.delete_server(backend, server).await?
+            {
+                tracing::debug!(backend, server, why, "a server that came for nothing stays in maintenance");
+            }
+        }
+        self.restore(written).await?;
+        self.memory.is_known = self.was_known;
+        self.nothing_happened(before).await
     }
 
     /// HAProxy runs what it ran, and its files are what they were: as the record `before` says, if that was so.
@@ -262,8 +290,9 @@ impl Pod<'_> {
         Ok(())
     }
 
-    /// Operations, and the push that brings them to the disk. Servers that come are added before it; what brings them into service
-    /// goes with it, like all actions, in one call; what goes goes after it.
+    /// Operations, and the push that brings them to the disk, which takes as long as HAProxy's checker. Where servers only come and
+    /// go they do so before it. What changes of those that stay goes with it, in one call: then servers that come are added before
+    /// it and brought into service with it, and what goes goes after it.
     async fn operate(
         &mut self,
         steps: &[Step],
@@ -271,40 +300,62 @@ impl Pod<'_> {
         text: Bytes,
         config: &str,
     ) -> Result<Digest, Stop> {
-        let half_way = |message: String| Err(Ok(Outcome::Refused { message, reload_may_help: true }));
-        let (before, rest): (Vec<&Step>, Vec<&Step>) =
+        let (coming, rest): (Vec<&Step>, Vec<&Step>) =
             steps.iter().partition(|step| matches!(step, Step::AddServer { .. }));
+        let mut actions: Vec<String> = rest.iter().filter_map(|step| step.action()).collect();
+        let is_live_before = actions.is_empty();
         let mut wanted = Wanted::default();
-        for step in &before {
-            let done = operate::carry_out(self.api, step, target, self.memory, &mut wanted).await;
-            if let Err(why) = done.map_err(Err)? {
-                return half_way(why);
-            }
+        self.carry_out(&coming, target, &mut wanted).await?;
+        if is_live_before {
+            self.bring_into_service(&coming).await?;
+            self.carry_out(&rest, target, &mut wanted).await?;
+        } else {
+            actions = coming.iter().filter_map(|step| step.taking_requests()).chain(actions).collect();
         }
-        let actions = rest.iter().filter_map(|step| match step {
-            Step::Action(words) => Some(words.clone()),
-            _ => None,
-        });
-        let actions: Vec<String> =
-            before.iter().filter_map(|step| step.taking_requests()).chain(actions).collect();
         actions.iter().for_each(|words| wanted.action(words));
-        let (raw, _) = self.push(&text, config, Reach::Actions(&actions.join(";"))).await?;
-        let written = Digest::of(words::content(&raw.text).as_bytes());
-        for step in rest {
-            let done = operate::carry_out(self.api, step, target, self.memory, &mut wanted).await;
-            if let Err(why) = done.map_err(Err)? {
-                return half_way(why);
+        let raw = match self.push(&text, config, Reach::Actions(&actions.join(";"))).await {
+            Ok((raw, _)) => raw,
+            // HAProxy runs what it would not read at a start.
+            Err(Ok(Outcome::Refused { message, .. })) if is_live_before && !steps.is_empty() => {
+                return Err(half_way(message));
             }
+            Err(stop) => return Err(stop),
+        };
+        let written = Digest::of(words::content(&raw.text).as_bytes());
+        if !is_live_before {
+            self.carry_out(&rest, target, &mut wanted).await?;
         }
-        if let Err(why) = wanted.read_back(self.api).await.map_err(Err)? {
-            return half_way(why);
-        }
+        wanted.read_back(self.api).await.map_err(Err)?.map_err(half_way)?;
         // Somebody's reload that fails takes back what was written after it, and nobody tells.
         if raw.version.is_some() && raw.version != Some(self.api.configuration_version().await.map_err(Err)?)
         {
-            return half_way("somebody else wrote the configuration meanwhile".to_owned());
+            return Err(half_way("somebody else wrote the configuration meanwhile".to_owned()));
         }
         Ok(written)
+    }
+
+    async fn carry_out(
+        &mut self,
+        steps: &[&Step],
+        target: Target<'_>,
+        wanted: &mut Wanted,
+    ) -> Result<(), Stop> {
+        for step in steps {
+            let done = operate::carry_out(self.api, step, target, self.memory, wanted).await;
+            done.map_err(Err)?.map_err(half_way)?;
+        }
+        Ok(())
+    }
+
+    /// Servers that have been added take requests from now on.
+    async fn bring_into_service(&self, added: &[&Step]) -> Result<(), Stop> {
+        for step in added {
+            if let Step::AddServer { backend, server, enabled: true, .. } = step {
+                let done = self.api.set_state(backend, server, ServerState::Ready).await;
+                done.map_err(Err)?.map_err(half_way)?;
+            }
+        }
+        Ok(())
     }
 
     /// The whole configuration, against the version that is there. Back with what the API made of it.
@@ -338,7 +389,9 @@ impl Pod<'_> {
                     };
                 }
                 Push::Refused(said) => {
-                    let message = words::about(&said, &self.layout.config_file, config, None);
+                    // Its lines are those of what the API made of it: of what was sent the checker says them.
+                    let ours = self.api.validate(text.clone()).await.map_err(Err)?.err();
+                    let message = words::about(&ours.unwrap_or(said), &self.layout.config_file, config, None);
                     return Err(Ok(Outcome::Refused { message, reload_may_help: false }));
                 }
                 Push::HalfWay(message) => {

@@ -340,9 +340,9 @@ async fn delete_server(
     api.set_state(backend, server, ServerState::Maint).await
 }
 
-/// Tries again to remove servers whose connections may have ended.
+/// Tries again to remove servers whose connections may have ended: few at once, for each is several calls, and the next change waits.
 pub(super) async fn sweep(api: &Api, memory: &mut Memory) -> Result<(), TransportError> {
-    const AT_ONCE: usize = 50;
+    const AT_ONCE: usize = 5;
     let turn = memory.looked % memory.lingering.len().max(1);
     memory.looked = memory.looked.wrapping_add(1);
     let some: Vec<(String, String)> = memory

@@ -50,6 +50,14 @@ pub(crate) enum Step {
 }
 
 impl Step {
+    /// Its words, when it is an action.
+    pub(super) fn action(&self) -> Option<String> {
+        match self {
+            Self::Action(words) => Some(words.clone()),
+            _ => None,
+        }
+    }
+
     /// The action that brings the server that this adds into service.
     pub(super) fn taking_requests(&self) -> Option<String> {
         match self {

@@ -3,6 +3,7 @@
 use super::rules;
 use haptic_haproxy::{Document, Line, Section, SectionKind};
 use haptic_model::Digest;
+use std::collections::HashMap;
 
 /// A line of more bytes ends what its scanner reads.
 const SCANNED: usize = 64 << 10;
@@ -29,16 +30,36 @@ const KINDS: &[&str] = &[
     "listen",
 ];
 /// The order of keywords; others stay in their order between the last of the first line and the first of the second.
-const FIRST: &[&str] = &["setenv", "mode", "bind", "balance", "hash-type", "cookie", "acl", "default-server"];
+const FIRST: &[&str] = &["setenv", "mode", "maxconn", "bind", "hash-type", "balance", "acl"];
 const LAST: &[&str] = &[
+    "log",
+    "option",
+    "http-check",
+    "timeout",
+    "default-server",
+    "stick",
+    "filter",
     "tcp-request",
+    "stats",
     "http-request",
-    "http-response",
-    "http-after-response",
+    "unique-id-format",
+    "cookie",
+    "use-server",
+    "errorfile",
     "use_backend",
     "default_backend",
+    "stick-table",
     "server",
+    "retries",
+    "tcp-response",
+    "http-response",
+    "http-after-response",
+    "server-template",
+    "retry-on",
 ];
+
+/// Of several the last one stays.
+const KEPT_ONCE: &str = "lua-load-per-thread";
 
 /// `text` as an API 3.`minor` writes it into the file of `version`, with its checksum.
 pub fn write(text: &str, version: u64, minor: u16) -> (String, String) {
@@ -63,23 +84,19 @@ fn rewritten(text: &str, minor: u16) -> String {
     let scanned: String = text.split_inclusive('\n').take_while(|line| line.len() < SCANNED).collect();
     let document = Document::parse(&scanned);
     let mut written = leading_comments(&document);
-    let mut sections: Vec<(String, &Section<'_>)> = Vec::new();
-    let unnamed =
-        document.sections.iter().filter(|s| s.kind == SectionKind::Defaults && s.name.is_empty()).count();
+    let is_unnamed = |section: &Section<'_>| section.kind == SectionKind::Defaults && section.name.is_empty();
+    // Of two of a name the later stays.
+    let mut named: HashMap<(&str, String), &Section<'_>> = HashMap::new();
     let mut number = 0;
     for section in document.sections.iter().filter(|section| section.header.is_some()) {
         let mut name = section.name.to_string();
-        if section.kind == SectionKind::Defaults && name.is_empty() && unnamed > 0 {
+        if is_unnamed(section) {
             number += 1;
             name = format!("unnamed_defaults_{number}");
         }
-        let is_it = |(known, other): &(String, &Section<'_>)| *known == name && other.kind == section.kind;
-        // Of two of a name the later stays.
-        match sections.iter().position(is_it) {
-            Some(at) => sections.splice(at..=at, [(name, section)]).for_each(drop),
-            None => sections.push((name, section)),
-        }
+        named.insert((section.kind.name(), name), section);
     }
+    let mut sections: Vec<_> = named.into_iter().map(|((_, name), section)| (name, section)).collect();
     let rank = |section: &Section<'_>| KINDS.iter().position(|kind| *kind == section.kind.name());
     sections.sort_by(|(a, one), (b, other)| rank(one).cmp(&rank(other)).then_with(|| a.cmp(b)));
     for (name, section) in sections {
@@ -112,14 +129,15 @@ fn lines(section: &Section<'_>, minor: u16, written: &mut String) {
     // Comments go with the line after them.
     let mut groups: Vec<((usize, bool), String)> = Vec::new();
     let mut waiting = String::new();
+    let only_one = section.lines.iter().rfind(|line| line.keyword() == KEPT_ONCE).map(|line| line.number);
     for line in &section.lines {
         let text = line.text().trim();
-        if text.is_empty() {
+        if text.is_empty() || line.keyword() == KEPT_ONCE && only_one != Some(line.number) {
             continue;
         }
-        let rule = rules::rewritten(line, minor);
-        let is_unread =
-            rule.as_ref().is_some_and(|rule| rule.is_unread) && section.kind != SectionKind::Listen;
+        // A listen section is text for it.
+        let rule = rules::rewritten(line, minor).filter(|_| section.kind != SectionKind::Listen);
+        let is_unread = rule.as_ref().is_some_and(|rule| rule.is_unread);
         let text = rule.map_or_else(|| text.replace('\t', " "), |rule| rule.text);
         waiting.push_str(&format!("  {text}\n"));
         if !line.words.is_empty() {
