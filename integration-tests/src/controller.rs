@@ -30,6 +30,34 @@ pub struct Controller {
     pub address: Ipv4Addr,
     process: Process,
     scratch: PathBuf,
+    start: Start,
+}
+
+/// How one is started.
+#[derive(Clone)]
+struct Start {
+    namespace: String,
+    kubeconfig: PathBuf,
+    address: Ipv4Addr,
+    log: PathBuf,
+    variables: Vec<(String, String)>,
+}
+
+impl Start {
+    fn begin(self) -> Outcome<Controller> {
+        let mut command = Command::new(program::haptic()?);
+        let scratch = self.log.with_extension("tmp");
+        std::fs::create_dir_all(&scratch)?;
+        command.env("TMPDIR", &scratch).env("POD_NAME", self.log.file_stem().unwrap_or_default());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.args(["run", "--name", configuration::NAME, "--namespace", &self.namespace]);
+        command.arg("--kubeconfig").arg(&self.kubeconfig);
+        for listens in ["--bind-address", "--debug-address"] {
+            command.arg(listens).arg(self.address.to_string());
+        }
+        let process = Process::start(command, &self.log)?;
+        Ok(Controller { address: self.address, process, scratch, start: self })
+    }
 }
 
 impl Controller {
@@ -44,17 +72,20 @@ impl Controller {
         log: &Path,
         variables: &[(&str, &str)],
     ) -> Outcome<Self> {
-        let mut command = Command::new(program::haptic()?);
-        command.envs(variables.iter().copied());
-        command.args(["run", "--name", configuration::NAME, "--namespace", namespace]);
-        command.arg("--kubeconfig").arg(kubeconfig);
-        for listens in ["--bind-address", "--debug-address"] {
-            command.arg(listens).arg(address.to_string());
-        }
-        let scratch = log.with_extension("tmp");
-        std::fs::create_dir_all(&scratch)?;
-        command.env("TMPDIR", &scratch);
-        Ok(Self { address, process: Process::start(command, log)?, scratch })
+        let variables =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let (namespace, kubeconfig, log) = (namespace.to_owned(), kubeconfig.to_owned(), log.to_owned());
+        Start { namespace, kubeconfig, address, log, variables }.begin()
+    }
+
+    /// It crashes, and is started again in the same pod.
+    ///
+    /// # Errors
+    /// There is no `haptic` any more.
+    pub async fn crash(self) -> Outcome<Self> {
+        let start = self.start.clone();
+        self.kill().await?;
+        start.begin()
     }
 
     /// Waits until it says that it is ready.
