@@ -6,11 +6,11 @@ use crate::{
     failure::{Failure, Outcome, ensure},
     http::{self, Connection},
     process::Process,
-    program,
 };
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
+    ffi::OsString,
     net::Ipv4Addr,
     path::{Path, PathBuf},
     time::Duration,
@@ -30,29 +30,55 @@ pub struct Controller {
     pub address: Ipv4Addr,
     process: Process,
     scratch: PathBuf,
+    start: Start,
+}
+
+/// How one is started.
+#[derive(Clone)]
+pub struct Start {
+    /// What starts `haptic`: its path, and what is before it.
+    pub words: Vec<OsString>,
+    /// Of its environment.
+    pub variables: Vec<(String, String)>,
+    /// Where its configuration is.
+    pub namespace: String,
+    /// Whose rights it has.
+    pub kubeconfig: PathBuf,
+    /// Where it listens.
+    pub address: Ipv4Addr,
+    /// What it prints.
+    pub log: PathBuf,
 }
 
 impl Controller {
-    /// Starts `command`, which starts `haptic`, to run for the configuration in `namespace`; does not wait for anything.
+    /// Starts one; does not wait for anything.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(
-        mut command: Command,
-        namespace: &str,
-        kubeconfig: &Path,
-        address: Ipv4Addr,
-        log: &Path,
-    ) -> Outcome<Self> {
-        command.args(["run", "--name", configuration::NAME, "--namespace", namespace]);
-        command.arg("--kubeconfig").arg(kubeconfig);
-        for listens in ["--bind-address", "--debug-address"] {
-            command.arg(listens).arg(address.to_string());
-        }
-        let scratch = log.with_extension("tmp");
+    pub fn start(start: Start) -> Outcome<Self> {
+        let (program, before) = start.words.split_first().ok_or_else(|| Failure::new("nothing to start"))?;
+        let mut command = Command::new(program);
+        let scratch = start.log.with_extension("tmp");
         std::fs::create_dir_all(&scratch)?;
-        command.env("TMPDIR", &scratch);
-        Ok(Self { address, process: Process::start(command, log)?, scratch })
+        command.env("TMPDIR", &scratch).env("POD_NAME", start.log.file_stem().unwrap_or_default());
+        command.envs(start.variables.iter().map(|(name, value)| (name, value))).args(before);
+        command.args(["run", "--name", configuration::NAME, "--namespace", &start.namespace]);
+        command.arg("--kubeconfig").arg(&start.kubeconfig);
+        for listens in ["--bind-address", "--debug-address"] {
+            command.arg(listens).arg(start.address.to_string());
+        }
+        let process = Process::start(command, &start.log)?;
+        Ok(Self { address: start.address, process, scratch, start })
+    }
+
+    /// It crashes, and is started again in the same pod.
+    ///
+    /// # Errors
+    /// There is no `haptic` any more.
+    pub async fn crash(self) -> Outcome<Self> {
+        let start = self.start.clone();
+        self.kill().await?;
+        Self::start(start)
     }
 
     /// Waits until it says that it is ready.

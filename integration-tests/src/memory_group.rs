@@ -2,10 +2,10 @@
 
 use crate::failure::{Failure, Outcome};
 use std::{
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
 };
-use tokio::process::Command;
 
 const GROUPS: &str = "/sys/fs/cgroup";
 
@@ -60,11 +60,9 @@ impl MemoryGroup {
 
     /// What starts `program` in the group.
     #[must_use]
-    pub fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new("sh");
+    pub fn words(&self, program: &Path) -> Vec<OsString> {
         let joins = format!("echo 0 > '{}/cgroup.procs' && exec \"$@\"", self.path.display());
-        command.args(["-c", &joins, "sh"]).arg(program);
-        command
+        ["sh", "-c", &joins, "sh"].map(OsString::from).into_iter().chain([program.into()]).collect()
     }
 
     /// How many processes the kernel has ended for want of memory.

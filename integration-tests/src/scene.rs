@@ -4,7 +4,7 @@ use crate::{
     backend::Backend,
     cluster::Cluster,
     configuration::{CREDENTIALS, Configuration, FRONTEND_PORTS},
-    controller::Controller,
+    controller::{Controller, Start},
     failure::Outcome,
     haproxy_pod::{HaproxyPod, PodSpec},
     manifest,
@@ -17,6 +17,7 @@ use crate::{
 use serde_json::{Value, json};
 use std::{
     cell::Cell,
+    ffi::OsString,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -169,7 +170,7 @@ impl Scene {
     /// # Errors
     /// There is no `haptic`.
     pub fn controller_as(&self, user: &str) -> Outcome<Controller> {
-        self.start_controller(Command::new(program::haptic()?), user)
+        self.start_controller(vec![program::haptic()?.into()], user, &[])
     }
 
     /// Starts the next controller, with these variables in its environment.
@@ -177,9 +178,7 @@ impl Scene {
     /// # Errors
     /// There is no `haptic`.
     pub fn controller_with(&self, variables: &[(&str, &str)]) -> Outcome<Controller> {
-        let mut command = Command::new(program::haptic()?);
-        command.envs(variables.iter().copied());
-        self.start_controller(command, "admin")
+        self.start_controller(vec![program::haptic()?.into()], "admin", variables)
     }
 
     /// Starts the next controller, with no more memory than `group` has.
@@ -187,19 +186,25 @@ impl Scene {
     /// # Errors
     /// There is no `haptic`.
     pub fn controller_within(&self, group: &MemoryGroup) -> Outcome<Controller> {
-        self.start_controller(group.command(&program::haptic()?), "admin")
+        self.start_controller(group.words(&program::haptic()?), "admin", &[])
     }
 
-    fn start_controller(&self, command: Command, user: &str) -> Outcome<Controller> {
+    fn start_controller(
+        &self,
+        words: Vec<OsString>,
+        user: &str,
+        variables: &[(&str, &str)],
+    ) -> Outcome<Controller> {
         let number = next(&self.controllers);
-        let log = self.dir.join(format!("controller-{number}.log"));
-        Controller::start(
-            command,
-            &self.namespace,
-            &self.cluster.kubeconfig_of(user),
-            self.block.controller(number),
-            &log,
-        )
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Controller::start(Start {
+            words,
+            variables: variables.iter().map(owned).collect(),
+            namespace: self.namespace.clone(),
+            kubeconfig: self.cluster.kubeconfig_of(user),
+            address: self.block.controller(number),
+            log: self.dir.join(format!("controller-{number}.log")),
+        })
     }
 
     /// Starts the next pod, with HAProxy 3.4.

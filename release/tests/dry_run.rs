@@ -60,32 +60,36 @@ fn there_is_one_version() {
     }
 }
 
-/// A PATH with what the script needs and nothing else, but for `engine` under the name docker.
-fn path_with(folder: &Path, engine: Option<&str>) -> String {
+/// A PATH with what the script needs and nothing else, but for these engines by their names.
+fn path_with(folder: &Path, engines: &[(&str, &str)]) -> String {
     for program in ["bash", "dirname", "sed", "git"] {
         let found = succeeded(Command::new("sh").args(["-c", "command -v \"$0\"", program]));
         symlink(found.trim(), folder.join(program)).unwrap();
     }
-    if let Some(engine) = engine {
-        let docker = folder.join("docker");
-        fs::write(&docker, engine).unwrap();
-        fs::set_permissions(&docker, fs::Permissions::from_mode(0o755)).unwrap();
+    for (name, engine) in engines {
+        let program = folder.join(name);
+        fs::write(&program, engine).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     }
     folder.display().to_string()
 }
 
 #[test]
 fn the_image_is_built_by_the_engine_that_is_there() {
-    let [none, down, up] = [0, 1, 2].map(|_| tempfile::tempdir().unwrap());
-    let failed = done(script("image").env("PATH", path_with(none.path(), None)));
+    let [none, down, up, second] = [0, 1, 2, 3].map(|_| tempfile::tempdir().unwrap());
+    let failed = done(script("image").env("PATH", path_with(none.path(), &[])));
     let said = String::from_utf8_lossy(&failed.stderr).into_owned();
     assert!(!failed.status.success() && said.contains("neither docker nor podman"), "{said}");
-    let engine = "#!/usr/bin/env bash\necho Is it running? >&2\nexit 1\n";
-    let failed = done(script("image").env("PATH", path_with(down.path(), Some(engine))));
+    let client = "#!/usr/bin/env bash\necho Is it running? >&2\nexit 1\n";
+    let clients = [("docker", client), ("podman", client)];
+    let failed = done(script("image").env("PATH", path_with(down.path(), &clients)));
     let said = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert!(!failed.status.success() && said.contains("Is it running?"), "{said}");
+    assert!(!failed.status.success() && said.matches("Is it running?").count() == 2, "{said}");
     let engine = "#!/usr/bin/env bash\necho \"$*\"\n";
-    let path = path_with(up.path(), Some(engine));
+    let path = path_with(second.path(), &[("docker", client), ("podman", engine)]);
+    let said = succeeded(script("image").env("PATH", path));
+    assert!(said.starts_with("build --tag haptic:"), "{said}");
+    let path = path_with(up.path(), &[("docker", engine)]);
     let said = succeeded(
         script("image").arg("--push").env("PATH", path).env("IMAGE", "registry.example.com/haptic"),
     );

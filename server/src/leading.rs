@@ -4,10 +4,11 @@ use crate::wiring::keep;
 use actix::ArbiterHandle;
 use haptic_leader::{
     CertificateActor, Fence, LeaderActor, LeaderArguments, ReportBoard, ReporterActor, ReporterArguments,
-    StepDown,
+    StepDown, Succession,
     certificate::keeper::{DefaultCertificate, Keeper},
     identity,
     reporting::Reporting,
+    succession::folder_of_this_pod,
 };
 use haptic_model::{ActiveConfig, config::Judgement, pipeline::Leadership};
 use haptic_runtime::{CellReader, CellWriter, Events, Kept, Supervision, cell};
@@ -116,10 +117,12 @@ impl Leading {
     ) -> Self {
         let Beginning { by, identity, writer, leadership } = beginning;
         let LeadingBy::Lease { client, namespace, .. } = by else { return Self { leadership, actor: None } };
+        let succession = folder_of_this_pod().map(|folder| Succession::open(&folder, &identity));
         let arguments = LeaderArguments {
             client,
             namespace,
             identity,
+            succession: Arc::new(succession.unwrap_or_default()),
             config: config.clone(),
             judged: judged.clone(),
             fence: Fence::new(writer, events.clone()),

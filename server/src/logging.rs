@@ -147,16 +147,17 @@ impl LogLevel {
 }
 
 /// Our own words at `level`; libraries only when something is wrong, unless everything is asked for. A server that is
-/// being stopped complains that it has no workers: that is no news; what the API server refuses, we say ourselves.
+/// being stopped complains that it has no workers: that is no news. What the API server refuses, and that it is away, we say
+/// ourselves; the client would add an error to each try.
 fn filter(level: &str) -> EnvFilter {
     if let Ok(filter) = EnvFilter::try_from_default_env()
         && std::env::var_os("RUST_LOG").is_some()
     {
         return filter;
     }
-    let others = if level == "trace" { "debug" } else { "warn" };
+    let (others, client) = if level == "trace" { ("debug", "error") } else { ("warn", "off") };
     EnvFilter::new(format!(
-        "{others},actix_server::accept=off,kube_client=error,kube_runtime=error,haptic={level},haptic_agent={level},haptic_commentator={level},haptic_config={level},\
+        "{others},actix_server::accept=off,kube_client={client},kube_runtime={client},haptic={level},haptic_agent={level},haptic_commentator={level},haptic_config={level},\
          haptic_debounce={level},haptic_deploy={level},haptic_leader={level},haptic_render={level},\
          haptic_runtime={level},haptic_validate={level},haptic_watch={level}"
     ))

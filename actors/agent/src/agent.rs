@@ -172,19 +172,25 @@ impl RunningAgent {
     }
 
     /// Ends it, and the HAProxy that it keeps: with `graceful`, its connections may finish within the drain time.
-    /// An attached HAProxy is left alone. An apply under way is finished first.
+    /// An attached HAProxy is left alone. What HAProxy is being told is finished first; an order that has not come so far is
+    /// refused. Nothing of the agent's holds HAProxy up: no connection to it stays open, and clients of the agent are
+    /// answered meanwhile.
     pub async fn stop(mut self, graceful: bool) {
-        self.handle.0.leaving.send_replace(true);
-        if let Some(server) = self.server.take() {
-            server.stop(graceful).await;
-        }
-        let turn = self.handle.0.turn.clone();
-        let _turn = turn.lock().await;
-        self.handle.0.ending.store(true, Ordering::Relaxed);
+        let agent = self.handle.clone();
+        agent.0.leave().await;
         self.abort();
-        if let Some(keeper) = &self.handle.0.keeper {
-            keeper.end(graceful.then_some(self.drain)).await;
-        }
+        let server = self.server.take();
+        let answering = async {
+            if let Some(server) = server {
+                server.stop(graceful).await;
+            }
+        };
+        let draining = async {
+            if let Some(keeper) = &agent.0.keeper {
+                keeper.end(graceful.then_some(self.drain)).await;
+            }
+        };
+        tokio::join!(answering, draining);
     }
 
     fn abort(&mut self) {
@@ -459,6 +465,14 @@ impl Inner {
             }));
         }
         tasks
+    }
+
+    /// HAProxy is not changed from now on, and nobody is kept waiting.
+    async fn leave(&self) {
+        let _turn = self.turn.lock().await;
+        self.ending.store(true, Ordering::Relaxed);
+        self.leaving.send_replace(true);
+        self.sockets.end();
     }
 
     /// Whether HAProxy is no longer to be changed.

@@ -20,8 +20,6 @@ use tokio::{
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How long one batch of commands may take, also when HAProxy goes on talking.
 const LONGEST: Duration = Duration::from_secs(120);
-/// A master closes connections that were idle for 10 s, and cannot be told otherwise.
-const IDLE_AT_MASTER: Duration = Duration::from_secs(5);
 /// Bytes of one answer that is kept as a whole.
 pub(crate) const LARGEST_ANSWER: usize = 64 << 20;
 
@@ -120,12 +118,11 @@ impl Channel {
         })
     }
 
-    /// Whether it can be used again after being `idle`: HAProxy has neither closed it nor said what nobody asked for.
-    pub(crate) fn is_usable(&self, idle: Duration) -> bool {
+    /// Whether it can be used again: HAProxy has neither closed it nor said what nobody asked for.
+    pub(crate) fn is_usable(&self) -> bool {
         let quiet =
             matches!(self.stream.try_read(&mut [0; 1]), Err(e) if e.kind() == std::io::ErrorKind::WouldBlock);
-        let soon_closed = self.through_master && idle > IDLE_AT_MASTER;
-        self.at_rest && quiet && self.answers.is_empty() && !soon_closed
+        self.at_rest && quiet && self.answers.is_empty()
     }
 }
 

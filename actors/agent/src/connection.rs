@@ -1,7 +1,9 @@
-//! HAProxy's two command sockets: the master is asked on a new connection each time, the current worker on one that is kept.
+//! HAProxy's two command sockets: the master is asked on a new connection each time, the current worker on one that is kept
+//! for orders in quick succession.
 //!
-//! A connection stays on the worker that accepted it and keeps that worker alive after a reload. So the kept one is of one
-//! worker, known by its process id, and is closed as soon as another worker is to run or is seen to.
+//! An open connection keeps its worker alive, after a reload and when HAProxy is told to end. So the kept one is of one
+//! worker, known by its process id, and is closed when another worker is to run or is seen to, when this agent ends, and in
+//! any case after [`KEPT_FOR`]: HAProxy may also be told to end by somebody else.
 
 use crate::{
     answer,
@@ -27,6 +29,11 @@ pub(crate) const REEXECUTION: Duration = Duration::from_secs(3);
 const BUSY: &str = "Another reload is still in progress";
 /// How long that is waited for when HAProxy is only looked at: one that is down is looked at often.
 const GLANCE: Duration = Duration::from_millis(250);
+
+/// How long a connection is kept, from when it was opened. A HAProxy that ends waits for it at most for so long.
+const KEPT_FOR: Duration = Duration::from_millis(500);
+/// How long HAProxy leaves a connection open on which the agent says nothing, for example because its disk is slow.
+const IDLE: &str = "set timeout cli 60s";
 
 /// HAProxy did not answer as it should.
 #[derive(Debug, thiserror::Error)]
@@ -62,13 +69,16 @@ pub(crate) struct Worker {
     /// `3.4.7-1`.
     pub(crate) version: String,
     channel: Channel,
+    opened: Instant,
 }
 
 #[derive(Debug, Default)]
 struct Kept {
     /// The only worker of which a connection may be kept.
     current: u32,
-    connection: Option<(Worker, Instant)>,
+    connection: Option<Worker>,
+    /// Nothing is kept any more.
+    ended: bool,
 }
 
 impl Sockets {
@@ -169,11 +179,14 @@ impl Sockets {
             }
             channel => channel?,
         };
-        let text = channel.ask("show info").await?;
+        let opened = Instant::now();
+        let text = channel.ask_all(&["show info", IDLE]).await?.into_iter().next().unwrap_or_default();
         let pid = answer::info(&text, "Pid").and_then(|pid| pid.parse().ok());
         let started = answer::info(&text, "Start_time_sec").and_then(|at| at.parse().ok()).unwrap_or(0);
         match (pid, answer::info(&text, "Version")) {
-            (Some(pid), Some(version)) => Ok(Worker { pid, started, version: version.to_owned(), channel }),
+            (Some(pid), Some(version)) => {
+                Ok(Worker { pid, started, version: version.to_owned(), channel, opened })
+            }
             _ => Err(strange(&self.worker, "show info", &text)),
         }
     }
@@ -182,23 +195,22 @@ impl Sockets {
     /// [`Self::keep`] takes it back.
     pub(crate) async fn kept_worker(&self, pid: u32) -> Result<Worker, SocketError> {
         let kept = self.kept().connection.take();
-        if let Some((worker, since)) = kept
+        if let Some(worker) = kept
             && worker.pid == pid
-            && worker.channel.is_usable(since.elapsed())
+            && worker.is_young()
+            && worker.channel.is_usable()
         {
             return Ok(worker);
         }
-        let mut worker = self.worker().await?;
-        // It would hang up on a connection that is idle.
-        worker.ask("set timeout cli 24h").await?;
-        Ok(worker)
+        self.worker().await
     }
 
     /// Keeps a connection for the next order, when it is still one to the current worker.
     pub(crate) fn keep(&self, worker: Worker) {
         let mut kept = self.kept();
-        if worker.pid == kept.current && worker.channel.is_usable(Duration::ZERO) {
-            kept.connection = Some((worker, Instant::now()));
+        let may_stay = !kept.ended && worker.pid == kept.current && worker.is_young();
+        if may_stay && worker.channel.is_usable() {
+            kept.connection = Some(worker);
         }
     }
 
@@ -206,7 +218,19 @@ impl Sockets {
     fn keep_only(&self, pid: u32) {
         let mut kept = self.kept();
         kept.current = pid;
-        kept.connection.take_if(|(worker, _)| worker.pid != pid);
+        kept.connection.take_if(|worker| worker.pid != pid);
+    }
+
+    /// Closes a kept connection once it has been open for [`KEPT_FOR`].
+    pub(crate) fn close_old(&self) {
+        self.kept().connection.take_if(|worker| !worker.is_young());
+    }
+
+    /// Closes the kept connection, and keeps none from now on: HAProxy is about to end.
+    pub(crate) fn end(&self) {
+        let mut kept = self.kept();
+        kept.ended = true;
+        kept.connection = None;
     }
 
     fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
@@ -215,6 +239,10 @@ impl Sockets {
 }
 
 impl Worker {
+    fn is_young(&self) -> bool {
+        self.opened.elapsed() < KEPT_FOR
+    }
+
     /// Which process it is.
     pub(crate) fn identity(&self) -> Identity {
         Identity { pid: self.pid, started: self.started }

@@ -14,11 +14,13 @@ use actix_web::{
 };
 use haptic_model::agent_api::Apply;
 use serde::Deserialize;
-use std::{net::SocketAddr, sync::Arc};
-use tokio::task::JoinHandle;
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+use tokio::{sync::watch, task::JoinHandle};
 
 /// The largest order.
 const LARGEST_BODY: usize = 32 << 20;
+/// How long requests under way may take to be answered once the agent ends. None of them changes anything any more.
+const ANSWERING: Duration = Duration::from_millis(500);
 
 /// What the caller knows already.
 #[derive(Deserialize)]
@@ -32,6 +34,27 @@ pub(crate) struct RunningServer {
     address: SocketAddr,
     handle: ServerHandle,
     task: Option<JoinHandle<()>>,
+    under_way: UnderWay,
+}
+
+/// Counts the requests that are not answered yet.
+#[derive(Clone, Debug)]
+struct UnderWay(watch::Sender<usize>);
+
+/// One of them.
+struct Counted(UnderWay);
+
+impl UnderWay {
+    fn one_more(&self) -> Counted {
+        self.0.send_modify(|count| *count += 1);
+        Counted(self.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count -= 1);
+    }
 }
 
 impl RunningServer {
@@ -39,9 +62,14 @@ impl RunningServer {
         self.address
     }
 
-    /// Ends it; with `graceful`, requests under way are answered first.
+    /// Ends it; with `graceful`, requests under way have [`ANSWERING`] first. Connections without a request are not waited
+    /// for: a controller keeps some open.
     pub(crate) async fn stop(mut self, graceful: bool) {
-        self.handle.stop(graceful).await;
+        if graceful {
+            let mut under_way = self.under_way.0.subscribe();
+            let _unanswered = tokio::time::timeout(ANSWERING, under_way.wait_for(|count| *count == 0)).await;
+        }
+        self.handle.stop(false).await;
         if let Some(task) = self.task.take() {
             drop(task.await);
         }
@@ -64,8 +92,12 @@ pub(crate) fn serve(
 ) -> Result<RunningServer, AgentError> {
     let refused = |problem| AgentError::Listen { address, problem };
     let (agent, gate) = (Data::new(agent), Data::from(Arc::new(gate)));
+    let under_way = UnderWay(watch::Sender::new(0));
+    let counter = under_way.clone();
     let server = HttpServer::new(move || {
+        let counter = counter.clone();
         App::new()
+            .wrap(from_fn(move |request, next| count(counter.clone(), request, next)))
             .app_data(agent.clone())
             .app_data(gate.clone())
             .app_data(web::PayloadConfig::new(LARGEST_BODY))
@@ -97,7 +129,16 @@ pub(crate) fn serve(
             tracing::error!(%error, "the agent's HTTP server failed");
         }
     });
-    Ok(RunningServer { address, handle, task: Some(task) })
+    Ok(RunningServer { address, handle, task: Some(task), under_way })
+}
+
+async fn count(
+    under_way: UnderWay,
+    request: ServiceRequest,
+    next: Next<impl MessageBody>,
+) -> Result<ServiceResponse<impl MessageBody>, actix_web::Error> {
+    let _counted = under_way.one_more();
+    next.call(request).await
 }
 
 /// Lets only callers with the credentials pass, before their body is read.

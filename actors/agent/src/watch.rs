@@ -27,6 +27,7 @@ impl Inner {
     pub(crate) async fn watch(&self) {
         loop {
             tokio::time::sleep(PACE).await;
+            self.sockets.close_old();
             // In the midst of a reload HAProxy has counted it and does not know yet whether it fails.
             let Ok(turn) = self.turn.try_lock() else { continue };
             let seen = self.look().await;

@@ -2,12 +2,13 @@
 //! fence informed. It ends when it is told to, with the Lease released.
 
 use crate::{
-    Election, Fence, Timing,
+    Election, Fence, Succession, Timing,
     election::{Answer, Next, Sight},
     lease::LeaseApi,
+    succession::Former,
 };
 use futures::StreamExt;
-use haptic_model::{ActiveConfig, crd::LeaderElectionSpec};
+use haptic_model::{ActiveConfig, agent_api::Epoch, crd::LeaderElectionSpec, pipeline::Leadership};
 use haptic_runtime::CellReader;
 use serde::Serialize;
 use std::{future::pending, sync::Arc, time::Duration};
@@ -25,6 +26,8 @@ pub struct Campaign {
     pub namespace: Arc<str>,
     /// Under which name.
     pub identity: Arc<str>,
+    /// What a process before left, and the next one finds.
+    pub succession: Arc<Succession>,
     /// With which settings; `None` until a configuration was seen.
     pub settings: CellReader<Option<LeaderElectionSpec>>,
     /// Who is told whether we lead.
@@ -101,8 +104,19 @@ impl Campaign {
             Some(name) if name != settings.lease_name => {
                 Election::of_another_lease(identity, timing, seed, now)
             }
-            _ => Election::new(identity, timing, seed, now),
+            _ => {
+                let election = Election::new(identity, timing, seed, now);
+                match self.succession.former(&self.full_name(&settings.lease_name)) {
+                    Some(former) => election.succeeding(former.identity.as_str().into(), former.epoch),
+                    None => election,
+                }
+            }
         }
+    }
+
+    /// `namespace/name` of the Lease.
+    fn full_name(&self, lease: &str) -> String {
+        format!("{}/{lease}", self.namespace)
     }
 
     async fn until_something_changes(&mut self) -> Ended {
@@ -147,6 +161,7 @@ impl Campaign {
                     trouble = self.report(name, trouble, &answer);
                     election.concluded(&began, answer, Instant::now());
                     if let Some(tenure) = election.tenure(Instant::now()) {
+                        self.leave(name, tenure.epoch);
                         self.fence.hold(tenure);
                     } else {
                         self.fence.end();
@@ -169,13 +184,22 @@ impl Campaign {
         ended
     }
 
+    /// Notes a leadership that begins.
+    fn leave(&self, name: &str, epoch: Epoch) {
+        let now = *self.fence.leadership().read();
+        if (Leadership { leads: true, epoch }) != now {
+            let (identity, lease) = (self.identity.to_string(), self.full_name(name));
+            self.succession.leave(&Former { identity, lease, epoch });
+        }
+    }
+
     fn tell(&self, election: &Election, name: &str, trouble: Option<&str>) {
         let (holder, transitions) = match election.seen() {
             Sight::Present(record) => (record.holder.clone(), record.epoch.transitions),
             Sight::Absent | Sight::Unknown => (None, 0),
         };
         self.show(&Standing {
-            lease: Some(format!("{}/{name}", self.namespace)),
+            lease: Some(self.full_name(name)),
             leads: election.tenure(Instant::now()).is_some(),
             holder,
             transitions,

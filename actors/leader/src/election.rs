@@ -5,6 +5,8 @@
 //! monotonic clock; and it leads only until `renew_deadline` after the *start* of its last successful attempt, which
 //! is earlier than any other may try. Wall clocks, in the Lease or here, decide nothing.
 //!
+//! One holder needs no waiting for: a process that is known to be dead, when nobody has led since ([`Election::succeeding`]).
+//!
 //! A missing Lease has no version to compare with. Whoever makes one waits for the lease's duration before it leads by
 //! it, unless it led already, or never saw one.
 
@@ -97,6 +99,8 @@ pub struct Election {
     held: Option<Epoch>,
     /// When the Lease was made that this replica tried to take last.
     tried: Option<i64>,
+    /// A dead process, and the leadership that it had last.
+    former: Option<(Arc<str>, Epoch)>,
     /// No attempt before, unless something asks for a look at once.
     due: Instant,
     hurry: bool,
@@ -117,10 +121,18 @@ impl Election {
             tenure: None,
             held: None,
             tried: None,
+            former: None,
             due: now,
             hurry: true,
             dice: seed | 1,
         }
+    }
+
+    /// The same, knowing that the process called `holder` is dead and led by `epoch`: a Lease that still says so is nobody's.
+    /// With any other epoch, somebody may have led in between.
+    #[must_use]
+    pub fn succeeding(self, holder: Arc<str>, epoch: Epoch) -> Self {
+        Self { former: Some((holder, epoch)), ..self }
     }
 
     /// The same for another Lease than the one before: replicas that have not heard of the change yet may still lead
@@ -154,7 +166,7 @@ impl Election {
         let at = self.due.max(match &self.seen {
             Sight::Unknown => self.since,
             Sight::Present(record) if self.is_ours(record) && self.is_known(record) => self.since,
-            Sight::Present(record) if record.holder.is_none() => self.since,
+            Sight::Present(record) if record.holder.is_none() || self.is_of_the_dead(record) => self.since,
             Sight::Present(_) => self.over(),
             // Whoever removed it may be about to bring it back: an installation of the chart fails when it finds one.
             Sight::Absent if self.tenure(now).is_some() => self.since + self.timing.retry,
@@ -240,6 +252,11 @@ impl Election {
 
     fn is_ours(&self, record: &Record) -> bool {
         record.holder.as_deref() == Some(&*self.identity)
+    }
+
+    fn is_of_the_dead(&self, record: &Record) -> bool {
+        let dead = self.former.as_ref();
+        dead.is_some_and(|(holder, epoch)| record.holder.as_deref() == Some(holder) && record.epoch == *epoch)
     }
 
     /// When nobody can lead any more by what was seen last.
@@ -356,6 +373,26 @@ mod tests {
         election.watched(Sight::Absent, now);
         election.concluded(&attempt, Answer::Held(record("2", Some("a"))), now);
         makes_it_anew(&mut election, now);
+    }
+
+    #[test]
+    fn the_lease_of_a_dead_process_is_taken_at_once_unless_somebody_led_since() {
+        let start = Instant::now();
+        let found = record("1", Some("a"));
+        let later = Record { epoch: Epoch { transitions: 2, ..found.epoch }, ..found.clone() };
+        let others = record("1", Some("c"));
+        for (found, next) in [
+            (found.clone(), Next::Attempt(Warrant { take: Some("1".into()), create: None })),
+            (later, Next::Wait(start + Timing::default().lease)),
+            (others, Next::Wait(start + Timing::default().lease)),
+        ] {
+            let epoch = Epoch { lease_created: 1, transitions: 0 };
+            let election = Election::new("b".into(), Timing::default(), 1, start);
+            let mut election = election.succeeding("a".into(), epoch);
+            let attempt = election.begin(Warrant::look(), start);
+            election.concluded(&attempt, Answer::Found(Sight::Present(found)), start);
+            assert_eq!(election.next(start), next);
+        }
     }
 
     #[test]

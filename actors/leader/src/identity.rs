@@ -1,9 +1,11 @@
 //! Under which name this process stands in the Lease.
+//!
+//! A container that is started again has another name than its former life: what that one sent may still be under way, and
+//! is told from ours by the number of hand-overs. How it takes its former Lease at once is in [`crate::succession`].
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// `POD_NAME`, or the host's name, and a number of its own for each process: a container that is started again must
-/// not take the lease of its former life for its own, because that one's orders may still be under way.
+/// `POD_NAME`, or the host's name, and a number of its own for each process.
 #[must_use]
 pub fn of_this_process() -> String {
     let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
@@ -16,6 +18,13 @@ pub fn of_this_process() -> String {
 fn unique(name: &str, number: u64) -> String {
     let name: String = name.chars().take(100).collect();
     format!("{name}_{number:016x}")
+}
+
+/// Whether these are two processes of one pod.
+#[must_use]
+pub fn is_of_one_pod(one: &str, other: &str) -> bool {
+    let pod = |identity: &str| identity.rsplit_once('_').map(|(name, _)| name.to_owned());
+    pod(one).is_some() && pod(one) == pod(other)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! The lock is a Lease in the configuration's namespace. [`Election`] decides purely, from times and what the API
 //! server shows, when this replica may try to write it and until when it leads; [`lease`] lets kube-leader-election
 //! write it, as a compare-and-swap; [`Fence`] ends a leadership on time even if nothing else runs any more; a
-//! [`Campaign`](campaign::Campaign) is the loop of the three.
+//! [`Campaign`](campaign::Campaign) is the loop of the three. A [`Succession`] spares a crashed leader's next life the wait.
 //!
 //! A [`Reporter`](reporter::Reporter) is the loop of what the leader writes: the configuration's status ([`report`]),
 //! Events ([`notices`]), the addresses of Ingresses ([`addresses`]), what is rendered ([`publish`]); what the API server does
@@ -24,6 +24,7 @@ pub mod read_back;
 pub mod report;
 pub mod reporter;
 pub mod reporting;
+pub mod succession;
 pub mod timing;
 pub mod warrant;
 
@@ -32,6 +33,7 @@ pub use election::Election;
 pub use fence::Fence;
 pub use reporter::ReportBoard;
 pub use reporting::Reporting;
+pub use succession::Succession;
 pub use timing::Timing;
 
 use haptic_model::pipeline::Leadership;

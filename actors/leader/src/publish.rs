@@ -1,7 +1,8 @@
 //! Publishes what was rendered, and which pods run it, as resources of the configuration's namespace.
 //!
 //! An observer: it reads the board, and nobody reads what it writes. Work is done only when something changed, and no
-//! object is written more than once in ten seconds; a bundle that takes long to prepare is prepared less often.
+//! object is written more than once in ten seconds; a bundle that takes long to prepare is prepared less often. Only that pods
+//! have caught up is told at once: until then the status says that they are behind, and others already say that all is well.
 
 pub mod api;
 pub mod content;
@@ -77,12 +78,31 @@ pub async fn keep(
         }
         rest = BETWEEN;
         let prepared = published.as_ref().map_or(Duration::ZERO, |published| published.prepared);
-        tokio::time::sleep(BETWEEN.max(prepared * SHARE)).await;
+        let is_behind = published.as_ref().is_some_and(|published| status::is_behind(&published.status));
+        tokio::select! {
+            () = tokio::time::sleep(BETWEEN.max(prepared * SHARE)) => {}
+            () = caught_up(&board), if is_behind => continue,
+        }
         tokio::select! {
             _ = board.validated.changed() => {}
             _ = board.pods.changed() => {}
             _ = board.quarantine.changed() => {}
             _ = board.config.changed() => {}
+        }
+    }
+}
+
+/// Until all pods run what was validated last.
+async fn caught_up(board: &ReportBoard) {
+    let (mut pods, mut validated) = (board.pods.clone(), board.validated.clone());
+    loop {
+        let newest = validated.read();
+        if newest.as_ref().as_deref().is_some_and(|newest| status::is_reached(newest, &pods.read())) {
+            return;
+        }
+        tokio::select! {
+            _ = pods.changed() => {}
+            _ = validated.changed() => {}
         }
     }
 }

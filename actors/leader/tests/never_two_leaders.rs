@@ -47,6 +47,11 @@ fn every_leadership_has_an_epoch_of_its_own_and_a_newer_one_than_those_before() 
 }
 
 #[test]
+fn a_process_that_takes_a_living_one_for_dead_is_found() {
+    must_break(Fault::LivingFormer, Rules { crashes: true, ..Rules::default() });
+}
+
+#[test]
 fn writes_that_are_no_compare_and_swap_are_found() {
     must_break(Fault::BlindWrites, Rules::default());
 }

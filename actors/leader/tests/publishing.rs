@@ -8,8 +8,12 @@ use haptic_leader::{
     publish::{BETWEEN, keep},
     reporting::Telling,
 };
-use haptic_model::pipeline::{Leadership, Validated};
-use haptic_runtime::{CellWriter, cell};
+use haptic_model::{
+    HaproxyPod,
+    agent_api::Running,
+    pipeline::{Leadership, PodState, Validated},
+};
+use haptic_runtime::{CellReader, CellWriter, cell};
 use http::{Method, Request, Response};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
@@ -21,6 +25,8 @@ use std::{
 use tokio::time::{Instant, sleep};
 use tower::{BoxError, service_fn};
 use validated::validated;
+
+const STATUS: &str = "/apis/haproxy-haptic.org/v1alpha1/namespaces/n/haproxycfgs/edge/status";
 
 /// What an API server does with writes.
 #[derive(Clone, Copy, PartialEq)]
@@ -87,6 +93,14 @@ fn object(name: &str) -> Value {
 
 /// A publisher at work, and the cell of what it publishes.
 fn publisher(server: &Server) -> (CellWriter<Option<Arc<Validated>>>, Arc<CellWriter<Reporting>>) {
+    publisher_of(server, cell(BTreeMap::new()).1)
+}
+
+/// The same of these pods.
+fn publisher_of(
+    server: &Server,
+    pods: CellReader<BTreeMap<HaproxyPod, PodState>>,
+) -> (CellWriter<Option<Arc<Validated>>>, Arc<CellWriter<Reporting>>) {
     let first = validated(1);
     let config = Arc::clone(&first.rendered.config);
     let (writer, validated) = cell(Some(Arc::new(first)));
@@ -94,7 +108,7 @@ fn publisher(server: &Server) -> (CellWriter<Option<Arc<Validated>>>, Arc<CellWr
         leadership: cell(Leadership::default()).1,
         judged: cell(None).1,
         validated,
-        pods: cell(BTreeMap::new()).1,
+        pods,
         snapshots: cell(haptic_model::Snapshots::default()).1,
         quarantine: cell(haptic_model::Quarantine::default()).1,
         missing: cell(BTreeMap::new()).1,
@@ -144,4 +158,40 @@ async fn an_api_server_that_refuses_or_is_silent_is_asked_again_though_nothing_c
         assert!(reporting.read().failures.is_empty());
         assert_eq!(server.written().len(), 2, "file and status: {:?}", server.written());
     }
+}
+
+/// One pod that runs `validated`.
+fn pods_that_run(validated: &Validated) -> BTreeMap<HaproxyPod, PodState> {
+    let pod = HaproxyPod {
+        namespace: "n".into(),
+        name: "p".into(),
+        uid: "1".into(),
+        address: [10, 0, 0, 1].into(),
+        other_addresses: Vec::new(),
+        port: 5555,
+    };
+    let running = Running { digest: validated.bundle().digest, generation: validated.generation() };
+    BTreeMap::from([(pod, PodState { running: Some(running), ..PodState::default() })])
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_that_have_caught_up_are_told_at_once_and_no_more_often_for_that() {
+    let server = Server::new(Mood::Takes);
+    let (pods, seen) = cell(pods_that_run(&validated(0)));
+    let (writer, _reporting) = publisher_of(&server, seen);
+    let statuses = || server.written().remove(STATUS).unwrap_or_default();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(statuses().len(), 1, "the pod is behind");
+    let caught_up = Instant::now();
+    pods.publish(pods_that_run(&validated(1)));
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(statuses().last(), Some(&caught_up));
+    for generation in 2..300 {
+        writer.publish(Some(Arc::new(validated(generation))));
+        sleep(Duration::from_millis(100)).await;
+        pods.publish(pods_that_run(&validated(generation)));
+        sleep(Duration::from_millis(233)).await;
+    }
+    let times = statuses();
+    assert!(times.windows(3).all(|three| three[2] - three[0] >= BETWEEN), "{times:?}");
 }

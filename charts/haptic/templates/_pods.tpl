@@ -76,3 +76,15 @@ securityContext:
 {{- end -}}
 {{ $left }}
 {{- end }}
+
+{{/* How many HAProxy pods a Deployment has. Of one that is autoscaled: as many as there are. Without a number where one was
+before, the API server would end all but one, until the autoscaler looks. */}}
+{{- define "haptic.haproxy.replicas" -}}
+{{- if .Values.haproxy.autoscaling.enabled -}}
+{{- $name := printf "%s-haproxy" (include "haptic.fullname" .) -}}
+{{- $running := (lookup "apps/v1" "Deployment" .Release.Namespace $name).spec | default dict -}}
+{{ $running.replicas | default "" }}
+{{- else -}}
+{{ .Values.haproxy.replicas }}
+{{- end -}}
+{{- end }}

@@ -1,7 +1,7 @@
 //! What the chart says twice, or after somebody else, is the same.
 
 use integration_tests::{
-    Outcome, chart, ensure, process,
+    Outcome, chart, ensure, markdown, process,
     program::{self, Helm},
 };
 use serde_json::{Value, json};
@@ -33,6 +33,18 @@ async fn helm_finds_nothing_to_complain_about() -> Outcome {
         let mut lint = chart::command(helm, dir.path())?;
         process::output(lint.args(["lint", "--strict"]).arg(chart::folder())).await?;
     }
+    Ok(())
+}
+
+/// A pod that ends at once refuses connections that are still sent to it.
+#[tokio::test]
+async fn haproxy_pods_made_without_the_chart_end_as_gently_as_its_own() -> Outcome {
+    let objects = crate::render(&crate::steady()).await?;
+    let by_chart = chart::the(&objects, "Deployment", "-haproxy")?;
+    let by_hand: Value = serde_saphyr::from_str(&markdown::read("fixtures/first/haproxy.yaml"))?;
+    let lifecycle = |pods: &Value| pods["spec"]["template"]["spec"]["containers"][0]["lifecycle"].clone();
+    assert!(lifecycle(by_chart)["preStop"].is_object());
+    assert_eq!(lifecycle(&by_hand), lifecycle(by_chart));
     Ok(())
 }
 

@@ -12,8 +12,11 @@ use integration_tests::{
     process::Process,
     program::{self, Helm},
 };
-use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, api::ListParams};
+use k8s_openapi::api::{apps::v1::Deployment, core::v1::Secret};
+use kube::{
+    Api,
+    api::{ListParams, Patch, PatchParams},
+};
 use serde_json::{Value, json};
 use std::{
     collections::BTreeSet,
@@ -493,4 +496,26 @@ pub async fn combinations(scene: Scene) -> Outcome {
         release.uninstall().await.map_err(during)?;
     }
     Ok(())
+}
+
+/// Autoscaling that is switched on, and each upgrade after that, leave as many HAProxy pods as there are.
+pub async fn autoscaled(scene: Scene, helm: Helm) -> Outcome {
+    let scene = scene.on_bare_cluster().await?;
+    let release = release(&scene, "haptic").by(helm);
+    let scaled = |least: u32| json!({ "haproxy": { "autoscaling": { "enabled": true, "minReplicas": least, "maxReplicas": 9 } } });
+    let deployments: Api<Deployment> = Api::namespaced(scene.cluster.client.clone(), &scene.namespace);
+    let replicas = async || {
+        let deployment = deployments.get("haptic-haproxy").await?;
+        Outcome::Ok(deployment.spec.and_then(|spec| spec.replicas).unwrap_or_default())
+    };
+    let has = async |wanted: i32| ensure(replicas().await? == wanted, format!("not {wanted} pods"));
+    release.install(&json!({ "haproxy": { "replicas": 4 } })).await?;
+    release.upgrade(&scaled(2)).await?;
+    has(4).await?;
+    let by_the_autoscaler = json!({ "spec": { "replicas": 7 } });
+    deployments
+        .patch_scale("haptic-haproxy", &PatchParams::default(), &Patch::Merge(by_the_autoscaler))
+        .await?;
+    release.upgrade(&scaled(3)).await?;
+    has(7).await
 }

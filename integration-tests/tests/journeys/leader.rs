@@ -61,6 +61,23 @@ pub async fn hands_over_when_asked_to_end(scene: Scene) -> Outcome {
     traffic.finish_without_loss().await.map(drop)
 }
 
+/// With a lease that is not over before this journey is: whoever leads after the crash did not wait for it.
+pub async fn crashed_and_back(scene: Scene) -> Outcome {
+    let mut configuration = scene.configuration()?;
+    configuration.manifest["spec"]["controller"] = json!({ "leaderElection": { "leaseDuration": "1h" } });
+    let mut replicas = Replicas::start_with(scene, 1, &configuration.manifest).await?;
+    for _ in 0..2 {
+        replicas.leader().await?;
+        let before = replicas.transitions().await?;
+        let crashed = replicas.running.remove(0);
+        replicas.running.push(crashed.crash().await?);
+        replicas.leader().await?;
+        ensure(replicas.transitions().await? == before + 1, "its orders cannot be told from those before")?;
+        replicas.change().await?;
+    }
+    Ok(())
+}
+
 /// It comes back in the belief that it leads, and must not.
 pub async fn frozen_for_longer_than_its_lease(scene: Scene) -> Outcome {
     let mut replicas = Replicas::start(scene, 2).await?;
@@ -96,6 +113,7 @@ pub async fn api_server_away(scene: Scene) -> Outcome {
     let scene = scene.on_own_cluster().await?;
     let mut replicas = Replicas::start(scene, 2).await?;
     let traffic = replicas.pod.traffic(HOST);
+    let said: Vec<usize> = replicas.running.iter().map(|replica| replica.printed().len()).collect();
     replicas.scene.cluster.stop_api_server().await?;
     eventually("nobody leads without an API server", async || {
         let leading = replicas.leading().await?;
@@ -103,6 +121,13 @@ pub async fn api_server_away(scene: Scene) -> Outcome {
     })
     .await?;
     sleep(Duration::from_secs(integration_tests::soaking(5, 120))).await;
+    for (replica, before) in replicas.running.iter().zip(said) {
+        let printed = replica.printed();
+        let since = printed.get(before..).unwrap_or_default();
+        let is_noise =
+            |line: &&str| line.contains("\"ERROR\"") || line.contains("hosts without a certificate");
+        ensure(!since.lines().any(|line| is_noise(&line)), format!("noise while it is away: {since}"))?;
+    }
     replicas.scene.cluster.start_api_server().await?;
     replicas.leader().await?;
     replicas.change().await?;

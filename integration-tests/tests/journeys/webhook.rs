@@ -11,6 +11,11 @@ use integration_tests::{
     http::{Connection, Response, get_tls},
     manifest, registration,
 };
+use k8s_openapi::api::core::v1::Secret;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
 use serde_json::{Value, json};
 use std::{fs, net::SocketAddr, path::Path};
 
@@ -135,6 +140,40 @@ pub async fn is_repaired_and_blocks_nothing_when_it_is_down(scene: Scene) -> Out
     guarded.scene.apply(&slice).await?;
     guarded.guards().await?;
     ensure(guarded.current().await? == before, "another replica made path and certificate anew")
+}
+
+/// Whoever may change anything reads the path in the API server's words when no controller answers: soon nothing is there.
+pub async fn path_that_was_shown_leads_nowhere(scene: Scene) -> Outcome {
+    let mut guarded = Guarded::start(scene, 1, "Fail", json!({})).await?;
+    let shown = guarded.path().await?;
+    guarded.controllers.remove(0).kill().await?;
+    let refused = refusal(guarded.scene.apply(&bad_ingress("unanswered")).await)?;
+    ensure(refused.contains(&shown), format!("the API server shows no path: {refused}"))?;
+    let successor = guarded.scene.controller()?;
+    for object in registration::service(&[successor.address]) {
+        guarded.scene.apply(&object).await?;
+    }
+    let address: SocketAddr = (successor.address, PORT).into();
+    guarded.controllers.push(successor);
+    guarded.guards().await?;
+    let answer = async || {
+        let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
+        Outcome::Ok(connection.post(&shown, "").await?.status)
+    };
+    guarded.minutes_pass().await?;
+    eventually("the API server asks elsewhere", async || {
+        ensure(guarded.path().await? != shown, "it asks there")
+    })
+    .await?;
+    ensure(answer().await? == 400, "an API server that has not heard of the new path is not answered")?;
+    guarded.guards().await?;
+    guarded.minutes_pass().await?;
+    eventually("the path that was shown is gone", async || {
+        let status = answer().await?;
+        ensure(status == 404, format!("it answers {status}"))
+    })
+    .await?;
+    guarded.guards().await
 }
 
 /// With `failurePolicy: Fail` a review that fails is a change that fails.
@@ -318,6 +357,14 @@ impl Guarded {
         let found = self.scene.cluster.get("", &self.registration).await?;
         let webhooks = found.data["webhooks"].as_array().cloned().unwrap_or_default();
         Ok(webhooks.iter().map(|webhook| webhook["clientConfig"].clone()).collect())
+    }
+
+    /// As if the path were an old one.
+    async fn minutes_pass(&self) -> Outcome {
+        let secrets: Api<Secret> = Api::namespaced(self.scene.cluster.client.clone(), &self.scene.namespace);
+        let long_ago = Patch::Merge(json!({ "stringData": { "path-since": "1" } }));
+        secrets.patch(registration::SECRET, &PatchParams::default(), &long_ago).await?;
+        Ok(())
     }
 
     /// The path that the API server was told.

@@ -1,4 +1,4 @@
-//! What the webhook needs to be called: a path that only the API server is told, and a certificate. Every replica has the same.
+//! What the webhook needs to be called: a path that only the API server is told, for a while, and a certificate. Every replica has the same.
 
 use haptic_model::secret::Sensitive;
 use rustls::{
@@ -7,7 +7,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 use std::sync::Arc;
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConstantTimeEq};
 
 /// Whether the webhook can be called.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +24,8 @@ pub enum Standing {
 /// What it is called by.
 #[derive(Debug)]
 pub struct Identity {
-    /// The path, with its slash.
-    pub path: Sensitive,
+    /// The paths that are good, with their slashes.
+    pub paths: Vec<Sensitive>,
     /// The certificate and its key.
     pub certificate: Arc<CertifiedKey>,
     /// The end of its validity, in seconds since 1970.
@@ -56,7 +56,8 @@ impl Identity {
     /// Whether a request for `path` comes from somebody who knows it. Takes as long whatever is asked for.
     #[must_use]
     pub fn is_asked_for(&self, path: &str) -> bool {
-        self.path.reveal().as_bytes().ct_eq(path.as_bytes()).into()
+        let is_this = |good: &Sensitive| good.reveal().as_bytes().ct_eq(path.as_bytes());
+        self.paths.iter().map(is_this).fold(Choice::from(0), |found, is_this| found | is_this).into()
     }
 }
 

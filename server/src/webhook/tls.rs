@@ -214,7 +214,7 @@ mod tests {
         fn rotate(&self) {
             let pair = authority::certificate(&self.authority, &[NAME.to_owned()], now(), 100).unwrap();
             let certificate = Arc::new(certified(&pair.certificate, pair.key.reveal()).unwrap());
-            let identity = Identity { path: Sensitive::new("/x".into()), certificate, expires: 0 };
+            let identity = Identity { paths: vec![Sensitive::new("/x".into())], certificate, expires: 0 };
             self.standing.publish(Standing::Ready(Arc::new(identity)));
         }
 

@@ -1,7 +1,12 @@
 //! Stories about the connections that the agent keeps to HAProxy, and about what it notices by itself.
 
-use crate::setting::{Backend, Neighbour, Setting, attached, bring, get_metric, order, runtime, tell, until};
+use crate::setting::{
+    Backend, Files, Neighbour, Setting, attached, bring, get_metric, order, runtime, tell, until,
+};
+use haptic_agent::{Agent, AgentOptions, RunningAgent};
 use haptic_model::{Operation, agent_api::Outcome};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{sync::Arc, time::Duration};
 
 crate::with_each_haproxy! {
     no_old_worker_is_kept_alive_by_the_agent
@@ -9,6 +14,8 @@ crate::with_each_haproxy! {
     payloads_pass_through_a_master
     an_attached_haproxy_that_is_restarted_is_noticed_within_a_second
     thousands_of_operations_go_in_one_order
+    a_haproxy_without_connections_ends_at_once_whatever_was_done_to_it
+    a_haproxy_that_somebody_else_ends_is_not_held_up_by_the_agent
 }
 
 async fn no_old_worker_is_kept_alive_by_the_agent(variable: &str) {
@@ -131,5 +138,71 @@ async fn thousands_of_operations_go_in_one_order(variable: &str) {
     let outcome = agent.apply(order(Some(&with), &empty, runtime(remove))).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     assert!(setting.get("/").await.is_err());
+    agent.stop(false).await;
+}
+
+async fn operate(
+    agent: &RunningAgent,
+    from: &Files,
+    to: &Files,
+    operations: impl IntoIterator<Item = Operation>,
+) {
+    let outcome = agent.apply(order(Some(from), to, runtime(operations))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+}
+
+/// Only connections could make it use the time it has.
+async fn a_haproxy_without_connections_ends_at_once_whatever_was_done_to_it(variable: &str) {
+    let setting = Arc::new(Setting::new(variable));
+    let options = AgentOptions { drain: Duration::from_secs(3600), ..setting.options() };
+    let agent = Agent::start(options).await.unwrap();
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let with = |servers: &[String], map: &str| {
+        let mut files = setting.files(servers);
+        files.insert("maps/a.map".to_owned(), map.to_owned());
+        files
+    };
+    let (backend, map) = (|| "web".to_owned(), || "maps/a.map".to_owned());
+    let first = with(&[one.line("s1")], "");
+    bring(&agent, None, &first).await;
+    let slow = {
+        let setting = setting.clone();
+        tokio::spawn(async move { setting.get("/slow").await })
+    };
+    one.arrived.notified().await;
+    let second = with(&[two.line("s2")], "");
+    let (address, params) = (two.address.to_string(), vec!["weight".to_owned(), "3".to_owned()]);
+    let add =
+        Operation::AddServer { backend: backend(), server: "s2".to_owned(), address, params, enabled: true };
+    let delete = Operation::DeleteServer { backend: backend(), server: "s1".to_owned() };
+    operate(&agent, &first, &second, [add, delete]).await;
+    one.release.notify_one();
+    slow.await.unwrap().unwrap();
+    until("the server is removed", || async { agent.handle().pending_deletions() == 0 }).await;
+    let third = with(&[two.line("s2")], "/map one\n");
+    let (key, value) = ("/map".to_owned(), "one".to_owned());
+    operate(&agent, &second, &third, [Operation::AddMapEntry { map: map(), key, value }]).await;
+    bring(&agent, Some(&third), &first).await;
+    operate(&agent, &first, &with(&[two.line("s1")], ""), [two.replaces("s1")]).await;
+    let stopped = tokio::time::timeout(Duration::from_secs(30), agent.stop(true)).await;
+    assert!(stopped.is_ok(), "HAProxy waits for something");
+    assert!(setting.get("/").await.is_err(), "HAProxy still runs");
+}
+
+async fn a_haproxy_that_somebody_else_ends_is_not_held_up_by_the_agent(variable: &str) {
+    let setting = Setting::new(variable);
+    let (agent, mut haproxy) = attached(&setting, true).await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (first, second) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
+    bring(&agent, None, &first).await;
+    operate(&agent, &first, &second, [two.replaces("s1")]).await;
+    let pid = Pid::from_raw(i32::try_from(haproxy.0.id()).unwrap()).unwrap();
+    kill_process(pid, Signal::USR1).unwrap();
+    let mut waited = Duration::ZERO;
+    while haproxy.0.try_wait().unwrap().is_none() {
+        assert!(waited < Duration::from_secs(30), "HAProxy waits for something");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        waited += Duration::from_millis(10);
+    }
     agent.stop(false).await;
 }

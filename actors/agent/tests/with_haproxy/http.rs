@@ -212,3 +212,25 @@ async fn a_listening_agent_can_be_dropped_and_started_again_at_once() {
     assert_eq!(call(address, "GET", "/readyz", None, "").await.0, 200);
     next.stop(false).await;
 }
+
+/// A client that neither sends its request to the end nor hangs up.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_client_of_the_agent_keeps_a_stopped_haproxy_alive() {
+    let setting = Setting::new(VARIABLE);
+    let agent = serving(&setting).await;
+    let address = agent.local_addr().unwrap();
+    let one = Backend::start("one").await;
+    bring(&agent, None, &setting.files(&[one.line("s1")])).await;
+    let mut client = TcpStream::connect(address).await.unwrap();
+    let credentials = BASE64_STANDARD.encode("admin:first");
+    let half = format!(
+        "POST /v1/apply HTTP/1.1\r\nHost: agent\r\nAuthorization: Basic {credentials}\r\nContent-Length: 999\r\nExpect: 100-continue\r\n\r\n"
+    );
+    client.write_all(half.as_bytes()).await.unwrap();
+    let mut begun = [0; 12];
+    client.read_exact(&mut begun).await.unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 100", "the agent waits for the body");
+    let stopped = tokio::time::timeout(std::time::Duration::from_secs(20), agent.stop(true)).await;
+    assert!(stopped.is_ok(), "the agent waits for its client");
+    assert!(setting.get("/").await.is_err(), "HAProxy still runs");
+}

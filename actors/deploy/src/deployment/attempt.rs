@@ -4,7 +4,7 @@ use super::{
     Failure, State, blame, drift,
     driver::{Deployment, Step},
     knowledge::{Knowledge, Need},
-    memory::{Instead, Memory},
+    memory::{Instead, Memory, Settled},
     order::{Ground, Lacks},
     outlook::{Aim, Outlook},
 };
@@ -111,7 +111,7 @@ impl Deployment {
         known: &Knowledge,
         aim: Aim,
     ) -> Result<Step, Failure> {
-        let worker = memory.settled.as_ref().map(|settled| settled.worker_pid);
+        let worker = memory.settled.as_ref().map(|settled| settled.known.worker_pid);
         let need = known.need(aim.bundle().digest, worker);
         match need {
             Need::Nothing if memory.instead.is_none() => return Ok(self.settle(memory, scene, &aim)),
@@ -327,7 +327,8 @@ impl Deployment {
         let Some(bundle) = view.bundle().cloned() else { return Ok(None) };
         let runtime = scene.transport.runtime().await?;
         let found = cpu("deploy", move || drift::differences(&view, &runtime)).await?;
-        if found.is_empty() {
+        // What another leader changes meanwhile is its business.
+        if found.is_empty() || *self.board.leadership.read() != scene.leadership {
             return Ok(None);
         }
         let what = drift::told(&found);
@@ -381,7 +382,7 @@ impl Deployment {
         reload: Option<Reloaded>,
         (operations, files): (usize, usize),
     ) {
-        memory.settled = memory.known.clone();
+        memory.settled = memory.known.clone().map(|known| Settled { known, under: scene.leadership });
         memory.refused = None;
         // Held, so that the next plan need not read it back from the pod.
         memory.view = Some(self.plans.view(aim.bundle()));

@@ -127,7 +127,9 @@ impl Deployment {
             state.began_anew = began_anew.or(state.began_anew);
         });
         memory.look_out(known.incarnation, &self.wake);
-        if let Some(what) = memory.settled.as_ref().and_then(|settled| known.drift(settled)) {
+        // Read only now: another leader may have changed the pod while it was asked.
+        memory.forget_other_leaderships(*self.board.leadership.read());
+        if let Some(what) = memory.settled.as_ref().and_then(|settled| known.drift(&settled.known)) {
             self.events.tell(Event::DriftFound { pod: self.name(), what });
             // Told once; what follows is measured against what is found now.
             memory.settled = None;

@@ -5,7 +5,10 @@ use crate::{
     planner::{Reason, RunningView},
     transport::Transport,
 };
-use haptic_model::{ActiveConfig, Digest, Epoch, Generation, pipeline::Rendered};
+use haptic_model::{
+    ActiveConfig, Digest, Epoch, Generation,
+    pipeline::{Leadership, Rendered},
+};
 use std::{cell::Cell, rc::Rc, sync::Arc, time::Duration};
 use tokio::{sync::Notify, task::JoinHandle, time::Instant};
 
@@ -22,7 +25,7 @@ pub(super) struct Memory {
     /// Which leadership it is known since.
     pub led: Option<Epoch>,
     /// As it was when it was last known to be right.
-    pub settled: Option<Knowledge>,
+    pub settled: Option<Settled>,
     /// What the pod runs, what is on its disk, and what it is being brought to.
     pub view: Option<Arc<RunningView>>,
     pub stored: Option<Arc<RunningView>>,
@@ -45,6 +48,14 @@ pub(super) struct Memory {
     pub repetitions: u32,
     pub link: Option<Link>,
     pub storing: Option<Storing>,
+}
+
+/// A pod as this replica brought it, or found it to be right, while it led.
+#[derive(Clone, Debug)]
+pub(super) struct Settled {
+    pub known: Knowledge,
+    /// Another leader changes pods, too: what is found under another leadership says nothing of who changed it.
+    pub under: Leadership,
 }
 
 /// Operations are of no use until a reload.
@@ -80,6 +91,11 @@ impl Memory {
     pub fn held(&self, digest: Digest) -> Option<Arc<RunningView>> {
         let held = [&self.view, &self.stored, &self.desired];
         held.into_iter().flatten().find(|view| view.digest() == Some(digest)).cloned()
+    }
+
+    /// Forgets how the pod was under another leadership than `now`.
+    pub fn forget_other_leaderships(&mut self, now: Leadership) {
+        self.settled.take_if(|settled| settled.under != now);
     }
 
     /// Whether the pod is known to have begun anew since it was asked.

@@ -37,6 +37,8 @@ pub(super) struct Pod {
     pub(super) weight: u32,
     pub(super) scripted: VecDeque<Result<Outcome, TransportError>>,
     pub(super) delay: Duration,
+    /// How long it takes to say how it is.
+    answers_after: Duration,
     /// Nothing listens where its status is asked for.
     silent: bool,
     calls: Vec<String>,
@@ -66,8 +68,10 @@ pub(super) struct Scene {
 impl Transport for Scripted {
     fn status(&self) -> Answer<'_, Status> {
         async {
-            let mut pod = self.0.lock().unwrap();
-            pod.calls.push("status".into());
+            self.0.lock().unwrap().calls.push("status".into());
+            let takes = self.0.lock().unwrap().answers_after;
+            tokio::time::sleep(takes).await;
+            let pod = self.0.lock().unwrap();
             if pod.silent { Err(unanswered("/v1/status")) } else { Ok(pod.status.clone()) }
         }
         .boxed_local()
@@ -231,6 +235,7 @@ impl Scene {
             weight: 1,
             scripted: VecDeque::new(),
             delay: Duration::from_millis(5),
+            answers_after: Duration::ZERO,
             silent: false,
             calls: Vec::new(),
             orders: Vec::new(),
@@ -357,6 +362,18 @@ impl Scene {
                 return message;
             }
         }
+    }
+
+    /// Leads from now on, or does not, since the Lease has changed hands `transitions` times.
+    fn lead(&self, leads: bool, transitions: i64) {
+        let epoch = Epoch { lease_created: 1, transitions };
+        self.leadership.publish(Leadership { leads, epoch });
+    }
+
+    /// How often drift was told since it was asked last.
+    fn drift_so_far(&mut self) -> usize {
+        let mut events = std::iter::from_fn(|| self.events.try_recv().ok());
+        events.by_ref().filter(|event| matches!(*event.payload, Event::DriftFound { .. })).count()
     }
 
     pub(super) async fn pass(&self, time: Duration) {
@@ -669,6 +686,39 @@ async fn drift_is_found_told_and_taken_back() {
     assert!(what.contains("bootstrap"), "{what}");
     assert!(start.elapsed() <= Duration::from_secs(61));
     assert_eq!(scene.deployed().await.0, 1);
+}
+
+/// Another leader brings the pod to another bundle meanwhile.
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_does_not_lead_any_more_compares_no_pods() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    scene.lead(false, 1);
+    scene.pod.0.lock().unwrap().runs(&bundle(1, 2), 7);
+    scene.pass(Duration::from_secs(200)).await;
+    scene.validate(bundle(1, 2));
+    scene.lead(true, 2);
+    scene.pass(Duration::from_secs(200)).await;
+    assert_eq!(scene.drift_so_far(), 0);
+    scene.pod.0.lock().unwrap().status.running = None;
+    scene.pass(Duration::from_secs(61)).await;
+    assert_eq!(scene.drift_so_far(), 1, "what is changed while it leads is found");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leadership_that_ends_while_a_pod_is_asked_finds_no_drift() {
+    let mut scene = Scene::new();
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    let asked = Duration::from_secs(61);
+    scene.pod.0.lock().unwrap().answers_after = Duration::from_secs(5);
+    scene.pass(asked).await;
+    assert_eq!(scene.calls().last().map(String::as_str), Some("status"));
+    scene.lead(false, 1);
+    scene.pod.0.lock().unwrap().runs(&bundle(1, 2), 7);
+    scene.pass(Duration::from_secs(100)).await;
+    assert_eq!(scene.drift_so_far(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,7 +1,7 @@
 //! LeaderActor: runs the campaign in its context, so that a panic in it is the Keeper's.
 
 use crate::{
-    Fence,
+    Fence, Succession,
     campaign::{Campaign, Standing, settings_of},
 };
 use actix::{fut::wrap_future, prelude::*};
@@ -18,6 +18,8 @@ pub struct LeaderArguments {
     pub namespace: Arc<str>,
     /// Under which name this process stands in it.
     pub identity: Arc<str>,
+    /// What a process of this pod left that died, and this one leaves.
+    pub succession: Arc<Succession>,
     /// Whose settings count.
     pub config: CellReader<Option<Arc<ActiveConfig>>>,
     /// Whose settings count as long as no configuration was valid: somebody has to say that it is not.
@@ -56,6 +58,7 @@ impl LeaderActor {
             client: arguments.client,
             namespace: arguments.namespace,
             identity: arguments.identity,
+            succession: arguments.succession,
             settings: self.settings.1.clone(),
             fence: arguments.fence,
             stop: self.stop.1.clone(),

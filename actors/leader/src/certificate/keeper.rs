@@ -57,7 +57,8 @@ impl Keeper {
             let began = *began.get_or_insert_with(Instant::now);
             let found = self.look(&config).await;
             let pause = self.publish(&found, began);
-            report(&mut trouble, found.err());
+            let is_known = matches!(*self.certificate.read(), DefaultCertificate::Secret(_));
+            report(&mut trouble, found.err().filter(|failure| failure.costs_a_certificate(is_known)));
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 _ = self.config.changed() => {}
@@ -68,17 +69,17 @@ impl Keeper {
     }
 
     /// The Secret as it is, or as this replica has just made it.
-    async fn look(&self, config: &ActiveConfig) -> Result<Option<Value>, String> {
+    async fn look(&self, config: &ActiveConfig) -> Result<Option<Value>, Failure> {
         let name = default_certificate::secret_name(&config.name);
         let api = SecretApi::new(self.client.clone(), &config.namespace, name);
-        let found = api.read().await?;
+        let found = api.read().await.map_err(Failure::NotRead)?;
         let now = Timestamp::now();
         let judgement = found.as_ref().map(|secret| made::judge(secret, now));
         if judgement == Some(Judgement::Good) || !self.leadership.read().leads {
             return Ok(found.filter(|_| judgement != Some(Judgement::Broken)));
         }
-        let made = made::secret(&config.namespace, &config.name, now)?;
-        let written = api.write(&made, found.as_ref()).await?;
+        let made = made::secret(&config.namespace, &config.name, now).map_err(Failure::NotMade)?;
+        let written = api.write(&made, found.as_ref()).await.map_err(Failure::NotMade)?;
         tracing::info!(
             namespace = &*config.namespace,
             secret = default_certificate::secret_name(&config.name),
@@ -88,7 +89,7 @@ impl Keeper {
     }
 
     /// Tells what was found; when to look again.
-    fn publish(&self, found: &Result<Option<Value>, String>, began: Instant) -> Duration {
+    fn publish(&self, found: &Result<Option<Value>, Failure>, began: Instant) -> Duration {
         let known = self.certificate.read();
         match found {
             Ok(Some(secret)) => {
@@ -111,12 +112,40 @@ impl Keeper {
     }
 }
 
+/// Why the certificate is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Failure {
+    /// It could not be read.
+    NotRead(String),
+    /// There is none that is good, and none could be made.
+    NotMade(String),
+}
+
+impl Failure {
+    /// Whether hosts may have none to answer with. One that `is_known` is served on, whether it can be read now or not.
+    fn costs_a_certificate(&self, is_known: bool) -> bool {
+        matches!(self, Self::NotMade(_)) || !is_known
+    }
+}
+
 /// Logs trouble when it begins and when it changes.
-fn report(trouble: &mut Option<String>, now: Option<String>) {
-    if let Some(why) = &now
+fn report(trouble: &mut Option<Failure>, now: Option<Failure>) {
+    if let Some(Failure::NotRead(why) | Failure::NotMade(why)) = &now
         && *trouble != now
     {
         tracing::warn!("hosts without a certificate may have none to answer with: {why}");
     }
     *trouble = now;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_certificate_that_cannot_be_read_now_is_no_trouble() {
+        let (not_read, not_made) = (Failure::NotRead("away".into()), Failure::NotMade("refused".into()));
+        assert!(!not_read.costs_a_certificate(true) && not_read.costs_a_certificate(false));
+        assert!(not_made.costs_a_certificate(true), "the one that is known is about to expire");
+    }
 }

@@ -1,7 +1,7 @@
 //! Which pods run what was checked last and which objects are held back, as the resource's status. Pure.
 
 use haptic_model::{
-    Diagnostic, HaproxyPod, Quarantine, Quarantined,
+    Diagnostic, Digest, HaproxyPod, Quarantine, Quarantined,
     crd::{HAProxyCfgStatus, PublishedObject, PublishedPod},
     pipeline::{PodState, Validated},
 };
@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 
 /// So many objects that are held back are named.
 const NAMED: usize = 50;
+/// The condition that says whether every pod runs it.
+const CONVERGED: &str = "Converged";
 
 /// What of the files is not there.
 pub enum Missing {
@@ -32,9 +34,8 @@ pub fn status(
     now: Timestamp,
 ) -> HAProxyCfgStatus {
     let digest = validated.bundle().digest;
-    let converged =
-        pods.values().filter(|pod| pod.running.as_ref().is_some_and(|r| r.digest == digest)).count();
-    let behind = pods.iter().find(|(_, pod)| pod.running.as_ref().is_none_or(|r| r.digest != digest));
+    let converged = pods.values().filter(|pod| runs(pod, digest)).count();
+    let behind = pods.iter().find(|(_, pod)| !runs(pod, digest));
     let (reached, why) = match behind {
         None if pods.is_empty() => ("Unknown", "no HAProxy pod is known".to_owned()),
         None => ("True", "every pod runs it".to_owned()),
@@ -65,8 +66,24 @@ pub fn status(
         pods: pods.iter().map(|(pod, state)| published_pod(pod, state)).collect(),
         held_back: i64::try_from(quarantine.held.len()).unwrap_or(i64::MAX),
         objects: quarantine.held.values().take(NAMED).map(published_object).collect(),
-        conditions: vec![condition(before, "Converged", reached, reason, why, now), published],
+        conditions: vec![condition(before, CONVERGED, reached, reason, why, now), published],
     }
+}
+
+/// Whether there are pods, and all of them run `validated`.
+#[must_use]
+pub fn is_reached(validated: &Validated, pods: &BTreeMap<HaproxyPod, PodState>) -> bool {
+    !pods.is_empty() && pods.values().all(|pod| runs(pod, validated.bundle().digest))
+}
+
+/// Whether `status` says that pods are behind.
+#[must_use]
+pub fn is_behind(status: &HAProxyCfgStatus) -> bool {
+    status.conditions.iter().any(|condition| condition.type_ == CONVERGED && condition.status == "False")
+}
+
+fn runs(pod: &PodState, digest: Digest) -> bool {
+    pod.running.as_ref().is_some_and(|running| running.digest == digest)
 }
 
 fn published_pod(pod: &HaproxyPod, state: &PodState) -> PublishedPod {

@@ -45,6 +45,8 @@ pub enum Fault {
     Impatience,
     /// A replica leads at once by a Lease that it made in the place of another.
     HastyCreation,
+    /// A new process takes the Lease's holder for dead, whoever that is.
+    LivingFormer,
 }
 
 /// What must never happen.
@@ -85,6 +87,8 @@ struct Replica {
     watched_until: u64,
     /// Until when it leads by [`Fault::HastyCreation`].
     hasty: Option<Instant>,
+    /// What its next life finds: who led last in its place, and by which leadership.
+    left: Option<(Arc<str>, Epoch)>,
 }
 
 pub struct World {
@@ -163,6 +167,22 @@ impl World {
             missed: Vec::new(),
             watched_until: 0,
             hasty: None,
+            left: None,
+        }
+    }
+
+    /// The next life of `who`, which is dead.
+    fn next_life(&mut self, who: usize) -> Replica {
+        let next = self.replica();
+        let found = match self.rules.fault {
+            Some(Fault::LivingFormer) => self.server.lease.as_ref().map(|l| (Arc::clone(&l.holder), l.epoch)),
+            _ => self.replicas[who].left.clone(),
+        };
+        match found.clone() {
+            None => next,
+            Some((holder, epoch)) => {
+                Replica { election: next.election.succeeding(holder, epoch), left: found, ..next }
+            }
         }
     }
 
@@ -208,7 +228,7 @@ impl World {
             Happening::Arrives(who, number, write) => self.arrives(who, number, write)?,
             Happening::Delete => self.delete(),
             Happening::Crash(who) => {
-                self.replicas[who] = self.replica();
+                self.replicas[who] = self.next_life(who);
                 self.step(who);
             }
             Happening::Freeze(who) => {
@@ -403,6 +423,9 @@ impl World {
                 replica.hasty = Some(attempt.began + attempt.timing.renew_deadline);
             }
             replica.election.concluded(&attempt, answer, now);
+            if let Some(tenure) = replica.election.tenure(now) {
+                replica.left = Some((Arc::clone(&replica.identity), tenure.epoch));
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use super::{
     kept::Kept,
     objects::{data_of, secrets, webhook_configurations, write_secret, write_webhooks},
     registration,
-    renewal::{Wanted, next_look, renewed},
+    renewal::{Registered, Wanted, next_look, renewed},
 };
 use crate::webhook::standing::{Identity, Standing};
 use futures::{Stream, StreamExt};
@@ -55,6 +55,8 @@ struct Seen {
     given: Option<Option<DynamicObject>>,
     /// The registration.
     registration: Option<Option<DynamicObject>>,
+    /// In how many seconds the paths are looked at again; `None`: there are none.
+    next_look: Option<u64>,
     /// What was logged last, of each.
     troubles: Troubles,
 }
@@ -110,6 +112,7 @@ async fn keep_as(arguments: &KeeperArguments, webhook: &WebhookSpec) {
             (false, Some(_)) => FILES,
             (false, None) => Duration::from_secs(next_look(&wanted)),
         };
+        let again = again.min(Duration::from_secs(seen.next_look.unwrap_or(u64::MAX)));
         tokio::select! {
             Some(sight) = own.next() => take(sight, &mut seen.own, ("own", &mut seen.troubles)),
             Some(sight) = given.next() => take(sight, &mut seen.given, ("given", &mut seen.troubles)),
@@ -139,16 +142,22 @@ async fn look(
         return Ok(());
     };
     let mut kept = own.as_ref().and_then(|secret| Kept::read(&data_of(secret)));
-    let leads = arguments.leadership.read().leads;
+    let (leads, now) = (arguments.leadership.read().leads, now());
     if leads {
         let listed = seen.registration.as_ref().and_then(Option::as_ref).and_then(webhooks_of);
-        let registered = listed.and_then(registration::registered);
-        if let Some(next) = renewed(kept.as_ref(), registered.as_deref(), wanted, now())? {
+        let registered = Registered {
+            bundle: listed.and_then(registration::registered),
+            path: listed.and_then(registration::registered_path),
+        };
+        if let Some(next) = renewed(kept.as_ref(), &registered, wanted, now)? {
             let written = write_secret(own_api, &webhook.secret_name, own.as_ref(), &next.data()).await?;
-            tracing::info!(secret = webhook.secret_name, "the webhook's certificate was made or renewed");
+            if kept.as_ref().is_none_or(|kept| kept.made != next.made) {
+                tracing::info!(secret = webhook.secret_name, "the webhook's certificate was made or renewed");
+            }
             (seen.own, kept) = (Some(Some(written)), Some(next));
         }
     }
+    seen.next_look = kept.as_ref().filter(|_| leads).map(|kept| kept.paths.next_look());
     let Some(kept) = kept else {
         let why = format!("the leader has not made Secret {} yet", webhook.secret_name);
         show(arguments, waiting(&why));
@@ -165,12 +174,14 @@ async fn look(
         }
     };
     let (certificate, expires) = shown.certified()?;
-    let path = format!("/{}", kept.path.reveal());
-    let identity =
-        Identity { path: Sensitive::new(path.clone()), certificate: Arc::new(certificate), expires };
+    let with_slash = |path: &Sensitive| Sensitive::new(format!("/{}", path.reveal()));
+    let good = [Some(&kept.paths.current), kept.paths.previous.as_ref()];
+    let paths = good.into_iter().flatten().map(with_slash).collect();
+    let identity = Identity { paths, certificate: Arc::new(certificate), expires };
     show(arguments, Standing::Ready(Arc::new(identity)));
     if leads {
-        register(registrations, webhook, &path, shown.bundle.as_deref(), seen).await?;
+        let path = with_slash(kept.paths.to_register(now));
+        register(registrations, webhook, path.reveal(), shown.bundle.as_deref(), seen).await?;
     }
     Ok(())
 }
@@ -207,7 +218,7 @@ async fn register(
     };
     let written = write_webhooks(api, &found, &right).await?;
     seen.registration = Some(Some(written));
-    tracing::info!(name, "the webhook is registered");
+    tracing::debug!(name, "the webhook is registered");
     Ok(())
 }
 
@@ -221,7 +232,7 @@ fn show(arguments: &KeeperArguments, standing: Standing) {
         (Standing::Off, Standing::Off) => false,
         (Standing::Waiting(new), Standing::Waiting(old)) => new != old,
         (Standing::Ready(new), Standing::Ready(old)) => {
-            new.path != old.path || new.certificate.cert != old.certificate.cert
+            new.paths != old.paths || new.certificate.cert != old.certificate.cert
         }
         _ => true,
     };

@@ -1,17 +1,14 @@
-//! What the leader's Secret holds: the path, and the certificates that it made. Pure.
+//! What the leader's Secret holds: the paths, and the certificates that it made. Pure.
 
-use super::authority::Pair;
+use super::{authority::Pair, paths::Paths};
 use haptic_model::secret::Sensitive;
 use std::collections::BTreeMap;
-
-/// The shortest path that nobody guesses, in characters: 16 random bytes in hex.
-const SHORTEST_PATH: usize = 32;
 
 /// The Secret's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// The path, without its slash.
-    pub path: Sensitive,
+    /// Where the webhook is asked.
+    pub paths: Paths,
     /// What the leader made; `None` when the certificate is somebody else's.
     pub made: Option<Made>,
 }
@@ -48,9 +45,12 @@ impl Kept {
         let pair = |certificate: &str, key: &str| {
             Some(Pair { certificate: text(certificate)?, key: Sensitive::new(text(key)?) })
         };
-        let is_plain =
-            |path: &String| path.len() >= SHORTEST_PATH && path.bytes().all(|b| b.is_ascii_alphanumeric());
-        let path = text("path").filter(is_plain)?;
+        let path = |key: &str| text(key).filter(|path| Paths::is_secret(path)).map(Sensitive::new);
+        let paths = Paths {
+            current: path("path")?,
+            previous: path("previous-path"),
+            since: text("path-since").and_then(|since| since.parse().ok()).unwrap_or_default(),
+        };
         let made =
             pair("ca.crt", "ca.key").zip(pair("tls.crt", "tls.key")).map(|(authority, serving)| Made {
                 authority,
@@ -58,14 +58,19 @@ impl Kept {
                 previous: text("previous-ca.crt"),
                 serving,
             });
-        Some(Self { path: Sensitive::new(path), made })
+        Some(Self { paths, made })
     }
 
     /// The keys of a Secret.
     #[must_use]
     pub fn data(&self) -> BTreeMap<String, Vec<u8>> {
-        let mut data = BTreeMap::from([("path".to_owned(), self.path.reveal().as_bytes().to_vec())]);
+        let mut data = BTreeMap::new();
         let mut put = |key: &str, value: &str| drop(data.insert(key.to_owned(), value.as_bytes().to_vec()));
+        put("path", self.paths.current.reveal());
+        put("path-since", &self.paths.since.to_string());
+        if let Some(previous) = &self.paths.previous {
+            put("previous-path", previous.reveal());
+        }
         if let Some(made) = &self.made {
             let pairs = [
                 ("ca", Some(&made.authority)),
@@ -100,7 +105,8 @@ mod tests {
             previous: Some("previous certificate".into()),
             serving: pair("serving"),
         };
-        Kept { path: Sensitive::new("a".repeat(64)), made: Some(made) }
+        let [current, previous] = ["a", "b"].map(|path| Sensitive::new(path.repeat(64)));
+        Kept { paths: Paths { current, previous: Some(previous), since: 7 }, made: Some(made) }
     }
 
     #[test]

@@ -9,5 +9,6 @@ pub mod given;
 pub mod keeper;
 pub mod kept;
 pub mod objects;
+pub mod paths;
 pub mod registration;
 pub mod renewal;

@@ -34,6 +34,21 @@ pub fn registered(webhooks: &Value) -> Option<String> {
     pem.filter(|_| same)
 }
 
+/// The path at which the API server asks every one of `webhooks`, without its slash.
+#[must_use]
+pub fn registered_path(webhooks: &Value) -> Option<String> {
+    let path = |webhook: &Value| {
+        let client = webhook.get("clientConfig")?;
+        let of_service = client.pointer("/service/path").and_then(Value::as_str).map(str::to_owned);
+        let of_url =
+            || Some(format!("/{}", client.get("url")?.as_str()?.split_once("://")?.1.split_once('/')?.1));
+        of_service.or_else(of_url)
+    };
+    let mut all = webhooks.as_array()?.iter().map(path);
+    let first = all.next()??;
+    all.all(|other| other.as_ref() == Some(&first)).then(|| first.trim_start_matches('/').to_owned())
+}
+
 fn with_path(url: &str, path: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
     let host = rest.split(['/', '?']).next().unwrap_or_default();
@@ -63,6 +78,8 @@ mod tests {
         assert_eq!(right, expected);
         assert_eq!(corrected(&right, "/secret", Some("pem")), None);
         assert_eq!(registered(&right).as_deref(), Some("pem"));
+        assert_eq!(registered_path(&right).as_deref(), Some("secret"), "of Services and of URLs");
+        assert_eq!(registered_path(&webhooks()), None);
     }
 
     #[test]

@@ -6,18 +6,24 @@
 use super::{
     authority::{self, Facts, SKEW, facts},
     kept::{Kept, Made},
+    paths::{HEARD_AFTER, Paths},
 };
-use haptic_model::{crd::WebhookSpec, secret::Sensitive};
+use haptic_model::crd::WebhookSpec;
 use std::time::Duration;
 
 /// An authority lives so many times as long as a certificate.
 const AUTHORITY_LIVES: i64 = 12;
-/// An API server has heard of a changed webhook configuration after so many seconds.
-const HEARD_AFTER: i64 = 60;
 /// Without a readable setting.
 const LIFETIME: Duration = Duration::from_secs(2160 * 3600);
-/// In bytes.
-const PATH_LENGTH: usize = 32;
+
+/// What the API server was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registered {
+    /// The authorities that it trusts, PEM.
+    pub bundle: Option<String>,
+    /// Where it asks, without a slash.
+    pub path: Option<String>,
+}
 
 /// What is wanted of the certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,29 +50,39 @@ impl Wanted {
     }
 }
 
-/// What the Secret must become, if it is not right as it is. `registered` is what the API server trusts.
+/// What the Secret must become, if it is not right as it is.
 ///
 /// # Errors
 /// What cannot be made.
 pub fn renewed(
     kept: Option<&Kept>,
-    registered: Option<&str>,
+    registered: &Registered,
     wanted: &Wanted,
     now: i64,
 ) -> Result<Option<Kept>, String> {
-    let path = match kept {
-        Some(kept) => kept.path.clone(),
-        None => Sensitive::new(authority::random(PATH_LENGTH)?),
-    };
+    let made = renewed_certificates(kept, registered, wanted, now)?;
+    let Some(kept) = kept else { return Ok(Some(Kept { paths: Paths::first(now)?, made })) };
+    let paths = kept.paths.renewed(registered.path.as_deref(), now)?;
+    let is_right = paths.is_none() && made.is_none();
+    Ok((!is_right).then(|| Kept {
+        paths: paths.unwrap_or_else(|| kept.paths.clone()),
+        made: made.or_else(|| kept.made.clone()),
+    }))
+}
+
+fn renewed_certificates(
+    kept: Option<&Kept>,
+    registered: &Registered,
+    wanted: &Wanted,
+    now: i64,
+) -> Result<Option<Made>, String> {
     if wanted.names.is_empty() {
-        return Ok(kept.is_none().then_some(Kept { path, made: None }));
+        return Ok(None);
     }
-    let known = kept.and_then(|kept| kept.made.as_ref()).filter(|made| is_usable(made, now));
-    let made = match known {
-        Some(made) => renewed_made(made, registered.unwrap_or_default(), wanted, now)?,
-        None => Some(anew(wanted, now)?),
-    };
-    Ok(made.map(|made| Kept { path, made: Some(made) }))
+    match kept.and_then(|kept| kept.made.as_ref()).filter(|made| is_usable(made, now)) {
+        Some(made) => renewed_made(made, registered.bundle.as_deref().unwrap_or_default(), wanted, now),
+        None => anew(wanted, now).map(Some),
+    }
 }
 
 /// How many seconds may pass before it is worth asking again.
@@ -161,7 +177,7 @@ mod tests {
     }
 
     fn first() -> Kept {
-        renewed(None, None, &wanted(), NOW).unwrap().unwrap()
+        renewed(None, &Registered::default(), &wanted(), NOW).unwrap().unwrap()
     }
 
     fn made(kept: &Kept) -> &Made {
@@ -169,14 +185,14 @@ mod tests {
     }
 
     fn step(kept: &Kept, registered: &str, now: i64) -> Option<Kept> {
-        renewed(Some(kept), Some(registered), &wanted(), now).unwrap()
+        let registered = Registered { bundle: Some(registered.to_owned()), path: None };
+        renewed(Some(kept), &registered, &wanted(), now).unwrap()
     }
 
     #[test]
     fn everything_is_made_once_and_stays_while_it_is_good() {
         let kept = first();
         let bundle = made(&kept).bundle();
-        assert_eq!(kept.path.reveal().len(), 2 * PATH_LENGTH);
         assert_eq!(step(&kept, &bundle, NOW), None);
         assert_eq!(step(&kept, &bundle, NOW + LIFE / 2), None);
     }
@@ -185,10 +201,10 @@ mod tests {
     fn a_certificate_is_replaced_before_it_expires_and_for_other_names() {
         let kept = first();
         let later = step(&kept, &made(&kept).bundle(), NOW + LIFE * 2 / 3).unwrap();
-        assert_eq!((made(&later).bundle(), &later.path), (made(&kept).bundle(), &kept.path));
+        assert_eq!((made(&later).bundle(), &later.paths), (made(&kept).bundle(), &kept.paths));
         assert_ne!(made(&later).serving, made(&kept).serving);
         let other = Wanted { names: vec!["other.edge.svc".into()], ..wanted() };
-        let renamed = renewed(Some(&kept), None, &other, NOW).unwrap().unwrap();
+        let renamed = renewed(Some(&kept), &Registered::default(), &other, NOW).unwrap().unwrap();
         assert!(is_for(&made(&renamed).serving.certificate, &other.names));
     }
 
@@ -217,7 +233,7 @@ mod tests {
         broken.made.as_mut().unwrap().serving.certificate = "no certificate".into();
         for (kept, now) in [(broken, NOW), (kept, NOW + LIFE * AUTHORITY_LIVES + 1)] {
             let anew = step(&kept, "", now).unwrap();
-            assert_eq!(anew.path, kept.path);
+            assert_eq!(anew.paths, kept.paths);
             assert_ne!(made(&anew).authority, made(&kept).authority);
         }
     }
@@ -227,9 +243,13 @@ mod tests {
         let webhook: WebhookSpec =
             serde_json::from_value(serde_json::json!({"certificate": {"secretName": "theirs"}})).unwrap();
         let wanted = Wanted::of(&webhook, "edge");
-        let kept = renewed(None, None, &wanted, NOW).unwrap().unwrap();
+        let kept = renewed(None, &Registered::default(), &wanted, NOW).unwrap().unwrap();
         assert_eq!(kept.made, None);
-        assert_eq!(renewed(Some(&kept), None, &wanted, NOW).unwrap(), None);
+        let path = Some(kept.paths.current.reveal().to_owned());
+        let later =
+            renewed(Some(&kept), &Registered { path, bundle: None }, &wanted, NOW + LIFE).unwrap().unwrap();
+        assert_eq!((later.made, later.paths.previous), (None, Some(kept.paths.current.clone())));
+        assert_eq!(renewed(Some(&kept), &Registered::default(), &wanted, NOW).unwrap(), None);
         assert_eq!(
             Wanted::of(&WebhookSpec::default(), "edge").names,
             ["haptic-webhook.edge.svc.cluster.local", "haptic-webhook.edge.svc"]
