@@ -80,6 +80,22 @@ fn redirects_to_https_only_where_it_is_asked_for() {
 }
 
 #[test]
+fn redirects_lead_to_the_port_where_clients_find_https() {
+    let mut manifests = both(&[("ssl-redirect", "true")]);
+    manifests.push(certificate());
+    for (port, expected) in [(443, "https://a.example/on?x=1"), (8443, "https://a.example:8443/on?x=1")] {
+        let public =
+            |spec: &mut Value| spec["templatingSettings"]["extraContext"]["httpsPublicPort"] = json!(port);
+        on_each_haproxy_with(&manifests, public, |site| {
+            for host in ["a.example", "a.example:7080"] {
+                let answer = site.get(Scheme::Http, host, "/on?x=1");
+                assert_eq!((answer.status, answer.header("location")), (308, Some(expected)), "{host}");
+            }
+        });
+    }
+}
+
+#[test]
 fn redirects_to_another_place() {
     with(&[("redirect-to", "https://b.example/a?b=c&d=%41"), ("redirect-code", "301")], |site, scheme| {
         let answer = on(site, scheme, "/on");
@@ -342,8 +358,8 @@ fn without_the_secret_of_the_users_nobody_comes_in() {
 fn clients_find_their_server_again_by_a_cookie() {
     with(&[("affinity", "cookie"), ("balance", "leastconn"), ("max-connections", "10")], |site, scheme| {
         let answer = on(site, scheme, "/on");
-        let cookie = answer.header("set-cookie").unwrap_or_default();
-        assert!(cookie.starts_with("HAPTIC_AFFINITY=") && !cookie.contains("127.0.1"), "{answer:?}");
+        assert_eq!(attributes(&answer, "HAPTIC_AFFINITY"), expected_attributes(scheme), "{answer:?}");
+        assert!(!answer.header("set-cookie").unwrap_or_default().contains("127.0.1"), "{answer:?}");
     });
 }
 
@@ -351,8 +367,24 @@ fn clients_find_their_server_again_by_a_cookie() {
 fn the_cookie_may_have_another_name() {
     with(&[("affinity", "cookie"), ("affinity-cookie-name", "SHOP")], |site, scheme| {
         let answer = on(site, scheme, "/on");
-        assert!(answer.header("set-cookie").unwrap_or_default().starts_with("SHOP="), "{answer:?}");
+        assert_eq!(attributes(&answer, "SHOP"), expected_attributes(scheme), "{answer:?}");
     });
+}
+
+/// What an answer says of its only cookie, which has this name.
+fn attributes<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
+    let cookies: Vec<&str> =
+        answer.headers.iter().filter(|(n, _)| n == "set-cookie").map(|(_, v)| &**v).collect();
+    let [cookie] = &*cookies else { panic!("{answer:?}") };
+    let mut attributes: Vec<&str> = cookie.split("; ").collect();
+    assert!(attributes.remove(0).starts_with(&format!("{name}=")), "{answer:?}");
+    attributes.sort_unstable();
+    attributes
+}
+
+fn expected_attributes(scheme: Scheme) -> Vec<&'static str> {
+    let secure = (scheme == Scheme::Https).then_some("Secure");
+    ["HttpOnly", "SameSite=Lax"].into_iter().chain(secure).chain(["path=/"]).collect()
 }
 
 #[test]
