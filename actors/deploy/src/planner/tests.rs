@@ -177,6 +177,16 @@ fn a_server_that_the_socket_cannot_change_is_a_reload_with_the_reason() {
             "server b/c: HAProxy takes resolvers only when it starts",
         ),
         (
+            "server a 10.0.0.1:80; server c 10.0.0.2:80 resolvers r",
+            a,
+            "server b/c is gone, and HAProxy keeps one with resolvers until it reloads",
+        ),
+        (
+            "default-server resolvers r; server a 10.0.0.1:80; server c shop.example:80",
+            "default-server resolvers r; server a 10.0.0.1:80",
+            "server b/c is gone, and HAProxy keeps one with resolvers until it reloads",
+        ),
+        (
             a,
             "server a 10.0.0.1:80; server c 10.0.0.2:443 ssl ca-file new.pem",
             "CA file new.pem is named for the first time, and is no file of the bundle",
