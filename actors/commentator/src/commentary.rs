@@ -169,7 +169,7 @@ impl Commentary {
 
     fn object_of(&self, event: &Event) -> Option<String> {
         let blamed = match event {
-            Event::ObjectMalformed { object, .. } => Some(object),
+            Event::ObjectMalformed { object, .. } | Event::ObjectMended { object } => Some(object),
             Event::LimitReached { reached: LimitReached::Object(oversized) } => Some(&oversized.object),
             Event::QuarantineChanged { entered, left, .. } => {
                 let entered = entered.first().map(|held| &held.object);
@@ -182,7 +182,9 @@ impl Commentary {
                 diagnostics.iter().find_map(|diagnostic| diagnostic.object.as_ref())
             }
             Event::Reviewed { resource, object, .. } => return Some(format!("{resource} {object}")),
-            Event::ManifestRefused { file, .. } | Event::ManifestMended { file } => {
+            Event::ManifestRefused { file, .. }
+            | Event::ManifestMended { file }
+            | Event::ManifestIgnored { file, .. } => {
                 return Some(file.to_string());
             }
             _ => None,

@@ -274,7 +274,8 @@ fn of_news(history: &[Arc<Entry>]) -> Vec<Problem> {
     }
     // The last of these may say that it is over, or that all went as it should.
     let over = |entry: &Entry| {
-        matches!(entry.kind, "ElectionTroubled" | "Reviewed" | "ManifestMended") && entry.level < Level::Warn
+        matches!(entry.kind, "ElectionTroubled" | "Reviewed" | "ManifestMended" | "ObjectMended")
+            && entry.level < Level::Warn
     };
     let problem = |((what, object), entry): (&(&str, Option<&str>), &&Entry)| {
         (!over(entry)).then(|| warning(what, *object, &format!("{} ({})", entry.text, ago(age(entry)))))
@@ -287,8 +288,8 @@ fn what_of(kind: &str) -> Option<&'static str> {
         "ActorRestarted" => "an actor failed and was restarted",
         "DriftFound" => "a pod did not run what it was left with",
         "TakenBack" => "a live generation was taken back",
-        "ObjectMalformed" => "an object could not be read",
-        "ManifestRefused" | "ManifestMended" => "a file cannot be read",
+        "ObjectMalformed" | "ObjectMended" => "an object could not be read",
+        "ManifestRefused" | "ManifestMended" => "a problem in a file of manifests",
         "ElectionTroubled" => "the Lease cannot be kept",
         "Reviewed" => "the webhook could not judge a change",
         "EventsLost" => "events were lost",

@@ -171,7 +171,9 @@ fn input_sentence(event: &Event) -> (Level, String) {
                 ),
             }
         }
+        Event::ObjectMended { object } => (Level::Info, format!("nothing is wrong with {object} any more")),
         Event::ManifestRefused { message, .. } => (Level::Warn, message.clone()),
+        Event::ManifestIgnored { message, .. } => (Level::Info, message.clone()),
         Event::ManifestMended { file } => (Level::Info, format!("nothing is wrong with {file} any more")),
         other => (Level::Debug, other.kind().to_owned()),
     }

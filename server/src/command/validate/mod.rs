@@ -16,7 +16,7 @@ use crate::{
 };
 use findings::Findings;
 use haptic_config::{
-    Candidate,
+    Candidate, library,
     validators::{TIME_LIMIT, refused, scatter_gather},
 };
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, HaproxyVersion, Snapshots};
@@ -73,13 +73,16 @@ fn known_test(args: &ValidateArgs, candidate: &Candidate) -> Result<(), Failure>
 
 async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) -> Result<(), Failure> {
     let checker = binaries::checker(&args.haproxy)?;
+    found.untested.clone_from(&candidate.untested);
+    found.of_libraries = library::tests_of(&candidate.spec.libraries);
     let config = command::as_if_active(candidate)?;
     found.diagnostics = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await.diagnostics;
     if refused(&found.diagnostics) {
         return Ok(());
     }
     let compiled = compile(&config.spec).map_err(|problems| Failure::told(&problems))?;
-    let version = checker.newest().map_or(HaproxyVersion::new(3, 4), |binary| binary.version);
+    found.haproxy = checker.newest().map(|binary| binary.version);
+    let version = found.haproxy.unwrap_or(HaproxyVersion::new(3, 4));
     let checker = checker.allowing(&config.spec.allow.features);
     let snapshots = objects_of(args, &config, found).await?;
     let snapshots = default_certificate::beside(&config.spec, &snapshots, None)?;
@@ -105,9 +108,10 @@ async fn objects_of(
         let none = given::snapshots(&config.spec, &given::Given::new());
         return none.map_err(|problems| Failure::Because(problems.join("; ")));
     };
-    let (snapshots, problems) = objects::read(&config.spec, &OriginOf::Folder(folder.clone())).await?;
-    found.diagnostics.extend(problems.into_iter().map(|p| Diagnostic::warning("watch", p)));
-    Ok(snapshots)
+    let read = objects::read(&config.spec, &OriginOf::Folder(folder.clone())).await?;
+    found.diagnostics.extend(read.ignored.into_iter().map(|sentence| Diagnostic::warning("watch", sentence)));
+    found.diagnostics.extend(read.problems.into_iter().map(|sentence| Diagnostic::error("watch", sentence)));
+    Ok(read.snapshots)
 }
 
 async fn check_render(

@@ -216,10 +216,10 @@ impl Broken {
         Self { place: None, why: format!("it cannot be read: {error}") }
     }
 
-    /// `FILE:LINE:COLUMN: why`.
-    pub(crate) fn sentence(&self, path: &Path) -> String {
+    /// `FILE:LINE:COLUMN: why`. `gave`: whether it gave objects before.
+    pub(crate) fn sentence(&self, path: &Path, gave: bool) -> String {
         let path = path.display();
-        let rest = "what it held before stays; correct the file";
+        let rest = if gave { "what it held before stays; correct the file" } else { "correct the file" };
         match self.place {
             Some((line, column)) => format!("{path}:{line}:{column}: {}; {rest}", self.why),
             None => format!("{path}: {}; {rest}", self.why),
@@ -264,13 +264,13 @@ mod tests {
             parse(Path::new("x.json"), br#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}"#);
         assert_eq!(names(&contents.unwrap()), ["Secret default/s"]);
         let broken = parse(Path::new("x.json"), b"{\n  \"a\": }").err().unwrap();
-        assert!(broken.sentence(Path::new("d/x.json")).starts_with("d/x.json:2:8: "));
+        assert!(broken.sentence(Path::new("d/x.json"), false).starts_with("d/x.json:2:8: "));
     }
 
     #[test]
     fn a_file_that_is_not_yaml_is_told_with_line_and_column() {
         let broken = parse(Path::new("x.yaml"), b"kind: Service\nmetadata: {name: [\n").err().unwrap();
-        let sentence = broken.sentence(Path::new("d/x.yaml"));
+        let sentence = broken.sentence(Path::new("d/x.yaml"), true);
         let place: Vec<&str> = sentence.split(':').take(3).collect();
         assert_eq!(place[0], "d/x.yaml");
         assert!(
@@ -278,7 +278,7 @@ mod tests {
             "{sentence}"
         );
         let latin = parse(Path::new("x.yaml"), b"kind: x\nname: \xe9").err().unwrap();
-        assert!(latin.sentence(Path::new("x.yaml")).starts_with("x.yaml:2:7: this is not UTF-8"));
+        assert!(latin.sentence(Path::new("x.yaml"), false).starts_with("x.yaml:2:7: this is not UTF-8"));
     }
 
     #[test]
