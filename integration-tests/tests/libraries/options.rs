@@ -413,7 +413,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         ("affinity-cookie-name", "SHOP", "given together with affinity"),
         ("allow-from", "10.0.0.0/33", "networks such as 10.0.0.0/8"),
         ("allow-from", "", "networks such as 10.0.0.0/8"),
-        ("balance", "fastest", "roundrobin, leastconn, random, source"),
+        ("balance", "fastest", "it must be one of roundrobin, leastconn, random, source"),
         ("cors-allow-origin", "shop.example", "origins such as"),
         ("deny-from", "all", "networks such as"),
         ("hsts-max-age", "1y", "a number of seconds"),
@@ -470,5 +470,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
 fn an_annotation_that_means_nothing_is_told() {
     let (_, warnings) =
         rendered_alone(&both(&[("timeout-servr", "1s")])).unwrap_or_else(|e| panic!("{}", sentences(&e)));
-    assert!(sentences(&warnings).contains("there is no annotation haproxy-haptic.org/timeout-servr"));
+    let said = sentences(&warnings);
+    let expected = r#"there is no annotation haproxy-haptic.org/timeout-servr (did you mean "timeout-server"?), it is ignored"#;
+    assert!(said.contains(expected), "{said}");
 }

@@ -18,6 +18,9 @@ spec:
         timeout client 1s
         timeout connect 1s
         timeout server 1s
+      frontend web
+        bind 127.0.0.1:7999
+        default_backend all
       backend all
         balance random
         {{#each (list "services") as |service|}}

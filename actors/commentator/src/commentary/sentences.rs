@@ -106,7 +106,9 @@ fn quarantine_sentence(entered: &[Quarantined], left: &[Released], held: usize) 
     if let Some(more @ 1..) = (entered.len() + left.len()).checked_sub(TOLD) {
         let _infallible = write!(text, "; and {more} more");
     }
-    let _infallible = write!(text, " ({} held back in all)", counted(held, "object"));
+    if held > entered.len() {
+        let _infallible = write!(text, " ({} held back in all)", counted(held, "object"));
+    }
     (level, text)
 }
 

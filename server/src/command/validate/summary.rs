@@ -56,7 +56,7 @@ fn verdict(findings: &Findings) -> String {
     let failed = (!findings.tests.all_passed()).then(|| format!("{} test(s) failed", findings.tests.failed));
     let why: Vec<String> = errors.into_iter().chain(failed).collect();
     let by = findings.haproxy.map_or_else(String::new, |version| format!(" for HAProxy {version}"));
-    if why.is_empty() { format!("valid{by}") } else { format!("invalid{by}: {}", why.join(", ")) }
+    if why.is_empty() { format!("valid{by}") } else { format!("invalid: {}", why.join(", ")) }
 }
 
 /// `told`: the errors that were printed before. A render that fails is one error, whatever is asserted of it.

@@ -67,7 +67,27 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Contents, Broken> {
     for (place, document) in documents.into_iter().enumerate() {
         contents.add(&format!("document {}", place + 1), document);
     }
-    Ok(contents)
+    match contents.manifests.iter().find_map(no_text) {
+        Some(why) => Err(Broken { place: None, why }),
+        None => Ok(contents),
+    }
+}
+
+/// A label or annotation that an API server would refuse.
+fn no_text(manifest: &Manifest) -> Option<String> {
+    ["label", "annotation"].into_iter().find_map(|what| {
+        let all = manifest.value.pointer(&format!("/metadata/{what}s"))?.as_object()?;
+        let (key, value) = all.iter().find(|(_, value)| !value.is_string())?;
+        let (identity, value) = (&manifest.identity, value.to_string());
+        Some(format!(
+            "{identity}: the {what} {key} is {value}, which is no text; write \"{value}\"",
+            value = cut(&value)
+        ))
+    })
+}
+
+fn cut(value: &str) -> &str {
+    value.get(..value.floor_char_boundary(200)).unwrap_or_default()
 }
 
 fn json_documents(bytes: &[u8]) -> Result<Vec<Value>, Broken> {
@@ -245,6 +265,20 @@ mod tests {
 
     fn names(contents: &Contents) -> Vec<String> {
         contents.manifests.iter().map(|manifest| manifest.identity.to_string()).collect()
+    }
+
+    #[test]
+    fn an_annotation_that_is_no_text_is_told_by_its_name() {
+        let text = "apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {code: 301}}\n";
+        let why =
+            parse(Path::new("x.yaml"), text.as_bytes()).err().unwrap().sentence(Path::new("x.yaml"), true);
+        assert_eq!(
+            why,
+            "x.yaml: Service default/a: the annotation code is 301, which is no text; write \"301\"; what it held before \
+             stays; correct the file"
+        );
+        let text = text.replace("301", "'301'");
+        assert!(parse(Path::new("x.yaml"), text.as_bytes()).is_ok());
     }
 
     #[test]
