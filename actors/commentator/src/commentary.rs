@@ -189,7 +189,16 @@ impl Commentary {
             }
             _ => None,
         };
-        blamed.map(ToString::to_string).or_else(|| self.trigger(event.generation()?)?.object.clone())
+        // What is said of nobody is not laid on the object that happened to change.
+        let is_of_somebody = !matches!(
+            event,
+            Event::Warned { .. }
+                | Event::ConfigRejected { .. }
+                | Event::RenderFailed { .. }
+                | Event::ValidationFailed { .. }
+        );
+        let trigger = || self.trigger(event.generation()?)?.object.clone().filter(|_| is_of_somebody);
+        blamed.map(ToString::to_string).or_else(trigger)
     }
 
     /// Sentences that need what is remembered; all others are in [`sentences`].

@@ -15,6 +15,8 @@ pub struct Library {
     pub name: &'static str,
     /// What it gives, in a few words.
     pub summary: &'static str,
+    /// The libraries that come before it.
+    pub needs: &'static [&'static str],
     /// Its YAML, with its comments.
     pub text: &'static str,
 }
@@ -24,6 +26,7 @@ pub const LIBRARIES: [Library; 3] = [
     Library {
         name: "base",
         summary: "the frame of haproxy.cfg: process, profiles, frontend, error pages, health",
+        needs: &[],
         text: concat!(
             include_str!("../../../charts/haptic/libraries/base.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/base.yaml")
@@ -32,6 +35,7 @@ pub const LIBRARIES: [Library; 3] = [
     Library {
         name: "ssl",
         summary: "HTTPS: certificates from TLS Secrets, redirects",
+        needs: &["base"],
         text: concat!(
             include_str!("../../../charts/haptic/libraries/ssl.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/ssl.yaml")
@@ -40,6 +44,7 @@ pub const LIBRARIES: [Library; 3] = [
     Library {
         name: "ingress",
         summary: "networking.k8s.io/v1 Ingress; needs base and ssl",
+        needs: &["base", "ssl"],
         text: concat!(
             include_str!("../../../charts/haptic/libraries/ingress.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/ingress.yaml")

@@ -87,6 +87,7 @@ fn config(found: &Found) -> Config {
         }
     };
     Config {
+        passed: None,
         name: Some(format!("{}/{}", found.namespace, found.name)),
         state: state.into(),
         why: why.into_iter().collect(),

@@ -185,7 +185,8 @@ spec:
       http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 ";
     place.write("objects/evil.yaml", ingress);
-    let told = "there is no IngressClass \\u{1b}[2J\\u{1b}]0;owned\\u{7}\n          http://evil.example/ goes";
+    let told =
+        "there is no IngressClass \\u{1b}[2J\\u{1b}]0;owned\\u{7}\n          http://evil.example/ goes";
     explained(&place, "http://evil.example/", 1, &[told]);
 }
 

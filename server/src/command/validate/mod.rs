@@ -23,7 +23,10 @@ use haptic_model::{ActiveConfig, Diagnostic, Fleet, HaproxyVersion, Snapshots};
 use haptic_render::{Checked, Compiled, Limits, Renderer, compile};
 use haptic_validate::Checker;
 use haptic_watch::given;
-use std::io::{IsTerminal, Write};
+use std::{
+    io::{IsTerminal, Write},
+    sync::Arc,
+};
 
 /// Checks fields, templates, structure and, with the newest HAProxy found, `haproxy -c`; then runs the tests.
 ///
@@ -86,7 +89,8 @@ async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) 
     let checker = checker.allowing(&config.spec.allow.features);
     let snapshots = objects_of(args, &config, found).await?;
     let snapshots = default_certificate::beside(&config.spec, &snapshots, None)?;
-    check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;
+    let renders = check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;
+    let config = if renders { config } else { with_own_tests(&config, found) };
     let suite = Suite {
         config,
         compiled,
@@ -114,6 +118,7 @@ async fn objects_of(
     Ok(read.snapshots)
 }
 
+/// Renders and checks; whether nothing is wrong.
 async fn check_render(
     args: &ValidateArgs,
     found: &mut Findings,
@@ -121,7 +126,8 @@ async fn check_render(
     (compiled, version): (&dyn Compiled, HaproxyVersion),
     snapshots: &Snapshots,
     checker: &Checker,
-) {
+) -> bool {
+    let before = found.errors();
     let mut renderer = Renderer::checked(Checked::Never);
     let fleet = Fleet::of_version(version);
     let rendering = renderer.render(compiled, config, snapshots, &fleet, &Limits::default());
@@ -141,6 +147,14 @@ async fn check_render(
             }
         }
     }
+    found.errors() == before
+}
+
+/// Without the tests of libraries: all of them would say once more what is wrong already.
+fn with_own_tests(config: &Arc<ActiveConfig>, found: &Findings) -> Arc<ActiveConfig> {
+    let mut spec = (*config.spec).clone();
+    spec.validation_tests.retain(|name, _| !found.of_libraries.contains(name));
+    Arc::new(ActiveConfig { spec: Arc::new(spec), ..(**config).clone() })
 }
 
 /// Shows on a terminal how far it is.
