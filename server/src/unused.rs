@@ -89,14 +89,18 @@ impl<'t> Names<'t> {
     }
 
     fn take_tag(&mut self, tag: &'t str) {
-        let between = |c: char| c.is_whitespace() || "{}()=|,~#/>\"'".contains(c);
-        let tokens: Vec<&str> = tag.split(between).filter(|token| !token.is_empty()).collect();
-        for token in &tokens {
-            self.wholes.insert(token);
-            if token.contains(['*', '?']) {
-                self.patterns.insert(token);
+        let is_glob = tag.contains("render_glob");
+        for (place, part) in tag.split(['"', '\'']).enumerate() {
+            match place % 2 {
+                0 => {
+                    let between = |c: char| c.is_whitespace() || "{}()=|,~#/>".contains(c);
+                    part.split(between).for_each(|name| self.take_name(name));
+                }
+                _ if is_glob => _ = self.patterns.insert(part),
+                // A sentence names nothing.
+                _ if part.contains(char::is_whitespace) => {}
+                _ => self.take_name(part),
             }
-            self.words.extend(token.split(['.', '[', ']', '@']));
         }
         let is_computed = |after: &str| !after.trim_start().starts_with(['"', '\'']);
         self.computes_snippets |= tag.trim_start_matches(['~', '#', ' ']).starts_with('>')
@@ -104,9 +108,14 @@ impl<'t> Names<'t> {
         let globs = tag.split("render_glob").skip(1);
         self.computes_snippets |= globs.map(|after| after.trim_start_matches('(')).any(is_computed);
         for all in ["@root", "extraContext"] {
-            let uses = tag.split(all).skip(1).filter(|after| !after.starts_with(['.', '-', '_']));
-            self.computes_settings |= uses.into_iter().any(is_computed);
+            let mut uses = tag.split(all).skip(1).filter(|after| !after.starts_with(['.', '-', '_']));
+            self.computes_settings |= uses.any(is_computed);
         }
+    }
+
+    fn take_name(&mut self, name: &'t str) {
+        self.wholes.insert(name);
+        self.words.extend(name.split(['.', '[', ']', '@']));
     }
 
     fn prints(&self, snippet: &str) -> bool {

@@ -158,10 +158,12 @@ fn everything_wrong_with_the_fields_is_told_at_once() {
 fn wrong_paths_are_told_with_what_to_do() {
     let place = place_with(GOOD);
     place.write("text.yaml", "just text\n");
+    fs::write(place.path().join("utf16.yaml"), b"\xff\xfea\0").unwrap();
     let render = ["render", "-f", "config.yaml", "--resources"];
     let cases: &[(&[&str], &[&str])] = &[
         (&["validate", "-f", "nothing.yaml"], &["cannot read nothing.yaml", "-f"]),
         (&["validate", "-f", "manifests"], &["cannot read manifests"]),
+        (&["validate", "-f", "utf16.yaml"], &["utf16.yaml is not UTF-8 text"]),
         (
             &["validate", "-f", "manifests/service.yaml"],
             &["no object of kind HAProxyTemplateConfig", "but Service"],
