@@ -51,8 +51,8 @@ pub enum Change {
         backend: String,
         /// In the order of the new configuration.
         added: Vec<Server>,
-        /// Names, in the order of the old configuration.
-        removed: Vec<String>,
+        /// In the order of the old configuration.
+        removed: Vec<Server>,
         /// The same name with another address or other parameters: old and new.
         modified: Vec<(Server, Server)>,
         /// Whether those that are in both stand in another order.

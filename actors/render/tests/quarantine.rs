@@ -285,7 +285,7 @@ fn what_was_never_good_is_left_out_and_says_so() {
     let (_, held) = told.held.first_key_value().unwrap();
     assert!(
         held.to_string()
-            .contains("no good version of it is known since this controller started: rule.nope is missing"),
+            .ends_with("It is not served: no good version of it is known since this controller started"),
         "{held}"
     );
 }
@@ -303,23 +303,86 @@ fn an_object_is_tried_again_when_what_its_block_had_read_changes_and_not_before(
     assert_eq!((cluster.render().renders, cluster.held()), (1, vec![]));
 }
 
-#[test]
-fn a_new_configuration_that_fails_for_most_objects_is_at_fault_itself() {
-    let mut cluster = cluster();
-    for number in 0..5 {
-        cluster.change(|setup| put(setup, &format!("i{number}"), "h.example"));
-    }
-    cluster.render().rendering.unwrap();
-    cluster.setup = Setup {
-        stores: cluster.setup.stores.clone(),
-        ..Setup::new(&TEMPLATE.replace("rule.host}}\n", "rule.hots}}\n"))
-    };
+/// Another haproxy.cfg for the same objects.
+fn configure(cluster: &mut Cluster, template: &str) {
+    cluster.change(|setup| setup.with("haproxyConfig/template", json!(template)));
     (cluster.config, cluster.compiled) = (cluster.setup.config(), cluster.setup.compile().unwrap());
-    cluster.config.revision = 2;
-    let outcome = cluster.render();
-    let faults = outcome.rendering.unwrap_err();
-    assert!(faults.objects.is_empty() && cluster.held().is_empty());
-    assert!(faults.others[0].message.starts_with("5 of 5 ingresses fail"), "{}", faults.others[0]);
+    cluster.config.revision += cluster.generation;
+}
+
+fn harmless() -> String {
+    TEMPLATE.replace("description", "# another comment\n  description")
+}
+
+#[test]
+fn a_new_configuration_that_fails_for_what_did_not_change_is_at_fault_itself() {
+    let misspelt = TEMPLATE.replace("rule.host}}\n", "rule.hots}}\n");
+    let for_one =
+        TEMPLATE.replace("backend", "{{#if (eq rule.host \"h0.example\")}}{{rule.nope}}{{/if}}\nbackend");
+    for (objects, template) in [(1, &misspelt), (2, &misspelt), (5, &misspelt), (5, &for_one)] {
+        let mut cluster = cluster();
+        for number in 0..objects {
+            cluster.change(|setup| put(setup, &format!("i{number}"), &format!("h{number}.example")));
+        }
+        cluster.render().rendering.unwrap();
+        configure(&mut cluster, template);
+        for step in ["at once", "a Service changes", "another Ingress changes"] {
+            let faults = cluster.render().rendering.unwrap_err();
+            assert!(faults.objects.is_empty() && cluster.held().is_empty(), "{step}");
+            let message = &faults.others[0].message;
+            assert!(message.contains("the new configuration is refused as a whole"), "{step}: {message}");
+            assert!(message.contains("ingresses n/i0 did not change"), "{step}: {message}");
+            cluster.change(|setup| match step {
+                "at once" => note(setup, "i0", "changed"),
+                _ => put(setup, "late", "late.example"),
+            });
+        }
+        configure(&mut cluster, &harmless());
+        assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("another comment"));
+    }
+}
+
+#[test]
+fn what_changed_with_the_configuration_or_was_bad_before_is_at_fault_itself() {
+    for reads in [false, true] {
+        let mut cluster = cluster();
+        cluster.change(|setup| put(put(put(setup, "a", "a.example"), "b", "b.example"), "bad", "fails"));
+        cluster.render().rendering.unwrap();
+        configure(&mut cluster, &harmless());
+        cluster.change(|setup| match reads {
+            true => note(setup, "a", "\u{7}"),
+            false => put(setup, "a", "fails"),
+        });
+        let text = cluster.render().rendering.unwrap().bundle.config.text.to_string();
+        assert!(text.contains("another comment") && text.contains("b.example"), "{text}");
+        assert_eq!(
+            text.contains("a.example"),
+            !reads,
+            "its last good version stands in for one that changed"
+        );
+        assert_eq!(cluster.held(), [format!("a {}", !reads), "bad false".to_owned()]);
+    }
+}
+
+#[test]
+fn a_new_configuration_that_a_check_refuses_for_what_did_not_change_is_at_fault_itself() {
+    for suspected in [false, true] {
+        let mut cluster = cluster();
+        cluster.change(|setup| put(setup, "a", "a.example"));
+        cluster.render().rendering.unwrap();
+        configure(&mut cluster, &harmless());
+        let outcome = cluster.render_unchecked(None);
+        let complaint = complaint(&cluster, &outcome, "a", suspected);
+        let refused = |outcome: Outcome| outcome.rendering.is_err_and(|faults| faults.objects.is_empty());
+        assert!(refused(cluster.render_unchecked(Some(&complaint))) && cluster.held().is_empty());
+        cluster.change(|setup| note(setup, "a", "changed"));
+        assert!(refused(cluster.render_unchecked(Some(&complaint))), "a complaint counts once");
+        match suspected {
+            true => cluster.now += cluster.ward.next_try(cluster.now).unwrap(),
+            false => cluster.change(|setup| put(setup, "a", "other.example")),
+        }
+        assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("another comment"));
+    }
 }
 
 fn map_of(outcome: &Outcome) -> String {

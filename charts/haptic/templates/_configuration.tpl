@@ -22,11 +22,18 @@
 {{- end }}
 {{- $_ := set $controller "webhook" $webhook }}
 {{- end }}
+{{- $service := .Values.haproxy.service }}
+{{- $public := $service.ports.https }}
+{{- if not $service.enabled }}
+{{- $public = .Values.haproxy.hostPorts.https | default $public }}
+{{- else if eq $service.type "NodePort" }}
+{{- $public = $service.nodePorts.https | default $public }}
+{{- end }}
 {{- $context := dict
   "httpPort" ($ports.http | int)
   "httpsPort" ($ports.https | int)
   "healthPort" ($ports.metrics | int)
-  "httpsPublicPort" (.Values.haproxy.service.ports.https | int)
+  "httpsPublicPort" ($public | int)
   "ingressClass" (dict "controller" (include "haptic.ingressclass.controller" .))
 }}
 {{- $spec := dict

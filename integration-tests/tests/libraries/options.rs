@@ -80,6 +80,22 @@ fn redirects_to_https_only_where_it_is_asked_for() {
 }
 
 #[test]
+fn redirects_lead_to_the_port_where_clients_find_https() {
+    let mut manifests = both(&[("ssl-redirect", "true")]);
+    manifests.push(certificate());
+    for (port, expected) in [(443, "https://a.example/on?x=1"), (8443, "https://a.example:8443/on?x=1")] {
+        let public =
+            |spec: &mut Value| spec["templatingSettings"]["extraContext"]["httpsPublicPort"] = json!(port);
+        on_each_haproxy_with(&manifests, public, |site| {
+            for host in ["a.example", "a.example:7080"] {
+                let answer = site.get(Scheme::Http, host, "/on?x=1");
+                assert_eq!((answer.status, answer.header("location")), (308, Some(expected)), "{host}");
+            }
+        });
+    }
+}
+
+#[test]
 fn redirects_to_another_place() {
     with(&[("redirect-to", "https://b.example/a?b=c&d=%41"), ("redirect-code", "301")], |site, scheme| {
         let answer = on(site, scheme, "/on");
@@ -342,8 +358,8 @@ fn without_the_secret_of_the_users_nobody_comes_in() {
 fn clients_find_their_server_again_by_a_cookie() {
     with(&[("affinity", "cookie"), ("balance", "leastconn"), ("max-connections", "10")], |site, scheme| {
         let answer = on(site, scheme, "/on");
-        let cookie = answer.header("set-cookie").unwrap_or_default();
-        assert!(cookie.starts_with("HAPTIC_AFFINITY=") && !cookie.contains("127.0.1"), "{answer:?}");
+        assert_eq!(attributes(&answer, "HAPTIC_AFFINITY"), expected_attributes(scheme), "{answer:?}");
+        assert!(!answer.header("set-cookie").unwrap_or_default().contains("127.0.1"), "{answer:?}");
     });
 }
 
@@ -351,7 +367,43 @@ fn clients_find_their_server_again_by_a_cookie() {
 fn the_cookie_may_have_another_name() {
     with(&[("affinity", "cookie"), ("affinity-cookie-name", "SHOP")], |site, scheme| {
         let answer = on(site, scheme, "/on");
-        assert!(answer.header("set-cookie").unwrap_or_default().starts_with("SHOP="), "{answer:?}");
+        assert_eq!(attributes(&answer, "SHOP"), expected_attributes(scheme), "{answer:?}");
+    });
+}
+
+/// What an answer says of its only cookie, which has this name.
+fn attributes<'a>(answer: &'a Answer, name: &str) -> Vec<&'a str> {
+    let cookies: Vec<&str> =
+        answer.headers.iter().filter(|(n, _)| n == "set-cookie").map(|(_, v)| &**v).collect();
+    let [cookie] = &*cookies else { panic!("{answer:?}") };
+    let mut attributes: Vec<&str> = cookie.split("; ").collect();
+    assert!(attributes.remove(0).starts_with(&format!("{name}=")), "{answer:?}");
+    attributes.sort_unstable();
+    attributes
+}
+
+fn expected_attributes(scheme: Scheme) -> Vec<&'static str> {
+    let secure = (scheme == Scheme::Https).then_some("Secure");
+    ["HttpOnly", "SameSite=Lax"].into_iter().chain(secure).chain(["path=/"]).collect()
+}
+
+#[test]
+fn a_snippet_of_ones_own_reads_any_annotation_of_an_ingress() {
+    let mut manifests = both(&[]);
+    manifests[0]["metadata"]["annotations"] = json!({"example.com/team": "100% \"a\""});
+    manifests.push(certificate());
+    let own = |spec: &mut Value| {
+        let template = "{{#if (has set.metadata \"annotations.[example.com/team]\")}}\n\
+                        http-response set-header X-Team {{lf (get set.metadata \"annotations.[example.com/team]\")}}\n{{/if}}\n";
+        spec["templateSnippets"] = json!({"ingress-own-10-team": {"template": template}});
+    };
+    on_each_haproxy_with(&manifests, own, |site| {
+        let team = |path: &str| {
+            let answer = site.get(Scheme::Http, "a.example", path);
+            assert_eq!(answer.status, 200, "{answer:?}");
+            answer.header("x-team").map(str::to_owned)
+        };
+        assert_eq!((team("/on").as_deref(), team("/off")), (Some("100% \"a\""), None));
     });
 }
 
@@ -381,7 +433,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         ("affinity-cookie-name", "SHOP", "given together with affinity"),
         ("allow-from", "10.0.0.0/33", "networks such as 10.0.0.0/8"),
         ("allow-from", "", "networks such as 10.0.0.0/8"),
-        ("balance", "fastest", "roundrobin, leastconn, random, source"),
+        ("balance", "fastest", "it must be one of roundrobin, leastconn, random, source"),
         ("cors-allow-origin", "shop.example", "origins such as"),
         ("deny-from", "all", "networks such as"),
         ("hsts-max-age", "1y", "a number of seconds"),
@@ -438,5 +490,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
 fn an_annotation_that_means_nothing_is_told() {
     let (_, warnings) =
         rendered_alone(&both(&[("timeout-servr", "1s")])).unwrap_or_else(|e| panic!("{}", sentences(&e)));
-    assert!(sentences(&warnings).contains("there is no annotation haproxy-haptic.org/timeout-servr"));
+    let said = sentences(&warnings);
+    let expected = r#"there is no annotation haproxy-haptic.org/timeout-servr (did you mean "timeout-server"?), it is ignored"#;
+    assert!(said.contains(expected), "{said}");
 }

@@ -47,16 +47,22 @@ impl Place<'_> {
     }
 
     /// A server that is gone, and others stay.
-    pub fn removed(&self, name: &str) -> Effect {
+    pub fn removed(&self, server: &Server) -> Effect {
         match self.backend.why_numbered(None) {
             Some(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
-            None => self.removed_with_all(name),
+            None => self.removed_with_all(server),
         }
     }
 
     /// A server of a backend that is gone.
-    pub fn removed_with_all(&self, name: &str) -> Effect {
-        let backend = self.name;
+    pub fn removed_with_all(&self, server: &Server) -> Effect {
+        let (backend, name) = (self.name, &server.name);
+        if server.param("resolvers").is_some() {
+            let why = format!(
+                "server {backend}/{name} is gone, and HAProxy keeps one with resolvers until it reloads"
+            );
+            return Effect::Reload(Reason::new(ReasonKind::Server, why));
+        }
         if self.references.names_server(backend, name) {
             let why = format!("server {backend}/{name} is gone, but other lines still name it");
             return Effect::Reload(Reason::new(ReasonKind::Server, why));
@@ -66,7 +72,7 @@ impl Place<'_> {
         }
         Effect::Operations(vec![Operation::DeleteServer {
             backend: backend.to_owned(),
-            server: name.to_owned(),
+            server: name.clone(),
         }])
     }
 

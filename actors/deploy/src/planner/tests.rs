@@ -177,6 +177,16 @@ fn a_server_that_the_socket_cannot_change_is_a_reload_with_the_reason() {
             "server b/c: HAProxy takes resolvers only when it starts",
         ),
         (
+            "server a 10.0.0.1:80; server c 10.0.0.2:80 resolvers r",
+            a,
+            "server b/c is gone, and HAProxy keeps one with resolvers until it reloads",
+        ),
+        (
+            "default-server resolvers r; server a 10.0.0.1:80; server c shop.example:80",
+            "default-server resolvers r; server a 10.0.0.1:80",
+            "server b/c is gone, and HAProxy keeps one with resolvers until it reloads",
+        ),
+        (
             a,
             "server a 10.0.0.1:80; server c 10.0.0.2:443 ssl ca-file new.pem",
             "CA file new.pem is named for the first time, and is no file of the bundle",
@@ -267,7 +277,7 @@ fn a_pod_without_a_bundle_gets_everything_by_one_reload() {
     let plan = plan(&RunningView::bootstrap(), &bundle, Capabilities::of(HaproxyVersion::new(3, 0)));
     assert_eq!(plan.write.len(), 2);
     assert_eq!(plan.base, None);
-    assert!(show(&plan).starts_with("reload: the pod does not run a bundle"));
+    assert!(show(&plan).starts_with("reload: this is the first configuration"));
 }
 
 #[test]

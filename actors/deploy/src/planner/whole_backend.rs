@@ -61,9 +61,7 @@ pub(super) fn removed(old: &Configuration<'_>, name: &str, capabilities: Capabil
         Operation::DeleteBackend { backend, defaults },
     ])];
     effects.extend(
-        servers(document, &old.inheritance, position)
-            .iter()
-            .map(|server| place.removed_with_all(&server.name)),
+        servers(document, &old.inheritance, position).iter().map(|server| place.removed_with_all(server)),
     );
     effects
 }

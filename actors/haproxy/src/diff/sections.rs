@@ -188,8 +188,7 @@ fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>, reordered:
             None => added.push(server),
         }
     }
-    let removed: Vec<String> =
-        old.into_iter().map(|server| server.name).filter(|name| before.contains_key(name)).collect();
+    let removed: Vec<Server> = old.into_iter().filter(|server| before.contains_key(&server.name)).collect();
     if added.is_empty() && removed.is_empty() && modified.is_empty() && !reordered {
         return None;
     }

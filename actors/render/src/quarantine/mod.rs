@@ -11,16 +11,17 @@
 mod entry;
 mod overlay;
 mod probation;
+mod trial;
 
 use crate::{
     engine::{Compiled, Limits, Read},
-    faults::{Fault, FaultKind, Faults},
+    faults::Faults,
     render::{Renderer, Rendering},
 };
 use entry::{Entry, Found};
 use haptic_model::{
-    ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, Hindsight, Limit, ObjectRef,
-    Quarantine, Quarantined, Released, Snapshot, Snapshots, pipeline::Rendered,
+    ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, Hindsight, ObjectRef, Quarantine,
+    Quarantined, Released, Snapshot, Snapshots, pipeline::Rendered,
 };
 use overlay::Overlay;
 use probation::Probation;
@@ -29,9 +30,8 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
+use trial::Trial;
 
-/// A configuration that nothing was good with yet is at fault itself when more objects than this fail, and most of them.
-const FEW: usize = 2;
 /// Relapses are remembered of so many objects before those that are gone are forgotten.
 const MANY_RELAPSES: usize = 4096;
 
@@ -49,6 +49,8 @@ pub struct Ward {
     relapses: BTreeMap<Arc<ObjectRef>, u32>,
     /// Which namespaces had bundle after bundle refused.
     probation: Probation,
+    /// Whether the configuration itself is at fault.
+    trial: Trial,
 }
 
 /// Namespaces, each with the watched resources of it that are concerned.
@@ -104,6 +106,10 @@ impl Ward {
     /// Renders what `job` says, without what is held back and what this render finds at fault.
     pub fn render(&mut self, renderer: &mut Renderer, job: &Job<'_>, moment: &Moment<'_>) -> Outcome {
         self.look(job, moment);
+        if let Some(why) = self.trial.refusal() {
+            let rendering = Err(Faults::of_templates(vec![why.clone()]));
+            return Outcome { rendering, snapshots: job.snapshots.clone(), again: false, renders: 0 };
+        }
         let mut attempt = |snapshots: &Snapshots| {
             renderer.attempt(job.compiled, job.config, snapshots, job.fleet, job.limits)
         };
@@ -114,22 +120,21 @@ impl Ward {
             }
             Err(faults) => faults,
         };
-        let alone = |faults| Outcome {
-            rendering: Err(faults),
-            snapshots: snapshots.clone(),
-            again: false,
-            renders: 1,
-        };
-        if let Some(template) = templates_fault(&faults, job, moment) {
-            return alone(Faults::of_templates(vec![template]));
+        let failed =
+            |faults, snapshots, renders| Outcome { rendering: Err(faults), snapshots, again: false, renders };
+        if let Some(why) = self.trial.of_render(&faults, &snapshots, job, moment) {
+            return failed(Faults::of_templates(vec![why]), snapshots, 1);
         }
         if !self.hold_all(&faults, job, moment) {
-            return alone(faults);
+            return failed(faults, snapshots, 1);
         }
         let (snapshots, begun) = (self.overlay.over(job.snapshots, &self.entries), Instant::now());
         let rendering = attempt(&snapshots);
         let took = begun.elapsed();
         if let Err(successors) = &rendering {
+            if let Some(why) = self.trial.of_render(successors, &snapshots, job, moment) {
+                return failed(Faults::of_templates(vec![why]), snapshots, 2);
+            }
             self.strike_successors(successors, took, moment);
         }
         let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, job, moment));
@@ -169,6 +174,9 @@ impl Ward {
         }
         let accused = complaint.objects.iter().chain(&complaint.suspects);
         let reads = renderer.reads_of(accused.map(|(object, _)| object));
+        if self.trial.takes(complaint, &reads, job, moment) {
+            return;
+        }
         let good = complaint.good.as_ref().or(moment.good);
         let spoilt = self.strike(complaint, &reads, moment);
         let proven = complaint.objects.iter().map(|of| (of, false));
@@ -272,7 +280,7 @@ impl Ward {
         let entries = self.entries.values().filter_map(|entry| entry.waits_until(now));
         let suspects = self.entries.values().any(|entry| entry.times_suspected().is_some());
         let probation = self.probation.next_try(now).filter(|_| suspects);
-        let due = entries.chain(probation).min()?;
+        let due = entries.chain(probation).chain(self.trial.next_try()).min()?;
         Some(due.saturating_duration_since(now))
     }
 
@@ -292,6 +300,7 @@ impl Ward {
             let on_ground = if entry.is_of_render() { all } else { checks };
             on_ground && !entry.has_ended(object, job.snapshots, moment.now)
         });
+        self.trial.look(job, moment.now);
         let waiting = self.probation.waiting(moment);
         self.release_suspects(&waiting, moment);
         self.put_on_probation(&waiting, job, moment);
@@ -432,37 +441,6 @@ pub fn changes(
         .filter(|object| !after.held.contains_key(*object))
         .map(|object| Released { object: object.clone(), gone: entry::find(snapshots, object).is_none() });
     (entered, left.collect())
-}
-
-fn is_beyond_a_share(fault: &Fault) -> bool {
-    let passed = Limit::passed(&fault.diagnostic);
-    passed.is_some_and(|limit| matches!(limit, Limit::MapEntries | Limit::Files | Limit::FileBytes))
-}
-
-/// A configuration that nothing has been good with yet, and that fails for most objects of a kind, is at fault itself:
-/// leaving them all out would take everything away.
-fn templates_fault(faults: &Faults, job: &Job<'_>, moment: &Moment<'_>) -> Option<Diagnostic> {
-    if moment.good.is_some_and(|good| Arc::ptr_eq(&good.config.spec, &job.config.spec)) {
-        return None;
-    }
-    let mut failing: BTreeMap<&str, (usize, &Fault)> = BTreeMap::new();
-    for (object, of_one) in &faults.objects {
-        // What a template says about an object, it means; and who takes more than a namespace's share is at fault whoever else is.
-        let is_own = |fault: &&Fault| fault.kind == FaultKind::Registered || is_beyond_a_share(fault);
-        if let Some(fault) = of_one.iter().find(|fault| !is_own(fault)) {
-            failing.entry(&object.resource).or_insert((0, fault)).0 += 1;
-        }
-    }
-    let (resource, (count, fault)) = failing.into_iter().find(|(resource, (count, _))| {
-        let all = job.snapshots.get(resource).map_or(0, |store| store.len());
-        *count > FEW && *count * 2 > all
-    })?;
-    let all = job.snapshots.get(resource).map_or(0, |store| store.len());
-    let message = format!(
-        "{count} of {all} {resource} fail, so the templates are taken to be at fault: {}",
-        fault.diagnostic.message
-    );
-    Some(Diagnostic { message, object: None, ..fault.diagnostic.clone() })
 }
 
 #[cfg(test)]
