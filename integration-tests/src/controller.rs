@@ -6,6 +6,7 @@ use crate::{
     failure::{Failure, Outcome, ensure},
     http::{self, Connection},
     process::Process,
+    program,
 };
 use serde_json::Value;
 use std::{
