@@ -119,10 +119,14 @@ impl Campaign {
         format!("{}/{lease}", self.namespace)
     }
 
+    /// Without a Lease.
     async fn until_something_changes(&mut self) -> Ended {
         let was = self.settings.read();
         tokio::select! {
-            _ = self.stop.wait_for(|stop| *stop) => Ended::Stopped,
+            _ = self.stop.wait_for(|stop| *stop) => {
+                self.succession.forget();
+                Ended::Stopped
+            }
             _ = self.settings.wait_for(|settings| *settings != *was) => Ended::OtherSettings,
         }
     }
@@ -180,7 +184,10 @@ impl Campaign {
         };
         election.resign();
         self.fence.end();
-        release(&lease, &election).await;
+        let is_released = release(&lease, &election).await;
+        if is_released && matches!(ended, Ended::Stopped) {
+            self.succession.forget();
+        }
         ended
     }
 
@@ -240,20 +247,23 @@ async fn until(wake: Option<Instant>) {
     }
 }
 
-async fn release(lease: &LeaseApi, election: &Election) {
+/// Whether we hold the Lease no more.
+async fn release(lease: &LeaseApi, election: &Election) -> bool {
     let ours = matches!(election.seen(), Sight::Present(record) if record.holder.as_deref() == Some(&*lease.identity));
     if !ours {
-        return;
+        return true;
     }
     match lease.release(RELEASE).await {
         Ok(true) => {
-            tracing::info!(lease = %lease.name, "the Lease is released; another replica may lead at once")
+            tracing::info!(lease = %lease.name, "the Lease is released; another replica may lead at once");
         }
         Ok(false) => {}
         Err(why) => {
             tracing::warn!(lease = %lease.name, "the Lease could not be released and runs out by itself: {why}");
+            return false;
         }
     }
+    true
 }
 
 /// Any number that differs from replica to replica.

@@ -34,7 +34,7 @@ pub struct Former {
 #[derive(Debug, Default)]
 pub struct Succession {
     /// `None`: there is no folder, or another living process has it. Then nothing is left and nothing is found.
-    file: Option<File>,
+    file: Option<(PathBuf, File)>,
     former: Option<Former>,
 }
 
@@ -42,10 +42,11 @@ impl Succession {
     /// Takes the file over in `folder`, and reads what a process named like `identity` left there.
     #[must_use]
     pub fn open(folder: &Path, identity: &str) -> Self {
-        match Self::locked(&folder.join(FILE)) {
+        let path = folder.join(FILE);
+        match Self::locked(&path) {
             Ok(file) => {
                 let former = read(&file).filter(|former| identity::is_of_one_pod(&former.identity, identity));
-                Self { file: Some(file), former }
+                Self { file: Some((path, file)), former }
             }
             Err(error) => {
                 tracing::debug!(folder = %folder.display(), %error, "a leadership before is not known");
@@ -62,9 +63,17 @@ impl Succession {
 
     /// Leaves `led` to the next process. Call it before leading: what is not written is only waited for.
     pub fn leave(&self, led: &Former) {
-        let Some(file) = &self.file else { return };
+        let Some((_, file)) = &self.file else { return };
         if let Err(error) = write(file, led) {
             tracing::warn!(%error, "this leadership cannot be noted; after a crash it is waited for");
+        }
+    }
+
+    /// Removes the file at an orderly end: nobody needs to succeed who holds no Lease.
+    pub fn forget(&self) {
+        let Some((path, _)) = &self.file else { return };
+        if let Err(error) = std::fs::remove_file(path) {
+            tracing::debug!(file = %path.display(), %error, "the note of this leadership stays");
         }
     }
 
@@ -134,6 +143,16 @@ mod tests {
         drop((first, second));
         let third = Succession::open(folder.path(), "pod_3");
         assert_eq!(third.former("n/l"), Some(&led("pod_1")), "who has no lock leaves nothing");
+    }
+
+    #[test]
+    fn an_orderly_end_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Succession::open(folder.path(), "pod_1");
+        first.leave(&led("pod_1"));
+        first.forget();
+        assert!(!folder.path().join(FILE).exists());
+        assert_eq!(Succession::open(folder.path(), "pod_2").former, None);
     }
 
     #[test]
