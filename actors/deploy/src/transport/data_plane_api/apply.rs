@@ -1,5 +1,6 @@
 //! One deployment to a pod with the Data Plane API, in the order in which nothing it leaves half-way does harm: certificates,
-//! maps, other files; HAProxy's checker; operations; one push; what came back; what is no longer needed; the record.
+//! maps, other files; operations, or HAProxy's checker before a reload; one push; what came back; what is no longer needed; the
+//! record.
 
 use super::{
     client::{Api, Push, Raw, Reach, Reload},
