@@ -169,7 +169,7 @@ impl Commentary {
 
     fn object_of(&self, event: &Event) -> Option<String> {
         let blamed = match event {
-            Event::ObjectMalformed { object, .. } => Some(object),
+            Event::ObjectMalformed { object, .. } | Event::ObjectMended { object } => Some(object),
             Event::LimitReached { reached: LimitReached::Object(oversized) } => Some(&oversized.object),
             Event::QuarantineChanged { entered, left, .. } => {
                 let entered = entered.first().map(|held| &held.object);
@@ -182,12 +182,23 @@ impl Commentary {
                 diagnostics.iter().find_map(|diagnostic| diagnostic.object.as_ref())
             }
             Event::Reviewed { resource, object, .. } => return Some(format!("{resource} {object}")),
-            Event::ManifestRefused { file, .. } | Event::ManifestMended { file } => {
+            Event::ManifestRefused { file, .. }
+            | Event::ManifestMended { file }
+            | Event::ManifestIgnored { file, .. } => {
                 return Some(file.to_string());
             }
             _ => None,
         };
-        blamed.map(ToString::to_string).or_else(|| self.trigger(event.generation()?)?.object.clone())
+        // What is said of nobody is not laid on the object that happened to change.
+        let is_of_somebody = !matches!(
+            event,
+            Event::Warned { .. }
+                | Event::ConfigRejected { .. }
+                | Event::RenderFailed { .. }
+                | Event::ValidationFailed { .. }
+        );
+        let trigger = || self.trigger(event.generation()?)?.object.clone().filter(|_| is_of_somebody);
+        blamed.map(ToString::to_string).or_else(trigger)
     }
 
     /// Sentences that need what is remembered; all others are in [`sentences`].

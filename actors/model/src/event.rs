@@ -90,6 +90,11 @@ pub enum Event {
         /// Why.
         message: String,
     },
+    /// An object that could not be read can be, or is gone.
+    ObjectMended {
+        /// Which.
+        object: Arc<ObjectRef>,
+    },
     /// A file of the resources directory, or one of its objects, was left out; what it gave before stays.
     ManifestRefused {
         /// The file.
@@ -101,6 +106,13 @@ pub enum Event {
     ManifestMended {
         /// The file.
         file: Arc<str>,
+    },
+    /// A file holds what nobody asks for.
+    ManifestIgnored {
+        /// The file.
+        file: Arc<str>,
+        /// What.
+        message: String,
     },
     /// A reconcile begins.
     ReconcileStarted {
@@ -353,8 +365,10 @@ impl Event {
             Self::LimitReached { .. } => "LimitReached",
             Self::LeftOut { .. } => "LeftOut",
             Self::ObjectMalformed { .. } => "ObjectMalformed",
+            Self::ObjectMended { .. } => "ObjectMended",
             Self::ManifestRefused { .. } => "ManifestRefused",
             Self::ManifestMended { .. } => "ManifestMended",
+            Self::ManifestIgnored { .. } => "ManifestIgnored",
             Self::ReconcileStarted { .. } => "ReconcileStarted",
             Self::Rendered { .. } => "Rendered",
             Self::RenderDiffered { .. } => "RenderDiffered",

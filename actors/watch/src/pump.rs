@@ -26,6 +26,8 @@ use tokio::{
     task::JoinHandle,
 };
 
+/// So many malformed objects are remembered, to say when they are mended.
+const MALFORMED: usize = 1000;
 /// Updates that may wait between source and pump, and the most that are published as one.
 const BATCH: usize = 512;
 /// The same failure is told again after this time.
@@ -114,6 +116,7 @@ impl WatchJob {
             told_synced: false,
             held: None,
             left_out: LeftOut::default(),
+            malformed: BTreeSet::new(),
         };
         pump.run(updates).await;
     }
@@ -138,6 +141,8 @@ struct Pump {
     held: Option<MassDeletion>,
     /// What was told to be left out.
     left_out: LeftOut,
+    /// What was told to be malformed, as far as that is remembered.
+    malformed: BTreeSet<Arc<ObjectRef>>,
 }
 
 impl Pump {
@@ -174,9 +179,14 @@ impl Pump {
                 self.outdate(object);
             }
             Update::Failed(message) => return self.failed(message.clone()),
-            Update::Put(_, object) => self.outdate(&object.object.reference),
-            Update::Gone(_, reference) => self.outdate(reference),
-            Update::Listed(_, object) => self.outdate(&object.object.reference),
+            Update::Put(_, object) | Update::Listed(_, object) => {
+                self.mended(&object.object.reference);
+                self.outdate(&object.object.reference);
+            }
+            Update::Gone(_, reference) => {
+                self.mended(reference);
+                self.outdate(reference);
+            }
             Update::Oversized(_, oversized) => self.outdate(&oversized.object),
             Update::ListEnded(_) => {
                 self.failure = None;
@@ -282,8 +292,17 @@ impl Pump {
         }
     }
 
-    fn malformed(&self, object: Arc<ObjectRef>, message: String) {
+    fn malformed(&mut self, object: Arc<ObjectRef>, message: String) {
+        if self.malformed.len() < MALFORMED {
+            self.malformed.insert(object.clone());
+        }
         self.job.events.tell(Event::ObjectMalformed { object, message });
+    }
+
+    fn mended(&mut self, object: &Arc<ObjectRef>) {
+        if let Some(object) = self.malformed.take(object) {
+            self.job.events.tell(Event::ObjectMended { object });
+        }
     }
 
     fn failed(&mut self, message: String) {

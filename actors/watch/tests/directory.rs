@@ -152,6 +152,23 @@ async fn an_object_in_two_files_is_told_and_the_first_file_wins() {
         store.get("a", "shop").is_some_and(|o| port(&o.value().unwrap()) == 2)
     };
     watching.until("the other file's object is taken", other).await;
+    assert!(watching.mended().await.ends_with(".yaml"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_that_was_away_is_read_again_and_nothing_is_wrong_with_it_any_more() {
+    let above = tempfile::tempdir().unwrap();
+    let (root, away) = (above.path().join("manifests"), above.path().join("away"));
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("s.yaml"), service("shop", 1)).unwrap();
+    let mut watching = services(&root);
+    watching.until_named(&["a/shop"]).await;
+    fs::rename(&root, &away).unwrap();
+    let told = watching.refusal().await;
+    assert!(told.starts_with(&root.display().to_string()), "{told}");
+    fs::rename(&away, &root).unwrap();
+    assert_eq!(watching.mended().await, root.display().to_string());
+    watching.until_named(&["a/shop"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,7 +177,7 @@ async fn a_kind_that_nobody_watches_is_told_once() {
     fs::write(root.path().join("d.yaml"), "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n")
         .unwrap();
     let mut watching = services(root.path());
-    let told = watching.refusal().await;
+    let told = watching.ignored().await;
     assert!(told.contains("kind Deployment (apps/v1)") && told.contains("ignored"), "{told}");
 }
 

@@ -106,7 +106,9 @@ fn quarantine_sentence(entered: &[Quarantined], left: &[Released], held: usize) 
     if let Some(more @ 1..) = (entered.len() + left.len()).checked_sub(TOLD) {
         let _infallible = write!(text, "; and {more} more");
     }
-    let _infallible = write!(text, " ({} held back in all)", counted(held, "object"));
+    if held > entered.len() {
+        let _infallible = write!(text, " ({} held back in all)", counted(held, "object"));
+    }
     (level, text)
 }
 
@@ -171,7 +173,9 @@ fn input_sentence(event: &Event) -> (Level, String) {
                 ),
             }
         }
+        Event::ObjectMended { object } => (Level::Info, format!("nothing is wrong with {object} any more")),
         Event::ManifestRefused { message, .. } => (Level::Warn, message.clone()),
+        Event::ManifestIgnored { message, .. } => (Level::Info, message.clone()),
         Event::ManifestMended { file } => (Level::Info, format!("nothing is wrong with {file} any more")),
         other => (Level::Debug, other.kind().to_owned()),
     }

@@ -118,6 +118,25 @@ impl Watching {
     }
 
     #[allow(dead_code)]
+    pub async fn ignored(&mut self) -> String {
+        let ignored = |event: &Event| match event {
+            Event::ManifestIgnored { message, .. } => Some(message.clone()),
+            _ => None,
+        };
+        self.event("an ignored manifest", ignored).await
+    }
+
+    /// The file that nothing is wrong with any more.
+    #[allow(dead_code)]
+    pub async fn mended(&mut self) -> String {
+        let mended = |event: &Event| match event {
+            Event::ManifestMended { file } => Some(file.to_string()),
+            _ => None,
+        };
+        self.event("a mended manifest", mended).await
+    }
+
+    #[allow(dead_code)]
     pub async fn change(&mut self) -> Changed {
         tokio::time::timeout(LIMIT, self.changes.recv()).await.unwrap().unwrap()
     }

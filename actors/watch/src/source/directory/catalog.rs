@@ -25,8 +25,12 @@ pub(crate) struct Effects {
     pub(crate) gone: Vec<Identity>,
     /// Another file gives these from now on: it must be read.
     pub(crate) moved: BTreeMap<PathBuf, Vec<Identity>>,
-    /// Objects defined twice, as sentences.
+    /// Objects defined twice in this file, as sentences.
     pub(crate) problems: Vec<String>,
+    /// Objects that this file and another one define, with a sentence.
+    pub(crate) doubled: Vec<(Identity, String)>,
+    /// Objects that were defined twice, and are not any more.
+    pub(crate) single: Vec<Identity>,
 }
 
 impl Catalog {
@@ -47,7 +51,7 @@ impl Catalog {
             let givers = self.givers.entry(identity.clone()).or_default();
             let gave = givers.first().is_some_and(|first| first == path);
             givers.insert(path.to_owned());
-            effects.problems.extend(doubled(identity, givers));
+            effects.doubled.extend(doubled(identity, givers).map(|told| (identity.clone(), told)));
             let gives = givers.first().is_some_and(|first| first == path);
             if gives && !(gave && before.get(identity) == Some(&digest)) {
                 effects.put.push(place);
@@ -87,6 +91,9 @@ impl Catalog {
         let Some(givers) = self.givers.get_mut(&identity) else { return };
         let gave = givers.first().is_some_and(|first| first == path);
         givers.remove(path);
+        if givers.len() == 1 {
+            effects.single.push(identity.clone());
+        }
         match givers.first() {
             None => {
                 self.givers.remove(&identity);
@@ -145,11 +152,8 @@ mod tests {
         assert_eq!(catalog.admit(Path::new("b"), &services(&[("x", 2)])).put, [0]);
         let effects = catalog.admit(Path::new("a"), &services(&[("x", 1)]));
         assert_eq!(effects.put, [0]);
-        assert!(
-            effects.problems[0].contains("defined in a and in b; that of a is used"),
-            "{:?}",
-            effects.problems
-        );
+        let (_, told) = &effects.doubled[0];
+        assert!(told.contains("defined in a and in b; that of a is used"), "{told}");
         assert!(catalog.admit(Path::new("b"), &services(&[("x", 3)])).put.is_empty());
     }
 
@@ -161,6 +165,7 @@ mod tests {
         let effects = catalog.admit(Path::new("a"), &[]);
         assert!(effects.gone.is_empty());
         assert_eq!(named(&effects.moved[Path::new("b")]), ["x"]);
+        assert_eq!(named(&effects.single), ["x"]);
         assert_eq!(named(&catalog.admit(Path::new("b"), &[]).gone), ["x"]);
     }
 }

@@ -26,9 +26,12 @@ use std::{
     },
     time::{Duration, Instant},
 };
+use tokio::sync::oneshot;
 
 /// How long uncertain signs are left to settle.
 const SETTLE: Duration = Duration::from_millis(50);
+/// An editor may have emptied a file to write it anew: it is believed to be empty after this.
+const EMPTY: Duration = Duration::from_millis(200);
 /// Watches that start together are served in one pass over the files.
 const GATHER: Duration = Duration::from_millis(5);
 /// Kinds that nobody watches are told when no watch has started for this long.
@@ -39,6 +42,7 @@ pub(super) enum Message {
     Files(notify::Result<notify::Event>),
     Subscribe(Subscriber),
     Fetch(Fetch),
+    Kinds(oneshot::Sender<()>),
     Close,
 }
 
@@ -61,8 +65,12 @@ pub(super) struct Hub {
     stamps: BTreeMap<PathBuf, Stamp>,
     /// Looked at when they have settled.
     doubts: BTreeSet<PathBuf>,
+    /// Files that gave objects and are empty.
+    emptied: BTreeSet<PathBuf>,
     /// What has been said of each file, so that it is said once.
     told: BTreeMap<PathBuf, BTreeSet<String>>,
+    /// What has been said of objects that two files define, and of which file.
+    doubled: BTreeMap<Identity, (PathBuf, String)>,
     /// Kinds and a file that holds one, not yet told about.
     kinds: BTreeMap<(Arc<str>, Arc<str>), PathBuf>,
     kinds_told: BTreeSet<(Arc<str>, Arc<str>)>,
@@ -75,6 +83,7 @@ struct Due {
     list: Option<Instant>,
     rescan: Option<Instant>,
     doubts: Option<Instant>,
+    emptied: Option<Instant>,
     kinds: Option<Instant>,
 }
 
@@ -89,7 +98,9 @@ impl Hub {
             namespaces: NamespaceLabels::new(),
             stamps: BTreeMap::new(),
             doubts: BTreeSet::new(),
+            emptied: BTreeSet::new(),
             told: BTreeMap::new(),
+            doubled: BTreeMap::new(),
             kinds: BTreeMap::new(),
             kinds_told: BTreeSet::new(),
             due: Due::default(),
@@ -107,6 +118,11 @@ impl Hub {
                 Ok(Message::Files(event)) => self.file_event(event),
                 Ok(Message::Subscribe(subscriber)) => self.arrive(subscriber),
                 Ok(Message::Fetch(fetch)) => self.answer(fetch),
+                Ok(Message::Kinds(done)) => {
+                    self.tell_unwatched_kinds();
+                    // Nobody waits any more: fine.
+                    _ = done.send(());
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return,
             }
@@ -133,6 +149,9 @@ impl Hub {
         if take_if_due(&mut self.due.doubts, now) {
             self.look_at_doubts();
         }
+        if take_if_due(&mut self.due.emptied, now) {
+            std::mem::take(&mut self.emptied).iter().for_each(|path| self.read_if_changed(path));
+        }
         if take_if_due(&mut self.due.kinds, now) {
             self.tell_unwatched_kinds();
         }
@@ -153,8 +172,19 @@ impl Hub {
         }
     }
 
-    /// Reads a file if it looks different; forgets one that is gone.
+    /// Reads a file if it looks different, one that was emptied a moment later.
     fn look_at(&mut self, path: &Path) {
+        let is_empty = Stamp::of(path).is_some_and(|stamp| stamp.is_empty());
+        if is_empty && self.catalog.objects_of(path).next().is_some() {
+            self.emptied.insert(path.to_owned());
+            self.due.emptied.get_or_insert(Instant::now() + EMPTY);
+        } else {
+            self.read_if_changed(path);
+        }
+    }
+
+    /// Reads a file if it looks different; forgets one that is gone.
+    fn read_if_changed(&mut self, path: &Path) {
         match Stamp::of(path).filter(|_| is_manifest(path)) {
             Some(stamp) if self.stamps.get(path) != Some(&stamp) => {
                 self.stamps.insert(path.to_owned(), stamp);
@@ -180,7 +210,10 @@ impl Hub {
 
     /// Reads every file that looks different; forgets those that are gone.
     fn rescan(&mut self) {
-        let Some(found) = self.scan() else { return };
+        let Some(found) = self.scan() else {
+            self.due.rescan = Some(Instant::now() + QUIET);
+            return;
+        };
         let changed: Vec<PathBuf> = found
             .iter()
             .filter(|(path, stamp)| self.stamps.get(*path) != Some(stamp))
@@ -211,7 +244,7 @@ impl Hub {
             self.stamps.insert(path.clone(), stamp);
             match read(&path) {
                 Err(broken) => {
-                    self.tell(&path, [broken.sentence(&path)].into());
+                    self.tell(&path, [self.sentence(&broken, &path)].into());
                     for identity in self.catalog.objects_of(&path) {
                         arriving.iter().for_each(|subscriber| subscriber.keep(identity));
                     }
@@ -234,22 +267,16 @@ impl Hub {
     fn reread(&mut self, path: &Path) {
         match read(path) {
             Ok(contents) => self.admit(path, &contents),
-            Err(broken) => self.tell(path, [broken.sentence(path)].into()),
+            Err(broken) => self.tell(path, [self.sentence(&broken, path)].into()),
         }
     }
 
     /// Takes a file's new content and sends what follows from it.
     fn admit(&mut self, path: &Path, contents: &Contents) {
         let effects = self.catalog.admit(path, &contents.manifests);
-        self.tell(
-            path,
-            contents
-                .problems
-                .iter()
-                .map(|p| format!("{}: {p}", path.display()))
-                .chain(effects.problems.iter().cloned())
-                .collect(),
-        );
+        let own = contents.problems.iter().map(|problem| format!("{}: {problem}", path.display()));
+        self.tell(path, own.chain(effects.problems.iter().cloned()).collect());
+        self.tell_doubled(path, &effects);
         let changed: Vec<&Manifest> =
             effects.put.iter().filter_map(|place| contents.manifests.get(*place)).collect();
         let namespaces_changed = self.note_namespaces(&changed, &effects.gone);
@@ -342,12 +369,12 @@ impl Hub {
             if self.subscribers.iter().any(|subscriber| subscriber.watches(&example)) {
                 continue;
             }
+            let file: Arc<str> = path.display().to_string().into();
             let message = format!(
-                "{} holds objects of kind {kind} ({api_version}), which no entry of watchedResources watches; they are ignored",
-                path.display()
+                "ignored: {file} holds objects of kind {kind} ({api_version}), which no entry of watchedResources watches"
             );
             self.kinds_told.insert((api_version, kind));
-            self.event(&path, message);
+            self.events.tell(Event::ManifestIgnored { file, message });
         }
     }
 
@@ -360,6 +387,27 @@ impl Hub {
         if !problems.is_empty() {
             self.told.insert(path.to_owned(), problems);
         } else if !before.is_empty() {
+            self.mended(path);
+        }
+    }
+
+    fn tell_doubled(&mut self, path: &Path, effects: &Effects) {
+        for identity in &effects.single {
+            if let Some((file, _)) = self.doubled.remove(identity) {
+                self.mended(&file);
+            }
+        }
+        for (identity, told) in &effects.doubled {
+            if self.doubled.get(identity).is_none_or(|(_, known)| known != told) {
+                self.event(path, told.clone());
+                self.doubled.insert(identity.clone(), (path.to_owned(), told.clone()));
+            }
+        }
+    }
+
+    fn mended(&self, path: &Path) {
+        let is_doubled = self.doubled.values().any(|(file, _)| file == path);
+        if !is_doubled && !self.told.contains_key(path) {
             self.events.tell(Event::ManifestMended { file: path.display().to_string().into() });
         }
     }
@@ -367,13 +415,20 @@ impl Hub {
     fn scan(&mut self) -> Option<BTreeMap<PathBuf, Stamp>> {
         let root = self.root.clone();
         match scan(&root) {
-            Ok(found) => Some(found),
+            Ok(found) => {
+                self.tell(&root, BTreeSet::new());
+                Some(found)
+            }
             Err(error) => {
-                let sentence = Broken::unreadable(&error).sentence(&root);
+                let sentence = Broken::unreadable(&error).sentence(&root, !self.stamps.is_empty());
                 self.tell(&root, [sentence].into());
                 None
             }
         }
+    }
+
+    fn sentence(&self, broken: &Broken, path: &Path) -> String {
+        broken.sentence(path, self.catalog.objects_of(path).next().is_some())
     }
 
     fn event(&self, path: &Path, message: String) {
@@ -397,7 +452,7 @@ impl Hub {
         let Some(identity) = self.catalog.objects().find(wanted) else { return Ok(None) };
         let Some(path) = self.catalog.giver(identity) else { return Ok(None) };
         let contents = read(path).map_err(|broken| {
-            format!("{} cannot be read again: {}", fetch.reference, broken.sentence(path))
+            format!("{} cannot be read again: {}", fetch.reference, broken.sentence(path, false))
         })?;
         let Some(manifest) = contents.manifests.into_iter().find(|m| m.identity == *identity) else {
             return Ok(None);
@@ -408,7 +463,7 @@ impl Hub {
 
 impl Due {
     fn next(&self) -> Option<Instant> {
-        [self.list, self.rescan, self.doubts, self.kinds].into_iter().flatten().min()
+        [self.list, self.rescan, self.doubts, self.emptied, self.kinds].into_iter().flatten().min()
     }
 }
 
@@ -427,4 +482,28 @@ fn read(path: &Path) -> Result<Contents, Broken> {
 
 fn is_namespace(identity: &Identity) -> bool {
     &*identity.kind == "Namespace" && &*identity.api_version == "v1"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_empty_for_a_moment_gives_what_it_gave() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("s.yaml");
+        let service = "apiVersion: v1\nkind: Service\nmetadata: {name: shop}\n";
+        let mut hub = Hub::new(root.path().to_owned(), Events::channel(1).0);
+        let mut look = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            hub.look_at(&file);
+            let given = hub.catalog.objects().count();
+            hub.due.emptied = hub.due.emptied.map(|_| Instant::now());
+            hub.do_what_is_due();
+            (given, hub.catalog.objects().count())
+        };
+        assert_eq!(look(service), (1, 1));
+        assert_eq!(look(""), (1, 0), "it is believed a moment later");
+        assert_eq!(look(service), (1, 1));
+    }
 }

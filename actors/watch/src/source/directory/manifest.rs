@@ -67,7 +67,27 @@ pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Contents, Broken> {
     for (place, document) in documents.into_iter().enumerate() {
         contents.add(&format!("document {}", place + 1), document);
     }
-    Ok(contents)
+    match contents.manifests.iter().find_map(no_text) {
+        Some(why) => Err(Broken { place: None, why }),
+        None => Ok(contents),
+    }
+}
+
+/// A label or annotation that an API server would refuse.
+fn no_text(manifest: &Manifest) -> Option<String> {
+    ["label", "annotation"].into_iter().find_map(|what| {
+        let all = manifest.value.pointer(&format!("/metadata/{what}s"))?.as_object()?;
+        let (key, value) = all.iter().find(|(_, value)| !value.is_string())?;
+        let (identity, value) = (&manifest.identity, value.to_string());
+        Some(format!(
+            "{identity}: the {what} {key} is {value}, which is no text; write \"{value}\"",
+            value = cut(&value)
+        ))
+    })
+}
+
+fn cut(value: &str) -> &str {
+    value.get(..value.floor_char_boundary(200)).unwrap_or_default()
 }
 
 fn json_documents(bytes: &[u8]) -> Result<Vec<Value>, Broken> {
@@ -216,10 +236,10 @@ impl Broken {
         Self { place: None, why: format!("it cannot be read: {error}") }
     }
 
-    /// `FILE:LINE:COLUMN: why`.
-    pub(crate) fn sentence(&self, path: &Path) -> String {
+    /// `FILE:LINE:COLUMN: why`. `gave`: whether it gave objects before.
+    pub(crate) fn sentence(&self, path: &Path, gave: bool) -> String {
         let path = path.display();
-        let rest = "what it held before stays; correct the file";
+        let rest = if gave { "what it held before stays; correct the file" } else { "correct the file" };
         match self.place {
             Some((line, column)) => format!("{path}:{line}:{column}: {}; {rest}", self.why),
             None => format!("{path}: {}; {rest}", self.why),
@@ -248,6 +268,20 @@ mod tests {
     }
 
     #[test]
+    fn an_annotation_that_is_no_text_is_told_by_its_name() {
+        let text = "apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {code: 301}}\n";
+        let why =
+            parse(Path::new("x.yaml"), text.as_bytes()).err().unwrap().sentence(Path::new("x.yaml"), true);
+        assert_eq!(
+            why,
+            "x.yaml: Service default/a: the annotation code is 301, which is no text; write \"301\"; what it held before \
+             stays; correct the file"
+        );
+        let text = text.replace("301", "'301'");
+        assert!(parse(Path::new("x.yaml"), text.as_bytes()).is_ok());
+    }
+
+    #[test]
     fn several_documents_and_lists_become_objects() {
         let contents = yaml(
             "# a comment\n---\napiVersion: v1\nkind: Service\nmetadata: {name: shop, namespace: a}\n---\n---\n\
@@ -264,13 +298,13 @@ mod tests {
             parse(Path::new("x.json"), br#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}"#);
         assert_eq!(names(&contents.unwrap()), ["Secret default/s"]);
         let broken = parse(Path::new("x.json"), b"{\n  \"a\": }").err().unwrap();
-        assert!(broken.sentence(Path::new("d/x.json")).starts_with("d/x.json:2:8: "));
+        assert!(broken.sentence(Path::new("d/x.json"), false).starts_with("d/x.json:2:8: "));
     }
 
     #[test]
     fn a_file_that_is_not_yaml_is_told_with_line_and_column() {
         let broken = parse(Path::new("x.yaml"), b"kind: Service\nmetadata: {name: [\n").err().unwrap();
-        let sentence = broken.sentence(Path::new("d/x.yaml"));
+        let sentence = broken.sentence(Path::new("d/x.yaml"), true);
         let place: Vec<&str> = sentence.split(':').take(3).collect();
         assert_eq!(place[0], "d/x.yaml");
         assert!(
@@ -278,7 +312,7 @@ mod tests {
             "{sentence}"
         );
         let latin = parse(Path::new("x.yaml"), b"kind: x\nname: \xe9").err().unwrap();
-        assert!(latin.sentence(Path::new("x.yaml")).starts_with("x.yaml:2:7: this is not UTF-8"));
+        assert!(latin.sentence(Path::new("x.yaml"), false).starts_with("x.yaml:2:7: this is not UTF-8"));
     }
 
     #[test]

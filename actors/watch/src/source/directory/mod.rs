@@ -28,7 +28,7 @@ use std::{
     time::Duration,
 };
 use subscriber::Subscriber;
-use tokio::sync::{mpsc::Sender, watch};
+use tokio::sync::{mpsc::Sender, oneshot, watch};
 
 pub(crate) use manifest::{Contents, Manifest};
 pub(crate) use subscriber::{NamespaceLabels, Selection};
@@ -119,6 +119,14 @@ impl Directory {
                 () = out.closed() => return,
                 _ = offers::next(&mut wanted) => {}
             }
+        }
+    }
+
+    /// Tells of kinds that nobody watches now, and not when no watch has started for a while.
+    pub async fn tell_unwatched_kinds(&self) {
+        let (done, told) = oneshot::channel();
+        if self.0.hub.send(Message::Kinds(done)).is_ok() {
+            drop(told.await);
         }
     }
 

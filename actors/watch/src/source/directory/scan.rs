@@ -25,6 +25,11 @@ impl Stamp {
         let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         Some(Self { modified: metadata.modified().ok(), length: metadata.len(), inode: metadata.ino() })
     }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
 }
 
 /// Every manifest file below `root`, by path.
