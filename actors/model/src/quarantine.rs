@@ -96,13 +96,14 @@ impl fmt::Display for Quarantined {
         let other = self.why.object.clone().filter(|other| *other != self.object);
         let why = Diagnostic { output: None, help: None, object: other, ..self.why.clone() };
         let object = &self.object;
-        match self.replaced {
-            true => write!(f, "{object} is held back and its last good version stays in force: {why}"),
-            false => write!(
-                f,
-                "{object} is held back and left out, no good version of it is known since this controller started: {why}"
-            ),
-        }?;
+        write!(
+            f,
+            "{object}: {why}. {}",
+            match self.replaced {
+                true => "Its last good version is still served",
+                false => "It is not served: no good version of it is known since this controller started",
+            }
+        )?;
         match self.why.help.as_deref() {
             Some("") | None => Ok(()),
             Some(help) => write!(f, ". {help}"),
@@ -140,9 +141,8 @@ mod tests {
         };
         assert_eq!(
             held(true).to_string(),
-            "ingresses default/shop is held back and its last good version stays in force: unknown keyword \
-             \"foo\". Did you mean \"fork\"?"
+            "ingresses default/shop: unknown keyword \"foo\". Its last good version is still served. Did you mean \"fork\"?"
         );
-        assert!(held(false).to_string().contains("left out, no good version of it is known"));
+        assert!(held(false).to_string().contains("It is not served: no good version of it is known"));
     }
 }

@@ -146,7 +146,7 @@ impl Story {
             let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
             let told = conditions.iter().find(|condition| condition["type"] == "Quarantined");
             let sentence = told.and_then(|told| told["message"].as_str()).unwrap_or_default().to_owned();
-            let is_told = sentence.contains(&format!("/{name} is held back")) && sentence.contains(words);
+            let is_told = sentence.contains(&format!("/{name}: ")) && sentence.contains(words);
             ensure(is_told, format!("it says {sentence:?}"))?;
             Ok(sentence)
         })
@@ -193,7 +193,7 @@ impl Story {
         self.is_released().await?;
         self.pod.has_stored_what_it_runs().await?;
         self.apply(fault, fault).await?;
-        self.is_held_back(fault, "its last good version stays in force").await?;
+        self.is_held_back(fault, "Its last good version is still served").await?;
         self.others_go_on().await?;
         self.pod.serves(host, "one").await?;
         self.pod.has_stored_what_it_runs().await?;
@@ -222,12 +222,15 @@ pub async fn after_a_restart(scene: Scene) -> Outcome {
     story.pod.serves("fails.example", "one").await?;
     story.pod.has_stored_what_it_runs().await?;
     story.apply("fails", "fails").await?;
-    story.is_held_back("fails", "its last good version stays in force").await?;
+    story.is_held_back("fails", "Its last good version is still served").await?;
     story.pod.serves("fails.example", "one").await?;
     std::mem::replace(&mut story.controller, story.scene.controller()?).terminate().await?;
     story.controller.ready().await?;
     story
-        .is_held_back("fails", "left out, no good version of it is known since this controller started")
+        .is_held_back(
+            "fails",
+            "It is not served: no good version of it is known since this controller started",
+        )
         .await?;
     story.pod.answers("fails.example", 404).await?;
     story.others_go_on().await

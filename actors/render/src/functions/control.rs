@@ -90,9 +90,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
 
 fn register_error(call: &Call<'_>) -> Result<Value, String> {
     let object = call.object(0).map(|o| o.reference().clone());
-    let refusal = Diagnostic::error("render", sentence(call, 1))
-        .of_object(object)
-        .help("Change that object; until then its last good version stands in for it, if there is one");
+    let refusal = Diagnostic::error("render", sentence(call, 1)).of_object(object).help("Change that object");
     call.session.refuse(refusal).map(|()| Value::Missing)
 }
 
