@@ -429,7 +429,7 @@ async fn the_first_bundle_is_one_reload_and_a_server_change_is_one_call_without(
     scene.validate(bundle(1, 1));
     let (generation, reload) = scene.deployed().await;
     assert_eq!(generation, 1);
-    assert!(reload.unwrap().contains("does not run a bundle"));
+    assert!(reload.unwrap().contains("first configuration"));
     assert_eq!(scene.calls(), ["status", "apply 1"]);
     scene.validate(bundle(1, 2));
     assert_eq!(scene.deployed().await, (2, None));

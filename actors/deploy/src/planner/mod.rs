@@ -148,7 +148,7 @@ pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabil
         _ => Verdict::Reload {
             reasons: vec![Reason::new(
                 ReasonKind::FirstBundle,
-                "the pod does not run a bundle of this controller yet",
+                "this is the first configuration of this pod",
             )],
         },
     };

@@ -277,7 +277,7 @@ fn a_pod_without_a_bundle_gets_everything_by_one_reload() {
     let plan = plan(&RunningView::bootstrap(), &bundle, Capabilities::of(HaproxyVersion::new(3, 0)));
     assert_eq!(plan.write.len(), 2);
     assert_eq!(plan.base, None);
-    assert!(show(&plan).starts_with("reload: the pod does not run a bundle"));
+    assert!(show(&plan).starts_with("reload: this is the first configuration"));
 }
 
 #[test]
