@@ -18,10 +18,14 @@ const API_VERSION: &str = "haproxy-haptic.org/v1alpha1";
 /// Everything that is wrong with it, each with file, line and column or field.
 pub fn load_file(path: &Path) -> Result<Candidate, Vec<Diagnostic>> {
     let text = std::fs::read_to_string(path).map_err(|e| {
-        vec![
-            Diagnostic::error("basic", format!("cannot read {}: {e}", path.display()))
+        let path = path.display();
+        vec![match e.kind() {
+            std::io::ErrorKind::InvalidData => {
+                Diagnostic::error("basic", format!("{path} is not UTF-8 text")).help("Save it as UTF-8")
+            }
+            _ => Diagnostic::error("basic", format!("cannot read {path}: {e}"))
                 .help("Give the path of a configuration file with -f"),
-        ]
+        }]
     })?;
     parse(&text, &path.display().to_string())
 }

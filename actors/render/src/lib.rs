@@ -38,5 +38,6 @@ pub mod watched;
 
 pub use engine::{CompileCache, Compiled, Engine, Limits, RenderInput, Templates, compile, engine};
 pub use faults::{Fault, FaultKind, Faults};
+pub use functions::glob_matches;
 pub use recall::CacheSize;
 pub use render::{Checked, Renderer, Rendering, UntrackedBlock, render};

@@ -10,8 +10,15 @@ pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a s
     }
     let known = known.into_iter().filter(|known| known.len() <= LONGEST);
     let allowed = (name.chars().count() / 3).max(1);
-    let nearest = known.map(|k| (strsim::osa_distance(name, k), k)).filter(|(d, _)| *d <= allowed).min();
+    let is_near =
+        |(distance, known): &(usize, &str)| *distance <= allowed || is_longer_by_a_word(name, known);
+    let nearest = known.map(|k| (strsim::osa_distance(name, k), k)).filter(is_near).min();
     nearest.map_or_else(String::new, |(_, k)| format!(" (did you mean {k:?}?)"))
+}
+
+/// `lowercase` is `lower`, and more.
+fn is_longer_by_a_word(name: &str, known: &str) -> bool {
+    known.len() >= 4 && name.starts_with(known)
 }
 
 #[cfg(test)]
@@ -21,6 +28,7 @@ mod tests {
     #[test]
     fn a_near_name_is_suggested_and_a_far_one_is_not() {
         assert_eq!(did_you_mean("sort_yb", ["sort_by", "group_by"]), " (did you mean \"sort_by\"?)");
+        assert_eq!(did_you_mean("lowercase", ["lower", "upper"]), " (did you mean \"lower\"?)");
         assert_eq!(did_you_mean("frobnicate", ["sort_by", "group_by"]), "");
     }
 }

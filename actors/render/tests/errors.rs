@@ -69,6 +69,10 @@ fn mistakes_are_found_when_a_template_is_compiled_whether_it_runs_or_not() {
             "a\n{{#if text}}\n{{#each list}}\nb\n{{/if}}\n",
             &["{{/if}} closes {{#each}}, which was opened at line 3", "haproxyConfig:5:1"],
         ),
+        (
+            "{{#if (eq 1 2)}}\na\n{{elseif (eq 2 2)}}\nb\n{{/if}}\n",
+            &["there is no {{elseif}}", "haproxyConfig:3:1", "Write {{else if CONDITION}}"],
+        ),
         ("a\n  {{#each list}}\nb\n", &["{{#each list}} is never closed", "haproxyConfig:2:3", "{{/each}}"]),
         ("a\n{{/each}}", &["{{/each}} closes nothing", "haproxyConfig:2:1"]),
         ("a {{else}}", &["{{else}} stands outside", "haproxyConfig:1:3"]),

@@ -16,7 +16,7 @@ pub fn as_text() -> String {
                 "  {}\n      {}\n      {example} -> {}",
                 f.usage(),
                 f.doc,
-                result.escape_debug()
+                result.replace('\n', "\\n")
             );
         }
         out.push('\n');

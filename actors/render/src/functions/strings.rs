@@ -1,7 +1,7 @@
 //! Texts.
 
 use super::{Call, Function, Group, Kind::*, arg, check_length, function, many, maybe, printf::printf};
-use crate::value::Value;
+use crate::{suggest::did_you_mean, value::Value};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function(
@@ -19,6 +19,17 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "In capital letters.",
         (r#"{{upper "get"}}"#, "GET"),
         |call| Ok(call.text(0).to_uppercase().into()),
+    ),
+    function(
+        "did_you_mean",
+        Group::Strings,
+        &[arg("text", Text), arg("known", List)],
+        "A question for an error: which of the known texts is meant. Empty when none is near.",
+        (r#"{{did_you_mean "timeout" (array "timeouts" "paths")}}"#, r#" (did you mean "timeouts"?)"#),
+        |call| {
+            let known: Vec<_> = call.list(1).iter().filter_map(Value::printed).collect();
+            Ok(did_you_mean(&call.text(0), known.iter().map(|known| &**known)).into())
+        },
     ),
     function(
         "trim",

@@ -133,6 +133,11 @@ pub(super) fn unbalanced(tags: &[Tag<'_>]) -> Vec<Trouble> {
                 }
                 Some(_) => {}
             },
+            // The grammar takes it for a plain else.
+            TagKind::Plain if ["elseif", "elsif", "elif"].contains(&tag.word()) => {
+                let help = Some("Write {{else if CONDITION}}".into());
+                troubles.push(trouble(tag, format!("there is no {{{{{}}}}}", tag.word()), help));
+            }
             TagKind::Else if open.is_empty() => {
                 troubles.push(trouble(tag, "{{else}} stands outside of any block".into(), None));
             }
