@@ -141,6 +141,25 @@ async fn helm_3_and_helm_4_make_the_same_of_it() -> Outcome {
 }
 
 #[tokio::test]
+async fn redirects_lead_to_the_port_that_clients_find_https_at() -> Outcome {
+    let node_port = |port: u16| json!({ "service": { "type": "NodePort", "nodePorts": { "https": port } } });
+    for (haproxy, expected) in [
+        (json!({}), 443),
+        (json!({ "service": { "ports": { "https": 8443 } } }), 8443),
+        (node_port(30443), 30443),
+        (node_port(0), 443),
+        (json!({ "service": { "enabled": false }, "hostPorts": { "https": 9443 } }), 9443),
+    ] {
+        let objects = render(&merged(steady(), &json!({ "haproxy": haproxy }))).await?;
+        let configuration = objects.iter().find(|o| o["kind"] == "HAProxyTemplateConfig");
+        let settings = configuration.map(|o| &o["spec"]["templatingSettings"]["extraContext"]);
+        let port = settings.map(|settings| settings["httpsPublicPort"].clone()).unwrap_or_default();
+        ensure(port == expected, format!("{haproxy}: {port}"))?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn rights_follow_what_is_watched() -> Outcome {
     let values = json!({ "configuration": { "libraries": ["base"], "spec": { "watchedResources": {
         "pages": { "apiVersion": "example.com/v1", "resources": "pages", "store": "on-demand" },

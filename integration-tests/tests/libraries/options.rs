@@ -388,6 +388,26 @@ fn expected_attributes(scheme: Scheme) -> Vec<&'static str> {
 }
 
 #[test]
+fn a_snippet_of_ones_own_reads_any_annotation_of_an_ingress() {
+    let mut manifests = both(&[]);
+    manifests[0]["metadata"]["annotations"] = json!({"example.com/team": "100% \"a\""});
+    manifests.push(certificate());
+    let own = |spec: &mut Value| {
+        let template = "{{#if (has set.metadata \"annotations.[example.com/team]\")}}\n\
+                        http-response set-header X-Team {{lf (get set.metadata \"annotations.[example.com/team]\")}}\n{{/if}}\n";
+        spec["templateSnippets"] = json!({"ingress-own-10-team": {"template": template}});
+    };
+    on_each_haproxy_with(&manifests, own, |site| {
+        let team = |path: &str| {
+            let answer = site.get(Scheme::Http, "a.example", path);
+            assert_eq!(answer.status, 200, "{answer:?}");
+            answer.header("x-team").map(str::to_owned)
+        };
+        assert_eq!((team("/on").as_deref(), team("/off")), (Some("100% \"a\""), None));
+    });
+}
+
+#[test]
 fn every_annotation_is_tried_here_and_documented() {
     let library = include_str!("../../../charts/haptic/libraries/ingress.yaml");
     let known = library.split("ingressOptions:").nth(1).unwrap().lines().skip(1);
@@ -413,7 +433,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         ("affinity-cookie-name", "SHOP", "given together with affinity"),
         ("allow-from", "10.0.0.0/33", "networks such as 10.0.0.0/8"),
         ("allow-from", "", "networks such as 10.0.0.0/8"),
-        ("balance", "fastest", "roundrobin, leastconn, random, source"),
+        ("balance", "fastest", "it must be one of roundrobin, leastconn, random, source"),
         ("cors-allow-origin", "shop.example", "origins such as"),
         ("deny-from", "all", "networks such as"),
         ("hsts-max-age", "1y", "a number of seconds"),
@@ -470,5 +490,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
 fn an_annotation_that_means_nothing_is_told() {
     let (_, warnings) =
         rendered_alone(&both(&[("timeout-servr", "1s")])).unwrap_or_else(|e| panic!("{}", sentences(&e)));
-    assert!(sentences(&warnings).contains("there is no annotation haproxy-haptic.org/timeout-servr"));
+    let said = sentences(&warnings);
+    let expected = r#"there is no annotation haproxy-haptic.org/timeout-servr (did you mean "timeout-server"?), it is ignored"#;
+    assert!(said.contains(expected), "{said}");
 }

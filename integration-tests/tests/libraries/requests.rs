@@ -232,5 +232,7 @@ fn no_service_leads_to_what_the_inside_is_told() {
             ask(&Way::to(inside, None), "GET /healthz HTTP/1.1\r\nHost: inside\r\n", "").unwrap().status,
             200
         );
+        let other = ask(&Way::to(inside, None), "GET / HTTP/1.1\r\nHost: inside\r\n", "").unwrap();
+        assert_eq!((other.status, &*other.body), (404, "Here are /healthz, /metrics and /stats."));
     });
 }
