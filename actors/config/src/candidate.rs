@@ -1,6 +1,6 @@
 //! A configuration that was read but not yet judged.
 
-use crate::library;
+use crate::library::{self, Untested};
 use haptic_model::{
     Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec, Remarks, mass_deletion::CONFIRMATION,
 };
@@ -20,6 +20,8 @@ pub struct Candidate {
     pub spec: Arc<HAProxyTemplateConfigSpec>,
     /// What it says beside its spec.
     pub remarks: Remarks,
+    /// Tests of libraries that are left out.
+    pub untested: Option<Untested>,
 }
 
 impl Candidate {
@@ -29,7 +31,7 @@ impl Candidate {
     /// What does not fit the types, with its field.
     pub fn from_resource(resource: &Value) -> Result<Self, Diagnostic> {
         let text = |path: &str| resource.pointer(path).and_then(Value::as_str).unwrap_or_default();
-        let spec = library::merged(resource.get("spec").cloned().unwrap_or_default())?;
+        let (spec, untested) = library::laid_over(resource.get("spec").cloned().unwrap_or_default())?;
         Ok(Self {
             name: text("/metadata/name").into(),
             namespace: text("/metadata/namespace").into(),
@@ -39,6 +41,7 @@ impl Candidate {
                 .unwrap_or_default(),
             spec: Arc::new(read_spec(spec)?),
             remarks: remarks(resource),
+            untested,
         })
     }
 

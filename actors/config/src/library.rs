@@ -6,6 +6,7 @@
 
 use haptic_model::Diagnostic;
 use serde_json::{Map, Value};
+use std::{collections::BTreeSet, fmt};
 
 /// A library, as it stands in the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Library {
     pub name: &'static str,
     /// What it gives, in a few words.
     pub summary: &'static str,
+    /// The libraries that come before it.
+    pub needs: &'static [&'static str],
     /// Its YAML, with its comments.
     pub text: &'static str,
 }
@@ -23,6 +26,7 @@ pub const LIBRARIES: [Library; 3] = [
     Library {
         name: "base",
         summary: "the frame of haproxy.cfg: process, profiles, frontend, error pages, health",
+        needs: &[],
         text: concat!(
             include_str!("../../../charts/haptic/libraries/base.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/base.yaml")
@@ -31,6 +35,7 @@ pub const LIBRARIES: [Library; 3] = [
     Library {
         name: "ssl",
         summary: "HTTPS: certificates from TLS Secrets, redirects",
+        needs: &["base"],
         text: concat!(
             include_str!("../../../charts/haptic/libraries/ssl.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/ssl.yaml")
@@ -39,6 +44,7 @@ pub const LIBRARIES: [Library; 3] = [
     Library {
         name: "ingress",
         summary: "networking.k8s.io/v1 Ingress; needs base and ssl",
+        needs: &["base", "ssl"],
         text: concat!(
             include_str!("../../../charts/haptic/libraries/ingress.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/ingress.yaml")
@@ -76,11 +82,40 @@ impl Library {
     }
 }
 
-/// `spec` with the parts of the libraries it names, and with their tests unless it replaces one of the parts. A name that no library has is left for the validators.
+/// Tests of libraries that say nothing of a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untested {
+    /// How many.
+    pub tests: usize,
+    /// The parts of libraries that are replaced: `files.404.http`.
+    pub replaced: Vec<String>,
+}
+
+impl fmt::Display for Untested {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (tests, all) = (self.tests, self.replaced.join(", "));
+        let are = if tests == 1 {
+            "1 test of the libraries is"
+        } else {
+            &format!("{tests} tests of the libraries are")
+        };
+        write!(f, "{are} not run, because the configuration replaces {all}")
+    }
+}
+
+/// `spec` with the parts of the libraries it names, and with those of their tests that it leaves a meaning. A name that no library has is left for the validators.
 ///
 /// # Errors
 /// As [`Library::spec`].
 pub fn merged(spec: Value) -> Result<Value, Diagnostic> {
+    laid_over(spec).map(|(spec, _)| spec)
+}
+
+/// The same, with what is not tested any more.
+///
+/// # Errors
+/// As [`Library::spec`].
+pub fn laid_over(spec: Value) -> Result<(Value, Option<Untested>), Diagnostic> {
     let names: Vec<String> = spec
         .get("libraries")
         .and_then(Value::as_array)
@@ -90,25 +125,45 @@ pub fn merged(spec: Value) -> Result<Value, Diagnostic> {
     for library in names.iter().filter_map(|name| find(name)) {
         whole = over(whole, library.spec()?);
     }
-    if replaces_a_part(&whole, &spec)
-        && let Some(parts) = whole.as_object_mut()
-    {
-        parts.remove("validationTests");
-    }
-    Ok(over(whole, spec))
+    let replaced = replaced_parts(&whole, &spec);
+    let tests = whole.get_mut("validationTests").and_then(Value::as_object_mut);
+    let untested = tests.and_then(|tests| {
+        let before = tests.len();
+        tests.retain(|_, test| !replaced.iter().any(|part| is_about(test, part)));
+        let tests = before - tests.len();
+        (tests > 0).then_some(Untested { tests, replaced })
+    });
+    Ok((over(whole, spec), untested))
 }
 
-/// Whether `spec` takes the place of a part of the libraries. Their tests say what becomes of their own parts.
-fn replaces_a_part(libraries: &Value, spec: &Value) -> bool {
-    let parts =
-        |spec: &Value, field: &str| spec.get(field).and_then(Value::as_object).cloned().unwrap_or_default();
-    let named = NAMED.iter().filter(|field| **field != "validationTests").any(|field| {
+/// The names of the tests of these libraries.
+#[must_use]
+pub fn tests_of(libraries: &[String]) -> BTreeSet<String> {
+    let specs = libraries.iter().filter_map(|name| find(name)?.spec().ok());
+    let tests = specs.filter_map(|spec| Some(spec.get("validationTests")?.as_object()?.clone()));
+    tests.flat_map(|tests| tests.into_iter().map(|(name, _)| name)).collect()
+}
+
+/// Whether a test may say something of that part. What a file holds is seen by those that look at it; of another part that may be all.
+fn is_about(test: &Value, part: &str) -> bool {
+    let targets = test.get("assertions").and_then(Value::as_array).into_iter().flatten();
+    let mut targets = targets.filter_map(|assertion| assertion.get("target")?.as_str());
+    !part.starts_with("files.") || targets.any(|target| target == part)
+}
+
+/// The parts of the libraries whose place `spec` takes.
+fn replaced_parts(libraries: &Value, spec: &Value) -> Vec<String> {
+    let parts = |spec: &Value, field: &str| -> Vec<String> {
+        spec.get(field).and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
+    };
+    let named = NAMED.iter().filter(|field| **field != "validationTests").flat_map(|field| {
         let theirs = parts(libraries, field);
-        parts(spec, field).keys().any(|name| theirs.contains_key(name))
+        let own = parts(spec, field).into_iter().filter(move |name| theirs.contains(name));
+        own.map(move |name| format!("{field}.{name}"))
     });
-    named
-        || (libraries.get("haproxyConfig").is_some()
-            && spec.get("haproxyConfig").is_some_and(|c| !c.is_null()))
+    let has_frame = |spec: &Value| spec.get("haproxyConfig").is_some_and(|config| !config.is_null());
+    let frame = (has_frame(libraries) && has_frame(spec)).then(|| "haproxyConfig".to_owned());
+    named.chain(frame).collect()
 }
 
 /// The parts of `upper` over those of `lower`; of fields without parts those of `upper` alone.
@@ -221,8 +276,23 @@ mod tests {
         let own = "validationTests: {mine: {assertions: [{type: haproxy_valid}]}}";
         assert_eq!(tests("templateSnippets: {frontend-35-mine: {template: x}}").len(), all);
         assert_eq!(tests(own).len(), all + 1);
-        assert_eq!(tests(&format!("files: {{404.http: {{template: x}}}}\n{own}")).len(), 1);
+        assert_eq!(tests(&format!("files: {{404.http: {{template: x}}}}\n{own}")).len(), all);
+        assert_eq!(tests(&format!("templateSnippets: {{health: {{template: x}}}}\n{own}")).len(), 1);
         assert_eq!(tests("haproxyConfig: {template: x}").len(), 0);
+    }
+
+    #[test]
+    fn what_is_not_tested_any_more_is_told_with_the_parts_that_are_replaced() {
+        let untested = |spec: Value| laid_over(spec).unwrap().1.map(|untested| untested.to_string());
+        let libraries = json!(["base", "ssl", "ingress"]);
+        assert_eq!(untested(json!({"libraries": libraries})), None);
+        let page = json!({"libraries": libraries, "files": {"404.http": {"template": "x"}}});
+        let said = "1 test of the libraries is not run, because the configuration replaces files.404.http";
+        assert_eq!(untested(page).as_deref(), Some(said));
+        let frame = json!({"libraries": libraries, "haproxyConfig": {"template": "x"},
+            "templateSnippets": {"health": {"template": "x"}}});
+        let said = untested(frame).unwrap();
+        assert!(said.ends_with("replaces templateSnippets.health, haproxyConfig"), "{said}");
     }
 
     #[test]

@@ -26,7 +26,9 @@ pub struct Binaries(Vec<Binary>);
 #[derive(Debug, thiserror::Error)]
 pub enum BinaryError {
     /// None was given or found.
-    #[error("no HAProxy was found: install one (Debian: apt-get install haproxy) or name it with --haproxy")]
+    #[error(
+        "no HAProxy was found: install one (3.0 or newer: https://haproxy.debian.net, or Debian 13) or name it with --haproxy"
+    )]
     None,
     /// It could not be started.
     #[error("{path} cannot be run: {source}; give the path of a HAProxy binary with --haproxy")]
@@ -41,7 +43,20 @@ pub enum BinaryError {
         "{0} is not HAProxy: `-v` does not print its version; give the path of a HAProxy binary with --haproxy"
     )]
     NotHaproxy(PathBuf),
+    /// It is too old.
+    #[error(
+        "{path} is HAProxy {version}, and the oldest that can be used is {OLDEST}; give another one with --haproxy"
+    )]
+    TooOld {
+        /// What was tried.
+        path: PathBuf,
+        /// What it is.
+        version: HaproxyVersion,
+    },
 }
+
+/// The oldest version with a table of keywords.
+pub const OLDEST: HaproxyVersion = HaproxyVersion::new(3, 0);
 
 impl Binary {
     /// Asks the binary at `path` for its version.
@@ -56,6 +71,9 @@ impl Binary {
         let said = String::from_utf8_lossy(&output.stdout);
         let version = said.split("HAProxy version ").nth(1).and_then(|rest| rest.parse().ok());
         let version = version.ok_or_else(|| BinaryError::NotHaproxy(path.to_owned()))?;
+        if version < OLDEST {
+            return Err(BinaryError::TooOld { path: path.to_owned(), version });
+        }
         Ok(Self { version, path: path.to_owned(), files: own_files(path) })
     }
 }

@@ -12,3 +12,45 @@ fn every_test_of_every_library_passes() {
     assert_eq!(said["failed"], 0, "{said:#}");
     assert!(said["total"].as_u64().is_some_and(|total| total >= 16), "{said:#}");
 }
+
+#[test]
+fn settings_of_the_libraries_are_checked() {
+    let place = Place::new();
+    let validated = |settings: &str, more: &str| {
+        let config = format!(
+            "apiVersion: haproxy-haptic.org/v1alpha1\nkind: HAProxyTemplateConfig\nmetadata: {{name: x}}\nspec:\n  \
+             libraries: [base, ssl, ingress]\n  credentialsSecretRef: {{name: c}}\n  podSelector: {{matchLabels: {{a: b}}}}\n  \
+             templatingSettings: {{extraContext: {{{settings}}}}}\n{more}"
+        );
+        place.write("config.yaml", &config);
+        place.haptic(&["validate", "-f", "config.yaml", "--test", "base-paths-raw"])
+    };
+    for (settings, expected) in [
+        ("accessLog: clf", r#"extraContext.accessLog is "clf", it must be json, http or none"#),
+        ("defaultCertificate: none2", r#"extraContext.defaultCertificate is "none2", it must be "#),
+        ("defaultCertificate: {name: a}", "extraContext.defaultCertificate is {"),
+        ("httpsPublicPort: https", r#"extraContext.httpsPublicPort is "https", it must be a port"#),
+        ("httpPort: 0", "extraContext.httpPort is 0, it must be a port"),
+        ("sslRedirectCode: 200", "extraContext.sslRedirectCode is 200, it must be 301"),
+        ("sslMinVersion: 1.3", "extraContext.sslMinVersion is 1.3, it must be TLSv1.2 or TLSv1.3"),
+        ("sslRedirect: 'yes'", r#"extraContext.sslRedirect is "yes", it must be true or false"#),
+        (
+            "trustedProxies: [10.0.0.0/33]",
+            r#"extraContext.trustedProxies is ["10.0.0.0/33"], it must be networks"#,
+        ),
+        (
+            "timeouts: {server: 2 minutes}",
+            r#"extraContext.timeouts.server is "2 minutes", it must be a time"#,
+        ),
+    ] {
+        validated(settings, "").must_complain(settings, 1, &[expected]);
+    }
+    let good =
+        "accessLog: none, defaultCertificate: {namespace: a, name: b}, trustedProxies: [10.0.0.0/8, '::1']";
+    validated(good, "").must_complain(good, 0, &[]);
+    let unread = "nothing reads extraContext.timeout; did you mean timeouts?";
+    validated("timeout: {server: 2m}", "").must_complain("a setting that nothing reads", 0, &[unread]);
+    let page = "  files: {404.http: {template: \"HTTP/1.0 404 Not Found\\r\\n\\r\\nx\"}}\n";
+    let untested = "1 test of the libraries is not run, because the configuration replaces files.404.http";
+    validated("", page).must(0, &[untested]);
+}

@@ -34,7 +34,7 @@ fn tests_that_pass_are_told_and_end_with_0() {
             "  ✓ equals maps.host.map\n",
             "  ✓ An endpoint that is not ready gets no requests\n",
             "\nTests: 2 passed, 0 failed, 2 total\nTime: ",
-            "config.yaml: valid\n",
+            "config.yaml: valid for HAProxy 3.4\n",
         ],
     );
     assert_eq!(done.err, "");

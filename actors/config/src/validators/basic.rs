@@ -1,7 +1,7 @@
 //! Structure, ports, durations, required fields: what can be known without compiling a template.
 
 use super::{hosts, webhook};
-use crate::library::LIBRARIES;
+use crate::library::{self, LIBRARIES};
 use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, crd::Interval};
 use std::{collections::BTreeMap, time::Duration};
 
@@ -64,6 +64,21 @@ fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
                 .at_field("spec.libraries")
                 .help(format!("The libraries are {}", known.join(", "))),
         );
+    }
+    for (place, name) in spec.libraries.iter().enumerate() {
+        let before = spec.libraries.get(..place).unwrap_or_default();
+        let needs = library::find(name).map(|library| library.needs).unwrap_or_default();
+        if needs.iter().any(|need| !before.iter().any(|known| known == need)) {
+            let all = needs.iter().copied().chain([&**name]).collect::<Vec<_>>().join(", ");
+            problems.push(
+                Diagnostic::warning(
+                    "basic",
+                    format!("the library {name} needs {} before it", needs.join(" and ")),
+                )
+                .at_field("spec.libraries")
+                .help(format!("Write libraries: [{all}]")),
+            );
+        }
     }
     if spec.templating_settings.engine != "handlebars" {
         problems.push(
@@ -299,6 +314,8 @@ mod tests {
         check("/maps", json!({"../host.map": {"template": ""}}), "cannot be a file name");
         check("/dataplane/mapsDir", json!("/var/lib/maps"), "must be a folder below");
         check("/libraries", json!(["nonesuch"]), "no library \"nonesuch\"");
+        check("/libraries", json!(["ingress"]), "the library ingress needs base and ssl before it");
+        check("/libraries", json!(["ssl", "base"]), "Write libraries: [base, ssl]");
         check("/templatingSettings/engine", json!("jinja"), "no template engine");
     }
 

@@ -1,15 +1,22 @@
 //! All that `haptic validate` found out, however it is printed.
 
 use crate::tests_of_config::Report;
-use haptic_model::{Diagnostic, Severity};
+use haptic_config::library::Untested;
+use haptic_model::{Diagnostic, HaproxyVersion, Severity};
 use haptic_render::engine::ImpureBlock;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found out about one configuration.
 #[derive(Default)]
 pub(super) struct Findings {
     /// The file, or the name in the cluster.
     pub name: String,
+    /// The HAProxy that checked, if it came to that.
+    pub haproxy: Option<HaproxyVersion>,
+    /// Tests of libraries, which are run with the configuration's own.
+    pub of_libraries: BTreeSet<String>,
+    /// Tests of libraries that are left out, and why.
+    pub untested: Option<Untested>,
     /// Problems of the configuration, and of what it renders.
     pub diagnostics: Vec<Diagnostic>,
     /// Blocks that are rendered anew each time, and for how many objects that was so.

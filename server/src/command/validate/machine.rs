@@ -23,6 +23,8 @@ pub(super) fn value(findings: &Findings) -> Value {
         "name": findings.name,
         "valid": findings.is_valid(),
         "errors": findings.errors(),
+        "haproxy": findings.haproxy.map(|version| version.to_string()),
+        "untested": findings.untested.as_ref().map(ToString::to_string),
         "problems": problems,
         "untrackedBlocks": blocks,
     });

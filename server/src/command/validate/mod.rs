@@ -16,14 +16,17 @@ use crate::{
 };
 use findings::Findings;
 use haptic_config::{
-    Candidate,
+    Candidate, library,
     validators::{TIME_LIMIT, refused, scatter_gather},
 };
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, HaproxyVersion, Snapshots};
 use haptic_render::{Checked, Compiled, Limits, Renderer, compile};
 use haptic_validate::Checker;
 use haptic_watch::given;
-use std::io::{IsTerminal, Write};
+use std::{
+    io::{IsTerminal, Write},
+    sync::Arc,
+};
 
 /// Checks fields, templates, structure and, with the newest HAProxy found, `haproxy -c`; then runs the tests.
 ///
@@ -73,17 +76,21 @@ fn known_test(args: &ValidateArgs, candidate: &Candidate) -> Result<(), Failure>
 
 async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) -> Result<(), Failure> {
     let checker = binaries::checker(&args.haproxy)?;
+    found.untested.clone_from(&candidate.untested);
+    found.of_libraries = library::tests_of(&candidate.spec.libraries);
     let config = command::as_if_active(candidate)?;
     found.diagnostics = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await.diagnostics;
     if refused(&found.diagnostics) {
         return Ok(());
     }
     let compiled = compile(&config.spec).map_err(|problems| Failure::told(&problems))?;
-    let version = checker.newest().map_or(HaproxyVersion::new(3, 4), |binary| binary.version);
+    found.haproxy = checker.newest().map(|binary| binary.version);
+    let version = found.haproxy.unwrap_or(HaproxyVersion::new(3, 4));
     let checker = checker.allowing(&config.spec.allow.features);
     let snapshots = objects_of(args, &config, found).await?;
     let snapshots = default_certificate::beside(&config.spec, &snapshots, None)?;
-    check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;
+    let renders = check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;
+    let config = if renders { config } else { with_own_tests(&config, found) };
     let suite = Suite {
         config,
         compiled,
@@ -105,11 +112,13 @@ async fn objects_of(
         let none = given::snapshots(&config.spec, &given::Given::new());
         return none.map_err(|problems| Failure::Because(problems.join("; ")));
     };
-    let (snapshots, problems) = objects::read(&config.spec, &OriginOf::Folder(folder.clone())).await?;
-    found.diagnostics.extend(problems.into_iter().map(|p| Diagnostic::warning("watch", p)));
-    Ok(snapshots)
+    let read = objects::read(&config.spec, &OriginOf::Folder(folder.clone())).await?;
+    found.diagnostics.extend(read.ignored.into_iter().map(|sentence| Diagnostic::warning("watch", sentence)));
+    found.diagnostics.extend(read.problems.into_iter().map(|sentence| Diagnostic::error("watch", sentence)));
+    Ok(read.snapshots)
 }
 
+/// Renders and checks; whether nothing is wrong.
 async fn check_render(
     args: &ValidateArgs,
     found: &mut Findings,
@@ -117,7 +126,8 @@ async fn check_render(
     (compiled, version): (&dyn Compiled, HaproxyVersion),
     snapshots: &Snapshots,
     checker: &Checker,
-) {
+) -> bool {
+    let before = found.errors();
     let mut renderer = Renderer::checked(Checked::Never);
     let fleet = Fleet::of_version(version);
     let rendering = renderer.render(compiled, config, snapshots, &fleet, &Limits::default());
@@ -137,6 +147,14 @@ async fn check_render(
             }
         }
     }
+    found.errors() == before
+}
+
+/// Without the tests of libraries: all of them would say once more what is wrong already.
+fn with_own_tests(config: &Arc<ActiveConfig>, found: &Findings) -> Arc<ActiveConfig> {
+    let mut spec = (*config.spec).clone();
+    spec.validation_tests.retain(|name, _| !found.of_libraries.contains(name));
+    Arc::new(ActiveConfig { spec: Arc::new(spec), ..(**config).clone() })
 }
 
 /// Shows on a terminal how far it is.

@@ -4,15 +4,29 @@ use super::findings::Findings;
 use crate::tests_of_config::{AssertionResult, ExcerptLine, TestResult};
 use haptic_render::engine::ImpureBlock;
 use owo_colors::OwoColorize;
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-/// Everything, the verdict last.
+/// Everything, the verdict last. What libraries prove of themselves is one line, unless it fails or `verbose` asks for it.
 pub(super) fn text(findings: &Findings, verbose: bool) -> String {
     let mut text = String::new();
     if findings.tests.total > 0 {
         text.push_str(&format!("Validating HAProxyTemplateConfig: {}\n\n", findings.name));
-        for test in &findings.tests.tests {
-            text.push_str(&of_test(test));
+        let is_brief =
+            |test: &&TestResult| !verbose && test.passed && findings.of_libraries.contains(&test.name);
+        let (brief, shown): (Vec<_>, Vec<_>) = findings.tests.tests.iter().partition(is_brief);
+        let mut told = BTreeSet::new();
+        for test in shown {
+            text.push_str(&of_test(test, &mut told));
+        }
+        if !brief.is_empty() {
+            text.push_str(&format!(
+                "{} {} tests of the libraries (-v shows them)\n",
+                mark(true),
+                brief.len()
+            ));
         }
         let report = &findings.tests;
         text.push_str(&format!(
@@ -22,6 +36,9 @@ pub(super) fn text(findings: &Findings, verbose: bool) -> String {
             report.total,
             seconds(report.took)
         ));
+    }
+    if let Some(untested) = &findings.untested {
+        text.push_str(&format!("{untested}\n"));
     }
     text.push_str(&dump("", &findings.rendered));
     for test in &findings.tests.tests {
@@ -38,29 +55,35 @@ fn verdict(findings: &Findings) -> String {
     let errors = (findings.errors() > 0).then(|| format!("{} error(s)", findings.errors()));
     let failed = (!findings.tests.all_passed()).then(|| format!("{} test(s) failed", findings.tests.failed));
     let why: Vec<String> = errors.into_iter().chain(failed).collect();
-    if why.is_empty() { "valid".to_owned() } else { format!("invalid: {}", why.join(", ")) }
+    let by = findings.haproxy.map_or_else(String::new, |version| format!(" for HAProxy {version}"));
+    if why.is_empty() { format!("valid{by}") } else { format!("invalid: {}", why.join(", ")) }
 }
 
-fn of_test(test: &TestResult) -> String {
+/// `told`: the errors that were printed before. A render that fails is one error, whatever is asserted of it.
+fn of_test<'t>(test: &'t TestResult, told: &mut BTreeSet<&'t str>) -> String {
     let mut text = format!("{} {} ({})\n", mark(test.passed), test.name.bold(), seconds(test.took));
-    if let Some(error) = &test.error {
-        text.push_str(&format!("    Error: {}\n", indented(error)));
-    }
+    text.push_str(&of_error(test.error.as_deref(), told));
     for assertion in &test.assertions {
-        text.push_str(&of_assertion(assertion));
+        text.push_str(&of_assertion(assertion, told));
     }
     text
 }
 
-fn of_assertion(assertion: &AssertionResult) -> String {
+fn of_assertion<'t>(assertion: &'t AssertionResult, told: &mut BTreeSet<&'t str>) -> String {
     let mut text = format!("  {} {}\n", mark(assertion.passed), assertion.title());
-    if let Some(error) = &assertion.error {
-        text.push_str(&format!("    Error: {}\n", indented(error)));
-    }
+    text.push_str(&of_error(assertion.error.as_deref(), told));
     for line in &assertion.lines {
         text.push_str(&of_line(line));
     }
     text
+}
+
+fn of_error<'t>(error: Option<&'t str>, told: &mut BTreeSet<&'t str>) -> String {
+    match error {
+        None => String::new(),
+        Some(error) if told.insert(error) => format!("    Error: {}\n", indented(error)),
+        Some(_) => "    Error: the same as above\n".to_owned(),
+    }
 }
 
 /// `> 12 | server a 10.0.0.1:80   (backends:3, ingresses default/shop)`
