@@ -1,23 +1,38 @@
 //! A bundle as files in a folder: what `haptic render --out` writes and `haptic plan` reads.
+//!
+//! A list beside the files says which are of a render: the next one removes those that it has not, and nothing else is touched.
 
 use crate::cli::Failure;
 use haptic_deploy::RunningView;
 use haptic_model::{Bundle, Layout, agent_api::RunningBundle};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     io::{self, Write},
     os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
     path::{Component, Path, PathBuf},
 };
 
+/// The list of what the last render wrote.
+const LIST: &str = ".haptic-render";
+
 /// Writes all files of `bundle` below `out`, for their owner alone: private keys are among them. Absolute paths (the Data Plane API's) go there like relative ones.
 ///
 /// # Errors
-/// The first file that cannot be written.
+/// The first file that cannot be written, or that is there and not of a render.
 pub fn write(bundle: &Bundle, out: &Path) -> Result<(), Failure> {
+    let before = listed(out);
+    let now: BTreeSet<PathBuf> = bundle.all().map(|file| below(&*file.path)).collect();
+    if let Some(strange) = now.iter().find(|path| !before.contains(*path) && out.join(path).exists()) {
+        return Err(Failure::Because(format!(
+            "{} is there and not of a render; remove it, or give --out a folder of its own",
+            out.join(strange).display()
+        )));
+    }
+    list(out, before.union(&now))?;
+    before.difference(&now).for_each(|gone| remove(out, gone));
     for file in bundle.all() {
-        let target = out.join(below(&file.path));
+        let target = out.join(below(&*file.path));
         let failed = |e: io::Error| {
             Failure::Because(format!(
                 "cannot write {}: {e}; give --out a folder that can be written to",
@@ -29,7 +44,35 @@ pub fn write(bundle: &Bundle, out: &Path) -> Result<(), Failure> {
         }
         write_private(&target, &file.text.to_string()).map_err(failed)?;
     }
-    Ok(())
+    list(out, now.iter())
+}
+
+/// What the last render wrote below `out`.
+fn listed(out: &Path) -> BTreeSet<PathBuf> {
+    let list = fs::read_to_string(out.join(LIST)).unwrap_or_default();
+    list.lines().map(below).filter(|path| path.file_name().is_some()).collect()
+}
+
+fn list<'p>(out: &Path, paths: impl Iterator<Item = &'p PathBuf>) -> Result<(), Failure> {
+    let failed = |e: io::Error| {
+        Failure::Because(format!(
+            "cannot write {}: {e}; give --out a folder that can be written to",
+            out.display()
+        ))
+    };
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(out).map_err(failed)?;
+    let text: String = paths.map(|path| format!("{}\n", path.display())).collect();
+    write_private(&out.join(LIST), &text).map_err(failed)
+}
+
+/// A file that is gone already is as it should be, and a folder that is not empty stays.
+fn remove(out: &Path, path: &Path) {
+    drop(fs::remove_file(out.join(path)));
+    for folder in path.ancestors().skip(1).filter(|folder| folder.file_name().is_some()) {
+        if fs::remove_dir(out.join(folder)).is_err() {
+            return;
+        }
+    }
 }
 
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
@@ -68,6 +111,9 @@ fn gather(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) -> R
     for entry in fs::read_dir(&here).map_err(|e| failed(&here, e))? {
         let name = folder.join(entry.map_err(|e| failed(&here, e))?.file_name());
         let path = root.join(&name);
+        if name == Path::new(LIST) {
+            continue;
+        }
         if path.is_dir() {
             gather(root, &name, files)?;
         } else {
@@ -78,8 +124,8 @@ fn gather(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) -> R
     Ok(())
 }
 
-fn below(path: &str) -> PathBuf {
-    Path::new(path).components().filter(|c| matches!(c, Component::Normal(_))).collect()
+fn below(path: impl AsRef<Path>) -> PathBuf {
+    path.as_ref().components().filter(|c| matches!(c, Component::Normal(_))).collect()
 }
 
 #[cfg(test)]
@@ -109,8 +155,7 @@ mod tests {
         let bundle = Bundle::new(config, [file("ssl/new/a.pem"), file("/etc/haproxy/b.pem")]);
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
-        fs::create_dir_all(&out).unwrap();
-        fs::write(out.join("haproxy.cfg"), "").unwrap();
+        write(&bundle, &out).unwrap();
         fs::set_permissions(out.join("haproxy.cfg"), fs::Permissions::from_mode(0o644)).unwrap();
         write(&bundle, &out).unwrap();
         let mode = |path: &str| fs::metadata(out.join(path)).unwrap().permissions().mode() & 0o777;
@@ -120,6 +165,28 @@ mod tests {
         for path in ["ssl", "ssl/new", "etc/haproxy"] {
             assert_eq!(mode(path), 0o700, "{path}");
         }
+    }
+
+    #[test]
+    fn a_render_leaves_nothing_of_the_one_before_and_everything_else() {
+        let file = |path: &str| {
+            let kind = FileKind::Certificate;
+            BundleFile::new(FileKey::new(kind, path.rsplit('/').next().unwrap()), path, Text::plain("key\n"))
+        };
+        let config = || BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("global\n"));
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        write(&Bundle::new(config(), [file("ssl/a.pem"), file("ssl/old/b.pem")]), &out).unwrap();
+        fs::write(out.join("notes.txt"), "mine").unwrap();
+        write(&Bundle::new(config(), [file("ssl/a.pem")]), &out).unwrap();
+        assert!(out.join("ssl/a.pem").exists() && !out.join("ssl/old").exists());
+        assert!(out.join("notes.txt").exists());
+        fs::write(out.join("ssl/c.pem"), "mine").unwrap();
+        let why = write(&Bundle::new(config(), [file("ssl/c.pem")]), &out).unwrap_err().to_string();
+        assert!(why.contains("ssl/c.pem is there and not of a render"), "{why}");
+        assert_eq!(fs::read_to_string(out.join("ssl/c.pem")).unwrap(), "mine");
+        fs::write(out.join(LIST), "../outside\n/etc/passwd\n").unwrap();
+        assert_eq!(listed(&out), [PathBuf::from("etc/passwd"), PathBuf::from("outside")].into());
     }
 
     #[test]

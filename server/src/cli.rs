@@ -3,7 +3,8 @@
 
 use crate::{command, hardening, output};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use haptic_model::Diagnostic;
+use haptic_haproxy::keywords;
+use haptic_model::{Diagnostic, HaproxyVersion};
 use haptic_validate::sandbox::Protection;
 use std::{
     net::{IpAddr, SocketAddr},
@@ -260,11 +261,11 @@ pub struct RenderArgs {
     #[arg(long, value_name = "DIR")]
     pub resources: PathBuf,
     /// Folder the files are written to
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = place)]
     pub out: PathBuf,
     /// HAProxy version that templates see as the fleet's
-    #[arg(long, value_name = "VERSION", default_value = "3.4")]
-    pub haproxy_version: haptic_model::HaproxyVersion,
+    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
+    pub haproxy_version: HaproxyVersion,
     /// What is kept from one run to the next
     #[command(flatten)]
     pub state: StateArgs,
@@ -292,8 +293,8 @@ pub struct PlanArgs {
     #[command(flatten)]
     pub cluster: ClusterArgs,
     /// HAProxy version that runs RUNNING; pods are asked for theirs
-    #[arg(long, value_name = "VERSION", default_value = "3.4")]
-    pub haproxy_version: haptic_model::HaproxyVersion,
+    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
+    pub haproxy_version: HaproxyVersion,
     /// How the plan is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: SummaryOrJson,
@@ -364,8 +365,8 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "DIR", requires = "file")]
     pub resources: Option<PathBuf>,
     /// HAProxy version that templates see as the fleet's
-    #[arg(long, value_name = "VERSION", default_value = "3.4")]
-    pub haproxy_version: haptic_model::HaproxyVersion,
+    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
+    pub haproxy_version: HaproxyVersion,
     /// How it is printed
     #[arg(long, value_enum, default_value_t)]
     pub output: SummaryOrJson,
@@ -381,7 +382,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:6060")]
     pub url: String,
     /// The file to write [default: haptic-recording-TIME.jsonl.zst]
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_parser = place)]
     pub out: Option<PathBuf>,
 }
 
@@ -392,7 +393,7 @@ pub struct ReplayArgs {
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Folder to write to what each generation renders, in a folder with its number
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = place)]
     pub out: Option<PathBuf>,
     /// Let HAProxy check what each generation renders
     #[arg(long)]
@@ -418,8 +419,8 @@ pub struct BenchmarkArgs {
     #[arg(long, value_name = "N", default_value_t = 3)]
     pub endpoints: usize,
     /// HAProxy version that templates see as the fleet's
-    #[arg(long, value_name = "VERSION", default_value = "3.4")]
-    pub haproxy_version: haptic_model::HaproxyVersion,
+    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
+    pub haproxy_version: HaproxyVersion,
     /// How the figures are printed
     #[arg(long, value_enum, default_value_t)]
     pub output: SummaryOrJson,
@@ -579,6 +580,26 @@ pub enum Failure {
     /// Told already; only the exit code is left.
     #[error("exit code {0}")]
     Exit(u8),
+}
+
+/// A version of HAProxy that is known.
+fn version(text: &str) -> Result<HaproxyVersion, String> {
+    let version: HaproxyVersion = text.parse()?;
+    let known =
+        keywords::all().iter().map(|table| HaproxyVersion::new(table.version.major, table.version.minor));
+    let (oldest, newest) = (known.clone().min().unwrap_or(version), known.max().unwrap_or(version));
+    match (oldest..=newest).contains(&version) {
+        true => Ok(version),
+        false => Err(format!("versions {oldest} to {newest} are known")),
+    }
+}
+
+/// Where something is written to. `-` is standard output everywhere else, and would be a name here.
+fn place(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("standard output is no place for it; ./- is one of that name".into()),
+        path => Ok(path.into()),
+    }
 }
 
 impl Failure {

@@ -6,17 +6,12 @@ use crate::{
     command, default_certificate,
     explain::{self, Explanation, Ground, Request, told},
     objects, output, process,
+    render_once::{complain_of, render_once},
     wiring::OriginOf,
 };
-use haptic_model::{Fleet, Generation};
-use haptic_render::{
-    Limits, Renderer, compile,
-    quarantine::{Job, Moment, Ward},
-};
-use std::{path::Path, time::Instant};
-
-/// What is found at fault late takes another render; more than these there are not.
-const RENDERS: u32 = 3;
+use haptic_model::Fleet;
+use haptic_render::compile;
+use std::path::Path;
 
 /// Prints the explanation.
 ///
@@ -53,28 +48,16 @@ fn offline(
 ) -> Result<Explanation, Failure> {
     let config = command::as_if_active(command::read_config(file)?)?;
     let origin = OriginOf::Folder(resources.to_owned());
-    let (snapshots, problems) = process::runtime()?.block_on(objects::read(&config.spec, &origin))?;
-    problems.iter().for_each(|problem| output::complain(problem));
-    let snapshots = default_certificate::beside(&config.spec, &snapshots, args.state.folder().as_deref())?;
+    let read = process::runtime()?.block_on(objects::read(&config.spec, &origin))?;
+    read.complain();
+    let snapshots =
+        default_certificate::beside(&config.spec, &read.snapshots, args.state.folder().as_deref())?;
     let fleet = Fleet::of_version(args.haproxy_version);
     let compiled = compile(&config.spec).map_err(|problems| Failure::told(&problems))?;
-    let limits = Limits::default();
-    let job =
-        Job { compiled: &*compiled, config: &config, snapshots: &snapshots, fleet: &fleet, limits: &limits };
-    // As in the pipeline, one bad object does not stop the others.
-    let (mut ward, mut renderer, mut number) = (Ward::default(), Renderer::default(), 1);
-    let outcome = loop {
-        let moment = Moment { generation: Generation(number.into()), now: Instant::now(), good: None };
-        let outcome = ward.render(&mut renderer, &job, &moment);
-        if outcome.rendering.is_ok() || !outcome.again || number == RENDERS {
-            break outcome;
-        }
-        number += 1;
-    };
-    let rendering = outcome.rendering.map_err(|faults| Failure::told(&faults.into_diagnostics()))?;
+    let (rendering, quarantine) =
+        render_once(&compiled, &config, &snapshots, &fleet).map_err(|problems| Failure::told(&problems))?;
     output::complain_about(&rendering.warnings);
-    let quarantine = ward.told();
-    quarantine.held.values().for_each(|held| output::complain(&held.to_string()));
+    complain_of(&quarantine);
     let ground =
         Ground { bundle: &rendering.bundle, config: &config, snapshots: &snapshots, quarantine: &quarantine };
     Ok(explain::explain(&ground, request))

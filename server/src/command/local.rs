@@ -24,6 +24,9 @@ use std::{
     time::Duration,
 };
 
+/// The namespace of the only pod.
+pub const NAMESPACE: &str = "local";
+
 /// Nobody waits for a local HAProxy's last connections.
 const DRAIN: Duration = Duration::from_secs(2);
 
@@ -112,7 +115,7 @@ fn this_machine(address: Option<SocketAddr>) -> Result<HaproxyPod, Failure> {
     let address = address.ok_or_else(|| Failure::Because("the agent does not listen".into()))?;
     let (ip, port): (IpAddr, u16) = (address.ip(), address.port());
     Ok(HaproxyPod {
-        namespace: "local".into(),
+        namespace: NAMESPACE.into(),
         name: "haproxy".into(),
         uid: "local".into(),
         address: ip,

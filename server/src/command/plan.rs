@@ -25,18 +25,24 @@ const CHANGES: u8 = 3;
 /// A pod that did not answer, and why.
 type Silent = (String, String);
 
+/// What the objects make, and whether nothing of them is left out.
+type Whole<T> = (T, bool);
+
 /// Prints what would change.
 ///
 /// # Errors
-/// Exit code 3 when something would, 1 when that cannot be known, 2 for arguments that do not fit together.
+/// Exit code 3 when something would, 1 when that cannot be known or objects are left out, 2 for arguments that do not fit together.
 pub fn run(args: &PlanArgs) -> Result<(), Failure> {
-    let (previews, silent) = match (&args.name, &args.running) {
+    let ((previews, silent), is_whole) = match (&args.name, &args.running) {
         (Some(name), _) => in_cluster(args, name)?,
-        (None, Some(running)) => (vec![between_folders(args, running)?], Vec::new()),
+        (None, Some(running)) => {
+            let (preview, is_whole) = between_folders(args, running)?;
+            ((vec![preview], Vec::new()), is_whole)
+        }
         (None, None) => return Err(nothing_to_compare()),
     };
     report(args, &previews, &silent).map_err(Failure::because)?;
-    if !silent.is_empty() {
+    if !silent.is_empty() || !is_whole {
         Err(Failure::Exit(1))
     } else if previews.iter().any(PodPreview::changes) {
         Err(Failure::Exit(CHANGES))
@@ -66,12 +72,12 @@ fn report(args: &PlanArgs, previews: &[PodPreview], silent: &[Silent]) -> std::i
     }
 }
 
-fn between_folders(args: &PlanArgs, running: &Path) -> Result<PodPreview, Failure> {
-    let (layout, desired) = match (&args.desired, &args.file) {
+fn between_folders(args: &PlanArgs, running: &Path) -> Result<Whole<PodPreview>, Failure> {
+    let (layout, (desired, is_whole)) = match (&args.desired, &args.file) {
         (Some(folder), _) => {
             let layout = Layout::default();
             let desired = bundle_folder::read(folder, &layout)?;
-            (layout, desired)
+            (layout, (desired, true))
         }
         (None, Some(file)) => {
             let config = command::as_if_active(command::read_config(file)?)?;
@@ -83,19 +89,21 @@ fn between_folders(args: &PlanArgs, running: &Path) -> Result<PodPreview, Failur
             let origin = OriginOf::Folder(resources.clone());
             let state = args.state.folder();
             let desired = runtime.block_on(async {
-                let snapshots = objects_of(&config, &origin).await?;
+                let (snapshots, are_all) = objects_of(&config, &origin).await?;
                 let snapshots = default_certificate::beside(&config.spec, &snapshots, state.as_deref())?;
-                desired(&config, &snapshots, &fleet, &args.haproxy).await
+                let (desired, is_whole) = desired(&config, &snapshots, &fleet, &args.haproxy).await?;
+                Ok::<_, Failure>((desired, is_whole && are_all))
             })?;
             (config.layout.clone(), desired)
         }
         (None, None) => return Err(nothing_to_compare()),
     };
     let view = RunningView::of(bundle_folder::read(running, &layout)?);
-    Ok(PodPreview::of(running.display().to_string(), args.haproxy_version, &view, &desired))
+    let preview = PodPreview::of(running.display().to_string(), args.haproxy_version, &view, &desired);
+    Ok((preview, is_whole))
 }
 
-fn in_cluster(args: &PlanArgs, name: &str) -> Result<(Vec<PodPreview>, Vec<Silent>), Failure> {
+fn in_cluster(args: &PlanArgs, name: &str) -> Result<Whole<(Vec<PodPreview>, Vec<Silent>)>, Failure> {
     let runtime = process::runtime()?;
     let candidate = args.file.as_deref().map(command::read_config).transpose()?;
     let (cluster_args, haproxy, name) = (args.cluster.clone(), args.haproxy.clone(), name.to_owned());
@@ -116,7 +124,7 @@ async fn compare(
     name: &str,
     instead: Option<Candidate>,
     haproxy: &HaproxyArgs,
-) -> Result<(Vec<PodPreview>, Vec<Silent>), Failure> {
+) -> Result<Whole<(Vec<PodPreview>, Vec<Silent>)>, Failure> {
     let in_force = cluster.configuration(name).await?;
     let candidate = match instead {
         Some(file) => Candidate { name: in_force.name, namespace: in_force.namespace, ..file },
@@ -134,11 +142,11 @@ async fn compare(
     let answers = cluster::what_runs(&pods, &config).await;
     let fleet = fleet_of(&cluster::states(&answers));
     let config = Arc::new(config);
-    let snapshots = objects_of(&config, &OriginOf::Cluster(cluster.client.clone())).await?;
+    let (snapshots, are_all) = objects_of(&config, &OriginOf::Cluster(cluster.client.clone())).await?;
     let own = (&*config.namespace, &*config.name);
     let snapshots = default_certificate::of_cluster(&cluster.client, own, &config.spec, &snapshots).await?;
-    let desired = desired(&config, &snapshots, &fleet, haproxy).await?;
-    Ok(sorted_out(answers, &desired))
+    let (desired, is_whole) = desired(&config, &snapshots, &fleet, haproxy).await?;
+    Ok((sorted_out(answers, &desired), is_whole && are_all))
 }
 
 fn sorted_out(
@@ -157,17 +165,15 @@ fn sorted_out(
     (previews, silent)
 }
 
-/// The objects that `config` watches, unless there is something wrong with it.
-async fn objects_of(config: &ActiveConfig, origin: &OriginOf) -> Result<Snapshots, Failure> {
+/// The objects that `config` watches, unless there is something wrong with it; and whether all could be read.
+async fn objects_of(config: &ActiveConfig, origin: &OriginOf) -> Result<Whole<Snapshots>, Failure> {
     let wrong = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await.diagnostics;
     if refused(&wrong) {
         return Err(Failure::told(&wrong));
     }
-    let (snapshots, problems) = objects::read(&config.spec, origin).await?;
-    for problem in problems {
-        output::complain(&problem);
-    }
-    Ok(snapshots)
+    let read = objects::read(&config.spec, origin).await?;
+    let is_short = read.complain();
+    Ok((read.snapshots, !is_short))
 }
 
 /// The checked bundle that `config` makes of the objects: what a controller would deploy.
@@ -176,8 +182,9 @@ async fn desired(
     snapshots: &Snapshots,
     fleet: &Fleet,
     haproxy: &HaproxyArgs,
-) -> Result<Bundle, Failure> {
-    let bundle = render_for(config, snapshots, fleet).map_err(|problems| Failure::told(&problems))?;
+) -> Result<Whole<Bundle>, Failure> {
+    let (bundle, is_whole) =
+        render_for(config, snapshots, fleet).map_err(|problems| Failure::told(&problems))?;
     match binaries::checker(haproxy) {
         Err(why) => output::complain(&format!("not checked with haproxy -c: {why}")),
         Ok(checker) => {
@@ -187,5 +194,5 @@ async fn desired(
             }
         }
     }
-    Ok(bundle)
+    Ok((bundle, is_whole))
 }

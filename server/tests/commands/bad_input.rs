@@ -158,10 +158,12 @@ fn everything_wrong_with_the_fields_is_told_at_once() {
 fn wrong_paths_are_told_with_what_to_do() {
     let place = place_with(GOOD);
     place.write("text.yaml", "just text\n");
+    fs::write(place.path().join("utf16.yaml"), b"\xff\xfea\0").unwrap();
     let render = ["render", "-f", "config.yaml", "--resources"];
     let cases: &[(&[&str], &[&str])] = &[
         (&["validate", "-f", "nothing.yaml"], &["cannot read nothing.yaml", "-f"]),
         (&["validate", "-f", "manifests"], &["cannot read manifests"]),
+        (&["validate", "-f", "utf16.yaml"], &["utf16.yaml is not UTF-8 text"]),
         (
             &["validate", "-f", "manifests/service.yaml"],
             &["no object of kind HAProxyTemplateConfig", "but Service"],
@@ -225,6 +227,12 @@ fn wrong_usage_has_exit_code_2() {
             &["new"],
         ),
         (&["run", "--name", "a", "--bind-address", "here"], &["here"]),
+        (
+            &["render", "-f", "config.yaml", "--resources", "manifests", "--out", "-"],
+            &["standard output is no place for it"],
+        ),
+        (&["benchmark", "-f", "config.yaml", "--haproxy-version", "9.9"], &["versions 3.0 to 3.4 are known"]),
+        (&["record", "-o", "-"], &["standard output is no place for it"]),
     ];
     for (arguments, words) in cases {
         place.haptic(arguments).must_complain(&arguments.join(" "), 2, words);
@@ -313,12 +321,12 @@ fn manifests_that_cannot_be_read_are_named_and_the_rest_is_rendered() {
         "manifests/zz-again.yaml; that of ",
     ];
     let done = place.haptic(&["render", "-f", "config.yaml", "--resources", "manifests", "--out", "out"]);
-    done.must_complain("render", 0, &words);
+    done.must_complain("render", 1, &words);
     let rendered = fs::read_to_string(place.path().join("out/haproxy.cfg")).unwrap();
     assert!(rendered.contains("# shop"), "{rendered}");
     place
         .haptic(&["validate", "-f", "config.yaml", "--resources", "manifests"])
-        .must_complain("validate", 0, &words);
+        .must_complain("validate", 1, &words);
 }
 
 #[test]

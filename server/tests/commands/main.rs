@@ -9,5 +9,6 @@ mod memory;
 mod place;
 mod plan;
 mod reference;
+mod render;
 mod replay;
 mod validate;
