@@ -11,8 +11,9 @@ pub fn reasons(ground: &Ground<'_>, explanation: &mut Explanation) {
     let (host, path) = (explanation.request.host.clone(), explanation.request.path.clone());
     let all = Routes::default().beside(ground.config, ground.snapshots);
     let mut found = Vec::new();
-    let mut known = false;
-    for resource in ingress_stores(&ground.config.spec) {
+    let stores: Vec<_> = ingress_stores(&ground.config.spec).collect();
+    let mut known = stores.is_empty();
+    for resource in stores {
         let Some(ingresses) = ground.snapshots.get(&resource) else { continue };
         let sets = all.get(&store_of(&resource));
         for object in ingresses.iter() {
@@ -92,6 +93,13 @@ impl Look<'_> {
         let class = text(self.ingress, "/spec/ingressClassName")
             .or_else(|| text(self.ingress, "/metadata/annotations/kubernetes.io~1ingress.class"));
         match class {
+            Some(class) if !self.classes().iter().any(|(name, _)| name == class) => {
+                let controller = self.controller();
+                let ours = self.classes().into_iter().filter(|(_, of)| *of == controller);
+                let ours: Vec<String> = ours.map(|(name, _)| name).collect();
+                let ours = if ours.is_empty() { "none".to_owned() } else { ours.join(", ") };
+                format!("{}: there is no IngressClass {class}; of this controller: {ours}", self.object)
+            }
             Some(class) => format!(
                 "{} has the class {class}, which is not of this controller: see spec.controller of that IngressClass",
                 self.object
@@ -101,6 +109,25 @@ impl Look<'_> {
                 self.object
             ),
         }
+    }
+
+    /// The name and the controller of each IngressClass.
+    fn classes(&self) -> Vec<(String, String)> {
+        let watched = &self.ground.config.spec.watched_resources;
+        let stores = watched.iter().filter(|(_, w)| w.resources == "ingressclasses");
+        let stores = stores.filter_map(|(name, _)| self.ground.snapshots.get(name));
+        let classes = stores.flat_map(|store| store.iter());
+        let of = |class: &Arc<Object>| {
+            let controller = text(&class.value().ok()?, "/spec/controller").unwrap_or_default().to_owned();
+            Some((class.reference.name.to_string(), controller))
+        };
+        classes.filter_map(of).collect()
+    }
+
+    fn controller(&self) -> String {
+        let settings = &self.ground.config.spec.templating_settings.extra_context;
+        let class = settings.get("ingressClass").and_then(|class| class.get("controller"));
+        class.and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     /// Why a Service has no servers.
@@ -116,9 +143,9 @@ impl Look<'_> {
         let it = |object: &&Arc<Object>| {
             *object.reference.namespace == *namespace && *object.reference.name == *name
         };
-        if services.iter().find(it).is_none() {
+        let Some(found) = services.iter().find(it).and_then(|service| service.value().ok()) else {
             return Some(format!("{}: there is no Service {namespace}/{name}", self.object));
-        }
+        };
         let slices = store("endpointslices")?;
         let of_service = slices.iter().filter(|object| *object.reference.namespace == *namespace);
         let of_service = of_service
@@ -135,11 +162,15 @@ impl Look<'_> {
                 Some(format!("Service {namespace}/{name} has {all} endpoints, and none of them is ready"))
             }
             _ => {
-                let number = || part(service, "/port/number").to_string();
-                let port = text(service, "/port/name").map_or_else(number, str::to_owned);
-                Some(format!(
-                    "Service {namespace}/{name} has {ready} ready endpoints: does it have the port {port}?"
-                ))
+                let (by_name, by_number) = (part(service, "/port/name"), part(service, "/port/number"));
+                let is_asked_for = |port: &&Value| match by_name.is_null() {
+                    true => part(port, "/port") == by_number,
+                    false => part(port, "/name") == by_name,
+                };
+                let port = by_name.as_str().map_or_else(|| by_number.to_string(), str::to_owned);
+                let ports = list(&found, "/spec/ports");
+                let is_there = ports.iter().find(is_asked_for).is_some();
+                (!is_there).then(|| format!("Service {namespace}/{name} does not have the port {port}"))
             }
         }
     }

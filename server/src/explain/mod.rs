@@ -16,7 +16,7 @@ use expression::Traveller;
 use haptic_haproxy::Document;
 use haptic_model::{ActiveConfig, Bundle, BundleFile, Quarantine, Snapshots};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// What is asked about.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,6 +57,12 @@ pub struct Explanation {
     pub backend: Option<String>,
     /// Its servers.
     pub servers: Vec<Step>,
+    /// Where its client is sent instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub redirected: Option<String>,
+    /// Objects of its way that are not in force as they are: what is wrong with them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<String>,
     /// Why it reaches no server, or why that is not known. Empty: it is served.
     pub why_not: Vec<String>,
     /// Rules that answer it first or do not, which the URL alone does not tell: by its source, its credentials, its headers.
@@ -140,9 +146,20 @@ pub fn explain(ground: &Ground<'_>, request: Request) -> Explanation {
             explanation.why_not.push(why);
             absent::reasons(ground, &mut explanation);
         }
+        rules::Way::Redirected(to) => explanation.redirected = Some(to),
         rules::Way::Answered(why) | rules::Way::Lost(why) => explanation.why_not.push(why),
     }
+    explanation.held_back = held_back(ground, &explanation);
     explanation
+}
+
+/// Its lines are those of a former version, then.
+fn held_back(ground: &Ground<'_>, explanation: &Explanation) -> Vec<String> {
+    let steps = explanation.steps.iter().chain(&explanation.servers);
+    let objects: BTreeSet<&str> = steps.filter_map(|step| step.object.as_deref()).collect();
+    let held = ground.quarantine.held.values();
+    let of_way = held.filter(|held| held.replaced && objects.contains(&*held.object.to_string()));
+    of_way.map(ToString::to_string).collect()
 }
 
 impl Step {

@@ -13,6 +13,8 @@ pub enum Way {
     Backend(String),
     /// To no backend: a rule answers it, or no frontend takes it. What is asked for it by objects has no part in that.
     Answered(String),
+    /// Elsewhere, as a rule tells its client.
+    Redirected(String),
     /// Nowhere: there is no backend for it.
     Nowhere(String),
     /// It cannot be followed any further.
@@ -72,8 +74,7 @@ pub fn pass(
         (Action::Answer, Ok(true)) => {
             steps.extend(came_by);
             steps.push(Step::at("rule", config, line.number));
-            let text = line.text().trim();
-            return Some(Way::Answered(format!("haproxy.cfg:{} answers it: {text}", line.number)));
+            return Some(answered(line, traveller));
         }
         (Action::Answer, Err(why)) => {
             let text = line.text().trim();
@@ -99,6 +100,26 @@ pub fn pass(
     None
 }
 
+fn answered(line: &Line<'_>, traveller: &mut Traveller<'_>) -> Way {
+    let words = || line.words.iter().map(|word| &*word.value).skip_while(|word| *word != "redirect").skip(1);
+    let after = |option: &str| words().skip_while(|word| *word != option).nth(1).map(str::to_owned);
+    let code = after("code").unwrap_or_else(|| "302".into());
+    let request = traveller.request;
+    let to = match (after("location"), after("prefix"), after("scheme")) {
+        (Some(location), _, _) => Some(traveller.format(&location)),
+        (_, Some(prefix), _) => Some(traveller.format(&format!("{prefix}{}", request.path))),
+        (_, _, Some(scheme)) => {
+            Some(traveller.format(&format!("{scheme}://{}{}", request.host, request.path)))
+        }
+        _ => None,
+    };
+    match to {
+        Some(Sample::Text(to)) => Way::Redirected(format!("{code} to {to}, by haproxy.cfg:{}", line.number)),
+        Some(_) => Way::Redirected(format!("{code}, by haproxy.cfg:{}: {}", line.number, line.text().trim())),
+        None => Way::Answered(format!("haproxy.cfg:{} answers it: {}", line.number, line.text().trim())),
+    }
+}
+
 fn lost(line: &Line<'_>, why: &str) -> Way {
     let text = line.text().trim();
     Way::Lost(format!(
@@ -107,14 +128,14 @@ fn lost(line: &Line<'_>, why: &str) -> Way {
     ))
 }
 
-/// The first frontend that takes such a request and does anything with it; of its lines the `bind`.
+/// The first frontend that takes such a request, sooner one that leads to backends; of its lines the `bind`.
 fn frontend<'d>(document: &'d Document<'d>, request: &Request) -> Option<(&'d Section<'d>, usize)> {
     let takes = |section: &&'d Section<'d>| section.kind.has_frontend();
     let chooses = |section: &Section<'_>| {
         section.lines.iter().any(|line| matches!(line.keyword(), "use_backend" | "default_backend"))
     };
-    let fitting = |by_port: bool| {
-        document.sections.iter().filter(takes).filter(|s| chooses(s)).find_map(|section| {
+    let fitting = |by_port: bool, any: bool| {
+        document.sections.iter().filter(takes).filter(|s| any || chooses(s)).find_map(|section| {
             let fits = |params: &[String], address: &str| {
                 let tls = params.iter().any(|word| word == "ssl");
                 let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
@@ -125,7 +146,8 @@ fn frontend<'d>(document: &'d Document<'d>, request: &Request) -> Option<(&'d Se
         })
     };
     // A Service or a node may lead another port here than the one that HAProxy listens on.
-    request.port.and_then(|_| fitting(true)).or_else(|| fitting(false))
+    let by_port = || request.port.and_then(|_| fitting(true, false).or_else(|| fitting(true, true)));
+    by_port().or_else(|| fitting(false, false)).or_else(|| fitting(false, true))
 }
 
 enum Action {

@@ -19,8 +19,9 @@ fn tell(explanation: &Explanation, text: &mut String) -> std::fmt::Result {
     let scheme = if request.tls { "https" } else { "http" };
     let port = request.port.map(|port| format!(":{port}")).unwrap_or_default();
     let url = format!("{scheme}://{}{port}{}", request.host, request.path);
-    match (&explanation.backend, explanation.why_not.is_empty()) {
-        (Some(backend), true) => {
+    match (&explanation.redirected, &explanation.backend, explanation.why_not.is_empty()) {
+        (Some(to), ..) => writeln!(text, "{} is redirected: {to}", url.bold())?,
+        (None, Some(backend), true) => {
             let count = explanation.servers.len();
             let plural = if count == 1 { "" } else { "s" };
             let unless =
@@ -36,6 +37,9 @@ fn tell(explanation: &Explanation, text: &mut String) -> std::fmt::Result {
     }
     for why in &explanation.why_not {
         writeln!(text, "  {} {}", "because".yellow(), why.replace('\n', "\n          "))?;
+    }
+    for held in &explanation.held_back {
+        writeln!(text, "  {} {held}", "not its newest version:".yellow())?;
     }
     for rule in &explanation.may_be_answered_by {
         writeln!(text, "  {} {rule}", "may be answered by".yellow())?;

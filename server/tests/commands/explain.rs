@@ -90,7 +90,7 @@ fn a_request_is_followed_to_its_servers_or_the_reason_why_it_has_none_is_told() 
         ),
         (
             "http://foreign.example/",
-            "ingresses default/foreign has the class theirs, which is not of this controller",
+            "ingresses default/foreign: there is no IngressClass theirs; of this controller: none",
         ),
         ("http://shop.example/gone", "there is no Service default/gone"),
         ("http://shop.example/idle", "Service default/idle has no endpoints"),
@@ -145,7 +145,7 @@ fn a_rule_that_may_answer_a_request_is_told_of_and_one_that_does_is_the_only_rea
     );
     let place = with("redirect-to: 'https://elsewhere.example/'");
     let done = place.haptic(&arguments);
-    done.must(1, &["answers it", "http-request redirect"]);
+    done.must(0, &["is redirected: 302 to https://elsewhere.example/"]);
     assert!(!done.out.contains("does it have the port"), "{}", done.out);
     let place = with("rewrite-path: /y");
     let done = place.haptic(&arguments);
@@ -161,7 +161,12 @@ fn one_bad_object_of_a_folder_is_held_back_and_the_others_are_explained() {
                  backend: {service: {name: web, port: {number: 80}}}}]}\n";
     place.write("objects/good.yaml", other);
     explained(&place, "http://good.example/", 0, &["goes to backend", "1 server"]);
-    explained(&place, "http://shop.example/gone", 1, &["is not served", "rate-limit", "left out"]);
+    explained(
+        &place,
+        "http://shop.example/gone",
+        1,
+        &["is not served", "rate-limit", "left out", "It is not served"],
+    );
 }
 
 #[test]
@@ -180,6 +185,37 @@ spec:
       http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
 ";
     place.write("objects/evil.yaml", ingress);
-    let told = "has the class \\u{1b}[2J\\u{1b}]0;owned\\u{7}\n          http://evil.example/ goes";
+    let told =
+        "there is no IngressClass \\u{1b}[2J\\u{1b}]0;owned\\u{7}\n          http://evil.example/ goes";
     explained(&place, "http://evil.example/", 1, &[told]);
+}
+
+#[test]
+fn a_redirect_is_told_with_where_it_leads_and_is_no_failure() {
+    for (annotation, to) in [
+        ("redirect-to: /x", "is redirected: 302 to /x, by haproxy.cfg:"),
+        (
+            "redirect-to: 'https://b.example/', haproxy-haptic.org/redirect-code: '301'",
+            "301 to https://b.example/, by",
+        ),
+    ] {
+        explained(&with(annotation), "http://shop.example/web", 0, &[to]);
+    }
+}
+
+#[test]
+fn a_frontend_that_leads_to_no_backend_is_found_by_its_port() {
+    let place = Place::new();
+    let own = "libraries: []\n  watchedResources: {services: {apiVersion: v1, resources: services}}\n  \
+               haproxyConfig:\n    template: |\n      defaults d\n        mode http\n        timeout client 1s\n        \
+               timeout connect 1s\n        timeout server 1s\n      frontend f from d\n        bind :80\n        \
+               default_backend b\n      frontend g from d\n        bind :7081\n        http-request return status 200\n      \
+               backend b from d\n";
+    place.write("config.yaml", &CONFIG.replace("libraries: [base, ssl, ingress]\n", own));
+    place.write("objects/all.yaml", OBJECTS);
+    explained(&place, "http://x:7081/", 1, &["answers it: http-request return status 200"]);
+    let url = "http://x/";
+    let arguments = ["explain", url, "-f", "config.yaml", "--resources", "objects", "--state-dir", "state"];
+    let done = place.haptic(&arguments);
+    assert!(done.code == Some(1) && !done.out.contains("no Ingress"), "{}", done.out);
 }
