@@ -18,7 +18,7 @@
 use crate::{
     default_certificate, external_names, in_force,
     leading::{Beginning, Leading, LeadingBy},
-    tests_of_config,
+    tests_of_config, unused,
     webhook::{identity::keeper::KeeperArguments, standing::Standing, start::WebhookActor},
 };
 use actix::ArbiterHandle;
@@ -414,6 +414,7 @@ impl Pipeline {
 pub fn validators() -> Vec<Validator> {
     let mut all = Validator::built_in();
     all.push(Validator::pure("template", template_problems));
+    all.push(Validator::pure("unused", unused::unused));
     all.push(Validator::pure("tests", tests_of_config::problems));
     all
 }

@@ -38,7 +38,7 @@ pub async fn answer_without_secrets(scene: Scene) -> Outcome {
 
     eventually("all is well", async || {
         let (code, told) = controller.status().await?;
-        ensure(code == Some(0) && told.contains("all is well: 1 of 1 pods converged"), told)
+        ensure(code == Some(0) && told.contains("all is well; pods: 1 of 1 up to date"), told)
     })
     .await?;
     shows_no_secret(&scene, &controller).await?;

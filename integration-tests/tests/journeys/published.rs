@@ -41,14 +41,14 @@ pub async fn state(scene: Scene) -> Outcome {
         &["is not published", "haproxycfgs", "Allow list", "which pods run it is not known"],
     )
     .await?;
-    knows(&controller, &["is not published", "all is well: 1 of 1 pods"]).await?;
+    knows(&controller, &["is not published", "all is well; pods: 1 of 1"]).await?;
     condition(&scene, "False", "Refused").await?;
     moves_on(&scene, &pod, &backends[1]).await?;
 
     allow(&scene, "published", &own_rights(&["*"])).await?;
     is_published(&scene, &backends[1]).await?;
     condition(&scene, "True", "Complete").await?;
-    let (said, now) = ("all is well: 1 of 1 pods converged", "written last");
+    let (said, now) = ("all is well; pods: 1 of 1 up to date", "written last");
     tells(&scene, Some(0), &[said, now, "not known from there", "port-forward"]).await?;
 
     let silence = Silence::begin(&scene).await?;

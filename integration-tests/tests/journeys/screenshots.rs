@@ -41,7 +41,7 @@ pub async fn of_the_page(scene: Scene) -> Outcome {
     scene.apply(&manifest::endpoints("shop", &[backends[1].address])).await?;
     eventually("there is something to see", async || {
         let (_, told) = controller.status().await?;
-        let words = ["2 of 3 pods converged", "/limited", "/rewritten", "pod not deployed"];
+        let words = ["pods: 2 of 3 up to date", "/limited", "/rewritten", "pod not deployed"];
         ensure(words.iter().all(|word| told.contains(word)), told)
     })
     .await?;

@@ -83,7 +83,8 @@ pub fn routes(vitality: Vitality) -> impl Fn(&mut web::ServiceConfig) + Clone + 
             .app_data(web::Data::new(vitality.clone()))
             .route("/livez", web::get().to(livez))
             .route("/readyz", web::get().to(readyz))
-            .route("/healthz", web::get().to(readyz));
+            .route("/healthz", web::get().to(readyz))
+            .route("/", web::get().to(|| async { "Here are /livez, /readyz and /healthz.\n" }));
     }
 }
 

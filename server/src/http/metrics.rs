@@ -57,7 +57,10 @@ pub struct Scraped {
 /// The one path.
 pub fn routes(scraped: Scraped) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
     move |service| {
-        service.app_data(web::Data::new(scraped.clone())).route("/metrics", web::get().to(metrics));
+        service
+            .app_data(web::Data::new(scraped.clone()))
+            .route("/metrics", web::get().to(metrics))
+            .route("/", web::get().to(|| async { "Here is /metrics.\n" }));
     }
 }
 

@@ -38,6 +38,7 @@ pub fn look(inside: &Inside) -> Overview {
         config: config(inside),
         rendered: (*inside.rendered.read()).as_ref().map(|r| stage(r, r.took)),
         checked: (*inside.validated.read()).as_ref().map(|v| stage(&v.rendered, v.took)),
+        checked_since_unix_ms: wanted_since(inside),
         pods: Some(pods(inside)),
         quarantine: Some(inside.quarantine.read().held.values().map(held_back).collect()),
         stores: stores(inside),
@@ -134,8 +135,10 @@ fn config(inside: &Inside) -> Config {
     };
     let active = inside.vitality.config.read();
     let active = (*active).as_ref();
+    let validated = (*inside.validated.read()).clone();
     Config {
         name: active.map(|a| format!("{}/{}", a.namespace, a.name)),
+        passed: active.zip(validated.as_ref()).map(|(a, v)| Arc::ptr_eq(&a.spec, &v.rendered.config.spec)),
         state: state.into(),
         why,
         resource_generation: active.map(|a| a.resource_generation),
@@ -164,16 +167,18 @@ fn pods(inside: &Inside) -> Vec<Pod> {
     known.iter().map(|(pod, state)| shown(pod, state, standing(state), &activities)).collect()
 }
 
-/// The digests of which a pod should run one: of the newest bundle, unless its check refused it; and of the newest checked one
-/// for as long as the newest of all is being checked.
+/// The digests of which a pod should run one: of the newest checked bundle, or of a newer one, which may go live before.
 fn wanted(inside: &Inside) -> Vec<Digest> {
-    let rendered = (*inside.rendered.read()).as_ref().map(|r| (r.reconcile.generation, r.bundle.digest));
-    let refused = (*inside.refused.read()).as_ref().map(|r| r.rendered.reconcile.generation);
-    let checked = (*inside.validated.read()).as_ref().map(|v| v.bundle().digest);
-    match rendered {
-        Some((generation, digest)) if refused != Some(generation) => vec![digest],
-        _ => checked.into_iter().collect(),
-    }
+    let rendered = (*inside.rendered.read()).as_ref().map(|rendered| rendered.bundle.digest);
+    let checked = (*inside.validated.read()).as_ref().map(|validated| validated.bundle().digest);
+    rendered.into_iter().chain(checked).collect()
+}
+
+/// Since when there has been a bundle that every pod should run, in milliseconds since 1970.
+fn wanted_since(inside: &Inside) -> Option<u64> {
+    let validated = inside.validated.read();
+    let rendered = &(*validated).as_ref()?.rendered;
+    Some(since_1970(SystemTime::now().checked_sub(rendered.reconcile.triggered.elapsed())?))
 }
 
 fn standing(state: &PodState, wanted: &[Digest], leads: bool) -> Standing {

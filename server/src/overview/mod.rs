@@ -29,6 +29,9 @@ pub struct Overview {
     /// What passed all checks last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<Stage>,
+    /// Since when, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checked_since_unix_ms: Option<u64>,
     /// Every HAProxy pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods: Option<Vec<Pod>>,
@@ -94,6 +97,9 @@ pub struct Config {
     pub state: String,
     /// Why it is not in force.
     pub why: Vec<String>,
+    /// Whether anything of it has passed all checks, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed: Option<bool>,
     /// `metadata.generation` of the one in force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_generation: Option<i64>,

@@ -7,7 +7,7 @@ use super::{
     look::{since_1970, without_object},
     told::ago,
 };
-use crate::http::debug::Inside;
+use crate::{command::local::NAMESPACE as LOCAL, http::debug::Inside};
 use haptic_commentator::{Entry, Level};
 use haptic_model::Diagnostic;
 use serde_json::Value;
@@ -17,6 +17,8 @@ use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 const NEWS_MS: u64 = 10 * 60 * 1000;
 /// An object that causes so many reconciles a minute is told of: it hardly does by being deployed.
 const FLAPPING: usize = 12;
+/// A pod that has not followed after this time most likely does not by itself.
+const BEHIND_MS: u64 = 15_000;
 /// A pod that takes longer to follow is slow.
 const SLOW_MS: u64 = 5000;
 
@@ -35,7 +37,8 @@ pub fn found(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Ve
     all.extend(overview.quarantine().iter().map(of_object));
     let stands_by = overview.replica.leads == Some(false);
     let now = overview.taken_unix_ms;
-    let of_pod = |pod| if stands_by { of_pod_from_aside(pod) } else { of_pod(pod, now) };
+    let since = overview.checked_since_unix_ms;
+    let of_pod = |pod| if stands_by { of_pod_from_aside(pod) } else { of_pod(pod, now, since) };
     all.extend(overview.pods().iter().filter_map(of_pod));
     all.extend(overview.pods().iter().filter_map(|pod| began_anew(pod, now)));
     all.extend(of_protections(&inside.protections));
@@ -167,11 +170,14 @@ fn of_pod_from_aside(pod: &Pod) -> Option<Problem> {
     Some(error("pod cannot be read", Some(&pod.pod), &why))
 }
 
-fn of_pod(pod: &Pod, now: u64) -> Option<Problem> {
+/// `since`: when what it should run was there to be run.
+fn of_pod(pod: &Pod, now: u64, since: Option<u64>) -> Option<Problem> {
     let doing = pod.activity.as_deref().unwrap_or("nothing is known of its deployment");
     let log = log_of(pod);
     match pod.standing {
         Standing::Failing => Some(of_failing(pod, doing)),
+        // A reload waits for the one before it, and takes its time.
+        Standing::Behind if since.is_some_and(|since| now.saturating_sub(since) < BEHIND_MS) => None,
         Standing::Behind => {
             let why =
                 format!("{doing}\nIf that stays: is the pod short of CPU, or is its agent stuck? {log}");
@@ -207,7 +213,10 @@ pub(super) fn of_failing(pod: &Pod, doing: &str) -> Problem {
 /// How the pod's own words are read.
 fn log_of(pod: &Pod) -> String {
     let (namespace, name) = pod.pod.split_once('/').unwrap_or(("", &pod.pod));
-    format!("kubectl logs -n {namespace} {name}")
+    match namespace == LOCAL {
+        true => "the output of haptic local".to_owned(),
+        false => format!("kubectl logs -n {namespace} {name}"),
+    }
 }
 
 fn began_anew(pod: &Pod, now: u64) -> Option<Problem> {
@@ -274,7 +283,8 @@ fn of_news(history: &[Arc<Entry>]) -> Vec<Problem> {
     }
     // The last of these may say that it is over, or that all went as it should.
     let over = |entry: &Entry| {
-        matches!(entry.kind, "ElectionTroubled" | "Reviewed" | "ManifestMended") && entry.level < Level::Warn
+        matches!(entry.kind, "ElectionTroubled" | "Reviewed" | "ManifestMended" | "ObjectMended")
+            && entry.level < Level::Warn
     };
     let problem = |((what, object), entry): (&(&str, Option<&str>), &&Entry)| {
         (!over(entry)).then(|| warning(what, *object, &format!("{} ({})", entry.text, ago(age(entry)))))
@@ -287,8 +297,8 @@ fn what_of(kind: &str) -> Option<&'static str> {
         "ActorRestarted" => "an actor failed and was restarted",
         "DriftFound" => "a pod did not run what it was left with",
         "TakenBack" => "a live generation was taken back",
-        "ObjectMalformed" => "an object could not be read",
-        "ManifestRefused" | "ManifestMended" => "a file cannot be read",
+        "ObjectMalformed" | "ObjectMended" => "an object could not be read",
+        "ManifestRefused" | "ManifestMended" => "a problem in a file of manifests",
         "ElectionTroubled" => "the Lease cannot be kept",
         "Reviewed" => "the webhook could not judge a change",
         "EventsLost" => "events were lost",
@@ -368,10 +378,20 @@ mod tests {
             let standing = Standing::Converged;
             let pod =
                 Pod { pod: "edge/a".into(), standing, lag_ms: Some(12_000), last_plan, ..Pod::default() };
-            of_pod(&pod, 1_000_000_000)
+            of_pod(&pod, 1_000_000_000, None)
         };
         assert!(slow(3000).unwrap().why.contains("took 12.0 s to reach it, 3 s ago"));
         assert_eq!(slow(NEWS_MS + 1), None);
+    }
+
+    #[test]
+    fn a_pod_that_is_being_brought_there_is_no_problem_until_it_takes_too_long() {
+        let pod = |name: &str| Pod { pod: name.into(), standing: Standing::Behind, ..Pod::default() };
+        assert_eq!(of_pod(&pod("edge/a"), 100_000, Some(95_000)), None);
+        let late = of_pod(&pod("edge/a"), 100_000, Some(50_000)).unwrap();
+        assert!(late.why.contains("kubectl logs -n edge a"), "{late:?}");
+        let local = of_pod(&pod("local/haproxy"), 100_000, None).unwrap();
+        assert!(!local.why.contains("kubectl"), "{local:?}");
     }
 
     #[test]

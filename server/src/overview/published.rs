@@ -87,6 +87,7 @@ fn config(found: &Found) -> Config {
         }
     };
     Config {
+        passed: None,
         name: Some(format!("{}/{}", found.namespace, found.name)),
         state: state.into(),
         why: why.into_iter().collect(),
@@ -336,7 +337,10 @@ mod tests {
     fn a_fleet_that_is_well_is_told_with_what_it_rests_on_and_what_cannot_be_known() {
         let mut found = left(&json!([]), &json!([good_pod()]), &json!([]));
         found.published.as_mut().unwrap().as_mut().unwrap().status.as_mut().unwrap().held_back = 0;
-        says(&found, &["all is well: 1 of 1 pods converged", "namespace edge: written last 3 s ago", "lag"]);
+        says(
+            &found,
+            &["all is well; pods: 1 of 1 up to date", "namespace edge: written last 3 s ago", "lag"],
+        );
         says(
             &found,
             &["edge/haproxy-0", "no reload 60 s ago", "about 120 ingresses", "2 min ago", "default/evil"],
@@ -360,7 +364,7 @@ mod tests {
         );
         says(
             &found,
-            &["3 problems: 1 of 2 pods converged", "pod not deployed edge/haproxy-1", "connection refused"],
+            &["3 problems; pods: 1 of 2 up to date", "pod not deployed edge/haproxy-1", "connection refused"],
         );
         says(&found, &["object held back ingresses default/evil", "more than one line", "90 of 100"]);
         says(&found, &["forbidden. Allow patch. What is told here of pods and objects may be old"]);

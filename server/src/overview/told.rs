@@ -23,7 +23,11 @@ fn tell(overview: &Overview, text: &mut String) -> std::fmt::Result {
     writeln!(text)?;
     let config = &overview.config;
     let name = config.name.as_deref().unwrap_or("none in force");
-    writeln!(text, "{}  {name}, {}", "config    ".bold(), config.state)?;
+    let state = match (&*config.state, config.passed) {
+        ("valid", Some(false)) => "accepted, and nothing of it has passed the checks",
+        (state, _) => state,
+    };
+    writeln!(text, "{}  {name}, {state}", "config    ".bold())?;
     if let Some(generation) = generation(overview) {
         writeln!(text, "{}  {generation}", "generation".bold())?;
     }
@@ -34,7 +38,7 @@ fn tell(overview: &Overview, text: &mut String) -> std::fmt::Result {
         writeln!(text, "{}  {}", "stores    ".bold(), stores(&overview.stores))?;
     }
     if let Some(pods) = &overview.pods {
-        let title = format!("pods ({} of {} converged)", overview.converged(), pods.len());
+        let title = format!("pods ({} of {} up to date)", overview.converged(), pods.len());
         writeln!(text, "\n{}", title.bold())?;
         pods.iter().try_for_each(|pod| tell_pod(pod, overview.taken_unix_ms, text))?;
     }
@@ -96,7 +100,7 @@ fn stores(stores: &[Store]) -> String {
 pub fn verdict(overview: &Overview) -> String {
     let errors = overview.problems.iter().filter(|p| p.severity == Severity::Error).count();
     let pods = match &overview.pods {
-        Some(pods) => format!("{} of {} pods converged", overview.converged(), pods.len()),
+        Some(pods) => format!("pods: {} of {} up to date", overview.converged(), pods.len()),
         None => "which pods run it is not known".to_owned(),
     };
     match (overview.is_well(), errors, overview.pods.as_deref()) {
@@ -108,9 +112,9 @@ pub fn verdict(overview: &Overview) -> String {
             )
         }
         (true, _, Some([])) => format!("{} no HAProxy pods are known", "idle:".yellow().bold()),
-        (true, _, Some(_)) => format!("{} {pods}", "all is well:".green().bold()),
-        (false, 1, _) => format!("{} {pods}", "1 problem:".red().bold()),
-        (false, n, _) => format!("{} {pods}", format!("{n} problems:").red().bold()),
+        (true, _, Some(_)) => format!("{}; {pods}", "all is well".green().bold()),
+        (false, 1, _) => format!("{}; {pods}", "1 problem".red().bold()),
+        (false, n, _) => format!("{}; {pods}", format!("{n} problems").red().bold()),
     }
 }
 

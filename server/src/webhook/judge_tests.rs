@@ -242,7 +242,7 @@ async fn the_checked_part_of_the_ingress_library_and_the_demo_is_valid_by_itself
         candidate.spec = Arc::new(spec);
         let config = crate::command::as_if_active(candidate).unwrap();
         let origin = crate::wiring::OriginOf::Folder(root.join("fixtures").join(manifests));
-        let (snapshots, _) = crate::objects::read(&config.spec, &origin).await.unwrap();
+        let snapshots = crate::objects::read(&config.spec, &origin).await.unwrap().snapshots;
         let live = Live {
             config: config.clone(),
             snapshots: Arc::new(snapshots),

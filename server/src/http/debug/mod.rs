@@ -125,8 +125,13 @@ pub fn routes(inside: Inside, open: bool) -> impl Fn(&mut web::ServiceConfig) + 
             .route("/block/{actor:.*}", web::post().to(provoke::block_actor))
             .route("/unblock/{actor:.*}", web::post().to(provoke::unblock_actor))
             .route("/flood/{events}", web::post().to(provoke::flood_observers));
-        service.service(scope);
+        service.service(scope).route("/", web::get().to(to_debug));
     }
+}
+
+/// What a browser asks first.
+async fn to_debug() -> HttpResponse {
+    HttpResponse::Found().insert_header((header::LOCATION, "/debug")).finish()
 }
 
 /// The page for browsers, the list of pages for programs.

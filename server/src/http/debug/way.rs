@@ -11,10 +11,15 @@ use std::sync::Arc;
 /// Which request.
 #[derive(Debug, Deserialize)]
 pub(super) struct Wanted {
+    #[serde(default)]
     url: String,
 }
 
 pub(super) async fn show(inside: web::Data<Inside>, wanted: web::Query<Wanted>) -> HttpResponse {
+    if wanted.url.is_empty() {
+        let how = "say which request: /debug/explain?url=https://shop.example/cart\n";
+        return HttpResponse::BadRequest().content_type("text/plain").body(how);
+    }
     let request = match Request::parse(&wanted.url) {
         Ok(request) => request,
         Err(why) => return HttpResponse::BadRequest().content_type("text/plain").body(why + "\n"),
