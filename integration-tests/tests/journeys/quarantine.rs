@@ -185,7 +185,7 @@ impl Story {
         let host = &host(fault);
         self.apply(fault, fault).await?;
         self.is_held_back(fault, words).await?;
-        self.is_held_back(fault, "left out").await?;
+        self.is_held_back(fault, "It is not served").await?;
         self.pod.answers(host, 404).await?;
         self.others_go_on().await?;
         self.apply(fault, "none").await?;
