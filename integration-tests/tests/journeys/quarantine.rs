@@ -146,7 +146,7 @@ impl Story {
             let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
             let told = conditions.iter().find(|condition| condition["type"] == "Quarantined");
             let sentence = told.and_then(|told| told["message"].as_str()).unwrap_or_default().to_owned();
-            let is_told = sentence.contains(&format!("/{name} is held back")) && sentence.contains(words);
+            let is_told = sentence.contains(&format!("/{name}: ")) && sentence.contains(words);
             ensure(is_told, format!("it says {sentence:?}"))?;
             Ok(sentence)
         })
@@ -185,7 +185,7 @@ impl Story {
         let host = &host(fault);
         self.apply(fault, fault).await?;
         self.is_held_back(fault, words).await?;
-        self.is_held_back(fault, "left out").await?;
+        self.is_held_back(fault, "It is not served").await?;
         self.pod.answers(host, 404).await?;
         self.others_go_on().await?;
         self.apply(fault, "none").await?;
