@@ -25,6 +25,9 @@ const CHANGES: u8 = 3;
 /// A pod that did not answer, and why.
 type Silent = (String, String);
 
+/// What is known of each pod.
+type Answers = (Vec<PodPreview>, Vec<Silent>);
+
 /// What the objects make, and whether nothing of them is left out.
 type Whole<T> = (T, bool);
 
@@ -103,7 +106,7 @@ fn between_folders(args: &PlanArgs, running: &Path) -> Result<Whole<PodPreview>,
     Ok((preview, is_whole))
 }
 
-fn in_cluster(args: &PlanArgs, name: &str) -> Result<Whole<(Vec<PodPreview>, Vec<Silent>)>, Failure> {
+fn in_cluster(args: &PlanArgs, name: &str) -> Result<Whole<Answers>, Failure> {
     let runtime = process::runtime()?;
     let candidate = args.file.as_deref().map(command::read_config).transpose()?;
     let (cluster_args, haproxy, name) = (args.cluster.clone(), args.haproxy.clone(), name.to_owned());
@@ -124,7 +127,7 @@ async fn compare(
     name: &str,
     instead: Option<Candidate>,
     haproxy: &HaproxyArgs,
-) -> Result<Whole<(Vec<PodPreview>, Vec<Silent>)>, Failure> {
+) -> Result<Whole<Answers>, Failure> {
     let in_force = cluster.configuration(name).await?;
     let candidate = match instead {
         Some(file) => Candidate { name: in_force.name, namespace: in_force.namespace, ..file },
