@@ -393,8 +393,10 @@ fn a_snippet_of_ones_own_reads_any_annotation_of_an_ingress() {
     manifests[0]["metadata"]["annotations"] = json!({"example.com/team": "100% \"a\""});
     manifests.push(certificate());
     let own = |spec: &mut Value| {
-        let template = "{{#if (has set.metadata \"annotations.[example.com/team]\")}}\n\
-                        http-response set-header X-Team {{lf (get set.metadata \"annotations.[example.com/team]\")}}\n{{/if}}\n";
+        let template = "{{#with (get_single \"ingresses\" set.metadata.namespace set.metadata.name) as |ingress|}}\n\
+                        {{#if (has ingress.metadata \"annotations.[example.com/team]\")}}\n\
+                        http-response set-header X-Team {{lf (get ingress.metadata \"annotations.[example.com/team]\")}}\n\
+                        {{/if}}\n{{/with}}\n";
         spec["templateSnippets"] = json!({"ingress-own-10-team": {"template": template}});
     };
     on_each_haproxy_with(&manifests, own, |site| {
