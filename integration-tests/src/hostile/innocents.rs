@@ -11,12 +11,13 @@ use super::{
 use crate::{
     backend::Backend,
     certificate::{self, Authority},
+    eventually::eventually_within,
     failure::Outcome,
     manifest::BACKEND_PORT,
     network::{Block, METADATA},
 };
 use serde_json::{Value, json};
-use std::net::Ipv4Addr;
+use std::{net::Ipv4Addr, time::Duration};
 
 /// What a server answers that nobody may reach through HAProxy.
 pub const CANARY: &str = "nobody may reach this";
@@ -24,6 +25,9 @@ pub const CANARY: &str = "nobody may reach this";
 pub const LISTED: &str = "listed.example";
 /// The servers of alpha, in the order in which its endpoints move.
 pub const MOVING: [&str; 2] = ["alpha one", "alpha two"];
+
+/// So long another arena may take.
+const OTHER_ARENA: Duration = Duration::from_secs(180);
 
 /// Alpha and beta: their objects, servers, and clients.
 pub struct Innocents {
@@ -59,8 +63,10 @@ async fn servers(block: Block) -> Outcome<Vec<Backend>> {
     for (number, name) in (0..).zip(names) {
         servers.push(Backend::start(name, block.backend(number)).await?);
     }
+    // Every arena has these addresses for itself: another one waits for its end.
     for address in [Ipv4Addr::LOCALHOST, METADATA] {
-        servers.push(Backend::start(CANARY, address).await?);
+        let free = async || Backend::start(CANARY, address).await;
+        servers.push(eventually_within(OTHER_ARENA, "the other arena has ended", free).await?);
     }
     Ok(servers)
 }
