@@ -227,7 +227,7 @@ impl fmt::Display for LimitReached {
                     Limit::StoreBytes => write!(f, "{resource} take more than {most} bytes, and")?,
                     Limit::WatchedBytes => write!(
                         f,
-                        "all watched objects take more than {most} bytes, {resource} most of them, of which"
+                        "all watched objects take more than {most} bytes, {resource} more than their share, of which"
                     )?,
                     _ => write!(f, "there are more than {most} {resource} in")?,
                 }
@@ -284,6 +284,13 @@ mod tests {
         assert!(
             said(&crowded(Limit::StoreBytes, 7))[0]
                 .starts_with("ingresses take more than 20 bytes, and namespace junk has most: those")
+        );
+        assert_eq!(
+            said(&crowded(Limit::WatchedBytes, 7)),
+            [
+                "all watched objects take more than 20 bytes, ingresses more than their share, of which namespace junk has most: \
+              those that were created last are left out. Delete what is not needed, or raise controller.limits.watchedBytes"
+            ]
         );
         let large = |replaced| LimitReached::Object(oversized(replaced, 2000)).to_string();
         assert_eq!(

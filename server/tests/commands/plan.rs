@@ -3,7 +3,8 @@
 use crate::place::{Done, Place};
 use serde_json::Value;
 
-const CONFIG: &str = r#"apiVersion: haproxy-haptic.org/v1alpha1
+/// A server for each Service.
+pub const CONFIG: &str = r#"apiVersion: haproxy-haptic.org/v1alpha1
 kind: HAProxyTemplateConfig
 metadata: {name: shop}
 spec:

@@ -1,37 +1,17 @@
 //! `haptic render` and `haptic plan` with objects that cannot be used: the others are rendered, and the exit code tells.
 
-use crate::place::{Done, Place};
+use crate::{
+    place::{Done, Place},
+    plan::CONFIG,
+};
 use std::fs;
-
-const CONFIG: &str = r#"apiVersion: haproxy-haptic.org/v1alpha1
-kind: HAProxyTemplateConfig
-metadata: {name: shop}
-spec:
-  credentialsSecretRef: {name: credentials}
-  podSelector: {matchLabels: {app: haproxy}}
-  watchedResources:
-    services: {apiVersion: v1, resources: services}
-  haproxyConfig:
-    template: |
-      defaults
-        mode http
-        timeout client 1s
-        timeout connect 1s
-        timeout server 1s
-      frontend web
-        bind 127.0.0.1:7999
-        default_backend all
-      backend all
-        balance random
-        {{#each (list "services") as |service|}}
-        {{#if (has service.spec "port")}}{{register_error service "it has a port"}}{{/if}}
-        server {{service.metadata.name}} {{service.spec.clusterIP}}:80
-        {{/each}}
-"#;
 
 fn place() -> Place {
     let place = Place::new();
-    place.write("config.yaml", CONFIG);
+    let server = "        server {{";
+    let refusing =
+        "        {{#if (has service.spec \"port\")}}{{register_error service \"it has a port\"}}{{/if}}\n";
+    place.write("config.yaml", &CONFIG.replace(server, &format!("{refusing}{server}")));
     service(&place, "good", "clusterIP: 10.0.0.1");
     place
 }
