@@ -47,6 +47,7 @@ pub fn journeys() -> Vec<Journey> {
         journey("dataplaneapi_answers", |scene| answers::as_recorded(scene, HaproxySeries::V3_4)),
         journey("dataplaneapi_answers_3_0", |scene| answers::as_recorded(scene, HaproxySeries::V3_0)),
         journey("dataplaneapi_two_versions_at_rest", two_versions::at_rest),
+        journey("dataplaneapi_two_versions_at_rest_after_anything", two_versions::at_rest_after_anything),
         journey("dataplaneapi_credentials_rotated", |scene| credentials_rotated(api(scene))),
     ];
     if std::env::var_os("HAPTIC_TEST_DATAPLANEAPI").is_none() {
