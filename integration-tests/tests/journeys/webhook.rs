@@ -58,9 +58,9 @@ pub async fn refuses_what_is_bad(scene: Scene) -> Outcome {
     let told = refused(scene, &broken, restore).await?;
     ensure(told.contains("haproxyConfig"), told)?;
     let mut failing = good.clone();
-    failing["spec"]["validationTests"] = json!({ "no_such_line": { "assertions": [
+    failing["spec"]["validationTests"] = json!([{ "name": "no_such_line", "assertions": [
         { "type": "contains", "target": "haproxy_config", "pattern": "no such line" },
-    ] } });
+    ] }]);
     let told = refused(scene, &failing, restore).await?;
     ensure(told.contains("no_such_line"), told)?;
     // Nothing is wrong with it but what the cluster holds: HAProxy refuses the port of each backend.

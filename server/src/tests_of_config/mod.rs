@@ -24,7 +24,7 @@ use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec};
 #[must_use]
 pub fn problems(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    for (name, test) in &spec.validation_tests {
+    for (name, test) in &spec.validation_tests.by_name {
         let field = format!("spec.validationTests.{name}");
         if test.assertions.is_empty() {
             problems.push(

@@ -19,6 +19,7 @@ pub fn basic(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     on_demand::problems(spec, &mut problems);
     webhook::problems(spec, &mut problems);
     problems.extend(spec.allow.is_old_list.then(|| old_list(spec)));
+    problems.extend(spec.validation_tests.is_old_map.then(old_map));
     problems
 }
 
@@ -27,6 +28,12 @@ fn old_list(spec: &HAProxyTemplateConfigSpec) -> Diagnostic {
     Diagnostic::warning("basic", "a list is what spec.allow was once, and is still taken for its features")
         .at_field("spec.allow")
         .help(format!("Write allow: {{features: [{}]}}", features.join(", ")))
+}
+
+fn old_map() -> Diagnostic {
+    Diagnostic::warning("basic", "a map is what spec.validationTests was once, and is still taken: it is a list of tests with names")
+        .at_field("spec.validationTests")
+        .help("Install the CRD of this version (haptic crd), and write `- name: NAME` before each test")
 }
 
 fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {

@@ -13,6 +13,7 @@ mod settings;
 mod status;
 mod templates;
 mod tests_of_config;
+mod validation_tests;
 mod watched;
 mod webhook;
 
@@ -28,6 +29,7 @@ pub use status::HAProxyTemplateConfigStatus;
 use status::any_object;
 pub use templates::*;
 pub use tests_of_config::*;
+pub use validation_tests::ValidationTests;
 pub use watched::*;
 pub use webhook::*;
 
@@ -106,7 +108,7 @@ pub struct HAProxyTemplateConfigSpec {
     /// crt-lists, by file name.
     #[serde(default)]
     pub crt_lists: BTreeMap<String, TemplateSource>,
-    /// Tests of this configuration, by name.
+    /// Tests of this configuration. A test takes the place of a library's of the same name.
     #[serde(default)]
-    pub validation_tests: BTreeMap<String, ValidationTest>,
+    pub validation_tests: ValidationTests,
 }
