@@ -247,7 +247,7 @@ haproxy_config: {template: ''}
             assert_eq!((read.by_name["one"].assertions.len(), read.is_old_map), (1, false), "{tests}");
         }
         for (wrong, said) in [
-            ("validationTests: [{name: a}, {name: a}]", "x.yaml:9:31: two tests are called \"a\""),
+            ("validationTests: [{name: a}, {name: a}]", "x.yaml:9:32: two tests are called \"a\""),
             ("validationTests: [{assertions: []}]", "required field name is missing"),
             ("validationTests: {a: {assertion: []}}", "spec.validationTests.a.assertion"),
             ("validationTests: {a: {name: b}}", "spec.validationTests.a.name"),

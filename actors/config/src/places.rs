@@ -92,18 +92,22 @@ impl Walk {
             *key = Some(text.to_owned());
             self.note(span);
         } else {
-            self.named(text);
+            self.named(text, span);
             self.note(span);
             self.node_ended();
         }
     }
 
-    /// `name: TEXT` in an element of a list names the element.
-    fn named(&mut self, text: &str) {
+    /// `name: TEXT` in an element of a list names the element, which is where its name stands.
+    fn named(&mut self, text: &str, span: &Span) {
         if let [.., Around::Sequence { name, .. }, Around::Mapping { key: Some(key) }] = &mut *self.around
             && key == "name"
         {
             *name = Some(text.to_owned());
+            let path = self.named_path();
+            if let Some(element) = path.strip_suffix(".name") {
+                self.places.entry(element.to_owned()).or_insert(place(span));
+            }
         }
     }
 
@@ -117,11 +121,14 @@ impl Walk {
 
     /// An element with a name is found by that, too.
     fn note(&mut self, span: &Span) {
-        let place = (span.start.line(), span.start.col() + 1);
-        let named = self.path(|index, name| name.clone().unwrap_or_else(|| index.to_string()));
-        self.places.entry(named).or_insert(place);
         let numbered = self.path(|index, _| index.to_string());
-        self.places.entry(numbered).or_insert(place);
+        for path in [self.named_path(), numbered] {
+            self.places.entry(path).or_insert(place(span));
+        }
+    }
+
+    fn named_path(&self) -> String {
+        self.path(|index, name| name.clone().unwrap_or_else(|| index.to_string()))
     }
 
     fn path(&self, element: impl Fn(usize, &Option<String>) -> String) -> String {
@@ -131,6 +138,10 @@ impl Walk {
         });
         plain(&steps.collect::<Vec<_>>().join("."))
     }
+}
+
+fn place(span: &Span) -> Place {
+    (span.start.line(), span.start.col() + 1)
 }
 
 #[cfg(test)]

@@ -167,11 +167,9 @@ fn lease_order(lease: Duration, renew: Duration, retry: Duration, problems: &mut
 }
 
 fn levels(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
-    let levels = [
-        ("logging.level", &spec.logging.level),
-        ("controller.eventCommentator.logLevel", &spec.controller.event_commentator.log_level),
-    ];
-    for (field, level) in levels {
+    let of_log = spec.logging.level.as_ref().map(|level| ("logging.level", level));
+    let of_commentary = ("controller.eventCommentator.logLevel", &spec.controller.event_commentator.log_level);
+    for (field, level) in of_log.into_iter().chain([of_commentary]) {
         if !["trace", "debug", "info", "warn", "error"].contains(&level.to_lowercase().as_str()) {
             let message = format!("{level:?} is not a log level");
             problems.push(

@@ -112,3 +112,12 @@ pub struct HAProxyTemplateConfigSpec {
     #[serde(default)]
     pub validation_tests: ValidationTests,
 }
+
+impl HAProxyTemplateConfigSpec {
+    /// The admission webhook that is asked for: by its settings, or by a watched resource alone.
+    #[must_use]
+    pub fn webhook(&self) -> Option<WebhookSpec> {
+        let is_asked_for = || self.watched_resources.values().any(|watched| watched.enable_validation_webhook);
+        self.controller.webhook.clone().or_else(|| is_asked_for().then(WebhookSpec::default))
+    }
+}
