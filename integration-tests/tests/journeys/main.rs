@@ -24,6 +24,7 @@ mod incidents;
 mod leader;
 mod libraries;
 mod limits;
+mod literal_paths;
 mod mass_deletion;
 mod metrics;
 mod observers;
@@ -172,6 +173,7 @@ fn deployments() -> Vec<[Journey; 2]> {
         over_both("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),
         over_both("agent_killed_while_changes_flow", churn::agent_killed_meanwhile),
         over_both("controller_killed_while_changes_flow", churn::controller_killed_meanwhile),
+        over_both("literal_paths", literal_paths::lead_to_files_that_are_rendered),
         over_both("endpoint_change", routes::endpoint_change),
         over_both("new_host", routes::new_host),
         over_both("certificate_rotation", routes::certificate_rotation),

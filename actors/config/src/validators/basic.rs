@@ -31,9 +31,10 @@ fn old_list(spec: &HAProxyTemplateConfigSpec) -> Diagnostic {
 }
 
 fn old_map() -> Diagnostic {
-    Diagnostic::warning("basic", "a map is what spec.validationTests was once, and is still taken: it is a list of tests with names")
+    let what = "a map is what spec.validationTests was once; with the CRD of this version the API server drops the tests in it";
+    Diagnostic::warning("basic", what)
         .at_field("spec.validationTests")
-        .help("Install the CRD of this version (haptic crd), and write `- name: NAME` before each test")
+        .help("kubectl patch haptpl NAME --type merge -p '{\"spec\":{\"validationTests\":null}}', then apply a list")
 }
 
 fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
@@ -290,6 +291,17 @@ mod tests {
         let said: Vec<String> =
             basic(&serde_json::from_value(spec).unwrap()).iter().map(ToString::to_string).collect();
         assert!(said.len() == 1 && said[0].contains(expected), "{pointer}: {said:#?}, not {expected:?}");
+    }
+
+    #[test]
+    fn the_map_that_tests_were_once_is_a_warning_that_says_what_to_run() {
+        for (tests, told) in [(json!({"a": {}}), true), (json!({}), true), (json!([]), false), (json!([{"name": "a"}]), false)] {
+            let mut spec = valid();
+            spec["validationTests"] = tests.clone();
+            let problems = basic(&serde_json::from_value(spec).unwrap());
+            let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            assert_eq!(said.iter().any(|s| s.contains("kubectl patch haptpl NAME")), told, "{tests}: {said:?}");
+        }
     }
 
     #[test]
