@@ -181,6 +181,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_configuration_says_the_level_if_it_says_one_and_the_environment_else() {
+        for (variable, level) in [("", "info"), ("loud", "info"), ("DEBUG", "debug"), ("error", "error")] {
+            assert_eq!(level_of(variable), level);
+        }
+        let logs = LogLevel { of_environment: "warn", ..start() };
+        for (configured, level) in [(None, "warn"), (Some("DEBUG"), "debug"), (None, "warn")] {
+            logs.configure(configured);
+            assert_eq!(logs.levels().configured, level);
+        }
+    }
+
+    #[test]
     fn a_line_for_a_person_has_the_time_to_the_second_and_no_module_and_no_command() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let writer = Mutex::new(file.reopen().unwrap());
