@@ -11,7 +11,7 @@ pub(crate) fn instead_of(path: &str, bundle: &Bundle) -> String {
     match nearest {
         Some(file) => {
             let (name, kind) = (&*file.key.name, argument(file.key.kind));
-            format!("The configuration renders no file of that name; did you mean {{{{file_path {name:?} {kind:?}}}}}?")
+            format!("Did you mean {{{{file_path {name:?} {kind:?}}}}}? The configuration renders no file of that name")
         }
         None => "The configuration renders no file of that name; {{file_path NAME KIND}} names one that it does".to_owned(),
     }
@@ -30,5 +30,43 @@ fn argument(kind: FileKind) -> &'static str {
         FileKind::Certificate => "certificate",
         FileKind::CrtList => "crt-list",
         FileKind::General | FileKind::Config => "file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{
+        FileKey, ObjectRef, Text,
+        text::{Blame, Fragment},
+    };
+    use std::sync::Arc;
+
+    fn bundle() -> Bundle {
+        let file = |kind: FileKind, name: &str, text: Text| BundleFile::new(FileKey::new(kind, name), name, text);
+        let object = Arc::new(ObjectRef::new("secrets", "other", "tls"));
+        let of_object = Arc::new(Blame { block: Some(object), ..Blame::default() });
+        Bundle::new(
+            BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("")),
+            [
+                file(FileKind::Map, "host.map", Text::plain("")),
+                file(FileKind::General, "503.http", Text::plain("")),
+                file(FileKind::Certificate, "other_tls.pem", Text::new(vec![Fragment::new("x\n", of_object)])),
+            ],
+        )
+    }
+
+    #[test]
+    fn the_nearest_file_of_a_template_is_named_as_templates_name_it() {
+        for (path, said) in [
+            ("/etc/haproxy/maps/hots.map", "Did you mean {{file_path \"host.map\" \"map\"}}?"),
+            ("/etc/haproxy/errors/503.htm", "Did you mean {{file_path \"503.http\" \"file\"}}?"),
+            ("/etc/passwd", "The configuration renders no file of that name; {{file_path NAME KIND}}"),
+            // What was made for an object of a namespace is not told to others.
+            ("/etc/haproxy/ssl/other_tls.pe", "The configuration renders no file of that name;"),
+        ] {
+            let instead = instead_of(path, &bundle());
+            assert!(instead.starts_with(said), "{path}: {instead}");
+        }
     }
 }

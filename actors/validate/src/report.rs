@@ -210,6 +210,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_not_rendered_leads_to_the_nearest_one() {
+        let said = "[ALERT]    (1) : config : parsing [haproxy.cfg:2] : unable to stat SSL certificate from file '/etc/ssl/b.map' : No such file\n";
+        let help = diagnostics(said, &bundle())[0].help.clone().unwrap_or_default();
+        assert!(help.contains("{{file_path \"a.map\" \"map\"}}"), "{help}");
+        let there = said.replace("/etc/ssl/b.map", "/private/maps/a.map");
+        assert_eq!(diagnostics(&there, &bundle())[0].help, None);
+    }
+
+    #[test]
     fn an_alert_leads_to_line_template_and_object() {
         let said = "[NOTICE]   (1) : haproxy version is 3.4.7-1\n\
             [ALERT]    (1) : config : parsing [haproxy.cfg:2] : unknown keyword 'foo' in 'frontend' section\n\

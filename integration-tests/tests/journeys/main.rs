@@ -15,6 +15,7 @@ mod destinations;
 mod drift;
 mod failures;
 mod fleet;
+mod former_tests;
 mod getting_started;
 mod handover;
 mod harness;
@@ -151,6 +152,7 @@ fn through_agents() -> Vec<Journey> {
         journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),
         journey("config_invalid_then_recovered", configuration::invalid_then_recovered),
         journey("config_with_invalid_template", configuration::invalid_template),
+        journey("tests_stored_as_a_map", former_tests::in_a_map_are_taken_and_left_behind),
         journey("unknown_resource", bad_input::unknown_resource),
         journey("no_configuration_and_no_secret", bad_input::no_configuration_and_no_secret),
         journey("no_definition_of_a_watched_resource", bad_input::no_definition_of_a_watched_resource),

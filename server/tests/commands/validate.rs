@@ -59,6 +59,21 @@ fn a_configuration_may_come_from_standard_input() {
 }
 
 #[test]
+fn the_example_of_haptic_in_go_is_valid_but_for_its_templates() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/go-haptic/config.yaml");
+    let config = fs::read_to_string(fixture).unwrap();
+    let place = Place::new();
+    let validate = |config: &str| {
+        place.write("config.yaml", config);
+        place.haptic(&["validate", "-f", "config.yaml"])
+    };
+    validate(&config).must(0, &["Tests: 1 passed, 0 failed, 1 total"]);
+    let misspelt = config.replace("maps/domain_to_backend.map)", "maps/domain_to_backnd.map)");
+    let words = ["domain_to_backnd.map", "{{file_path \"domain_to_backend\" \"map\"}}", "haproxyConfig:15"];
+    validate(&misspelt).must(1, &words);
+}
+
+#[test]
 fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
     let place = First::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
     place.validate(&[]).must(
