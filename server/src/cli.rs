@@ -106,7 +106,9 @@ impl RunArgs {
     pub fn name(&self) -> Result<String, Failure> {
         let name = self.name.clone().or_else(|| variable("CONFIG_NAME"));
         name.ok_or_else(|| {
-            Failure::Usage("give --name CONFIG, or set HAPTIC_CONFIG_NAME: the name of the HAProxyTemplateConfig".into())
+            Failure::Usage(
+                "give --name CONFIG, or set HAPTIC_CONFIG_NAME: the name of the HAProxyTemplateConfig".into(),
+            )
         })
     }
 }

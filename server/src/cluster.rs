@@ -50,7 +50,10 @@ impl Cluster {
     /// # Errors
     /// When no API server is known, or the kubeconfig cannot be used.
     pub async fn at_a_terminal(args: &ClusterArgs) -> Result<Self, Failure> {
-        let config = kubectls(args.kubeconfig.as_deref(), KubeConfigOptions::default()).await?;
+        // The variable may name several files.
+        let variable = std::env::var_os("KUBECONFIG");
+        let given = args.kubeconfig.as_deref().filter(|file| variable.as_deref() != Some(file.as_os_str()));
+        let config = kubectls(given, KubeConfigOptions::default()).await?;
         Self::of(config, args.namespace())
     }
 
@@ -191,7 +194,9 @@ async fn kubectls(kubeconfig: Option<&Path>, options: KubeConfigOptions) -> Resu
             .await
             .map_err(|e| Failure::Because(format!("the kubeconfig cannot be used: {e}"))),
         Err(why) => Config::incluster().map_err(|_| {
-            Failure::Because(format!("no API server is known: {why}. Give --kubeconfig FILE or set KUBECONFIG"))
+            Failure::Because(format!(
+                "no API server is known: {why}. Give --kubeconfig FILE or set KUBECONFIG"
+            ))
         }),
     }
 }

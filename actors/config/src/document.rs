@@ -241,7 +241,8 @@ haproxy_config: {template: ''}
         let test = "{fixtures: {services: []}, assertions: [{type: haproxy_valid}]}";
         let read = |tests: &str| parse(&format!("{MINIMAL}  {tests}\n"), "x.yaml");
         let listed = "validationTests: [{name: one, assertions: [{type: haproxy_valid}]}]";
-        let mapped = [format!("validationTests: {{one: {test}}}"), format!("validation_tests: {{one: {test}}}")];
+        let mapped =
+            [format!("validationTests: {{one: {test}}}"), format!("validation_tests: {{one: {test}}}")];
         for tests in [listed, &mapped[0], &mapped[1]] {
             let read = read(tests).unwrap().spec.validation_tests.clone();
             assert_eq!((read.by_name["one"].assertions.len(), read.is_old_map), (1, false), "{tests}");

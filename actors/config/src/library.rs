@@ -58,7 +58,6 @@ pub const LIBRARIES: [Library; 3] = [
 const NAMED: [&str; 7] =
     ["watchedResources", "templateSnippets", "maps", "files", "sslCertificates", "crtLists", TESTS];
 
-
 /// The library of that name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Library> {
@@ -304,7 +303,9 @@ mod tests {
     fn a_test_of_the_users_own_takes_the_place_of_the_librarys() {
         let spec = |tests: &str| configuration(&format!("libraries: [base]\nvalidationTests: {tests}"));
         let name = spec("[]").validation_tests.by_name.keys().next().unwrap().clone();
-        for tests in [format!("[{{name: {name}, description: mine}}]"), format!("{{{name}: {{description: mine}}}}")] {
+        for tests in
+            [format!("[{{name: {name}, description: mine}}]"), format!("{{{name}: {{description: mine}}}}")]
+        {
             let merged = spec(&tests).validation_tests;
             assert_eq!(merged.by_name[&name].description, "mine");
             assert_eq!(merged.by_name.len(), spec("[]").validation_tests.by_name.len());
@@ -328,7 +329,10 @@ mod tests {
     fn a_stored_map_stays_one_until_it_is_read() {
         let spec = json!({"libraries": ["base"], "validationTests": {"mine": {"assertions": []}}});
         let merged = laid_over(spec).unwrap().0;
-        assert!(merged["validationTests"]["mine"].is_object() && merged["validationTests"].as_object().unwrap().len() > 1);
+        assert!(
+            merged["validationTests"]["mine"].is_object()
+                && merged["validationTests"].as_object().unwrap().len() > 1
+        );
     }
 
     #[test]

@@ -60,9 +60,14 @@ struct Walk {
 }
 
 enum Around {
-    Mapping { key: Option<String> },
+    Mapping {
+        key: Option<String>,
+    },
     /// With the name that the element says it has.
-    Sequence { index: usize, name: Option<String> },
+    Sequence {
+        index: usize,
+        name: Option<String>,
+    },
 }
 
 impl Walk {

@@ -51,7 +51,8 @@ fn lines(template: &str) -> [String; 2] {
 
 #[test]
 fn literal_paths_of_rendered_files_lead_to_them_with_each_transport() {
-    let stored = |name: &str| config(&by_api(with_files(""))).layout.path(haptic_model::FileKind::Certificate, name);
+    let stored =
+        |name: &str| config(&by_api(with_files(""))).layout.path(haptic_model::FileKind::Certificate, name);
     let shop = stored("shop.b.pem");
     assert_ne!(shop, "/etc/haproxy/ssl/shop.b.pem", "the API's storage would change that name");
     let domains = config(&by_api(with_files(""))).layout.path(haptic_model::FileKind::Map, "domains");
@@ -75,8 +76,16 @@ fn literal_paths_of_rendered_files_lead_to_them_with_each_transport() {
         ),
         ("bind :1 ssl crt /etc/haproxy/ssl/", "bind :1 ssl crt ssl".to_owned(), None),
         // Text that looks like one, and what is not rendered.
-        ("http-request set-header X /etc/haproxy/maps/host.map", "http-request set-header X /etc/haproxy/maps/host.map".to_owned(), None),
-        ("errorfile 503 /etc/haproxy/general/504.http", "errorfile 503 /etc/haproxy/general/504.http".to_owned(), None),
+        (
+            "http-request set-header X /etc/haproxy/maps/host.map",
+            "http-request set-header X /etc/haproxy/maps/host.map".to_owned(),
+            None,
+        ),
+        (
+            "errorfile 503 /etc/haproxy/general/504.http",
+            "errorfile 503 /etc/haproxy/general/504.http".to_owned(),
+            None,
+        ),
     ] {
         assert_eq!(lines(said), [agent, api.unwrap_or_else(|| said.to_owned())], "{said}");
     }
@@ -113,14 +122,22 @@ fn a_value_never_becomes_a_path() {
          errorfile 503 \"/etc/haproxy/general/503.http\" # {{{{o.metadata.name}}}}\n{{{{/each}}}}\n"
     );
     let name = "/etc/haproxy/general/503.http";
-    let setup = with_files(&template).object("ingresses", "503.http", name, &["503.http", name],
-        json!({"metadata": {"namespace": "503.http", "name": name}}));
+    let setup = with_files(&template).object(
+        "ingresses",
+        "503.http",
+        name,
+        &["503.http", name],
+        json!({"metadata": {"namespace": "503.http", "name": name}}),
+    );
     let rendering = rendered(&setup);
     assert_eq!(line(&rendering, 4), format!("  errorfile 503 {name}"));
     assert_eq!(line(&rendering, 5), format!("  errorfile 503 {name}"));
     assert_eq!(line(&rendering, 6), format!("  errorfile 503 \"general/503.http\" # {name}"));
     let origin = rendering.bundle.config.text.origin(6).unwrap();
-    assert_eq!((origin.line, origin.object.map(|o| o.to_string())), (7, Some(format!("ingresses 503.http/{name}"))));
+    assert_eq!(
+        (origin.line, origin.object.map(|o| o.to_string())),
+        (7, Some(format!("ingresses 503.http/{name}")))
+    );
 }
 
 #[test]
@@ -137,7 +154,10 @@ fn what_global_says_of_the_process_is_ignored_beside_the_agent_with_a_notice() {
     );
     let told: Vec<String> = rendering.warnings.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 7, "{told:?}");
-    assert!(told[1].contains("'chroot' in global is ignored") && told[1].contains("haproxyConfig:3"), "{told:?}");
+    assert!(
+        told[1].contains("'chroot' in global is ignored") && told[1].contains("haproxyConfig:3"),
+        "{told:?}"
+    );
     let rendering = rendered(&by_api(setup()));
     assert_eq!(rendering.bundle.config.text.to_string(), template.replace("{{word}}", "haproxy"));
     assert!(rendering.warnings.is_empty());

@@ -11,9 +11,14 @@ pub(crate) fn instead_of(path: &str, bundle: &Bundle) -> String {
     match nearest {
         Some(file) => {
             let (name, kind) = (&*file.key.name, argument(file.key.kind));
-            format!("Did you mean {{{{file_path {name:?} {kind:?}}}}}? The configuration renders no file of that name")
+            format!(
+                "Did you mean {{{{file_path {name:?} {kind:?}}}}}? The configuration renders no file of that name"
+            )
         }
-        None => "The configuration renders no file of that name; {{file_path NAME KIND}} names one that it does".to_owned(),
+        None => {
+            "The configuration renders no file of that name; {{file_path NAME KIND}} names one that it does"
+                .to_owned()
+        }
     }
 }
 
@@ -43,7 +48,8 @@ mod tests {
     use std::sync::Arc;
 
     fn bundle() -> Bundle {
-        let file = |kind: FileKind, name: &str, text: Text| BundleFile::new(FileKey::new(kind, name), name, text);
+        let file =
+            |kind: FileKind, name: &str, text: Text| BundleFile::new(FileKey::new(kind, name), name, text);
         let object = Arc::new(ObjectRef::new("secrets", "other", "tls"));
         let of_object = Arc::new(Blame { block: Some(object), ..Blame::default() });
         Bundle::new(
@@ -51,7 +57,11 @@ mod tests {
             [
                 file(FileKind::Map, "host.map", Text::plain("")),
                 file(FileKind::General, "503.http", Text::plain("")),
-                file(FileKind::Certificate, "other_tls.pem", Text::new(vec![Fragment::new("x\n", of_object)])),
+                file(
+                    FileKind::Certificate,
+                    "other_tls.pem",
+                    Text::new(vec![Fragment::new("x\n", of_object)]),
+                ),
             ],
         )
     }

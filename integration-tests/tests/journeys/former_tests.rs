@@ -27,7 +27,8 @@ pub async fn in_a_map_are_taken_and_left_behind(scene: Scene) -> Outcome {
     let scene = scene.on_bare_cluster().await?;
     scene.cluster.install_definitions(&former_definitions().await?).await?;
     let mut configuration = scene.configuration()?.manifest;
-    configuration["spec"]["validationTests"] = json!({ "mine": { "assertions": [{ "type": "haproxy_valid" }] } });
+    configuration["spec"]["validationTests"] =
+        json!({ "mine": { "assertions": [{ "type": "haproxy_valid" }] } });
     scene.configure_with(&configuration).await?;
     let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
     scene.publish("shop", HOST, &a).await?;
@@ -40,7 +41,9 @@ pub async fn in_a_map_are_taken_and_left_behind(scene: Scene) -> Outcome {
     pod.serves("late.example", "b").await?;
     let kubeconfig = scene.cluster.kubeconfig();
     let mut validate = Command::new(program::haptic()?);
-    validate.args(["validate", "--name", NAME, "--namespace", &scene.namespace, "--kubeconfig"]).arg(&kubeconfig);
+    validate
+        .args(["validate", "--name", NAME, "--namespace", &scene.namespace, "--kubeconfig"])
+        .arg(&kubeconfig);
     let said = validate.output().await?;
     let said = String::from_utf8_lossy(&said.stderr);
     ensure(said.contains("kubectl patch haptpl NAME"), format!("it says {said}"))?;

@@ -153,7 +153,10 @@ mod tests {
 
     #[test]
     fn what_haproxy_cfg_adds_to_an_assertion_is_nothing() {
-        assert!(matches!(read(json!({"type": "haproxy_valid", "target": "haproxy_config"})), Ok(Check::Valid)));
+        assert!(matches!(
+            read(json!({"type": "haproxy_valid", "target": "haproxy_config"})),
+            Ok(Check::Valid)
+        ));
         let path = read(json!({"type": "jsonpath", "target": "haproxy_config", "jsonpath": "a"}));
         assert!(matches!(path, Ok(Check::Path { target: None, .. })), "{path:?}");
     }

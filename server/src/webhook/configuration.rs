@@ -266,6 +266,9 @@ mod tests {
         let Some(Answer::Denied { message }) = told_of_failures(&report(vec![unknown, bad])) else {
             panic!("a test fails")
         };
-        assert!(message.starts_with("validation failed: 0/2 tests passed") && message.contains("bad says why"), "{message}");
+        assert!(
+            message.starts_with("validation failed: 0/2 tests passed") && message.contains("bad says why"),
+            "{message}"
+        );
     }
 }

@@ -32,7 +32,8 @@ pub(super) fn message(failed: &[&TestResult], passed: usize, all: usize) -> Stri
 fn of_test(test: &TestResult) -> String {
     let mut text = format!("\n✗ {}\n", shortened(&test.name, TITLE_LENGTH));
     text.push_str(&test.error.as_deref().map(|error| of_error(error, "  ")).unwrap_or_default());
-    let failed: Vec<&AssertionResult> = test.assertions.iter().filter(|assertion| !assertion.passed).collect();
+    let failed: Vec<&AssertionResult> =
+        test.assertions.iter().filter(|assertion| !assertion.passed).collect();
     for assertion in failed.iter().take(ASSERTIONS) {
         text.push_str(&format!("  ✗ {}\n", shortened(&assertion.title(), TITLE_LENGTH)));
         let error = assertion.error.as_deref().unwrap_or("it does not hold");

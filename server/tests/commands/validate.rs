@@ -102,8 +102,15 @@ fn programs_get_the_counts_at_the_top_level() {
     let failed = &json["tests"][1]["assertions"][2];
     assert_eq!((&failed["type"], &failed["passed"]), (&"match_count".into(), &false.into()), "{json:#}");
     let former = &json["testResults"][1];
-    assert_eq!((&json["totalTests"], &json["passedTests"], &json["failedTests"]), (&2.into(), &1.into(), &1.into()));
-    assert_eq!((&former["testName"], &former["passed"]), (&json["tests"][1]["name"], &false.into()), "{json:#}");
+    assert_eq!(
+        (&json["totalTests"], &json["passedTests"], &json["failedTests"]),
+        (&2.into(), &1.into(), &1.into())
+    );
+    assert_eq!(
+        (&former["testName"], &former["passed"]),
+        (&json["tests"][1]["name"], &false.into()),
+        "{json:#}"
+    );
     assert!(former["duration"].as_str().unwrap().ends_with('s'), "{json:#}");
     assert_eq!(former["assertions"][2]["error"], failed["error"], "{json:#}");
     assert!(failed["lines"][0]["template"].as_str().unwrap().starts_with("haproxyConfig:"), "{json:#}");

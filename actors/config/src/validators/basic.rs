@@ -169,7 +169,8 @@ fn lease_order(lease: Duration, renew: Duration, retry: Duration, problems: &mut
 
 fn levels(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
     let of_log = spec.logging.level.as_ref().map(|level| ("logging.level", level));
-    let of_commentary = ("controller.eventCommentator.logLevel", &spec.controller.event_commentator.log_level);
+    let of_commentary =
+        ("controller.eventCommentator.logLevel", &spec.controller.event_commentator.log_level);
     for (field, level) in of_log.into_iter().chain([of_commentary]) {
         if !["trace", "debug", "info", "warn", "error"].contains(&level.to_lowercase().as_str()) {
             let message = format!("{level:?} is not a log level");
@@ -295,12 +296,18 @@ mod tests {
 
     #[test]
     fn the_map_that_tests_were_once_is_a_warning_that_says_what_to_run() {
-        for (tests, told) in [(json!({"a": {}}), true), (json!({}), true), (json!([]), false), (json!([{"name": "a"}]), false)] {
+        for (tests, told) in
+            [(json!({"a": {}}), true), (json!({}), true), (json!([]), false), (json!([{"name": "a"}]), false)]
+        {
             let mut spec = valid();
             spec["validationTests"] = tests.clone();
             let problems = basic(&serde_json::from_value(spec).unwrap());
             let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            assert_eq!(said.iter().any(|s| s.contains("kubectl patch haptpl NAME")), told, "{tests}: {said:?}");
+            assert_eq!(
+                said.iter().any(|s| s.contains("kubectl patch haptpl NAME")),
+                told,
+                "{tests}: {said:?}"
+            );
         }
     }
 

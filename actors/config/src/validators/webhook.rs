@@ -13,7 +13,11 @@ pub(super) fn problems(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diag
         problems.push(Diagnostic::error("basic", what).at_field(field).help(help));
     };
     if spec.controller.webhook_port == 0 {
-        wrong("webhookPort", "the webhook has no port".into(), "Use 9443, or remove controller.webhook and enableValidationWebhook");
+        wrong(
+            "webhookPort",
+            "the webhook has no port".into(),
+            "Use 9443, or remove controller.webhook and enableValidationWebhook",
+        );
     }
     for (field, name) in names(webhook) {
         if !is_object_name(name) {

@@ -250,7 +250,8 @@ impl Collector<'_> {
                 if let Some(kind) = names_file(function) {
                     let path = argument(after);
                     let needed = needed.iter().any(|(word, map)| *word == at && *map == path);
-                    let is_action = start.is_none() && word.value.starts_with(function) && is_action(line, at);
+                    let is_action =
+                        start.is_none() && word.value.starts_with(function) && is_action(line, at);
                     let place = Place { kind, needed, certain: needed || is_action };
                     self.push(&place, path, line, at, word.value.len() - after.len());
                 }

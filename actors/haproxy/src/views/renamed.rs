@@ -60,7 +60,8 @@ fn read_later<'l>(line: &'l Line<'l>) -> Vec<Range<usize>> {
         "balance" => after("hash"),
         _ => None,
     };
-    let in_formats = formats.iter().flat_map(|word| embedded(&word.value).flat_map(|calls| maps(word, calls)));
+    let in_formats =
+        formats.iter().flat_map(|word| embedded(&word.value).flat_map(|calls| maps(word, calls)));
     let samples = sample.and_then(|at| line.words.get(at));
     in_formats.chain(samples.into_iter().flat_map(|word| maps(word, calls(&word.value)))).collect()
 }

@@ -117,7 +117,8 @@ impl HAProxyTemplateConfigSpec {
     /// The admission webhook that is asked for: by its settings, or by a watched resource alone.
     #[must_use]
     pub fn webhook(&self) -> Option<WebhookSpec> {
-        let is_asked_for = || self.watched_resources.values().any(|watched| watched.enable_validation_webhook);
+        let is_asked_for =
+            || self.watched_resources.values().any(|watched| watched.enable_validation_webhook);
         self.controller.webhook.clone().or_else(|| is_asked_for().then(WebhookSpec::default))
     }
 }

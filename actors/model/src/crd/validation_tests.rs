@@ -82,7 +82,8 @@ impl JsonSchema for ValidationTests {
         let mut items = ValidationTest::json_schema(generator);
         let fields = items.ensure_object();
         if let Some(properties) = fields.entry("properties").or_insert_with(|| json!({})).as_object_mut() {
-            let name = json!({"type": "string", "minLength": 1, "description": "Its name; no other test has it."});
+            let name =
+                json!({"type": "string", "minLength": 1, "description": "Its name; no other test has it."});
             properties.insert("name".to_owned(), name);
         }
         if let Some(required) = fields.entry("required").or_insert_with(|| json!([])).as_array_mut() {

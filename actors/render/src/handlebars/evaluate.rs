@@ -16,7 +16,7 @@ use crate::{
     value::Value,
     watched::Watched,
 };
-use haptic_model::{suggest::did_you_mean, Diagnostic, Limit, ObjectRef};
+use haptic_model::{Diagnostic, Limit, ObjectRef, suggest::did_you_mean};
 use std::sync::Arc;
 
 /// Why a render stopped.

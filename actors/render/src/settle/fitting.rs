@@ -122,9 +122,13 @@ impl Fitted {
     /// The notice about what is no longer said.
     pub fn notice(&self) -> Option<Diagnostic> {
         let keyword = self.ignored.as_ref()?;
-        let why = "the agent runs HAProxy in the foreground, as the user and in the file system of its container";
+        let why =
+            "the agent runs HAProxy in the foreground, as the user and in the file system of its container";
         let help = "Remove the line, or set it by the pod's securityContext; it counts with dataplane.transport: dataplaneapi";
-        Some(Diagnostic::warning("render", format!("'{keyword}' in global is ignored, because {why}")).help(help))
+        Some(
+            Diagnostic::warning("render", format!("'{keyword}' in global is ignored, because {why}"))
+                .help(help),
+        )
     }
 }
 
@@ -158,14 +162,15 @@ fn literals(config: &ActiveConfig) -> Vec<(FileKey, String)> {
     let dataplane = &spec.dataplane;
     let (certificates, general) = (&dataplane.ssl_certs_dir, &dataplane.general_storage_dir);
     let (mut exact, mut ended) = (Vec::new(), Vec::new());
-    let mut add = |kind: FileKind, folder: &str, ending: Option<&str>, names: &mut dyn Iterator<Item = &String>| {
-        let folder = folder.trim_end_matches('/');
-        for name in names {
-            let (key, path) = (FileKey::new(kind, name), format!("{folder}/{name}"));
-            ended.extend(ending.map(|ending| (key.clone(), format!("{path}{ending}"))));
-            exact.push((key, path));
-        }
-    };
+    let mut add =
+        |kind: FileKind, folder: &str, ending: Option<&str>, names: &mut dyn Iterator<Item = &String>| {
+            let folder = folder.trim_end_matches('/');
+            for name in names {
+                let (key, path) = (FileKey::new(kind, name), format!("{folder}/{name}"));
+                ended.extend(ending.map(|ending| (key.clone(), format!("{path}{ending}"))));
+                exact.push((key, path));
+            }
+        };
     add(FileKind::Map, &dataplane.maps_dir, Some(".map"), &mut spec.maps.keys());
     add(FileKind::Certificate, certificates, Some(".pem"), &mut spec.ssl_certificates.keys());
     add(FileKind::CrtList, certificates, None, &mut spec.crt_lists.keys());

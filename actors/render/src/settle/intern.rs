@@ -35,7 +35,9 @@ impl Settler {
     /// # Errors
     /// As [`settle`](super::settle()).
     pub fn settle(&mut self, reading: impl Into<Reading>, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-        let settled = self.settle_pieces(reading.into(), marked, &Fitting::default()).map_err(|diagnostic| vec![diagnostic])?;
+        let settled = self
+            .settle_pieces(reading.into(), marked, &Fitting::default())
+            .map_err(|diagnostic| vec![diagnostic])?;
         settled.text.ok_or_else(|| settled.refused.into_iter().map(|fault| fault.diagnostic).collect())
     }
 

@@ -28,8 +28,8 @@ use crate::{
     faults::Fault,
     marks::{Marked, Piece},
 };
-use fitting::{Fitted, with_placeholders};
 pub(crate) use fitting::Fitting;
+use fitting::{Fitted, with_placeholders};
 use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
 pub(crate) use intern::Generation;
 pub use intern::Settler;
@@ -84,7 +84,8 @@ impl From<FileKind> for Reading {
 /// Every value that no encoding can make harmless where it stands (source `structure`, a bounded number of each object):
 /// each names the object, the template line, the place, the value, and how to write it instead.
 pub fn settle(reading: impl Into<Reading>, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-    let settled = pieces(reading.into(), marked, &Fitting::default()).map_err(|malformed| vec![malformed.diagnostic()])?;
+    let settled = pieces(reading.into(), marked, &Fitting::default())
+        .map_err(|malformed| vec![malformed.diagnostic()])?;
     match settled.refused.is_empty() {
         true => Ok(Text::new(settled.fragments)),
         false => Err(settled.refused.into_iter().map(|fault| fault.diagnostic).collect()),

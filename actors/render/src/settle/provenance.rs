@@ -189,7 +189,8 @@ impl<'m> Provenance<'m> {
         let seen = if fragments == self.fragments.len() { bytes } else { 0 };
         let fresh = self.text.get(seen..).unwrap_or_default();
         let ended = self.fragments.get(fragments..).unwrap_or_default();
-        let header = std::iter::once(fresh).chain(ended.iter().rev().map(Fragment::as_str)).find_map(last_header);
+        let header =
+            std::iter::once(fresh).chain(ended.iter().rev().map(Fragment::as_str)).find_map(last_header);
         if let Some(kind) = header {
             self.section.2 = kind;
         }
