@@ -110,6 +110,7 @@ fn through_agents() -> Vec<Journey> {
         journey("webhook_path_that_was_shown", webhook::path_that_was_shown_leads_nowhere),
         journey("webhook_refuses_what_is_bad", webhook::refuses_what_is_bad),
         journey("webhook_with_the_documented_rights", webhook::with_the_documented_rights),
+        journey("webhook_asked_for_by_a_resource_alone", webhook::asked_for_by_a_resource_alone),
         journey("webhook_asked_by_many_at_once", webhook::asked_by_many_at_once),
         journey("webhook_is_repaired", webhook::is_repaired_and_blocks_nothing_when_it_is_down),
         journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),

@@ -230,14 +230,16 @@ async fn fixtures_that_no_store_can_hold_fail_the_test() {
 #[test]
 fn a_test_that_proves_nothing_is_a_problem_of_the_configuration() {
     let suite = suite(json!([
+        {"name": "", "assertions": [{"type": "haproxy_valid"}]},
         {"name": "empty"},
         {"name": "vague", "assertions": [{"type": "haproxy_valid"}, {"type": "contains", "target": "haproxy_cfg", "pattern": "x"}]},
     ]));
     let said: Vec<String> = problems(&suite.config.spec).iter().map(ToString::to_string).collect();
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said[0].contains("spec.validationTests.empty.assertions"), "{said:?}");
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].contains("a test has no name"), "{said:?}");
+    assert!(said[1].contains("spec.validationTests.empty.assertions"), "{said:?}");
     assert!(
-        said[1].contains("no target \"haproxy_cfg\"") && said[1].contains("vague.assertions[1]"),
+        said[2].contains("no target \"haproxy_cfg\"") && said[2].contains("vague.assertions[1]"),
         "{said:?}"
     );
 }

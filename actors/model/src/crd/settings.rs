@@ -55,8 +55,8 @@ pub struct ControllerSpec {
     /// Which addresses the Ingresses that are served show as theirs; without it none are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress_status: Option<IngressStatusSpec>,
-    /// The admission webhook, which refuses bad configurations and bad objects before they are stored; `{}` is enough.
-    /// Without it there is none.
+    /// The admission webhook, which refuses bad configurations and bad objects before they are stored; `{}` is enough. Without
+    /// it there is one, with all defaults, if a watched resource asks for it by `enableValidationWebhook`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookSpec>,
 }

@@ -70,7 +70,8 @@ impl Fitting {
     }
 
     fn concerns_text(&self, text: &str) -> bool {
-        !self.paths.is_empty() && text.contains(&self.beginning)
+        // Every literal path has a slash, and most texts have none: that is found sooner.
+        !self.paths.is_empty() && text.as_bytes().contains(&b'/') && text.contains(&self.beginning)
     }
 
     /// A line of haproxy.cfg in a section of that kind.

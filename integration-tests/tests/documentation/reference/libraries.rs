@@ -88,10 +88,9 @@ fn parts_of(text: &str) -> Vec<String> {
 fn tests_of(tests: &Value) -> Vec<String> {
     let tests = tests.as_array().into_iter().flatten();
     let text = |test: &Value, field: &str| test[field].as_str().unwrap_or_default().to_owned();
-    let mut rows: Vec<String> =
-        tests.map(|test| format!("* `{}`: {}", text(test, "name"), text(test, "description"))).collect();
-    rows.sort();
-    rows
+    let mut named: Vec<_> = tests.map(|test| (text(test, "name"), text(test, "description"))).collect();
+    named.sort();
+    named.iter().map(|(name, description)| format!("* `{name}`: {description}")).collect()
 }
 
 /// A row for a setting, or one for each of its own; the first of them says what is said of all.
