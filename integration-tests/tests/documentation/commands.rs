@@ -24,6 +24,10 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "kubectl annotate haptpl haptic -n edge --overwrite haproxy-haptic.org/confirm-deletion=ingresses:120",
         "journey `mass_deletion_is_confirmed` writes this annotation",
     ),
+    (
+        "kubectl patch haptpl haptic -n edge --type merge -p '{\"spec\":{\"validationTests\":null}}'",
+        "journey `tests_stored_as_a_map` runs it",
+    ),
     ("make local", "the demo with --stay"),
     ("make test", "CI"),
     ("make bench", "the benchmark"),

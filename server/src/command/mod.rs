@@ -42,7 +42,7 @@ async fn load(args: &ConfigurationArgs) -> Result<Candidate, Loading> {
     if let Some(file) = &args.file {
         return load_from(file).map_err(Loading::Problems);
     }
-    let cluster = Cluster::reach(&args.cluster).await.map_err(Loading::Failed)?;
+    let cluster = Cluster::at_a_terminal(&args.cluster).await.map_err(Loading::Failed)?;
     cluster.configuration(args.name.as_deref().unwrap_or_default()).await.map_err(Loading::Failed)
 }
 
