@@ -107,6 +107,18 @@ impl Controller {
         Ok(())
     }
 
+    /// Asks once: whether it says that it is live, by both names.
+    ///
+    /// # Errors
+    /// It is not, or does not answer: what it says instead.
+    pub async fn is_live(&self) -> Outcome {
+        for path in ["/livez?verbose", "/healthz?verbose"] {
+            let answer = http::get(self.health(), "controller", path).await?;
+            ensure(answer.status == 200, format!("{path}: {} {}", answer.status, answer.body))?;
+        }
+        Ok(())
+    }
+
     /// The number of its process.
     #[must_use]
     pub fn process_id(&self) -> u32 {

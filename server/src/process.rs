@@ -181,6 +181,7 @@ fn inside(pipeline: &Pipeline, vitality: Vitality, log_level: LogLevel, protecti
         rendered: pipeline.rendered.clone(),
         validated: pipeline.validated.clone(),
         refused: pipeline.refused.clone(),
+        set_aside: pipeline.set_aside.clone(),
         pods: pipeline.pods.clone(),
         quarantine: pipeline.quarantine.clone(),
         leadership: pipeline.leadership.clone(),

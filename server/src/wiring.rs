@@ -36,7 +36,7 @@ use haptic_model::{
     ActiveConfig, AllLeftOut, Complaints, Diagnostic, Event, Fleet, HAProxyTemplateConfigSpec, HaproxyPod,
     Quarantine, Remarks, Snapshots,
     config::Judgement,
-    pipeline::{Attempts, Leadership, Refused, Rendered, Validated},
+    pipeline::{Attempts, Leadership, Refused, Rendered, SetAside, Validated},
 };
 use haptic_render::{
     Checked, Limits, Renderer,
@@ -120,6 +120,8 @@ pub struct Pipeline {
     pub validated: CellReader<Option<Arc<Validated>>>,
     /// What was checked last, when it was refused.
     pub refused: CellReader<Option<Arc<Refused>>>,
+    /// The newest configuration, while another one is rendered in its place.
+    pub set_aside: CellReader<Option<Arc<SetAside>>>,
     /// Whether this process leads.
     pub leadership: CellReader<Leadership>,
     /// What is known of each pod.
@@ -192,6 +194,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
     let (complaints_writer, complaints) = cell(Complaints::new());
     let (failed_reloads_writer, failed_reloads) = cell(Complaints::new());
     let (quarantine_writer, quarantine) = cell(Quarantine::default());
+    let (set_aside_writer, set_aside) = cell(None);
     let (again_writer, again) = cell(0_u64);
     let (remarks_writer, remarks) = cell(Remarks::default());
 
@@ -303,6 +306,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
             validated: validated.clone(),
             complaints: vec![complaints, failed_reloads],
             quarantine: Arc::new(quarantine_writer),
+            set_aside: Arc::new(set_aside_writer),
             again: Arc::new(again_writer),
             events: events.clone(),
             limits: Limits::default(),
@@ -372,6 +376,7 @@ pub fn start(outside: Outside, arbiters: &Arbiters, health: Health) -> Result<Pi
         rendered,
         validated,
         refused,
+        set_aside,
         leadership,
         pods,
         quarantine,

@@ -84,7 +84,7 @@ impl ConfigActor {
         let (asked, spec) = (self.options.validators.clone(), candidate.spec.clone());
         let answers = async move { validators::scatter_gather(&asked, &spec, validators::TIME_LIMIT).await };
         context.wait(answers.into_actor(self).map(move |answers, actor, context| {
-            let is_complete = answers.is_complete;
+            let is_complete = answers.is_complete();
             let (active, events) = actor.intake.judged(candidate, &credentials, answers);
             if let Some(active) = active {
                 actor.options.active.publish(Some(active));

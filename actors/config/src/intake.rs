@@ -6,7 +6,7 @@ use crate::{
     validators::{self, Answers},
 };
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Layout, Severity, config::Judgement, secret::Credentials,
+    ActiveConfig, Diagnostic, Event, Layout, Severity, config::Judgement, event::Asked, secret::Credentials,
 };
 use std::sync::Arc;
 
@@ -168,9 +168,11 @@ impl Intake {
         }
         let name: Arc<str> = self.wanted.as_str().into();
         let event = match &state {
-            ConfigState::Invalid(diagnostics) => {
-                Some(Event::ConfigRejected { name, diagnostics: diagnostics.clone() })
-            }
+            ConfigState::Invalid(diagnostics) => Some(Event::ConfigRejected {
+                name,
+                diagnostics: diagnostics.clone(),
+                asked: Asked::default(),
+            }),
             ConfigState::Deleted => Some(Event::ConfigDeleted { name }),
             ConfigState::Waiting(_) | ConfigState::Valid => None,
         };
@@ -188,7 +190,8 @@ impl Intake {
         credentials: &Credentials,
         answers: Answers,
     ) -> (Option<Arc<ActiveConfig>>, Vec<Event>) {
-        let Answers { mut diagnostics, is_complete } = answers;
+        let is_complete = answers.is_complete();
+        let Answers { mut diagnostics, asked } = answers;
         let layout = Layout::of(&candidate.spec.dataplane);
         if let Err(why) = &layout
             && !validators::refused(&diagnostics)
@@ -202,7 +205,7 @@ impl Intake {
                 self.judgement = Some(self.refused(&candidate, &diagnostics));
                 self.refused = is_complete.then_some(candidate);
                 self.state = ConfigState::Invalid(diagnostics.clone());
-                return (None, vec![Event::ConfigRejected { name, diagnostics }]);
+                return (None, vec![Event::ConfigRejected { name, diagnostics, asked }]);
             }
         };
         let before = self.active.as_deref();
@@ -211,7 +214,7 @@ impl Intake {
             events.push(Event::CredentialsChanged);
         }
         let revision = before.map_or(1, |b| b.revision + 1);
-        events.push(Event::ConfigAccepted { name, revision });
+        events.push(Event::ConfigAccepted { name, revision, asked });
         let active = Arc::new(ActiveConfig {
             name: candidate.name,
             namespace: candidate.namespace,
@@ -307,7 +310,7 @@ mod tests {
 
     /// All validators answered, with these.
     fn all(diagnostics: Vec<Diagnostic>) -> Answers {
-        Answers { diagnostics, is_complete: true }
+        Answers { diagnostics, asked: Asked::default() }
     }
 
     fn absent() -> Observation {
@@ -343,8 +346,11 @@ mod tests {
     fn a_configuration_that_a_validator_said_nothing_of_is_not_taken_and_asked_about_again() {
         let mut intake = serving("a");
         let diagnostics = vec![Diagnostic::error("templates", "no answer within 10 s")];
-        let (active, _) =
-            intake.judged(candidate("b"), &credentials("p"), Answers { diagnostics, is_complete: false });
+        let (active, _) = intake.judged(
+            candidate("b"),
+            &credentials("p"),
+            Answers { diagnostics, asked: Asked { silent: vec!["template"], ..Asked::default() } },
+        );
         assert!(active.is_none() && matches!(intake.state(), ConfigState::Invalid(_)));
         assert!(matches!(intake.look(&found("b", "p")), Step::Validate(..)));
     }

@@ -28,6 +28,9 @@ use crate::{
 /// panics does not spend the restart budget and end the process.
 const RETRY_LOST: Duration = Duration::from_secs(15);
 
+/// Why a reconcile starts that nothing asked for.
+const IDLE: &str = "controller.reconcileInterval";
+
 /// Generation numbers, which go on across restarts of the actor.
 #[derive(Clone, Debug, Default)]
 pub struct Generations(Arc<AtomicU64>);
@@ -97,6 +100,7 @@ impl DebounceActor {
         let config = self.inputs.config.read();
         if let Some(config) = config.as_ref().as_ref() {
             self.schedule.set_pace(pace_of(config));
+            self.schedule.set_idle(idle_of(config));
             if self.revision.replace(config.revision) != Some(config.revision) {
                 self.inputs.changes.note_other("configuration");
                 self.schedule.changed_for_all(Instant::now());
@@ -123,6 +127,10 @@ impl DebounceActor {
         self.look_at_board();
         match self.schedule.next(Instant::now()) {
             Next::Now => self.reconcile(context),
+            Next::Idle => {
+                self.inputs.changes.note_other(IDLE);
+                self.reconcile(context);
+            }
             Next::At(due) => self.arm(due, context),
             Next::Nothing => {}
         }
@@ -233,6 +241,11 @@ impl StreamHandler<Noticed> for DebounceActor {
 fn pace_of(config: &ActiveConfig) -> Pace {
     let (configured, default) = (&config.spec.debounce, Pace::default());
     Pace { quiet: configured.quiet.or(default.quiet), max_wait: configured.max_wait.or(default.max_wait) }
+}
+
+fn idle_of(config: &ActiveConfig) -> Option<Duration> {
+    let interval = config.spec.controller.reconcile_interval.or(Duration::ZERO);
+    (!interval.is_zero()).then_some(interval)
 }
 
 fn order(generation: Generation, pending: Option<Pending>) -> Reconcile {

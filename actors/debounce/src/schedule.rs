@@ -6,6 +6,7 @@
 //! * Self-clocking: quiet is at least a quarter of the last reconcile's cost and `max_wait` at least twice it, so that
 //!   slow templates under a storm leave half of a core free. Both grow to a limit, so that no cost makes changes wait
 //!   for longer than that.
+//! * Where an idle time is configured, a reconcile starts after it though nothing changed.
 //! * Never two at once, and none before the gate is open. Changes meanwhile are kept.
 
 use std::time::Duration;
@@ -35,12 +36,16 @@ pub enum Next {
     At(Instant),
     /// Start a reconcile.
     Now,
+    /// Start a reconcile though nothing changed.
+    Idle,
 }
 
 /// Changes, reconciles and the gate, as far as they are known.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     pace: Pace,
+    /// The longest time without a reconcile.
+    idle: Option<Duration>,
     open: bool,
     running: bool,
     pending: Option<Pending>,
@@ -80,6 +85,7 @@ impl Schedule {
     pub fn new(pace: Pace) -> Self {
         Self {
             pace,
+            idle: None,
             open: false,
             running: false,
             pending: None,
@@ -103,6 +109,11 @@ impl Schedule {
     /// Other configured times; they hold for pending changes too.
     pub fn set_pace(&mut self, pace: Pace) {
         self.pace = pace;
+    }
+
+    /// After so long without a reconcile there is one; `None`: there is not.
+    pub fn set_idle(&mut self, idle: Option<Duration>) {
+        self.idle = idle;
     }
 
     /// Something changed.
@@ -132,9 +143,10 @@ impl Schedule {
     /// What to do at `now`.
     #[must_use]
     pub fn next(&self, now: Instant) -> Next {
-        let Some(pending) = self.pending.filter(|_| self.open && !self.running) else {
+        if !self.open || self.running {
             return Next::Nothing;
-        };
+        }
+        let Some(pending) = self.pending else { return self.next_idle(now) };
         let pace = self.pace();
         let due = if pending.at_once {
             pending.first
@@ -155,6 +167,14 @@ impl Schedule {
         self.running = false;
         self.last_cost = cost;
         self.last_activity = Some(now);
+    }
+
+    fn next_idle(&self, now: Instant) -> Next {
+        match self.idle.zip(self.last_activity).and_then(|(idle, last)| last.checked_add(idle)) {
+            Some(due) if due <= now => Next::Idle,
+            Some(due) => Next::At(due),
+            None => Next::Nothing,
+        }
     }
 
     fn is_isolated(&self, now: Instant) -> bool {

@@ -147,6 +147,7 @@ mod tests {
             good: None,
             objects: Vec::new(),
             suspects: Vec::new(),
+            templates: None,
             took: std::time::Duration::ZERO,
         };
         let runs = |minor| {

@@ -14,6 +14,17 @@ use crate::{
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+/// The validators of a configuration that were asked at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Who answered.
+    pub answered: Vec<&'static str>,
+    /// Who did not, which is the controller's own trouble.
+    pub silent: Vec<&'static str>,
+    /// How long all of them took.
+    pub took: Duration,
+}
+
 /// One happening.
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -23,6 +34,8 @@ pub enum Event {
         name: Arc<str>,
         /// Its number in this process.
         revision: u64,
+        /// Who was asked.
+        asked: Asked,
     },
     /// A configuration was refused; the one before stays in force.
     ConfigRejected {
@@ -30,6 +43,8 @@ pub enum Event {
         name: Arc<str>,
         /// Everything that is wrong with it.
         diagnostics: Vec<Diagnostic>,
+        /// Who was asked; nobody when it could not be read.
+        asked: Asked,
     },
     /// The configuration in force was deleted; it stays in force.
     ConfigDeleted {
@@ -180,6 +195,8 @@ pub enum Event {
     Validated {
         /// Its number.
         generation: Generation,
+        /// `metadata.generation` of the configuration it was made from.
+        configuration: i64,
         /// How long the checks took.
         took: Duration,
         /// Whether the answer was known already.

@@ -87,6 +87,15 @@ pub struct Attempt {
     pub outcome: Result<Digest, Vec<Diagnostic>>,
 }
 
+/// The newest configuration, while it is refused and the last good one is rendered in its place.
+#[derive(Clone, Debug)]
+pub struct SetAside {
+    /// The refused one.
+    pub config: Arc<ActiveConfig>,
+    /// Why; never empty.
+    pub why: Vec<Diagnostic>,
+}
+
 /// A bundle that HAProxy's own checker accepted.
 #[derive(Clone, Debug)]
 pub struct Validated {

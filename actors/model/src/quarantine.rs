@@ -61,6 +61,8 @@ pub struct Complaint {
     pub objects: Vec<(Arc<ObjectRef>, Diagnostic)>,
     /// Objects among which at least one is at fault, and nobody knows which yet.
     pub suspects: Vec<(Arc<ObjectRef>, Diagnostic)>,
+    /// What is wrong with the templates, when they fail without any object.
+    pub templates: Option<Diagnostic>,
     /// How long everybody waited for the refusal and the search.
     pub took: Duration,
 }

@@ -8,11 +8,12 @@ use crate::{
     quarantine::{self, Moment, Outcome, Ward},
     recall::CacheSize,
     render::{Renderer, Rendering, UntrackedBlock},
+    stand_in::{Cluster, StandIn},
 };
 use actix::prelude::*;
 use haptic_model::{
     ActiveConfig, Complaints, Diagnostic, Event, Fleet, Generation, Quarantine, Snapshots,
-    pipeline::{Attempt, Attempts, Reconcile, Rendered, Validated},
+    pipeline::{Attempt, Attempts, Reconcile, Rendered, SetAside, Validated},
 };
 use haptic_runtime::{CellReader, CellWriter, Envelope, Events, Seat, cpu};
 use serde::Serialize;
@@ -45,6 +46,8 @@ pub struct RenderOptions {
     pub complaints: Vec<CellReader<Complaints>>,
     /// What is held back.
     pub quarantine: Arc<CellWriter<Quarantine>>,
+    /// The newest configuration, while another one is rendered in its place.
+    pub set_aside: Arc<CellWriter<Option<Arc<SetAside>>>>,
     /// Written when another render would find things better; whoever reconciles follows it.
     pub again: Arc<CellWriter<u64>>,
     /// Who is told.
@@ -70,6 +73,20 @@ struct Workshop {
     renderer: Renderer,
     ward: Ward,
     compiled: CompileCache,
+    stand_in: Option<StandIn>,
+    /// Whether the last bundle is of what stands in.
+    stands_in: bool,
+}
+
+/// What came of a job.
+struct Done {
+    outcome: Outcome,
+    /// The configuration that was rendered.
+    config: Arc<ActiveConfig>,
+    /// Why it is not the newest; empty if it is.
+    refused: Vec<Diagnostic>,
+    /// Whether the newest was tried.
+    is_tried: bool,
 }
 
 /// Shown at `/debug/actors`.
@@ -111,10 +128,12 @@ impl RenderActor {
         Self { seat, options, workshop, tried: None, detail: Detail::default() }
     }
 
-    fn finished(&mut self, order: Reconcile, job: &Job, outcome: Outcome, took: Duration) {
-        let (generation, config) = (order.generation, job.config.clone());
+    fn finished(&mut self, order: Reconcile, job: &Job, done: Done, took: Duration) {
+        let Done { outcome, config, refused, is_tried } = done;
+        let generation = order.generation;
+        self.set_aside(generation, job, refused, is_tried);
         self.detail.renders = outcome.renders;
-        self.note_attempt(&order, job, &outcome);
+        self.note_attempt(&order, job, &config, &outcome);
         self.tell_quarantine(generation, &job.snapshots);
         self.detail.generation = generation;
         self.detail.config_revision = config.revision;
@@ -150,7 +169,7 @@ impl RenderActor {
                     self.options.events.tell(Event::Warned { generation, diagnostic });
                 }
                 let fleet = Arc::clone(&job.fleet);
-                let hindsight = self.workshop.ward.hindsight(Instant::now());
+                let hindsight = self.workshop.ward().hindsight(Instant::now());
                 let rendered = Rendered {
                     reconcile: order,
                     config,
@@ -173,16 +192,34 @@ impl RenderActor {
         self.seat.set_detail(&self.detail);
     }
 
+    /// Puts on the board why the newest configuration is not what was rendered, if it is not, and tells it when it was tried.
+    fn set_aside(&self, generation: Generation, job: &Job, why: Vec<Diagnostic>, is_tried: bool) {
+        let before = self.options.set_aside.read();
+        let is_known =
+            before.as_ref().as_ref().is_some_and(|known| known.config.revision == job.config.revision);
+        if why.is_empty() {
+            if before.is_some() {
+                self.options.set_aside.publish(None);
+            }
+        } else if is_tried || !is_known {
+            let configuration = job.config.resource_generation;
+            self.options
+                .set_aside
+                .publish(Some(Arc::new(SetAside { config: job.config.clone(), why: why.clone() })));
+            self.options.events.tell(Event::RenderFailed { generation, configuration, diagnostics: why });
+        }
+    }
+
     /// Puts on the board what was rendered from, before anybody is told what came of it.
-    fn note_attempt(&self, order: &Reconcile, job: &Job, outcome: &Outcome) {
+    fn note_attempt(&self, order: &Reconcile, job: &Job, config: &Arc<ActiveConfig>, outcome: &Outcome) {
         let digest = outcome.rendering.as_ref().map(|rendering| rendering.bundle.digest);
         let attempt = Attempt {
             reconcile: order.clone(),
-            config: job.config.clone(),
+            config: config.clone(),
             given: job.snapshots.clone(),
             snapshots: outcome.snapshots.clone(),
             fleet: job.fleet.clone(),
-            held: self.workshop.ward.told(),
+            held: self.workshop.ward().told(),
             outcome: digest.map_err(|faults| faults.clone().into_diagnostics()),
         };
         self.options.attempted.append(Arc::new(attempt), ATTEMPTS_KEPT);
@@ -190,7 +227,7 @@ impl RenderActor {
 
     /// Puts on the board what is held back, and tells what is news in it.
     fn tell_quarantine(&mut self, generation: Generation, snapshots: &Snapshots) {
-        let (before, after) = (self.options.quarantine.read(), self.workshop.ward.told());
+        let (before, after) = (self.options.quarantine.read(), self.workshop.ward().told());
         let (entered, left) = quarantine::changes(&before, &after, snapshots);
         let held = after.held.len();
         self.detail.held_back = held;
@@ -204,8 +241,7 @@ impl RenderActor {
     /// nothing changes.
     fn try_again_later(&mut self, context: &mut Context<Self>) {
         let now = Instant::now();
-        let tried = self.workshop.ward.next_try(now).map(|rest| now + rest);
-        let Some(due) = [tried, self.workshop.renderer.due()].into_iter().flatten().min() else { return };
+        let Some(due) = self.workshop.due(now) else { return };
         let rest = due.saturating_duration_since(now);
         if self.tried.is_some_and(|tried| now < tried && tried <= due) {
             return;
@@ -218,13 +254,27 @@ impl RenderActor {
 
 impl Workshop {
     fn new(renderer: fn() -> Renderer) -> Self {
-        Self { renderer: renderer(), ward: Ward::default(), compiled: CompileCache::default() }
+        let (ward, compiled) = (Ward::default(), CompileCache::default());
+        Self { renderer: renderer(), ward, compiled, stand_in: None, stands_in: false }
+    }
+
+    /// Of what was rendered last.
+    fn ward(&self) -> &Ward {
+        self.stand_in.as_ref().filter(|_| self.stands_in).map_or(&self.ward, StandIn::ward)
+    }
+
+    /// When another render may give something else though nothing changes until then.
+    fn due(&self, now: Instant) -> Option<Instant> {
+        let wards = [Some(&self.ward), self.stand_in.as_ref().map(StandIn::ward)];
+        let tries = wards.into_iter().flatten().filter_map(|ward| ward.next_try(now)).map(|rest| now + rest);
+        tries.chain(self.renderer.due()).min()
     }
 
     /// How many blocks of each template had to be printed anew.
     fn untracked(&self) -> BTreeMap<Arc<str>, usize> {
         let mut counts = BTreeMap::new();
-        if let Some(compiled) = self.compiled.last() {
+        let stand_in = self.stand_in.as_ref().filter(|_| self.stands_in).and_then(StandIn::compiled);
+        if let Some(compiled) = stand_in.or(self.compiled.last()) {
             for UntrackedBlock { block, count, .. } in self.renderer.untracked(compiled) {
                 *counts.entry(block.template).or_default() += count;
             }
@@ -232,19 +282,41 @@ impl Workshop {
         counts
     }
 
-    fn work(&mut self, job: &Job) -> Outcome {
+    /// The newest configuration; while it is refused, the last good one.
+    fn work(&mut self, job: &Job) -> Done {
+        let moment = Moment { generation: job.generation, now: Instant::now(), good: job.good.as_ref() };
+        self.stand_in = StandIn::of(&job.config, moment.good, self.stand_in.take(), &self.ward);
+        self.renderer.set_time(moment.now);
+        let outcome = self.render_newest(job, &moment);
+        let Job { snapshots, fleet, limits, .. } = job;
+        let cluster = Cluster { snapshots, fleet, limits };
+        let instead = match (&outcome.rendering, &mut self.stand_in) {
+            (Err(_), Some(stand_in)) if !outcome.again => {
+                let rendered = stand_in.render(&mut self.renderer, cluster, &job.complaints, &moment);
+                rendered.map(|rendered| (rendered, stand_in.config().clone()))
+            }
+            _ => None,
+        };
+        self.stands_in = instead.is_some();
+        let is_tried = outcome.renders > 0;
+        let Some((rendered, config)) = instead else {
+            return Done { outcome, config: job.config.clone(), refused: Vec::new(), is_tried };
+        };
+        let refused = outcome.rendering.err().map(Faults::into_diagnostics).unwrap_or_default();
+        Done { outcome: rendered, config, refused, is_tried }
+    }
+
+    fn render_newest(&mut self, job: &Job, moment: &Moment<'_>) -> Outcome {
         let compiled = match self.compiled.of(&job.config) {
             Ok(compiled) => compiled,
             Err(problems) => return failed(problems, job),
         };
-        let moment = Moment { generation: job.generation, now: Instant::now(), good: job.good.as_ref() };
         let (config, snapshots, fleet, limits) = (&*job.config, &*job.snapshots, &*job.fleet, &job.limits);
         let order = quarantine::Job { compiled: &*compiled, config, snapshots, fleet, limits };
-        self.renderer.set_time(moment.now);
         for complaint in &job.complaints {
-            self.ward.hear(complaint, &self.renderer, &order, &moment);
+            self.ward.hear(complaint, &self.renderer, &order, moment);
         }
-        self.ward.render(&mut self.renderer, &order, &moment)
+        self.ward.render(&mut self.renderer, &order, moment)
     }
 }
 
@@ -292,20 +364,23 @@ impl Handler<Envelope<Reconcile>> for RenderActor {
         let started = Instant::now();
         let task = job.clone();
         let work = cpu("render", move || {
-            let outcome = workshop.work(&task);
-            (workshop, outcome)
+            let done = workshop.work(&task);
+            (workshop, done)
         });
         let order = Reconcile::clone(&envelope.payload);
         let ended = work.instrument(envelope.span).into_actor(self).map(move |result, actor, context| {
-            let outcome = match result {
-                Ok((workshop, outcome)) => {
+            let done = match result {
+                Ok((workshop, done)) => {
                     actor.workshop = workshop;
-                    outcome
+                    done
                 }
                 // What was kept is lost with the thread's work; the next render begins afresh.
-                Err(panicked) => failed(vec![Diagnostic::error("render", panicked.to_string())], &job),
+                Err(panicked) => {
+                    let outcome = failed(vec![Diagnostic::error("render", panicked.to_string())], &job);
+                    Done { outcome, config: job.config.clone(), refused: Vec::new(), is_tried: true }
+                }
             };
-            actor.finished(order, &job, outcome, started.elapsed());
+            actor.finished(order, &job, done, started.elapsed());
             actor.try_again_later(context);
         });
         AtomicResponse::new(Box::pin(ended))

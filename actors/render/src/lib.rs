@@ -30,6 +30,7 @@ mod said;
 pub mod session;
 pub mod settle;
 mod shares;
+pub mod stand_in;
 pub mod userlists;
 mod uses;
 pub mod value;

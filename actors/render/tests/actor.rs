@@ -48,6 +48,7 @@ impl Stage {
             validated: cell(None).1,
             complaints: Vec::new(),
             quarantine: Arc::new(cell(Quarantine::default()).0),
+            set_aside: Arc::new(cell(None).0),
             again: Arc::new(again),
             events: outbox,
             limits: Limits::default(),

@@ -10,6 +10,7 @@ use haptic_model::{
 use haptic_render::{
     Checked, Compiled, Limits, Renderer,
     quarantine::{Job, Moment, Outcome, Ward, changes},
+    stand_in::{self, StandIn},
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -385,6 +386,59 @@ fn a_new_configuration_that_a_check_refuses_for_what_did_not_change_is_at_fault_
     }
 }
 
+#[test]
+fn a_new_configuration_that_a_check_refuses_without_any_object_rests_longer_each_time() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(setup, "a", "a.example"));
+    cluster.render().rendering.unwrap();
+    configure(&mut cluster, &harmless());
+    for seconds in [30, 60, 120] {
+        let outcome = cluster.render_unchecked(None);
+        let complaint = Arc::new(Complaint {
+            objects: Vec::new(),
+            templates: Some(Diagnostic::error("haproxy", "unknown keyword")),
+            ..(*complaint(&cluster, &outcome, "a", false)).clone()
+        });
+        let faults = cluster.render_unchecked(Some(&complaint)).rendering.unwrap_err();
+        let message = &faults.others[0].message;
+        assert!(message.contains("refused as a whole") && message.contains("unknown keyword"), "{message}");
+        cluster.change(|setup| put(setup, "late", "late.example"));
+        let outcome = cluster.render_unchecked(None);
+        assert!(outcome.rendering.is_err() && outcome.renders == 0, "nothing is rendered with it");
+        let rest = cluster.ward.next_try(cluster.now).unwrap();
+        assert_eq!(rest.as_secs(), seconds);
+        cluster.now += rest;
+    }
+    assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("another comment"));
+}
+
+#[test]
+fn while_a_new_configuration_is_refused_the_last_good_one_is_rendered_with_what_objects_are_now() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(put(setup, "a", "a.example"), "bad", "fails"));
+    cluster.render().rendering.unwrap();
+    configure(&mut cluster, &TEMPLATE.replace("rule.host}}\n", "rule.hots}}\n"));
+    let new = cluster.config.clone();
+    let stand_in =
+        |new: &ActiveConfig, cluster: &Cluster| StandIn::of(new, cluster.good.as_ref(), None, &cluster.ward);
+    let mut instead = stand_in(&new, &cluster).unwrap();
+    cluster.render().rendering.unwrap_err();
+    cluster.change(|setup| put(put(setup, "b", "b.example"), "worse", "control\u{7}"));
+    let (snapshots, fleet, limits) = (cluster.setup.snapshots(), Fleet::default(), Limits::default());
+    let given = stand_in::Cluster { snapshots: &snapshots, fleet: &fleet, limits: &limits };
+    let moment = Moment { generation: Generation(9), now: cluster.now, good: cluster.good.as_ref() };
+    let outcome = instead.render(&mut cluster.renderer, given, &Vec::new(), &moment).unwrap();
+    let text = outcome.rendering.unwrap().bundle.config.text.to_string();
+    assert!(text.contains("a.example") && text.contains("b.example"), "{text}");
+    let held = instead.ward().told().held;
+    assert_eq!(held.keys().map(|object| &*object.name).collect::<Vec<_>>(), ["bad", "worse"]);
+
+    assert!(stand_in(&cluster.good.as_ref().unwrap().config, &cluster).is_none(), "it is the same one");
+    let mut other = new.clone();
+    Arc::make_mut(&mut other.spec).watched_resources.remove("services");
+    assert!(stand_in(&other, &cluster).is_none(), "what it watches is not there any more");
+}
+
 fn map_of(outcome: &Outcome) -> String {
     let bundle = &outcome.rendering.as_ref().unwrap().bundle;
     bundle.files.values().next().unwrap().text.to_string()
@@ -416,7 +470,7 @@ fn complaint(cluster: &Cluster, outcome: &Outcome, object: &str, suspected: bool
         Diagnostic::error("haproxy", "HAProxy: no"),
     )];
     let (objects, suspects) = if suspected { (Vec::new(), of) } else { (of, Vec::new()) };
-    Arc::new(Complaint { rendered, good: None, objects, suspects, took: Duration::ZERO })
+    Arc::new(Complaint { rendered, good: None, objects, suspects, templates: None, took: Duration::ZERO })
 }
 
 #[test]

@@ -163,7 +163,7 @@ impl ValidateActor {
                 } else {
                     diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
                     actor.options.events.tell(failed(&rendered, diagnostics, took));
-                    actor.complain(rendered, found.culprits, found.suspects, took);
+                    actor.complain(rendered, found, took);
                 }
                 actor.look(context);
             },
@@ -252,7 +252,7 @@ impl ValidateActor {
         }
         let Verdict { mut diagnostics, took, .. } = verdict;
         diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
-        self.give_up(rendered, (diagnostics, took), found.culprits, found.suspects, context);
+        self.give_up(rendered, (diagnostics, took), found, context);
     }
 
     /// The whole comes to no end in all the time and memory that there is. Whoever is not cleared waits; if all are, whoever
@@ -276,7 +276,8 @@ impl ValidateActor {
         if suspects.is_empty() {
             return self.check_later(&rendered, verdict, context);
         }
-        self.give_up(rendered, (verdict.diagnostics, verdict.took), Blamed::new(), suspects, context);
+        let found = Found { suspects, ..Found::default() };
+        self.give_up(rendered, (verdict.diagnostics, verdict.took), found, context);
     }
 
     /// `rendered` does not pass, and this is known of whose fault it is.
@@ -284,15 +285,14 @@ impl ValidateActor {
         &mut self,
         rendered: Arc<Rendered>,
         (diagnostics, took): (Vec<Diagnostic>, Duration),
-        culprits: Blamed,
-        suspects: Blamed,
+        found: Found,
         context: &mut Context<Self>,
     ) {
         (self.checking, self.undecided) = (None, 0);
         let generation = rendered.reconcile.generation;
         self.refuse(&rendered, &diagnostics);
         self.options.events.tell(failed(&rendered, diagnostics, took));
-        if self.complain(rendered, culprits, suspects, took) {
+        if self.complain(rendered, found, took) {
             self.complained = Some(generation);
         }
         self.look(context);
@@ -325,11 +325,18 @@ impl ValidateActor {
         self.options.checker.allowing(&rendered.config.spec.allow.features)
     }
 
-    /// Says who is at fault, if anybody is, to whoever renders; that makes a new generation.
-    fn complain(&self, rendered: Arc<Rendered>, objects: Blamed, suspects: Blamed, took: Duration) -> bool {
-        let is_any = !objects.is_empty() || !suspects.is_empty();
+    /// Says who is at fault, if anybody is, to whoever renders; that makes a new generation. The templates are only if they are others
+    /// than those that passed: the same ones again would give the same bundle.
+    fn complain(&self, rendered: Arc<Rendered>, found: Found, took: Duration) -> bool {
+        let Found { culprits: objects, suspects, nobodys } = found;
+        let is_new = |good: &Rendered| !Arc::ptr_eq(&good.config.spec, &rendered.config.spec);
+        let templates = match nobodys {
+            Some(Nobodys::Templates(why)) if self.good().is_some_and(|good| is_new(&good)) => Some(why),
+            _ => None,
+        };
+        let is_any = !objects.is_empty() || !suspects.is_empty() || templates.is_some();
         if is_any {
-            let complaint = Complaint { rendered, good: None, objects, suspects, took };
+            let complaint = Complaint { rendered, good: None, objects, suspects, templates, took };
             self.options.complaints.append(Arc::new(complaint), Complaint::KEPT);
         }
         is_any
@@ -352,7 +359,8 @@ impl ValidateActor {
     fn pass(&mut self, rendered: Arc<Rendered>, verdict: Verdict) {
         self.judged = Some(rendered.clone());
         self.show();
-        let generation = rendered.reconcile.generation;
+        let (generation, configuration) =
+            (rendered.reconcile.generation, rendered.config.resource_generation);
         let Verdict { diagnostics, took, cached, .. } = verdict;
         let warnings: Vec<_> = diagnostics.into_iter().filter(|d| d.severity == Severity::Warning).collect();
         for diagnostic in &warnings {
@@ -362,7 +370,7 @@ impl ValidateActor {
         if self.options.refused.read().is_some() {
             self.options.refused.publish(None);
         }
-        self.options.events.tell(Event::Validated { generation, took, cached });
+        self.options.events.tell(Event::Validated { generation, configuration, took, cached });
     }
 
     fn show(&self) {

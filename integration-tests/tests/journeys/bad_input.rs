@@ -39,6 +39,8 @@ pub async fn no_configuration_and_no_secret(scene: Scene) -> Outcome {
     let namespace = scene.namespace.as_str();
     controller.waits_because(&["there is no HAProxyTemplateConfig demo", namespace]).await?;
     controller.says("there is no HAProxyTemplateConfig demo").await?;
+    // Whoever restarts it for that gains nothing.
+    controller.is_live().await?;
     scene.apply(&scene.configuration()?.manifest).await?;
     let secret = format!("Secret {namespace}/{CREDENTIALS}");
     let words = [&secret, "it does not exist", "spec.credentialsSecretRef", "kubectl create secret"];

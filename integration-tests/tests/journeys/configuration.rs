@@ -1,12 +1,13 @@
 //! The configuration changes, well or badly. Whatever happens to it, what ran before goes on.
 
 use integration_tests::{
-    Outcome, Scene, certificate, configuration::POD_ADDRESS, controller::Controller, eventually,
-    haproxy_pod::HaproxyPod, http, manifest,
+    Outcome, Scene, backend::Backend, certificate, configuration::POD_ADDRESS, controller::Controller,
+    ensure, eventually, haproxy_pod::HaproxyPod, http, manifest,
 };
 use serde_json::{Value, json};
 
 const HOST: &str = "shop.example";
+const LATE_HOST: &str = "late.example";
 const EXTRA_PORT: u16 = 9999;
 
 /// A frontend that a journey adds: it answers with `word`.
@@ -54,6 +55,26 @@ pub async fn refused_by_haproxy(scene: Scene) -> Outcome {
     refused_and_recovered(&scene, &broken.manifest, "journey-no-such-algorithm").await
 }
 
+/// haproxy.cfg can be read, and only HAProxy knows that it is wrong.
+pub async fn refused_by_check(scene: Scene) -> Outcome {
+    let demo = scene.configuration()?;
+    let broken = demo.with_template(format!(
+        "{}\nbackend journey from roundrobin\n  timeout server 5parsecs\n",
+        demo.template()
+    ));
+    refused_and_recovered(&scene, &broken.manifest, "5parsecs").await
+}
+
+/// A new configuration fails for an object that did not change.
+pub async fn refused_by_render(scene: Scene) -> Outcome {
+    let demo = scene.configuration()?;
+    let broken = demo.with_template(format!(
+        "{}\n{{{{#each (list \"ingresses\") as |journey|}}}}\n# {{{{journey.spec.noSuchField}}}}\n{{{{/each}}}}\n",
+        demo.template()
+    ));
+    refused_and_recovered(&scene, &broken.manifest, "noSuchField").await
+}
+
 pub async fn invalid_then_recovered(scene: Scene) -> Outcome {
     let mut broken = scene.configuration()?.manifest;
     for resource in
@@ -74,24 +95,33 @@ async fn refused_and_recovered(scene: &Scene, broken: &Value, reason: &str) -> O
     scene.apply(broken).await?;
     controller.says(reason).await?;
     traffic.answers(50).await?;
+    follows(scene, &pod, &b).await?;
+    scene.publish("late", LATE_HOST, &b).await?;
+    pod.serves(LATE_HOST, "b").await?;
+    says_refused(&controller, reason).await?;
+    pod.has_stored_what_it_runs().await?;
+    follows(scene, &pod, &a).await?;
     let demo = scene.configuration()?;
     scene
         .apply(&demo.with_template(format!("{}{}", demo.template(), answering("recovered"))).manifest)
         .await?;
     says(&pod, "recovered").await?;
-    follows(scene, &pod, &controller, &b.name, b.address).await?;
+    follows(scene, &pod, &b).await?;
     traffic.finish_without_loss().await.map(drop)
 }
 
-async fn follows(
-    scene: &Scene,
-    pod: &HaproxyPod,
-    _: &Controller,
-    backend: &str,
-    address: std::net::Ipv4Addr,
-) -> Outcome {
-    scene.apply(&manifest::endpoints("shop", &[address])).await?;
-    pod.serves(HOST, backend).await
+async fn follows(scene: &Scene, pod: &HaproxyPod, backend: &Backend) -> Outcome {
+    scene.apply(&manifest::endpoints("shop", &[backend.address])).await?;
+    pod.serves(HOST, &backend.name).await
+}
+
+/// However much is in force of what objects changed since, the status says that the configuration is not.
+async fn says_refused(controller: &Controller, reason: &str) -> Outcome {
+    eventually(format!("the status says that the configuration is refused: {reason}"), async || {
+        let (_, status) = controller.status().await?;
+        ensure(status.contains("configuration refused") && status.contains(reason), status)
+    })
+    .await
 }
 
 pub async fn malformed_object(scene: Scene) -> Outcome {
@@ -111,6 +141,6 @@ pub async fn malformed_object(scene: Scene) -> Outcome {
     traffic.answers(50).await?;
     scene.apply(&manifest::tls_secret("broken-tls", &good)).await?;
     pod.serves_tls("broken.example", "b", &good.der).await?;
-    follows(&scene, &pod, &controller, &b.name, b.address).await?;
+    follows(&scene, &pod, &b).await?;
     traffic.finish_without_loss().await.map(drop)
 }

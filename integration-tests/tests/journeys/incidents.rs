@@ -2,22 +2,14 @@
 
 use crate::{
     rights::{allow, own_rights, watched_rights},
+    slow_checks::SlowChecks,
     webhook::Guarded,
 };
 use integration_tests::{
-    Outcome, Scene,
-    cluster::GUEST,
-    configuration::Configuration,
-    controller::Controller,
-    ensure, eventually, manifest,
-    program::{self, HaproxySeries},
+    Outcome, Scene, cluster::GUEST, configuration::Configuration, controller::Controller, ensure, eventually,
+    manifest,
 };
 use serde_json::{Value, json};
-use std::{
-    fs::{self, Permissions},
-    os::unix::fs::PermissionsExt,
-    path::Path,
-};
 
 const HOST: &str = "shop.example";
 
@@ -151,13 +143,9 @@ pub async fn of_rights(scene: Scene) -> Outcome {
 
 /// A webhook that is not done in time: the machine is busy, or the change is huge.
 pub async fn of_webhook(scene: Scene) -> Outcome {
-    let slow = scene.dir.join("slow");
-    let haproxy = scene.dir.join("haproxy");
-    fs::write(&haproxy, slow_while(&slow)?)?;
-    fs::set_permissions(&haproxy, Permissions::from_mode(0o755))?;
-    let (haproxy, all) = (haproxy.display().to_string(), "limits,privileges,files,calls");
-    let controller =
-        scene.controller_with(&[("HAPTIC_HAPROXY_3_4", &haproxy), ("HAPTIC_UNPROTECTED", all)])?;
+    let checks = SlowChecks::new(&scene)?;
+    let variables = checks.variables();
+    let controller = scene.controller_with(&variables.each_ref().map(|(name, value)| (*name, &**value)))?;
     let guarded = Guarded::start_with(scene, vec![controller], "Ignore", json!({})).await?;
     let (scene, controller) = (&guarded.scene, &guarded.controllers[0]);
     let (pod, web) = (scene.pod().await?, scene.backend("a").await?);
@@ -168,23 +156,14 @@ pub async fn of_webhook(scene: Scene) -> Outcome {
     let late = async || {
         number += 1;
         let (name, host) = (format!("late-{number}"), format!("late-{number}.example"));
-        fs::write(&slow, "")?;
+        checks.hold()?;
         scene.apply(&manifest::ingress(&name, &host, "shop")).await?;
-        fs::remove_file(&slow)?;
+        checks.let_go()?;
         pod.serves(&host, "a").await
     };
     let object = format!("ingresses {}/late-", scene.namespace);
     let words = ["the webhook could not judge", &object, "haproxy -c did not end within"];
     told_of(controller, "webhook timeout", 0, &words, late).await
-}
-
-/// A HAProxy 3.4 that checks nothing as long as the file is there.
-fn slow_while(file: &Path) -> Outcome<String> {
-    let (file, haproxy) = (file.display(), program::haproxy(HaproxySeries::V3_4)?);
-    Ok(format!(
-        "#!/bin/sh\ncase \" $* \" in *\" -c \"*) while [ -e '{file}' ]; do /bin/sleep 0.1; done;; esac\nexec '{}' \"$@\"\n",
-        haproxy.display()
-    ))
 }
 
 /// A Lease that somebody else took.

@@ -13,6 +13,7 @@ mod data_plane_api;
 mod data_plane_api_answers;
 mod destinations;
 mod drift;
+mod express;
 mod failures;
 mod fleet;
 mod former_tests;
@@ -41,6 +42,7 @@ mod rights;
 mod routes;
 mod screenshots;
 mod secrets;
+mod slow_checks;
 mod traces;
 mod two_versions;
 mod webhook;
@@ -149,6 +151,7 @@ fn through_agents() -> Vec<Journey> {
         journey("external_names", destinations::external_names),
         journey("own_ports_are_no_servers", destinations::own_ports_are_no_servers),
         journey("everyday_changes_without_a_reload", zero_reload::everyday_changes),
+        journey("express_or_checked_first", express::or_checked_first),
         journey("plan_tells_before_it_happens", plan::tells_before_it_happens),
         journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),
         journey("config_invalid_then_recovered", configuration::invalid_then_recovered),
@@ -185,6 +188,9 @@ fn deployments() -> Vec<[Journey; 2]> {
         over_both("drift_changed_by_hand", drift::changed_by_hand),
         over_both("config_changed_live", configuration::changed_live),
         over_both("config_that_haproxy_refuses", configuration::refused_by_haproxy),
+        over_both("config_that_a_check_refuses", configuration::refused_by_check),
+        over_both("config_that_a_render_refuses", configuration::refused_by_render),
+        over_both("endpoints_before_structure", express::endpoints_before_structure),
         over_both("malformed_object", configuration::malformed_object),
         over_both("haproxy_killed", failures::haproxy_killed),
         over_both("agent_killed", failures::agent_killed),

@@ -80,7 +80,7 @@ pub async fn status_of_what_is_in_force(scene: Scene) -> Outcome {
     unread["spec"]["watchedResources"]["nonesuch"] =
         json!({ "apiVersion": "journey.example/v1", "resources": "nonesuch" });
     scene.apply(&unread).await?;
-    let status = says(&scene, "Valid", [("Ready", "False"), ("Deployed", "False")]).await?;
+    let status = says(&scene, "Unknown", [("Ready", "False"), ("Deployed", "False")]).await?;
     speaks_of(&status, "Ready", status["observedGeneration"].clone())?;
     let told = status["conditions"].to_string();
     for words in ["ResourcesUnreadable", "nonesuch", "until these can be read"] {

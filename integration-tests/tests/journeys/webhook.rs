@@ -102,6 +102,16 @@ pub async fn is_asked_by_the_api_server_alone(scene: Scene) -> Outcome {
             let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
             connection.announce("POST", path, 1 << 20).await?.has_status(404)?;
         }
+        let judged = controller.metric_sum("haptic_webhook_requests_total").await?;
+        let health = get_tls(address, registration::SERVICE, "/healthz").await?;
+        ensure(
+            (health.status, &*health.body) == (200, "ok\n"),
+            format!("{} {}", health.status, health.body),
+        )?;
+        let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;
+        connection.announce("POST", "/healthz", 1 << 20).await?.has_status(404)?;
+        let now = controller.metric_sum("haptic_webhook_requests_total").await?;
+        ensure(now == judged, "a question for its health is counted as a review")?;
         let path = guarded.path().await?;
         get_tls(address, registration::SERVICE, &path).await?.has_status(404)?;
         let mut connection = Connection::open(address, Some(registration::SERVICE)).await?;

@@ -1,4 +1,4 @@
-//! `/livez`: may the process go on? `/readyz`: may it be relied on? `/healthz`: both. Reasons under `?verbose`.
+//! `/livez`, and `/healthz` by its older name: may the process go on? `/readyz`: may it be relied on? Reasons under `?verbose`.
 
 use crate::webhook::standing::Standing;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -117,7 +117,7 @@ pub fn routes(vitality: Vitality) -> impl Fn(&mut web::ServiceConfig) + Clone + 
             .app_data(web::Data::new(vitality.clone()))
             .route("/livez", web::get().to(livez))
             .route("/readyz", web::get().to(readyz))
-            .route("/healthz", web::get().to(readyz))
+            .route("/healthz", web::get().to(livez))
             .route("/", web::get().to(|| async { "Here are /livez, /readyz and /healthz.\n" }));
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{command::local::NAMESPACE as LOCAL, http::debug::Inside};
 use haptic_commentator::{Entry, Level};
-use haptic_model::Diagnostic;
+use haptic_model::{Diagnostic, pipeline::SetAside};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
@@ -29,6 +29,7 @@ pub fn found(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Ve
     all.extend(of_config(&overview.config));
     all.extend(inside.vitality.why_not_ready().iter().filter_map(|why| of_process(why, overview)));
     all.extend(inside.vitality.actors.why_not_observed().iter().map(|why| of_observer(why)));
+    all.extend(inside.set_aside.read().iter().flat_map(|set_aside| of_set_aside(set_aside)));
     all.extend(of_stores(overview));
     all.extend(of_limits(overview));
     let refused = inside.refused.read();
@@ -105,6 +106,14 @@ fn of_process(why: &str, overview: &Overview) -> Option<Problem> {
             .filter_map(|s| s.trouble.as_ref())
             .any(|known| why.contains(known.as_str()));
     (!told).then(|| error("controller not ready", None, why))
+}
+
+/// A configuration that its render or its check refused. What objects change is in force.
+fn of_set_aside(set_aside: &SetAside) -> Vec<Problem> {
+    let SetAside { config, why } = set_aside;
+    let what = "configuration refused, objects follow the one before";
+    let name = format!("{}/{}", config.namespace, config.name);
+    why.iter().map(|why| error(what, Some(&name), &why.to_string())).collect()
 }
 
 /// An observer that hangs: no change waits for it.

@@ -9,7 +9,7 @@ use haptic_leader::{
     read_back::{Found, FoundEvent, FoundLease, Holder},
     reporting::Telling,
 };
-use haptic_model::crd::{HAProxyCfgStatus, PublishedObject, PublishedPod};
+use haptic_model::crd::{HAProxyCfgStatus, PublishedObject, PublishedPod, ValidationStatus};
 use jiff::Timestamp;
 
 /// So many lines of what happened are shown.
@@ -74,10 +74,10 @@ fn leader(found: &Found, now: Timestamp) -> Option<String> {
 fn config(found: &Found) -> Config {
     let status = &found.status;
     let message = status.validation_message.clone().filter(|message| !message.is_empty());
-    let (state, why) = match status.validation_status.as_deref() {
-        Some("Valid") => ("valid", None),
-        Some("Invalid") => ("invalid", message),
-        _ => {
+    let (state, why) = match status.validation_status {
+        Some(ValidationStatus::Valid | ValidationStatus::Unknown) => ("valid", None),
+        Some(ValidationStatus::Invalid) => ("invalid", message),
+        None => {
             let Found { name, namespace, .. } = found;
             let why = format!(
                 "no controller has looked at it yet: is one running (kubectl get pods -n {namespace}), with --name {name} \
@@ -87,7 +87,7 @@ fn config(found: &Found) -> Config {
         }
     };
     Config {
-        passed: None,
+        passed: (status.validation_status == Some(ValidationStatus::Unknown)).then_some(false),
         name: Some(format!("{}/{}", found.namespace, found.name)),
         state: state.into(),
         why: why.into_iter().collect(),
@@ -332,6 +332,14 @@ mod tests {
         for word in words {
             assert!(text.contains(word), "no {word:?} in {text}");
         }
+    }
+
+    #[test]
+    fn a_configuration_that_nobody_has_rendered_yet_is_accepted_and_no_problem() {
+        let mut found = left(&json!([]), &json!([good_pod()]), &json!([]));
+        found.status.validation_status = Some(ValidationStatus::Unknown);
+        says(&found, &["accepted, and nothing of it has passed the checks"]);
+        assert!(look(&found).problems.iter().all(|problem| problem.what != "no configuration"));
     }
 
     #[test]

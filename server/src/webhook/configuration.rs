@@ -75,8 +75,9 @@ async fn judge_object(
         return Answer::allowed();
     }
     let answers = scatter_gather(&wiring::validators(), &candidate.spec, BUDGET).await;
+    let is_complete = answers.is_complete();
     let mut found = answers.diagnostics;
-    if !answers.is_complete {
+    if !is_complete {
         return unjudged(&errors(found));
     }
     if refused(&found) {

@@ -1,4 +1,5 @@
-//! The webhook's HTTP: one secret path, one kind of body, each in its bounds. Everything else is 404 before a byte of it is read.
+//! The webhook's HTTP: one secret path, one kind of body, each in its bounds. `/healthz` says that it listens, and nothing else.
+//! Everything else is 404 before a byte of it is read.
 
 use super::{
     answer::Answer,
@@ -28,6 +29,8 @@ use tokio::{
     time::Instant,
 };
 
+/// Says that the webhook listens, to whoever asks.
+const HEALTH: &str = "/healthz";
 /// An API server sends a review whole.
 const READ_WITHIN: Duration = Duration::from_secs(5);
 /// All bodies that are read at the same time have no more kilobytes than that together.
@@ -153,7 +156,7 @@ fn named(review: &Review) -> (String, Option<Map<String, Value>>) {
     (name, Some(object))
 }
 
-/// The one path there is.
+/// The secret path, and `/healthz`.
 pub fn routes(admission: Admission) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
     move |service| {
         service.app_data(web::Data::new(admission.clone())).default_service(web::to(serve));
@@ -161,6 +164,9 @@ pub fn routes(admission: Admission) -> impl Fn(&mut web::ServiceConfig) + Clone 
 }
 
 async fn serve(request: HttpRequest, body: web::Payload, admission: web::Data<Admission>) -> HttpResponse {
+    if request.path() == HEALTH && matches!(*request.method(), Method::GET | Method::HEAD) {
+        return HttpResponse::Ok().force_close().content_type("text/plain").body("ok\n");
+    }
     let known = |standing: &Standing| {
         standing.identity().is_some_and(|identity| identity.is_asked_for(request.path()))
     };

@@ -193,6 +193,7 @@ impl Stages {
             good: None,
             objects: found.culprits,
             suspects: found.suspects,
+            templates: None,
             took: self.check * (1 + searched as u32),
         }));
         (false, searched)

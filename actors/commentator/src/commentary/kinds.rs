@@ -10,7 +10,11 @@ pub const KINDS: &[(&str, Level, &str)] = &[
         Info,
         "a configuration passed all validators; it is in force once its stores are read",
     ),
-    ("ConfigRejected", Error, "a configuration was refused, and why"),
+    (
+        "ConfigRejected",
+        Warn,
+        "a configuration was refused, and each reason, by validator; Error when a validator did not answer",
+    ),
     ("ConfigDeleted", Error, "the configuration in force was deleted; it stays in force"),
     ("CredentialsChanged", Info, "the credentials changed"),
     (

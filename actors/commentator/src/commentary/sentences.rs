@@ -2,12 +2,14 @@
 
 use std::{fmt::Write, time::Duration};
 
-use haptic_model::{Diagnostic, Event, Quarantined, Released, pipeline::Cause};
+use haptic_model::{Diagnostic, Event, Quarantined, Released, Severity, event::Asked, pipeline::Cause};
 
 use super::Level;
 
 /// So many objects are told of in one line.
 const TOLD: usize = 3;
+/// So many errors of a configuration are told of.
+const LISTED: usize = 20;
 
 /// What happened, for itself.
 pub(super) fn plain(event: &Event) -> (Level, String) {
@@ -120,15 +122,18 @@ fn configuration(name: &str) -> String {
 /// Configuration and watched resources.
 fn input_sentence(event: &Event) -> (Level, String) {
     match event {
-        Event::ConfigAccepted { name, revision } => {
-            (Level::Info, format!("{} is accepted (revision {revision})", configuration(name)))
-        }
-        Event::ConfigRejected { name, diagnostics } => (
-            Level::Error,
+        Event::ConfigAccepted { name, revision, asked } => (
+            Level::Info,
+            format!("{} is accepted as revision {revision}{}", configuration(name), by_whom(asked)),
+        ),
+        Event::ConfigRejected { name, diagnostics, asked } => (
+            // That somebody writes a wrong one is no fault of the controller's; that a validator does not answer is.
+            if asked.silent.is_empty() { Level::Warn } else { Level::Error },
             format!(
-                "{} was refused, the one before stays in force: {}",
+                "{} is refused{}, the one before stays in force: {}",
                 configuration(name),
-                first(diagnostics)
+                by_whom(asked),
+                by_validator(diagnostics)
             ),
         ),
         Event::ConfigDeleted { name } => (
@@ -222,6 +227,40 @@ pub(crate) fn trigger(cause: &Cause) -> String {
         (_, Some(other), more) => format!("{other} and {}", counted(more, "change")),
         (None, None, more) => counted(more, "change"),
     }
+}
+
+/// ` after 12 ms (5 validators)`.
+fn by_whom(asked: &Asked) -> String {
+    if *asked == Asked::default() {
+        return String::new();
+    }
+    let silent = match &asked.silent[..] {
+        [] => String::new(),
+        silent => format!(", {} without an answer", silent.join(" and ")),
+    };
+    let all = asked.answered.len() + asked.silent.len();
+    format!(" after {} ({}{silent})", ms(asked.took), counted(all, "validator"))
+}
+
+/// Each error on a line of its own, below the validator that found it.
+fn by_validator(diagnostics: &[Diagnostic]) -> String {
+    let errors: Vec<&Diagnostic> =
+        diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect();
+    if let [only] = errors[..] {
+        return only.to_string();
+    }
+    let mut text = counted(errors.len(), "error");
+    let mut validator = None;
+    for error in errors.iter().take(LISTED) {
+        if validator.replace(error.source) != Some(error.source) {
+            let _infallible = write!(text, "\n{}:", error.source);
+        }
+        let _infallible = write!(text, "\n  {error}");
+    }
+    if let Some(more @ 1..) = errors.len().checked_sub(LISTED) {
+        let _infallible = write!(text, "\nand {more} more");
+    }
+    text
 }
 
 pub(super) fn first(diagnostics: &[Diagnostic]) -> String {

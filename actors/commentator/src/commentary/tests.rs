@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haptic_model::{HaproxyPod, ObjectRef, Quarantined, Released};
+use haptic_model::{HaproxyPod, ObjectRef, Quarantined, Released, event::Asked};
 
 use super::{
     sentences::{ms, trigger},
@@ -159,7 +159,12 @@ fn a_refusal_names_its_cause_and_object_what_stays_and_how_often() {
         "{}",
         line.text
     );
-    story.tell(&Event::Validated { generation: Generation(3), took: Duration::ZERO, cached: false });
+    story.tell(&Event::Validated {
+        generation: Generation(3),
+        configuration: 1,
+        took: Duration::ZERO,
+        cached: false,
+    });
     story.tell(&started(4, "blog", 1));
     let line = story.after(314).tell(&refused(4));
     assert_eq!((line.level, line.object.as_deref()), (Level::Error, Some("ingresses default/shop")));
@@ -257,4 +262,39 @@ fn a_configuration_is_called_one_once() {
     let told = |name: &str| tell(&Event::ConfigDeleted { name: name.into() }).text;
     assert!(told("haptic/edge").starts_with("configuration haptic/edge was deleted"));
     assert!(told("configuration file a.yaml").starts_with("configuration file a.yaml was deleted"));
+}
+
+fn refused(asked: Asked, diagnostics: Vec<Diagnostic>) -> Line {
+    tell(&Event::ConfigRejected { name: "edge/demo".into(), diagnostics, asked })
+}
+
+#[test]
+fn each_error_of_a_configuration_is_told_below_its_validator_and_a_users_mistake_is_a_warning() {
+    let asked = Asked {
+        answered: vec!["basic", "template", "jsonpath"],
+        silent: Vec::new(),
+        took: Duration::from_millis(12),
+    };
+    let template = |line| Diagnostic::error("template", "unknown function").at_template("main", line, 1);
+    let path = Diagnostic::error("jsonpath", "no such path").at_field("spec.watchedResources.x.indexBy[0]");
+    let line = refused(asked.clone(), vec![template(3), template(5), path]);
+    assert_eq!(line.level, Level::Warn);
+    assert_eq!(
+        line.text,
+        "configuration edge/demo is refused after 12 ms (3 validators), the one before stays in force: 3 errors\n\
+         template:\n  unknown function; template main:3:1\n  unknown function; template main:5:1\n\
+         jsonpath:\n  no such path; field spec.watchedResources.x.indexBy[0]"
+    );
+    let one = refused(asked.clone(), vec![template(3)]);
+    assert!(one.text.ends_with("stays in force: unknown function; template main:3:1"), "{}", one.text);
+    let accepted = tell(&Event::ConfigAccepted { name: "edge/demo".into(), revision: 2, asked });
+    assert_eq!(accepted.text, "configuration edge/demo is accepted as revision 2 after 12 ms (3 validators)");
+}
+
+#[test]
+fn a_validator_that_does_not_answer_is_an_error_of_the_controllers() {
+    let asked = Asked { answered: vec!["basic"], silent: vec!["template"], took: Duration::from_secs(10) };
+    let line = refused(asked, vec![Diagnostic::error("template", "no answer")]);
+    assert_eq!(line.level, Level::Error);
+    assert!(line.text.contains("(2 validators, template without an answer)"), "{}", line.text);
 }

@@ -51,7 +51,7 @@ fn a_generation_is_counted_from_reconcile_to_pod() {
             printed: 0,
             untracked: BTreeMap::new(),
         },
-        Event::Validated { generation, took: Duration::from_millis(250), cached: false },
+        Event::Validated { generation, configuration: 1, took: Duration::from_millis(250), cached: false },
         deployed(None),
         deployed(Some("a bind changed")),
     ]);
@@ -180,8 +180,12 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
             Event::Waited { stage: "validate", took: Duration::ZERO },
             rendered(&[(&format!("template-{n}"), 1)]),
             Event::RenderFailed { generation, configuration: 1, diagnostics: diagnostics.clone() },
-            Event::Validated { generation, took: Duration::ZERO, cached: false },
-            Event::ConfigRejected { name: format!("default/{n}").into(), diagnostics },
+            Event::Validated { generation, configuration: 1, took: Duration::ZERO, cached: false },
+            Event::ConfigRejected {
+                name: format!("default/{n}").into(),
+                diagnostics,
+                asked: Default::default(),
+            },
             deployed(Some(&format!("backend b{n} is new"))),
             Event::DeployFailed {
                 generation,

@@ -61,7 +61,7 @@ fn story(pods: &[&str]) -> Vec<(u32, Event)> {
             },
         ));
     }
-    story.push((90, Event::Validated { generation, took: 70 * MS, cached: false }));
+    story.push((90, Event::Validated { generation, configuration: 1, took: 70 * MS, cached: false }));
     story
 }
 

@@ -147,6 +147,7 @@ fn durations(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
     read("dataplane.driftPreventionInterval", &d.drift_prevention_interval, false);
     read("controller.massDeletionHold", &spec.controller.mass_deletion_hold, true);
     read("controller.hostHold", &spec.controller.host_hold, true);
+    read("controller.reconcileInterval", &spec.controller.reconcile_interval, true);
     read("dataplane.deploymentTimeout", &d.deployment_timeout, false);
     let lease = read("controller.leaderElection.leaseDuration", &l.lease_duration, false);
     let renew = read("controller.leaderElection.renewDeadline", &l.renew_deadline, false);

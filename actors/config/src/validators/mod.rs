@@ -10,8 +10,9 @@ pub use basic::basic;
 pub use jsonpath::jsonpath;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
-use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec, Severity};
+use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec, Severity, event::Asked};
 use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
 
 /// The time all validators together have.
 pub const TIME_LIMIT: Duration = Duration::from_secs(10);
@@ -62,8 +63,16 @@ impl std::fmt::Debug for Validator {
 pub struct Answers {
     /// In the validators' order; one that did not answer is itself an error that names it.
     pub diagnostics: Vec<Diagnostic>,
+    /// Who was asked.
+    pub asked: Asked,
+}
+
+impl Answers {
     /// False when one did not answer: then nothing is known for good.
-    pub is_complete: bool,
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.asked.silent.is_empty()
+    }
 }
 
 /// Asks all validators at once. The answers are in the validators' order; a validator that fails or does not answer
@@ -73,17 +82,20 @@ pub async fn scatter_gather(
     spec: &Arc<HAProxyTemplateConfigSpec>,
     limit: Duration,
 ) -> Answers {
-    let asked = validators.iter().map(|validator| async move {
+    let began = Instant::now();
+    let asking = validators.iter().map(|validator| async move {
         match tokio::time::timeout(limit, (validator.ask)(spec.clone())).await {
             Ok(answer) => answer,
             Err(_) => Err(format!("no answer within {} s", limit.as_secs())),
         }
     });
-    let mut answers = Answers { diagnostics: Vec::new(), is_complete: true };
-    for (validator, answer) in validators.iter().zip(join_all(asked).await) {
-        answers.is_complete &= answer.is_ok();
+    let mut answers = Answers { diagnostics: Vec::new(), asked: Asked::default() };
+    for (validator, answer) in validators.iter().zip(join_all(asking).await) {
+        let Asked { answered, silent, .. } = &mut answers.asked;
+        if answer.is_ok() { answered } else { silent }.push(validator.name);
         answers.diagnostics.extend(answer.unwrap_or_else(|why| vec![no_answer(validator.name, &why)]));
     }
+    answers.asked.took = began.elapsed();
     answers
 }
 
@@ -116,7 +128,9 @@ mod tests {
         let silent = Validator::new("silent", |_| futures::future::pending().boxed());
         let strict = Validator::pure("strict", |_| vec![Diagnostic::error("strict", "no")]);
         let said = scatter_gather(&[silent, strict], &spec(), TIME_LIMIT).await;
-        assert!(!said.is_complete);
+        assert!(!said.is_complete());
+        assert_eq!((&*said.asked.answered, &*said.asked.silent), (&["strict"][..], &["silent"][..]));
+        assert_eq!(said.asked.took, TIME_LIMIT);
         let said: Vec<String> = said.diagnostics.iter().map(ToString::to_string).collect();
         assert!(said[0].contains("silent did not answer: no answer within 10 s"), "{said:?}");
         assert_eq!(said[1], "no");

@@ -106,6 +106,12 @@ impl World {
     }
 }
 
+fn idle_after(revision: u64, interval: &str) -> Arc<ActiveConfig> {
+    let mut config = ActiveConfig::clone(&config(revision, "5ms", "50ms"));
+    Arc::make_mut(&mut config.spec).controller.reconcile_interval = interval.into();
+    Arc::new(config)
+}
+
 fn config(revision: u64, quiet: &str, max_wait: &str) -> Arc<ActiveConfig> {
     let json = format!(
         r#"{{"credentialsSecretRef":{{"name":"c"}},"podSelector":{{"matchLabels":{{"app":"haproxy"}}}},
@@ -206,6 +212,24 @@ async fn a_new_configuration_is_rendered_and_its_pace_holds_at_once() {
     assert_eq!(world.orders().len(), 2, "a change within the new quiet time waits");
     sleep(Duration::from_millis(600)).await;
     assert_eq!(world.orders().len(), 3);
+}
+
+#[actix::test]
+async fn after_the_idle_time_there_is_a_render_though_nothing_changed_and_without_one_there_is_none() {
+    let world = World::ready(Duration::from_millis(10)).await;
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(world.orders().len(), 1, "none is configured");
+    world.config.publish(Some(idle_after(2, "1m")));
+    sleep(Duration::from_secs(30)).await;
+    world.change();
+    sleep(Duration::from_secs(59)).await;
+    assert_eq!(world.orders().len(), 3, "a change begins the time anew");
+    sleep(Duration::from_secs(125)).await;
+    let causes: Vec<_> = world.orders().iter().skip(3).map(|(_, order)| order.cause.clone()).collect();
+    assert_eq!(causes, vec![Cause { other: Some(IDLE), ..Cause::default() }; 3]);
+    world.config.publish(Some(idle_after(3, "0s")));
+    sleep(Duration::from_secs(3600)).await;
+    assert_eq!(world.orders().len(), 7, "it is off again");
 }
 
 #[actix::test]

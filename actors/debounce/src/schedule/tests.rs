@@ -48,7 +48,7 @@ fn play(changes: &[Instant], costs: &[Duration], opens: Instant) -> Vec<Run> {
                 assert!(at > now);
                 due = Some(at);
             }
-            Next::Nothing => {}
+            Next::Nothing | Next::Idle => {}
         }
         let end = running.map(|run| run.end);
         match [changes.peek().copied(), end, opening, due].into_iter().flatten().min() {

@@ -1,7 +1,9 @@
 //! One look at the board, and what it takes to bring the pod there.
 
 use super::{
-    Failure, State, blame, drift,
+    Failure, State,
+    apart::Apart,
+    blame, drift,
     driver::{Deployment, Step},
     knowledge::{Knowledge, Need},
     memory::{Instead, Memory, Settled},
@@ -9,13 +11,13 @@ use super::{
     outlook::{Aim, Outlook},
 };
 use crate::{
-    planner::{Plan, Reason, ReasonKind, RunningView},
+    planner::{Plan, Reason, ReasonKind, RunningView, Verdict, ahead},
     transport::Transport,
 };
 use haptic_model::{
     ActiveConfig, Event,
     agent_api::{Apply, Method, Outcome},
-    pipeline::Leadership,
+    pipeline::{Leadership, Rendered},
 };
 use haptic_runtime::cpu;
 use std::{sync::Arc, time::Duration};
@@ -82,14 +84,22 @@ impl Deployment {
                     Some(plan) if plan.verdict.reload_reason().is_none() => {
                         return self.carry_out(memory, scene, &known, aim, &plan).await;
                     }
-                    Some(_) => {}
+                    Some(_) => {
+                        if let Some(step) = self.go_ahead(memory, scene, &known, aim).await? {
+                            return Ok(step);
+                        }
+                    }
                 },
             }
         }
+        // What went ahead of the newest stays until that comes, or is refused.
+        let stays = memory.is_ahead() && scene.outlook.is_checking();
         let failed = memory.instead.as_ref().and_then(|instead| instead.failed);
         let waits_for = failed.filter(|failed| scene.outlook.judged() < Some(*failed));
         match scene.outlook.checked(reached) {
-            Some(aim) if waits_for.is_none() => self.bring(memory, scene, &known, aim).await,
+            Some(aim) if waits_for.is_none() && !(stays && reached >= Some(aim.generation())) => {
+                self.bring(memory, scene, &known, aim).await
+            }
             None if scene.outlook.validated.is_none() => Ok(Step::Settled(State::Standby)),
             _ => {
                 let waiting = waits_for.or(express.map(|aim| aim.generation()));
@@ -133,11 +143,45 @@ impl Deployment {
             }
             let allowed = self.reload_allowed_at(memory, scene.config);
             if let Some(then) = allowed.filter(|then| *then > Instant::now()) {
+                if let Some(Step::Settled(state)) = self.go_ahead(memory, scene, known, &aim).await? {
+                    return Ok(Step::Later(Instant::now(), state));
+                }
                 let millis = u64::try_from((then - Instant::now()).as_millis()).unwrap_or(u64::MAX);
                 return Ok(Step::Later(then, State::Waiting { generation, millis }));
             }
         }
         self.carry_out(memory, scene, known, &aim, &plan).await
+    }
+
+    /// Does what of `aim` can be done now, though the whole needs a reload: servers follow their endpoints. `None`: nothing.
+    async fn go_ahead(
+        &self,
+        memory: &mut Memory,
+        scene: &Scene<'_>,
+        known: &Knowledge,
+        aim: &Aim,
+    ) -> Result<Option<Step>, Failure> {
+        let runs = |worked: &Arc<Rendered>| known.exact && known.digest() == Some(worked.bundle.digest);
+        let worked = memory.worked.clone().filter(runs).filter(|_| memory.instead.is_none() && known.alive);
+        let (Some(worked), true) = (worked, scene.outlook.may_be_ahead) else { return Ok(None) };
+        if !Arc::ptr_eq(&worked.config.spec, &aim.rendered.config.spec) {
+            return Ok(None);
+        }
+        let (aimed_at, capabilities, plans) = (aim.rendered.clone(), known.capabilities, self.plans.clone());
+        let found = cpu("deploy", move || {
+            let apart = Apart::of(&worked.snapshots, &aimed_at.snapshots, &aimed_at.config);
+            let bundle = ahead(&worked.bundle, &aimed_at.bundle, |object| apart.may_go(object))?;
+            let (running, between) = (plans.view(&worked.bundle), plans.view(&bundle));
+            let plan = plans.plan(&running, &between, capabilities);
+            let rendered = Arc::new(Rendered { bundle, ..Rendered::clone(&worked) });
+            let can = matches!(plan.verdict, Verdict::Runtime { .. });
+            can.then_some((Aim { rendered, checked: false }, plan, between))
+        });
+        let Some((between, plan, view)) = found.await? else { return Ok(None) };
+        memory.desired = Some(view);
+        let step = self.carry_out(memory, scene, known, &between, &plan).await?;
+        memory.ahead = Some(between.bundle().digest);
+        Ok(Some(step))
     }
 
     /// The plan, or `None` when the pod no longer runs what it said it runs.
@@ -427,7 +471,8 @@ impl Deployment {
     fn tell_if_taken_back(&self, memory: &mut Memory, scene: &Scene<'_>, aim: &Aim) {
         let Some(refused) = &scene.outlook.refused else { return };
         let generation = refused.rendered.reconcile.generation;
-        let was_live = memory.reached().is_some_and(|reached| reached > aim.generation());
+        let was_live =
+            memory.is_ahead() || memory.reached().is_some_and(|reached| reached > aim.generation());
         if !was_live || memory.taken_back.replace(generation) == Some(generation) {
             return;
         }

@@ -21,7 +21,14 @@ pub(super) fn complaint(
     }
     let is_any = !objects.is_empty() || !suspects.is_empty();
     let took = Duration::ZERO;
-    is_any.then(|| Complaint { rendered: rendered.clone(), good: good.cloned(), objects, suspects, took })
+    is_any.then(|| Complaint {
+        rendered: rendered.clone(),
+        good: good.cloned(),
+        objects,
+        suspects,
+        templates: None,
+        took,
+    })
 }
 
 /// `words` as anybody may see them, each line with the template's line and the object behind the line of `bundle` that it names.

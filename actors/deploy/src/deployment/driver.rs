@@ -183,6 +183,13 @@ impl Deployment {
             candidate: self.board.candidate.read().as_ref().clone(),
             validated: self.board.validated.read().as_ref().clone(),
             refused: self.board.refused.read().as_ref().clone(),
+            may_be_ahead: self
+                .board
+                .config
+                .read()
+                .as_ref()
+                .as_ref()
+                .is_some_and(|c| c.spec.validation.express),
         }
     }
 

@@ -34,6 +34,8 @@ pub(super) struct Memory {
     pub reached: Option<(Digest, Generation)>,
     /// What that was rendered from: where good versions of objects are found when a reload fails.
     pub worked: Option<Arc<Rendered>>,
+    /// What the pod was brought to when servers went ahead of a reload last.
+    pub ahead: Option<Digest>,
     /// The newest generation that was told to be deployed.
     pub deployed: Option<Generation>,
     /// The newest refusal that was told to be taken back.
@@ -85,6 +87,11 @@ impl Memory {
     pub fn reached(&self) -> Option<Generation> {
         let known = self.known.as_ref().filter(|known| known.exact)?;
         self.reached.filter(|(digest, _)| known.digest() == Some(*digest)).map(|(_, generation)| generation)
+    }
+
+    /// Whether servers of what the pod runs went ahead of a reload.
+    pub fn is_ahead(&self) -> bool {
+        self.ahead.is_some() && self.ahead == self.known.as_ref().and_then(Knowledge::digest)
     }
 
     /// The view of a bundle that is held for another reason.

@@ -3,6 +3,7 @@
 //! It reads what it needs from the board each time it looks, so there is no order of messages it depends on: a
 //! deployment that starts late, restarts or becomes the leader's looks and is whole.
 
+mod apart;
 mod attempt;
 pub(crate) mod blame;
 mod drift;
@@ -16,6 +17,8 @@ mod state;
 mod storing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_ahead;
 #[cfg(test)]
 mod tests_express;
 

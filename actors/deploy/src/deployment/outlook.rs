@@ -15,6 +15,8 @@ pub(super) struct Outlook {
     pub validated: Option<Arc<Validated>>,
     /// The newest that was checked, when it did not pass.
     pub refused: Option<Arc<Refused>>,
+    /// Whether anything may go live before HAProxy's own checker has ended.
+    pub may_be_ahead: bool,
 }
 
 /// A bundle to bring a pod to.
@@ -29,13 +31,21 @@ impl Outlook {
     /// A bundle that may go live before its check ends, by operations alone. `reached`: the generation that the pod runs.
     ///
     /// While the newest check is a refusal there is none: what comes next most likely holds the same mistake, and pods would
-    /// go to and fro.
+    /// go to and fro. Nor does a new configuration go live before it has passed once: it concerns everybody. There is none, either, where the configuration wants nothing live that is not checked.
     pub fn express(&self, reached: Option<Generation>) -> Option<Aim> {
         let (candidate, validated) = (self.candidate.as_ref()?, self.validated.as_ref()?);
         let is_newer =
             candidate.generation() > validated.generation() && Some(candidate.generation()) >= reached;
-        (is_newer && self.refused.is_none())
+        let has_passed = Arc::ptr_eq(&candidate.rendered.config.spec, &validated.rendered.config.spec);
+        (is_newer && has_passed && self.refused.is_none() && self.may_be_ahead)
             .then(|| Aim { rendered: Arc::clone(&candidate.rendered), checked: false })
+    }
+
+    /// Whether there is a newer bundle than the checked one, and nothing is said against it yet.
+    pub fn is_checking(&self) -> bool {
+        let checked = self.validated.as_ref().map(|validated| validated.generation());
+        let newest = self.candidate.as_ref().map(|candidate| candidate.generation());
+        newest > checked && self.refused.is_none()
     }
 
     /// The checked bundle that the pod is to run; `None` while it runs a newer one that nobody has refused.

@@ -9,7 +9,7 @@ use crate::{
 use futures::FutureExt;
 use haptic_model::{
     ActiveConfig, Bundle, BundleFile, Complaints, Content, Diagnostic, Digest, Event, FileKey, FileKind,
-    Fleet, Generation, HaproxyPod, HaproxyVersion, Operation, Text,
+    Fleet, Generation, HAProxyTemplateConfigSpec, HaproxyPod, HaproxyVersion, Operation, Snapshots, Text,
     agent_api::{Apply, Epoch, Method, Outcome, Running, RunningBundle, RunningServer, Runtime, Status},
     pipeline::{Candidate, Cause, Leadership, Reconcile, Refused, Rendered, Validated},
 };
@@ -39,6 +39,8 @@ pub(super) struct Pod {
     pub(super) delay: Duration,
     /// How long it takes to say how it is.
     answers_after: Duration,
+    /// How long it takes to say what HAProxy runs.
+    pub(super) is_looked_at_for: Duration,
     /// Nothing listens where its status is asked for.
     silent: bool,
     calls: Vec<String>,
@@ -55,13 +57,15 @@ pub(super) struct Scene {
     validated: CellWriter<Option<Arc<Validated>>>,
     refused: CellWriter<Option<Arc<Refused>>>,
     config: Arc<ActiveConfig>,
-    _config: CellWriter<Option<Arc<ActiveConfig>>>,
+    config_cell: CellWriter<Option<Arc<ActiveConfig>>>,
     events: mpsc::Receiver<Envelope<Event>>,
     states: CellReader<PodStates>,
     complaints: CellReader<Complaints>,
     generation: u64,
     /// As templates see it.
     pub(super) fleet: Arc<Fleet>,
+    /// As they are rendered from now on.
+    pub(super) snapshots: Snapshots,
     local: LocalSet,
 }
 
@@ -87,7 +91,12 @@ impl Transport for Scripted {
     }
 
     fn runtime(&self) -> Answer<'_, Runtime> {
-        async { Ok(self.0.lock().unwrap().runtime()) }.boxed_local()
+        async {
+            let takes = self.0.lock().unwrap().is_looked_at_for;
+            tokio::time::sleep(takes).await;
+            Ok(self.0.lock().unwrap().runtime())
+        }
+        .boxed_local()
     }
 
     fn incarnation(&self, not: u64) -> Answer<'_, u64> {
@@ -236,6 +245,7 @@ impl Scene {
             scripted: VecDeque::new(),
             delay: Duration::from_millis(5),
             answers_after: Duration::ZERO,
+            is_looked_at_for: Duration::ZERO,
             silent: false,
             calls: Vec::new(),
             orders: Vec::new(),
@@ -278,12 +288,13 @@ impl Scene {
             validated,
             refused,
             config,
-            _config: config_writer,
+            config_cell: config_writer,
             events: received,
             states: states_read,
             complaints,
             generation: 0,
             fleet: Arc::default(),
+            snapshots: Snapshots::default(),
             local,
         }
     }
@@ -299,6 +310,19 @@ impl Scene {
         let rendered = self.render(bundle);
         self.candidate.publish(Some(Arc::new(Candidate { rendered: rendered.clone() })));
         rendered
+    }
+
+    /// The configuration says `validation: {express: false}`.
+    pub(super) fn wants_checks_first(&mut self) {
+        self.reconfigure(|spec| spec.validation.express = false);
+    }
+
+    /// A new configuration is in force.
+    pub(super) fn reconfigure(&mut self, change: impl FnOnce(&mut HAProxyTemplateConfigSpec)) {
+        let mut config = ActiveConfig::clone(&self.config);
+        change(Arc::make_mut(&mut config.spec));
+        self.config = Arc::new(config);
+        self.config_cell.publish(Some(self.config.clone()));
     }
 
     pub(super) fn pass_check(&mut self, rendered: Arc<Rendered>) {
@@ -323,7 +347,7 @@ impl Scene {
         Arc::new(Rendered {
             reconcile,
             config,
-            snapshots: haptic_model::Snapshots::default(),
+            snapshots: self.snapshots.clone(),
             fleet: Arc::clone(&self.fleet),
             bundle,
             took: Duration::ZERO,
@@ -340,7 +364,9 @@ impl Scene {
 
     /// Until a generation is deployed: its number and reload reason.
     pub(super) async fn deployed(&mut self) -> (u64, Option<String>) {
+        let began = Instant::now();
         loop {
+            assert!(began.elapsed() < Duration::from_secs(600), "nothing is deployed");
             if let Event::Deployed { generation, reload, .. } = self.next().await {
                 return (generation.0, reload);
             }
@@ -365,13 +391,13 @@ impl Scene {
     }
 
     /// Leads from now on, or does not, since the Lease has changed hands `transitions` times.
-    fn lead(&self, leads: bool, transitions: i64) {
+    pub(super) fn lead(&self, leads: bool, transitions: i64) {
         let epoch = Epoch { lease_created: 1, transitions };
         self.leadership.publish(Leadership { leads, epoch });
     }
 
     /// How often drift was told since it was asked last.
-    fn drift_so_far(&mut self) -> usize {
+    pub(super) fn drift_so_far(&mut self) -> usize {
         let mut events = std::iter::from_fn(|| self.events.try_recv().ok());
         events.by_ref().filter(|event| matches!(*event.payload, Event::DriftFound { .. })).count()
     }

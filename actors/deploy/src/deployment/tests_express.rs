@@ -45,6 +45,33 @@ async fn a_change_by_operations_is_live_before_its_check_and_stored_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_the_configuration_wants_it_nothing_is_live_before_its_check() {
+    let mut scene = settled().await;
+    scene.wants_checks_first();
+    scene.validate(bundle(1, 1));
+    assert_eq!(scene.deployed().await, (2, None));
+    let rendered = scene.propose(bundle(1, 2));
+    scene.pass(Duration::from_secs(5)).await;
+    assert!(scene.calls().is_empty());
+    scene.pass_check(rendered);
+    assert_eq!(scene.deployed().await, (3, None));
+    assert_eq!((running(&scene), stored(&scene)), (Some(bundle(1, 2).digest), Some(bundle(1, 2).digest)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_configuration_is_live_only_once_it_has_passed() {
+    let mut scene = settled().await;
+    scene.reconfigure(|_| {});
+    let rendered = scene.propose(bundle(1, 2));
+    scene.pass(Duration::from_secs(5)).await;
+    assert!(scene.calls().is_empty());
+    scene.pass_check(rendered);
+    assert_eq!(scene.deployed().await, (2, None));
+    scene.propose(bundle(1, 3));
+    assert_eq!(scene.deployed().await, (3, None), "from then on its changes are as quick as any");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_change_that_needs_a_reload_waits_for_its_check() {
     let mut scene = settled().await;
     let rendered = scene.propose(bundle(2, 1));
@@ -225,4 +252,18 @@ async fn what_somebody_changed_through_the_socket_is_told_and_set_right_without_
     assert_eq!(scene.calls(), ["status", "apply 1"]);
     scene.pass(Duration::from_secs(300)).await;
     assert!(scene.calls().iter().all(|call| call == "status"), "once was enough");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changes_under_another_leader_while_it_is_looked_at_is_left_to_that_leader() {
+    let mut scene = settled().await;
+    scene.pass(Duration::from_secs(30)).await;
+    scene.pod.0.lock().unwrap().is_looked_at_for = Duration::from_secs(20);
+    scene.pod.0.lock().unwrap().weight = 7;
+    scene.pass(Duration::from_secs(40)).await;
+    assert_eq!(scene.calls(), ["status"], "it is looked at");
+    scene.lead(false, 1);
+    scene.pass(Duration::from_secs(30)).await;
+    assert_eq!(scene.drift_so_far(), 0);
+    assert!(scene.calls().iter().all(|call| call == "status"), "nothing is set right");
 }

@@ -6,6 +6,7 @@
 //! run time is a reason to reload: a needless reload costs little, traffic that differs from the files costs much.
 
 mod accepted;
+mod ahead;
 mod authorities;
 mod backend;
 mod cache;
@@ -32,6 +33,7 @@ mod usages;
 mod view;
 mod whole_backend;
 
+pub(crate) use ahead::ahead;
 pub use cache::PlanCache;
 pub use view::RunningView;
 

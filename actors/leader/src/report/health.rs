@@ -37,7 +37,9 @@ impl Failed {
             Event::ValidationFailed { generation, configuration, diagnostics, .. } => {
                 Some(Self::new(*generation, *configuration, "CheckFailed", diagnostics))
             }
-            Event::Validated { generation, .. } => failed.filter(|failed| failed.generation > *generation),
+            // What passes of an older configuration says nothing of a newer one that fails.
+            Event::Validated { generation, configuration, .. } => failed
+                .filter(|failed| failed.generation > *generation || failed.configuration > *configuration),
             _ => failed,
         }
     }
@@ -208,15 +210,17 @@ mod tests {
         }
     }
 
-    fn validated(generation: u64) -> Event {
-        Event::Validated { generation: Generation(generation), took: Duration::ZERO, cached: false }
+    fn validated(generation: u64, configuration: i64) -> Event {
+        let generation = Generation(generation);
+        Event::Validated { generation, configuration, took: Duration::ZERO, cached: false }
     }
 
     #[test]
     fn a_failure_is_over_when_a_newer_generation_passes() {
         let failed = Failed::after(None, &failure(5));
-        assert!(Failed::after(failed.clone(), &validated(4)).is_some(), "an older one proves nothing");
+        assert!(Failed::after(failed.clone(), &validated(4, 1)).is_some(), "an older one proves nothing");
+        assert!(Failed::after(failed.clone(), &validated(6, 0)).is_some(), "nor does an older configuration");
         assert!(Failed::after(failed.clone(), &Event::CredentialsChanged).is_some());
-        assert!(Failed::after(failed, &validated(6)).is_none());
+        assert!(Failed::after(failed, &validated(6, 1)).is_none());
     }
 }

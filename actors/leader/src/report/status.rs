@@ -2,13 +2,18 @@
 
 use super::health::{Failed, Fleet, Health, Progress};
 use crate::reporting::Telling;
-use haptic_model::{Diagnostic, crd::HAProxyTemplateConfigStatus};
+use haptic_model::{
+    Diagnostic,
+    crd::{HAProxyTemplateConfigStatus, ValidationStatus},
+};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use std::collections::BTreeMap;
 
 /// Longer messages help nobody, and the API server limits them (32,768).
 const LONGEST: usize = 2000;
+
+const ACCEPTED: &str = "validators, render and HAProxy's own check accept it";
 
 /// A condition without its times.
 struct Verdict {
@@ -22,27 +27,24 @@ struct Verdict {
 
 /// The status for `health` at `now`, if it differs from `before`, the one that the resource has.
 ///
-/// Times are no difference: `lastTransitionTime` is when a condition's status changed, `lastValidated` when the
-/// verdict on the configuration did. A fleet that is only catching up leaves the condition as it is.
+/// Times are no difference: `lastTransitionTime` is when a condition's status changed, `lastValidated` when a
+/// configuration was found valid. A fleet that is only catching up leaves the condition as it is.
 #[must_use]
 pub fn changed(
     before: &HAProxyTemplateConfigStatus,
     health: &Health,
     now: Timestamp,
 ) -> Option<HAProxyTemplateConfigStatus> {
-    let (validation, message) = validation(health);
     let generation = Some(health.judgement.resource_generation).filter(|generation| *generation > 0);
-    let judged_alike = before.observed_generation == generation
-        && before.validation_status.as_deref() == Some(validation)
-        && before.validation_message.as_deref() == Some(&message);
-    let last_validated = match &before.last_validated {
-        Some(then) if judged_alike => then.clone(),
-        _ => format!("{now:.0}"),
-    };
+    let is_as_before = before.observed_generation == generation;
+    let was_valid = is_as_before && before.validation_status == Some(ValidationStatus::Valid);
+    let (validation, message) = validation(was_valid, health);
+    let is_news = validation == ValidationStatus::Valid && !was_valid;
+    let last_validated = if is_news { Some(format!("{now:.0}")) } else { before.last_validated.clone() };
     let status = HAProxyTemplateConfigStatus {
         observed_generation: generation,
-        last_validated: Some(last_validated),
-        validation_status: Some(validation.to_owned()),
+        last_validated,
+        validation_status: Some(validation),
         validation_message: Some(message),
         watched_objects: watched(&before.watched_objects, &health.watched),
         conditions: conditions(before, health, now),
@@ -50,10 +52,16 @@ pub fn changed(
     (status != *before).then_some(status)
 }
 
-fn validation(health: &Health) -> (&'static str, String) {
-    match health.invalid() {
-        [] => ("Valid", String::new()),
-        problems => ("Invalid", sentence(problems)),
+/// `was_valid`: this very configuration, before this controller had rendered it.
+fn validation(was_valid: bool, health: &Health) -> (ValidationStatus, String) {
+    let unknown =
+        |what: &str| (ValidationStatus::Unknown, shortened(format!("the validators accept it; {what}")));
+    match (health.invalid(), &health.progress) {
+        ([], Progress::Rendered) => (ValidationStatus::Valid, ACCEPTED.to_owned()),
+        ([], Progress::Comes) if was_valid => (ValidationStatus::Valid, ACCEPTED.to_owned()),
+        ([], Progress::Comes) => unknown("it is not yet rendered and checked"),
+        ([], Progress::Waits(why)) => unknown(&format!("it is rendered when these can be read: {why}")),
+        (problems, _) => (ValidationStatus::Invalid, sentence(problems)),
     }
 }
 

@@ -25,8 +25,8 @@ pub use limits::LimitsSpec;
 pub use network::Network;
 pub use published::*;
 pub use settings::*;
-pub use status::HAProxyTemplateConfigStatus;
 use status::any_object;
+pub use status::{HAProxyTemplateConfigStatus, ValidationStatus};
 pub use templates::*;
 pub use tests_of_config::*;
 pub use validation_tests::ValidationTests;
@@ -72,6 +72,9 @@ pub struct HAProxyTemplateConfigSpec {
     /// How changes are gathered before a render.
     #[serde(default)]
     pub debounce: DebounceSpec,
+    /// What must be accepted before it goes live.
+    #[serde(default)]
+    pub validation: ValidationSpec,
     /// Engine and user variables.
     #[serde(default)]
     pub templating_settings: TemplatingSettings,

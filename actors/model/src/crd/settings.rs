@@ -29,7 +29,7 @@ pub struct PodSelector {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ControllerSpec {
-    /// `/healthz`, `/readyz`, `/livez`.
+    /// `/livez` and `/healthz`, which are the same, and `/readyz`.
     pub healthz_port: u16,
     /// `/metrics`.
     pub metrics_port: u16,
@@ -50,6 +50,8 @@ pub struct ControllerSpec {
     /// that a re-created or restored one does not lose them to a namespace that waits. `0s`: not at all. A controller that starts
     /// remembers nothing.
     pub host_hold: Interval,
+    /// Render again after this long without a render, though nothing changed. `0s`: not at all. The same result is deployed nowhere.
+    pub reconcile_interval: Interval,
     /// How much watched objects may take, and what is printed for them, so that those of one namespace leave room for all others.
     pub limits: LimitsSpec,
     /// Which addresses the Ingresses that are served show as theirs; without it none are written.
@@ -169,6 +171,15 @@ pub enum Scheme {
     Https,
 }
 
+/// How much HAProxy's own checker is waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ValidationSpec {
+    /// A change that HAProxy takes by operations is live while `haproxy -c` still reads the whole, and is taken back if that refuses
+    /// it. `false`: nothing goes live before `haproxy -c` has accepted it, endpoints neither.
+    pub express: bool,
+}
+
 /// How changes are gathered before a render. An isolated change never waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -191,6 +202,7 @@ impl Default for ControllerSpec {
             recording: RecordingSpec::default(),
             mass_deletion_hold: "10m".into(),
             host_hold: "10m".into(),
+            reconcile_interval: "0s".into(),
             limits: LimitsSpec::default(),
             ingress_status: None,
             webhook: None,
@@ -237,6 +249,12 @@ impl Default for DataplaneSpec {
             general_storage_dir: "/etc/haproxy/general".into(),
             config_file: "/etc/haproxy/haproxy.cfg".into(),
         }
+    }
+}
+
+impl Default for ValidationSpec {
+    fn default() -> Self {
+        Self { express: true }
     }
 }
 

@@ -12,12 +12,13 @@ pub struct HAProxyTemplateConfigStatus {
     /// `metadata.generation` this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// When it was last validated, RFC 3339.
+    /// When a configuration was last found valid, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_validated: Option<String>,
-    /// Valid, Invalid or Unknown.
+    /// Whether validators, render and HAProxy's own check accept it; Unknown until all of them were asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub validation_status: Option<String>,
+    #[schemars(schema_with = "validation_status_schema")]
+    pub validation_status: Option<ValidationStatus>,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_message: Option<String>,
@@ -28,6 +29,21 @@ pub struct HAProxyTemplateConfigStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "conditions_schema")]
     pub conditions: Vec<Condition>,
+}
+
+/// What all who are asked say of a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ValidationStatus {
+    /// All accept it.
+    Valid,
+    /// One refuses it.
+    Invalid,
+    /// Not all were asked yet.
+    Unknown,
+}
+
+fn validation_status_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": ["Valid", "Invalid", "Unknown"]})
 }
 
 /// Any JSON object: schemars would give a type that the API server refuses or prunes.

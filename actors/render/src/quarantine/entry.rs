@@ -178,7 +178,7 @@ impl Seen {
         Self { read, version, object }
     }
 
-    fn is(&self, snapshots: &Snapshots) -> bool {
+    pub fn is(&self, snapshots: &Snapshots) -> bool {
         let (version, object) = now(&self.read, snapshots);
         let same_object = match (&object, &self.object) {
             (Some(now), Some(then)) => Arc::ptr_eq(now, then),

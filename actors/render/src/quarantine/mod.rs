@@ -39,7 +39,7 @@ const MANY_RELAPSES: usize = 4096;
 const HEARD: usize = 4 * Complaint::KEPT;
 
 /// What is held back, from render to render.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Ward {
     entries: BTreeMap<Arc<ObjectRef>, Entry>,
     overlay: Overlay,
@@ -107,7 +107,7 @@ impl Ward {
     pub fn render(&mut self, renderer: &mut Renderer, job: &Job<'_>, moment: &Moment<'_>) -> Outcome {
         self.look(job, moment);
         if let Some(why) = self.trial.refusal() {
-            let rendering = Err(Faults::of_templates(vec![why.clone()]));
+            let rendering = Err(Faults::of_templates(why.to_vec()));
             return Outcome { rendering, snapshots: job.snapshots.clone(), again: false, renders: 0 };
         }
         let mut attempt = |snapshots: &Snapshots| {
@@ -123,7 +123,7 @@ impl Ward {
         let failed =
             |faults, snapshots, renders| Outcome { rendering: Err(faults), snapshots, again: false, renders };
         if let Some(why) = self.trial.of_render(&faults, &snapshots, job, moment) {
-            return failed(Faults::of_templates(vec![why]), snapshots, 1);
+            return failed(Faults::of_templates(why), snapshots, 1);
         }
         if !self.hold_all(&faults, job, moment) {
             return failed(faults, snapshots, 1);
@@ -133,7 +133,7 @@ impl Ward {
         let took = begun.elapsed();
         if let Err(successors) = &rendering {
             if let Some(why) = self.trial.of_render(successors, &snapshots, job, moment) {
-                return failed(Faults::of_templates(vec![why]), snapshots, 2);
+                return failed(Faults::of_templates(why), snapshots, 2);
             }
             self.strike_successors(successors, took, moment);
         }
@@ -272,6 +272,12 @@ impl Ward {
     pub fn told(&self) -> Quarantine {
         let told = |(object, entry): (&Arc<ObjectRef>, &Entry)| (object.clone(), entry.told(object));
         Quarantine { held: self.entries.iter().map(told).collect() }
+    }
+
+    /// The configuration that this ward's entries were found with.
+    #[must_use]
+    pub fn revision(&self) -> Option<u64> {
+        self.ground.as_ref().map(|ground| ground.revision)
     }
 
     /// When something should be tried again though nothing may change until then.

@@ -10,10 +10,10 @@ use std::{
 };
 
 /// The stores that differ from what they are, as of the last render.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Overlay(BTreeMap<Arc<str>, Layer>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Layer {
     /// The store as it was.
     source: Arc<Snapshot>,

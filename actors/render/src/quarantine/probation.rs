@@ -25,10 +25,10 @@ const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Who was refused lately, by namespace.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Probation(BTreeMap<Arc<str>, Record>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Record {
     strikes: u32,
     last: Instant,

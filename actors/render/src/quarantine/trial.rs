@@ -1,12 +1,15 @@
 //! A configuration that nothing has passed with yet: when it fails for an object that the one before served as it is, the
 //! configuration is at fault, however many objects there are. It is refused as a whole, and the last good bundle stays.
 //!
+//! While it is refused, nothing is rendered with it: what objects change is rendered with the last good one
+//! ([`crate::stand_in`]). It is tried again when what it failed for is other than it was, or after a while.
+//!
 //! What an object's block reads counts as the object at first: a Secret may have changed with the configuration. Once the
 //! configuration is refused it does not: endpoints change all the time.
 
 use super::{
     Job, Moment,
-    entry::{self, changed_for, is_same_in},
+    entry::{self, Seen, changed_for, is_same_in},
 };
 use crate::{
     engine::Read,
@@ -21,23 +24,28 @@ use std::{
 
 /// A first configuration is at fault itself when more objects than this fail, and most of them.
 const FEW: usize = 2;
-/// What is only suspected to be the configuration's fault is tried again after this.
+/// What nobody can tell the end of is tried again after this. What costs a check, after twice as long each time.
 const REST: Duration = Duration::from_secs(30);
+const LONGEST_REST: Duration = Duration::from_secs(600);
 
 /// What is known of the newest configuration.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Trial {
     revision: u64,
     refused: bool,
-    by_check: Option<Refusal>,
+    /// How often a check refused it without an object.
+    checks: u32,
+    refusal: Option<Refusal>,
 }
 
-/// What a stage behind the render refused.
-#[derive(Debug)]
+/// Why the configuration is refused, and until when.
+#[derive(Clone, Debug)]
 struct Refusal {
+    why: Vec<Diagnostic>,
     /// The object that the configuration fails for. Without it, or with another version, the configuration is tried again.
-    evidence: Arc<Object>,
-    why: Diagnostic,
+    evidence: Option<Arc<Object>>,
+    /// What that object's block had read; nor with something else there.
+    seen: Vec<Seen>,
     until: Option<Instant>,
 }
 
@@ -47,21 +55,17 @@ impl Trial {
         if self.revision != job.config.revision {
             *self = Self { revision: job.config.revision, ..Self::default() };
         }
-        self.by_check = self.by_check.take().filter(|refusal| {
-            let present = entry::find(job.snapshots, &refusal.evidence.reference);
-            present.is_some_and(|(present, _)| entry::same(present, &refusal.evidence))
-                && refusal.until.is_none_or(|until| now < until)
-        });
+        self.refusal.take_if(|refusal| refusal.has_ended(job.snapshots, now));
     }
 
     /// Why nothing is rendered with this configuration.
-    pub fn refusal(&self) -> Option<&Diagnostic> {
-        self.by_check.as_ref().map(|refusal| &refusal.why)
+    pub fn refusal(&self) -> Option<&[Diagnostic]> {
+        self.refusal.as_ref().map(|refusal| &*refusal.why)
     }
 
     /// When it is tried again though nothing may change until then.
     pub fn next_try(&self) -> Option<Instant> {
-        self.by_check.as_ref()?.until
+        self.refusal.as_ref()?.until
     }
 
     /// Why the configuration is at fault, if it is, for what a render of `snapshots` found.
@@ -71,23 +75,33 @@ impl Trial {
         snapshots: &Snapshots,
         job: &Job<'_>,
         moment: &Moment<'_>,
-    ) -> Option<Diagnostic> {
+    ) -> Option<Vec<Diagnostic>> {
         let own = |of_one: &'_ [Fault]| of_one.iter().position(|fault| !is_objects_own(fault));
         let failing =
             || faults.objects.iter().filter_map(|(object, of_one)| Some((object, of_one.get(own(of_one)?)?)));
-        let Some(good) = moment.good else { return most_of_a_kind(failing(), job) };
+        let Some(good) = moment.good else { return most_of_a_kind(failing(), job).map(|why| vec![why]) };
         if !is_new(job, good) {
             return None;
         }
         let unchanged = |(object, fault): &(&Arc<ObjectRef>, &Fault)| {
             self.is_unchanged(object, fault.reads.as_deref(), &good.snapshots, snapshots)
         };
-        let why = match failing().find(unchanged) {
-            Some((object, fault)) => Some(sentence(object, &fault.diagnostic)),
-            None => most_of_a_kind(failing(), job),
+        let (why, evidence, seen) = match failing().find(unchanged) {
+            Some((object, fault)) => {
+                let evidence = entry::find(snapshots, object).map(|(object, _)| object.clone());
+                let seen = entry::seen_by(fault.reads.as_deref(), job.snapshots);
+                (vec![sentence(object, &fault.diagnostic)], evidence, seen)
+            }
+            None => match most_of_a_kind(failing(), job) {
+                Some(why) => (vec![why], None, Vec::new()),
+                None if faults.objects.is_empty() => (faults.others.clone(), None, Vec::new()),
+                None => return None,
+            },
         };
-        self.refused |= why.is_some();
-        why
+        self.refused = true;
+        let until = Some(moment.now + REST);
+        self.refusal = Some(Refusal { why: why.clone(), evidence, seen, until });
+        Some(why)
     }
 
     /// Whether the configuration is at fault for what a later stage found.
@@ -102,6 +116,14 @@ impl Trial {
         let Some(good) = complaint.good.as_ref().or(moment.good).filter(|good| is_new(job, good)) else {
             return false;
         };
+        if let Some(why) = &complaint.templates {
+            let rest = REST.saturating_mul(2_u32.saturating_pow(self.checks)).min(LONGEST_REST);
+            let until = Some(moment.now + rest);
+            self.checks += 1;
+            self.refused = true;
+            self.refusal = Some(Refusal { why: vec![whole(why)], evidence: None, seen: Vec::new(), until });
+            return true;
+        }
         let now = &complaint.rendered.snapshots;
         let is_unchanged = |(object, _): &&(Arc<ObjectRef>, Diagnostic)| {
             let reads = reads.get(object).map(Vec::as_slice);
@@ -113,9 +135,10 @@ impl Trial {
         let suspected = || complaint.suspects.first().filter(|_| only_suspects());
         let Some((object, why)) = proven.or_else(suspected) else { return false };
         let Some((evidence, _)) = entry::find(now, object) else { return false };
-        self.by_check = Some(Refusal {
-            evidence: evidence.clone(),
-            why: sentence(object, why),
+        self.refusal = Some(Refusal {
+            why: vec![sentence(object, why)],
+            evidence: Some(evidence.clone()),
+            seen: Vec::new(),
             until: proven.is_none().then(|| moment.now + REST),
         });
         self.refused = true;
@@ -131,6 +154,18 @@ impl Trial {
     ) -> bool {
         let reads = reads.filter(|_| !self.refused).unwrap_or_default();
         is_same_in(object, then, now) && changed_for(object, reads, then, now).is_empty()
+    }
+}
+
+impl Refusal {
+    fn has_ended(&self, snapshots: &Snapshots, now: Instant) -> bool {
+        let is_gone = |evidence: &Arc<Object>| {
+            let present = entry::find(snapshots, &evidence.reference);
+            present.is_none_or(|(present, _)| !entry::same(present, evidence))
+        };
+        self.evidence.as_ref().is_some_and(is_gone)
+            || self.seen.iter().any(|seen| !seen.is(snapshots))
+            || self.until.is_some_and(|until| until <= now)
     }
 }
 
@@ -165,9 +200,12 @@ fn most_of_a_kind<'f>(
 }
 
 fn sentence(object: &ObjectRef, why: &Diagnostic) -> Diagnostic {
-    let message = format!(
-        "the new configuration is refused as a whole, and the last good one stays: {object} did not change and fails with it: {}",
-        why.message
-    );
+    let message = format!("{object} did not change and fails with it: {}", why.message);
+    whole(&Diagnostic { message, ..why.clone() })
+}
+
+fn whole(why: &Diagnostic) -> Diagnostic {
+    let message =
+        format!("the new configuration is refused as a whole, and the last good one stays: {}", why.message);
     Diagnostic { message, object: None, ..why.clone() }
 }

@@ -24,7 +24,7 @@ use haptic_deploy::PodStates;
 use haptic_leader::Reporting;
 use haptic_model::{
     Quarantine,
-    pipeline::{Leadership, Refused, Rendered, Validated},
+    pipeline::{Leadership, Refused, Rendered, SetAside, Validated},
 };
 use haptic_runtime::CellReader;
 use serde_json::{Value, json};
@@ -41,6 +41,8 @@ pub struct Inside {
     pub validated: CellReader<Option<Arc<Validated>>>,
     /// What was checked last, when it was refused.
     pub refused: CellReader<Option<Arc<Refused>>>,
+    /// The newest configuration, while another one is rendered in its place.
+    pub set_aside: CellReader<Option<Arc<SetAside>>>,
     /// What is known of each pod.
     pub pods: CellReader<PodStates>,
     /// What is held back.

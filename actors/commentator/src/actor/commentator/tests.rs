@@ -97,6 +97,7 @@ impl World {
         self.events.tell(Event::PodDiscovered { pod: "default/haproxy-0".into() });
         self.events.tell(Event::Validated {
             generation: Generation(3),
+            configuration: 1,
             took: std::time::Duration::ZERO,
             cached: true,
         });

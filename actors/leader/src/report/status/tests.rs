@@ -65,10 +65,29 @@ fn a_configuration_is_ready_when_it_is_in_force_and_not_when_it_is_accepted() {
         assert_eq!(spoken(&comes, kind), ("Unknown", Some(4)), "{kind}");
     }
     let catching = Health { fleet: Fleet::Catching, ..accepted(Progress::Rendered) };
-    assert_eq!(changed(&comes, &catching, at(2)), None, "pods are on their way to it");
+    let catches = changed(&comes, &catching, at(2)).unwrap();
+    assert_eq!(spoken(&catches, "Deployed"), ("Unknown", Some(4)), "pods are on their way to it");
+    assert_eq!(changed(&catches, &catching, at(2)), None);
     let there = Health { checked: Some(4), ..accepted(Progress::Rendered) };
     let there = changed(&comes, &there, at(3)).unwrap();
     assert_eq!((spoken(&there, "Ready"), spoken(&there, "Deployed")), (("True", Some(4)), ("True", Some(4))));
+}
+
+#[test]
+fn a_configuration_is_valid_when_it_was_rendered_and_checked_and_unknown_before() {
+    let before = written(&healthy());
+    let comes = changed(&before, &accepted(Progress::Comes), at(1)).unwrap();
+    let waits = changed(&before, &accepted(Progress::Waits("gateways: forbidden".into())), at(1)).unwrap();
+    for status in [&comes, &waits] {
+        assert_eq!(status.validation_status, Some(ValidationStatus::Unknown));
+        assert_eq!(status.last_validated, before.last_validated, "nothing was found valid");
+    }
+    assert!(waits.validation_message.unwrap().contains("gateways: forbidden"));
+    let there = Health { checked: Some(4), ..accepted(Progress::Rendered) };
+    let there = changed(&comes, &there, at(3)).unwrap();
+    assert_eq!(there.validation_status, Some(ValidationStatus::Valid));
+    assert_eq!(there.validation_message.as_deref(), Some(ACCEPTED));
+    assert_eq!(there.last_validated.as_deref(), Some("2001-09-09T01:46:43Z"));
 }
 
 #[test]
@@ -93,10 +112,10 @@ fn a_configuration_that_waits_for_resources_says_for_which_and_is_not_ready() {
 fn what_failed_of_the_configuration_before_says_nothing_of_the_new_one() {
     let failing = Health { failed: failed("RenderFailed", None), ..healthy() };
     let before = written(&failing);
-    assert_eq!(before.validation_status.as_deref(), Some("Invalid"));
+    assert_eq!(before.validation_status, Some(ValidationStatus::Invalid));
     let repaired = Health { failed: failing.failed, ..accepted(Progress::Comes) };
     let status = changed(&before, &repaired, at(1)).unwrap();
-    assert_eq!(status.validation_status.as_deref(), Some("Valid"));
+    assert_eq!(status.validation_status, Some(ValidationStatus::Unknown), "nothing is known of it yet");
     assert_eq!(condition(&status, "TemplatesValid").status, "True");
     assert_eq!(spoken(&status, "Ready"), ("Unknown", Some(4)));
 }
@@ -112,7 +131,7 @@ fn credentials_that_cannot_be_had_are_a_condition_and_nothing_is_taken_away() {
         assert!(told.message.contains("Secret edge/creds"), "{}", told.message);
     }
     assert_eq!(condition(&status, "Deployed").status, "True");
-    assert_eq!(status.validation_status.as_deref(), Some("Valid"));
+    assert_eq!(status.validation_status, Some(ValidationStatus::Valid));
     assert_eq!(spoken(&changed(&status, &healthy(), at(2)).unwrap(), "Ready"), ("True", Some(3)));
 }
 
@@ -125,7 +144,7 @@ fn failed(reason: &'static str, object: Option<&str>) -> Option<Failed> {
 #[test]
 fn all_is_well() {
     let status = written(&healthy());
-    assert_eq!(status.validation_status.as_deref(), Some("Valid"));
+    assert_eq!(status.validation_status, Some(ValidationStatus::Valid));
     assert_eq!(status.observed_generation, Some(3));
     assert_eq!(status.last_validated.as_deref(), Some("2001-09-09T01:46:40Z"));
     let all = [
@@ -179,14 +198,15 @@ fn a_refused_configuration_is_invalid_until_it_is_put_right() {
     let problems = vec![Diagnostic::error("template", "unknown function").at_template("http", 4, 2)];
     let judgement = Judgement { resource_generation: 4, problems, ..healthy().judgement };
     let status = changed(&written(&healthy()), &Health { judgement, ..healthy() }, at(5)).unwrap();
-    assert_eq!(status.validation_status.as_deref(), Some("Invalid"));
+    assert_eq!(status.validation_status, Some(ValidationStatus::Invalid));
     assert_eq!(status.validation_message.as_deref(), Some("unknown function; template http:4:2"));
     assert_eq!(status.observed_generation, Some(4));
+    assert_eq!(status.last_validated.as_deref(), Some("2001-09-09T01:46:40Z"), "a refusal is no validation");
     let told = ["Ready", "TemplatesValid", "Deployed"].map(|kind| spoken(&status, kind));
     assert_eq!(told, [("False", Some(4)), ("False", Some(4)), ("True", Some(3))]);
     let judgement = Judgement { resource_generation: 5, ..healthy().judgement };
     let repaired = changed(&status, &Health { judgement, ..healthy() }, at(9)).unwrap();
-    assert_eq!(repaired.validation_message.as_deref(), Some(""));
+    assert_eq!(repaired.validation_message.as_deref(), Some(ACCEPTED));
     assert_eq!(condition(&repaired, "TemplatesValid").status, "True");
     assert_eq!(repaired.last_validated.as_deref(), Some("2001-09-09T01:46:49Z"));
 }
@@ -194,10 +214,10 @@ fn a_refused_configuration_is_invalid_until_it_is_put_right() {
 #[test]
 fn a_template_that_fails_is_the_configurations_fault_and_an_objects_failure_is_not() {
     let status = written(&Health { failed: failed("RenderFailed", None), ..healthy() });
-    assert_eq!(status.validation_status.as_deref(), Some("Invalid"));
+    assert_eq!(status.validation_status, Some(ValidationStatus::Invalid));
     assert_eq!(condition(&status, "TemplatesValid").status, "False");
     let status = written(&Health { failed: failed("CheckFailed", Some("shop")), ..healthy() });
-    assert_eq!(status.validation_status.as_deref(), Some("Valid"));
+    assert_eq!(status.validation_status, Some(ValidationStatus::Valid));
     assert_eq!(condition(&status, "TemplatesValid").status, "True");
     let ready = condition(&status, "Ready");
     assert_eq!((ready.status.as_str(), ready.reason.as_str()), ("False", "CheckFailed"));

@@ -1,0 +1,91 @@
+//! What goes live before `haproxy -c` has ended, and what does not.
+
+use crate::slow_checks::SlowChecks;
+use integration_tests::{Outcome, Scene, backend::Backend, ensure, haproxy_pod::HaproxyPod, manifest};
+use serde_json::json;
+
+const HOST: &str = "shop.example";
+const LATE_HOST: &str = "late.example";
+/// So often a pod is asked that must not have changed.
+const OFTEN: usize = 100;
+
+/// With the default, endpoints follow while the check is under way; with `express: false` nothing does until it has ended.
+pub async fn or_checked_first(scene: Scene) -> Outcome {
+    let checks = SlowChecks::new(&scene)?;
+    let variables = checks.variables();
+    let mut controller =
+        scene.controller_with(&variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+    let mut configuration = scene.configure().await?.manifest;
+    let pod = scene.pod().await?;
+    controller.ready().await?;
+    let [a, b, c] = [scene.backend("a").await?, scene.backend("b").await?, scene.backend("c").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+
+    checks.hold()?;
+    points_to(&scene, &b).await?;
+    pod.serves(HOST, "b").await?;
+    checks.is_held().await?;
+    checks.let_go()?;
+
+    configuration["spec"]["validation"] = json!({ "express": false });
+    scene.apply(&configuration).await?;
+    controller.says("is accepted as revision 2").await?;
+    points_to(&scene, &a).await?;
+    pod.serves(HOST, "a").await?;
+    let traffic = pod.traffic(HOST);
+    checks.hold()?;
+    // What was checked before is known: only another backend makes another check.
+    points_to(&scene, &c).await?;
+    checks.is_held().await?;
+    goes_on_with(&pod, "a").await?;
+    checks.let_go()?;
+    pod.serves(HOST, "c").await?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+/// A route that needs a reload waits for its check; endpoints of another one do not wait with it, and what they name is stored as ever.
+pub async fn endpoints_before_structure(scene: Scene) -> Outcome {
+    let checks = SlowChecks::new(&scene)?;
+    let variables = checks.variables();
+    let mut controller =
+        scene.controller_with(&variables.each_ref().map(|(name, value)| (*name, &**value)))?;
+    scene.configure().await?;
+    let pod = scene.pod().await?;
+    controller.ready().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    let (traffic, before) = (pod.traffic(HOST), pod.worker().await?);
+
+    checks.hold()?;
+    scene.publish("late", LATE_HOST, &b).await?;
+    let mut late = manifest::ingress("late", LATE_HOST, "late");
+    late["metadata"]["annotations"] = json!({ "haproxy-haptic.org/request-headers": "X-Late: yes" });
+    scene.apply(&late).await?;
+    points_to(&scene, &b).await?;
+    pod.serves(HOST, "b").await?;
+    points_to(&scene, &a).await?;
+    pod.serves(HOST, "a").await?;
+    points_to(&scene, &b).await?;
+    pod.serves(HOST, "b").await?;
+    ensure(pod.worker().await? == before, "HAProxy was reloaded before the check has ended")?;
+    checks.let_go()?;
+    pod.serves(LATE_HOST, "b").await?;
+    pod.serves(HOST, "b").await?;
+    pod.has_stored_what_it_runs().await?;
+    ensure(pod.worker().await? != before, "the route came without a reload: this journey needs another one")?;
+    traffic.finish_without_loss().await.map(drop)
+}
+
+async fn points_to(scene: &Scene, backend: &Backend) -> Outcome {
+    scene.apply(&manifest::endpoints("shop", &[backend.address])).await.map(drop)
+}
+
+async fn goes_on_with(pod: &HaproxyPod, backend: &str) -> Outcome {
+    for _ in 0..OFTEN {
+        pod.get(HOST, "/").await?.is_from(backend)?;
+    }
+    Ok(())
+}
