@@ -7,8 +7,8 @@ mod running;
 
 pub use formats::{FunctionsOutput, SummaryOrJson, ValidateOutput, YamlOrJson};
 pub use printed::{
-    ConfigArgs, ConfigCommand, CrdArgs, FunctionsArgs, LibraryArgs, LibraryCommand, ReferenceArgs,
-    ReferencePage, VersionArgs, ViewArgs,
+    CompletionArgs, ConfigArgs, ConfigCommand, CrdArgs, FunctionsArgs, InitArgs, LibraryArgs, LibraryCommand,
+    ReferenceArgs, ReferencePage, StartFrom, VersionArgs, ViewArgs,
 };
 pub use running::{ExplainArgs, PublishedArgs, RecordArgs, ReplayArgs, StatusArgs};
 
@@ -44,6 +44,8 @@ pub enum Command {
     Agent(AgentArgs),
     /// Run everything on this machine: manifests from a folder, one HAProxy
     Local(LocalArgs),
+    /// Write a first configuration and manifests, to validate, run and change
+    Init(InitArgs),
     /// Check a configuration (fields, templates, haproxy -c on what it renders) and run its tests
     Validate(ValidateArgs),
     /// Render a configuration from a folder of manifests into another folder
@@ -62,12 +64,14 @@ pub enum Command {
     Benchmark(BenchmarkArgs),
     /// Print the CustomResourceDefinitions, for kubectl apply -f -
     Crd(CrdArgs),
-    /// Print the functions that templates can call
+    /// Print the functions that templates can call, or one of them
     Functions(FunctionsArgs),
-    /// List the built-in template libraries, or print one
+    /// List the built-in template libraries, or print one, or a part of one
     Library(LibraryArgs),
     /// Print a configuration as it is taken: its libraries laid under it, defaults filled in
     Config(ConfigArgs),
+    /// Print what makes a shell complete commands and options
+    Completion(CompletionArgs),
     /// Print the version
     Version(VersionArgs),
     /// Print a page of the documentation that is made of tables in the code
@@ -113,13 +117,7 @@ pub struct ClusterArgs {
 #[derive(Clone, Debug, Args)]
 pub struct ConfigurationArgs {
     /// The configuration; - is standard input
-    #[arg(
-        short = 'f',
-        long = "file",
-        alias = "config",
-        value_name = "FILE",
-        required_unless_present = "name"
-    )]
+    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Name of the HAProxyTemplateConfig in a cluster, in place of a file
     #[arg(long, conflicts_with = "file")]
@@ -268,6 +266,9 @@ pub struct ListenArgs {
 /// `haptic validate`
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
+    /// Configurations, one or several, in place of -f; - is standard input
+    #[arg(value_name = "FILE", conflicts_with_all = ["file", "name"])]
+    pub files: Vec<PathBuf>,
     /// The configuration
     #[command(flatten)]
     pub configuration: ConfigurationArgs,
@@ -378,6 +379,9 @@ pub enum Failure {
     /// Arguments that do not fit together, in a sentence.
     #[error("{0}; see --help")]
     Usage(String),
+    /// A name that nothing has, in a sentence that names those that there are.
+    #[error("{0}")]
+    Unknown(String),
     /// Told already; only the exit code is left.
     #[error("exit code {0}")]
     Exit(u8),
@@ -427,6 +431,7 @@ pub fn run() -> ExitCode {
         Command::Run(args) => command::run::run(&args),
         Command::Agent(args) => command::agent::run(args),
         Command::Local(args) => command::local::run(&args),
+        Command::Init(args) => command::init::run(&args),
         Command::Validate(args) => command::validate::run(&args),
         Command::Render(args) => command::render::run(&args),
         Command::Plan(args) => command::plan::run(&args),
@@ -436,9 +441,10 @@ pub fn run() -> ExitCode {
         Command::Replay(args) => command::replay::run(&args),
         Command::Benchmark(args) => command::benchmark::run(&args),
         Command::Crd(args) => command::print::crd(args.output),
-        Command::Functions(args) => command::print::functions(args.output),
+        Command::Functions(args) => command::print::functions(args.name.as_deref(), args.output),
         Command::Library(args) => command::library::run(&args.command),
         Command::Config(args) => command::config::run(&args.command),
+        Command::Completion(args) => command::print::completion(args.shell),
         Command::Version(args) => command::print::version(args.output),
         Command::Reference(args) => command::reference::run(args.page),
     };
@@ -447,7 +453,8 @@ pub fn run() -> ExitCode {
         Err(Failure::Exit(code)) => ExitCode::from(code),
         Err(failure) => {
             output::complain(&failure.to_string());
-            ExitCode::from(if matches!(failure, Failure::Usage(_)) { USAGE } else { 1 })
+            let is_usage = matches!(failure, Failure::Usage(_) | Failure::Unknown(_));
+            ExitCode::from(if is_usage { USAGE } else { 1 })
         }
     }
 }

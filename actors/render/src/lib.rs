@@ -30,7 +30,7 @@ mod said;
 pub mod session;
 pub mod settle;
 mod shares;
-mod suggest;
+pub mod suggest;
 pub mod userlists;
 mod uses;
 pub mod value;

@@ -4,7 +4,8 @@
 const LONGEST: usize = 64;
 
 /// ` (did you mean "x"?)`, or nothing when no known name is near.
-pub(crate) fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     if name.len() > LONGEST {
         return String::new();
     }

@@ -1,7 +1,41 @@
-//! Arguments of the commands that print what is built in.
+//! Arguments of the commands that print or write what is built in.
 
 use super::{ConfigurationArgs, FunctionsOutput, SummaryOrJson, YamlOrJson};
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// `haptic init`
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// Folder to write to; nothing that is there is overwritten
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    /// What routes are made of
+    #[arg(long, value_enum, default_value_t)]
+    pub from: StartFrom,
+    /// How it is told what was written
+    #[arg(long, value_enum, default_value_t)]
+    pub output: SummaryOrJson,
+}
+
+/// What a first configuration makes routes of.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum StartFrom {
+    /// Ingresses, by the built-in libraries: no template to write.
+    #[default]
+    Ingress,
+    /// Services with a label, by templates that are all in the file.
+    Services,
+}
+
+/// `haptic completion`
+#[derive(Debug, Args)]
+pub struct CompletionArgs {
+    /// Of which shell
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
 
 /// `haptic crd`
 #[derive(Debug, Args)]
@@ -14,6 +48,8 @@ pub struct CrdArgs {
 /// `haptic functions`
 #[derive(Debug, Args)]
 pub struct FunctionsArgs {
+    /// Only this one
+    pub name: Option<String>,
     /// How they are printed
     #[arg(long, value_enum, default_value_t)]
     pub output: FunctionsOutput,
@@ -55,10 +91,15 @@ pub enum LibraryCommand {
         #[arg(long, value_enum, default_value_t)]
         output: SummaryOrJson,
     },
-    /// Print one as YAML
+    /// Print one with its comments, or a part of it, as it would stand in a configuration of yours
     Show {
         /// Its name
         name: String,
+        /// Only this part: frontend-10-client, 404.http, haproxyConfig, extraContext.timeouts
+        part: Option<String>,
+        /// How it is printed
+        #[arg(long, value_enum, default_value_t)]
+        output: YamlOrJson,
     },
 }
 

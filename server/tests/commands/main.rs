@@ -4,6 +4,7 @@
 mod bad_input;
 mod config_view;
 mod explain;
+mod first_steps;
 mod libraries;
 mod local;
 mod memory;

@@ -3,8 +3,15 @@
 use super::findings::Findings;
 use serde_json::{Value, json};
 
-/// As JSON.
-pub(super) fn value(findings: &Findings) -> Value {
+/// As JSON: of several configurations a list.
+pub(super) fn value(all: &[Findings]) -> Value {
+    match all {
+        [findings] => of_one(findings),
+        several => several.iter().map(of_one).collect(),
+    }
+}
+
+fn of_one(findings: &Findings) -> Value {
     let problems: Vec<Value> = findings
         .diagnostics
         .iter()
@@ -38,6 +45,6 @@ pub(super) fn value(findings: &Findings) -> Value {
 }
 
 /// The same as YAML.
-pub(super) fn yaml(findings: &Findings) -> Result<String, String> {
-    serde_saphyr::to_string(&value(findings)).map_err(|e| e.to_string())
+pub(super) fn yaml(all: &[Findings]) -> Result<String, String> {
+    serde_saphyr::to_string(&value(all)).map_err(|e| e.to_string())
 }
