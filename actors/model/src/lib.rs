@@ -31,6 +31,7 @@ pub mod secret;
 pub mod store;
 pub mod text;
 pub mod version;
+pub mod yaml;
 
 pub use agent_api::Epoch;
 pub use bundle::{Bundle, BundleFile, FileKey, FileKind};
