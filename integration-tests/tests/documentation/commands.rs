@@ -24,6 +24,19 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "kubectl annotate haptpl haptic -n edge --overwrite haproxy-haptic.org/confirm-deletion=ingresses:120",
         "journey `mass_deletion_is_confirmed` writes this annotation",
     ),
+    (
+        "printf 'anna:%s\\n' \"$(openssl passwd -6)\" > auth",
+        "tests `libraries::cookbook` ask HAProxy with such a hash",
+    ),
+    (
+        "kubectl create secret generic shop-users --from-file=auth",
+        "the Secret below it, which `libraries::cookbook` reads",
+    ),
+    ("kubectl label secret shop-users haproxy-haptic.org/use=auth", "the label of the same Secret"),
+    (
+        "kubectl annotate ingress shop haproxy-haptic.org/auth-secret=shop-users",
+        "the annotation of the Ingress below it, which `libraries::cookbook` reads",
+    ),
     ("make local", "the demo with --stay"),
     ("make test", "CI"),
     ("make bench", "the benchmark"),

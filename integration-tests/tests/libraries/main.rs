@@ -5,6 +5,7 @@ mod around;
 mod bodies;
 mod classes;
 mod client;
+mod cookbook;
 mod costs;
 mod data_plane_api;
 mod destinations;

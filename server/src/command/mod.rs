@@ -44,7 +44,7 @@ async fn load(args: &ConfigurationArgs) -> Result<Candidate, Loading> {
         return load_from(file).map_err(Loading::Problems);
     }
     let Some(name) = &args.name else {
-        let usage = "give the file of a configuration, or --name NAME of one in a cluster";
+        let usage = "give a configuration with --file FILE, or with --name NAME one of a cluster";
         return Err(Loading::Failed(Failure::Usage(usage.into())));
     };
     let cluster = Cluster::reach(&args.cluster).await.map_err(Loading::Failed)?;

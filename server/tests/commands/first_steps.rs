@@ -141,7 +141,7 @@ fn several_configurations_are_validated_at_once() {
     let junit = validate(&["--output", "junit"]).out;
     assert_eq!(junit.matches("<testsuite ").count(), 2, "{junit}");
     assert!(junit.contains("<testsuites tests=\"4\" failures=\"1\" errors=\"1\""), "{junit}");
-    place.haptic(&["validate"]).must_complain("no configuration", 2, &["give the file of a configuration"]);
+    place.haptic(&["validate"]).must_complain("no configuration", 2, &["give a configuration with --file"]);
     place.haptic(&["validate", "a/config.yaml", "--name", "x"]).must_complain("both", 2, &["--name"]);
 }
 
