@@ -123,12 +123,16 @@ impl Site {
             .unwrap_or_else(|e| panic!("{scheme:?} {method} {host}{path}: {e}"))
     }
 
-    /// Waits until HAProxy has logged these words.
-    pub fn logs(&self, words: &str) {
+    /// Waits until HAProxy has logged these words; all that it has logged by then.
+    pub fn logs(&self, words: &str) -> String {
         let deadline = Instant::now() + Duration::from_secs(30);
         let log = || std::fs::read_to_string(self.folder.path().join("log")).unwrap();
-        while !log().contains(words) {
-            assert!(Instant::now() < deadline, "{words:?} is not in\n{}", log());
+        loop {
+            let all = log();
+            if all.lines().any(|line| line.contains(words)) && all.ends_with('\n') {
+                return all;
+            }
+            assert!(Instant::now() < deadline, "{words:?} is not in\n{all}");
             std::thread::park_timeout(Duration::from_millis(5));
         }
     }

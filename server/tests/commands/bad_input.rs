@@ -6,6 +6,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     net::TcpListener,
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
 };
@@ -50,6 +51,8 @@ type Wrong = (&'static str, &'static str, &'static str, &'static [&'static str])
 
 const WRONG_CONFIGURATIONS: &[Wrong] = &[
     ("not YAML", "metadata:", "metadata: [", &["error: config.yaml:", "this is not YAML"]),
+    ("a name of symbols", "name: ", "name: 🚀", &["metadata.name is", "small letters, digits"]),
+    ("no name", "metadata:", "annotations:", &["config.yaml has no metadata.name"]),
     ("a duplicate field", "  maps:", "  templateSnippets: {}\n  maps:", &["config.yaml:12:3", "duplicate"]),
     (
         "a mistyped field",
@@ -255,6 +258,35 @@ fn without_any_haproxy_it_is_said_how_to_get_one() {
         // A machine may have one in /usr/sbin, which is searched as well.
         if !Path::new("/usr/sbin/haproxy").exists() && !Path::new("/usr/local/sbin/haproxy").exists() {
             done.must_complain(arguments[0], 1, &["no HAProxy was found", "--haproxy"]);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_haproxy_or_too_old_is_refused_with_the_reason() {
+    let place = place_with(GOOD);
+    let program = |name: &str, prints: &str| {
+        place.write(name, &format!("#!/bin/sh\necho '{prints}'\n"));
+        let path = place.path().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program("old", "HAProxy version 2.6.12-1+deb12u2 2025/04/24 - https://haproxy.org/");
+    program("other", "hello");
+    place.write("text", "HAProxy version 3.4.0");
+    for (haproxy, expected) in [
+        ("./old", "./old is HAProxy 2.6, and the oldest that can be used is 3.0"),
+        ("./other", "./other is not HAProxy: `-v` does not print its version"),
+        ("./text", "./text cannot be run: Permission denied"),
+        ("./nowhere", "./nowhere cannot be run: No such file"),
+    ] {
+        for arguments in [
+            &["validate", "-f", "config.yaml"][..],
+            &["local", "-f", "config.yaml", "--resources", "manifests"],
+            &["benchmark", "-f", "config.yaml"],
+        ] {
+            let done = place.haptic(&[arguments, &["--haproxy", haproxy]].concat());
+            done.must_complain(&arguments.join(" "), 1, &[expected, "with --haproxy"]);
+            assert!(!done.err.contains("memory"), "{}", done.err);
         }
     }
 }
