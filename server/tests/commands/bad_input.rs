@@ -282,7 +282,6 @@ fn what_is_no_haproxy_or_too_old_is_refused_with_the_reason() {
         for arguments in [
             &["validate", "-f", "config.yaml"][..],
             &["local", "-f", "config.yaml", "--resources", "manifests"],
-            &["benchmark", "-f", "config.yaml"],
         ] {
             let done = place.haptic(&[arguments, &["--haproxy", haproxy]].concat());
             done.must_complain(&arguments.join(" "), 1, &[expected, "with --haproxy"]);
