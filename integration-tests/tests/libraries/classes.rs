@@ -18,6 +18,21 @@ fn an_ingress_of_another_class_is_not_served() {
 }
 
 #[test]
+fn the_class_may_stand_in_the_annotation_of_old() {
+    let ingress = |name: &str, class: &str| {
+        json!({"kind": "Ingress",
+            "metadata": {"namespace": "shop", "name": name, "annotations": {"kubernetes.io/ingress.class": class}},
+            "spec": {"rules": [{"host": class, "http": {"paths": [{"path": "/", "pathType": "Prefix",
+                "backend": {"service": {"name": name, "port": {"number": 80}}}}]}}]}})
+    };
+    // There is an IngressClass haptic, and none of another name.
+    on_each_haproxy(&[ingress("s1", "haptic"), ingress("s2", "other")], |site| {
+        let served = ["haptic", "other"].map(|host| site.get(Scheme::Http, host, "/").service());
+        assert_eq!(served, [Some(1), None]);
+    });
+}
+
+#[test]
 fn what_cannot_be_served_is_told_and_holds_nothing_back() {
     let bucket =
         json!({"resource": {"apiGroup": "k8s.example.com", "kind": "StorageBucket", "name": "static"}});

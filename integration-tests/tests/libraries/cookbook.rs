@@ -12,8 +12,11 @@ use serde_json::{Value, json};
 
 const HOST: &str = "shop.example.com";
 
-/// The recipes by their titles, and what is to be seen of each.
-const RECIPES: &[(&str, fn(&Site))] = &[
+/// What is to be seen of a recipe.
+type See = fn(&Site);
+
+/// The recipes by their titles.
+const RECIPES: &[(&str, See)] = &[
     ("Ask for a password", |site| {
         let with = |credentials: &str| {
             get_with(site, "/", &format!("Authorization: Basic {}\r\n", BASE64.encode(credentials)))

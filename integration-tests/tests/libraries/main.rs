@@ -18,6 +18,7 @@ mod paths;
 mod protocols;
 mod random;
 mod requests;
+mod secrets;
 mod settings;
 mod site;
 mod specification;

@@ -52,9 +52,10 @@ impl Library {
                 parts.extend(named.map(|(name, v)| Part::new(format!("{field}.{name}"), &[field, name], v)));
             }
         }
-        let settings = ["templatingSettings", "extraContext"];
-        for (name, value) in entries(&spec["templatingSettings"]["extraContext"]) {
-            parts.push(Part::new(format!("extraContext.{name}"), &[settings[0], settings[1], name], value));
+        let settings = spec.pointer("/templatingSettings/extraContext").map(entries);
+        for (name, value) in settings.into_iter().flatten() {
+            let path = ["templatingSettings", "extraContext", name];
+            parts.push(Part::new(format!("extraContext.{name}"), &path, value));
         }
         Ok(parts)
     }
