@@ -20,13 +20,14 @@ pub fn warnings(bundle: &Bundle) -> Vec<Diagnostic> {
 fn warning(Shared { address, proxy, first, second }: &Shared, bundle: &Bundle) -> Diagnostic {
     let config = &bundle.config;
     let line = |line: &usize| u32::try_from(*line).unwrap_or(u32::MAX);
-    let template = config
-        .text
-        .origin(line(first))
-        .map(|origin| format!("; template {}:{}", origin.template, origin.line));
-    let other = format!("{proxy} does, too ({}:{first}{})", config.path, template.unwrap_or_default());
-    let message =
-        format!("this listens on {address}, and {other}: each connection goes to one of them by chance");
+    // Its line in the template does not change with what is rendered before it: a warning is told once.
+    let other = match config.text.origin(line(first)) {
+        Some(origin) => format!("template {}:{}", origin.template, origin.line),
+        None => format!("{}:{first}", config.path),
+    };
+    let message = format!(
+        "this listens on {address}, and {proxy} does, too ({other}): each connection goes to one of them by chance"
+    );
     let warning = Diagnostic::warning("listeners", message).help("Give one of them another address or port");
     at_line(warning, config, line(second))
 }
