@@ -291,6 +291,21 @@ fn what_is_no_haproxy_or_too_old_is_refused_with_the_reason() {
 }
 
 #[test]
+fn two_proxies_at_one_place_are_told_with_both_lines_and_refuse_nothing() {
+    let place = Place::new();
+    place.haptic(&["init", "--from", "services"]).must(0, &[]);
+    let config = fs::read_to_string(place.path().join("config.yaml")).unwrap();
+    let listen = "listen other\n          bind 127.0.0.1:7080\n\n      backend none\n";
+    place.write("config.yaml", &config.replacen("backend none\n", listen, 1));
+    let told = [
+        "warning: this listens on 127.0.0.1:7080, and frontend web does, too (template haproxyConfig:",
+        "each connection goes to one of them by chance; template haproxyConfig:",
+        "config.yaml: valid",
+    ];
+    place.haptic(&["validate", "config.yaml"]).must(0, &told);
+}
+
+#[test]
 fn json_stays_json_whatever_is_wrong() {
     let broken = place_with(&GOOD.replace("metadata:", "metadata: ["));
     let partial = place_with(&GOOD.replace("> greeting", "> greting"));
