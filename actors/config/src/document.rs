@@ -153,7 +153,10 @@ fn named(resource: &Value, origin: &str) -> Result<(), Diagnostic> {
     let problem = match name.as_str() {
         Some(name) if is_name(name) => return Ok(()),
         Some("") | None => format!("{origin} has no metadata.name"),
-        Some(_) => format!("{origin}: metadata.name is {name}, which no object of Kubernetes can be called"),
+        Some(name) => {
+            let shown: String = name.chars().take(60).collect();
+            format!("{origin}: metadata.name is {shown:?}, which no object of Kubernetes can be called")
+        }
     };
     let help = "A name has small letters, digits, - and ., begins and ends with a letter or digit, and has 253 bytes at the most";
     Err(Diagnostic::error("basic", problem).help(help))

@@ -295,8 +295,8 @@ fn two_proxies_at_one_place_are_told_with_both_lines_and_refuse_nothing() {
     let place = Place::new();
     place.haptic(&["init", "--from", "services"]).must(0, &[]);
     let config = fs::read_to_string(place.path().join("config.yaml")).unwrap();
-    let listen = "listen other\n          bind 127.0.0.1:7080\n\n      backend none\n";
-    place.write("config.yaml", &config.replacen("backend none\n", listen, 1));
+    let listen = "\n      listen other\n          bind 127.0.0.1:7080\n\n      backend none\n";
+    place.write("config.yaml", &config.replacen("\n      backend none\n", listen, 1));
     let told = [
         "warning: this listens on 127.0.0.1:7080, and frontend web does, too (template haproxyConfig:",
         "each connection goes to one of them by chance; template haproxyConfig:",
