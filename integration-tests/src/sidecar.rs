@@ -284,8 +284,9 @@ impl Sidecar {
         // The record is written before and after a change: until then HAProxy may serve what the record does not tell.
         let is_settled = record["halfWay"] == json!(false) && record["unsure"].is_null();
         let stored = if is_settled { record["running"].clone() } else { Value::Null };
+        let running = if record["ahead"].is_null() { &record["running"] } else { &record["ahead"] };
         Ok(json!({
-            "running": record["running"], "stored": stored, "epoch": record["epoch"],
+            "running": running, "stored": stored, "epoch": record["epoch"],
             "exact": true, "alive": true,
             "workerPid": number(line("worker"), 0), "reloads": number(line("master"), 2),
         }))

@@ -82,9 +82,9 @@ pub enum Command {
 /// `haptic run`
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// Name of the HAProxyTemplateConfig
-    #[arg(long, env = "HAPTIC_CONFIG_NAME")]
-    pub name: String,
+    /// Name of the HAProxyTemplateConfig [default: $CONFIG_NAME]
+    #[arg(long, visible_alias = "config-name", env = "HAPTIC_CONFIG_NAME")]
+    pub name: Option<String>,
     /// Where it is
     #[command(flatten)]
     pub cluster: ClusterArgs,
@@ -105,12 +105,40 @@ pub struct RunArgs {
 /// The cluster, and the namespace in it.
 #[derive(Clone, Debug, Args)]
 pub struct ClusterArgs {
-    /// Its namespace, which is also that of the HAProxy pods [default: the kubeconfig's or the pod's own]
+    /// Its namespace, which is also that of the HAProxy pods [default: $CONTROLLER_NAMESPACE, else the kubeconfig's or the pod's own]
     #[arg(long, env = "POD_NAMESPACE")]
     pub namespace: Option<String>,
-    /// How to reach the API server [default: $KUBECONFIG, else the pod's service account]
+    /// How to reach the API server [default: $KUBECONFIG, else ~/.kube/config but for `run`, else the pod's service account]
     #[arg(long, env = "KUBECONFIG")]
     pub kubeconfig: Option<PathBuf>,
+}
+
+impl RunArgs {
+    /// The name of the configuration.
+    ///
+    /// # Errors
+    /// When nobody gave it.
+    pub fn name(&self) -> Result<String, Failure> {
+        let name = self.name.clone().or_else(|| variable("CONFIG_NAME"));
+        name.ok_or_else(|| {
+            Failure::Usage(
+                "give --name CONFIG, or set HAPTIC_CONFIG_NAME: the name of the HAProxyTemplateConfig".into(),
+            )
+        })
+    }
+}
+
+impl ClusterArgs {
+    /// The namespace that somebody named.
+    #[must_use]
+    pub fn namespace(&self) -> Option<String> {
+        self.namespace.clone().or_else(|| variable("CONTROLLER_NAMESPACE"))
+    }
+}
+
+/// What a variable of the environment says, if it says anything.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// A configuration, in a file or a cluster.

@@ -42,7 +42,24 @@ impl Cluster {
     /// When no API server is known, or the kubeconfig cannot be used.
     pub async fn reach(args: &ClusterArgs) -> Result<Self, Failure> {
         let config = api_server(args.kubeconfig.as_deref()).await?;
-        let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
+        Self::of(config, args.namespace())
+    }
+
+    /// The same for somebody at a terminal, whose kubeconfig is found where kubectl finds it.
+    ///
+    /// # Errors
+    /// When no API server is known, or the kubeconfig cannot be used.
+    pub async fn at_a_terminal(args: &ClusterArgs) -> Result<Self, Failure> {
+        // The variable may name several files.
+        let variable = std::env::var_os("KUBECONFIG");
+        let given = args.kubeconfig.as_deref().filter(|file| variable.as_deref() != Some(file.as_os_str()));
+        let config = kubectls(given, KubeConfigOptions::default()).await?;
+        Self::of(config, args.namespace())
+    }
+
+    fn of(mut config: Config, namespace: Option<String>) -> Result<Self, Failure> {
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        let namespace = namespace.unwrap_or_else(|| config.default_namespace.clone());
         Ok(Self { client: Client::try_from(config).map_err(Failure::because)?, namespace })
     }
 
@@ -52,23 +69,7 @@ impl Cluster {
     /// When no API server is known, or the kubeconfig cannot be used.
     pub async fn as_kubectl_does(args: &PublishedArgs) -> Result<Self, Failure> {
         let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
-        let read = match &args.kubeconfig {
-            Some(file) => Kubeconfig::read_from(file),
-            None => Kubeconfig::read(),
-        };
-        let mut config = match read {
-            Ok(read) => Config::from_custom_kubeconfig(read, &options)
-                .await
-                .map_err(|e| Failure::Because(format!("the kubeconfig cannot be used: {e}")))?,
-            Err(why) => Config::incluster().map_err(|_| {
-                Failure::Because(format!(
-                    "no API server is known: {why}. Give --kubeconfig FILE or set KUBECONFIG"
-                ))
-            })?,
-        };
-        config.connect_timeout = Some(CONNECT_TIMEOUT);
-        let namespace = args.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        Ok(Self { client: Client::try_from(config).map_err(Failure::because)?, namespace })
+        Self::of(kubectls(args.kubeconfig.as_deref(), options).await?, args.namespace.clone())
     }
 
     /// The configuration of that name as it is now.
@@ -182,8 +183,26 @@ pub fn states(pods: &[(HaproxyPod, Result<Running, String>)]) -> PodStates {
     pods.iter().map(|(pod, answer)| (pod.clone(), state(answer))).collect()
 }
 
+/// The API server as kubectl finds it: by the file, `$KUBECONFIG`, `~/.kube/config` or the pod's service account.
+async fn kubectls(kubeconfig: Option<&Path>, options: KubeConfigOptions) -> Result<Config, Failure> {
+    let read = match kubeconfig {
+        Some(file) => Kubeconfig::read_from(file),
+        None => Kubeconfig::read(),
+    };
+    match read {
+        Ok(read) => Config::from_custom_kubeconfig(read, &options)
+            .await
+            .map_err(|e| Failure::Because(format!("the kubeconfig cannot be used: {e}"))),
+        Err(why) => Config::incluster().map_err(|_| {
+            Failure::Because(format!(
+                "no API server is known: {why}. Give --kubeconfig FILE or set KUBECONFIG"
+            ))
+        }),
+    }
+}
+
 async fn api_server(kubeconfig: Option<&Path>) -> Result<Config, Failure> {
-    let mut config = match kubeconfig {
+    Ok(match kubeconfig {
         Some(file) => {
             let unusable = |e: kube::config::KubeconfigError| {
                 Failure::Because(format!("kubeconfig {} cannot be used: {e}", file.display()))
@@ -196,7 +215,5 @@ async fn api_server(kubeconfig: Option<&Path>) -> Result<Config, Failure> {
                 "no API server is known: this is no pod with a service account ({e}). Give --kubeconfig FILE or set KUBECONFIG"
             ))
         })?,
-    };
-    config.connect_timeout = Some(CONNECT_TIMEOUT);
-    Ok(config)
+    })
 }

@@ -26,6 +26,8 @@ use tracing_subscriber::{
 pub struct LogLevel {
     handle: reload::Handle<EnvFilter, Registry>,
     levels: Arc<Mutex<Levels>>,
+    /// Of a configuration that asks for none.
+    of_environment: &'static str,
     forced: Arc<CellWriter<Option<Wanted>>>,
 }
 
@@ -38,10 +40,13 @@ pub struct Levels {
     pub forced: Option<Wanted>,
 }
 
-/// Starts logging to standard error. `RUST_LOG` wins over everything, also later.
+/// Starts logging to standard error, at the level of `LOG_LEVEL` until a configuration asks for another one. `RUST_LOG` wins over
+/// everything, also later.
 #[must_use]
 pub fn start() -> LogLevel {
-    let (filter, handle) = reload::Layer::new(filter("info"));
+    let asked = std::env::var("LOG_LEVEL").unwrap_or_default();
+    let of_environment = level_of(&asked);
+    let (filter, handle) = reload::Layer::new(filter(of_environment));
     let registry = tracing_subscriber::registry().with(filter);
     let started = if std::io::stderr().is_terminal() {
         registry.with(human(std::io::stderr)).try_init()
@@ -49,8 +54,16 @@ pub fn start() -> LogLevel {
         registry.with(json().with_writer(std::io::stderr)).try_init()
     };
     drop(started);
-    let levels = Levels { configured: "info".to_owned(), forced: None };
-    LogLevel { handle, levels: Arc::new(Mutex::new(levels)), forced: Arc::new(cell(None).0) }
+    if !asked.is_empty() && Wanted::parse(&asked).is_none() {
+        tracing::warn!(LOG_LEVEL = asked, "LOG_LEVEL is no level; use trace, debug, info, warn or error");
+    }
+    let levels = Levels { configured: of_environment.to_owned(), forced: None };
+    LogLevel { handle, levels: Arc::new(Mutex::new(levels)), of_environment, forced: Arc::new(cell(None).0) }
+}
+
+/// The level that `LOG_LEVEL` asks for: what is none is as if it said nothing.
+fn level_of(variable: &str) -> &'static str {
+    Wanted::parse(variable).map_or("info", Wanted::name)
 }
 
 /// What is said, then what belongs to it. Nothing of it is a command to the terminal.
@@ -104,9 +117,9 @@ fn json<S>() -> tracing_subscriber::fmt::Layer<S, JsonFields, Format<Json>> {
 }
 
 impl LogLevel {
-    /// The configured level is this one from now on (`INFO`, `debug`, …).
-    pub fn configure(&self, level: &str) {
-        let level = level.to_lowercase();
+    /// The configured level is this one from now on (`INFO`, `debug`, …); `None`: the environment's.
+    pub fn configure(&self, level: Option<&str>) {
+        let level = level.unwrap_or(self.of_environment).to_lowercase();
         if std::mem::replace(&mut self.lock().configured, level.clone()) != level {
             tracing::info!(level, "log level changed");
             self.take_effect();
@@ -150,8 +163,8 @@ impl LogLevel {
 /// being stopped complains that it has no workers: that is no news. What the API server refuses, and that it is away, we say
 /// ourselves; the client would add an error to each try.
 fn filter(level: &str) -> EnvFilter {
-    if let Ok(filter) = EnvFilter::try_from_default_env()
-        && std::env::var_os("RUST_LOG").is_some()
+    if std::env::var_os("RUST_LOG").is_some_and(|asked| !asked.is_empty())
+        && let Ok(filter) = EnvFilter::try_from_default_env()
     {
         return filter;
     }
@@ -166,6 +179,18 @@ fn filter(level: &str) -> EnvFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_configuration_says_the_level_if_it_says_one_and_the_environment_else() {
+        for (variable, level) in [("", "info"), ("loud", "info"), ("DEBUG", "debug"), ("error", "error")] {
+            assert_eq!(level_of(variable), level);
+        }
+        let logs = LogLevel { of_environment: "warn", ..start() };
+        for (configured, level) in [(None, "warn"), (Some("DEBUG"), "debug"), (None, "warn")] {
+            logs.configure(configured);
+            assert_eq!(logs.levels().configured, level);
+        }
+    }
 
     #[test]
     fn a_line_for_a_person_has_the_time_to_the_second_and_no_module_and_no_command() {

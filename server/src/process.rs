@@ -209,7 +209,7 @@ fn follow_log_level(mut config: CellReader<Option<Arc<ActiveConfig>>>, log_level
     tokio::spawn(async move {
         loop {
             if let Some(config) = &*config.changed().await {
-                log_level.configure(&config.spec.logging.level);
+                log_level.configure(config.spec.logging.level.as_deref());
             }
         }
     });

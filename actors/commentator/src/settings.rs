@@ -34,7 +34,8 @@ impl Settings {
         config.map_or(default, |config| {
             let spec = &config.spec.controller.event_commentator;
             let level = Level::parse(&spec.log_level).unwrap_or(default.level);
-            let traced = Level::parse(&config.spec.logging.level) == Some(Level::Trace);
+            let level_of_log = config.spec.logging.level.as_deref().and_then(Level::parse);
+            let traced = level_of_log == Some(Level::Trace);
             Self { enabled: spec.enabled, buffer_size: spec.buffer_size.min(MOST_KEPT), level, traced }
         })
     }

@@ -1,6 +1,6 @@
 //! Configuration files: a whole `HAProxyTemplateConfig`, or only its spec.
 
-use crate::{candidate::Candidate, places, schema};
+use crate::{candidate::Candidate, file_forms, places, schema};
 use haptic_model::{
     Diagnostic, HAProxyTemplateConfig,
     crd::{HAProxyCRTListFile, HAProxyCfg, HAProxyGeneralFile, HAProxyMapFile},
@@ -50,11 +50,12 @@ pub fn parse(text: &str, origin: &str) -> Result<Candidate, Vec<Diagnostic>> {
     read.map_err(|problems| places::add_places(problems, text, origin))
 }
 
-/// Fits `spec` to the schema. `allow` may be the list that it was once, which the schema does not know.
+/// Fits `spec` to the schema, once the forms that only files may have are the schema's.
 fn fit(spec: &mut Value) -> Vec<Diagnostic> {
-    let fields = spec.as_object_mut();
-    let old = fields.and_then(|fields| fields.get("allow")?.is_array().then(|| fields.remove("allow"))?);
-    let problems = schema::fit(spec, &spec_schema(), "spec");
+    let schema = spec_schema();
+    let old = file_forms::take_allow_list(spec);
+    let mut problems = file_forms::rewrite(spec, &schema);
+    problems.extend(schema::fit(spec, &schema, "spec"));
     if let (Some(fields), Some(old)) = (spec.as_object_mut(), old) {
         fields.insert("allow".to_owned(), old);
     }
@@ -241,6 +242,40 @@ haproxy_config: {template: ''}
         ] {
             let error = with(wrong).unwrap_err();
             assert!(error[0].to_string().contains(said), "{wrong}: {}", error[0]);
+        }
+    }
+
+    #[test]
+    fn a_snippet_may_be_plain_text() {
+        for field in ["templateSnippets", "template_snippets"] {
+            let text = format!("{MINIMAL}  {field}: {{a: plain, b: {{template: long}}}}\n");
+            let snippets = parse(&text, "x.yaml").unwrap().spec.template_snippets.clone();
+            assert_eq!((&*snippets["a"].template, &*snippets["b"].template), ("plain", "long"));
+        }
+        let error = parse(&format!("{MINIMAL}  templateSnippets: {{a: 1}}\n"), "x.yaml").unwrap_err();
+        assert!(error[0].to_string().contains("spec.templateSnippets.a"), "{}", error[0]);
+    }
+
+    #[test]
+    fn tests_are_a_list_and_may_be_a_map_by_name() {
+        let test = "{fixtures: {services: []}, assertions: [{type: haproxy_valid}]}";
+        let read = |tests: &str| parse(&format!("{MINIMAL}  {tests}\n"), "x.yaml");
+        let listed = "validationTests: [{name: one, assertions: [{type: haproxy_valid}]}]";
+        let mapped =
+            [format!("validationTests: {{one: {test}}}"), format!("validation_tests: {{one: {test}}}")];
+        for tests in [listed, &mapped[0], &mapped[1]] {
+            let read = read(tests).unwrap().spec.validation_tests.clone();
+            assert_eq!((read.by_name["one"].assertions.len(), read.is_old_map), (1, false), "{tests}");
+        }
+        for (wrong, said) in [
+            ("validationTests: [{name: a}, {name: a}]", "x.yaml:9:32: two tests are called \"a\""),
+            ("validationTests: [{assertions: []}]", "required field name is missing"),
+            ("validationTests: {a: {assertion: []}}", "spec.validationTests.a.assertion"),
+            ("validationTests: {a: {name: b}}", "spec.validationTests.a.name"),
+            ("validationTests: one", "a list is expected"),
+        ] {
+            let said_of: Vec<String> = read(wrong).unwrap_err().iter().map(ToString::to_string).collect();
+            assert!(said_of.iter().any(|s| s.contains(said)), "{wrong}: {said_of:?}");
         }
     }
 

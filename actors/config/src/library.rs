@@ -8,6 +8,7 @@ mod parts;
 
 pub use parts::Part;
 
+use crate::named_tests::{self, FIELD as TESTS};
 use haptic_model::Diagnostic;
 use serde_json::{Map, Value};
 use std::{collections::BTreeSet, fmt};
@@ -56,16 +57,10 @@ pub const LIBRARIES: [Library; 3] = [
     },
 ];
 
-/// Fields of a spec whose entries have names; a later entry takes the place of an earlier one of its name.
-const NAMED: [&str; 7] = [
-    "watchedResources",
-    "templateSnippets",
-    "maps",
-    "files",
-    "sslCertificates",
-    "crtLists",
-    "validationTests",
-];
+/// Fields of a spec whose entries have names; a later entry takes the place of an earlier one of its name. The tests are a list,
+/// and merged as a map.
+const NAMED: [&str; 7] =
+    ["watchedResources", "templateSnippets", "maps", "files", "sslCertificates", "crtLists", TESTS];
 
 /// The library of that name.
 #[must_use]
@@ -120,6 +115,8 @@ pub fn merged(spec: Value) -> Result<Value, Diagnostic> {
 /// # Errors
 /// As [`Library::spec`].
 pub fn laid_over(spec: Value) -> Result<(Value, Option<Untested>), Diagnostic> {
+    let was_map = spec.get(TESTS).is_some_and(Value::is_object);
+    let spec = tests_by_name(spec)?;
     let names: Vec<String> = spec
         .get("libraries")
         .and_then(Value::as_array)
@@ -127,25 +124,45 @@ pub fn laid_over(spec: Value) -> Result<(Value, Option<Untested>), Diagnostic> {
         .unwrap_or_default();
     let mut whole = Value::Object(Map::new());
     for library in names.iter().filter_map(|name| find(name)) {
-        whole = over(whole, library.spec()?);
+        whole = over(whole, tests_by_name(library.spec()?)?);
     }
     let replaced = replaced_parts(&whole, &spec);
-    let tests = whole.get_mut("validationTests").and_then(Value::as_object_mut);
+    let tests = whole.get_mut(TESTS).and_then(Value::as_object_mut);
     let untested = tests.and_then(|tests| {
         let before = tests.len();
         tests.retain(|_, test| !replaced.iter().any(|part| is_about(test, part)));
         let tests = before - tests.len();
         (tests > 0).then_some(Untested { tests, replaced })
     });
-    Ok((over(whole, spec), untested))
+    let whole = over(whole, spec);
+    Ok((if was_map { whole } else { tests_as_list(whole) }, untested))
+}
+
+/// Makes a map of the list of tests.
+fn tests_by_name(mut spec: Value) -> Result<Value, Diagnostic> {
+    let Some(tests) = spec.get_mut(TESTS) else { return Ok(spec) };
+    if let Value::Array(list) = tests {
+        *tests = Value::Object(named_tests::by_name(std::mem::take(list))?);
+    }
+    Ok(spec)
+}
+
+/// The reverse of [`tests_by_name`].
+fn tests_as_list(mut spec: Value) -> Value {
+    if let Some(tests) = spec.get_mut(TESTS)
+        && let Value::Object(by_name) = tests
+    {
+        *tests = named_tests::as_list(std::mem::take(by_name));
+    }
+    spec
 }
 
 /// The names of the tests of these libraries.
 #[must_use]
 pub fn tests_of(libraries: &[String]) -> BTreeSet<String> {
     let specs = libraries.iter().filter_map(|name| find(name)?.spec().ok());
-    let tests = specs.filter_map(|spec| Some(spec.get("validationTests")?.as_object()?.clone()));
-    tests.flat_map(|tests| tests.into_iter().map(|(name, _)| name)).collect()
+    let tests = specs.filter_map(|spec| spec.get(TESTS)?.as_array().cloned());
+    tests.flatten().filter_map(|test| test.get("name")?.as_str().map(str::to_owned)).collect()
 }
 
 /// Whether a test may say something of that part. What a file holds is seen by those that look at it; of another part that may be all.
@@ -160,7 +177,7 @@ fn replaced_parts(libraries: &Value, spec: &Value) -> Vec<String> {
     let parts = |spec: &Value, field: &str| -> Vec<String> {
         spec.get(field).and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
     };
-    let named = NAMED.iter().filter(|field| **field != "validationTests").flat_map(|field| {
+    let named = NAMED.iter().filter(|field| **field != TESTS).flat_map(|field| {
         let theirs = parts(libraries, field);
         let own = parts(spec, field).into_iter().filter(move |name| theirs.contains(name));
         own.map(move |name| format!("{field}.{name}"))
@@ -273,16 +290,53 @@ mod tests {
 
     #[test]
     fn tests_of_libraries_stay_unless_a_part_of_theirs_is_replaced() {
-        let tests =
-            |more: &str| configuration(&format!("libraries: [base, ssl, ingress]\n{more}")).validation_tests;
+        let tests = |more: &str| {
+            configuration(&format!("libraries: [base, ssl, ingress]\n{more}")).validation_tests.by_name
+        };
         let all = tests("").len();
         assert!(all > 20, "{all}");
-        let own = "validationTests: {mine: {assertions: [{type: haproxy_valid}]}}";
+        let own = "validationTests: [{name: mine, assertions: [{type: haproxy_valid}]}]";
         assert_eq!(tests("templateSnippets: {frontend-35-mine: {template: x}}").len(), all);
         assert_eq!(tests(own).len(), all + 1);
         assert_eq!(tests(&format!("files: {{404.http: {{template: x}}}}\n{own}")).len(), all);
         assert_eq!(tests(&format!("templateSnippets: {{health: {{template: x}}}}\n{own}")).len(), 1);
         assert_eq!(tests("haproxyConfig: {template: x}").len(), 0);
+    }
+
+    #[test]
+    fn a_test_of_the_users_own_takes_the_place_of_the_librarys() {
+        let spec = |tests: &str| configuration(&format!("libraries: [base]\nvalidationTests: {tests}"));
+        let name = spec("[]").validation_tests.by_name.keys().next().unwrap().clone();
+        for tests in
+            [format!("[{{name: {name}, description: mine}}]"), format!("{{{name}: {{description: mine}}}}")]
+        {
+            let merged = spec(&tests).validation_tests;
+            assert_eq!(merged.by_name[&name].description, "mine");
+            assert_eq!(merged.by_name.len(), spec("[]").validation_tests.by_name.len());
+            assert!(!merged.is_old_map, "a file may be written as it was once");
+        }
+    }
+
+    #[test]
+    fn tests_without_a_name_of_their_own_are_refused() {
+        for (tests, said) in [
+            (json!([{"name": "a"}, {"name": "b"}, {"name": "a"}]), "validationTests[2]"),
+            (json!([{"name": "a"}, {"description": "x"}]), "a test has no name"),
+            (json!([1]), "a test has no name"),
+        ] {
+            let refused = laid_over(json!({"libraries": ["base"], "validationTests": tests})).unwrap_err();
+            assert!(refused.to_string().contains(said), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_stored_map_stays_one_until_it_is_read() {
+        let spec = json!({"libraries": ["base"], "validationTests": {"mine": {"assertions": []}}});
+        let merged = laid_over(spec).unwrap().0;
+        assert!(
+            merged["validationTests"]["mine"].is_object()
+                && merged["validationTests"].as_object().unwrap().len() > 1
+        );
     }
 
     #[test]

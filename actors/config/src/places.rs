@@ -60,8 +60,14 @@ struct Walk {
 }
 
 enum Around {
-    Mapping { key: Option<String> },
-    Sequence { index: usize },
+    Mapping {
+        key: Option<String>,
+    },
+    /// With the name that the element says it has.
+    Sequence {
+        index: usize,
+        name: Option<String>,
+    },
 }
 
 impl Walk {
@@ -73,7 +79,7 @@ impl Walk {
             }
             Event::SequenceStart(..) => {
                 self.note(span);
-                self.around.push(Around::Sequence { index: 0 });
+                self.around.push(Around::Sequence { index: 0, name: None });
             }
             Event::MappingEnd | Event::SequenceEnd => {
                 self.around.pop();
@@ -91,27 +97,56 @@ impl Walk {
             *key = Some(text.to_owned());
             self.note(span);
         } else {
+            self.named(text, span);
             self.note(span);
             self.node_ended();
+        }
+    }
+
+    /// `name: TEXT` in an element of a list names the element, which is where its name stands.
+    fn named(&mut self, text: &str, span: &Span) {
+        if let [.., Around::Sequence { name, .. }, Around::Mapping { key: Some(key) }] = &mut *self.around
+            && key == "name"
+        {
+            *name = Some(text.to_owned());
+            let path = self.named_path();
+            if let Some(element) = path.strip_suffix(".name") {
+                self.places.entry(element.to_owned()).or_insert(place(span));
+            }
         }
     }
 
     fn node_ended(&mut self) {
         match self.around.last_mut() {
             Some(Around::Mapping { key }) => *key = None,
-            Some(Around::Sequence { index }) => *index += 1,
+            Some(Around::Sequence { index, name }) => (*index, *name) = (*index + 1, None),
             None => {}
         }
     }
 
+    /// An element with a name is found by that, too.
     fn note(&mut self, span: &Span) {
+        let numbered = self.path(|index, _| index.to_string());
+        for path in [self.named_path(), numbered] {
+            self.places.entry(path).or_insert(place(span));
+        }
+    }
+
+    fn named_path(&self) -> String {
+        self.path(|index, name| name.clone().unwrap_or_else(|| index.to_string()))
+    }
+
+    fn path(&self, element: impl Fn(usize, &Option<String>) -> String) -> String {
         let steps = self.around.iter().map(|around| match around {
             Around::Mapping { key } => key.clone().unwrap_or_default(),
-            Around::Sequence { index } => index.to_string(),
+            Around::Sequence { index, name } => element(*index, name),
         });
-        let path = plain(&steps.collect::<Vec<_>>().join("."));
-        self.places.entry(path).or_insert((span.start.line(), span.start.col() + 1));
+        plain(&steps.collect::<Vec<_>>().join("."))
     }
+}
+
+fn place(span: &Span) -> Place {
+    (span.start.line(), span.start.col() + 1)
 }
 
 #[cfg(test)]
@@ -128,6 +163,13 @@ spec:
         - bad[
   maps:
     host.map: {template: x}
+  validationTests:
+    - name: one
+      assertions: [{type: contains}]
+    - name: two
+      assertions:
+        - type: haproxy_valid
+        - type: contains
 ";
 
     fn placed(field: &str) -> String {
@@ -140,6 +182,13 @@ spec:
         assert_eq!(placed("spec.podSelector.matchLabels"), "a.yaml:2:18: wrong");
         assert_eq!(placed("spec.watchedResources.ingresses.indexBy[1]"), "a.yaml:7:11: wrong");
         assert_eq!(placed("spec.maps['host.map'].template"), "a.yaml:9:16: wrong");
+    }
+
+    #[test]
+    fn an_element_is_found_by_number_and_by_name() {
+        assert_eq!(placed("spec.validationTests[1].assertions[1]"), "a.yaml:16:11: wrong");
+        assert_eq!(placed("spec.validationTests.two.assertions[1]"), "a.yaml:16:11: wrong");
+        assert_eq!(placed("spec.validationTests.two.nonesuch"), "a.yaml:13:13: wrong");
     }
 
     #[test]

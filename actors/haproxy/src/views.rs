@@ -4,10 +4,12 @@
 
 mod beyond;
 mod files;
+mod renamed;
 mod server;
 
 pub use beyond::{Beyond, beyond};
 pub use files::{Bases, FileKind, FileReference, file_references, file_references_below};
+pub use renamed::with_files_renamed;
 pub use server::{Parameter, Server, servers};
 
 use crate::document::{Document, Line, Section};

@@ -66,6 +66,13 @@ impl Capabilities {
         Self { version, dynamic_backends: false, data_plane_api: Some(api) }
     }
 
+    /// Whether files are stored along with operations at no cost. The Data Plane API has all of haproxy.cfg checked for that, which
+    /// takes seconds when it is large.
+    #[must_use]
+    pub fn stores_with_operations(self) -> bool {
+        self.data_plane_api.is_none()
+    }
+
     /// What both can do.
     #[must_use]
     pub fn common(self, other: Self) -> Self {

@@ -29,6 +29,7 @@ pub mod quotation;
 pub mod redaction;
 pub mod secret;
 pub mod store;
+pub mod suggest;
 pub mod text;
 pub mod version;
 pub mod yaml;

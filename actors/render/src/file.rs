@@ -88,9 +88,9 @@ impl FileMemory {
         let recall = Recall::new(if known { &self.kept } else { &nothing }, snapshots);
         let rendered =
             compiled.render_again(key, &input, limits, Some(&recall)).map_err(|all| in_file(all, key))?;
-        let Generation { text, fragments, mut refused, refused_pieces } = self
+        let Generation { text, fragments, mut refused, refused_pieces, notices } = self
             .settler
-            .settle_pieces(self.reading, &rendered.marked)
+            .settle_pieces(self.reading, &rendered.marked, &ground.fitting)
             .map_err(|defect| in_file(vec![Fault::of_templates(defect)], key))?;
         know_reads(&mut refused, &rendered.blocks);
         if !known {
@@ -110,7 +110,7 @@ impl FileMemory {
         let done = Done {
             path: path.into(),
             file: text.map(|text| BundleFile::new(key.clone(), path, text)),
-            warnings: rendered.warnings,
+            warnings: rendered.warnings.into_iter().chain(notices).collect(),
             faults: in_file(faults, key),
             added: rendered.added,
         };

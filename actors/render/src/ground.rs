@@ -4,6 +4,7 @@
 
 use crate::{
     engine::{Compiled, Limits},
+    settle::Fitting,
     value::Value,
 };
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Layout};
@@ -21,6 +22,8 @@ pub(crate) struct Ground {
     depth: usize,
     /// The top of every template.
     pub context: Value,
+    /// How files are fitted to the pods.
+    pub fitting: Fitting,
 }
 
 impl Ground {
@@ -42,6 +45,7 @@ impl Ground {
             output: limits.output,
             depth: limits.depth,
             context: context(config, fleet)?,
+            fitting: Fitting::of(config),
         })
     }
 

@@ -30,7 +30,6 @@ mod said;
 pub mod session;
 pub mod settle;
 mod shares;
-pub mod suggest;
 pub mod userlists;
 mod uses;
 pub mod value;

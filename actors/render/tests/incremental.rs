@@ -20,7 +20,7 @@ use std::{
 use support::{Setup, all};
 
 /// What stands in an object's block. `o` is the object, `i` the loop's index where there is one.
-const INNER: [&str; 37] = [
+const INNER: [&str; 39] = [
     "x {{o.metadata.name}} {{get o \"spec.value\" \"-\"}}\n",
     "{{#each (fetch \"endpoints\" o.metadata.namespace o.spec.service) as |s|}}\n  s {{s.metadata.name}} {{get s \"spec.value\" \"-\"}}\n{{else}}\n  no endpoints\n{{/each}}\n",
     "{{#each (fetch \"endpoints\" o.metadata.namespace) as |s|}}\n  n {{s.metadata.name}} {{@index}} {{@last}}\n{{/each}}\n",
@@ -50,6 +50,8 @@ const INNER: [&str; 37] = [
     "{{#if (eq (get o \"spec.value\" \"-\") \"failing\")}}{{fail \"failing\"}}{{/if}}\n",
     "x {{o.spec.value}}\n",
     "x {{o.metadata.name}} ",
+    "global\n  daemon\n  user {{o.metadata.name}}\n",
+    "  daemon\n  errorfile 503 /etc/haproxy/maps/map.map # {{o.metadata.name}}\n",
     "{{let own=(get o \"spec.value\" \"-\")}}\nx {{own}}\n",
     "{{let outer=o.spec.service}}x {{outer}}\n",
     "{{#each (where (list \"ingresses\") \"spec.service\" \"eq\" o.spec.service) as |p|}}\n  p {{p.metadata.name}} {{default @../index \"-\"}}\n{{/each}}\n",

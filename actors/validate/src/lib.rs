@@ -14,6 +14,7 @@ pub mod memory;
 mod pace;
 mod policy;
 mod process;
+mod rendered_name;
 pub mod report;
 pub mod sandbox;
 mod search;

@@ -1,6 +1,6 @@
 //! What haproxy.cfg may not hold unless the configuration allows it: commands, scripts, files of others.
 
-use crate::report::at_line;
+use crate::{rendered_name, report::at_line};
 use haptic_haproxy::{
     Document,
     views::{Bases, Beyond, beyond},
@@ -49,9 +49,13 @@ fn diagnostic(found: &Beyond, bundle: &Bundle) -> Diagnostic {
         Allowance::OutsideFiles => "may show files that this configuration does not render",
         Allowance::HostNames => "needs a name server",
     };
-    let help = format!(
-        "Remove it, or add {needs:?} to spec.allow.features, if all who write these templates may do so"
-    );
+    let allow = format!("add {needs:?} to spec.allow.features, if all who write these templates may do so");
+    let help = match needs {
+        Allowance::OutsideFiles if found.is_file => {
+            format!("{}. For a file of the pod's own {allow}", rendered_name::instead_of(word, bundle))
+        }
+        _ => format!("Remove it, or {allow}"),
+    };
     let diagnostic = Diagnostic::error("policy", format!("'{word}' {why}, and is not allowed")).help(help);
     at_line(diagnostic, &bundle.config, u32::try_from(*line).unwrap_or(u32::MAX))
 }

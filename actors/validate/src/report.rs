@@ -1,6 +1,6 @@
 //! Reads what `haproxy -c` prints and points at the template and object behind each line.
 
-use crate::folder::below;
+use crate::{folder::below, rendered_name};
 use haptic_model::{Bundle, BundleFile, Diagnostic, FileKind, ObjectRef, Severity};
 use std::sync::Arc;
 
@@ -84,7 +84,8 @@ fn diagnose(severity: Severity, text: &str, bundle: &Bundle) -> Option<Diagnosti
     let words = place.as_ref().map_or(text, |p| p.message).trim().trim_end_matches('.');
     let diagnostic = Diagnostic { severity, ..Diagnostic::error("haproxy", format!("HAProxy: {words}")) };
     let place = place_within(text, bundle).or_else(|| place.map(|place| (place.file, place.line)));
-    let diagnostic = match hint(text) {
+    let hint = hint(text).map(str::to_owned).or_else(|| hint_of_quoted_file(text, bundle));
+    let diagnostic = match hint {
         Some(hint) => diagnostic.help(hint),
         None => diagnostic,
     };
@@ -105,6 +106,13 @@ fn owner_of_quoted_file(text: &str, bundle: &Bundle) -> Option<Arc<ObjectRef>> {
         let is_whole = matches!(file.key.kind, FileKind::Certificate | FileKind::General);
         is_whole.then(|| file.text.blamed(1)).flatten()
     })
+}
+
+/// What to write for an absolute path that is named, as in `unable to stat SSL certificate from file '/etc/ssl/a.pem'`.
+fn hint_of_quoted_file(text: &str, bundle: &Bundle) -> Option<String> {
+    let is_path = |quoted: &&str| quoted.starts_with('/') && !quoted.contains(char::is_whitespace);
+    let path = text.split('\'').skip(1).step_by(2).find(is_path)?;
+    named(path, bundle).is_none().then(|| rendered_name::instead_of(path, bundle))
 }
 
 /// What to do where the check's sandbox is the reason.
@@ -240,6 +248,15 @@ mod tests {
                 "HAProxy: errorfile : 'general/503.http': unable to parse headers (error offset: 0); file 503.http:1 `oops`"
             ]
         );
+    }
+
+    #[test]
+    fn a_file_that_is_not_rendered_leads_to_the_nearest_one() {
+        let said = "[ALERT]    (1) : config : parsing [haproxy.cfg:2] : unable to stat SSL certificate from file '/etc/ssl/b.map' : No such file\n";
+        let help = diagnostics(said, &bundle())[0].help.clone().unwrap_or_default();
+        assert!(help.contains("{{file_path \"a.map\" \"map\"}}"), "{help}");
+        let there = said.replace("/etc/ssl/b.map", "/private/maps/a.map");
+        assert_eq!(diagnostics(&there, &bundle())[0].help, None);
     }
 
     #[test]

@@ -37,6 +37,10 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "kubectl annotate ingress shop haproxy-haptic.org/auth-secret=shop-users",
         "the annotation of the Ingress below it, which `libraries::cookbook` reads",
     ),
+    (
+        "kubectl patch haptpl haptic -n edge --type merge -p '{\"spec\":{\"validationTests\":null}}'",
+        "journey `tests_stored_as_a_map` runs it",
+    ),
     ("make local", "the demo with --stay"),
     ("make test", "CI"),
     ("make bench", "the benchmark"),

@@ -29,6 +29,7 @@ pub async fn classic(scene: Scene) -> Outcome {
     site.write("blog.yaml", &(BLOG.to_owned() + &endpoints("blog", &[&blog])))?;
 
     routes(&site).await?;
+    what_the_agent_says_itself_is_told(&site).await?;
     scaling_stays_at_run_time(&site, &shops).await?;
     more_than_ten_double_the_slots(&site, &shops).await?;
     an_ingress_without_host_is_refused(&site, &shops[0]).await?;
@@ -69,6 +70,16 @@ async fn routes(site: &Site) -> Outcome {
         said.iter().find(done).map(drop).ok_or_else(|| Failure::new("it is not"))
     })
     .await
+}
+
+/// The directives of the process are ignored, and each says so.
+async fn what_the_agent_says_itself_is_told(site: &Site) -> Outcome {
+    let said = site.events_after(0).await?;
+    for keyword in ["chroot", "user", "group", "daemon"] {
+        let told = format!("'{keyword}' in global is ignored");
+        ensure(said.iter().any(|text| text.contains(&told)), format!("{told}? It says {said:?}"))?;
+    }
+    Ok(())
 }
 
 /// A server more or less is another address in a slot: no reload.

@@ -36,6 +36,7 @@ pub fn journeys() -> Vec<Journey> {
         }),
         journey("dataplaneapi_foreign_edit", |scene| foreign_edit(api(scene))),
         journey("dataplaneapi_failed_reload", |scene| failed_reload(api(scene))),
+        journey("dataplaneapi_ahead_of_its_disk", |scene| ahead_of_its_disk(api(scene))),
         journey("dataplaneapi_restarted", |scene| restarted(api(scene))),
         journey("dataplaneapi_over_https", |scene| over_https(api(scene))),
         journey("dataplaneapi_read_only_disk", |scene| read_only_disk(api(scene))),
@@ -46,6 +47,7 @@ pub fn journeys() -> Vec<Journey> {
         journey("dataplaneapi_answers", |scene| answers::as_recorded(scene, HaproxySeries::V3_4)),
         journey("dataplaneapi_answers_3_0", |scene| answers::as_recorded(scene, HaproxySeries::V3_0)),
         journey("dataplaneapi_two_versions_at_rest", two_versions::at_rest),
+        journey("dataplaneapi_two_versions_at_rest_after_anything", two_versions::at_rest_after_anything),
         journey("dataplaneapi_credentials_rotated", |scene| credentials_rotated(api(scene))),
     ];
     if std::env::var_os("HAPTIC_TEST_DATAPLANEAPI").is_none() {
@@ -136,14 +138,17 @@ async fn reloads_only_where_it_must(scene: Scene, series: HaproxySeries) -> Outc
     pod.wire.hold_pushes();
     scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
     pod.serves(HOST, "a").await?;
+    // Nor for the push of the change before it.
+    scene.apply(&manifest::endpoints("shop", &[c.address])).await?;
+    pod.serves(HOST, "c").await?;
     pod.wire.release();
     pod.has_stored_what_it_runs().await?;
     scene.publish("blog", "blog.example", &c).await?;
     pod.serves("blog.example", "c").await?;
     let after = pod.worker().await?;
     ensure(after.reloads == before.reloads + 1, format!("not one reload: {before:?}, {after:?}"))?;
-    scene.apply(&manifest::endpoints("shop", &[c.address])).await?;
-    pod.serves(HOST, "c").await?;
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.serves(HOST, "b").await?;
     ensure(pod.worker().await? == after, "an endpoint reloaded after the route")?;
     traffic.finish_without_loss().await.map(drop)
 }
@@ -238,6 +243,38 @@ async fn failed_reload(scene: Scene) -> Outcome {
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.serves(HOST, "b").await?;
     traffic.finish_without_loss().await.map(drop)
+}
+
+/// HAProxy is ahead of its disk when its controller ends: the next one knows, and reloads nothing. When HAProxy itself ends it
+/// begins with what is on its disk, and what came after that is brought again.
+async fn ahead_of_its_disk(scene: Scene) -> Outcome {
+    let (pod, controller) = scene.running().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    let before = pod.worker().await?;
+    pod.wire.hold_pushes();
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.serves(HOST, "b").await?;
+    controller.kill().await?;
+    pod.wire.cut();
+    pod.wire.release();
+    let _controller = scene.controller()?;
+    pod.has_stored_what_it_runs().await?;
+    pod.serves(HOST, "b").await?;
+    let after = pod.worker().await?;
+    ensure(before == after, format!("the next controller reloaded: it was {before:?} and is {after:?}"))?;
+
+    pod.wire.hold_pushes();
+    scene.apply(&manifest::endpoints("shop", &[a.address])).await?;
+    pod.serves(HOST, "a").await?;
+    pod.kill_haproxy()?;
+    pod.serves(HOST, "b").await?;
+    pod.wire.cut();
+    pod.wire.release();
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await
 }
 
 /// The API is started anew while changes flow.

@@ -15,6 +15,7 @@ mod destinations;
 mod drift;
 mod failures;
 mod fleet;
+mod former_tests;
 mod getting_started;
 mod handover;
 mod harness;
@@ -24,6 +25,7 @@ mod incidents;
 mod leader;
 mod libraries;
 mod limits;
+mod literal_paths;
 mod mass_deletion;
 mod metrics;
 mod observers;
@@ -108,6 +110,7 @@ fn through_agents() -> Vec<Journey> {
         journey("webhook_path_that_was_shown", webhook::path_that_was_shown_leads_nowhere),
         journey("webhook_refuses_what_is_bad", webhook::refuses_what_is_bad),
         journey("webhook_with_the_documented_rights", webhook::with_the_documented_rights),
+        journey("webhook_asked_for_by_a_resource_alone", webhook::asked_for_by_a_resource_alone),
         journey("webhook_asked_by_many_at_once", webhook::asked_by_many_at_once),
         journey("webhook_is_repaired", webhook::is_repaired_and_blocks_nothing_when_it_is_down),
         journey("webhook_is_asked_by_the_api_server_alone", webhook::is_asked_by_the_api_server_alone),
@@ -150,6 +153,7 @@ fn through_agents() -> Vec<Journey> {
         journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),
         journey("config_invalid_then_recovered", configuration::invalid_then_recovered),
         journey("config_with_invalid_template", configuration::invalid_template),
+        journey("tests_stored_as_a_map", former_tests::in_a_map_are_taken_and_left_behind),
         journey("unknown_resource", bad_input::unknown_resource),
         journey("no_configuration_and_no_secret", bad_input::no_configuration_and_no_secret),
         journey("no_definition_of_a_watched_resource", bad_input::no_definition_of_a_watched_resource),
@@ -172,6 +176,7 @@ fn deployments() -> Vec<[Journey; 2]> {
         over_both("haproxy_killed_while_changes_flow", churn::haproxy_killed_meanwhile),
         over_both("agent_killed_while_changes_flow", churn::agent_killed_meanwhile),
         over_both("controller_killed_while_changes_flow", churn::controller_killed_meanwhile),
+        over_both("literal_paths", literal_paths::lead_to_files_that_are_rendered),
         over_both("endpoint_change", routes::endpoint_change),
         over_both("new_host", routes::new_host),
         over_both("certificate_rotation", routes::certificate_rotation),

@@ -2,11 +2,14 @@
 //! reload; and whatever has happened, and whoever leads then, a fleet at rest is left alone.
 
 use integration_tests::{
-    Failure, Outcome, Scene, backend::Backend, controller::Controller, ensure, eventually,
+    Failure, Outcome, Scene, backend::Backend, controller::Controller, dice::Dice, ensure, eventually,
     haproxy_pod::HaproxyPod, manifest, program::HaproxySeries,
 };
 use serde_json::{Map, Value, json};
-use std::fs;
+use std::{
+    fs,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 const HOST: &str = "shop.example";
 /// Each pod is looked at every second in this journey, and so often before it counts as left alone.
@@ -61,6 +64,56 @@ pub async fn at_rest(scene: Scene) -> Outcome {
     fleet.is_left_alone("its first change").await
 }
 
+/// What can happen to a fleet.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Endpoint,
+    /// An annotation that is data to HAProxy.
+    Data,
+    /// One that takes a reload.
+    Header,
+    Route,
+    RouteGone,
+    ApiAnew,
+    LeaderKilled,
+    AllControllersKilled,
+}
+
+const HAPPENINGS: [Happening; 8] = [
+    Happening::Endpoint,
+    Happening::Data,
+    Happening::Header,
+    Happening::Route,
+    Happening::RouteGone,
+    Happening::ApiAnew,
+    Happening::LeaderKilled,
+    Happening::AllControllersKilled,
+];
+
+/// Several things happen at once, again and again, as a seed says (`HAPTIC_SEED`); what is left alone stays so.
+pub async fn at_rest_after_anything(scene: Scene) -> Outcome {
+    const ROUNDS: usize = 5;
+    const AT_ONCE: usize = 3;
+    let given = std::env::var("HAPTIC_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = given.unwrap_or(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs());
+    let mut dice = Dice(seed);
+    let mut fleet = Fleet::start(scene.through_data_plane_api()).await?;
+    let mut history = Vec::new();
+    for _ in 0..ROUNDS {
+        for _ in 0..=dice.below(AT_ONCE) {
+            let happening = dice.pick(&HAPPENINGS).copied().unwrap_or(Happening::Endpoint);
+            history.push(happening);
+            let told = |failure| Failure::new(format!("HAPTIC_SEED={seed}, {history:?}: {failure}"));
+            fleet.meet(happening).await.map_err(told)?;
+        }
+        fleet.is_left_alone(&format!("HAPTIC_SEED={seed}, {history:?}")).await?;
+    }
+    let before = fleet.workers().await?;
+    fleet.change_endpoint().await?;
+    let after = fleet.workers().await?;
+    ensure(before == after, format!("HAPTIC_SEED={seed}: an endpoint reloaded: {before:?}, {after:?}"))
+}
+
 struct Fleet {
     scene: Scene,
     pods: Vec<HaproxyPod>,
@@ -84,6 +137,46 @@ impl Fleet {
         fleet.begin_controller().await?;
         fleet.serves(HOST, "a").await?;
         Ok(fleet)
+    }
+
+    async fn meet(&mut self, happening: Happening) -> Outcome {
+        match happening {
+            Happening::Endpoint => self.change_endpoint().await,
+            Happening::Data => {
+                self.changes += 1;
+                self.annotate("hsts-max-age", &self.changes.to_string()).await
+            }
+            Happening::Header => {
+                self.changes += 1;
+                self.annotate("request-headers", &format!("X-Change: {}", self.changes)).await
+            }
+            Happening::Route => {
+                self.scene.publish("blog", "blog.example", &self.backends[0]).await?;
+                self.serves("blog.example", &self.backends[0].name).await
+            }
+            Happening::RouteGone => {
+                // It may never have been there.
+                self.scene.publish("blog", "blog.example", &self.backends[0]).await?;
+                self.scene.delete(&manifest::ingress("blog", "blog.example", "blog")).await
+            }
+            Happening::ApiAnew => {
+                for pod in &mut self.pods {
+                    pod.sidecar()?.restart_api().await?;
+                }
+                Ok(())
+            }
+            Happening::LeaderKilled => {
+                self.kill_leader().await?;
+                self.begin_controller().await
+            }
+            Happening::AllControllersKilled => {
+                for controller in std::mem::take(&mut self.controllers) {
+                    controller.kill().await?;
+                }
+                self.begin_controller().await?;
+                self.begin_controller().await
+            }
+        }
     }
 
     async fn begin_controller(&mut self) -> Outcome {

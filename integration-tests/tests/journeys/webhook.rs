@@ -58,11 +58,12 @@ pub async fn refuses_what_is_bad(scene: Scene) -> Outcome {
     let told = refused(scene, &broken, restore).await?;
     ensure(told.contains("haproxyConfig"), told)?;
     let mut failing = good.clone();
-    failing["spec"]["validationTests"] = json!({ "no_such_line": { "assertions": [
+    failing["spec"]["validationTests"] = json!([{ "name": "no_such_line", "assertions": [
         { "type": "contains", "target": "haproxy_config", "pattern": "no such line" },
-    ] } });
+    ] }]);
     let told = refused(scene, &failing, restore).await?;
-    ensure(told.contains("no_such_line"), told)?;
+    let words = "0/1 tests passed\n\n✗ no_such_line\n  ✗ contains haproxy_config\n    Error: pattern \"no such line\" not found";
+    ensure(told.contains(words), told)?;
     // Nothing is wrong with it but what the cluster holds: HAProxy refuses the port of each backend.
     let mut hurting = good.clone();
     let template = hurting["spec"]["templateSnippets"]["servers"]["template"].to_string();
@@ -225,6 +226,25 @@ pub async fn with_the_documented_rights(scene: Scene) -> Outcome {
         ensure(!said.contains("forbidden"), format!("a right is missing: {said}"))?;
     }
     Ok(())
+}
+
+/// A watched resource that is to be checked is all that the configuration says of the webhook.
+pub async fn asked_for_by_a_resource_alone(scene: Scene) -> Outcome {
+    let scene = scene.on_own_cluster().await?;
+    let mut controller = scene.controller()?;
+    for object in registration::service(&[controller.address]) {
+        scene.apply(&object).await?;
+    }
+    let mut configuration = registration::configuration(&scene, scene.by_hand()?, &json!({}));
+    configuration["spec"]["controller"].as_object_mut().map(|settings| settings.remove("webhook"));
+    scene.configure_with(&configuration).await?;
+    controller.ready().await?;
+    // Without its registration it hinders nothing, and says what is missing.
+    controller.says("there is no ValidatingWebhookConfiguration haptic-webhook").await?;
+    let mut registration = registration::webhooks(&scene.namespace, "Ignore");
+    registration["metadata"]["name"] = json!("haptic-webhook");
+    scene.apply(&registration).await?;
+    Guarded { scene, controllers: vec![controller], registration }.guards().await
 }
 
 /// The rules of all roles in a file of the README, with names in place of others.

@@ -5,7 +5,7 @@ use crate::{
     output,
 };
 use haptic_config::library::{LIBRARIES, Library, Part, find};
-use haptic_render::suggest::did_you_mean;
+use haptic_model::suggest::did_you_mean;
 use serde_json::json;
 
 /// Lists them, or prints one, or a part of one.

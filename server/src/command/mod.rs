@@ -47,7 +47,7 @@ async fn load(args: &ConfigurationArgs) -> Result<Candidate, Loading> {
         let usage = "give a configuration with --file FILE, or with --name NAME one of a cluster";
         return Err(Loading::Failed(Failure::Usage(usage.into())));
     };
-    let cluster = Cluster::reach(&args.cluster).await.map_err(Loading::Failed)?;
+    let cluster = Cluster::at_a_terminal(&args.cluster).await.map_err(Loading::Failed)?;
     cluster.configuration(name).await.map_err(Loading::Failed)
 }
 

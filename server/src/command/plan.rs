@@ -114,7 +114,7 @@ fn in_cluster(args: &PlanArgs, name: &str) -> Result<Whole<Answers>, Failure> {
     let result = found.clone();
     // Talking to agents needs an actix system.
     process::run(runtime, async move {
-        let cluster = Cluster::reach(&cluster_args).await?;
+        let cluster = Cluster::at_a_terminal(&cluster_args).await?;
         *result.borrow_mut() = Some(compare(&cluster, &name, candidate, &haproxy).await?);
         Ok(())
     })?;

@@ -23,7 +23,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let checker = binaries::checker(&args.haproxy)?;
     let runtime = process::runtime()?;
     let (addresses, paranoid) = (Addresses::new(args.bind_address, args.debug_address), args.paranoid);
-    let (name, cluster) = (args.name.clone(), args.cluster.clone());
+    let (name, cluster) = (args.name()?, args.cluster.clone());
     process::run(runtime.clone(), async move {
         let Cluster { client, namespace } = Cluster::reach(&cluster).await?;
         tracing::info!(config = name, namespace, "starting");

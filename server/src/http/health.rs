@@ -51,8 +51,16 @@ impl Vitality {
             Gate::Unsynced(names) => reasons.extend(self.why_not_read(&names)),
         }
         reasons.extend(self.why_no_credentials());
-        reasons.extend(self.webhook.read().why_not_ready());
+        reasons.extend(self.why_no_webhook());
         reasons
+    }
+
+    /// One that only a watched resource asks for may be without the rights and objects that it needs: that is told, and hinders
+    /// nothing else.
+    fn why_no_webhook(&self) -> Option<String> {
+        let config = self.config.read();
+        config.as_ref().as_ref()?.spec.controller.webhook.as_ref()?;
+        self.webhook.read().why_not_ready()
     }
 
     /// What keeps the newest valid configuration from replacing the one in force; that it takes time is no reason.

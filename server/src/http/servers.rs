@@ -128,5 +128,6 @@ async fn relocate(
 }
 
 fn ports(config: Option<&Option<Arc<ActiveConfig>>>) -> ControllerSpec {
-    config.and_then(Option::as_ref).map(|c| c.spec.controller.clone()).unwrap_or_default()
+    let spec = config.and_then(Option::as_ref).map(|config| &config.spec);
+    spec.map(|spec| ControllerSpec { webhook: spec.webhook(), ..spec.controller.clone() }).unwrap_or_default()
 }

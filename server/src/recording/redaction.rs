@@ -4,7 +4,7 @@
 use super::stand_in::StandIns;
 use crate::http::debug::redaction;
 use haptic_model::{FieldPath, HAProxyTemplateConfigSpec, Object, store::Key};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// What kubectl keeps of an object: all of it once more.
@@ -58,7 +58,7 @@ pub fn configuration(
 ) -> Result<Value, String> {
     let mut value = serde_json::to_value(spec).map_err(|error| error.to_string())?;
     if let Some(fields) = value.as_object_mut() {
-        fields.insert("validationTests".into(), Value::Object(Map::new()));
+        fields.insert("validationTests".into(), Value::Array(Vec::new()));
     }
     redaction::within(&mut value, &mut |field| stand_ins.field(owner, field));
     Ok(value)

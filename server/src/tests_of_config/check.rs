@@ -1,6 +1,6 @@
 //! An assertion, read: with everything it needs and nothing else.
 
-use super::target::Target;
+use super::target::{HAPROXY_CONFIG, Target};
 use haptic_model::{
     FieldPath,
     crd::{Assertion, AssertionKind},
@@ -69,6 +69,8 @@ impl Check {
             AssertionKind::Jsonpath => {
                 let path = assertion.jsonpath.as_deref().ok_or_else(|| format!("{kind} needs jsonpath"))?;
                 let path = FieldPath::parse(path).map_err(|e| e.to_string())?;
+                // haproxy.cfg is no JSON: what it was rendered from is meant.
+                let target = target.filter(|_| assertion.target.as_deref() != Some(HAPROXY_CONFIG));
                 Self::Path { target, path, expected: assertion.expected.clone() }
             }
         })
@@ -82,7 +84,7 @@ fn only_used(assertion: &Assertion) -> Result<(), String> {
     };
     let kind = assertion.kind;
     let given = [
-        ("target", assertion.target.is_some(), !matches!(kind, HaproxyValid | Deterministic)),
+        ("target", names_a_file(assertion), !matches!(kind, HaproxyValid | Deterministic)),
         ("pattern", assertion.pattern.is_some(), matches!(kind, Contains | NotContains | MatchCount)),
         ("patterns", !assertion.patterns.is_empty(), matches!(kind, MatchOrder)),
         ("expected", assertion.expected.is_some(), matches!(kind, Equals | MatchCount | Jsonpath)),
@@ -94,6 +96,12 @@ fn only_used(assertion: &Assertion) -> Result<(), String> {
         }
         None => Ok(()),
     }
+}
+
+/// Whether the target is more than what `haproxy_valid` looks at anyhow.
+fn names_a_file(assertion: &Assertion) -> bool {
+    let is_whole = assertion.kind == AssertionKind::HaproxyValid;
+    assertion.target.as_deref().is_some_and(|target| !is_whole || target != HAPROXY_CONFIG)
 }
 
 /// `^` and `$` are at the ends of lines: what is looked at is lines.
@@ -134,12 +142,23 @@ mod tests {
             (json!({"type": "match_order", "target": "maps.a"}), "match_order needs patterns"),
             (json!({"type": "jsonpath", "target": "maps.a"}), "jsonpath needs jsonpath"),
             (json!({"type": "jsonpath", "jsonpath": "a[["}), "a[["),
-            (json!({"type": "haproxy_valid", "target": "haproxy_config"}), "does not use target"),
+            (json!({"type": "haproxy_valid", "target": "maps.a"}), "does not use target"),
+            (json!({"type": "deterministic", "target": "haproxy_config"}), "does not use target"),
             (json!({"type": "deterministic", "expected": "x"}), "does not use expected"),
         ] {
             let said = read(assertion.clone()).unwrap_err();
             assert!(said.contains(told), "{assertion}: {said:?}, not {told:?}");
         }
+    }
+
+    #[test]
+    fn what_haproxy_cfg_adds_to_an_assertion_is_nothing() {
+        assert!(matches!(
+            read(json!({"type": "haproxy_valid", "target": "haproxy_config"})),
+            Ok(Check::Valid)
+        ));
+        let path = read(json!({"type": "jsonpath", "target": "haproxy_config", "jsonpath": "a"}));
+        assert!(matches!(path, Ok(Check::Path { target: None, .. })), "{path:?}");
     }
 
     #[test]

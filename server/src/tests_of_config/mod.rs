@@ -24,8 +24,12 @@ use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec};
 #[must_use]
 pub fn problems(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     let mut problems = Vec::new();
-    for (name, test) in &spec.validation_tests {
+    for (name, test) in &spec.validation_tests.by_name {
         let field = format!("spec.validationTests.{name}");
+        if name.is_empty() {
+            let wrong = Diagnostic::error("tests", "a test has no name").at_field("spec.validationTests");
+            problems.push(wrong.help("Write {name: NAME, assertions: [...]}"));
+        }
         if test.assertions.is_empty() {
             problems.push(
                 Diagnostic::error("tests", "a test without assertions proves nothing")

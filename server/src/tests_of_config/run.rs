@@ -43,7 +43,7 @@ type Judged = (Assertion, Result<Check, String>, Result<(), Fault>);
 pub async fn run(suite: &Suite, mut finished: impl FnMut(&TestResult)) -> Report {
     let began = Instant::now();
     let chosen = |name: &String| suite.only.as_ref().is_none_or(|only| only == name);
-    let tests = &suite.config.spec.validation_tests;
+    let tests = &suite.config.spec.validation_tests.by_name;
     let tests = tests.iter().filter(|(name, _)| chosen(name));
     let bare = without_tests(&suite.config);
     let at_once = std::thread::available_parallelism().map_or(2, usize::from);

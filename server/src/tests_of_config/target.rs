@@ -11,6 +11,9 @@ const NAMED: [(&str, FileKind); 4] = [
     ("crtLists", FileKind::CrtList),
 ];
 
+/// haproxy.cfg as a target.
+pub(super) const HAPROXY_CONFIG: &str = "haproxy_config";
+
 /// Edits up to which another name is suggested.
 const CLOSE: usize = 2;
 
@@ -30,7 +33,7 @@ impl Target {
     /// When it is none of these.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
-            "haproxy_config" => return Ok(Self::File(FileKey::config())),
+            HAPROXY_CONFIG => return Ok(Self::File(FileKey::config())),
             "rendering_error" => return Ok(Self::RenderingError),
             _ => {}
         }
@@ -54,7 +57,7 @@ impl fmt::Display for Target {
             Self::RenderingError => f.write_str("rendering_error"),
             Self::File(key) => match NAMED.iter().find(|(_, kind)| *kind == key.kind) {
                 Some((list, _)) => write!(f, "{list}.{}", key.name),
-                None => f.write_str("haproxy_config"),
+                None => f.write_str(HAPROXY_CONFIG),
             },
         }
     }

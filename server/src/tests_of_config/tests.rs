@@ -44,7 +44,7 @@ fn suite(tests: Value) -> Suite {
 /// The report of one test with two Services and these assertions.
 async fn report(assertions: Value) -> TestResult {
     let fixtures = json!({"services": [service("shop"), service("blog")]});
-    let suite = suite(json!({"one": {"fixtures": fixtures, "assertions": assertions}}));
+    let suite = suite(json!([{"name": "one", "fixtures": fixtures, "assertions": assertions}]));
     run(&suite, |_| {}).await.tests.remove(0)
 }
 
@@ -74,7 +74,7 @@ async fn every_assertion_type_passes_where_it_holds() {
 
 #[tokio::test]
 async fn a_check_that_does_not_come_to_its_end_decides_nothing() {
-    let mut suite = suite(json!({"one": {"assertions": [{"type": "haproxy_valid"}]}}));
+    let mut suite = suite(json!([{"name": "one", "assertions": [{"type": "haproxy_valid"}]}]));
     let limits = CheckLimits { time: std::time::Duration::ZERO, ..CheckLimits::default() };
     let binaries = Binaries::probe([std::env::var_os("HAPTIC_HAPROXY_3_4").unwrap()]).unwrap();
     suite.checker = Checker::new(binaries, limits, Sandbox::none());
@@ -229,15 +229,17 @@ async fn fixtures_that_no_store_can_hold_fail_the_test() {
 
 #[test]
 fn a_test_that_proves_nothing_is_a_problem_of_the_configuration() {
-    let suite = suite(json!({
-        "empty": {},
-        "vague": {"assertions": [{"type": "haproxy_valid"}, {"type": "contains", "target": "haproxy_cfg", "pattern": "x"}]},
-    }));
+    let suite = suite(json!([
+        {"name": "", "assertions": [{"type": "haproxy_valid"}]},
+        {"name": "empty"},
+        {"name": "vague", "assertions": [{"type": "haproxy_valid"}, {"type": "contains", "target": "haproxy_cfg", "pattern": "x"}]},
+    ]));
     let said: Vec<String> = problems(&suite.config.spec).iter().map(ToString::to_string).collect();
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said[0].contains("spec.validationTests.empty.assertions"), "{said:?}");
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].contains("a test has no name"), "{said:?}");
+    assert!(said[1].contains("spec.validationTests.empty.assertions"), "{said:?}");
     assert!(
-        said[1].contains("no target \"haproxy_cfg\"") && said[1].contains("vague.assertions[1]"),
+        said[2].contains("no target \"haproxy_cfg\"") && said[2].contains("vague.assertions[1]"),
         "{said:?}"
     );
 }

@@ -3,7 +3,7 @@
 use super::{
     answer::Answer,
     budget::{BUDGET, end_of_checks},
-    faults,
+    failed_tests, faults,
     review::Review,
     secrets::Secrets,
     workshop::{Board, Live},
@@ -137,9 +137,10 @@ fn told_of_failures(report: &Report) -> Option<Answer> {
     let (undecided, failed): (Vec<_>, Vec<_>) =
         report.tests.iter().filter(|test| !test.passed).partition(|test| test.undecided);
     if !failed.is_empty() {
-        return Some(Answer::denied(&failed.into_iter().map(fault_of).collect::<Vec<_>>()));
+        let passed = report.tests.iter().filter(|test| test.passed).count();
+        return Some(Answer::Denied { message: failed_tests::message(&failed, passed, report.tests.len()) });
     }
-    let faults: Vec<_> = undecided.into_iter().map(fault_of).collect();
+    let faults: Vec<_> = undecided.into_iter().map(undecided_by).collect();
     (!faults.is_empty()).then(|| unjudged(&faults))
 }
 
@@ -149,7 +150,7 @@ fn unjudged(errors: &[Diagnostic]) -> Answer {
     Answer::Unjudged { why: why.join("; ") }
 }
 
-fn fault_of(test: &TestResult) -> Diagnostic {
+fn undecided_by(test: &TestResult) -> Diagnostic {
     let failed = test.assertions.iter().find(|assertion| !assertion.passed);
     let why = match (&test.error, failed) {
         (Some(error), _) => error.clone(),
@@ -262,7 +263,12 @@ mod tests {
             panic!("nothing is known of it")
         };
         assert!(why.contains("unknown says why"), "{why}");
-        let denied = told_of_failures(&report(vec![unknown, bad])).unwrap();
-        assert!(matches!(denied, Answer::Denied { .. }), "{denied:?}");
+        let Some(Answer::Denied { message }) = told_of_failures(&report(vec![unknown, bad])) else {
+            panic!("a test fails")
+        };
+        assert!(
+            message.starts_with("validation failed: 0/2 tests passed") && message.contains("bad says why"),
+            "{message}"
+        );
     }
 }

@@ -133,7 +133,7 @@ impl Admission {
 
     fn policy(&self) -> FailurePolicy {
         let config = self.board.config.read();
-        let webhook = config.as_ref().as_ref().and_then(|config| config.spec.controller.webhook.as_ref());
+        let webhook = config.as_ref().as_ref().and_then(|config| config.spec.webhook());
         webhook.map(|webhook| webhook.failure_policy).unwrap_or_default()
     }
 }

@@ -65,8 +65,7 @@ struct Known {
 impl Callers {
     fn bundle(&self) -> Option<String> {
         let config = self.config.read();
-        let webhook = config.as_ref().as_ref()?.spec.controller.webhook.as_ref()?;
-        webhook.client_ca_bundle.clone()
+        config.as_ref().as_ref()?.spec.webhook()?.client_ca_bundle
     }
 
     fn verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, Error> {

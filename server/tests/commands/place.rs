@@ -9,8 +9,17 @@ use std::{
 use tempfile::TempDir;
 
 /// Would make a command behave otherwise on one machine than on another.
-const FROM_OUTSIDE: [&str; 5] =
-    ["KUBECONFIG", "POD_NAMESPACE", "HAPTIC_CONFIG_NAME", "HAPTIC_USERNAME", "HAPTIC_PASSWORD"];
+const FROM_OUTSIDE: [&str; 9] = [
+    "KUBECONFIG",
+    "POD_NAMESPACE",
+    "CONTROLLER_NAMESPACE",
+    "HAPTIC_CONFIG_NAME",
+    "CONFIG_NAME",
+    "LOG_LEVEL",
+    "RUST_LOG",
+    "HAPTIC_USERNAME",
+    "HAPTIC_PASSWORD",
+];
 
 /// An empty folder, removed in the end.
 pub struct Place(TempDir);
@@ -49,7 +58,8 @@ impl Place {
         for variable in FROM_OUTSIDE {
             command.env_remove(variable);
         }
-        command.env("HAPTIC_HAPROXY_3_4", haproxy());
+        // kubectl's configuration is below it.
+        command.env("HAPTIC_HAPROXY_3_4", haproxy()).env("HOME", self.path());
         change(&mut command);
         let output = command.output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -59,6 +59,21 @@ fn a_configuration_may_come_from_standard_input() {
 }
 
 #[test]
+fn the_example_of_haptic_in_go_is_valid_but_for_its_templates() {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/go-haptic/config.yaml");
+    let config = fs::read_to_string(fixture).unwrap();
+    let place = Place::new();
+    let validate = |config: &str| {
+        place.write("config.yaml", config);
+        place.haptic(&["validate", "-f", "config.yaml"])
+    };
+    validate(&config).must(0, &["Tests: 1 passed, 0 failed, 1 total"]);
+    let misspelt = config.replace("maps/domain_to_backend.map)", "maps/domain_to_backnd.map)");
+    let words = ["domain_to_backnd.map", "{{file_path \"domain_to_backend\" \"map\"}}", "haproxyConfig:15"];
+    validate(&misspelt).must(1, &words);
+}
+
+#[test]
 fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
     let place = First::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");
     place.validate(&[]).must(
@@ -69,7 +84,7 @@ fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
             "server 10.0.0.2_8000 10.0.0.2:8000   (haproxyConfig:",
             "endpoints default/shop-1)",
             "Tests: 1 passed, 1 failed, 2 total",
-            "config.yaml: invalid: 1 test(s) failed",
+            "config.yaml: invalid: 1/2 tests passed",
         ],
     );
     let only = place.validate(&["--test", "a_note_with_a_newline_is_refused"]);
@@ -86,6 +101,18 @@ fn programs_get_the_counts_at_the_top_level() {
     assert_eq!((&json["valid"], &json["errors"]), (&false.into(), &0.into()));
     let failed = &json["tests"][1]["assertions"][2];
     assert_eq!((&failed["type"], &failed["passed"]), (&"match_count".into(), &false.into()), "{json:#}");
+    let former = &json["testResults"][1];
+    assert_eq!(
+        (&json["totalTests"], &json["passedTests"], &json["failedTests"]),
+        (&2.into(), &1.into(), &1.into())
+    );
+    assert_eq!(
+        (&former["testName"], &former["passed"]),
+        (&json["tests"][1]["name"], &false.into()),
+        "{json:#}"
+    );
+    assert!(former["duration"].as_str().unwrap().ends_with('s'), "{json:#}");
+    assert_eq!(former["assertions"][2]["error"], failed["error"], "{json:#}");
     assert!(failed["lines"][0]["template"].as_str().unwrap().starts_with("haproxyConfig:"), "{json:#}");
     place.validate(&["--output", "yaml"]).must(1, &["total: 2\n", "passed: 1\n", "failed: 1\n"]);
     place.validate(&["--output", "junit"]).must(

@@ -1,6 +1,6 @@
 //! The parts of a library as they are written, with their comments: what `haptic library show NAME PART` prints.
 
-use super::{Library, NAMED};
+use super::{Library, NAMED, TESTS};
 use haptic_model::Diagnostic;
 use serde_json::{Map, Value};
 use std::ops::Range;
@@ -47,7 +47,7 @@ impl Library {
         let mut parts = Vec::new();
         for (field, value) in entries(&spec) {
             parts.push(Part::new(field.clone(), &[field], value));
-            if NAMED.contains(&&**field) && field != "validationTests" {
+            if NAMED.contains(&&**field) && field != TESTS {
                 let named = entries(value);
                 parts.extend(named.map(|(name, v)| Part::new(format!("{field}.{name}"), &[field, name], v)));
             }

@@ -19,6 +19,7 @@ pub fn basic(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     on_demand::problems(spec, &mut problems);
     webhook::problems(spec, &mut problems);
     problems.extend(spec.allow.is_old_list.then(|| old_list(spec)));
+    problems.extend(spec.validation_tests.is_old_map.then(old_map));
     problems
 }
 
@@ -27,6 +28,13 @@ fn old_list(spec: &HAProxyTemplateConfigSpec) -> Diagnostic {
     Diagnostic::warning("basic", "a list is what spec.allow was once, and is still taken for its features")
         .at_field("spec.allow")
         .help(format!("Write allow: {{features: [{}]}}", features.join(", ")))
+}
+
+fn old_map() -> Diagnostic {
+    let what = "a map is what spec.validationTests was once; with the CRD of this version the API server drops the tests in it";
+    Diagnostic::warning("basic", what)
+        .at_field("spec.validationTests")
+        .help("kubectl patch haptpl NAME --type merge -p '{\"spec\":{\"validationTests\":null}}', then apply a list")
 }
 
 fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
@@ -160,11 +168,10 @@ fn lease_order(lease: Duration, renew: Duration, retry: Duration, problems: &mut
 }
 
 fn levels(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
-    let levels = [
-        ("logging.level", &spec.logging.level),
-        ("controller.eventCommentator.logLevel", &spec.controller.event_commentator.log_level),
-    ];
-    for (field, level) in levels {
+    let of_log = spec.logging.level.as_ref().map(|level| ("logging.level", level));
+    let of_commentary =
+        ("controller.eventCommentator.logLevel", &spec.controller.event_commentator.log_level);
+    for (field, level) in of_log.into_iter().chain([of_commentary]) {
         if !["trace", "debug", "info", "warn", "error"].contains(&level.to_lowercase().as_str()) {
             let message = format!("{level:?} is not a log level");
             problems.push(
@@ -285,6 +292,23 @@ mod tests {
         let said: Vec<String> =
             basic(&serde_json::from_value(spec).unwrap()).iter().map(ToString::to_string).collect();
         assert!(said.len() == 1 && said[0].contains(expected), "{pointer}: {said:#?}, not {expected:?}");
+    }
+
+    #[test]
+    fn the_map_that_tests_were_once_is_a_warning_that_says_what_to_run() {
+        for (tests, told) in
+            [(json!({"a": {}}), true), (json!({}), true), (json!([]), false), (json!([{"name": "a"}]), false)]
+        {
+            let mut spec = valid();
+            spec["validationTests"] = tests.clone();
+            let problems = basic(&serde_json::from_value(spec).unwrap());
+            let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            assert_eq!(
+                said.iter().any(|s| s.contains("kubectl patch haptpl NAME")),
+                told,
+                "{tests}: {said:?}"
+            );
+        }
     }
 
     #[test]

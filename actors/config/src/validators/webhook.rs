@@ -7,15 +7,17 @@ use std::time::Duration;
 const SHORTEST: Duration = Duration::from_secs(30);
 
 pub(super) fn problems(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
-    let Some(webhook) = &spec.controller.webhook else {
-        return problems.extend(asked_for_in_vain(spec));
-    };
+    let Some(webhook) = &spec.webhook() else { return };
     let mut wrong = |field: &str, what: String, help: &str| {
         let field = format!("spec.controller.{field}");
         problems.push(Diagnostic::error("basic", what).at_field(field).help(help));
     };
     if spec.controller.webhook_port == 0 {
-        wrong("webhookPort", "the webhook has no port".into(), "Use 9443, or remove controller.webhook");
+        wrong(
+            "webhookPort",
+            "the webhook has no port".into(),
+            "Use 9443, or remove controller.webhook and enableValidationWebhook",
+        );
     }
     for (field, name) in names(webhook) {
         if !is_object_name(name) {
@@ -48,15 +50,6 @@ pub(super) fn problems(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diag
     }
 }
 
-/// The switch without the webhook behind it.
-fn asked_for_in_vain(spec: &HAProxyTemplateConfigSpec) -> Option<Diagnostic> {
-    let mut watched = spec.watched_resources.iter();
-    let (name, _) = watched.find(|(_, resource)| resource.enable_validation_webhook)?;
-    let what = "enableValidationWebhook does nothing without controller.webhook";
-    let field = format!("spec.watchedResources.{name}.enableValidationWebhook");
-    Some(Diagnostic::warning("basic", what).at_field(field).help("Add controller: {webhook: {}}"))
-}
-
 fn names(webhook: &WebhookSpec) -> impl Iterator<Item = (&'static str, &str)> {
     let own = [
         ("webhook.configurationName", &*webhook.configuration_name),
@@ -79,7 +72,6 @@ fn is_object_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use haptic_model::Severity;
     use serde_json::{Value, json};
 
     fn said(webhook: Value) -> Vec<String> {
@@ -108,16 +100,23 @@ mod tests {
     }
 
     #[test]
-    fn the_switch_of_a_resource_without_a_webhook_is_a_warning() {
-        let spec = json!({
-            "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
-            "watchedResources": {
-                "x": {"apiVersion": "v1", "resources": "secrets", "enableValidationWebhook": true},
-            },
-        });
-        let mut problems = Vec::new();
-        super::problems(&serde_json::from_value(spec).unwrap(), &mut problems);
-        assert_eq!(problems.len(), 1);
-        assert_eq!(problems[0].severity, Severity::Warning);
+    fn a_resource_that_is_to_be_checked_asks_for_the_webhook() {
+        let spec = |switch: bool, port: u16| {
+            let spec = json!({
+                "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+                "controller": {"webhookPort": port},
+                "watchedResources": {
+                    "x": {"apiVersion": "v1", "resources": "secrets", "enableValidationWebhook": switch},
+                },
+            });
+            serde_json::from_value::<haptic_model::HAProxyTemplateConfigSpec>(spec).unwrap()
+        };
+        assert_eq!(spec(true, 9443).webhook(), Some(haptic_model::crd::WebhookSpec::default()));
+        assert_eq!(spec(false, 9443).webhook(), None);
+        for (switch, wrong) in [(true, 1), (false, 0)] {
+            let mut problems = Vec::new();
+            super::problems(&spec(switch, 0), &mut problems);
+            assert_eq!(problems.len(), wrong, "the webhook has no port");
+        }
     }
 }

@@ -266,7 +266,7 @@ impl Deployment {
                 }
                 if let Some(known) = &mut memory.known {
                     known.applied(bundle, generation, worker_pid);
-                    if aim.checked {
+                    if stores(known, aim, plan) {
                         known.stored(bundle, generation);
                         memory.stored = Some(self.plans.view(bundle));
                     }
@@ -467,7 +467,7 @@ fn order(memory: &Memory, scene: &Scene<'_>, known: &Knowledge, aim: &Aim, plan:
         Some(reason) => (Method::Reload { reason }, stored, running),
         None => {
             let operations = plan.verdict.operations().to_vec();
-            (Method::Runtime { operations, store: aim.checked }, running, stored)
+            (Method::Runtime { operations, store: stores(known, aim, plan) }, running, stored)
         }
     };
     let ground = Ground {
@@ -478,6 +478,12 @@ fn order(memory: &Memory, scene: &Scene<'_>, known: &Knowledge, aim: &Aim, plan:
         lacks: &memory.lacks,
     };
     ground.order(aim.bundle(), aim.generation(), method)
+}
+
+/// Whether the bundle is on the pod's disk once the order is carried out.
+fn stores(known: &Knowledge, aim: &Aim, plan: &Plan) -> bool {
+    let is_reload = plan.verdict.reload_reason().is_some();
+    is_reload || aim.checked && known.capabilities.stores_with_operations()
 }
 
 fn resting(aim: &Aim) -> State {

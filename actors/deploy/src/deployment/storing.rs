@@ -4,11 +4,14 @@
 use super::{
     Failure,
     driver::Deployment,
-    memory::Memory,
+    memory::{Instead, Memory},
     order::{Ground, Lacks},
     outlook::Outlook,
 };
-use crate::transport::TransportError;
+use crate::{
+    planner::{Reason, ReasonKind},
+    transport::TransportError,
+};
 use haptic_model::{
     Epoch, Event,
     agent_api::{Method, Outcome},
@@ -42,7 +45,8 @@ impl Deployment {
         let (generation, bundle) = (validated.generation(), validated.bundle());
         let is_there = known.stored_digest() == Some(bundle.digest) && known.intact;
         let is_reached = memory.reached().is_some_and(|reached| reached >= generation);
-        if memory.storing.is_some() || is_there || !is_reached {
+        // A reload that is due brings them.
+        if memory.storing.is_some() || memory.instead.is_some() || is_there || !is_reached {
             return;
         }
         let since = known.stored_digest().and_then(|digest| memory.held(digest));
@@ -98,9 +102,15 @@ impl Deployment {
                 Err(Failure::Stale)
             }
             Outcome::Missing { paths } => memory.lacks_to_store.learn(paths),
-            Outcome::Refused { message, .. } | Outcome::Failed { message } => {
-                Err(Failure::NotStored(message))
+            Outcome::Refused { message, .. } => {
+                // HAProxy could not begin anew with it: a reload finds whose fault that is.
+                let said = validated.bundle().redacted(&message);
+                let sentence = format!("what it runs is refused by the pod's checker: {said}");
+                let reason = Reason { kind: ReasonKind::Refused, sentence };
+                memory.instead = Some(Instead { reason, failed: None });
+                Ok(())
             }
+            Outcome::Failed { message } => Err(Failure::NotStored(message)),
         }
     }
 }

@@ -1,7 +1,10 @@
 //! What goes live before its check has ended, and what becomes of it.
 
 use super::tests::{Scene, bundle, refused};
-use haptic_model::{Digest, Event, agent_api::Method};
+use haptic_model::{
+    Digest, Event, HaproxyVersion,
+    agent_api::{Method, Outcome},
+};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -169,7 +172,7 @@ async fn files_that_cannot_be_stored_are_tried_again_with_pauses_and_hold_nothin
     let mut scene = settled().await;
     let second = scene.propose(bundle(1, 2));
     scene.deployed().await;
-    scene.script((0..6).map(|_| refused(false)));
+    scene.script((0..6).map(|_| Ok(Outcome::Failed { message: "No space left on device".into() })));
     scene.pass_check(second);
     for _ in 0..6 {
         assert!(scene.failed().await.contains("could not store its files"));
@@ -178,6 +181,37 @@ async fn files_that_cannot_be_stored_are_tried_again_with_pauses_and_hold_nothin
     assert_eq!(scene.deployed().await, (3, None));
     scene.pass(Duration::from_secs(30)).await;
     assert_eq!(stored(&scene), Some(bundle(1, 2).digest));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_pods_own_checker_refuses_to_store_is_reloaded_which_finds_who_is_at_fault() {
+    let mut scene = settled().await;
+    let second = scene.propose(bundle(1, 2));
+    scene.deployed().await;
+    scene.script([refused(false), refused(false)]);
+    scene.calls();
+    scene.pass_check(second);
+    assert!(scene.failed().await.contains("No such server"));
+    assert_eq!(scene.calls(), ["store 2", "apply 2"]);
+    assert!(matches!(scene.order(3).1.method, Method::Reload { .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_are_stored_by_an_order_of_their_own_where_that_costs_a_check() {
+    let mut scene = settled().await;
+    scene.validate(bundle(1, 2));
+    scene.deployed().await;
+    scene.pass(Duration::from_millis(10)).await;
+    assert_eq!(scene.calls(), ["apply 2"], "an agent writes them with the operations");
+    let mut scene = Scene::new();
+    scene.pod.0.lock().unwrap().status.data_plane_api = Some(HaproxyVersion::new(3, 4));
+    scene.validate(bundle(1, 1));
+    scene.deployed().await;
+    scene.validate(bundle(1, 2));
+    scene.deployed().await;
+    scene.pass(Duration::from_millis(10)).await;
+    assert_eq!(scene.calls(), ["status", "apply 1", "apply 2", "store 2"]);
+    assert_eq!(stored(&scene), running(&scene));
 }
 
 #[tokio::test(start_paused = true)]

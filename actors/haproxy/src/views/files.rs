@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::document::{Document, Line, Section, SectionKind, Word};
+use crate::document::{Document, Line, Section, SectionKind};
 use crate::expressions::{Calls, Reading, answers, calls, embedded, places};
 
 /// A file that a configuration names.
@@ -59,7 +59,7 @@ pub fn file_references(document: &Document<'_>) -> Vec<FileReference> {
 
 /// The same for a part of a configuration, with the directories that the whole of it sets.
 pub fn file_references_below(document: &Document<'_>, bases: &Bases) -> Vec<FileReference> {
-    let mut collector = Collector { bases: Cow::Borrowed(bases), found: Vec::new() };
+    let mut collector = Collector::new(bases);
     for section in &document.sections {
         collector.bases = Cow::Borrowed(bases);
         if section.kind == SectionKind::CrtStore {
@@ -69,8 +69,9 @@ pub fn file_references_below(document: &Document<'_>, bases: &Bases) -> Vec<File
             collector.line(&section.kind, line);
         }
     }
-    collector.found.sort_by_key(|file| (file.line, file.column));
-    collector.found
+    let mut found: Vec<_> = collector.found.into_iter().map(|found| found.reference).collect();
+    found.sort_by_key(|file| (file.line, file.column));
+    found
 }
 
 /// The directories that `global` and `crt-store` set for relative names.
@@ -105,13 +106,37 @@ impl Bases {
     }
 }
 
-struct Collector<'b> {
+/// A reference, and where its name is written.
+pub(super) struct Found {
+    pub reference: FileReference,
+    /// The number of the word on its line.
+    pub word: usize,
+    /// Where in the word's value the name may begin.
+    pub from: usize,
+    /// Whether HAProxy surely reads a name there: it is no text that looks like one.
+    pub certain: bool,
+}
+
+pub(super) struct Collector<'b> {
     bases: Cow<'b, Bases>,
-    found: Vec<FileReference>,
+    pub found: Vec<Found>,
+}
+
+/// What is known of a name before it is read.
+struct Place {
+    kind: FileKind,
+    needed: bool,
+    certain: bool,
+}
+
+impl<'b> Collector<'b> {
+    pub fn new(bases: &'b Bases) -> Self {
+        Self { bases: Cow::Borrowed(bases), found: Vec::new() }
+    }
 }
 
 impl Collector<'_> {
-    fn line(&mut self, section: &SectionKind, line: &Line<'_>) {
+    pub fn line(&mut self, section: &SectionKind, line: &Line<'_>) {
         match line.keyword() {
             "" => {}
             "server" | "default-server" => self.parameters(line, 3.min(line.words.len())),
@@ -159,7 +184,7 @@ impl Collector<'_> {
                 "key" => FileKind::Key,
                 _ => continue,
             };
-            self.word_if(is_needed, kind, line, at + 1);
+            self.place(Place { kind, needed: is_needed, certain: true }, line, at + 1);
         }
     }
 
@@ -224,8 +249,11 @@ impl Collector<'_> {
                 let function = before.get(start.map_or(0, |at| at + 1)..).unwrap_or_default();
                 if let Some(kind) = names_file(function) {
                     let path = argument(after);
-                    let is_needed = needed.iter().any(|(word, map)| *word == at && *map == path);
-                    self.push(is_needed, kind, path, line, word);
+                    let needed = needed.iter().any(|(word, map)| *word == at && *map == path);
+                    let is_action =
+                        start.is_none() && word.value.starts_with(function) && is_action(line, at);
+                    let place = Place { kind, needed, certain: needed || is_action };
+                    self.push(&place, path, line, at, word.value.len() - after.len());
                 }
                 rest = after;
             }
@@ -237,19 +265,19 @@ impl Collector<'_> {
     }
 
     fn word_if(&mut self, is_needed: bool, kind: FileKind, line: &Line<'_>, at: usize) {
+        self.place(Place { kind, needed: is_needed, certain: is_needed }, line, at);
+    }
+
+    fn place(&mut self, place: Place, line: &Line<'_>, at: usize) {
         if let Some(word) = line.words.get(at) {
-            self.push(is_needed, kind, Cow::Borrowed(&word.value), line, word);
+            self.push(&place, Cow::Borrowed(&word.value), line, at, 0);
         }
     }
 
-    fn push(
-        &mut self,
-        is_needed: bool,
-        kind: FileKind,
-        path: Cow<'_, str>,
-        line: &Line<'_>,
-        word: &Word<'_>,
-    ) {
+    /// Takes the name `path` that begins in the word `at` at or behind the byte `from` of its value.
+    fn push(&mut self, place: &Place, path: Cow<'_, str>, line: &Line<'_>, at: usize, from: usize) {
+        let Some(word) = line.words.get(at) else { return };
+        let Place { kind, needed, certain } = *place;
         let (path, optional) = match path.split_once('@') {
             Some(("file", rest)) => (rest, false),
             Some(("opt", rest)) => (rest, true),
@@ -269,8 +297,18 @@ impl Collector<'_> {
             Some(base) if !path.starts_with('/') => format!("{}/{path}", base.trim_end_matches('/')),
             _ => path.to_owned(),
         };
-        let optional = optional || !is_needed;
-        self.found.push(FileReference { kind, path, line: line.number, column: word.column, optional });
+        let optional = optional || !needed;
+        let reference = FileReference { kind, path, line: line.number, column: word.column, optional };
+        self.found.push(Found { reference, word: at, from, certain });
+    }
+}
+
+/// Whether the word `at` is what a rule does.
+fn is_action(line: &Line<'_>, at: usize) -> bool {
+    match line.keyword() {
+        "http-request" | "http-response" | "http-after-response" => at == 1,
+        "tcp-request" | "tcp-response" => at == 2,
+        _ => false,
     }
 }
 

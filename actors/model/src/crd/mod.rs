@@ -13,6 +13,7 @@ mod settings;
 mod status;
 mod templates;
 mod tests_of_config;
+mod validation_tests;
 mod watched;
 mod webhook;
 
@@ -28,6 +29,7 @@ pub use status::HAProxyTemplateConfigStatus;
 use status::any_object;
 pub use templates::*;
 pub use tests_of_config::*;
+pub use validation_tests::ValidationTests;
 pub use watched::*;
 pub use webhook::*;
 
@@ -106,7 +108,17 @@ pub struct HAProxyTemplateConfigSpec {
     /// crt-lists, by file name.
     #[serde(default)]
     pub crt_lists: BTreeMap<String, TemplateSource>,
-    /// Tests of this configuration, by name.
+    /// Tests of this configuration. A test takes the place of a library's of the same name.
     #[serde(default)]
-    pub validation_tests: BTreeMap<String, ValidationTest>,
+    pub validation_tests: ValidationTests,
+}
+
+impl HAProxyTemplateConfigSpec {
+    /// The admission webhook that is asked for: by its settings, or by a watched resource alone.
+    #[must_use]
+    pub fn webhook(&self) -> Option<WebhookSpec> {
+        let is_asked_for =
+            || self.watched_resources.values().any(|watched| watched.enable_validation_webhook);
+        self.controller.webhook.clone().or_else(|| is_asked_for().then(WebhookSpec::default))
+    }
 }

@@ -55,8 +55,8 @@ pub struct ControllerSpec {
     /// Which addresses the Ingresses that are served show as theirs; without it none are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress_status: Option<IngressStatusSpec>,
-    /// The admission webhook, which refuses bad configurations and bad objects before they are stored; `{}` is enough.
-    /// Without it there is none.
+    /// The admission webhook, which refuses bad configurations and bad objects before they are stored; `{}` is enough. Without
+    /// it there is one, with all defaults, if a watched resource asks for it by `enableValidationWebhook`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook: Option<WebhookSpec>,
 }
@@ -120,12 +120,13 @@ pub struct RecordingSpec {
 }
 
 /// Logs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LoggingSpec {
     /// TRACE (also each stage's time and each plan, whatever eventCommentator.logLevel is), DEBUG, INFO, WARN or ERROR; changes
-    /// take effect at once.
-    pub level: String,
+    /// take effect at once. Without one, that of the environment's LOG_LEVEL, and without that, INFO.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
 }
 
 /// How pods are reached and changed.
@@ -218,12 +219,6 @@ impl Default for EventCommentatorSpec {
 impl Default for RecordingSpec {
     fn default() -> Self {
         Self { generations: 10 }
-    }
-}
-
-impl Default for LoggingSpec {
-    fn default() -> Self {
-        Self { level: "INFO".into() }
     }
 }
 

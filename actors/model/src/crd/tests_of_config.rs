@@ -53,7 +53,7 @@ pub struct Assertion {
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "text_or_number")]
     #[schemars(schema_with = "text_or_number_schema")]
     pub expected: Option<String>,
-    /// A path into the render context, or into the target if it is JSON.
+    /// A path into the render context, or into a target whose text is JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jsonpath: Option<String>,
 }

@@ -1,9 +1,9 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
 use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
-use crate::{certificate, marks, names, regex_cost, suggest::did_you_mean, value::Value};
+use crate::{certificate, marks, names, regex_cost, value::Value};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::{ActiveConfig, FileKey, FileKind, Transport};
+use haptic_model::{ActiveConfig, FileKey, FileKind, Transport, suggest::did_you_mean};
 use std::{path::Path, sync::Arc};
 
 pub(super) static FUNCTIONS: &[Function] = &[

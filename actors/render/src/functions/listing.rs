@@ -1,7 +1,7 @@
 //! The table for people and machines: what `haptic functions` prints.
 
 use super::{Count, Function, Group, call::wanted, table};
-use crate::suggest::did_you_mean;
+use haptic_model::suggest::did_you_mean;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 

@@ -27,9 +27,9 @@ use crate::{
     marks,
     said::{SENTENCE, cut},
     session::Session,
-    suggest::did_you_mean,
     value::Value,
 };
+use haptic_model::suggest::did_you_mean;
 use std::sync::Arc;
 
 /// The longest list a function may give.

@@ -1,7 +1,8 @@
 //! Texts.
 
 use super::{Call, Function, Group, Kind::*, arg, check_length, function, many, maybe, printf::printf};
-use crate::{suggest::did_you_mean, value::Value};
+use crate::value::Value;
+use haptic_model::suggest::did_you_mean;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     function(

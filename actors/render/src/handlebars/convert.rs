@@ -11,14 +11,13 @@ use crate::{
     functions::{self, Count, Function, Role},
     keypath, marks,
     output::{Place, Segment},
-    suggest::did_you_mean,
     value::Value,
 };
 use handlebars::{
     Path as CratePath, Template as Tree,
     template::{BlockParam, DecoratorTemplate, HelperTemplate, Parameter, TemplateElement},
 };
-use haptic_model::Diagnostic;
+use haptic_model::{Diagnostic, suggest::did_you_mean};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,

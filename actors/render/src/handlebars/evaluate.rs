@@ -13,11 +13,10 @@ use crate::{
     output::{Output, Place},
     recall::Site,
     session::Session,
-    suggest::did_you_mean,
     value::Value,
     watched::Watched,
 };
-use haptic_model::{Diagnostic, Limit, ObjectRef};
+use haptic_model::{Diagnostic, Limit, ObjectRef, suggest::did_you_mean};
 use std::sync::Arc;
 
 /// Why a render stopped.

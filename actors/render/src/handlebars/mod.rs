@@ -76,7 +76,7 @@ impl Engine for HandlebarsEngine {
         for partial in included {
             if !program.snippets.contains_key(&partial.name) && !inline.contains(&partial.name) {
                 let known = program.snippets.keys().chain(&inline).map(|n| &**n);
-                let hint = crate::suggest::did_you_mean(&partial.name, known);
+                let hint = haptic_model::suggest::did_you_mean(&partial.name, known);
                 let name = program.names.get(usize::from(partial.at.template)).cloned().unwrap_or_default();
                 problems.push(
                     Diagnostic::error("template", format!("there is no snippet {:?}{hint}", &*partial.name))

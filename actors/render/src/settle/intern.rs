@@ -1,6 +1,6 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
-use super::{Reading, Settled};
+use super::{Fitting, Reading, Settled};
 use crate::{faults::Fault, marks::Marked};
 use haptic_model::{Diagnostic, Text, text::Fragment};
 use std::{
@@ -25,6 +25,8 @@ pub(crate) struct Generation {
     pub refused: Vec<Fault>,
     /// In which pieces.
     pub refused_pieces: BTreeSet<usize>,
+    /// What is ignored of what no object's block says.
+    pub notices: Vec<Diagnostic>,
 }
 
 impl Settler {
@@ -33,7 +35,9 @@ impl Settler {
     /// # Errors
     /// As [`settle`](super::settle()).
     pub fn settle(&mut self, reading: impl Into<Reading>, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-        let settled = self.settle_pieces(reading.into(), marked).map_err(|diagnostic| vec![diagnostic])?;
+        let settled = self
+            .settle_pieces(reading.into(), marked, &Fitting::default())
+            .map_err(|diagnostic| vec![diagnostic])?;
         settled.text.ok_or_else(|| settled.refused.into_iter().map(|fault| fault.diagnostic).collect())
     }
 
@@ -45,9 +49,10 @@ impl Settler {
         &mut self,
         reading: Reading,
         marked: &Marked,
+        fitting: &Fitting,
     ) -> Result<Generation, Diagnostic> {
-        let settled = super::pieces(reading, marked).map_err(|malformed| malformed.diagnostic())?;
-        let Settled { mut fragments, kept, of_piece, refused, refused_pieces } = settled;
+        let settled = super::pieces(reading, marked, fitting).map_err(|malformed| malformed.diagnostic())?;
+        let Settled { mut fragments, kept, of_piece, refused, refused_pieces, notices } = settled;
         let mut known = self.not_kept(kept.iter().filter_map(|number| fragments.get(*number)));
         let mut kept = kept.into_iter().peekable();
         for (number, fragment) in fragments.iter_mut().enumerate() {
@@ -61,7 +66,7 @@ impl Settler {
             self.last = text.clone();
         }
         let text = refused.is_empty().then_some(text);
-        Ok(Generation { text, fragments: of_piece, refused, refused_pieces })
+        Ok(Generation { text, fragments: of_piece, refused, refused_pieces, notices })
     }
 
     /// What fresh fragments can be equal to: those of the last generation that this one does not keep.

@@ -12,6 +12,7 @@ mod certificate_list;
 mod config;
 mod directive;
 mod expression;
+mod fitting;
 mod intern;
 mod map;
 mod marked;
@@ -27,6 +28,8 @@ use crate::{
     faults::Fault,
     marks::{Marked, Piece},
 };
+pub(crate) use fitting::Fitting;
+use fitting::{Fitted, with_placeholders};
 use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
 pub(crate) use intern::Generation;
 pub use intern::Settler;
@@ -81,7 +84,8 @@ impl From<FileKind> for Reading {
 /// Every value that no encoding can make harmless where it stands (source `structure`, a bounded number of each object):
 /// each names the object, the template line, the place, the value, and how to write it instead.
 pub fn settle(reading: impl Into<Reading>, marked: &Marked) -> Result<Text, Vec<Diagnostic>> {
-    let settled = pieces(reading.into(), marked).map_err(|malformed| vec![malformed.diagnostic()])?;
+    let settled = pieces(reading.into(), marked, &Fitting::default())
+        .map_err(|malformed| vec![malformed.diagnostic()])?;
     match settled.refused.is_empty() {
         true => Ok(Text::new(settled.fragments)),
         false => Err(settled.refused.into_iter().map(|fault| fault.diagnostic).collect()),
@@ -99,10 +103,15 @@ struct Settled {
     refused: Vec<Fault>,
     /// The pieces that have such values, where each piece is a fragment.
     refused_pieces: BTreeSet<usize>,
+    /// What is ignored of what no object's block says.
+    notices: Vec<Diagnostic>,
 }
 
-fn pieces(reading: Reading, marked: &Marked) -> Result<Settled, marked::Malformed> {
+fn pieces(reading: Reading, marked: &Marked, fitting: &Fitting) -> Result<Settled, marked::Malformed> {
     let mut pass = Pass {
+        reading,
+        fitting,
+        notices: Vec::new(),
         encoder: Encoder::new(reading),
         proof: Proof::new(reading),
         provenance: Provenance::new(marked),
@@ -119,6 +128,9 @@ fn pieces(reading: Reading, marked: &Marked) -> Result<Settled, marked::Malforme
 
 /// One run over one file.
 struct Pass<'m> {
+    reading: Reading,
+    fitting: &'m Fitting,
+    notices: Vec<Diagnostic>,
     encoder: Encoder,
     proof: Proof,
     provenance: Provenance<'m>,
@@ -172,6 +184,11 @@ impl<'m> Pass<'m> {
                 self.line(line, &mut spans)?;
                 spans.clear();
                 self.spans = spans;
+            } else if self.fitting.concerns_line(line)
+                && let Some(fitted) = self.fitted(line)
+            {
+                self.provenance.text(&fitted.line);
+                self.note(&fitted);
             } else {
                 self.encoder.text(line);
                 self.provenance.text(line);
@@ -198,6 +215,13 @@ impl<'m> Pass<'m> {
             return Ok(());
         }
         self.provenance.start_line(spans);
+        let concerned = self.fitting.concerns(spans);
+        if let Some(fitted) = concerned.then(|| self.fitted(&with_placeholders(spans))).flatten() {
+            self.encode(&fitted.spans(spans));
+            self.provenance.end_line();
+            self.note(&fitted);
+            return Ok(());
+        }
         if values {
             self.encode(spans);
         } else {
@@ -208,6 +232,24 @@ impl<'m> Pass<'m> {
         }
         self.provenance.end_line();
         Ok(())
+    }
+
+    /// The line as it is on a pod, if it is another one there.
+    fn fitted(&mut self, line: &str) -> Option<Fitted> {
+        match self.reading {
+            Reading::Config => self.fitting.config_line(&self.provenance.section(), line),
+            Reading::CertificateList => self.fitting.list_line(line),
+            _ => None,
+        }
+    }
+
+    /// Notes what is no longer said. What objects' blocks say is not told: those that are kept would be silent.
+    fn note(&mut self, fitted: &Fitted) {
+        if let Some(notice) = fitted.notice()
+            && let Some((template, line)) = self.provenance.place_outside_of_blocks()
+        {
+            self.notices.push(notice.at_template(template, line, 0));
+        }
     }
 
     /// Writes a line with values, and proves that they are only values in it. Of a refused line nothing is left but its
@@ -234,6 +276,7 @@ impl<'m> Pass<'m> {
             of_piece: self.of_piece,
             refused: self.refusals.into_faults(),
             refused_pieces: self.refused_pieces,
+            notices: self.notices,
         }
     }
 }

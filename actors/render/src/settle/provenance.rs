@@ -5,6 +5,7 @@
 
 use super::marked::{Item, Malformed, Position, Site, Span, items};
 use crate::marks::Marked;
+use haptic_haproxy::SectionKind;
 use haptic_model::{
     secret::Sensitive,
     text::{Blame, Fragment, LineBlame},
@@ -42,6 +43,8 @@ pub(super) struct Provenance<'m> {
     templates: Slots,
     objects: Slots,
     fragments: Vec<Fragment>,
+    /// How many fragments and bytes of `text` there were when the section was last asked for, and its kind.
+    section: (usize, usize, SectionKind),
 }
 
 impl<'m> Provenance<'m> {
@@ -62,6 +65,7 @@ impl<'m> Provenance<'m> {
             templates: Slots::new(marked.templates.len()),
             objects: Slots::new(marked.objects.len()),
             fragments: Vec::with_capacity(marked.pieces.len()),
+            section: (0, 0, SectionKind::Other(String::new())),
         }
     }
 
@@ -179,6 +183,27 @@ impl<'m> Provenance<'m> {
         }
     }
 
+    /// The section that the next line of haproxy.cfg stands in.
+    pub fn section(&mut self) -> SectionKind {
+        let (fragments, bytes) = (self.section.0, self.section.1);
+        let seen = if fragments == self.fragments.len() { bytes } else { 0 };
+        let fresh = self.text.get(seen..).unwrap_or_default();
+        let ended = self.fragments.get(fragments..).unwrap_or_default();
+        let header =
+            std::iter::once(fresh).chain(ended.iter().rev().map(Fragment::as_str)).find_map(last_header);
+        if let Some(kind) = header {
+            self.section.2 = kind;
+        }
+        (self.section.0, self.section.1) = (self.fragments.len(), self.text.len());
+        self.section.2.clone()
+    }
+
+    /// Where the current line is in the templates, if it stands in no object's block.
+    pub fn place_outside_of_blocks(&self) -> Option<(&'m str, u32)> {
+        let position = self.line.position.filter(|_| self.line.block.is_none())?;
+        Some((self.marked.templates.get(position.template as usize)?, position.line))
+    }
+
     /// Ends the fragment here, at a line's end.
     pub fn cut(&mut self) {
         if self.text.is_empty() || !self.text.ends_with('\n') {
@@ -243,6 +268,11 @@ impl<'m> Provenance<'m> {
         };
         LineBlame { template, object, line }
     }
+}
+
+/// The kind of the last section that begins in `text`.
+fn last_header(text: &str) -> Option<SectionKind> {
+    text.lines().rev().find_map(|line| SectionKind::of(line.split_whitespace().next()?))
 }
 
 /// The place in `line` of `value` with escapes in it and around it, and nothing else, if it begins at `start`.

@@ -1,9 +1,6 @@
 //! The configuration as a whole: read, checked, written.
 
-use super::{
-    haproxy, reloads, runtime, said,
-    state::{Double, State},
-};
+use super::{haproxy, reloads, runtime, said, state::Double};
 use actix_web::{
     HttpMessage, HttpRequest, HttpResponse,
     http::header,
@@ -56,30 +53,31 @@ async fn write(request: HttpRequest, double: Data<Double>, how: Query<How>, body
     }
     // Who needs a reload waits for the one under way.
     let _after_one = if how.skip_reload { None } else { Some(double.reloading.lock().await) };
-    let mut state = double.state.lock().await;
+    let after_others = double.writing.lock().await;
     if double.is_due(|faults| &mut faults.conflicts).await {
-        state.version += 1;
+        double.state.lock().await.version += 1;
     }
+    let current = double.state.lock().await.version;
     if how.version == 0 {
         let which = "version or transaction not specified";
         return said(400, &format!("{which}: {which}, specify only one"));
     }
-    if how.version != state.version {
-        let (is, given) = (state.version, how.version);
+    if how.version != current {
+        let (is, given) = (current, how.version);
         return said(
             409,
             &format!("version mismatch: version in configuration file is {is}, given version is {given}"),
         );
     }
-    if let Err(refused) = store(&double, &mut state, &text).await {
+    if let Err(refused) = store(&double, current, &text).await {
         return refused;
     }
     let written = fs::read_to_string(&double.settings.config_file).unwrap_or_default();
     if !how.skip_reload {
-        let id = reloads::ask(&mut state);
+        let id = reloads::ask(&mut *double.state.lock().await);
         return as_text(202, &written, Some(&id));
     }
-    drop(state);
+    drop(after_others);
     let actions = request.headers().get("X-Runtime-Actions").and_then(|value| value.to_str().ok());
     match runtime::act(&double, actions.unwrap_or_default()).await {
         Ok(()) => as_text(201, &written, None),
@@ -105,11 +103,11 @@ async fn validate(double: &Double, text: &str) -> HttpResponse {
 }
 
 /// Checks what it made of `text` and puts it in place.
-async fn store(double: &Double, state: &mut State, text: &str) -> Result<(), HttpResponse> {
+async fn store(double: &Double, version: u64, text: &str) -> Result<(), HttpResponse> {
     let settings = &double.settings;
-    let transaction = format!("{:08x}-{}", std::process::id(), state.version);
+    let transaction = format!("{:08x}-{}", std::process::id(), version);
     let file = settings.transactions.join(format!("haproxy.cfg.{transaction}"));
-    let (written, _) = canonical::write(text, state.version + 1, settings.minor());
+    let (written, _) = canonical::write(text, version + 1, settings.minor());
     put(&file, &written)?;
     if let Err(why) = haproxy::check(settings, &file).await {
         let _gone = fs::remove_file(&file);
@@ -118,7 +116,7 @@ async fn store(double: &Double, state: &mut State, text: &str) -> Result<(), Htt
         return Err(said(400, &format!("{head}err transactionId={transaction} \n{lines}")));
     }
     fs::rename(&file, &settings.config_file).map_err(|error| unwritten(&settings.config_file, &error))?;
-    state.version += 1;
+    double.state.lock().await.version = version + 1;
     Ok(())
 }
 

@@ -9,6 +9,8 @@ use tokio::sync::Mutex;
 pub struct Double {
     pub settings: Settings,
     pub state: Mutex<State>,
+    /// Held while a configuration is checked and written: other writers wait, and nobody else does.
+    pub writing: Mutex<()>,
     /// Held during a reload: who asks for one, or for its end, waits.
     pub reloading: Mutex<()>,
     pub faults: Mutex<Faults>,
@@ -48,7 +50,13 @@ impl Double {
         let text = std::fs::read_to_string(&settings.config_file).unwrap_or_default();
         let version = canonical::version_of(&text).unwrap_or(1);
         let state = State { version, last_good: text, ..State::default() };
-        Self { settings, state: Mutex::new(state), reloading: Mutex::default(), faults: Mutex::default() }
+        Self {
+            settings,
+            state: Mutex::new(state),
+            writing: Mutex::default(),
+            reloading: Mutex::default(),
+            faults: Mutex::default(),
+        }
     }
 
     /// Whether a fault of that kind is due, once less afterwards.

@@ -86,10 +86,11 @@ fn parts_of(text: &str) -> Vec<String> {
 }
 
 fn tests_of(tests: &Value) -> Vec<String> {
-    let tests = tests.as_object().into_iter().flatten();
-    tests
-        .map(|(name, test)| format!("* `{name}`: {}", test["description"].as_str().unwrap_or_default()))
-        .collect()
+    let tests = tests.as_array().into_iter().flatten();
+    let text = |test: &Value, field: &str| test[field].as_str().unwrap_or_default().to_owned();
+    let mut named: Vec<_> = tests.map(|test| (text(test, "name"), text(test, "description"))).collect();
+    named.sort();
+    named.iter().map(|(name, description)| format!("* `{name}`: {description}")).collect()
 }
 
 /// A row for a setting, or one for each of its own; the first of them says what is said of all.

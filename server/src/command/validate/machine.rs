@@ -1,7 +1,10 @@
-//! Findings for programs, as JSON and YAML. `total`, `passed` and `failed` count tests and are at the top level.
+//! Findings for programs, as JSON and YAML. `total`, `passed` and `failed` count tests and are at the top level. What was there
+//! before HAPTIC was written in Rust is there by its names, too: `totalTests` and the like, and `testResults`.
 
 use super::findings::Findings;
-use serde_json::{Value, json};
+use crate::tests_of_config::{Report, TestResult};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// As JSON: of several configurations a list.
 pub(super) fn value(all: &[Findings]) -> Value {
@@ -37,11 +40,39 @@ fn of_one(findings: &Findings) -> Value {
     });
     if let (Value::Object(value), Value::Object(own)) = (&mut value, own) {
         value.extend(own);
+        value.extend(by_former_names(&findings.tests));
         if !findings.rendered.is_empty() {
             value.insert("rendered".to_owned(), json!(findings.rendered));
         }
     }
     value
+}
+
+/// The tests as programs that were written for HAPTIC in Go read them.
+fn by_former_names(report: &Report) -> Map<String, Value> {
+    let result = |test: &TestResult| {
+        let assertions = test.assertions.iter().map(|assertion| {
+            json!({"type": assertion.kind, "description": assertion.title(), "passed": assertion.passed,
+                "error": assertion.error.as_deref().unwrap_or_default()})
+        });
+        json!({"testName": test.name, "description": test.description, "passed": test.passed,
+            "duration": go_duration(test.took), "assertions": assertions.collect::<Vec<_>>()})
+    };
+    let fields = [
+        ("totalTests", json!(report.total)),
+        ("passedTests", json!(report.passed)),
+        ("failedTests", json!(report.failed)),
+        ("testResults", report.tests.iter().map(result).collect()),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// As Go's `time.ParseDuration` reads it: `1.250s`, `12ms`.
+fn go_duration(took: Duration) -> String {
+    match took.as_millis() {
+        millis @ ..1000 => format!("{millis}ms"),
+        _ => format!("{:.3}s", took.as_secs_f64()),
+    }
 }
 
 /// The same as YAML.

@@ -79,7 +79,7 @@ fn name_of(configuration: &ConfigurationArgs) -> String {
 
 /// A mistyped `--test` must not look like a configuration whose tests pass.
 fn known_test(args: &ValidateArgs, candidate: &Candidate) -> Result<(), Failure> {
-    let tests = &candidate.spec.validation_tests;
+    let tests = &candidate.spec.validation_tests.by_name;
     match &args.test {
         Some(test) if !tests.contains_key(test) => {
             let known: Vec<&str> = tests.keys().map(String::as_str).collect();
@@ -169,13 +169,13 @@ async fn check_render(
 /// Without the tests of libraries: all of them would say once more what is wrong already.
 fn with_own_tests(config: &Arc<ActiveConfig>, found: &Findings) -> Arc<ActiveConfig> {
     let mut spec = (*config.spec).clone();
-    spec.validation_tests.retain(|name, _| !found.of_libraries.contains(name));
+    spec.validation_tests.by_name.retain(|name, _| !found.of_libraries.contains(name));
     Arc::new(ActiveConfig { spec: Arc::new(spec), ..(**config).clone() })
 }
 
 /// Shows on a terminal how far it is.
 async fn run_tests(args: &ValidateArgs, suite: &Suite, found: &mut Findings) {
-    let total = if suite.only.is_some() { 1 } else { suite.config.spec.validation_tests.len() };
+    let total = if suite.only.is_some() { 1 } else { suite.config.spec.validation_tests.by_name.len() };
     let mut terminal = std::io::stderr();
     let shows = matches!(args.output, ValidateOutput::Summary) && terminal.is_terminal();
     let (mut done, mut failed) = (0, 0);

@@ -53,7 +53,8 @@ pub(super) fn text(findings: &Findings, verbose: bool) -> String {
 
 fn verdict(findings: &Findings) -> String {
     let errors = (findings.errors() > 0).then(|| format!("{} error(s)", findings.errors()));
-    let failed = (!findings.tests.all_passed()).then(|| format!("{} test(s) failed", findings.tests.failed));
+    let tests = &findings.tests;
+    let failed = (!tests.all_passed()).then(|| format!("{}/{} tests passed", tests.passed, tests.total));
     let why: Vec<String> = errors.into_iter().chain(failed).collect();
     let by = findings.haproxy.map_or_else(String::new, |version| format!(" for HAProxy {version}"));
     if why.is_empty() { format!("valid{by}") } else { format!("invalid: {}", why.join(", ")) }

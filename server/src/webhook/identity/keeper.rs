@@ -88,7 +88,7 @@ pub async fn keep(mut arguments: KeeperArguments) {
 }
 
 fn settings(config: &CellReader<Option<Arc<ActiveConfig>>>) -> Option<WebhookSpec> {
-    config.read().as_ref().as_ref().and_then(|config| config.spec.controller.webhook.clone())
+    config.read().as_ref().as_ref().and_then(|config| config.spec.webhook())
 }
 
 async fn keep_as(arguments: &KeeperArguments, webhook: &WebhookSpec) {

@@ -1,6 +1,6 @@
-//! One deployment to a pod with the Data Plane API, in the order in which nothing it leaves half-way does harm: certificates,
-//! maps, other files; operations, or HAProxy's checker before a reload; one push; what came back; what is no longer needed; the
-//! record.
+//! One deployment that writes haproxy.cfg to a pod with the Data Plane API, in the order in which nothing it leaves half-way does
+//! harm: certificates, maps, other files; operations, or HAProxy's checker before a reload; one push; what came back; what is no
+//! longer needed; the record.
 
 use super::{
     client::{Api, Push, Raw, Reach, Reload},
@@ -18,13 +18,12 @@ use haptic_haproxy::{Document, data_plane_api};
 use haptic_model::{
     Capabilities, Digest, FileKind, Layout,
     agent_api::{Apply, Epoch, Method, Outcome, Running},
-    operation::ServerState,
 };
 use haptic_runtime::cpu;
 use std::{sync::Arc, time::Duration};
 
 /// How often a push is repeated: another version, or a reload that nobody remembers.
-const ATTEMPTS: usize = 4;
+pub(super) const ATTEMPTS: usize = 4;
 /// The pause between two questions for a reload that waits.
 const RELOAD_PAUSE: Duration = Duration::from_millis(50);
 /// How often it is asked for the new worker after a reload that succeeded.
@@ -44,7 +43,7 @@ pub(super) struct Pod<'p> {
 }
 
 /// What stops a deployment: an outcome for the one who ordered it.
-type Stop = Result<Outcome, TransportError>;
+pub(super) type Stop = Result<Outcome, TransportError>;
 
 /// How a reload ended.
 enum Ended {
@@ -63,8 +62,16 @@ struct Brought {
     log: String,
 }
 
+/// The API's checker refused what was `sent`. The lines that it named are those of what the API made of it: of what was sent it is
+/// asked once more.
+pub(super) async fn refused(api: &Api, layout: &Layout, sent: Bytes, said: String) -> Stop {
+    let ours = api.validate(sent.clone()).await?.err().unwrap_or(said);
+    let message = words::about(&ours, &layout.config_file, &String::from_utf8_lossy(&sent), None);
+    Ok(Outcome::Refused { message, reload_may_help: false })
+}
+
 /// Operations ended half-way: nobody knows any more what HAProxy runs.
-fn half_way(message: String) -> Stop {
+pub(super) fn half_way(message: String) -> Stop {
     Ok(Outcome::Refused { message, reload_may_help: true })
 }
 
@@ -75,12 +82,6 @@ impl Pod<'_> {
         if let Some(outcome) = self.object(order).await? {
             return Ok(outcome);
         }
-        let is_store = matches!(order.method, Method::Store);
-        if is_store && self.memory.runs() != Some(order.target) {
-            // A push brings the files at once: what came after them is there.
-            self.memory.is_known = self.was_known;
-            return Ok(self.applied(false, String::new()));
-        }
         let target = match self.memory.target(order) {
             Ok(target) => Arc::new(target),
             Err(paths) => {
@@ -88,8 +89,7 @@ impl Pod<'_> {
                 return Ok(Outcome::Missing { paths });
             }
         };
-        let brought = if is_store { self.mend(&target).await } else { self.bring(order, &target).await };
-        match brought {
+        match self.bring(order, &target).await {
             Ok(brought) => self.conclude(order, target, brought).await,
             Err(stop) => stop,
         }
@@ -101,45 +101,44 @@ impl Pod<'_> {
         epoch > self.epoch && self.epoch != Epoch::default()
     }
 
-    /// Writes again what somebody else changed of the files of what runs. haproxy.cfg is as it was, or the pod would be unknown.
-    async fn mend(&mut self, target: &Arc<Files>) -> Result<Brought, Stop> {
-        let Some(written) = self.memory.record.as_ref().map(|record| record.written) else {
-            return Err(Ok(Outcome::Conflict { running: None }));
-        };
-        self.memory.is_known = self.was_known;
-        let writes = self.to_write(target)?;
-        self.write_files(&writes, &[], target).await?;
-        Ok(Brought { written, reloaded: false, log: String::new() })
-    }
-
-    /// Whether the order is for another pod than this one has become.
-    async fn object(&mut self, order: &Apply) -> Result<Option<Outcome>, TransportError> {
+    /// Whether the pod is as it was left. Whoever else wrote the configuration, or had HAProxy read it, made of it what nobody
+    /// here knows.
+    pub(super) async fn is_as_left(&self) -> Result<bool, TransportError> {
         let record = record::read(self.api).await?;
         let haproxy = self.api.haproxy().await?;
-        // Whoever else wrote the configuration, or had HAProxy read it, made of it what nobody here knows.
-        let is_as_left = self.memory.versions.is_some()
+        Ok(self.memory.versions.is_some()
             && self.was_known
             && record == self.memory.record
             && self.version == self.memory.version
-            && haproxy.is_ok_and(|haproxy| haproxy.pid == self.memory.worker_pid);
-        if !is_as_left {
+            && haproxy.is_ok_and(|haproxy| haproxy.pid == self.memory.worker_pid))
+    }
+
+    /// Whether the order is for another pod than this one has become; looks at it anew if it is not as it was left.
+    pub(super) async fn object(&mut self, order: &Apply) -> Result<Option<Outcome>, TransportError> {
+        if !self.is_as_left().await? {
             look::status(self.api, self.layout, self.memory).await?;
             self.version = self.memory.version;
             self.was_known = std::mem::replace(&mut self.memory.is_known, false);
         }
-        let is_runtime = matches!(order.method, Method::Runtime { .. });
+        Ok(self.objection(order))
+    }
+
+    /// Why the order cannot be for the pod as it is known.
+    pub(super) fn objection(&self, order: &Apply) -> Option<Outcome> {
         let running = self.memory.runs();
         let epoch = self.memory.record.as_ref().map(|record| record.epoch).unwrap_or_default();
-        Ok(if self.is_newer(epoch) {
+        let (is_of_the_base, needs_to_be_known) = match order.method {
+            Method::Runtime { .. } => (running == order.base, true),
+            Method::Reload { .. } => (running == order.base, false),
+            Method::Store => (true, true),
+        };
+        if self.is_newer(epoch) {
             Some(Outcome::Stale { epoch })
-        } else if running != order.base && !matches!(order.method, Method::Store)
-            || is_runtime && !self.was_known
-            || matches!(order.method, Method::Store) && !self.was_known
-        {
+        } else if !is_of_the_base || needs_to_be_known && !self.was_known {
             Some(Outcome::Conflict { running })
         } else {
             None
-        })
+        }
     }
 
     async fn bring(&mut self, order: &Apply, target: &Arc<Files>) -> Result<Brought, Stop> {
@@ -175,8 +174,7 @@ impl Pod<'_> {
             return self.reload(order, target, (text, &config), (&writes, before)).await;
         }
         // The push has it checked, and takes as long as that: once is enough.
-        let operated =
-            self.operate(&steps, Target { files: target, config: &order.config }, text, &config).await;
+        let operated = self.operate(&steps, Target { files: target, config: &order.config }, text).await;
         if let Err(Ok(Outcome::Refused { reload_may_help: false, .. })) = &operated {
             self.undo(&writes, &steps, before).await.map_err(Err)?;
         }
@@ -197,7 +195,11 @@ impl Pod<'_> {
     }
 
     /// Notes that something is about to happen: whoever comes after an end half-way knows that nobody knows what HAProxy runs.
-    async fn announce(&mut self, order: &Apply, writes: &[(FileKind, String)]) -> Result<(), TransportError> {
+    pub(super) async fn announce(
+        &mut self,
+        order: &Apply,
+        writes: &[(FileKind, String)],
+    ) -> Result<(), TransportError> {
         let Some(record) = self.memory.record.clone() else { return Ok(()) };
         let certificates = writes.iter().filter(|(kind, _)| *kind == FileKind::Certificate);
         let mut unsure = record.unsure.clone();
@@ -205,7 +207,7 @@ impl Pod<'_> {
         unsure.sort();
         unsure.dedup();
         let epoch = record.epoch.max(order.epoch);
-        self.write_record(Record { half_way: true, unsure, epoch, ..record }).await
+        self.write_record(Record { half_way: true, ahead: None, unsure, epoch, ..record }).await
     }
 
     /// The configuration was refused: files that were `written` are again what they were, and servers of `steps` that came for it go.
@@ -235,12 +237,12 @@ impl Pod<'_> {
         }
     }
 
-    fn to_write(&self, target: &Files) -> Result<Vec<(FileKind, String)>, Stop> {
+    pub(super) fn to_write(&self, target: &Files) -> Result<Vec<(FileKind, String)>, Stop> {
         files::to_write(target, &self.memory.stored, self.layout)
             .map_err(|message| Ok(Outcome::Failed { message }))
     }
 
-    fn steps(&self, order: &Apply, target: &Files) -> Result<Vec<Step>, String> {
+    pub(super) fn steps(&self, order: &Apply, target: &Files) -> Result<Vec<Step>, String> {
         let Method::Runtime { operations, .. } = &order.method else { return Ok(Vec::new()) };
         let (api, haproxy) = self.memory.versions.ok_or("its version is unknown")?;
         let capabilities = Capabilities::through_data_plane_api(haproxy, api);
@@ -249,7 +251,7 @@ impl Pod<'_> {
     }
 
     /// Back with the reload that the API asked for, if it did: a certificate that `steps` bring to HAProxy at once did not get there.
-    async fn write_files(
+    pub(super) async fn write_files(
         &mut self,
         writes: &[(FileKind, String)],
         steps: &[Step],
@@ -294,27 +296,22 @@ impl Pod<'_> {
     /// Operations, and the push that brings them to the disk, which takes as long as HAProxy's checker. Where servers only come and
     /// go they do so before it. What changes of those that stay goes with it, in one call: then servers that come are added before
     /// it and brought into service with it, and what goes goes after it.
-    async fn operate(
-        &mut self,
-        steps: &[Step],
-        target: Target<'_>,
-        text: Bytes,
-        config: &str,
-    ) -> Result<Digest, Stop> {
-        let (coming, rest): (Vec<&Step>, Vec<&Step>) =
-            steps.iter().partition(|step| matches!(step, Step::AddServer { .. }));
-        let mut actions: Vec<String> = rest.iter().filter_map(|step| step.action()).collect();
-        let is_live_before = actions.is_empty();
+    async fn operate(&mut self, steps: &[Step], target: Target<'_>, text: Bytes) -> Result<Digest, Stop> {
         let mut wanted = Wanted::default();
-        self.carry_out(&coming, target, &mut wanted).await?;
+        let is_live_before = steps.iter().all(|step| step.action().is_none());
+        let (coming, rest) = parted(steps);
+        let (by_action, by_call): (Vec<&Step>, Vec<&Step>) =
+            rest.into_iter().partition(|step| step.action().is_some());
+        let mut actions = Vec::new();
         if is_live_before {
-            self.bring_into_service(&coming).await?;
-            self.carry_out(&rest, target, &mut wanted).await?;
+            self.carry_out_all(steps, target, &mut wanted).await?;
         } else {
-            actions = coming.iter().filter_map(|step| step.taking_requests()).chain(actions).collect();
+            self.carry_out(&coming, target, &mut wanted).await?;
+            let taking = coming.iter().filter_map(|step| step.taking_requests()?.action());
+            actions = taking.chain(by_action.iter().filter_map(|step| step.action())).collect();
         }
         actions.iter().for_each(|words| wanted.action(words));
-        let raw = match self.push(&text, config, Reach::Actions(&actions.join(";"))).await {
+        let raw = match self.push(&text, Reach::Actions(&actions.join(";"))).await {
             Ok((raw, _)) => raw,
             // HAProxy runs what it would not read at a start.
             Err(Ok(Outcome::Refused { message, .. })) if is_live_before && !steps.is_empty() => {
@@ -322,9 +319,9 @@ impl Pod<'_> {
             }
             Err(stop) => return Err(stop),
         };
-        let written = Digest::of(words::content(&raw.text).as_bytes());
+        let written = raw.digest();
         if !is_live_before {
-            self.carry_out(&rest, target, &mut wanted).await?;
+            self.carry_out(&by_call, target, &mut wanted).await?;
         }
         wanted.read_back(self.api).await.map_err(Err)?.map_err(half_way)?;
         // Somebody's reload that fails takes back what was written after it, and nobody tells.
@@ -348,24 +345,22 @@ impl Pod<'_> {
         Ok(())
     }
 
-    /// Servers that have been added take requests from now on.
-    async fn bring_into_service(&self, added: &[&Step]) -> Result<(), Stop> {
-        for step in added {
-            if let Step::AddServer { backend, server, enabled: true, .. } = step {
-                let done = self.api.set_state(backend, server, ServerState::Ready).await;
-                done.map_err(Err)?.map_err(half_way)?;
-            }
-        }
-        Ok(())
+    /// All by calls of their own: servers that come take requests before others go.
+    pub(super) async fn carry_out_all(
+        &mut self,
+        steps: &[Step],
+        target: Target<'_>,
+        wanted: &mut Wanted,
+    ) -> Result<(), Stop> {
+        let (coming, rest) = parted(steps);
+        let taking: Vec<Step> = coming.iter().filter_map(|step| step.taking_requests()).collect();
+        self.carry_out(&coming, target, wanted).await?;
+        self.carry_out(&taking.iter().collect::<Vec<_>>(), target, wanted).await?;
+        self.carry_out(&rest, target, wanted).await
     }
 
     /// The whole configuration, against the version that is there. Back with what the API made of it.
-    async fn push(
-        &mut self,
-        text: &Bytes,
-        config: &str,
-        reach: Reach<'_>,
-    ) -> Result<(Raw, Option<String>), Stop> {
+    async fn push(&mut self, text: &Bytes, reach: Reach<'_>) -> Result<(Raw, Option<String>), Stop> {
         let mut version = match self.version.take() {
             Some(version) => version,
             None => self.api.configuration_version().await.map_err(Err)?,
@@ -374,7 +369,7 @@ impl Pod<'_> {
             match self.api.push(text.clone(), version, reach).await.map_err(Err)? {
                 Push::Written { raw, reload } => {
                     self.memory.version = raw.version;
-                    return match self.loss(text.clone(), &raw).await? {
+                    return match loss(text.clone(), &raw).await? {
                         None => Ok((raw, reload)),
                         Some(what) => Err(self.take_back(what, reload.as_deref()).await),
                     };
@@ -390,10 +385,7 @@ impl Pod<'_> {
                     };
                 }
                 Push::Refused(said) => {
-                    // Its lines are those of what the API made of it: of what was sent the checker says them.
-                    let ours = self.api.validate(text.clone()).await.map_err(Err)?.err();
-                    let message = words::about(&ours.unwrap_or(said), &self.layout.config_file, config, None);
-                    return Err(Ok(Outcome::Refused { message, reload_may_help: false }));
+                    return Err(refused(self.api, self.layout, text.clone(), said).await);
                 }
                 Push::HalfWay(message) => {
                     return Err(Ok(Outcome::Refused { message, reload_may_help: true }));
@@ -401,16 +393,6 @@ impl Pod<'_> {
             }
         }
         Err(Err(TransportError::TwoWriters { address: self.api.caller.address.clone() }))
-    }
-
-    /// What the API made less of than was sent. Reading two large files keeps a core busy, which others need meanwhile.
-    async fn loss(&self, sent: Bytes, raw: &Raw) -> Result<Option<String>, Stop> {
-        let written = Arc::clone(&raw.text);
-        let compared = cpu("deploy", move || {
-            let sent = String::from_utf8_lossy(&sent);
-            data_plane_api::loss(&Document::parse(&sent), &Document::parse(&written))
-        });
-        compared.await.map_err(|panicked| Ok(Outcome::Failed { message: panicked.to_string() }))
     }
 
     /// Stops when it was another leader who wrote.
@@ -425,7 +407,7 @@ impl Pod<'_> {
     /// Stops when the configuration is another one than was brought last: HAProxy may have been told to run it.
     async fn is_still_as_recorded(&self) -> Result<(), Stop> {
         let there = self.api.raw().await.map_err(Err)?;
-        let there = there.map(|raw| Digest::of(words::content(&raw.text).as_bytes()));
+        let there = there.map(|raw| raw.digest());
         let recorded = self.memory.record.as_ref().map(|record| record.written);
         match recorded.is_some() && there == recorded {
             true => Ok(()),
@@ -434,7 +416,7 @@ impl Pod<'_> {
     }
 
     /// The API damaged what was sent: what ran before takes its place. No object is at fault of that.
-    async fn take_back(&mut self, what: String, reload: Option<&str>) -> Stop {
+    pub(super) async fn take_back(&mut self, what: String, reload: Option<&str>) -> Stop {
         match reload {
             None => drop(self.put_back(Reach::Actions("")).await?),
             // That reload comes, and must find what is whole. The new worker is nobody else's doing.
@@ -450,9 +432,9 @@ impl Pod<'_> {
         Ok(Outcome::Failed { message })
     }
 
-    /// The configuration that ran before, on disk again; HAProxy runs it still. Back with the reload that was asked for.
+    /// The configuration that was on disk before, there again. Back with the reload that was asked for.
     async fn put_back(&mut self, reach: Reach<'_>) -> Result<Option<String>, TransportError> {
-        let before = self.memory.files.as_ref().and_then(|(_, files)| files.get(&self.layout.config_file));
+        let before = self.memory.on_disk().and_then(|files| files.get(&self.layout.config_file));
         let Some((_, text)) = before.cloned() else { return Ok(None) };
         let text = Bytes::copy_from_slice(text.as_bytes());
         for _ in 0..ATTEMPTS {
@@ -461,7 +443,7 @@ impl Pod<'_> {
                 Push::Conflict { .. } => {}
                 Push::Written { raw, reload } => {
                     self.memory.version = raw.version;
-                    let written = Digest::of(words::content(&raw.text).as_bytes());
+                    let written = raw.digest();
                     self.memory.is_known = self.was_known
                         && self.memory.record.as_ref().is_some_and(|record| record.written == written);
                     return Ok(reload);
@@ -482,14 +464,14 @@ impl Pod<'_> {
         (writes, record): (&[(FileKind, String)], Option<Record>),
     ) -> Result<Brought, Stop> {
         if let Err(cause) = self.api.haproxy().await.map_err(Err)? {
-            return Err(self.without_haproxy(text, config, cause).await);
+            return Err(self.without_haproxy(text, cause).await);
         }
         let mut is_same_worker = false;
         for _ in 0..ATTEMPTS {
             let before = self.memory.worker_pid;
-            let (raw, id) = self.push(&text, config, Reach::Reload).await?;
+            let (raw, id) = self.push(&text, Reach::Reload).await?;
             let Some(id) = id else { continue };
-            let written = Digest::of(words::content(&raw.text).as_bytes());
+            let written = raw.digest();
             self.memory.reloads += 1;
             self.memory.awaited = Some(Awaited {
                 id: id.clone(),
@@ -534,8 +516,8 @@ impl Pod<'_> {
 
     /// HAProxy is down, and a reload that fails would have the API put back what it read at the last one that worked, which may be
     /// old. So the configuration is only written: HAProxy starts with it, and is reloaded once it is there.
-    async fn without_haproxy(&mut self, text: Bytes, config: &str, cause: String) -> Stop {
-        if let Err(stop) = self.push(&text, config, Reach::Actions("")).await {
+    async fn without_haproxy(&mut self, text: Bytes, cause: String) -> Stop {
+        if let Err(stop) = self.push(&text, Reach::Actions("")).await {
             return stop;
         }
         Err(self.api.without_haproxy(cause))
@@ -578,7 +560,7 @@ impl Pod<'_> {
         target: Arc<Files>,
         brought: Brought,
     ) -> Result<Outcome, TransportError> {
-        self.memory.files = Some((order.target, Arc::clone(&target)));
+        self.memory.runs_and_stores(order.target, Arc::clone(&target));
         files::delete_others(self.api, self.layout, &target, self.memory).await?;
         operate::sweep(self.api, self.memory).await?;
         let record = self.record(order, &target, brought.written);
@@ -593,6 +575,7 @@ impl Pod<'_> {
         let before = self.memory.record.as_ref().map(|record| record.epoch).unwrap_or_default();
         Record {
             running: Running { digest: order.target, generation: order.generation },
+            ahead: None,
             epoch: before.max(order.epoch),
             written,
             worker_pid: self.memory.worker_pid,
@@ -603,11 +586,26 @@ impl Pod<'_> {
         }
     }
 
-    async fn write_record(&mut self, record: Record) -> Result<(), TransportError> {
+    pub(super) async fn write_record(&mut self, record: Record) -> Result<(), TransportError> {
         record::write(self.api, self.layout, self.memory, record).await
     }
 
-    fn applied(&self, reloaded: bool, log: String) -> Outcome {
+    pub(super) fn applied(&self, reloaded: bool, log: String) -> Outcome {
         Outcome::Applied { reloaded, worker_pid: self.memory.worker_pid, log }
     }
+}
+
+/// Servers that come, and everything else.
+fn parted(steps: &[Step]) -> (Vec<&Step>, Vec<&Step>) {
+    steps.iter().partition(|step| matches!(step, Step::AddServer { .. }))
+}
+
+/// What the API made less of than was sent. Reading two large files keeps a core busy, which others need meanwhile.
+pub(super) async fn loss(sent: Bytes, raw: &Raw) -> Result<Option<String>, Stop> {
+    let written = Arc::clone(&raw.text);
+    let compared = cpu("deploy", move || {
+        let sent = String::from_utf8_lossy(&sent);
+        data_plane_api::loss(&Document::parse(&sent), &Document::parse(&written))
+    });
+    compared.await.map_err(|panicked| Ok(Outcome::Failed { message: panicked.to_string() }))
 }

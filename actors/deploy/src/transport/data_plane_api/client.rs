@@ -46,6 +46,13 @@ pub(super) struct Raw {
     pub version: Option<u64>,
 }
 
+impl Raw {
+    /// Of the content, without what the API notes in its first lines.
+    pub fn digest(&self) -> Digest {
+        Digest::of(words::content(&self.text).as_bytes())
+    }
+}
+
 /// What became of a configuration that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Push {

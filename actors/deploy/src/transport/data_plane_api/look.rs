@@ -5,12 +5,11 @@ use super::{
     files,
     memory::Memory,
     record::{self, Record},
-    words,
 };
 use crate::transport::TransportError;
 use haptic_haproxy::{Document, SectionKind, views::servers};
 use haptic_model::{
-    Digest, Layout,
+    Layout,
     agent_api::{ChangedFile, LoadedAs, RunningServer, Runtime, Status},
     pattern_file::map_entries,
 };
@@ -32,8 +31,9 @@ pub(super) async fn status(
     let record = record::read(api).await?;
     // Before the content: whoever writes in between is noticed.
     memory.version = Some(api.configuration_version().await?);
-    let there = api.raw().await?.map(|raw| Digest::of(words::content(&raw.text).as_bytes()));
-    let is_recorded = record.as_ref().is_some_and(|record| Some(record.written) == there && !record.half_way);
+    let there = api.raw().await?.map(|raw| raw.digest());
+    let is_recorded =
+        record.as_ref().is_some_and(|record| Some(record.written) == there && !record.is_cut_short());
     let intact = match &record {
         Some(record) => files::look(api, layout, record, memory).await? && is_recorded,
         None => {
@@ -57,15 +57,25 @@ pub(super) async fn status(
     };
     memory.versions = Some((version, haproxy_version));
     memory.is_known = is_recorded;
-    let running = record.as_ref().map(|record| record.running);
+    let is_behind = record.as_ref().is_some_and(|record| record.ahead.is_some());
+    let record = record.map(|record| record.of_worker(memory.worker_pid));
+    let running = record.as_ref().map(Record::runs);
+    let begun_anew = is_behind && running == record.as_ref().map(|record| record.running);
+    if begun_anew {
+        memory.files = memory.beneath.take();
+    }
+    let setback = match &record {
+        Some(record) if !is_recorded => Some(setback(record).to_owned()),
+        _ => begun_anew.then(|| BEGUN_ANEW.to_owned()),
+    };
     let status = Status {
         version: haproxy_version,
         version_text,
         running,
         exact: is_recorded || record.is_none(),
-        stored: running,
+        stored: record.as_ref().map(|record| record.running),
         incarnation: memory.incarnation,
-        setback: record.as_ref().filter(|_| !is_recorded).map(|record| setback(record).to_owned()),
+        setback,
         epoch: record.as_ref().map(|record| record.epoch).unwrap_or_default(),
         worker_pid: memory.worker_pid,
         old_workers: 0,
@@ -92,15 +102,18 @@ async fn hear_of_reload(api: &Api, layout: &Layout, memory: &mut Memory) -> Resu
         && haproxy.pid != awaited.before;
     if is_there {
         memory.meet_asked_for(haproxy.pid);
-        memory.files = Some((awaited.record.running.digest, awaited.files));
+        memory.runs_and_stores(awaited.record.running.digest, awaited.files);
         let record = Record { worker_pid: haproxy.pid, ..awaited.record };
         record::write(api, layout, memory, record).await?;
     }
     Ok(())
 }
 
+/// Why HAProxy is behind what it was brought to.
+const BEGUN_ANEW: &str = "HAProxy was restarted and began with the files on disk";
+
 fn setback(record: &Record) -> &'static str {
-    if record.half_way {
+    if record.is_cut_short() {
         "a deployment to the pod was cut short"
     } else {
         "haproxy.cfg on the pod is not the one that was deployed last"

@@ -25,8 +25,12 @@ pub(super) struct Memory {
     pub record: Option<Record>,
     /// Whether the pod is as the record says, as far as this controller saw it.
     pub is_known: bool,
-    /// The files of the bundle that the record names.
+    /// The files of the bundle that HAProxy runs.
     pub files: Option<(Digest, Arc<Files>)>,
+    /// Those of the bundle on its disk, while HAProxy is ahead of that.
+    pub beneath: Option<(Digest, Arc<Files>)>,
+    /// A push is under way, beside which HAProxy may be operated.
+    pub is_pushing: bool,
     /// What is in the pod's storage: files whose content was sent or read.
     pub stored: BTreeMap<String, Digest>,
     /// What the API told of certificates after they were written.
@@ -83,7 +87,39 @@ impl Memory {
 
     /// What the pod runs, as its record says.
     pub fn runs(&self) -> Option<Digest> {
-        self.record.as_ref().map(|record| record.running.digest)
+        self.record.as_ref().map(|record| record.runs().digest)
+    }
+
+    /// HAProxy runs `files` now, and they are on its disk.
+    pub fn runs_and_stores(&mut self, digest: Digest, files: Arc<Files>) {
+        self.files = Some((digest, files));
+        self.beneath = None;
+    }
+
+    /// HAProxy was brought to `files` by operations, the disk being as it was.
+    pub fn runs_beyond(&mut self, digest: Digest, files: Arc<Files>) {
+        let before = self.files.replace((digest, files));
+        self.beneath = self.beneath.take().or(before).filter(|(beneath, _)| *beneath != digest);
+    }
+
+    /// `files` are on the disk now, whatever HAProxy runs.
+    pub fn stores(&mut self, digest: Digest, files: Arc<Files>) {
+        if self.runs() == Some(digest) {
+            self.runs_and_stores(digest, files);
+        } else {
+            self.beneath = Some((digest, files));
+        }
+    }
+
+    /// The files on the disk, if this controller brought them.
+    pub fn on_disk(&self) -> Option<&Arc<Files>> {
+        self.beneath.as_ref().or(self.files.as_ref()).map(|(_, files)| files)
+    }
+
+    /// The files of a bundle that the pod has.
+    fn held(&self, digest: Digest) -> Option<&Arc<Files>> {
+        let all = self.files.iter().chain(&self.beneath);
+        all.filter(|(its, _)| *its == digest).map(|(_, files)| files).next()
     }
 
     /// The files of what runs, if this controller brought them.
@@ -101,16 +137,12 @@ impl Memory {
     /// # Errors
     /// The paths whose content nobody sent; none when all must be sent.
     pub fn target(&self, order: &Apply) -> Result<Files, Vec<String>> {
-        let held = self.files.as_ref();
         let mut files = match order.since {
             None => Files::new(),
-            Some(since) => match held {
-                Some((digest, files)) if *digest == since => files.as_ref().clone(),
-                _ => return Err(Vec::new()),
-            },
+            Some(since) => self.held(since).ok_or_else(Vec::new)?.as_ref().clone(),
         };
-        let texts: BTreeMap<Digest, &Arc<str>> =
-            held.iter().flat_map(|(_, files)| files.values()).map(|(digest, text)| (*digest, text)).collect();
+        let held = self.files.iter().chain(&self.beneath).flat_map(|(_, files)| files.values());
+        let texts: BTreeMap<Digest, &Arc<str>> = held.map(|(digest, text)| (*digest, text)).collect();
         let mut missing = Vec::new();
         for (path, digest) in &order.files {
             let Some(digest) = *digest else {

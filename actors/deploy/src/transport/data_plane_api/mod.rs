@@ -1,13 +1,16 @@
 //! HAProxy's Data Plane API as a transport: what the agent does beside HAProxy is done here, from afar, with the calls that
 //! the API has.
 //!
-//! Its pods differ from those with the agent in this: a push writes the files at once, after a check of its own, so what HAProxy
-//! runs and what is on its disk are the same. And nothing there knows bundles; so a [record](record::Record) lies beside them.
+//! Its pods differ from those with the agent in this: nothing there knows bundles, so a [record](record::Record) lies beside their
+//! files; and a push writes haproxy.cfg after a check of its own, which takes seconds when it is large. So what only adds and
+//! removes servers goes [without one](express), ahead of what is on the disk, and is [stored](store) once it has been checked.
 //!
-//! One call is under way for a pod at a time. An answer "done" is believed after what was done has been read back.
+//! One call that writes the configuration is under way for a pod at a time, and one that operates HAProxy. An answer "done" is
+//! believed after what was done has been read back.
 
 mod apply;
 mod client;
+mod express;
 mod files;
 mod look;
 mod memory;
@@ -16,6 +19,7 @@ mod operate;
 mod pair;
 mod record;
 pub(crate) mod step;
+mod store;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -25,11 +29,14 @@ use client::Api;
 use futures::FutureExt;
 use haptic_model::{
     ActiveConfig, HaproxyPod, Layout,
-    agent_api::{Apply, Outcome, RunningBundle, Runtime, Status},
+    agent_api::{Apply, Method, Outcome, RunningBundle, Runtime, Status},
 };
 use memory::Memory;
 use std::{sync::Arc, time::Duration};
-use tokio::{sync::Mutex, time::Instant};
+use tokio::{
+    sync::{Mutex, MutexGuard},
+    time::Instant,
+};
 
 /// How often HAProxy is asked whether it has begun anew.
 const WATCH: Duration = Duration::from_secs(1);
@@ -40,7 +47,9 @@ const WATCHED_FOR: Duration = Duration::from_secs(30);
 pub struct DataPlaneApi {
     api: Api,
     layout: Layout,
-    /// What is known of the pod. Held while it is asked or changed.
+    /// Held while haproxy.cfg on the pod's disk is looked at or written. Taken before the memory.
+    disk: Mutex<()>,
+    /// What is known of the pod. Held while it is asked or changed, but for the push of an order to store.
     memory: Mutex<Memory>,
 }
 
@@ -56,8 +65,62 @@ impl DataPlaneApi {
                 limit: config.spec.dataplane.deployment_timeout.or(Duration::from_secs(30)),
             },
             layout: config.layout.clone(),
+            disk: Mutex::default(),
             memory: Mutex::default(),
         })
+    }
+
+    /// What is known, once nobody writes haproxy.cfg. Whoever holds the disk may ask for it.
+    async fn settled(&self) -> MutexGuard<'_, Memory> {
+        let mut memory = self.memory.lock().await;
+        if std::mem::take(&mut memory.is_pushing) {
+            // That push was given up: what became of it is unknown.
+            memory.is_known = false;
+        }
+        memory
+    }
+
+    /// The pod, to carry out `order`. Nobody knows what is there if that ends before its time.
+    fn pod<'p>(&'p self, memory: &'p mut Memory, order: &Apply) -> apply::Pod<'p> {
+        apply::Pod {
+            api: &self.api,
+            layout: &self.layout,
+            was_known: std::mem::replace(&mut memory.is_known, false),
+            memory,
+            epoch: order.epoch,
+            version: None,
+        }
+    }
+
+    async fn carry_out(&self, order: &Apply) -> Result<Outcome, TransportError> {
+        if express::is_express(order) {
+            let mut memory = self.memory.lock().await;
+            let was_given_up = memory.is_pushing && self.disk.try_lock().is_ok();
+            if !was_given_up
+                && let Some(outcome) = self.bounded(self.pod(&mut memory, order).express(order)).await?
+            {
+                return Ok(outcome);
+            }
+        }
+        let _nobody_else_writes = self.disk.lock().await;
+        if matches!(order.method, Method::Store) {
+            drop(self.settled().await);
+            return self.bounded(self.store(order)).await;
+        }
+        let mut memory = self.settled().await;
+        self.bounded(self.pod(&mut memory, order).apply(order)).await
+    }
+
+    async fn bounded<T>(
+        &self,
+        work: impl Future<Output = Result<T, TransportError>>,
+    ) -> Result<T, TransportError> {
+        let timeout = || TransportError::Timeout {
+            address: self.api.caller.address.clone(),
+            call: "a deployment through the Data Plane API",
+            limit: self.api.limit,
+        };
+        tokio::time::timeout(self.api.limit, work).await.unwrap_or_else(|_| Err(timeout()))
     }
 
     /// Another number once HAProxy runs in another process than `not` stands for, or after a while.
@@ -80,8 +143,11 @@ impl DataPlaneApi {
 
 impl Transport for DataPlaneApi {
     fn status(&self) -> Answer<'_, Status> {
-        async move { look::status(&self.api, &self.layout, &mut *self.memory.lock().await).await }
-            .boxed_local()
+        async move {
+            let _nobody_writes = self.disk.lock().await;
+            look::status(&self.api, &self.layout, &mut *self.settled().await).await
+        }
+        .boxed_local()
     }
 
     fn running_bundle(&self) -> Answer<'_, Option<RunningBundle>> {
@@ -97,27 +163,6 @@ impl Transport for DataPlaneApi {
     }
 
     fn apply(&self, order: Arc<Apply>) -> Answer<'_, Outcome> {
-        async move {
-            let mut memory = self.memory.lock().await;
-            // Nobody knows what is there if this ends before its time.
-            let known = std::mem::replace(&mut memory.is_known, false);
-            let pod = apply::Pod {
-                api: &self.api,
-                layout: &self.layout,
-                memory: &mut memory,
-                was_known: known,
-                epoch: order.epoch,
-                version: None,
-            };
-            match tokio::time::timeout(self.api.limit, pod.apply(&order)).await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(TransportError::Timeout {
-                    address: self.api.caller.address.clone(),
-                    call: "a deployment through the Data Plane API",
-                    limit: self.api.limit,
-                }),
-            }
-        }
-        .boxed_local()
+        async move { self.carry_out(&order).await }.boxed_local()
     }
 }

@@ -176,7 +176,7 @@ impl Target<'_> {
     }
 }
 
-/// Carries out a step that is no action of a push; a server that comes stays in maintenance; `wanted` notes what is compared later.
+/// Carries out a step by a call of its own; a server that comes stays in maintenance; `wanted` notes what is compared later.
 pub(super) async fn carry_out(
     api: &Api,
     step: &Step,
@@ -186,6 +186,10 @@ pub(super) async fn carry_out(
 ) -> Done {
     match step {
         Step::Action(_) | Step::Certificate { .. } | Step::Nothing => Ok(Ok(())),
+        Step::SetState { backend, server, state } => {
+            wanted.of(backend, server).state = Some(*state);
+            api.set_state(backend, server, *state).await
+        }
         Step::AddServer { backend, server, body, enabled } => {
             let state = if *enabled { ServerState::Ready } else { ServerState::Maint };
             let number = |field: &str| body.get(field).and_then(Value::as_u64);

@@ -19,8 +19,11 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Record {
-    /// The bundle that HAProxy runs, and that lies on its disk.
+    /// The bundle on its disk, which HAProxy runs unless it is [`Self::ahead`].
     pub running: Running,
+    /// The bundle that the worker was brought to since, by operations alone: it differs from the one on disk in haproxy.cfg only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ahead: Option<Running>,
     /// Whose it is.
     pub epoch: Epoch,
     /// Of haproxy.cfg's content as the API wrote it.
@@ -32,12 +35,42 @@ pub(super) struct Record {
     /// What the API told of certificates after they were written, by path.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub told: BTreeMap<String, Digest>,
-    /// Whether operations were about to be sent: HAProxy may run more than this says.
+    /// Whether operations were about to be sent: HAProxy may run more than this says. Beside [`Self::ahead`] it says so to
+    /// controllers that do not know that field.
     #[serde(default)]
     pub half_way: bool,
     /// Certificates that were about to be written: no call gives them back, so what is there is unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsure: Vec<String>,
+}
+
+impl Record {
+    /// The bundle that HAProxy runs.
+    pub fn runs(&self) -> Running {
+        self.ahead.unwrap_or(self.running)
+    }
+
+    /// Whether HAProxy may run more than this says.
+    pub fn is_cut_short(&self) -> bool {
+        self.half_way && self.ahead.is_none()
+    }
+
+    /// The same while HAProxy runs `bundle`, the disk being as it was.
+    pub fn running(self, bundle: Running) -> Self {
+        let ahead = (bundle.digest != self.running.digest).then_some(bundle);
+        Self { ahead, half_way: ahead.is_some(), ..self }
+    }
+
+    /// What it says of `worker`: another one than it speaks of has begun with what lies on the disk.
+    pub fn of_worker(self, worker: u32) -> Self {
+        match self.ahead {
+            Some(_) if self.worker_pid != worker => {
+                let on_disk = self.running;
+                Self { worker_pid: worker, ..self.running(on_disk) }
+            }
+            _ => self,
+        }
+    }
 }
 
 /// The pod's record, if it has one that can be read.

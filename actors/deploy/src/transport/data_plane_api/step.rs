@@ -27,6 +27,8 @@ const LARGE_PAYLOADS: HaproxyVersion = HaproxyVersion::new(3, 4);
 pub(crate) enum Step {
     /// In the header `X-Runtime-Actions` of a push.
     Action(String),
+    /// The same; alone `PUT runtime/backends/B/servers/S`.
+    SetState { backend: String, server: String, state: ServerState },
     /// `POST runtime/backends/B/servers`, then its state.
     AddServer { backend: String, server: String, body: Value, enabled: bool },
     /// State maint, and `DELETE runtime/backends/B/servers/S`.
@@ -54,16 +56,21 @@ impl Step {
     pub(super) fn action(&self) -> Option<String> {
         match self {
             Self::Action(words) => Some(words.clone()),
+            Self::SetState { backend, server, state } => {
+                Some(["SetServerState", backend, server, word(*state)].join(" "))
+            }
             _ => None,
         }
     }
 
     /// The action that brings the server that this adds into service.
-    pub(super) fn taking_requests(&self) -> Option<String> {
+    pub(super) fn taking_requests(&self) -> Option<Self> {
         match self {
-            Self::AddServer { backend, server, enabled: true, .. } => {
-                action_words(&["SetServerState", backend, server, word(ServerState::Ready)]).ok()
-            }
+            Self::AddServer { backend, server, enabled: true, .. } => Some(Self::SetState {
+                backend: backend.clone(),
+                server: server.clone(),
+                state: ServerState::Ready,
+            }),
             _ => None,
         }
     }
@@ -71,7 +78,7 @@ impl Step {
     /// How much it counts of [`MOST`]: what is no action is a call of its own, and is read back.
     pub(crate) fn weight(&self) -> usize {
         match self {
-            Self::Action(_) => 1,
+            Self::Action(_) | Self::SetState { .. } => 1,
             Self::Nothing => 0,
             _ => 2,
         }
@@ -100,7 +107,8 @@ pub(crate) fn step(
             action(&["SetServerWeight", &backend, &server, &weight.to_string()])?
         }
         Operation::SetServerState { backend, server, state } => {
-            action(&["SetServerState", &backend, &server, word(state)])?
+            action_words(&["SetServerState", &backend, &server, word(state)])?;
+            Step::SetState { backend, server, state }
         }
         Operation::SetServerCheck { backend, server, setting: CheckSetting::CheckPort, value } => {
             action(&["SetServerCheckPort", &backend, &server, &value])?

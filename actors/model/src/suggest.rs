@@ -6,15 +6,20 @@ const LONGEST: usize = 64;
 /// ` (did you mean "x"?)`, or nothing when no known name is near.
 #[must_use]
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, known).map_or_else(String::new, |near| format!(" (did you mean {near:?}?)"))
+}
+
+/// The known name nearest to `name`, if one is near.
+#[must_use]
+pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST {
-        return String::new();
+        return None;
     }
     let known = known.into_iter().filter(|known| known.len() <= LONGEST);
     let allowed = (name.chars().count() / 3).max(1);
     let is_near =
         |(distance, known): &(usize, &str)| *distance <= allowed || is_longer_by_a_word(name, known);
-    let nearest = known.map(|k| (strsim::osa_distance(name, k), k)).filter(is_near).min();
-    nearest.map_or_else(String::new, |(_, k)| format!(" (did you mean {k:?}?)"))
+    known.map(|k| (strsim::osa_distance(name, k), k)).filter(is_near).min().map(|(_, near)| near)
 }
 
 /// `lowercase` is `lower`, and more.

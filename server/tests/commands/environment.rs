@@ -1,0 +1,60 @@
+//! What a command takes from where it is started: variables, and kubectl's configuration.
+
+use crate::place::{Done, Place};
+
+/// kubectl's configuration of a cluster that nobody is at.
+const NOBODY: &str = "
+apiVersion: v1
+kind: Config
+clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]
+users: [{name: u, user: {}}]
+contexts: [{name: x, context: {cluster: c, user: u NAMESPACE}}]
+current-context: x
+";
+
+fn run(variables: &[(&str, &str)], arguments: &[&str]) -> Done {
+    let with = |command: &mut std::process::Command| {
+        command.envs(variables.iter().copied());
+    };
+    Place::new().haptic_with(&[&["run"], arguments].concat(), with)
+}
+
+#[test]
+fn the_name_of_a_configuration_may_be_said_as_haptic_in_go_took_it() {
+    run(&[], &[]).must(2, &["give --name CONFIG, or set HAPTIC_CONFIG_NAME"]);
+    run(&[("CONFIG_NAME", "")], &[]).must(2, &["give --name CONFIG"]);
+    for (variables, arguments) in [
+        (&[("CONFIG_NAME", "edge")][..], &[][..]),
+        (&[("HAPTIC_CONFIG_NAME", "edge")], &[]),
+        (&[], &["--config-name", "edge"]),
+        (&[], &["--name", "edge"]),
+    ] {
+        run(variables, arguments).must(1, &["no API server is known"]);
+    }
+}
+
+#[test]
+fn a_log_level_that_is_none_is_told() {
+    let asked = |level: &str| run(&[("LOG_LEVEL", level)], &["--name", "edge"]).err;
+    assert!(asked("loud").contains("LOG_LEVEL is no level"));
+    for level in ["", "DEBUG", "warn"] {
+        assert!(!asked(level).contains("LOG_LEVEL"), "{level:?}");
+    }
+}
+
+#[test]
+fn validate_finds_a_cluster_and_its_namespace_as_kubectl_does() {
+    let validate = |namespace: &str, variables: &[(&str, &str)]| {
+        let place = Place::new();
+        place.write(".kube/config", &NOBODY.replace("NAMESPACE", namespace));
+        place.haptic_with(&["validate", "--name", "edge"], |command| {
+            command.envs(variables.iter().copied());
+        })
+    };
+    let team = ", namespace: team";
+    validate("", &[]).must(1, &["HAProxyTemplateConfig edge in namespace default cannot be read"]);
+    validate(team, &[]).must(1, &["edge in namespace team cannot be read"]);
+    validate(team, &[("CONTROLLER_NAMESPACE", "go")]).must(1, &["edge in namespace go cannot be read"]);
+    let both = [("CONTROLLER_NAMESPACE", "go"), ("POD_NAMESPACE", "ours")];
+    validate(team, &both).must(1, &["edge in namespace ours cannot be read"]);
+}
