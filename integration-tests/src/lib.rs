@@ -13,6 +13,7 @@ pub mod collector;
 pub mod configuration;
 pub mod container;
 pub mod controller;
+pub mod cookbook;
 pub mod data_plane_api;
 pub mod dice;
 pub mod eventually;

@@ -1,8 +1,19 @@
 //! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes; `replay`: differences),
 //! 70 (an actor died).
 
+mod formats;
+mod printed;
+mod running;
+
+pub use formats::{FunctionsOutput, SummaryOrJson, ValidateOutput, YamlOrJson};
+pub use printed::{
+    CompletionArgs, ConfigArgs, ConfigCommand, CrdArgs, FunctionsArgs, InitArgs, LibraryArgs, LibraryCommand,
+    ReferenceArgs, ReferencePage, StartFrom, VersionArgs, ViewArgs,
+};
+pub use running::{ExplainArgs, PublishedArgs, RecordArgs, ReplayArgs, StatusArgs};
+
 use crate::{command, hardening, output};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use haptic_haproxy::keywords;
 use haptic_model::{Diagnostic, HaproxyVersion};
 use haptic_validate::sandbox::Protection;
@@ -33,6 +44,8 @@ pub enum Command {
     Agent(AgentArgs),
     /// Run everything on this machine: manifests from a folder, one HAProxy
     Local(LocalArgs),
+    /// Write a first configuration and manifests, to validate, run and change
+    Init(InitArgs),
     /// Check a configuration (fields, templates, haproxy -c on what it renders) and run its tests
     Validate(ValidateArgs),
     /// Render a configuration from a folder of manifests into another folder
@@ -51,12 +64,14 @@ pub enum Command {
     Benchmark(BenchmarkArgs),
     /// Print the CustomResourceDefinitions, for kubectl apply -f -
     Crd(CrdArgs),
-    /// Print the functions that templates can call
+    /// Print the functions that templates can call, or one of them
     Functions(FunctionsArgs),
-    /// List the built-in template libraries, or print one
+    /// List the built-in template libraries, or print one, or a part of one
     Library(LibraryArgs),
     /// Print a configuration as it is taken: its libraries laid under it, defaults filled in
     Config(ConfigArgs),
+    /// Print what makes a shell complete commands and options
+    Completion(CompletionArgs),
     /// Print the version
     Version(VersionArgs),
     /// Print a page of the documentation that is made of tables in the code
@@ -130,13 +145,7 @@ fn variable(name: &str) -> Option<String> {
 #[derive(Clone, Debug, Args)]
 pub struct ConfigurationArgs {
     /// The configuration; - is standard input
-    #[arg(
-        short = 'f',
-        long = "file",
-        alias = "config",
-        value_name = "FILE",
-        required_unless_present = "name"
-    )]
+    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Name of the HAProxyTemplateConfig in a cluster, in place of a file
     #[arg(long, conflicts_with = "file")]
@@ -285,6 +294,9 @@ pub struct ListenArgs {
 /// `haptic validate`
 #[derive(Debug, Args)]
 pub struct ValidateArgs {
+    /// Configurations, one or several, in place of -f; - is standard input
+    #[arg(value_name = "FILE", conflicts_with_all = ["file", "name"])]
+    pub files: Vec<PathBuf>,
     /// The configuration
     #[command(flatten)]
     pub configuration: ConfigurationArgs,
@@ -363,106 +375,6 @@ pub struct PlanArgs {
     pub haproxy: HaproxyArgs,
 }
 
-/// `haptic status`
-#[derive(Debug, Args)]
-pub struct StatusArgs {
-    /// Where the controller's /debug is, and nothing else is asked [default: http://127.0.0.1:6060, and what the leader
-    /// publishes at the API server where nothing answers there]
-    #[arg(long, value_name = "URL", conflicts_with_all = ["name", "namespace", "context", "kubeconfig"])]
-    pub url: Option<String>,
-    /// What is published
-    #[command(flatten)]
-    pub published: PublishedArgs,
-    /// Look again every two seconds, at the API server every five, until it is ended
-    #[arg(long)]
-    pub watch: bool,
-    /// How it is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: SummaryOrJson,
-}
-
-/// Whose published state is read, as kubectl would find it. Each of them asks the API server and nothing else.
-#[derive(Clone, Debug, Args)]
-pub struct PublishedArgs {
-    /// Name of the HAProxyTemplateConfig [default: the only one]
-    #[arg(long)]
-    pub name: Option<String>,
-    /// Its namespace [default: the kubeconfig's; if it has no configuration, that of the only one in the cluster]
-    #[arg(short, long)]
-    pub namespace: Option<String>,
-    /// The kubeconfig's context [default: its current one]
-    #[arg(long)]
-    pub context: Option<String>,
-    /// How to reach the API server [default: $KUBECONFIG, else ~/.kube/config, else the pod's service account]
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
-}
-
-impl PublishedArgs {
-    /// Whether somebody said which cluster or configuration is meant.
-    #[must_use]
-    pub fn say_which(&self) -> bool {
-        self.name.is_some() || self.namespace.is_some() || self.context.is_some() || self.kubeconfig.is_some()
-    }
-}
-
-/// `haptic explain`
-#[derive(Debug, Args)]
-pub struct ExplainArgs {
-    /// The request: https://shop.example/cart
-    #[arg(value_name = "REQUEST")]
-    pub request: String,
-    /// Where the controller's /debug is
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:6060")]
-    pub url: String,
-    /// A configuration to explain by, - is standard input, in place of a running controller; with --resources
-    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE", conflicts_with = "url")]
-    pub file: Option<PathBuf>,
-    /// Folder of manifests to render -f from
-    #[arg(long, value_name = "DIR", requires = "file")]
-    pub resources: Option<PathBuf>,
-    /// HAProxy version that templates see as the fleet's
-    #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
-    pub haproxy_version: HaproxyVersion,
-    /// How it is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: SummaryOrJson,
-    /// What is kept from one run to the next
-    #[command(flatten)]
-    pub state: StateArgs,
-}
-
-/// `haptic record`
-#[derive(Debug, Args)]
-pub struct RecordArgs {
-    /// Where the controller's /debug is
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:6060")]
-    pub url: String,
-    /// The file to write [default: haptic-recording-TIME.jsonl.zst]
-    #[arg(short, long, value_name = "FILE", value_parser = place)]
-    pub out: Option<PathBuf>,
-}
-
-/// `haptic replay`
-#[derive(Debug, Args)]
-pub struct ReplayArgs {
-    /// The recording, as `haptic record` has written it, compressed or not
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
-    /// Folder to write to what each generation renders, in a folder with its number
-    #[arg(long, value_name = "DIR", value_parser = place)]
-    pub out: Option<PathBuf>,
-    /// Let HAProxy check what each generation renders
-    #[arg(long)]
-    pub check: bool,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: SummaryOrJson,
-    /// How HAProxy is found
-    #[command(flatten)]
-    pub haproxy: HaproxyArgs,
-}
-
 /// `haptic benchmark`
 #[derive(Debug, Args)]
 pub struct BenchmarkArgs {
@@ -486,145 +398,6 @@ pub struct BenchmarkArgs {
     pub haproxy: HaproxyArgs,
 }
 
-/// `haptic crd`
-#[derive(Debug, Args)]
-pub struct CrdArgs {
-    /// How it is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: YamlOrJson,
-}
-
-/// `haptic functions`
-#[derive(Debug, Args)]
-pub struct FunctionsArgs {
-    /// How they are printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: FunctionsOutput,
-}
-
-/// `haptic reference`
-#[derive(Debug, Args)]
-pub struct ReferenceArgs {
-    /// Which page
-    #[arg(value_enum)]
-    pub page: ReferencePage,
-}
-
-/// A page of the documentation.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum ReferencePage {
-    /// What is counted.
-    Metrics,
-    /// What is told, in Kubernetes and in the log.
-    Events,
-    /// What the resource's status says.
-    Conditions,
-}
-
-/// `haptic library`
-#[derive(Debug, Args)]
-pub struct LibraryArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: LibraryCommand,
-}
-
-/// What can be done with libraries.
-#[derive(Debug, Subcommand)]
-pub enum LibraryCommand {
-    /// List all of them
-    List {
-        /// How they are printed
-        #[arg(long, value_enum, default_value_t)]
-        output: SummaryOrJson,
-    },
-    /// Print one as YAML
-    Show {
-        /// Its name
-        name: String,
-    },
-}
-
-/// `haptic config`
-#[derive(Debug, Args)]
-pub struct ConfigArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: ConfigCommand,
-}
-
-/// What can be done with a configuration.
-#[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
-    /// Print all of it
-    View(ViewArgs),
-}
-
-/// `haptic config view`
-#[derive(Debug, Args)]
-pub struct ViewArgs {
-    /// The configuration
-    #[command(flatten)]
-    pub configuration: ConfigurationArgs,
-    /// How it is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: YamlOrJson,
-}
-
-/// `haptic version`
-#[derive(Debug, Args)]
-pub struct VersionArgs {
-    /// How it is printed
-    #[arg(long, value_enum, default_value_t)]
-    pub output: SummaryOrJson,
-}
-
-/// For people or programs.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub enum SummaryOrJson {
-    /// For people.
-    #[default]
-    Summary,
-    /// For programs.
-    Json,
-}
-
-/// How a validation's result is printed.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub enum ValidateOutput {
-    /// For people.
-    #[default]
-    Summary,
-    /// For programs.
-    Json,
-    /// For programs and people.
-    Yaml,
-    /// For CI systems.
-    Junit,
-}
-
-/// A resource's format.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub enum YamlOrJson {
-    /// As kubectl users write it.
-    #[default]
-    Yaml,
-    /// For programs.
-    Json,
-}
-
-/// How the function table is printed.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub enum FunctionsOutput {
-    /// For a terminal.
-    #[default]
-    Text,
-    /// For programs.
-    Json,
-    /// For documentation.
-    Markdown,
-}
-
 /// What a command ends with.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -634,6 +407,9 @@ pub enum Failure {
     /// Arguments that do not fit together, in a sentence.
     #[error("{0}; see --help")]
     Usage(String),
+    /// A name that nothing has, in a sentence that names those that there are.
+    #[error("{0}")]
+    Unknown(String),
     /// Told already; only the exit code is left.
     #[error("exit code {0}")]
     Exit(u8),
@@ -683,6 +459,7 @@ pub fn run() -> ExitCode {
         Command::Run(args) => command::run::run(&args),
         Command::Agent(args) => command::agent::run(args),
         Command::Local(args) => command::local::run(&args),
+        Command::Init(args) => command::init::run(&args),
         Command::Validate(args) => command::validate::run(&args),
         Command::Render(args) => command::render::run(&args),
         Command::Plan(args) => command::plan::run(&args),
@@ -692,9 +469,10 @@ pub fn run() -> ExitCode {
         Command::Replay(args) => command::replay::run(&args),
         Command::Benchmark(args) => command::benchmark::run(&args),
         Command::Crd(args) => command::print::crd(args.output),
-        Command::Functions(args) => command::print::functions(args.output),
+        Command::Functions(args) => command::print::functions(args.name.as_deref(), args.output),
         Command::Library(args) => command::library::run(&args.command),
         Command::Config(args) => command::config::run(&args.command),
+        Command::Completion(args) => command::print::completion(args.shell),
         Command::Version(args) => command::print::version(args.output),
         Command::Reference(args) => command::reference::run(args.page),
     };
@@ -703,7 +481,8 @@ pub fn run() -> ExitCode {
         Err(Failure::Exit(code)) => ExitCode::from(code),
         Err(failure) => {
             output::complain(&failure.to_string());
-            ExitCode::from(if matches!(failure, Failure::Usage(_)) { USAGE } else { 1 })
+            let is_usage = matches!(failure, Failure::Usage(_) | Failure::Unknown(_));
+            ExitCode::from(if is_usage { USAGE } else { 1 })
         }
     }
 }

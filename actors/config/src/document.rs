@@ -4,6 +4,7 @@ use crate::{candidate::Candidate, file_forms, places, schema};
 use haptic_model::{
     Diagnostic, HAProxyTemplateConfig,
     crd::{HAProxyCRTListFile, HAProxyCfg, HAProxyGeneralFile, HAProxyMapFile},
+    yaml,
 };
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
@@ -140,10 +141,34 @@ fn choose(documents: Vec<Value>, origin: &str) -> Result<Value, Diagnostic> {
             "{origin}: apiVersion of a {KIND} is {API_VERSION}, not {version:?}"
         )));
     }
+    named(&found, origin)?;
     if let Some(metadata) = found.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.entry("namespace").or_insert_with(|| "default".into());
     }
     Ok(found)
+}
+
+/// Whether an API server would take its name.
+fn named(resource: &Value, origin: &str) -> Result<(), Diagnostic> {
+    let name = resource.pointer("/metadata/name").unwrap_or(&Value::Null);
+    let problem = match name.as_str() {
+        Some(name) if is_name(name) => return Ok(()),
+        Some("") | None => format!("{origin} has no metadata.name"),
+        Some(name) => {
+            let shown: String = name.chars().take(60).collect();
+            format!("{origin}: metadata.name is {shown:?}, which no object of Kubernetes can be called")
+        }
+    };
+    let help = "A name has small letters, digits, - and ., begins and ends with a letter or digit, and has 253 bytes at the most";
+    Err(Diagnostic::error("basic", problem).help(help))
+}
+
+fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    name.len() <= 253
+        && name.split('.').all(|part| {
+            part.starts_with(plain) && part.ends_with(plain) && part.chars().all(|c| plain(c) || c == '-')
+        })
 }
 
 fn starts_with(problem: String) -> Diagnostic {
@@ -161,12 +186,7 @@ fn instead(kinds: &[String]) -> String {
 fn not_yaml(error: &serde_saphyr::Error, origin: &str) -> Diagnostic {
     let place =
         error.location().map_or(origin.to_owned(), |l| format!("{origin}:{}:{}", l.line(), l.column()));
-    let what = error.without_snippet().to_string();
-    let what = what.lines().next().unwrap_or_default().trim();
-    // The place stands before it; the parser's advice is for programmers.
-    let what = what.rsplit_once(" at line ").map_or(what, |(what, _)| what);
-    let what = what.split_once(", set ").map_or(what, |(what, _)| what);
-    Diagnostic::error("basic", format!("{place}: this is not YAML: {what}"))
+    Diagnostic::error("basic", format!("{place}: {}", yaml::why(error)))
 }
 
 #[cfg(test)]

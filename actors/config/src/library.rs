@@ -4,6 +4,10 @@
 //! that order, the user's own parts over all of them: of two parts with the same name the later one counts, whole;
 //! `extraContext` is merged key by key. Nothing here looks into a part.
 
+mod parts;
+
+pub use parts::Part;
+
 use crate::named_tests::{self, FIELD as TESTS};
 use haptic_model::Diagnostic;
 use serde_json::{Map, Value};

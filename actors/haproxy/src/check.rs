@@ -4,7 +4,7 @@
 //! variables, lines inside `.if`, words whose place is open) it says nothing; `haproxy -c` comes after it anyway.
 
 mod conditions;
-mod disabled;
+pub(crate) mod disabled;
 mod expressions;
 mod keywords;
 mod names;

@@ -5,6 +5,7 @@
 //! * [`views`] gives the lines that a planner works with a type: servers with `default-server` folded in, binds,
 //!   `use_backend`, files.
 //! * [`keywords`] knows the words of each HAProxy version, [`check`] uses them to find mistakes before HAProxy is run.
+//! * [`listeners`] finds proxies that listen at the same place.
 //! * [`data_plane_api`] knows what HAProxy's Data Plane API would damage of a configuration.
 //! * [`outline::Outline`] reads only what changed since the text before, for [`check::Proof`] and for a planner.
 //! * [`diff::compare`] says what changed between two configurations, server lines apart from everything else.
@@ -18,6 +19,7 @@ mod document;
 mod expressions;
 pub mod keywords;
 mod lexer;
+pub mod listeners;
 pub mod outline;
 mod problem;
 mod version;

@@ -486,6 +486,11 @@ fn messages_say_what_to_do() {
         ),
         (
             "3.4",
+            "frontend f\n default_backend nonne\nbackend none\n",
+            "line 2, column 18: There is no backend 'nonne'. (did you mean 'none'?)",
+        ),
+        (
+            "3.4",
             "backend b\n acl is_api path /\n http-request deny if is_apii\n",
             "line 3, column 23: There is no ACL 'is_apii' in backend b. (did you mean 'is_api'?)",
         ),

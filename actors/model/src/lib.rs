@@ -32,6 +32,7 @@ pub mod store;
 pub mod suggest;
 pub mod text;
 pub mod version;
+pub mod yaml;
 
 pub use agent_api::Epoch;
 pub use bundle::{Bundle, BundleFile, FileKey, FileKind};

@@ -3,7 +3,7 @@
 use crate::{
     binaries::{Binaries, Binary},
     culprits::Ruling,
-    folder,
+    folder, listeners,
     memory::{Budget, Loan, NO_MEMORY, Needs},
     pace::Pace,
     process::{self, Ended},
@@ -195,6 +195,9 @@ impl Checker {
                 }
             }
         }
+        let with_listeners = bundle.clone();
+        let warned = tokio::task::spawn_blocking(move || listeners::warnings(&with_listeners)).await;
+        diagnostics.extend(warned.unwrap_or_default());
         if !undecided {
             self.known.insert(key, Arc::new(diagnostics.clone()));
         }

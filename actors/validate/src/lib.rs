@@ -9,6 +9,7 @@ pub mod checker;
 pub mod culprits;
 mod data_plane_api;
 pub mod folder;
+pub mod listeners;
 pub mod memory;
 mod pace;
 mod policy;

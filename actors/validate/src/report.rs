@@ -12,7 +12,16 @@ const SHOWN: usize = 50;
 pub fn diagnostics(output: &str, bundle: &Bundle) -> Vec<Diagnostic> {
     let messages = messages(output);
     let diagnosed = messages.iter().filter_map(|(severity, text)| diagnose(*severity, text, bundle));
-    let mut diagnostics: Vec<_> = diagnosed.take(SHOWN).collect();
+    let mut diagnostics: Vec<Diagnostic> = Vec::new();
+    for diagnostic in diagnosed {
+        // A file that each section names is wrong once.
+        if !diagnostics.contains(&diagnostic) {
+            diagnostics.push(diagnostic);
+        }
+        if diagnostics.len() == SHOWN {
+            break;
+        }
+    }
     bundle.redact(&mut diagnostics);
     diagnostics
 }
@@ -118,7 +127,16 @@ fn hint(text: &str) -> Option<&'static str> {
 /// `parsing [ssl/certificates.txt:3]`. It leads to the object; the line of haproxy.cfg is the same for all of them.
 fn place_within(text: &str, bundle: &Bundle) -> Option<(Arc<BundleFile>, u32)> {
     let in_brackets = places(text, bundle).filter(|place| place.file.key.kind != FileKind::Config).last();
-    in_brackets.map(|place| (place.file, place.line)).or_else(|| place_in_file(text, bundle))
+    in_brackets
+        .map(|place| (place.file, place.line))
+        .or_else(|| place_in_file(text, bundle))
+        .or_else(|| error_file(text, bundle))
+}
+
+/// `errorfile : 'general/503.http': unable to parse headers`: what is wrong is in that file, not where it is named.
+fn error_file(text: &str, bundle: &Bundle) -> Option<(Arc<BundleFile>, u32)> {
+    let (_, quoted) = text.split_once("errorfile : '")?;
+    Some((named(quoted.split_once('\'')?.0, bundle)?, 1))
 }
 
 fn place_in_file(text: &str, bundle: &Bundle) -> Option<(Arc<BundleFile>, u32)> {
@@ -207,6 +225,29 @@ mod tests {
         let text = Text::new(vec![Fragment::new("frontend f\n  foo bar\n", Arc::new(blame))]);
         let map = BundleFile::new(FileKey::new(FileKind::Map, "a.map"), "maps/a.map", Text::plain("x y\n"));
         Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", text), [map])
+    }
+
+    #[test]
+    fn an_error_file_that_many_sections_name_is_wrong_once_and_in_itself() {
+        let page = BundleFile::new(
+            FileKey::new(FileKind::General, "503.http"),
+            "general/503.http",
+            Text::plain("oops\n"),
+        );
+        let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("a\nb\n"));
+        let line = |number: u32| {
+            format!(
+                "[ALERT]    (1) : config : parsing [haproxy.cfg:{number}] : errorfile : 'general/503.http': unable to parse headers (error offset: 0).\n"
+            )
+        };
+        let found = diagnostics(&(line(1) + &line(2)), &Bundle::new(config, [page]));
+        let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "HAProxy: errorfile : 'general/503.http': unable to parse headers (error offset: 0); file 503.http:1 `oops`"
+            ]
+        );
     }
 
     #[test]

@@ -67,8 +67,16 @@ pub fn problems(bundle: &Bundle, versions: &[HaproxyVersion], allow: &[Allowance
 
 fn diagnostic(problem: Problem, bundle: &Bundle) -> Diagnostic {
     let line = u32::try_from(problem.line).unwrap_or(u32::MAX);
-    let diagnostic = Diagnostic { help: problem.help, ..Diagnostic::error("syntax", problem.message) };
+    let help = written_as_jinja(bundle, line).map(str::to_owned).or(problem.help);
+    let diagnostic = Diagnostic { help, ..Diagnostic::error("syntax", problem.message) };
     at_line(diagnostic, &bundle.config, line)
+}
+
+/// What to do where a tag of another template language came through as text.
+fn written_as_jinja(bundle: &Bundle, line: u32) -> Option<&'static str> {
+    let text = bundle.config.text.line(line)?;
+    let is_tag = ["{%", "{#"].iter().any(|open| text.trim_start().starts_with(open));
+    is_tag.then_some("Templates are Handlebars: {{#if a}}…{{/if}}, {{#each list as |item|}}…{{/each}}, {{!-- a comment --}}")
 }
 
 fn is_present(bundle: &Bundle, path: &str) -> bool {
@@ -165,6 +173,14 @@ mod tests {
         {
             assert!(found[0].message.contains("no ACL '[redacted]'"), "{found:?}");
             assert!(!format!("{found:?}").contains("planted"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn jinja_that_came_through_as_text_is_told_as_it_is_written_here() {
+        for line in ["{% if x %}", "{# a comment #}"] {
+            let found = problems(&bundle(&format!("defaults\n  mode http\n  {line}\n")), &VERSIONS, &[]);
+            assert!(found[0].to_string().contains("Templates are Handlebars: {{#if a}}"), "{found:?}");
         }
     }
 

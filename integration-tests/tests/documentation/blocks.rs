@@ -2,10 +2,12 @@
 //! that HAPTIC, HAProxy or helm takes.
 //!
 //! The comment in the line before a block names the file. Without one, what is in it says what it is: a configuration, a
-//! part of one (`spec:` alone), objects for the built-in libraries, or values of the chart.
+//! part of one (`spec:` alone), a part of an Ingress (`metadata:` alone), objects for the built-in libraries, or values of the chart.
 
 use integration_tests::markdown::{Block, blocks, documents, read, root};
-use integration_tests::{Failure, Outcome, chart, ensure, process, program, program::HaproxySeries};
+use integration_tests::{
+    Failure, Outcome, chart, cookbook, ensure, process, program, program::HaproxySeries,
+};
 use serde_json::{Value, json};
 use std::{fs, path::Path};
 use tokio::process::Command;
@@ -75,6 +77,9 @@ async fn yaml(text: &str) -> Outcome {
         [part] if part["kind"].is_null() && part["spec"].is_object() => {
             let frame: Value = serde_saphyr::from_str(&read("fixtures/ingress/config.yaml"))?;
             validate(&chart::merged(frame, part), folder.path()).await
+        }
+        [part] if part["kind"].is_null() && part["metadata"].is_object() => {
+            render(&cookbook::ingress_with(part).to_string(), folder.path()).await
         }
         [values] if values["kind"].is_null() => {
             let values = chart::merged(json!({ "credentials": { "existingSecret": "given" } }), values);

@@ -25,6 +25,19 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "journey `mass_deletion_is_confirmed` writes this annotation",
     ),
     (
+        "printf 'anna:%s\\n' \"$(openssl passwd -6)\" > auth",
+        "tests `libraries::cookbook` ask HAProxy with such a hash",
+    ),
+    (
+        "kubectl create secret generic shop-users --from-file=auth",
+        "the Secret below it, which `libraries::cookbook` reads",
+    ),
+    ("kubectl label secret shop-users haproxy-haptic.org/use=auth", "the label of the same Secret"),
+    (
+        "kubectl annotate ingress shop haproxy-haptic.org/auth-secret=shop-users",
+        "the annotation of the Ingress below it, which `libraries::cookbook` reads",
+    ),
+    (
         "kubectl patch haptpl haptic -n edge --type merge -p '{\"spec\":{\"validationTests\":null}}'",
         "journey `tests_stored_as_a_map` runs it",
     ),

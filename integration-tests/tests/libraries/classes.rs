@@ -18,6 +18,21 @@ fn an_ingress_of_another_class_is_not_served() {
 }
 
 #[test]
+fn the_class_may_stand_in_the_annotation_of_old() {
+    let ingress = |name: &str, class: &str| {
+        json!({"kind": "Ingress",
+            "metadata": {"namespace": "shop", "name": name, "annotations": {"kubernetes.io/ingress.class": class}},
+            "spec": {"rules": [{"host": class, "http": {"paths": [{"path": "/", "pathType": "Prefix",
+                "backend": {"service": {"name": name, "port": {"number": 80}}}}]}}]}})
+    };
+    // There is an IngressClass haptic, and none of another name.
+    on_each_haproxy(&[ingress("s1", "haptic"), ingress("s2", "other")], |site| {
+        let served = ["haptic", "other"].map(|host| site.get(Scheme::Http, host, "/").service());
+        assert_eq!(served, [Some(1), None]);
+    });
+}
+
+#[test]
 fn what_cannot_be_served_is_told_and_holds_nothing_back() {
     let bucket =
         json!({"resource": {"apiGroup": "k8s.example.com", "kind": "StorageBucket", "name": "static"}});
@@ -40,7 +55,7 @@ fn what_cannot_be_served_is_told_and_holds_nothing_back() {
     for expected in [
         "a.example/static (Prefix) leads to the resource StorageBucket static; only Services can be reached",
         "a.example/ (Prefix) is taken by ingresses shop/i, which comes first by name",
-        "there is no Secret shop/nonesuch of type kubernetes.io/tls: a.example without a certificate of their own",
+        "there is no Secret shop/nonesuch of type kubernetes.io/tls: the default certificate is served for a.example, unless",
     ] {
         assert!(said.contains(expected), "{said}");
     }

@@ -70,7 +70,10 @@ fn converse(connection: TcpStream, broken: &Broken) -> Option<()> {
             std::io::copy(&mut stream, &mut std::io::sink()).ok()?;
             return None;
         }
-        let head = format!("HTTP/1.1 200 OK\r\nX-Served: yes\r\nContent-Length: {}\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nX-Served: yes\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
         stream.get_mut().write_all((head + &body).as_bytes()).ok()?;
     }
 }

@@ -5,6 +5,7 @@ mod around;
 mod bodies;
 mod classes;
 mod client;
+mod cookbook;
 mod costs;
 mod data_plane_api;
 mod destinations;
@@ -17,6 +18,8 @@ mod paths;
 mod protocols;
 mod random;
 mod requests;
+mod secrets;
+mod settings;
 mod site;
 mod specification;
 

@@ -33,7 +33,7 @@ pub struct Site {
     haproxy: Child,
     http: u16,
     https: u16,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// How a request is made.
@@ -90,7 +90,7 @@ impl Site {
             .stderr(output)
             .spawn()
             .unwrap();
-        let mut site = Self { haproxy, http, https, _folder: folder };
+        let mut site = Self { haproxy, http, https, folder };
         let deadline = Instant::now() + Duration::from_secs(30);
         while TcpStream::connect(("127.0.0.1", https)).is_err() {
             if site.haproxy.try_wait().unwrap().is_some() || Instant::now() > deadline {
@@ -121,6 +121,20 @@ impl Site {
         let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}");
         client::ask(&self.way(scheme, host), &head, body)
             .unwrap_or_else(|e| panic!("{scheme:?} {method} {host}{path}: {e}"))
+    }
+
+    /// Waits until HAProxy has logged these words; all that it has logged by then.
+    pub fn logs(&self, words: &str) -> String {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let log = || std::fs::read_to_string(self.folder.path().join("log")).unwrap();
+        loop {
+            let all = log();
+            if all.lines().any(|line| line.contains(words)) && all.ends_with('\n') {
+                return all;
+            }
+            assert!(Instant::now() < deadline, "{words:?} is not in\n{all}");
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
     }
 
     /// How `host` is reached.

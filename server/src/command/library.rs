@@ -1,33 +1,89 @@
 //! `haptic library`: the template libraries that are built in.
 
 use crate::{
-    cli::{Failure, LibraryCommand, SummaryOrJson},
+    cli::{Failure, LibraryCommand, SummaryOrJson, YamlOrJson},
     output,
 };
-use haptic_config::library::{LIBRARIES, find};
+use haptic_config::library::{LIBRARIES, Library, Part, find};
+use haptic_model::suggest::did_you_mean;
 use serde_json::json;
 
-/// Lists them, or prints one.
+/// Lists them, or prints one, or a part of one.
 ///
 /// # Errors
-/// When there is no such library, or standard output cannot be written.
+/// When there is no such library or part, or standard output cannot be written.
 pub fn run(command: &LibraryCommand) -> Result<(), Failure> {
     match command {
         LibraryCommand::List { output: SummaryOrJson::Summary } => {
             let lines = LIBRARIES.iter().map(|library| format!("{:<9}{}\n", library.name, library.summary));
-            output::print(&lines.collect::<String>())
+            output::print(&lines.collect::<String>()).map_err(Failure::because)
         }
         LibraryCommand::List { output: SummaryOrJson::Json } => {
             let all = LIBRARIES.map(|library| json!({"name": library.name, "summary": library.summary}));
-            output::print_json(&json!(all))
+            output::print_json(&json!(all)).map_err(Failure::because)
         }
-        LibraryCommand::Show { name } => {
-            let Some(library) = find(name) else {
-                let known = LIBRARIES.map(|library| library.name).join(", ");
-                return Err(Failure::Because(format!("there is no library {name:?}; there are {known}")));
-            };
-            output::print(library.text)
+        LibraryCommand::Show { name, part, output } => {
+            let library = named(name)?;
+            match part {
+                None => show(library, *output),
+                Some(part) => show_part(library, part, *output),
+            }
+        }
+    }
+}
+
+fn named(name: &str) -> Result<&'static Library, Failure> {
+    find(name).ok_or_else(|| {
+        let known = LIBRARIES.map(|library| library.name);
+        let near = did_you_mean(name, known);
+        Failure::Unknown(format!("there is no library {name:?}{near}; there are {}", known.join(", ")))
+    })
+}
+
+fn show(library: &Library, format: YamlOrJson) -> Result<(), Failure> {
+    match format {
+        YamlOrJson::Yaml => output::print(library.text),
+        YamlOrJson::Json => {
+            let spec = library.spec().map_err(Failure::because)?;
+            output::print_json(&json!({"library": library.name, "spec": spec}))
         }
     }
     .map_err(Failure::because)
+}
+
+fn show_part(library: &Library, name: &str, format: YamlOrJson) -> Result<(), Failure> {
+    let part = part_of(library, name)?;
+    match format {
+        YamlOrJson::Yaml => output::print(&library.text_of(&part)),
+        YamlOrJson::Json => {
+            output::print_json(&json!({"library": library.name, "part": part.name, "value": part.value}))
+        }
+    }
+    .map_err(Failure::because)
+}
+
+/// The only part that `name` can mean.
+fn part_of(library: &Library, name: &str) -> Result<Part, Failure> {
+    let parts = library.parts().map_err(Failure::because)?;
+    let mut meant = parts.iter().filter(|part| part.is_called(name));
+    match (meant.next(), meant.next()) {
+        (Some(part), None) => Ok(part.clone()),
+        (Some(one), Some(other)) => {
+            Err(Failure::Unknown(format!("{name:?} is {} or {}: name one of them", one.name, other.name)))
+        }
+        (None, _) => Err(Failure::Unknown(unknown_part(library, name, &parts))),
+    }
+}
+
+fn unknown_part(library: &Library, name: &str, parts: &[Part]) -> String {
+    let near = did_you_mean(name, parts.iter().flat_map(|part| [&*part.name, part.own_name()]));
+    let elsewhere = LIBRARIES.iter().filter(|other| other.name != library.name);
+    let elsewhere = elsewhere
+        .filter(|other| other.parts().is_ok_and(|parts| parts.iter().any(|part| part.is_called(name))));
+    let elsewhere: Vec<&str> = elsewhere.map(|other| other.name).collect();
+    let help = match elsewhere.as_slice() {
+        [] => format!("haptic library show {} prints all of it", library.name),
+        others => format!("it is in {}", others.join(" and ")),
+    };
+    format!("the library {} has no part {name:?}{near}; {help}", library.name)
 }

@@ -5,6 +5,7 @@ pub mod benchmark;
 pub mod check_in_sandbox;
 pub mod config;
 pub mod explain;
+pub mod init;
 pub mod library;
 pub mod local;
 pub mod plan;
@@ -42,8 +43,12 @@ async fn load(args: &ConfigurationArgs) -> Result<Candidate, Loading> {
     if let Some(file) = &args.file {
         return load_from(file).map_err(Loading::Problems);
     }
+    let Some(name) = &args.name else {
+        let usage = "give a configuration with --file FILE, or with --name NAME one of a cluster";
+        return Err(Loading::Failed(Failure::Usage(usage.into())));
+    };
     let cluster = Cluster::at_a_terminal(&args.cluster).await.map_err(Loading::Failed)?;
-    cluster.configuration(args.name.as_deref().unwrap_or_default()).await.map_err(Loading::Failed)
+    cluster.configuration(name).await.map_err(Loading::Failed)
 }
 
 /// Whether `-f` names no file.

@@ -1,9 +1,11 @@
-//! `haptic crd`, `haptic functions`, `haptic version`: things that are only printed.
+//! `haptic crd`, `haptic functions`, `haptic completion`, `haptic version`: things that are only printed.
 
 use crate::{
-    cli::{Failure, FunctionsOutput, SummaryOrJson, YamlOrJson},
+    cli::{Cli, Failure, FunctionsOutput, SummaryOrJson, YamlOrJson},
     output,
 };
+use clap::CommandFactory;
+use clap_complete::Shell;
 use haptic_render::functions;
 use serde_json::json;
 
@@ -22,17 +24,31 @@ pub fn crd(format: YamlOrJson) -> Result<(), Failure> {
     .map_err(Failure::because)
 }
 
-/// Prints the template functions.
+/// Prints the template functions, or the one of that name.
+///
+/// # Errors
+/// When there is none of that name, or standard output cannot be written.
+pub fn functions(name: Option<&str>, format: FunctionsOutput) -> Result<(), Failure> {
+    let table = match name {
+        None => functions::Listing::whole(),
+        Some(name) => functions::Listing::of(name).map_err(Failure::Unknown)?,
+    };
+    match format {
+        FunctionsOutput::Text => output::print(&table.as_text()),
+        FunctionsOutput::Markdown => output::print(&table.as_markdown()),
+        FunctionsOutput::Json => output::print_json(&table.as_json()),
+    }
+    .map_err(Failure::because)
+}
+
+/// Prints the completions of a shell.
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn functions(format: FunctionsOutput) -> Result<(), Failure> {
-    match format {
-        FunctionsOutput::Text => output::print(&functions::as_text()),
-        FunctionsOutput::Markdown => output::print(&functions::as_markdown()),
-        FunctionsOutput::Json => output::print_json(&functions::as_json()),
-    }
-    .map_err(Failure::because)
+pub fn completion(shell: Shell) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "haptic", &mut script);
+    output::print(&String::from_utf8_lossy(&script)).map_err(Failure::because)
 }
 
 /// Prints the version.

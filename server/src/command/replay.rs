@@ -65,5 +65,13 @@ fn check(args: &ReplayArgs, made: &[Made]) -> Result<(), Failure> {
             output::complain_about(&verdict.diagnostics);
         }
     }
-    if all_passed { Ok(()) } else { Err(Failure::Exit(1)) }
+    if !all_passed {
+        return Err(Failure::Exit(1));
+    }
+    match (args.output, made.len()) {
+        (SummaryOrJson::Json, _) | (_, 0) => Ok(()),
+        (SummaryOrJson::Summary, 1) => output::print("HAProxy accepts it\n"),
+        (SummaryOrJson::Summary, all) => output::print(&format!("HAProxy accepts all {all} of them\n")),
+    }
+    .map_err(Failure::because)
 }

@@ -241,8 +241,13 @@ fn stores(inside: &Inside) -> Vec<Store> {
     let troubles = inside.vitality.troubles.read();
     let snapshots = inside.vitality.snapshots.read();
     let left_out = inside.vitality.left_out.read();
+    let config = inside.vitality.config.read();
+    let resources = |name: &Arc<str>| {
+        Some(config.as_ref().as_ref()?.spec.watched_resources.get(&**name)?.resources.clone())
+    };
     let store = |name: &Arc<str>, store: &haptic_model::Snapshot| Store {
         name: name.to_string(),
+        resources: resources(name),
         objects: store.len(),
         about: false,
         bytes: Some(store.bytes()),

@@ -224,6 +224,9 @@ pub struct HeldBack {
 pub struct Store {
     /// The watched resource's name.
     pub name: String,
+    /// What the API server calls them: the name is the configuration's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<String>,
     /// How many objects.
     pub objects: usize,
     /// Whether that is only about right.

@@ -35,9 +35,10 @@ pub fn found(inside: &Inside, overview: &Overview, history: &[Arc<Entry>]) -> Ve
     let refused = inside.refused.read();
     let refused = (*refused).as_ref().map(|r| (r.rendered.reconcile.generation.0, &r.diagnostics[..]));
     all.extend(of_stages(refused, overview, history));
-    all.extend(overview.quarantine().iter().map(of_object));
     let stands_by = overview.replica.leads == Some(false);
     let now = overview.taken_unix_ms;
+    let held_for = |held: &HeldBack| Some(now.saturating_sub(began(held.since?, history)?));
+    all.extend(overview.quarantine().iter().map(|held| of_object(held, held_for(held))));
     let since = overview.checked_since_unix_ms;
     let of_pod = |pod| if stands_by { of_pod_from_aside(pod) } else { of_pod(pod, now, since) };
     all.extend(overview.pods().iter().filter_map(of_pod));
@@ -64,10 +65,24 @@ pub(super) fn once_each(all: Vec<Problem>) -> Vec<Problem> {
     kept
 }
 
-/// An object that is held back.
-pub(super) fn of_object(held: &HeldBack) -> Problem {
+/// An object that is held back, and what is served in its place; `held_for`: milliseconds.
+pub(super) fn of_object(held: &HeldBack, held_for: Option<u64>) -> Problem {
     let what = if held.suspected { "object suspected" } else { "object held back" };
-    error(what, Some(&held.object), &held.why)
+    let served = match &*held.in_force {
+        "" => return error(what, Some(&held.object), &held.why),
+        "left out" => "It is not served: no good version of it is known",
+        _ => "Its last good version is still served",
+    };
+    let since = held_for.map_or_else(String::new, |millis| format!(" (held back {})", ago(millis)));
+    error(what, Some(&held.object), &format!("{}\n{served}{since}", held.why))
+}
+
+/// When a generation held something back, if that is still remembered.
+fn began(generation: u64, history: &[Arc<Entry>]) -> Option<u64> {
+    let changed = |entry: &&Arc<Entry>| {
+        entry.kind == "QuarantineChanged" && entry.generation.is_some_and(|of| of.0 == generation)
+    };
+    history.iter().find(changed).and_then(|entry| u64::try_from(entry.unix_ms).ok())
 }
 
 pub(super) fn error(what: &str, object: Option<&str>, why: &str) -> Problem {
@@ -344,6 +359,35 @@ mod tests {
     fn keep(history: &History, event: &Event, level: Level, object: Option<&str>) {
         let line = Line { level, text: "what was said".into(), object: object.map(Into::into) };
         history.keep(event, &line, 100);
+    }
+
+    #[test]
+    fn of_what_is_held_back_it_is_told_what_is_served_and_for_how_long() {
+        let history = History::new();
+        let event = Event::QuarantineChanged {
+            generation: Generation(3),
+            entered: Vec::new(),
+            left: Vec::new(),
+            held: 1,
+        };
+        keep(&history, &event, Level::Warn, None);
+        let began = began(3, &history.latest(9)).unwrap();
+        let held = |in_force: &str| HeldBack {
+            why: "it is wrong".into(),
+            in_force: in_force.into(),
+            since: Some(3),
+            ..HeldBack::default()
+        };
+        let said = |in_force: &str| of_object(&held(in_force), Some(90_000)).why;
+        assert_eq!(
+            said("last good version"),
+            "it is wrong\nIts last good version is still served (held back 90 s ago)"
+        );
+        assert_eq!(
+            said("left out"),
+            "it is wrong\nIt is not served: no good version of it is known (held back 90 s ago)"
+        );
+        assert!(began > 0 && super::began(4, &history.latest(9)).is_none());
     }
 
     #[test]

@@ -167,7 +167,7 @@ fn problems(
     let mut all: Vec<Problem> = of_lease(found, now).into_iter().collect();
     all.extend(problems::of_config(&overview.config));
     all.extend(not_looked_at(found));
-    all.extend(overview.quarantine().iter().map(problems::of_object));
+    all.extend(overview.quarantine().iter().map(|held| problems::of_object(held, None)));
     all.extend(status.and_then(more_held_back));
     all.extend(overview.pods().iter().filter_map(of_pod));
     let of_pods = overview.pods().iter().any(|pod| pod.standing != Standing::Converged);

@@ -90,7 +90,11 @@ fn replica(replica: &Replica) -> Option<String> {
 fn stores(stores: &[Store]) -> String {
     let one = |store: &Store| {
         let about = if store.about { "about " } else { "" };
-        format!("{about}{} {}", store.objects, store.name)
+        let (objects, name) = (store.objects, &store.name);
+        match store.resources.as_ref().filter(|resources| *resources != name) {
+            Some(resources) => format!("{about}{objects} {resources} ({name})"),
+            None => format!("{about}{objects} {name}"),
+        }
     };
     stores.iter().map(one).collect::<Vec<_>>().join(", ")
 }
@@ -205,6 +209,22 @@ fn size(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stores_are_called_as_the_api_server_calls_them() {
+        let store = |name: &str, resources: Option<&str>| Store {
+            name: name.into(),
+            resources: resources.map(Into::into),
+            objects: 5,
+            ..Store::default()
+        };
+        let all = [
+            store("endpoints", Some("endpointslices")),
+            store("services", Some("services")),
+            store("default certificate", None),
+        ];
+        assert_eq!(stores(&all), "5 endpointslices (endpoints), 5 services, 5 default certificate");
+    }
 
     #[test]
     fn what_others_wrote_commands_no_terminal_and_begins_no_line() {

@@ -6,6 +6,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     net::TcpListener,
+    os::unix::fs::PermissionsExt,
     path::Path,
     process::{Command, Stdio},
 };
@@ -50,6 +51,8 @@ type Wrong = (&'static str, &'static str, &'static str, &'static [&'static str])
 
 const WRONG_CONFIGURATIONS: &[Wrong] = &[
     ("not YAML", "metadata:", "metadata: [", &["error: config.yaml:", "this is not YAML"]),
+    ("a name of symbols", "name: ", "name: 🚀", &["metadata.name is", "small letters, digits"]),
+    ("no name", "metadata:", "annotations:", &["config.yaml has no metadata.name"]),
     ("a duplicate field", "  maps:", "  templateSnippets: {}\n  maps:", &["config.yaml:12:3", "duplicate"]),
     (
         "a mistyped field",
@@ -257,6 +260,49 @@ fn without_any_haproxy_it_is_said_how_to_get_one() {
             done.must_complain(arguments[0], 1, &["no HAProxy was found", "--haproxy"]);
         }
     }
+}
+
+#[test]
+fn what_is_no_haproxy_or_too_old_is_refused_with_the_reason() {
+    let place = place_with(GOOD);
+    let program = |name: &str, prints: &str| {
+        place.write(name, &format!("#!/bin/sh\necho '{prints}'\n"));
+        let path = place.path().join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program("old", "HAProxy version 2.6.12-1+deb12u2 2025/04/24 - https://haproxy.org/");
+    program("other", "hello");
+    place.write("text", "HAProxy version 3.4.0");
+    for (haproxy, expected) in [
+        ("./old", "./old is HAProxy 2.6, and the oldest that can be used is 3.0"),
+        ("./other", "./other is not HAProxy: `-v` does not print its version"),
+        ("./text", "./text cannot be run: Permission denied"),
+        ("./nowhere", "./nowhere cannot be run: No such file"),
+    ] {
+        for arguments in [
+            &["validate", "-f", "config.yaml"][..],
+            &["local", "-f", "config.yaml", "--resources", "manifests"],
+        ] {
+            let done = place.haptic(&[arguments, &["--haproxy", haproxy]].concat());
+            done.must_complain(&arguments.join(" "), 1, &[expected, "with --haproxy"]);
+            assert!(!done.err.contains("memory"), "{}", done.err);
+        }
+    }
+}
+
+#[test]
+fn two_proxies_at_one_place_are_told_with_both_lines_and_refuse_nothing() {
+    let place = Place::new();
+    place.haptic(&["init", "--from", "services"]).must(0, &[]);
+    let config = fs::read_to_string(place.path().join("config.yaml")).unwrap();
+    let listen = "\n      listen other\n          bind 127.0.0.1:7080\n\n      backend none\n";
+    place.write("config.yaml", &config.replacen("\n      backend none\n", listen, 1));
+    let told = [
+        "warning: this listens on 127.0.0.1:7080, and frontend web does, too (template haproxyConfig:",
+        "each connection goes to one of them by chance; template haproxyConfig:",
+        "config.yaml: valid",
+    ];
+    place.haptic(&["validate", "config.yaml"]).must(0, &told);
 }
 
 #[test]

@@ -7,19 +7,23 @@ use std::{
     net::{SocketAddr, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
+    sync::{Mutex, PoisonError},
 };
 
 const CONFIG: &str = include_str!("../../../fixtures/hello/config.yaml");
 
 /// One that is ready, and what it said until then. Ends with it.
-struct Running {
+pub struct Running {
     haptic: Child,
-    said: Vec<String>,
+    pub said: Vec<String>,
 }
 
 impl Running {
     /// Waits for the line `ready`, as a script would.
-    fn start(place: &Path) -> Self {
+    pub fn start(place: &Path) -> Self {
+        // Two that look for free ports in the same moment may find the same.
+        static STARTING: Mutex<()> = Mutex::new(());
+        let _alone = STARTING.lock().unwrap_or_else(PoisonError::into_inner);
         let mut haptic = Command::new(env!("CARGO_BIN_EXE_haptic"))
             .args(["local", "-f", "config.yaml", "--resources", "manifests", "--state-dir", "state"])
             .current_dir(place)
@@ -38,7 +42,7 @@ impl Running {
     }
 
     /// The addresses that stand in the line with these words.
-    fn addresses(&self, words: &str) -> Vec<SocketAddr> {
+    pub fn addresses(&self, words: &str) -> Vec<SocketAddr> {
         let line = self.said.iter().find(|line| line.contains(words)).unwrap();
         let urls = line.split([' ', ',']).filter_map(|word| word.split_once("://"));
         urls.map(|(_, place)| place.trim_end_matches("/debug").parse().unwrap()).collect()
@@ -53,7 +57,7 @@ impl Drop for Running {
     }
 }
 
-fn answer(address: SocketAddr, path: &str) -> String {
+pub fn answer(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: hello.localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut text = String::new();

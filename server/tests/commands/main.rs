@@ -5,6 +5,7 @@ mod bad_input;
 mod config_view;
 mod environment;
 mod explain;
+mod first_steps;
 mod libraries;
 mod local;
 mod memory;

@@ -177,6 +177,19 @@ fn a_refusal_names_its_cause_and_object_what_stays_and_how_often() {
 }
 
 #[test]
+fn what_is_said_of_nobody_names_no_bystander() {
+    let mut story = Story::of(1);
+    story.tell(&started(2, "blog", 1));
+    let warned = |diagnostic: Diagnostic| Event::Warned { generation: Generation(2), diagnostic };
+    let warning = || Diagnostic::warning("haproxy", "resolvers 'cluster': can't connect");
+    assert_eq!(story.tell(&warned(warning())).object, None);
+    let shop = Arc::new(ObjectRef::new("ingresses", "default", "shop"));
+    let own = story.tell(&warned(warning().of_object(Some(shop))));
+    assert_eq!(own.object.as_deref(), Some("ingresses default/shop"));
+    assert_eq!(story.tell(&deployed(2, None)).object.as_deref(), Some("ingresses default/blog"));
+}
+
+#[test]
 fn what_comes_again_is_counted_within_its_window_by_whom_it_concerns() {
     let mut story = Story::of(2);
     let mut drift = |pod: &str, what: &str| {

@@ -3,7 +3,7 @@
 use crate::document::{Document, Section};
 
 /// For each section, whether it is a proxy that is disabled, or may be.
-pub(super) fn disabled(document: &Document<'_>) -> Vec<bool> {
+pub(crate) fn disabled(document: &Document<'_>) -> Vec<bool> {
     let own: Vec<_> = document.sections.iter().map(says_itself).collect();
     if own.iter().all(Option::is_none) {
         return vec![false; own.len()];

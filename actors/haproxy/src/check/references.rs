@@ -5,9 +5,13 @@ use std::collections::HashSet;
 use super::CheckOptions;
 use crate::document::{Document, Line, Section, SectionKind};
 use crate::expressions::{Calls, Reading, calls, embedded, places};
+use crate::keywords::nearest_name;
 use crate::problem::{Code, Problem};
 use crate::version::Version;
 use crate::views::{Bases, FileKind, FileReference, UseBackend, backend_names, file_references_below};
+
+/// For how many names that are not there the nearest one is looked for.
+const SUGGESTED: usize = 20;
 
 /// The first version that looks for the userlists of `defaults` sections even if nothing starts from them.
 const DEFAULTS_ARE_RESOLVED: Version = Version::new(3, 4);
@@ -42,12 +46,11 @@ fn backends(document: &Document<'_>, disabled: &[bool], problems: &mut Vec<Probl
     }
     let known: HashSet<&str> = backend_names(document).collect();
     let enabled = document.sections.iter().zip(disabled).filter(|(_, disabled)| !**disabled);
-    for used in enabled.flat_map(|(section, _)| backends_needed(section)) {
-        if known.contains(used.target.as_str()) {
-            continue;
-        }
+    let used = enabled.flat_map(|(section, _)| backends_needed(section));
+    for (count, used) in used.filter(|used| !known.contains(used.target.as_str())).enumerate() {
         let message = format!("There is no backend '{}'.", used.target);
-        let near = known.iter().find(|name| name.eq_ignore_ascii_case(&used.target));
+        // To look through all names takes time; whoever sees the first ones knows.
+        let near = if count < SUGGESTED { nearest_name(&used.target, known.iter().copied()) } else { None };
         let problem = Problem::new(Code::UndefinedBackend, used.line, used.column, message);
         problems.push(problem.help(match near {
             Some(near) => format!("did you mean '{near}'?"),

@@ -21,7 +21,7 @@ mod variables;
 pub use call::Call;
 pub use control::glob_matches;
 pub use haproxy::{check_name, path_of};
-pub use listing::{as_json, as_markdown, as_text};
+pub use listing::Listing;
 
 use crate::{
     marks,

@@ -1,14 +1,15 @@
 //! From the grammar's tree to nodes, with every mistake a template can have without being rendered.
 
 use super::{
+    foreign,
     node::{At, Block, Call, Expression, Frame, Include, Kind, Name, Node},
     path::{Path, Start},
     scan::{self, Prepared, STATEMENT, Tag, TagKind},
 };
 use crate::{
     engine::Template,
-    functions::{self, Role},
-    marks,
+    functions::{self, Count, Function, Role},
+    keypath, marks,
     output::{Place, Segment},
     value::Value,
 };
@@ -126,8 +127,11 @@ impl Converter {
             Some(tag) => {
                 let (line, column) = (tag.line, tag.column);
                 let message = format!("this tag cannot be read: {{{{{}}}}}", sigil(tag.kind, tag.inner));
+                let foreign = foreign::help(tag.inner);
                 let help = if tag.inner.trim().is_empty() {
                     "It is empty"
+                } else if let Some(help) = &foreign {
+                    help
                 } else {
                     "A tag is a path such as {{a.b}}, a function with arguments such as {{lower a.b}}, or a block such as {{#if a}}; arguments that are calls need parentheses, texts need quotes"
                 };
@@ -322,7 +326,7 @@ impl Converter {
             let help = if BLOCKS.contains(&name) {
                 format!("It is a block: {{{{#{name} …}}}}…{{{{/{name}}}}}")
             } else {
-                "`haptic functions` lists them all".into()
+                foreign::help(name).unwrap_or_else(|| "`haptic functions` lists them all".into())
             };
             self.problem_at(at, &format!("there is no function {name:?}{hint}"), &help);
             return None;
@@ -339,6 +343,11 @@ impl Converter {
         }
         if let Err(message) = function.check_count(params.len(), hash.keys().map(String::as_str)) {
             self.problem_at(at, &message, &format!("Usage: {}", function.usage()));
+            return None;
+        }
+        if let Some((path, why)) = wrong_path(function, params) {
+            let help = "Write it like spec.host, or metadata.labels.[app.kubernetes.io/name]";
+            self.problem_at(at, &format!("{path:?} is no path for {name}: {why}"), help);
             return None;
         }
         let arguments = params.iter().map(|p| self.parameter(p, at, false)).collect::<Option<Vec<_>>>()?;
@@ -530,6 +539,21 @@ fn raw(path: &CratePath) -> &str {
 }
 
 /// `name` and `"name"` both name a variable.
+/// The first path among the arguments that cannot be meant as it is written. What is computed is known when it is rendered.
+fn wrong_path<'p>(function: &Function, params: &'p [Parameter]) -> Option<(&'p str, &'static str)> {
+    let last = function.arguments.last();
+    let is_path = |place: usize| {
+        let argument = function.arguments.get(place).or(last.filter(|last| last.count == Count::Many));
+        argument.is_some_and(|argument| argument.name == "path")
+    };
+    let texts = params.iter().enumerate().filter(|(place, _)| is_path(*place));
+    let mut texts = texts.filter_map(|(_, param)| match param {
+        Parameter::Literal(serde_json::Value::String(text)) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.find_map(|path| Some((path, keypath::problem(path.trim_start_matches('-'))?)))
+}
+
 fn variable_name(expression: &Expression) -> Option<Arc<str>> {
     match expression {
         Expression::Literal(Value::Text(name)) => Some(name.clone()),

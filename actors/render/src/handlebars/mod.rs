@@ -5,6 +5,7 @@
 
 mod convert;
 mod evaluate;
+mod foreign;
 mod node;
 mod path;
 mod purity;

@@ -5,21 +5,34 @@ use crate::tests_of_config::TestResult;
 use haptic_model::Severity;
 use std::time::Duration;
 
-/// The whole document.
-pub(super) fn xml(findings: &Findings) -> String {
-    let report = &findings.tests;
-    let cases: String = report.tests.iter().map(|test| case(&findings.name, test)).collect();
-    let (tests, errors) = (report.total + 1, usize::from(findings.errors() > 0));
-    let counts = format!(
-        "tests=\"{tests}\" failures=\"{}\" errors=\"{errors}\" time=\"{}\"",
-        report.failed,
-        seconds(report.took)
-    );
+/// The whole document, a suite for each configuration.
+pub(super) fn xml(all: &[Findings]) -> String {
+    let suites: String = all.iter().map(suite).collect();
     format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n<testsuite name=\"{}\" {counts}>\n{}{cases}\
-         </testsuite>\n</testsuites>\n",
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n{suites}</testsuites>\n",
+        counts(all)
+    )
+}
+
+fn suite(findings: &Findings) -> String {
+    let cases: String = findings.tests.tests.iter().map(|test| case(&findings.name, test)).collect();
+    format!(
+        "<testsuite name=\"{}\" {}>\n{}{cases}</testsuite>\n",
         escaped(&findings.name),
+        counts(std::slice::from_ref(findings)),
         configuration(findings)
+    )
+}
+
+/// Each configuration is a test, too.
+fn counts(all: &[Findings]) -> String {
+    let sum = |of: fn(&Findings) -> usize| all.iter().map(of).sum::<usize>();
+    format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{}\"",
+        sum(|f| f.tests.total + 1),
+        sum(|f| f.tests.failed),
+        sum(|f| usize::from(f.errors() > 0)),
+        seconds(all.iter().map(|f| f.tests.took).sum())
     )
 }
 

@@ -6,8 +6,15 @@ use crate::tests_of_config::{Report, TestResult};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
-/// As JSON.
-pub(super) fn value(findings: &Findings) -> Value {
+/// As JSON: of several configurations a list.
+pub(super) fn value(all: &[Findings]) -> Value {
+    match all {
+        [findings] => of_one(findings),
+        several => several.iter().map(of_one).collect(),
+    }
+}
+
+fn of_one(findings: &Findings) -> Value {
     let problems: Vec<Value> = findings
         .diagnostics
         .iter()
@@ -69,6 +76,6 @@ fn go_duration(took: Duration) -> String {
 }
 
 /// The same as YAML.
-pub(super) fn yaml(findings: &Findings) -> Result<String, String> {
-    serde_saphyr::to_string(&value(findings)).map_err(|e| e.to_string())
+pub(super) fn yaml(all: &[Findings]) -> Result<String, String> {
+    serde_saphyr::to_string(&value(all)).map_err(|e| e.to_string())
 }

@@ -25,22 +25,40 @@ use haptic_validate::Checker;
 use haptic_watch::given;
 use std::{
     io::{IsTerminal, Write},
+    path::PathBuf,
     sync::Arc,
 };
 
-/// Checks fields, templates, structure and, with the newest HAProxy found, `haproxy -c`; then runs the tests.
+/// Checks fields, templates, structure and, with the newest HAProxy found, `haproxy -c`; then runs the tests. Of each configuration.
 ///
 /// # Errors
 /// Exit code 1 when anything is wrong; told before. 2 for arguments that do not fit together.
 pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
     let runtime = process::runtime()?;
-    let mut findings = Findings::of(name_of(&args.configuration)?);
-    match runtime.block_on(load(&args.configuration)) {
+    let mut all = Vec::new();
+    for configuration in configurations(args) {
+        all.push(runtime.block_on(examine(args, &configuration))?);
+    }
+    report(args, &all)?;
+    if all.iter().all(Findings::is_valid) { Ok(()) } else { Err(Failure::Exit(1)) }
+}
+
+fn configurations(args: &ValidateArgs) -> Vec<ConfigurationArgs> {
+    if args.files.is_empty() {
+        return vec![args.configuration.clone()];
+    }
+    let of = |file: &PathBuf| ConfigurationArgs { file: Some(file.clone()), ..args.configuration.clone() };
+    args.files.iter().map(of).collect()
+}
+
+async fn examine(args: &ValidateArgs, configuration: &ConfigurationArgs) -> Result<Findings, Failure> {
+    let mut findings = Findings::of(name_of(configuration));
+    match load(configuration).await {
         Err(Loading::Failed(failure)) => return Err(failure),
         Err(Loading::Problems(problems)) => findings.diagnostics = problems,
         Ok(candidate) => {
             known_test(args, &candidate)?;
-            match runtime.block_on(check(args, candidate, &mut findings)) {
+            match check(args, candidate, &mut findings).await {
                 Err(Failure::Because(why)) => {
                     findings.diagnostics.push(Diagnostic::error("validate", why));
                 }
@@ -48,16 +66,14 @@ pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
             }
         }
     }
-    report(args, &findings)?;
-    if findings.is_valid() { Ok(()) } else { Err(Failure::Exit(1)) }
+    Ok(findings)
 }
 
-fn name_of(args: &ConfigurationArgs) -> Result<String, Failure> {
-    match (&args.file, &args.name) {
-        (Some(file), _) if command::is_standard_input(file) => Ok("standard input".to_owned()),
-        (Some(file), _) => Ok(file.display().to_string()),
-        (None, Some(name)) => Ok(name.clone()),
-        (None, None) => Err(Failure::Usage("give -f CONFIG, or --name CONFIG of a cluster".into())),
+fn name_of(configuration: &ConfigurationArgs) -> String {
+    match &configuration.file {
+        Some(file) if command::is_standard_input(file) => "standard input".to_owned(),
+        Some(file) => file.display().to_string(),
+        None => configuration.name.clone().unwrap_or_default(),
     }
 }
 
@@ -176,15 +192,15 @@ async fn run_tests(args: &ValidateArgs, suite: &Suite, found: &mut Findings) {
     }
 }
 
-fn report(args: &ValidateArgs, findings: &Findings) -> Result<(), Failure> {
+fn report(args: &ValidateArgs, all: &[Findings]) -> Result<(), Failure> {
     match args.output {
-        ValidateOutput::Summary => {
+        ValidateOutput::Summary => all.iter().try_for_each(|findings| {
             output::complain_about(&findings.diagnostics);
             output::print(&summary::text(findings, args.verbose))
-        }
-        ValidateOutput::Json => output::print_json(&machine::value(findings)),
-        ValidateOutput::Yaml => output::print(&machine::yaml(findings).map_err(Failure::Because)?),
-        ValidateOutput::Junit => output::print(&junit::xml(findings)),
+        }),
+        ValidateOutput::Json => output::print_json(&machine::value(all)),
+        ValidateOutput::Yaml => output::print(&machine::yaml(all).map_err(Failure::Because)?),
+        ValidateOutput::Junit => output::print(&junit::xml(all)),
     }
     .map_err(Failure::because)
 }

@@ -1,5 +1,6 @@
 //! From the bytes of a manifest file to objects, as the API server would store them. Pure.
 
+use haptic_model::yaml;
 use serde_json::{Map, Value};
 use std::{fmt, path::Path, sync::Arc};
 
@@ -118,15 +119,8 @@ fn yaml_documents(bytes: &[u8]) -> Result<Vec<Value>, Broken> {
     };
     serde_saphyr::from_multiple_with_options(text, options).map_err(|error| Broken {
         place: error.location().map(|at| (at.line(), at.column())),
-        why: not_yaml(&error),
+        why: yaml::why(&error),
     })
-}
-
-/// The parser's own words, without its advice to programmers.
-fn not_yaml(error: &serde_saphyr::Error) -> String {
-    let said = error.without_snippet().to_string();
-    let said = without_place(said.lines().next().unwrap_or_default());
-    format!("this is not YAML: {}", said.split_once(", set ").map_or(said, |(what, _)| what))
 }
 
 /// Without ` at line 3, column 5`, which is told before it.
@@ -224,11 +218,16 @@ impl Identity {
     }
 }
 
+/// Endings that are not only added to: `policies`, `indices`, `matrices`, `analyses`.
+const IRREGULAR: [(&str, &str); 4] = [("y", "ies"), ("ex", "ices"), ("ix", "ices"), ("is", "es")];
+
 fn is_plural(resources: &str, kind: &str) -> bool {
     let (resources, kind) = (resources.to_ascii_lowercase(), kind.to_ascii_lowercase());
     resources == kind
         || resources.strip_prefix(&kind).is_some_and(|ending| matches!(ending, "s" | "es"))
-        || kind.strip_suffix('y').and_then(|stem| resources.strip_prefix(stem)) == Some("ies")
+        || IRREGULAR.iter().any(|(one, many)| {
+            kind.strip_suffix(one).and_then(|stem| resources.strip_prefix(stem)) == Some(*many)
+        })
 }
 
 impl Broken {
@@ -353,6 +352,10 @@ mod tests {
             ("endpoints", "Endpoints"),
             ("endpointslices", "EndpointSlice"),
             ("EndpointSlices", "EndpointSlice"),
+            ("indices", "Index"),
+            ("indexes", "Index"),
+            ("matrices", "Matrix"),
+            ("analyses", "Analysis"),
         ] {
             assert!(is_plural(plural, kind), "{plural}");
         }

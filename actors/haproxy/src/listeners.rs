@@ -1,0 +1,200 @@
+//! Proxies that listen at the same place. HAProxy starts with them, and the kernel gives each connection to one of them.
+//!
+//! An address and all addresses (`127.0.0.1:80` and `*:80`) are not the same place: the more specific one gets its own.
+
+use crate::{
+    check::disabled,
+    document::{Document, Line, Section},
+};
+use std::{net::IpAddr, ops::RangeInclusive};
+
+/// Two proxies with a listener at the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// As the later one writes it.
+    pub address: String,
+    /// The earlier proxy: `frontend web`.
+    pub proxy: String,
+    /// The line of its listener, from 1.
+    pub first: usize,
+    /// The line of the other one's.
+    pub second: usize,
+}
+
+/// A listener, so that those at the same place stand side by side when they are sorted.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Listener {
+    place: Place,
+    from: u16,
+    to: u16,
+    line: usize,
+    section: usize,
+    address: String,
+}
+
+/// Where connections come from, but for the port.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    kind: Kind,
+    host: String,
+    /// What follows `interface` and `namespace`.
+    within: Vec<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Stream,
+    Quic,
+    /// A path, or a name of Linux.
+    Socket,
+}
+
+/// All of them, in the order of their lines; of several at one place each with the one before.
+#[must_use]
+pub fn shared(document: &Document<'_>) -> Vec<Shared> {
+    let disabled = disabled::disabled(document);
+    let sections = document.sections.iter().zip(disabled).enumerate();
+    let proxies = sections.filter(|(_, (section, disabled))| section.kind.has_frontend() && !disabled);
+    let mut all: Vec<Listener> = proxies.flat_map(|(at, (section, _))| listeners(at, section)).collect();
+    all.sort();
+    let mut found = Vec::new();
+    let mut widest: Option<&Listener> = None;
+    for listener in &all {
+        if let Some(other) = widest.filter(|other| other.place == listener.place && listener.from <= other.to)
+        {
+            if other.section != listener.section {
+                let (first, second) =
+                    if other.line < listener.line { (other, listener) } else { (listener, other) };
+                found.push(Shared {
+                    address: second.address.clone(),
+                    proxy: document.sections.get(first.section).map(Section::title).unwrap_or_default(),
+                    first: first.line,
+                    second: second.line,
+                });
+            }
+            if listener.to <= other.to {
+                continue;
+            }
+        }
+        widest = Some(listener);
+    }
+    found.sort_by_key(|shared| (shared.second, shared.first));
+    found
+}
+
+/// Those of a section whose place is certain.
+fn listeners<'d>(at: usize, section: &'d Section<'_>) -> impl Iterator<Item = Listener> + 'd {
+    let certain = |line: &&Line<'_>| {
+        line.keyword() == "bind" && !line.conditional && line.words.iter().all(|word| !word.has_variable)
+    };
+    section.lines.iter().filter(certain).flat_map(move |line| {
+        let within = within(line);
+        let addresses = line.value(1).split(',').filter(|address| !address.is_empty());
+        addresses
+            .map(str::to_owned)
+            .filter_map(move |address| {
+                let (kind, host, ports) = place(&address)?;
+                let place = Place { kind, host, within: within.clone() };
+                let (from, to) = ports.into_inner();
+                Some(Listener { place, from, to, line: line.number, section: at, address })
+            })
+            .collect::<Vec<_>>()
+    })
+}
+
+fn within(line: &Line<'_>) -> Vec<String> {
+    let words: Vec<&str> = line.from(2).iter().map(|word| &*word.value).collect();
+    let narrows = words.windows(2).filter(|pair| matches!(pair.first(), Some(&"interface" | &"namespace")));
+    narrows.map(|pair| pair.join(" ")).collect()
+}
+
+/// Kind, host and ports of an address; `None` where that is not in its words.
+fn place(address: &str) -> Option<(Kind, String, RangeInclusive<u16>)> {
+    let (family, rest) = address.split_once('@').unwrap_or(("", address));
+    if address.starts_with('/') || matches!(family, "unix" | "uxst" | "abns" | "abnsz") {
+        let name = if address.starts_with('/') { format!("unix@{address}") } else { address.to_owned() };
+        return Some((Kind::Socket, name, 0..=0));
+    }
+    let (kind, is_v6) = match family {
+        "" | "ipv4" => (Kind::Stream, false),
+        "ipv6" => (Kind::Stream, true),
+        "quic4" => (Kind::Quic, false),
+        "quic6" => (Kind::Quic, true),
+        _ => return None,
+    };
+    let (host, ports) = rest.rsplit_once(':')?;
+    Some((kind, host_of(host, is_v6), ports_of(ports)?))
+}
+
+fn host_of(host: &str, is_v6: bool) -> String {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    match (bare.parse::<IpAddr>(), bare) {
+        (Ok(address), _) => address.to_string(),
+        (Err(_), "" | "*") if is_v6 => "::".to_owned(),
+        (Err(_), "" | "*") => "0.0.0.0".to_owned(),
+        (Err(_), name) => name.to_ascii_lowercase(),
+    }
+}
+
+fn ports_of(ports: &str) -> Option<RangeInclusive<u16>> {
+    let (from, to) = ports.split_once('-').unwrap_or((ports, ports));
+    Some(from.parse().ok()?..=to.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared_by(binds: &[&str]) -> Vec<(usize, usize, String)> {
+        let text: String =
+            binds.iter().enumerate().map(|(at, bind)| format!("frontend f{at}\n bind {bind}\n")).collect();
+        let found = shared(&Document::parse(&text));
+        found.into_iter().map(|shared| (shared.first, shared.second, shared.proxy)).collect()
+    }
+
+    #[test]
+    fn the_same_place_in_other_words_is_shared() {
+        for binds in [
+            ["*:80", ":80"],
+            ["0.0.0.0:80 ssl crt x", "ipv4@*:80"],
+            ["[::]:80", "ipv6@:80"],
+            ["::1:80", "[0:0::1]:80"],
+            ["10.0.0.1:80,10.0.0.2:80", "10.0.0.2:80"],
+            [":8000-8010", ":8010"],
+            ["/run/x.sock", "unix@/run/x.sock mode 600"],
+            ["quic4@:443 ssl crt x", "quic4@0.0.0.0:443 ssl crt y"],
+            [":80 interface eth0", ":80 name x interface eth0"],
+        ] {
+            assert_eq!(shared_by(&binds), [(2, 4, "frontend f0".to_owned())], "{binds:?}");
+        }
+    }
+
+    #[test]
+    fn what_haproxy_and_the_kernel_tell_apart_is_not_shared() {
+        for binds in [
+            ["*:80", "127.0.0.1:80"],
+            ["*:80", ":::80 v6only"],
+            [":443 ssl crt x", "quic4@:443 ssl crt x"],
+            [":80 interface eth0", ":80 interface eth1"],
+            [":8000-8009", ":8010"],
+            ["\"$ADDRESS\":80", "\"$ADDRESS\":80"],
+            ["fd@3", "fd@3"],
+        ] {
+            assert_eq!(shared_by(&binds), [], "{binds:?}");
+        }
+        for text in [
+            "frontend f\n bind :80\n bind :80\n",
+            "frontend f\n bind :80\nlisten g\n disabled\n bind :80\n",
+            "frontend f\n bind :80\n.if defined(X)\nfrontend g\n bind :80\n.endif\n",
+        ] {
+            assert_eq!(shared(&Document::parse(text)), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn each_of_several_is_told_with_another_one() {
+        let found = shared_by(&[":80", ":8000-9000", ":80", ":8500", ":8600-8700", ":80"]);
+        let lines: Vec<_> = found.iter().map(|(first, second, _)| (*first, *second)).collect();
+        assert_eq!(lines, [(2, 6), (4, 8), (4, 10), (2, 12)]);
+    }
+}
