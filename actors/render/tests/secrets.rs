@@ -62,8 +62,8 @@ fn a_text_from_a_secret_is_hidden_whatever_a_template_made_of_it() {
 #[test]
 fn a_value_that_had_to_be_encoded_is_hidden_as_it_is_written_wherever_it_stands() {
     let template = "global\n  description {{b64decode \"YSBi\"}}\n{{#with (get_single \"secrets\" \"a\" \"s\") as |s|}}\n  \
-                    {{let v=(concat s.data.lines \" #'\")}}\n  user {{v}} x '{{v}}' y {{v}}\n{{/with}}\ndefaults\n";
-    let expected = "global\n  description a\\ b\n  user [redacted] x [redacted] y [redacted]\ndefaults\n";
+                    {{let v=(concat s.data.lines \" #'\")}}\n  node {{v}} x '{{v}}' y {{v}}\n{{/with}}\ndefaults\n";
+    let expected = "global\n  description a\\ b\n  node [redacted] x [redacted] y [redacted]\ndefaults\n";
     assert_eq!(shown(template), expected);
 }
 
