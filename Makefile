@@ -26,7 +26,7 @@ build: ## the release binary, target/release/haptic, with the demo and the bench
 
 # Optimised as little as a first look needs: the release takes twice as long to build.
 quick:
-	@[ -x "$(quick)/demo" ] || echo "== compiling haptic and the demo: about five minutes on two cores, once"
+	@[ -x "$(quick)/demo" ] || echo "== compiling haptic and the demo: about seven minutes on two cores, once"
 	$(cargo) build --profile demo -p haptic -p integration-tests --bin haptic --bin demo
 
 demo: quick ## a short tour on this terminal, without a cluster; ends by itself
