@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build quick demo local test lint unit hostile journeys docs image package screenshots soak fuzz bench bench-compare audit
+.PHONY: help deps build quick demo local test lint unit hostile journeys upgrade cluster node node-down docs image package screenshots soak fuzz bench bench-compare audit
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -24,9 +24,9 @@ deps: ## fetch and build the real parts (HAProxy 3.0, 3.2, 3.4, etcd, kube-apise
 build: ## the release binary, target/release/haptic, with the demo and the benchmark
 	@$(cargo) build --release -p haptic -p integration-tests --bin haptic --bin demo --bin bench --bin bench-compare --bin data-plane-api-double
 
-# Optimised as little as a first look needs: the release takes twice as long to build.
+# Optimised as little as a first look needs: the release takes three times as long to build.
 quick:
-	@[ -x "$(quick)/demo" ] || echo "== compiling haptic and the demo: about seven minutes on two cores, once"
+	@[ -x "$(quick)/demo" ] || echo "== compiling haptic and the demo: about three minutes on two cores, once"
 	$(cargo) build --profile demo -p haptic -p integration-tests --bin haptic --bin demo
 
 demo: quick ## a short tour on this terminal, without a cluster; ends by itself
@@ -43,7 +43,7 @@ lint: ## formatting, clippy, the invariants of the code and its dependencies
 	@echo "== clippy"
 	$(cargo) clippy -q --workspace --all-targets -- -D warnings
 	# No plain `cargo test` runs them, so they are in no `--all-targets`.
-	$(cargo) clippy -q --workspace --test journeys --test hostile -- -D warnings
+	$(cargo) clippy -q --workspace --test journeys --test hostile --test cluster -- -D warnings
 	@echo "== invariants"
 	$(cargo) test -q --workspace --test invariants
 
@@ -54,7 +54,7 @@ audit: ## known vulnerabilities of the dependencies; needs cargo-deny and GitHub
 unit: ## the tests of each crate, with real HAProxys
 	@echo "== unit tests"
 	$(cargo) build --workspace --bins --tests
-	$(with) haproxy cluster definitions helm helm-4 image -- $(cargo) test --workspace --no-fail-fast
+	$(with) haproxy cluster definitions helm helm-4 image jinja2 -- $(cargo) test --workspace --no-fail-fast
 
 hostile: ## the worst objects beside innocent tenants on a running HAProxy; ONLY=words runs those whose names contain one
 	@echo "== hostile objects"
@@ -66,11 +66,39 @@ journeys: ## whole stories against a real API server and HAProxy; ONLY=name runs
 	$(cargo) build --workspace --bins --tests
 	$(with) haproxy cluster definitions helm helm-4 kubectl wrk -- $(cargo) test --workspace --test journeys -- $(ONLY)
 
+# Another tree is built, in minutes. So this is no part of `make test`.
+earlier = target/upgrade/$(shell git rev-parse --verify --quiet --short=12 "$(FROM)^{commit}")
+define build_earlier
+	@[ -n "$(notdir $(earlier))" ] || { echo "FROM=REV must name a commit to upgrade from, and '$(FROM)' is none" >&2; exit 2; }
+	[ -e "$(earlier)/Makefile" ] || { git worktree prune; git worktree add --quiet --detach "$(earlier)" "$(FROM)"; }
+	echo "== building $(FROM) in $(earlier)"
+	(cd "$(earlier)" && CARGO_TARGET_DIR=$(CURDIR)/$(earlier)/target $(cargo) build -p haptic --bin haptic)
+endef
+
+upgrade: ## controllers and agents of this tree beside those of FROM=REV, and after each other, in both orders
+	$(build_earlier)
+	$(cargo) build --workspace --bins --tests
+	HAPTIC_TEST_OLD=$(CURDIR)/$(earlier)/target/debug/haptic $(with) haproxy cluster -- $(cargo) test --workspace --test journeys -- upgrade
+
+# Root: namespaces, mounts, control groups. Twenty minutes of building the first time. So it is no part of `make test`.
+cluster: build ## stories under traffic in a real Kubernetes node of their own; needs root; ONLY=words runs those whose names contain one; ONLY=longevity MINUTES=60; FROM=REV upgrades from that commit, too
+	$(if $(FROM),$(build_earlier))
+	@$(cargo) build --workspace --test cluster
+	MINUTES=$(MINUTES) SEED=$(SEED) HAPTIC_CLUSTER_FROM=$(and $(FROM),$(CURDIR)/$(earlier)) HAPTIC_BIN=$(abspath $(release)/haptic) $(with) node cluster helm helm-4 image kubectl -- $(cargo) test -q --workspace --test cluster -- $(ONLY)
+
+node: quick ## a real Kubernetes node with the image of this tree, left running, to try HAPTIC in; needs root
+	@mkdir -p target/node
+	$(with) node cluster image kubectl -- integration-tests/node/image target/node/haptic.tar $(quick)/haptic
+	$(with) node cluster image kubectl -- integration-tests/node/up target/node target/node/haptic.tar
+
+node-down: ## ends the node of `make node`
+	@integration-tests/node/down target/node
+
 docs: ## the reference in docs/reference, from the program and its libraries
 	@$(cargo) build --workspace --bins
 	HAPTIC_WRITE_DOCS=1 $(cargo) test -q --workspace --test documentation pages_are_those
 
-image: ## the container image, with docker or podman; IMAGE=registry.example.com/haptic
+image: ## the container image, with docker, podman or buildah; IMAGE=registry.example.com/haptic
 	@release/image
 
 package: ## the chart as target/package/haptic-VERSION.tgz; with IMAGE and DIGEST=sha256:… for that very image

@@ -41,7 +41,7 @@ pub struct Cluster {
     pub client: Client,
     dir: PathBuf,
     address: Ipv4Addr,
-    _etcd: Process,
+    etcd: Mutex<Process>,
     api_server: Mutex<Option<Process>>,
 }
 
@@ -68,7 +68,7 @@ impl Cluster {
             client: client(&dir.join("admin.kubeconfig")).await?,
             dir: dir.to_owned(),
             address,
-            _etcd: etcd,
+            etcd: Mutex::new(etcd),
             api_server: Mutex::new(Some(api_server)),
         };
         cluster.ready().await?;
@@ -188,6 +188,8 @@ impl Cluster {
 
     async fn ready(&self) -> Outcome {
         eventually_within(READY_WITHIN, "the API server is ready", async || {
+            let etcd = self.etcd.lock().unwrap_or_else(PoisonError::into_inner).ensure_running();
+            etcd.map_err(|failure| Failure::new(format!("etcd {}", failure.sentence())))?;
             if let Some(server) = self.api_server.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
                 server.ensure_running()?;
             }

@@ -63,9 +63,14 @@ impl Configuration {
     /// # Errors
     /// It is missing or no YAML.
     pub fn by_hand(namespace: &str) -> Outcome<Self> {
-        let mut manifest = read("fixtures/by-hand/config.yaml")?;
+        Ok(Self::of(read("fixtures/by-hand/config.yaml")?, namespace))
+    }
+
+    /// Any one, for `namespace`.
+    #[must_use]
+    pub fn of(mut manifest: Value, namespace: &str) -> Self {
         bind_own_address(&mut manifest["spec"]);
-        Ok(Self::fitted(manifest, namespace))
+        Self::fitted(manifest, namespace)
     }
 
     fn fitted(mut manifest: Value, namespace: &str) -> Self {

@@ -39,6 +39,8 @@ pub struct PodSpec {
     pub cluster: Arc<Cluster>,
     /// And in which namespace.
     pub namespace: String,
+    /// The `haptic` that its agent is.
+    pub program: PathBuf,
     /// Which HAProxy.
     pub series: HaproxySeries,
     /// What the agent accepts.
@@ -127,7 +129,7 @@ impl HaproxyPod {
             self.containers = Some(Containers::Sidecar(Box::new(Sidecar::start(spec).await?)));
             return Ok(());
         }
-        let mut command = Command::new(program::haptic()?);
+        let mut command = Command::new(&self.spec.program);
         command.arg("agent").arg("--listen").arg(self.agent_address().to_string());
         command
             .arg("--dir")
@@ -210,6 +212,16 @@ impl HaproxyPod {
                 killed
             }
         }
+    }
+
+    /// Ends the agent alone, and starts `program` as the next one on the same files.
+    ///
+    /// # Errors
+    /// It does not run, or the next one does not answer.
+    pub async fn replace_agent(&mut self, program: PathBuf) -> Outcome {
+        self.kill_agent().await?;
+        self.spec.program = program;
+        self.start_containers().await
     }
 
     /// Whether it has an agent, and not the Data Plane API.

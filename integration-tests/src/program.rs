@@ -119,6 +119,17 @@ pub fn haptic() -> Outcome<PathBuf> {
     )))
 }
 
+/// A `haptic` of an earlier revision, whose exchanges and files the program under test still reads and writes.
+///
+/// # Errors
+/// Its variable is not set.
+pub fn earlier_haptic() -> Outcome<PathBuf> {
+    from_environment(EARLIER)
+}
+
+/// Names the earlier `haptic`.
+pub const EARLIER: &str = "HAPTIC_TEST_OLD";
+
 /// The Data Plane API: `HAPTIC_TEST_DATAPLANEAPI`, else its double, which cargo builds beside `haptic`.
 ///
 /// # Errors

@@ -165,6 +165,14 @@ impl Scene {
         self.controller_as("admin")
     }
 
+    /// Starts the next controller, which is `program`.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn controller_from(&self, program: PathBuf) -> Outcome<Controller> {
+        self.start_controller(vec![program.into()], "admin", &[])
+    }
+
     /// Starts the next controller, with the rights of `user`.
     ///
     /// # Errors
@@ -244,6 +252,7 @@ impl Scene {
         let spec = PodSpec {
             cluster: Arc::clone(&self.cluster),
             namespace: self.namespace.clone(),
+            program: program::haptic()?,
             series,
             credentials: self.credentials.clone(),
             ports: FRONTEND_PORTS,

@@ -36,6 +36,8 @@ struct State {
     looks: AtomicU64,
     checks: AtomicU64,
     held: watch::Sender<Held>,
+    /// How often what was held back was let go.
+    releases: watch::Sender<u64>,
     cuts: watch::Sender<u64>,
 }
 
@@ -108,9 +110,15 @@ impl Wire {
         self.state.cuts.send_modify(|cuts| *cuts += 1);
     }
 
+    /// What is held back stays so until [`Wire::release`], and whatever comes after it arrives.
+    pub fn hold_no_more(&self) {
+        self.state.held.send_replace(Held::Nothing);
+    }
+
     /// What was held back arrives, and everything after it.
     pub fn release(&self) {
-        self.state.held.send_replace(Held::Nothing);
+        self.hold_no_more();
+        self.state.releases.send_modify(|releases| *releases += 1);
     }
 }
 
@@ -132,7 +140,7 @@ async fn relay(listener: TcpListener, to: SocketAddr, state: Arc<State>) {
 
 /// Relays one connection until either side ends it.
 async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
-    let (mut held, mut cuts) = (state.held.subscribe(), state.cuts.subscribe());
+    let (mut releases, mut cuts) = (state.releases.subscribe(), state.cuts.subscribe());
     let (mut from_agent, mut to_agent) = TcpStream::connect(to).await?.into_split();
     let (mut from_controller, mut to_controller) = client.into_split();
     let forth = async {
@@ -154,13 +162,16 @@ async fn join(client: TcpStream, to: SocketAddr, state: Arc<State>) -> Outcome {
                 state.checks.fetch_add(1, Ordering::Relaxed);
             }
             let is_store = said.windows(STORE.len()).any(|part| part == STORE);
-            held.wait_for(|held| match held {
-                Held::Nothing => true,
-                Held::Stores => !is_store,
-                Held::Pushes => !is_push,
-                Held::Everything => false,
-            })
-            .await?;
+            releases.mark_unchanged();
+            let is_held = match *state.held.borrow() {
+                Held::Nothing => false,
+                Held::Stores => is_store,
+                Held::Pushes => is_push,
+                Held::Everything => true,
+            };
+            if is_held {
+                releases.changed().await?;
+            }
             to_agent.write_all(said).await?;
         }
     };

@@ -79,12 +79,12 @@ fn the_image_is_built_by_the_engine_that_is_there() {
     let [none, down, up, second] = [0, 1, 2, 3].map(|_| tempfile::tempdir().unwrap());
     let failed = done(script("image").env("PATH", path_with(none.path(), &[])));
     let said = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert!(!failed.status.success() && said.contains("neither docker nor podman"), "{said}");
+    assert!(!failed.status.success() && said.contains("neither docker, podman nor buildah"), "{said}");
     let client = "#!/usr/bin/env bash\necho Is it running? >&2\nexit 1\n";
-    let clients = [("docker", client), ("podman", client)];
+    let clients = [("docker", client), ("podman", client), ("buildah", client)];
     let failed = done(script("image").env("PATH", path_with(down.path(), &clients)));
     let said = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert!(!failed.status.success() && said.matches("Is it running?").count() == 2, "{said}");
+    assert!(!failed.status.success() && said.matches("Is it running?").count() == 3, "{said}");
     let engine = "#!/usr/bin/env bash\necho \"$*\"\n";
     let path = path_with(second.path(), &[("docker", client), ("podman", engine)]);
     let said = succeeded(script("image").env("PATH", path));

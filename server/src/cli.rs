@@ -1,30 +1,27 @@
 //! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes; `replay`: differences),
 //! 70 (an actor died).
 
+mod common;
 mod formats;
 mod printed;
 mod running;
 
-pub use formats::{FunctionsOutput, SummaryOrJson, ValidateOutput, YamlOrJson};
+pub use common::{ClusterArgs, ConfigurationArgs, HaproxyArgs, StateArgs};
+pub use formats::{EngineName, FunctionsOutput, SummaryOrJson, ValidateOutput, YamlOrJson};
 pub use printed::{
     CompletionArgs, ConfigArgs, ConfigCommand, CrdArgs, FunctionsArgs, InitArgs, LibraryArgs, LibraryCommand,
-    ReferenceArgs, ReferencePage, StartFrom, VersionArgs, ViewArgs,
+    ReferenceArgs, ReferencePage, StartFrom, VersionArgs,
 };
 pub use running::{ExplainArgs, PublishedArgs, RecordArgs, ReplayArgs, StatusArgs};
 
-use crate::{command, hardening, output};
+use crate::output;
 use clap::{Args, Parser, Subcommand};
-use haptic_haproxy::keywords;
+use common::{place, variable, version};
 use haptic_model::{Diagnostic, HaproxyVersion};
-use haptic_validate::sandbox::Protection;
 use std::{
     net::{IpAddr, SocketAddr},
     path::PathBuf,
-    process::ExitCode,
 };
-
-/// The exit code for arguments that make no sense, clap's own.
-const USAGE: u8 = 2;
 
 /// Brings HAProxy pods to the configuration that your own templates make of Kubernetes resources.
 #[derive(Debug, Parser)]
@@ -102,94 +99,18 @@ pub struct RunArgs {
     pub haproxy: HaproxyArgs,
 }
 
-/// The cluster, and the namespace in it.
-#[derive(Clone, Debug, Args)]
-pub struct ClusterArgs {
-    /// Its namespace, which is also that of the HAProxy pods [default: $CONTROLLER_NAMESPACE, else the kubeconfig's or the pod's own]
-    #[arg(long, env = "POD_NAMESPACE")]
-    pub namespace: Option<String>,
-    /// How to reach the API server [default: $KUBECONFIG, else ~/.kube/config but for `run`, else the pod's service account]
-    #[arg(long, env = "KUBECONFIG")]
-    pub kubeconfig: Option<PathBuf>,
-}
-
 impl RunArgs {
     /// The name of the configuration.
     ///
     /// # Errors
     /// When nobody gave it.
-    pub fn name(&self) -> Result<String, Failure> {
+    pub fn name(&self) -> Result<String, CommandFailure> {
         let name = self.name.clone().or_else(|| variable("CONFIG_NAME"));
         name.ok_or_else(|| {
-            Failure::Usage(
+            CommandFailure::Usage(
                 "give --name CONFIG, or set HAPTIC_CONFIG_NAME: the name of the HAProxyTemplateConfig".into(),
             )
         })
-    }
-}
-
-impl ClusterArgs {
-    /// The namespace that somebody named.
-    #[must_use]
-    pub fn namespace(&self) -> Option<String> {
-        self.namespace.clone().or_else(|| variable("CONTROLLER_NAMESPACE"))
-    }
-}
-
-/// What a variable of the environment says, if it says anything.
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// A configuration, in a file or a cluster.
-#[derive(Clone, Debug, Args)]
-pub struct ConfigurationArgs {
-    /// The configuration; - is standard input
-    #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
-    pub file: Option<PathBuf>,
-    /// Name of the HAProxyTemplateConfig in a cluster, in place of a file
-    #[arg(long, conflicts_with = "file")]
-    pub name: Option<String>,
-    /// Where it is
-    #[command(flatten)]
-    pub cluster: ClusterArgs,
-}
-
-/// The HAProxy that checks, and for `local` serves.
-#[derive(Clone, Debug, Args)]
-pub struct HaproxyArgs {
-    /// HAProxy binary; give several, one a version, for a mixed fleet [default: HAPTIC_HAPROXY_* and haproxy on PATH]
-    #[arg(long = "haproxy", value_name = "PATH")]
-    pub binaries: Vec<PathBuf>,
-    /// Check without this protection (limits, privileges, files or calls), where HAProxy cannot run with it; may be repeated
-    #[arg(
-        long = "unprotected",
-        env = "HAPTIC_UNPROTECTED",
-        value_name = "PROTECTION",
-        value_delimiter = ',',
-        hide_env_values = true
-    )]
-    pub unprotected: Vec<Protection>,
-}
-
-/// What is kept from one run to the next, outside of a cluster.
-#[derive(Clone, Debug, Args)]
-pub struct StateArgs {
-    /// Folder for what is made once: the certificate for hosts that have none [default: $XDG_STATE_HOME/haptic or
-    /// ~/.local/state/haptic]
-    #[arg(long = "state-dir", env = "HAPTIC_STATE_DIR", value_name = "DIR")]
-    pub folder: Option<PathBuf>,
-}
-
-impl StateArgs {
-    /// The folder; `None` where nobody named one and there is no home: what is made then is forgotten.
-    #[must_use]
-    pub fn folder(&self) -> Option<PathBuf> {
-        let below = |variable: &str, path: &str| {
-            std::env::var_os(variable).filter(|v| !v.is_empty()).map(|base| PathBuf::from(base).join(path))
-        };
-        let own = || below("XDG_STATE_HOME", "haptic").or_else(|| below("HOME", ".local/state/haptic"));
-        self.folder.clone().or_else(own)
     }
 }
 
@@ -235,6 +156,9 @@ pub struct AgentArgs {
 
 /// `haptic local`
 #[derive(Debug, Args)]
+#[command(
+    after_help = "The controller asks the agent with the credentials HAPTIC_USERNAME and HAPTIC_PASSWORD, else with some of this run only."
+)]
 pub struct LocalArgs {
     /// The configuration; its changes are taken at once
     #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
@@ -400,7 +324,7 @@ pub struct BenchmarkArgs {
 
 /// What a command ends with.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub enum CommandFailure {
     /// Something is wrong, in a sentence.
     #[error("{0}")]
     Because(String),
@@ -415,30 +339,16 @@ pub enum Failure {
     Exit(u8),
 }
 
-/// A version of HAProxy that is known.
-fn version(text: &str) -> Result<HaproxyVersion, String> {
-    let version: HaproxyVersion = text.parse()?;
-    let known =
-        keywords::all().iter().map(|table| HaproxyVersion::new(table.version.major, table.version.minor));
-    let (oldest, newest) = (known.clone().min().unwrap_or(version), known.max().unwrap_or(version));
-    match (oldest..=newest).contains(&version) {
-        true => Ok(version),
-        false => Err(format!("versions {oldest} to {newest} are known")),
+impl From<String> for CommandFailure {
+    fn from(why: String) -> Self {
+        Self::Because(why)
     }
 }
 
-/// Where something is written to. `-` is standard output everywhere else, and would be a name here.
-fn place(text: &str) -> Result<PathBuf, String> {
-    match text {
-        "-" => Err("standard output is no place for it; ./- is one of that name".into()),
-        path => Ok(path.into()),
-    }
-}
-
-impl Failure {
+impl CommandFailure {
     /// Prints what is wrong; only the exit code is left.
     #[must_use]
-    pub fn told(problems: &[Diagnostic]) -> Self {
+    pub fn printed(problems: &[Diagnostic]) -> Self {
         output::complain_about(problems);
         Self::Exit(1)
     }
@@ -446,44 +356,6 @@ impl Failure {
     /// A failure for any error.
     pub fn because(error: impl std::fmt::Display) -> Self {
         Self::Because(error.to_string())
-    }
-}
-
-/// Runs the command line and gives the process's exit code.
-#[must_use]
-pub fn run() -> ExitCode {
-    // Most commands read Secrets, or what was rendered of them.
-    hardening::hide_memory();
-    let cli = Cli::parse();
-    let done = match cli.command {
-        Command::Run(args) => command::run::run(&args),
-        Command::Agent(args) => command::agent::run(args),
-        Command::Local(args) => command::local::run(&args),
-        Command::Init(args) => command::init::run(&args),
-        Command::Validate(args) => command::validate::run(&args),
-        Command::Render(args) => command::render::run(&args),
-        Command::Plan(args) => command::plan::run(&args),
-        Command::Status(args) => command::status::run(&args),
-        Command::Explain(args) => command::explain::run(&args),
-        Command::Record(args) => command::record::run(&args),
-        Command::Replay(args) => command::replay::run(&args),
-        Command::Benchmark(args) => command::benchmark::run(&args),
-        Command::Crd(args) => command::print::crd(args.output),
-        Command::Functions(args) => command::print::functions(args.name.as_deref(), args.output),
-        Command::Library(args) => command::library::run(&args.command),
-        Command::Config(args) => command::config::run(&args.command),
-        Command::Completion(args) => command::print::completion(args.shell),
-        Command::Version(args) => command::print::version(args.output),
-        Command::Reference(args) => command::reference::run(args.page),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Exit(code)) => ExitCode::from(code),
-        Err(failure) => {
-            output::complain(&failure.to_string());
-            let is_usage = matches!(failure, Failure::Usage(_) | Failure::Unknown(_));
-            ExitCode::from(if is_usage { USAGE } else { 1 })
-        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Logs: text on a terminal, JSON elsewhere, the level changeable while running.
 
-use crate::printable::printable;
-use haptic_commentator::Level as Wanted;
-use haptic_runtime::{CellReader, CellWriter, cell};
+use actix::Handler;
+use haptic_commentator::MessageLevel as Wanted;
+use haptic_inspect::terminal;
+use haptic_runtime::{OwnHandle, Publisher, Topic, messages::ConfigActivated, topic};
 use owo_colors::OwoColorize;
 use std::{
     io::IsTerminal,
@@ -28,7 +29,7 @@ pub struct LogLevel {
     levels: Arc<Mutex<Levels>>,
     /// Of a configuration that asks for none.
     of_environment: &'static str,
-    forced: Arc<CellWriter<Option<Wanted>>>,
+    forced: Arc<Publisher<Option<Wanted>>>,
 }
 
 /// The levels that somebody asks for; the second one counts.
@@ -58,7 +59,7 @@ pub fn start() -> LogLevel {
         tracing::warn!(LOG_LEVEL = asked, "LOG_LEVEL is no level; use trace, debug, info, warn or error");
     }
     let levels = Levels { configured: of_environment.to_owned(), forced: None };
-    LogLevel { handle, levels: Arc::new(Mutex::new(levels)), of_environment, forced: Arc::new(cell(None).0) }
+    LogLevel { handle, levels: Arc::new(Mutex::new(levels)), of_environment, forced: Arc::new(topic(None).0) }
 }
 
 /// The level that `LOG_LEVEL` asks for: what is none is as if it said nothing.
@@ -73,7 +74,7 @@ where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
     let fields = debug_fn(|line, field, value| {
-        let value = printable(&format!("{value:?}"));
+        let value = terminal::safe(&format!("{value:?}"));
         match field.name() {
             "message" => write!(line, "{value}"),
             // Programs look for it, and read JSON.
@@ -81,13 +82,13 @@ where
             name => write!(line, " {name}={value}"),
         }
     });
-    tracing_subscriber::fmt::layer().event_format(Line).fmt_fields(fields).with_writer(writer)
+    tracing_subscriber::fmt::layer().event_format(TextLine).fmt_fields(fields).with_writer(writer)
 }
 
 /// A line for a person: the time of the day to the second, how bad it is, what it is. Who looks at a terminal knows the date.
-struct Line;
+struct TextLine;
 
-impl<S, N> FormatEvent<S, N> for Line
+impl<S, N> FormatEvent<S, N> for TextLine
 where
     S: Subscriber + for<'l> LookupSpan<'l>,
     N: for<'w> FormatFields<'w> + 'static,
@@ -142,8 +143,8 @@ impl LogLevel {
 
     /// What is forced, for those who have levels of their own.
     #[must_use]
-    pub fn forced(&self) -> CellReader<Option<Wanted>> {
-        self.forced.reader()
+    pub fn forced(&self) -> Topic<Option<Wanted>> {
+        self.forced.topic()
     }
 
     fn take_effect(&self) {
@@ -159,6 +160,32 @@ impl LogLevel {
     }
 }
 
+/// Keeps the level at what the active configuration says.
+pub struct LogLevelActor {
+    own: OwnHandle<Self>,
+    log_level: LogLevel,
+}
+
+impl LogLevelActor {
+    /// The actor of `log_level`.
+    #[must_use]
+    pub fn new(own: OwnHandle<Self>, log_level: LogLevel) -> Self {
+        Self { own, log_level }
+    }
+}
+
+haptic_runtime::supervised!(LogLevelActor);
+
+impl Handler<ConfigActivated> for LogLevelActor {
+    type Result = ();
+
+    fn handle(&mut self, active: ConfigActivated, _: &mut Self::Context) {
+        if let Some(config) = &*active {
+            self.log_level.configure(config.spec.logging.level.as_deref());
+        }
+    }
+}
+
 /// Our own words at `level`; libraries only when something is wrong, unless everything is asked for. A server that is
 /// being stopped complains that it has no workers: that is no news. What the API server refuses, and that it is away, we say
 /// ourselves; the client would add an error to each try.
@@ -169,10 +196,9 @@ fn filter(level: &str) -> EnvFilter {
         return filter;
     }
     let (others, client) = if level == "trace" { ("debug", "error") } else { ("warn", "off") };
+    // The names of all our crates begin so.
     EnvFilter::new(format!(
-        "{others},actix_server::accept=off,kube_client={client},kube_runtime={client},haptic={level},haptic_agent={level},haptic_commentator={level},haptic_config={level},\
-         haptic_debounce={level},haptic_deploy={level},haptic_leader={level},haptic_render={level},\
-         haptic_runtime={level},haptic_validate={level},haptic_watch={level}"
+        "{others},actix_server::accept=off,kube_client={client},kube_runtime={client},haptic={level}"
     ))
 }
 
@@ -190,6 +216,17 @@ mod tests {
             logs.configure(configured);
             assert_eq!(logs.levels().configured, level);
         }
+    }
+
+    #[test]
+    fn each_of_our_crates_logs_at_the_level_and_libraries_only_when_something_is_wrong() {
+        let registry = tracing_subscriber::registry().with(filter("info"));
+        tracing::subscriber::with_default(registry, || {
+            assert!(tracing::enabled!(target: "haptic::process", Level::INFO));
+            assert!(tracing::enabled!(target: "haptic_webhook::service", Level::INFO));
+            assert!(!tracing::enabled!(target: "haptic_webhook::service", Level::DEBUG));
+            assert!(!tracing::enabled!(target: "hyper::client", Level::INFO));
+        });
     }
 
     #[test]

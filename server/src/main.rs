@@ -14,5 +14,5 @@ fn main() -> ExitCode {
         haptic::output::complain("another TLS provider is already installed; this is a bug in HAPTIC");
         return ExitCode::FAILURE;
     }
-    haptic::cli::run()
+    haptic::command::dispatch()
 }

@@ -1,6 +1,6 @@
 //! What the command line prints: results on standard output, complaints on standard error.
 
-use crate::printable::{printable, styled};
+use haptic_inspect::terminal;
 use haptic_model::{Diagnostic, Severity};
 use owo_colors::OwoColorize;
 use serde::Serialize;
@@ -14,7 +14,11 @@ use std::{
 /// # Errors
 /// When standard output cannot be written for another reason.
 pub fn print(text: &str) -> io::Result<()> {
-    let text = if io::stdout().is_terminal() { Cow::Owned(styled(text)) } else { Cow::Borrowed(text) };
+    let text = if io::stdout().is_terminal() {
+        Cow::Owned(terminal::safe_but_styled(text))
+    } else {
+        Cow::Borrowed(text)
+    };
     let mut out = anstream::stdout();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     match written {
@@ -43,7 +47,7 @@ pub fn print_json(value: &impl Serialize) -> io::Result<()> {
 
 /// Prints a complaint; there is nowhere to report its own failure to.
 pub fn complain(text: &str) {
-    drop(writeln!(anstream::stderr(), "{} {}", "haptic:".bold(), printable(text)));
+    drop(writeln!(anstream::stderr(), "{} {}", "haptic:".bold(), terminal::safe(text)));
 }
 
 /// Prints each diagnostic as a paragraph on standard error.
@@ -53,6 +57,6 @@ pub fn complain_about(diagnostics: &[Diagnostic]) {
             Severity::Error => "error:".red().bold().to_string(),
             Severity::Warning => "warning:".yellow().bold().to_string(),
         };
-        drop(writeln!(anstream::stderr(), "{mark} {}", printable(&diagnostic.to_string())));
+        drop(writeln!(anstream::stderr(), "{mark} {}", terminal::safe(&diagnostic.to_string())));
     }
 }

@@ -1,21 +1,23 @@
 //! The life of a controller process: start the pipeline, serve, and end in order when told to.
 
+pub mod hardening;
+mod sandbox_status;
+mod traces;
+
 use crate::{
-    cli::Failure,
+    cli::CommandFailure,
     http::{
-        debug::{Inside, recording::Recorder},
-        health::Vitality,
+        debug::DebugState,
         metrics::{self, Scraped},
         servers::Front,
     },
     logging::LogLevel,
-    protections, traces,
-    webhook::{start::admission, workshop::Board},
-    wiring::{self, Outside, Pipeline},
+    wiring::{self, Environment, Pipeline, leading::LeadingBy},
 };
-use haptic_config::ConfigState;
-use haptic_model::{ActiveConfig, Event};
-use haptic_runtime::{Arbiters, CellReader, Drain, Events, Health, Signals, cell};
+use haptic_inspect::recording::stream::RecordingSource;
+use haptic_runtime::{Arbiters, Drain, Health, Signals};
+use haptic_validate::Checker;
+use haptic_webhook::{OwnConfiguration, service::Admission};
 use serde_json::Value;
 use std::{
     future::Future,
@@ -27,6 +29,10 @@ use tokio::runtime::Runtime;
 
 /// An arbiter that does not answer a ping for this long is stuck.
 const ARBITER_BOUND: Duration = Duration::from_secs(4);
+
+/// So long after a pod was told to end, connections to its Service may still be led to it: until each node's kube-proxy, and the
+/// API server itself, has heard of it.
+const ASKED_AFTER_THE_END: Duration = Duration::from_secs(3);
 
 /// Addresses the process listens on.
 #[derive(Clone, Copy, Debug)]
@@ -50,20 +56,20 @@ impl Addresses {
 ///
 /// # Errors
 /// When the operating system gives no threads.
-pub fn runtime() -> Result<Arc<Runtime>, Failure> {
+pub fn runtime() -> Result<Arc<Runtime>, CommandFailure> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from).max(2);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build();
-    runtime.map(Arc::new).map_err(Failure::because)
+    runtime.map(Arc::new).map_err(CommandFailure::because)
 }
 
 /// Runs `main` on an actix system; its failure, or an actor that died for good, is the process's.
 ///
 /// # Errors
-/// What `main` fails with, or [`Failure::Exit`] with the code the system was stopped with.
+/// What `main` fails with, or [`CommandFailure::Exit`] with the code the system was stopped with.
 pub fn run(
     runtime: Arc<Runtime>,
-    main: impl Future<Output = Result<(), Failure>> + 'static,
-) -> Result<(), Failure> {
+    main: impl Future<Output = Result<(), CommandFailure>> + 'static,
+) -> Result<(), CommandFailure> {
     haptic_runtime::install_panic_hook();
     let failure = std::rc::Rc::new(std::cell::RefCell::new(None));
     let failed = failure.clone();
@@ -76,10 +82,10 @@ pub fn run(
             }
         }
     });
-    match (failure.take(), code.map_err(Failure::because)?) {
+    match (failure.take(), code.map_err(CommandFailure::because)?) {
         (Some(failure), _) => Err(failure),
         (None, 0) => Ok(()),
-        (None, code) => Err(Failure::Exit(u8::try_from(code).unwrap_or(1))),
+        (None, code) => Err(CommandFailure::Exit(u8::try_from(code).unwrap_or(1))),
     }
 }
 
@@ -88,54 +94,44 @@ pub fn run(
 /// # Errors
 /// When the pipeline or a server cannot start.
 pub async fn control(
-    mut outside: Outside,
+    mut environment: Environment,
     runtime: Arc<Runtime>,
     addresses: Addresses,
     log_level: LogLevel,
     began: impl FnOnce(&Pipeline),
-) -> Result<(), Failure> {
-    let mut signals = Signals::listen().map_err(Failure::because)?;
-    let recorded = metrics::install().map_err(Failure::because)?;
+) -> Result<(), CommandFailure> {
+    let mut signals = Signals::listen().map_err(CommandFailure::because)?;
+    let recorded = metrics::install().map_err(CommandFailure::because)?;
     haptic_commentator::metrics::describe();
     let health = Health::new();
     let arbiters = Arbiters::new(runtime, health.clone(), ARBITER_BOUND);
-    let (leading, checker) = (outside.leading.clone(), outside.checker.clone());
+    let (leading, checker) = (environment.leading.clone(), environment.checker.clone());
     let exporter = traces::start();
-    outside.traces = exporter.as_ref().map(|exporter| exporter.sink.clone());
-    let pipeline = wiring::start(outside, &arbiters, health).map_err(Failure::because)?;
+    environment.traces = exporter.as_ref().map(|exporter| exporter.sink.clone());
+    let upkept = recorded.clone();
+    environment.upkeep = Some(Arc::new(move || upkept.run_upkeep()));
+    let pipeline = wiring::start(environment, &arbiters, health).map_err(CommandFailure::because)?;
     began(&pipeline);
-    let (draining_writer, draining) = cell(false);
-    follow_log_level(pipeline.config.clone(), log_level.clone());
-    tell_what_is_waited_for(pipeline.config_state.clone(), pipeline.events.clone());
-    let vitality = vitality(&pipeline, draining);
+    let readers = pipeline.readers.clone();
     let front = Front {
         address: addresses.bind,
         debug_address: addresses.debug,
-        vitality: vitality.clone(),
-        metrics: Scraped {
-            recorded,
-            events: pipeline.events.clone(),
-            actors: pipeline.health.clone(),
-            pods: pipeline.pods.clone(),
-            snapshots: pipeline.snapshots.clone(),
-            leadership: pipeline.leadership.clone(),
-            quarantine: pipeline.quarantine.clone(),
-        },
-        inside: inside(&pipeline, vitality, log_level, protections::tell(&checker)),
-        admission: admission(
-            &leading,
-            board(&pipeline),
-            pipeline.webhook.clone(),
-            &checker,
-            pipeline.events.clone(),
-        ),
+        readers: readers.clone(),
+        metrics: Scraped { recorded, events: pipeline.events.clone(), readers: readers.clone() },
+        debug: debug(&pipeline, log_level, sandbox_status::report(&checker)),
+        admission: admission(&leading, &pipeline, &checker),
     };
+    let (asks_webhook, config) = (front.admission.is_some(), readers.config.clone());
     tokio::select! {
-        served = front.serve(pipeline.config.clone()) => served.map_err(Failure::because)?,
+        served = front.serve(readers.config) => served.map_err(CommandFailure::because)?,
         signal = signals.next() => tracing::info!(signal, "shutting down; a second signal ends at once"),
     }
+    let told = tokio::time::Instant::now();
+    let is_asked = asks_webhook
+        && config.latest().as_ref().as_ref().is_some_and(|config| config.spec.controller.webhook.is_some());
     let pipeline = std::rc::Rc::new(pipeline);
-    let (deployments, lease, observers) = (pipeline.clone(), pipeline.clone(), pipeline.clone());
+    let (ending, deployments) = (pipeline.clone(), pipeline.clone());
+    let (lease, observers) = (pipeline.clone(), pipeline.clone());
     Drain::new()
         .phase("intake", Duration::from_secs(5), async move { pipeline.stop_intake().await })
         .phase("deployments", Duration::from_secs(10), async move { deployments.stop_deploying().await })
@@ -146,72 +142,32 @@ pub async fn control(
                 exporter.flush().await;
             }
         })
-        .run(&draining_writer, signals.next())
+        .phase("webhook", ASKED_AFTER_THE_END + Duration::from_secs(1), async move {
+            if is_asked {
+                tokio::time::sleep_until(told + ASKED_AFTER_THE_END).await;
+            }
+        })
+        .run(&ending.draining, signals.next())
         .await;
     Ok(())
 }
 
-fn vitality(pipeline: &Pipeline, draining: CellReader<bool>) -> Vitality {
-    Vitality {
-        actors: pipeline.health.clone(),
-        config_state: pipeline.config_state.clone(),
-        config: pipeline.config.clone(),
-        accepted: pipeline.accepted.clone(),
-        judged: pipeline.judged.clone(),
-        snapshots: pipeline.snapshots.clone(),
-        troubles: pipeline.troubles.clone(),
-        left_out: pipeline.left_out.clone(),
-        webhook: pipeline.webhook.clone(),
-        draining,
-    }
+/// What the API server asks before it stores something, where there is one.
+fn admission(leading: &LeadingBy, pipeline: &Pipeline, checker: &Checker) -> Option<Admission> {
+    let LeadingBy::Lease { client, namespace, name } = leading else { return None };
+    let own = OwnConfiguration { namespace: namespace.clone(), name: name.clone() };
+    let (endpoint, events) = (pipeline.endpoint.clone(), pipeline.events.clone());
+    let (readers, queue) = (pipeline.readers.clone(), pipeline.reviews.clone()?);
+    Some(Admission::open(client, own, readers, endpoint, queue, checker, events))
 }
 
-fn board(pipeline: &Pipeline) -> Board {
-    Board {
-        config: pipeline.config.clone(),
-        snapshots: pipeline.snapshots.clone(),
-        quarantine: pipeline.quarantine.clone(),
-        fleet: pipeline.fleet_view.clone(),
-    }
-}
-
-fn inside(pipeline: &Pipeline, vitality: Vitality, log_level: LogLevel, protections: Value) -> Inside {
-    Inside {
-        vitality,
-        rendered: pipeline.rendered.clone(),
-        validated: pipeline.validated.clone(),
-        refused: pipeline.refused.clone(),
-        set_aside: pipeline.set_aside.clone(),
-        pods: pipeline.pods.clone(),
-        quarantine: pipeline.quarantine.clone(),
-        leadership: pipeline.leadership.clone(),
-        reporting: pipeline.reporting.clone(),
+fn debug(pipeline: &Pipeline, log_level: LogLevel, protections: Value) -> DebugState {
+    DebugState {
+        readers: pipeline.readers.clone(),
         log_level,
-        history: pipeline.history.clone(),
-        recorder: Recorder::new(pipeline.recording.clone()),
+        recorder: RecordingSource::new(pipeline.readers.recording.clone()),
         protections: Arc::new(protections),
         #[cfg(debug_assertions)]
         events: pipeline.events.clone(),
     }
-}
-
-/// A controller that waits says for what: nothing else would be in its log. (A refused configuration is an event.)
-fn tell_what_is_waited_for(mut state: CellReader<ConfigState>, events: Events) {
-    tokio::spawn(async move {
-        loop {
-            if let ConfigState::Waiting(what) = &*state.changed().await {
-                events.tell(Event::Awaited { what: what.clone() });
-            }
-        }
-    });
-}
-
-fn follow_log_level(mut config: CellReader<Option<Arc<ActiveConfig>>>, log_level: LogLevel) {
-    tokio::spawn(async move {
-        loop {
-            if let Some(config) = &*config.changed().await {
-                log_level.configure(config.spec.logging.level.as_deref());
-            }
-        }
-    });
 }

@@ -1,6 +1,6 @@
 //! What an agent is told at its start, and why it may refuse to start.
 
-use crate::credentials::CredentialsSource;
+use haptic_model::secret::{Credentials, Sensitive};
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 /// All that an agent is told.
@@ -57,6 +57,40 @@ pub enum TlsSource {
     },
 }
 
+/// Where the agent's credentials come from.
+#[derive(Clone, Debug)]
+pub enum CredentialsSource {
+    /// Given once.
+    Fixed(Credentials),
+    /// A mounted Secret: a folder with the files `dataplane_username` and `dataplane_password`, read anew when it changes.
+    Dir(PathBuf),
+}
+
+impl CredentialsSource {
+    /// From `HAPTIC_USERNAME` and `HAPTIC_PASSWORD`.
+    ///
+    /// # Errors
+    /// [`AgentError::NoCredentials`] and [`AgentError::HalfCredentials`], as far as they are unset or empty.
+    pub fn from_env() -> Result<Self, AgentError> {
+        given_in_env()?.map(Self::Fixed).ok_or(AgentError::NoCredentials)
+    }
+}
+
+/// What `HAPTIC_USERNAME` and `HAPTIC_PASSWORD` say, if they are set.
+///
+/// # Errors
+/// [`AgentError::HalfCredentials`] when one of them is unset or empty and the other is not.
+pub fn given_in_env() -> Result<Option<Credentials>, AgentError> {
+    let value = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    match (value("HAPTIC_USERNAME"), value("HAPTIC_PASSWORD")) {
+        (Some(username), Some(password)) => {
+            Ok(Some(Credentials { username, password: Sensitive::new(password) }))
+        }
+        (None, None) => Ok(None),
+        _ => Err(AgentError::HalfCredentials),
+    }
+}
+
 impl AgentOptions {
     /// An in-process agent that keeps `binary` running, with its files in `dir`.
     #[must_use]
@@ -81,6 +115,9 @@ pub enum AgentError {
         "the agent has no credentials and would let anyone configure HAProxy: set HAPTIC_USERNAME and HAPTIC_PASSWORD, or give --credentials-dir a folder with the files dataplane_username and dataplane_password"
     )]
     NoCredentials,
+    /// A name without a password, or the reverse.
+    #[error("one of HAPTIC_USERNAME and HAPTIC_PASSWORD is set, the other is not: set both, or none")]
+    HalfCredentials,
     /// Credentials that cannot be used.
     #[error("the agent's credentials cannot be used: {0}")]
     Credentials(String),

@@ -6,6 +6,6 @@ mod recorder;
 mod traces;
 
 pub use commentator::{CommentatorActor, Observed};
-pub use metrics::MetricsActor;
+pub use metrics::{MetricsActor, Upkeep};
 pub use recorder::{Recorded, RecorderActor};
 pub use traces::{SpanSink, TracesActor};

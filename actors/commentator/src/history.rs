@@ -11,7 +11,7 @@ use std::{
 use haptic_model::{Event, Generation};
 use serde::Serialize;
 
-use crate::commentary::{Level, Line};
+use crate::event_log::{LogLine, MessageLevel};
 
 /// A handle to the events kept; clones share them.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub struct History(Arc<Mutex<Ring>>);
 
 #[derive(Debug, Default)]
 struct Ring {
-    entries: BTreeMap<Sort, VecDeque<Arc<Entry>>>,
+    entries: BTreeMap<Sort, VecDeque<Arc<HistoryEntry>>>,
     /// Number of the next entry.
     next: u64,
 }
@@ -38,7 +38,7 @@ enum Sort {
 /// One event as kept.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct HistoryEntry {
     /// Counts all events since the process started; a gap means that so many were lost, and the entry after it says so, or
     /// that of so long ago only the rarer ones are kept.
     pub number: u64,
@@ -49,7 +49,7 @@ pub struct Entry {
     /// The generation it belongs to.
     pub generation: Option<Generation>,
     /// Its importance.
-    pub level: Level,
+    pub level: MessageLevel,
     /// The commentary.
     pub text: String,
     /// The object it concerns.
@@ -64,13 +64,13 @@ impl History {
     }
 
     /// Keeps `event` as told in `line`, and no more than `size` events of its sort.
-    pub fn keep(&self, event: &Event, line: &Line, size: usize) {
+    pub fn keep(&self, event: &Event, line: &LogLine, size: usize) {
         let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
         let mut ring = self.lock();
         if let Event::EventsLost { events } = event {
             ring.next += events;
         }
-        let entry = Entry {
+        let entry = HistoryEntry {
             number: ring.next,
             unix_ms,
             kind: event.kind(),
@@ -88,8 +88,8 @@ impl History {
 
     /// Up to `limit` of the latest events, oldest first.
     #[must_use]
-    pub fn latest(&self, limit: usize) -> Vec<Arc<Entry>> {
-        let mut entries: Vec<Arc<Entry>> = self.lock().entries.values().flatten().cloned().collect();
+    pub fn latest(&self, limit: usize) -> Vec<Arc<HistoryEntry>> {
+        let mut entries: Vec<Arc<HistoryEntry>> = self.lock().entries.values().flatten().cloned().collect();
         entries.sort_unstable_by_key(|entry| entry.number);
         entries.drain(..entries.len().saturating_sub(limit));
         entries
@@ -97,7 +97,7 @@ impl History {
 
     /// The kept events of one generation, oldest first.
     #[must_use]
-    pub fn of_generation(&self, generation: Generation) -> Vec<Arc<Entry>> {
+    pub fn of_generation(&self, generation: Generation) -> Vec<Arc<HistoryEntry>> {
         let mut entries = self.latest(usize::MAX);
         entries.retain(|entry| entry.generation == Some(generation));
         entries
@@ -109,10 +109,10 @@ impl History {
 }
 
 impl Sort {
-    fn of(entry: &Entry) -> Self {
+    fn of(entry: &HistoryEntry) -> Self {
         match (entry.level, entry.generation) {
-            (Level::Trace, _) => Self::Figure,
-            (Level::Debug | Level::Info, Some(_)) => Self::Step,
+            (MessageLevel::Trace, _) => Self::Figure,
+            (MessageLevel::Debug | MessageLevel::Info, Some(_)) => Self::Step,
             _ => Self::News,
         }
     }
@@ -125,14 +125,14 @@ mod tests {
     #[test]
     fn a_flood_of_figures_or_generations_pushes_out_no_news() {
         let history = History::new();
-        let tell = |event: Event, level: Level| {
-            history.keep(&event, &Line { level, text: format!("{level:?}"), object: None }, 10);
+        let add = |event: Event, level: MessageLevel| {
+            history.keep(&event, &LogLine { level, text: format!("{level:?}"), object: None }, 10);
         };
-        tell(Event::PodDiscovered { pod: "edge/a".into() }, Level::Info);
-        tell(Event::DriftFound { pod: "edge/a".into(), what: "weights".into() }, Level::Warn);
+        add(Event::PodDiscovered { pod: "edge/a".into() }, MessageLevel::Info);
+        add(Event::DriftFound { pod: "edge/a".into(), what: "weights".into() }, MessageLevel::Warn);
         (1..=1000).for_each(|generation| keep(&history, generation, 10));
         for objects in 0..1000 {
-            tell(Event::StoreSize { resource: "endpoints".into(), objects }, Level::Trace);
+            add(Event::StoreSize { resource: "endpoints".into(), objects }, MessageLevel::Trace);
         }
         let kinds: Vec<_> = history.latest(99).iter().map(|entry| entry.kind).collect();
         assert_eq!(kinds[..2], ["PodDiscovered", "DriftFound"]);
@@ -147,7 +147,8 @@ mod tests {
             cause: haptic_model::pipeline::Cause::default(),
             waited: std::time::Duration::ZERO,
         };
-        let line = Line { level: Level::Info, text: format!("reconcile {generation}"), object: None };
+        let line =
+            LogLine { level: MessageLevel::Info, text: format!("reconcile {generation}"), object: None };
         history.keep(&event, &line, size);
     }
 

@@ -4,15 +4,17 @@
 //! Observers receive events and tell; nothing they do, or fail to do, changes what the stages do.
 
 pub mod actor;
-pub mod commentary;
+pub mod event_log;
 pub mod history;
 pub mod metrics;
 pub mod recording;
 pub mod settings;
 pub mod traces;
 
-pub use actor::{CommentatorActor, MetricsActor, Observed, Recorded, RecorderActor, SpanSink, TracesActor};
-pub use commentary::{Commentary, Level, Line, Moment};
-pub use history::{Entry, History};
-pub use recording::{Recording, Taken};
-pub use settings::Settings;
+pub use actor::{
+    CommentatorActor, MetricsActor, Observed, Recorded, RecorderActor, SpanSink, TracesActor, Upkeep,
+};
+pub use event_log::{EventContext, EventLog, LogLine, MessageLevel};
+pub use history::{History, HistoryEntry};
+pub use recording::{RecordedAttempt, Recording};
+pub use settings::ObserverSettings;

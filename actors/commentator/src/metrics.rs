@@ -5,7 +5,7 @@
 
 mod table;
 
-pub use table::{Kind, Label, METRICS, Metric, Values, as_markdown, describe};
+pub use table::{Label, LabelValues, METRICS, Metric, MetricType, as_markdown, describe};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,14 +24,14 @@ const IN_FLIGHT: usize = 64;
 
 /// What must be remembered between events.
 #[derive(Clone, Debug, Default)]
-pub struct Recorder {
+pub struct MetricsRecorder {
     /// What each generation's render took, until its validation ends.
     rendered: BTreeMap<Generation, Duration>,
     /// Templates that have had untracked blocks.
     untracked: BTreeSet<String>,
 }
 
-impl Recorder {
+impl MetricsRecorder {
     /// Nothing recorded yet.
     #[must_use]
     pub fn new() -> Self {
@@ -46,7 +46,7 @@ impl Recorder {
                 self.rendered(*generation, *took);
                 counter!("haptic_render_blocks_total", "result" => "kept").increment(*kept as u64);
                 counter!("haptic_render_blocks_total", "result" => "printed").increment(*printed as u64);
-                self.untracked(untracked);
+                self.uncacheable(untracked);
             }
             Event::RenderDiffered { .. } => counter!("haptic_render_differences_total").increment(1),
             Event::RenderFailed { diagnostics, .. } => {
@@ -111,7 +111,7 @@ impl Recorder {
     }
 
     /// A template that has no such blocks any more is shown with 0.
-    fn untracked(&mut self, blocks: &BTreeMap<Arc<str>, usize>) {
+    fn uncacheable(&mut self, blocks: &BTreeMap<Arc<str>, usize>) {
         let mut counts: BTreeMap<String, usize> = self.untracked.iter().map(|t| (t.clone(), 0)).collect();
         for (template, count) in blocks {
             let known = counts.contains_key(&**template) || counts.len() < TEMPLATES;
@@ -169,7 +169,7 @@ fn stage_of(actor: &str) -> String {
     actor.split([' ', '/']).next().unwrap_or(actor).to_owned()
 }
 
-/// What is the case, from the board: events of it may be lost.
+/// What is the case, from the topics: events of it may be lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Now<'n> {
     /// Whose counters are read.

@@ -18,11 +18,11 @@ const MOST_BYTES: usize = 32 << 20;
 
 /// A handle to the generations kept; clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct Recording(Arc<Mutex<VecDeque<Kept>>>);
+pub struct Recording(Arc<Mutex<VecDeque<RecordedGeneration>>>);
 
 /// One generation as kept.
 #[derive(Clone, Debug)]
-pub struct Taken {
+pub struct RecordedAttempt {
     /// When it was rendered.
     pub at: SystemTime,
     /// From what.
@@ -30,8 +30,8 @@ pub struct Taken {
 }
 
 #[derive(Debug)]
-struct Kept {
-    taken: Taken,
+struct RecordedGeneration {
+    taken: RecordedAttempt,
     /// Bytes of its objects that the next one does not have.
     alone: usize,
 }
@@ -44,7 +44,10 @@ impl Recording {
             if let Some(last) = kept.back_mut() {
                 last.alone = replaced(&last.taken.attempt.snapshots, &attempt.snapshots);
             }
-            kept.push_back(Kept { taken: Taken { at, attempt: attempt.clone() }, alone: 0 });
+            kept.push_back(RecordedGeneration {
+                taken: RecordedAttempt { at, attempt: attempt.clone() },
+                alone: 0,
+            });
         }
         let surplus = kept.len().saturating_sub(size.min(MOST_KEPT));
         kept.drain(..surplus);
@@ -55,16 +58,16 @@ impl Recording {
 
     /// The kept generations, oldest first.
     #[must_use]
-    pub fn generations(&self) -> Vec<Taken> {
+    pub fn generations(&self) -> Vec<RecordedAttempt> {
         self.lock().iter().map(|kept| kept.taken.clone()).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Kept>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<RecordedGeneration>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken {
+impl RecordedAttempt {
     /// Its number.
     #[must_use]
     pub fn generation(&self) -> Generation {

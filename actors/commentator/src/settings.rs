@@ -2,40 +2,40 @@
 
 use haptic_model::ActiveConfig;
 
-use crate::commentary::Level;
+use crate::event_log::MessageLevel;
 
 /// No more events are kept, whatever the configuration asks for: a hundred megabytes of sentences help nobody.
 const MOST_KEPT: usize = 100_000;
 
 /// The commentary's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ObserverSettings {
     /// Whether lines are logged; the history is kept either way.
     pub enabled: bool,
     /// Events kept in the history.
     pub buffer_size: usize,
     /// The least important level that is logged.
-    pub level: Level,
+    pub level: MessageLevel,
     /// Whether the whole log is at TRACE: then everything is, figures among it.
     pub traced: bool,
 }
 
-impl Default for Settings {
+impl Default for ObserverSettings {
     fn default() -> Self {
-        Self { enabled: true, buffer_size: 1000, level: Level::Info, traced: false }
+        Self { enabled: true, buffer_size: 1000, level: MessageLevel::Info, traced: false }
     }
 }
 
-impl Settings {
+impl ObserverSettings {
     /// Those of `config`; the defaults while there is none, and for a level that is none.
     #[must_use]
     pub fn of(config: Option<&ActiveConfig>) -> Self {
         let default = Self::default();
         config.map_or(default, |config| {
             let spec = &config.spec.controller.event_commentator;
-            let level = Level::parse(&spec.log_level).unwrap_or(default.level);
-            let level_of_log = config.spec.logging.level.as_deref().and_then(Level::parse);
-            let traced = level_of_log == Some(Level::Trace);
+            let level = MessageLevel::parse(&spec.log_level).unwrap_or(default.level);
+            let level_of_log = config.spec.logging.level.as_deref().and_then(MessageLevel::parse);
+            let traced = level_of_log == Some(MessageLevel::Trace);
             Self { enabled: spec.enabled, buffer_size: spec.buffer_size.min(MOST_KEPT), level, traced }
         })
     }

@@ -33,14 +33,14 @@ pub struct Span {
     /// When it was over.
     pub end: SystemTime,
     /// What is known of it.
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
     /// Why it failed, if it did.
     pub error: Option<String>,
 }
 
 /// An attribute's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum AttributeValue {
     /// Words.
     Text(String),
     /// A number.
@@ -65,7 +65,7 @@ struct Trace {
     begun: SystemTime,
     /// When the last thing was heard of it.
     latest: SystemTime,
-    attributes: Vec<(&'static str, Value)>,
+    attributes: Vec<(&'static str, AttributeValue)>,
     checked: bool,
     error: Option<String>,
     /// The spans of pods' deployments that are under way, and when they were planned.
@@ -76,11 +76,11 @@ struct Trace {
 }
 
 /// A span to be, of whose trace only the generation is known.
-struct Part<'a> {
+struct PendingSpan<'a> {
     name: &'static str,
     took: Duration,
     pod: Option<&'a Arc<str>>,
-    attributes: Vec<(&'static str, Value)>,
+    attributes: Vec<(&'static str, AttributeValue)>,
     error: Option<String>,
 }
 
@@ -91,8 +91,8 @@ impl Traces {
         Self::default()
     }
 
-    /// The spans that are over with `event`, which was told at `at`.
-    pub fn hear(&mut self, event: &Event, at: SystemTime, fleet: &Fleet) -> Vec<Span> {
+    /// The spans that are over with `event`, which was emitted at `at`.
+    pub fn receive(&mut self, event: &Event, at: SystemTime, fleet: &Fleet) -> Vec<Span> {
         if let Event::ReconcileStarted { generation, cause, waited } = event {
             return self.begin(*generation, cause, at, *waited);
         }
@@ -139,7 +139,7 @@ impl Traces {
             latest: at,
             attributes: vec![
                 ("haptic.generation", number(generation.0)),
-                ("haptic.cause", Value::Text(crate::commentary::trigger(cause))),
+                ("haptic.cause", AttributeValue::Text(crate::event_log::trigger(cause))),
                 ("haptic.changes.created", number(cause.created as u64)),
                 ("haptic.changes.modified", number(cause.modified as u64)),
                 ("haptic.changes.deleted", number(cause.deleted as u64)),
@@ -170,9 +170,9 @@ impl Trace {
     fn span_of(&mut self, event: &Event, at: SystemTime, (id, next): (u64, u64)) -> Option<Span> {
         let part = self.part_of(event, at, next)?;
         let start = at.checked_sub(part.took).unwrap_or(at);
-        let Part { name, pod, mut attributes, error, .. } = part;
+        let PendingSpan { name, pod, mut attributes, error, .. } = part;
         let Some(pod) = pod else { return Some(self.span(id, name, (start, at), attributes, error)) };
-        attributes.push(("haptic.pod", Value::Text(pod.to_string())));
+        attributes.push(("haptic.pod", AttributeValue::Text(pod.to_string())));
         if name == "deploy" {
             let id = self.pods.remove(pod).map_or(id, |(id, _)| id);
             return Some(self.span(id, name, (start, at), attributes, error));
@@ -182,12 +182,12 @@ impl Trace {
         Some(Span { parent: Some(parent), ..span })
     }
 
-    fn part_of<'e>(&mut self, event: &'e Event, at: SystemTime, next: u64) -> Option<Part<'e>> {
-        let part = |name, took| Part { name, took, pod: None, attributes: Vec::new(), error: None };
+    fn part_of<'e>(&mut self, event: &'e Event, at: SystemTime, next: u64) -> Option<PendingSpan<'e>> {
+        let part = |name, took| PendingSpan { name, took, pod: None, attributes: Vec::new(), error: None };
         Some(match event {
-            Event::Rendered { bytes, files, kept, printed, digest, took, .. } => Part {
+            Event::Rendered { bytes, files, kept, printed, digest, took, .. } => PendingSpan {
                 attributes: vec![
-                    ("haptic.digest", Value::Text(digest.to_string())),
+                    ("haptic.digest", AttributeValue::Text(digest.to_string())),
                     ("haptic.bytes", number(*bytes as u64)),
                     ("haptic.files", number(*files as u64)),
                     ("haptic.blocks.kept", number(*kept as u64)),
@@ -197,32 +197,32 @@ impl Trace {
             },
             Event::RenderFailed { diagnostics, .. } => {
                 let took = at.duration_since(self.begun).unwrap_or_default();
-                Part { error: self.failed(diagnostics), ..part("render", took) }
+                PendingSpan { error: self.failed(diagnostics), ..part("render", took) }
             }
             Event::Timed { part: "syntax", took, .. } => part("syntax", *took),
             Event::Validated { took, cached, .. } => {
                 self.checked = true;
-                let cached = Value::Text(cached.to_string());
-                Part { attributes: vec![("haptic.cached", cached)], ..part("haproxy -c", *took) }
+                let cached = AttributeValue::Text(cached.to_string());
+                PendingSpan { attributes: vec![("haptic.cached", cached)], ..part("haproxy -c", *took) }
             }
             Event::ValidationFailed { took, diagnostics, .. } => {
-                Part { error: self.failed(diagnostics), ..part("haproxy -c", *took) }
+                PendingSpan { error: self.failed(diagnostics), ..part("haproxy -c", *took) }
             }
             Event::Planned { pod, kind, operations, took, .. } => {
                 // What follows on this pod is part of the span that ends with its answer, and has its number already.
                 let planned = at.checked_sub(*took).unwrap_or(at);
                 self.pods.entry(Arc::clone(pod)).or_insert((next, planned));
                 let attributes = vec![
-                    ("haptic.plan", Value::Text((*kind).to_owned())),
+                    ("haptic.plan", AttributeValue::Text((*kind).to_owned())),
                     ("haptic.operations", number(*operations as u64)),
                 ];
-                Part { pod: Some(pod), attributes, ..part("plan", *took) }
+                PendingSpan { pod: Some(pod), attributes, ..part("plan", *took) }
             }
             Event::Timed { part: "agent", pod: Some(pod), took, .. } => {
-                Part { pod: Some(pod), ..part("apply", *took) }
+                PendingSpan { pod: Some(pod), ..part("apply", *took) }
             }
             Event::Timed { part: "store", pod: Some(pod), took, .. } => {
-                Part { pod: Some(pod), ..part("store", *took) }
+                PendingSpan { pod: Some(pod), ..part("store", *took) }
             }
             Event::Deployed { pod, reload, operations, files, took, .. } => {
                 if !self.there.contains(pod) {
@@ -232,13 +232,13 @@ impl Trace {
                     ("haptic.operations", number(*operations as u64)),
                     ("haptic.files", number(*files as u64)),
                 ];
-                attributes.extend(reload.clone().map(|why| ("haptic.reload", Value::Text(why))));
-                Part { pod: Some(pod), attributes, ..part("deploy", *took) }
+                attributes.extend(reload.clone().map(|why| ("haptic.reload", AttributeValue::Text(why))));
+                PendingSpan { pod: Some(pod), attributes, ..part("deploy", *took) }
             }
             Event::DeployFailed { pod, message, .. } => {
                 let planned = self.pods.get(pod).map_or(at, |(_, planned)| *planned);
                 let took = at.duration_since(planned).unwrap_or_default();
-                Part { pod: Some(pod), error: Some(message.clone()), ..part("deploy", took) }
+                PendingSpan { pod: Some(pod), error: Some(message.clone()), ..part("deploy", took) }
             }
             _ => return None,
         })
@@ -272,15 +272,15 @@ impl Trace {
         id: u64,
         name: &'static str,
         (start, end): (SystemTime, SystemTime),
-        attributes: Vec<(&'static str, Value)>,
+        attributes: Vec<(&'static str, AttributeValue)>,
         error: Option<String>,
     ) -> Span {
         Span { trace: self.trace, id, parent: Some(self.root), name, start, end, attributes, error }
     }
 }
 
-fn number(count: u64) -> Value {
-    Value::Number(i64::try_from(count).unwrap_or(i64::MAX))
+fn number(count: u64) -> AttributeValue {
+    AttributeValue::Number(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

@@ -1,32 +1,41 @@
-//! ConfigActor: observes a source, asks the validators, puts what passed on the board.
+//! ConfigActor: observes a source, asks the validators, publishes what passed.
+
+pub mod activation;
 
 use crate::{
-    candidate::Candidate,
-    intake::{ConfigState, Intake, Observation, ObservedConfig, Step},
-    source::Source,
+    candidate::ConfigCandidate,
+    intake::{ConfigState, Intake, IntakeStep, ObservedConfig, SourceState},
+    source::ConfigSource,
     validators::{self, Validator},
 };
 use actix::prelude::*;
-use haptic_model::{ActiveConfig, Remarks, config::Judgement, secret::Credentials};
-use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat, cell};
+use haptic_model::{
+    Event, Remarks,
+    config::{AcceptedConfig, ConfigVerdict},
+    secret::Credentials,
+};
+use haptic_runtime::{Envelope, Events, OwnHandle, Publisher, Topic, topic};
 use std::{sync::Arc, time::Duration};
 use tokio::task::{AbortHandle, JoinHandle};
+
+/// The source sees something else.
+type ConfigObserved = Envelope<SourceState>;
 
 /// What a [`ConfigActor`] is built from; the same for each of its lives.
 #[derive(Clone, Debug)]
 pub struct ConfigOptions {
     /// Where the configuration comes from.
-    pub source: Source,
+    pub source: ConfigSource,
     /// Who is asked before a configuration comes into force.
     pub validators: Vec<Validator>,
     /// The configuration in force; `None` at first.
-    pub active: Arc<CellWriter<Option<Arc<ActiveConfig>>>>,
+    pub accepted: Arc<Publisher<Option<AcceptedConfig>>>,
     /// How the configuration is.
-    pub state: Arc<CellWriter<ConfigState>>,
+    pub state: Arc<Publisher<ConfigState>>,
     /// The verdict on the newest configuration; `None` at first.
-    pub judged: Arc<CellWriter<Option<Judgement>>>,
+    pub judged: Arc<Publisher<Option<ConfigVerdict>>>,
     /// What the resource says beside its spec.
-    pub remarks: Arc<CellWriter<Remarks>>,
+    pub remarks: Arc<Publisher<Remarks>>,
     /// Who is told.
     pub events: Events,
 }
@@ -34,64 +43,69 @@ pub struct ConfigOptions {
 /// When validators that did not answer are asked again.
 const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// Keeps the board's configuration the newest valid one.
+/// Publishes the newest valid configuration.
 pub struct ConfigActor {
-    seat: Seat<Self>,
+    own: OwnHandle<Self>,
     options: ConfigOptions,
     intake: Intake,
-    observed: CellReader<Observation>,
+    observed: Topic<SourceState>,
     observing: Option<JoinHandle<()>>,
-    _pump: Pump,
+    _pump: SourcePump,
 }
 
 /// The task that observes; ends with the actor's life.
-struct Pump(AbortHandle);
+struct SourcePump(AbortHandle);
 
 impl ConfigActor {
     /// An actor that observes from the moment it is built. Call it within a tokio runtime.
     #[must_use]
-    pub fn new(seat: Seat<Self>, options: ConfigOptions) -> Self {
-        let (seen, observed) = cell(Observation::default());
+    pub fn new(own: OwnHandle<Self>, options: ConfigOptions) -> Self {
+        let (seen, observed) = topic(SourceState::default());
         let pump = tokio::spawn(options.source.clone().observe(Arc::new(seen)));
-        let active = (*options.active.read()).clone();
-        let intake = Intake::new(options.source.wanted(), active);
-        let ends_with_us = Pump(pump.abort_handle());
-        Self { seat, intake, observed, observing: Some(pump), _pump: ends_with_us, options }
+        let accepted = options.accepted.latest().as_ref().as_ref().map(|config| config.0.clone());
+        let intake = Intake::new(options.source.wanted(), accepted);
+        let ends_with_us = SourcePump(pump.abort_handle());
+        Self { own, intake, observed, observing: Some(pump), _pump: ends_with_us, options }
     }
 
     fn look(&mut self, context: &mut Context<Self>) {
-        if let ObservedConfig::Found(candidate) = &self.observed.read().config {
+        if let ObservedConfig::Found(candidate) = &self.observed.latest().config {
             self.options.remarks.publish_if_changed(candidate.remarks.clone());
         }
-        if let Some(event) = self.intake.look_at_credentials(&self.observed.read()) {
-            self.options.events.tell(event);
+        if let Some(event) = self.intake.look_at_credentials(&self.observed.latest()) {
+            self.options.events.emit(event);
             self.publish_state();
         }
-        match self.intake.look(&self.observed.read()) {
-            Step::Nothing => {}
-            Step::Declare(state) => {
-                if let Some(event) = self.intake.declared(state, &self.observed.read()) {
-                    self.options.events.tell(event);
+        match self.intake.look(&self.observed.latest()) {
+            IntakeStep::Nothing => {}
+            IntakeStep::Declare(state) => {
+                if let Some(event) = self.intake.declared(state, &self.observed.latest()) {
+                    self.options.events.emit(event);
                 }
                 self.publish_state();
             }
-            Step::Validate(candidate, credentials) => self.validate(candidate, credentials, context),
+            IntakeStep::Validate(candidate, credentials) => self.validate(candidate, credentials, context),
         }
     }
 
     /// Nothing else is handled meanwhile; what the source sees by then is looked at afterwards.
-    fn validate(&mut self, candidate: Candidate, credentials: Credentials, context: &mut Context<Self>) {
+    fn validate(
+        &mut self,
+        candidate: ConfigCandidate,
+        credentials: Credentials,
+        context: &mut Context<Self>,
+    ) {
         let (asked, spec) = (self.options.validators.clone(), candidate.spec.clone());
         let answers = async move { validators::scatter_gather(&asked, &spec, validators::TIME_LIMIT).await };
         context.wait(answers.into_actor(self).map(move |answers, actor, context| {
             let is_complete = answers.is_complete();
-            let (active, events) = actor.intake.judged(candidate, &credentials, answers);
-            if let Some(active) = active {
-                actor.options.active.publish(Some(active));
+            let (accepted, events) = actor.intake.validated(candidate, &credentials, answers);
+            if let Some(accepted) = accepted {
+                actor.options.accepted.publish(Some(AcceptedConfig(accepted)));
             }
             actor.publish_state();
             for event in events {
-                actor.options.events.tell(event);
+                actor.options.events.emit(event);
             }
             if is_complete {
                 actor.look(context);
@@ -103,8 +117,12 @@ impl ConfigActor {
 
     fn publish_state(&self) {
         self.options.judged.publish_if_changed(self.intake.judgement().cloned());
-        self.options.state.publish_if_changed(self.intake.state().clone());
-        self.seat.set_detail(&format!("{:?}", self.intake.state()));
+        let is_new = self.options.state.publish_if_changed(self.intake.state().clone());
+        // A controller that waits says for what: nothing else would be in its log. A refused configuration is an event of its own.
+        if let (true, ConfigState::Waiting(what)) = (is_new, self.intake.state()) {
+            self.options.events.emit(Event::Awaited { what: what.clone() });
+        }
+        self.own.set_detail(&format!("{:?}", self.intake.state()));
     }
 }
 
@@ -114,8 +132,7 @@ impl Actor for ConfigActor {
     fn started(&mut self, context: &mut Self::Context) {
         let observed = self.observed.clone();
         context.add_message_stream(futures::stream::unfold(observed, |mut observed| async {
-            observed.changed().await;
-            Some((Look, observed))
+            Some((ConfigObserved::new(observed.changed().await), observed))
         }));
         if let Some(observing) = self.observing.take() {
             context.spawn(observing.into_actor(self).map(|_, _, context| {
@@ -130,20 +147,20 @@ impl Actor for ConfigActor {
 
 impl Supervised for ConfigActor {
     fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+        *self = self.own.rebuild();
     }
 }
 
-impl Handler<Look> for ConfigActor {
+impl Handler<ConfigObserved> for ConfigActor {
     type Result = ();
 
-    fn handle(&mut self, _: Look, context: &mut Self::Context) {
-        self.seat.received::<Look>(context);
+    fn handle(&mut self, _: ConfigObserved, context: &mut Self::Context) {
+        self.own.received::<ConfigObserved>(context);
         self.look(context);
     }
 }
 
-impl Drop for Pump {
+impl Drop for SourcePump {
     fn drop(&mut self) {
         self.0.abort();
     }

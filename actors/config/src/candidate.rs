@@ -5,14 +5,16 @@ use crate::{
     library::{self, Untested},
 };
 use haptic_model::{
-    Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec, Remarks, mass_deletion::CONFIRMATION,
+    ActiveConfig, Diagnostic, HAProxyTemplateConfig, HAProxyTemplateConfigSpec, Layout, Remarks,
+    mass_deletion::CONFIRMATION,
+    secret::{Credentials, Sensitive},
 };
 use serde_json::Value;
 use std::sync::Arc;
 
 /// A configuration as its source holds it, defaults applied.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Candidate {
+pub struct ConfigCandidate {
     /// Its name.
     pub name: Arc<str>,
     /// Its namespace.
@@ -25,9 +27,11 @@ pub struct Candidate {
     pub remarks: Remarks,
     /// Tests of libraries that are left out.
     pub untested: Option<Untested>,
+    /// What a file says in a way that others have replaced.
+    pub notices: Vec<Diagnostic>,
 }
 
-impl Candidate {
+impl ConfigCandidate {
     /// The candidate in a whole `HAProxyTemplateConfig` given as JSON, laid over the libraries it names.
     ///
     /// # Errors
@@ -45,6 +49,7 @@ impl Candidate {
             spec: Arc::new(read_spec(spec)?),
             remarks: remarks(resource),
             untested,
+            notices: Vec::new(),
         })
     }
 
@@ -59,9 +64,29 @@ impl Candidate {
     pub fn secret(&self) -> SecretName {
         credentials::secret_of(&self.spec, &self.namespace)
     }
+
+    /// The configuration as if it were active, with credentials that no pod accepts.
+    ///
+    /// # Errors
+    /// A layout that no pod can have.
+    pub fn as_if_active(self) -> Result<Arc<ActiveConfig>, String> {
+        let layout = Layout::of(&self.spec.dataplane)?;
+        Ok(Arc::new(ActiveConfig {
+            name: self.name,
+            namespace: self.namespace,
+            resource_generation: self.resource_generation,
+            revision: 1,
+            spec: self.spec,
+            layout,
+            credentials: vec![Credentials {
+                username: String::new(),
+                password: Sensitive::new(String::new()),
+            }],
+        }))
+    }
 }
 
-impl TryFrom<&HAProxyTemplateConfig> for Candidate {
+impl TryFrom<&HAProxyTemplateConfig> for ConfigCandidate {
     type Error = Diagnostic;
 
     fn try_from(resource: &HAProxyTemplateConfig) -> Result<Self, Self::Error> {

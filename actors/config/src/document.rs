@@ -1,6 +1,6 @@
 //! Configuration files: a whole `HAProxyTemplateConfig`, or only its spec.
 
-use crate::{candidate::Candidate, file_forms, places, schema};
+use crate::{candidate::ConfigCandidate, config_map, file_forms, positions, replaced_fields, schema};
 use haptic_model::{
     Diagnostic, HAProxyTemplateConfig,
     crd::{HAProxyCRTListFile, HAProxyCfg, HAProxyGeneralFile, HAProxyMapFile},
@@ -17,7 +17,7 @@ const API_VERSION: &str = "haproxy-haptic.org/v1alpha1";
 ///
 /// # Errors
 /// Everything that is wrong with it, each with file, line and column or field.
-pub fn load_file(path: &Path) -> Result<Candidate, Vec<Diagnostic>> {
+pub fn load_file(path: &Path) -> Result<ConfigCandidate, Vec<Diagnostic>> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         let path = path.display();
         vec![match e.kind() {
@@ -35,19 +35,28 @@ pub fn load_file(path: &Path) -> Result<Candidate, Vec<Diagnostic>> {
 ///
 /// # Errors
 /// Everything that is wrong with it, each with file, line and column or field.
-pub fn parse(text: &str, origin: &str) -> Result<Candidate, Vec<Diagnostic>> {
+pub fn parse(text: &str, origin: &str) -> Result<ConfigCandidate, Vec<Diagnostic>> {
     let documents: Vec<Value> = serde_saphyr::from_multiple(text).map_err(|e| vec![not_yaml(&e, origin)])?;
+    if let Some(held) = config_map::held_in(&documents, origin).map_err(|d| vec![d])? {
+        let mut candidate = parse(&held.text, &held.origin)?;
+        candidate.notices.insert(0, held.notice);
+        return Ok(candidate);
+    }
     let mut resource = choose(documents, origin).map_err(|d| vec![d])?;
-    let problems = match resource.get_mut("spec") {
-        Some(spec) => fit(spec),
-        None => vec![Diagnostic::error("basic", format!("{origin} has no spec"))],
+    let (notices, problems) = match resource.get_mut("spec") {
+        Some(spec) => (replaced_fields::read(spec), fit(spec)),
+        None => (Vec::new(), vec![Diagnostic::error("basic", format!("{origin} has no spec"))]),
     };
     let read = if problems.is_empty() {
-        Candidate::from_resource(&resource).map_err(|d| vec![d])
+        ConfigCandidate::from_resource(&resource).map_err(|d| vec![d])
     } else {
         Err(problems)
     };
-    read.map_err(|problems| places::add_places(problems, text, origin))
+    let mut candidate = read.map_err(|problems| positions::add_places(problems, text, origin))?;
+    if !notices.is_empty() {
+        candidate.notices = positions::add_places(notices, text, origin);
+    }
+    Ok(candidate)
 }
 
 /// Fits `spec` to the schema, once the forms that only files may have are the schema's.

@@ -1,18 +1,19 @@
 //! Decides, purely, what an observation of the sources means for the configuration in force.
 
 use crate::{
-    candidate::Candidate,
+    candidate::ConfigCandidate,
     credentials,
-    validators::{self, Answers},
+    validators::{self, ValidatorResponses},
 };
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Layout, Severity, config::Judgement, event::Asked, secret::Credentials,
+    ActiveConfig, Diagnostic, Event, Layout, Severity, config::ConfigVerdict, event::Asked,
+    secret::Credentials,
 };
 use std::sync::Arc;
 
 /// What the sources hold at the moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Observation {
+pub struct SourceState {
     /// The configuration.
     pub config: ObservedConfig,
     /// The credentials that it names; `None` until that Secret was looked for.
@@ -32,7 +33,7 @@ pub enum ObservedConfig {
     /// There is one of this `metadata.generation` that does not fit the types.
     Unreadable(i64, Vec<Diagnostic>),
     /// There is one.
-    Found(Candidate),
+    Found(ConfigCandidate),
 }
 
 /// How the configuration is, for readiness, status and `/debug/config`.
@@ -50,13 +51,13 @@ pub enum ConfigState {
 
 /// What to do about an observation.
 #[derive(Debug, PartialEq)]
-pub enum Step {
+pub enum IntakeStep {
     /// Nothing new.
     Nothing,
     /// Only the state changes.
     Declare(ConfigState),
     /// Ask the validators about this one.
-    Validate(Candidate, Credentials),
+    Validate(ConfigCandidate, Credentials),
 }
 
 /// Remembers what was judged, so that nothing is judged or told twice.
@@ -66,8 +67,8 @@ pub struct Intake {
     wanted: String,
     active: Option<Arc<ActiveConfig>>,
     state: ConfigState,
-    refused: Option<Candidate>,
-    judgement: Option<Judgement>,
+    refused: Option<ConfigCandidate>,
+    judgement: Option<ConfigVerdict>,
     /// Why the credentials that the newest configuration names cannot be had.
     credentials: Option<Diagnostic>,
 }
@@ -80,7 +81,7 @@ impl Intake {
             Some(_) => ConfigState::Valid,
             None => ConfigState::Waiting(format!("waiting for {wanted}")),
         };
-        let judgement = active.as_deref().map(in_force);
+        let judgement = active.as_deref().map(verdict_of);
         Self { wanted, active, state, refused: None, judgement, credentials: None }
     }
 
@@ -92,12 +93,12 @@ impl Intake {
 
     /// The verdict on the newest configuration, once there is one.
     #[must_use]
-    pub fn judgement(&self) -> Option<&Judgement> {
+    pub fn judgement(&self) -> Option<&ConfigVerdict> {
         self.judgement.as_ref()
     }
 
     /// Notes whether the credentials that `seen` names can be had; the event to tell, if that is news.
-    pub fn look_at_credentials(&mut self, seen: &Observation) -> Option<Event> {
+    pub fn look_at_credentials(&mut self, seen: &SourceState) -> Option<Event> {
         let why = match &seen.credentials {
             Some(Err(why)) => Some(why.clone()),
             Some(Ok(_)) => None,
@@ -116,7 +117,7 @@ impl Intake {
 
     /// What `seen` asks for.
     #[must_use]
-    pub fn look(&self, seen: &Observation) -> Step {
+    pub fn look(&self, seen: &SourceState) -> IntakeStep {
         match &seen.config {
             ObservedConfig::Unknown => self.declare_waiting(match &seen.trouble {
                 Some(trouble) => format!("{} cannot be read: {trouble}", self.wanted),
@@ -129,7 +130,7 @@ impl Intake {
         }
     }
 
-    fn look_at(&self, candidate: &Candidate, seen: &Observation) -> Step {
+    fn look_at(&self, candidate: &ConfigCandidate, seen: &SourceState) -> IntakeStep {
         let credentials = match &seen.credentials {
             None => return self.declare_waiting(format!("waiting for the Secret of {}", self.wanted)),
             // A Secret that went away while serving takes nothing away: the credentials in force stay.
@@ -140,23 +141,23 @@ impl Intake {
             Some(Ok(credentials)) => credentials,
         };
         if self.refused.as_ref() == Some(candidate) || self.serves(candidate, credentials) {
-            return Step::Nothing;
+            return IntakeStep::Nothing;
         }
-        Step::Validate(candidate.clone(), credentials.clone())
+        IntakeStep::Validate(candidate.clone(), credentials.clone())
     }
 
     /// Those in force, if they are of the Secret that `candidate` names.
-    fn last_credentials(&self, candidate: &Candidate) -> Option<&Credentials> {
+    fn last_credentials(&self, candidate: &ConfigCandidate) -> Option<&Credentials> {
         let active = self.active.as_ref()?;
         let named = credentials::secret_of(&active.spec, &active.namespace);
         (named == candidate.secret()).then(|| active.credentials.first())?
     }
 
     /// Records `state`, which `seen` led to; the event to tell, if it is news.
-    pub fn declared(&mut self, state: ConfigState, seen: &Observation) -> Option<Event> {
+    pub fn declared(&mut self, state: ConfigState, seen: &SourceState) -> Option<Event> {
         if let ConfigState::Invalid(problems) = &state {
             self.judgement = match &seen.config {
-                ObservedConfig::Unreadable(resource_generation, _) => Some(Judgement {
+                ObservedConfig::Unreadable(resource_generation, _) => Some(ConfigVerdict {
                     resource_generation: *resource_generation,
                     problems: problems.clone(),
                     leader_election: None,
@@ -184,14 +185,14 @@ impl Intake {
     }
 
     /// Records the validators' verdict on a candidate: the configuration to put in force, if it passed, and what to tell.
-    pub fn judged(
+    pub fn validated(
         &mut self,
-        candidate: Candidate,
+        candidate: ConfigCandidate,
         credentials: &Credentials,
-        answers: Answers,
+        answers: ValidatorResponses,
     ) -> (Option<Arc<ActiveConfig>>, Vec<Event>) {
         let is_complete = answers.is_complete();
-        let Answers { mut diagnostics, asked } = answers;
+        let ValidatorResponses { mut diagnostics, asked } = answers;
         let layout = Layout::of(&candidate.spec.dataplane);
         if let Err(why) = &layout
             && !validators::refused(&diagnostics)
@@ -226,13 +227,13 @@ impl Intake {
         });
         self.refused = None;
         self.state = ConfigState::Valid;
-        self.judgement = Some(Judgement { credentials: self.credentials.clone(), ..in_force(&active) });
+        self.judgement = Some(ConfigVerdict { credentials: self.credentials.clone(), ..verdict_of(&active) });
         self.active = Some(active.clone());
         (Some(active), events)
     }
 
-    fn refused(&self, candidate: &Candidate, diagnostics: &[Diagnostic]) -> Judgement {
-        Judgement {
+    fn refused(&self, candidate: &ConfigCandidate, diagnostics: &[Diagnostic]) -> ConfigVerdict {
+        ConfigVerdict {
             resource_generation: candidate.resource_generation,
             problems: diagnostics.iter().filter(|d| d.severity == Severity::Error).cloned().collect(),
             leader_election: Some(candidate.spec.controller.leader_election.clone()),
@@ -240,7 +241,7 @@ impl Intake {
         }
     }
 
-    fn serves(&self, candidate: &Candidate, credentials: &Credentials) -> bool {
+    fn serves(&self, candidate: &ConfigCandidate, credentials: &Credentials) -> bool {
         self.state == ConfigState::Valid
             && self.active.as_ref().is_some_and(|a| {
                 a.spec == candidate.spec
@@ -251,17 +252,17 @@ impl Intake {
     }
 
     /// While something is served, waiting is no news: an API server that is away takes nothing away.
-    fn declare_waiting(&self, why: String) -> Step {
-        if self.active.is_some() { Step::Nothing } else { self.declare(ConfigState::Waiting(why)) }
+    fn declare_waiting(&self, why: String) -> IntakeStep {
+        if self.active.is_some() { IntakeStep::Nothing } else { self.declare(ConfigState::Waiting(why)) }
     }
 
-    fn declare(&self, state: ConfigState) -> Step {
-        if self.state == state { Step::Nothing } else { Step::Declare(state) }
+    fn declare(&self, state: ConfigState) -> IntakeStep {
+        if self.state == state { IntakeStep::Nothing } else { IntakeStep::Declare(state) }
     }
 }
 
-fn in_force(active: &ActiveConfig) -> Judgement {
-    Judgement {
+fn verdict_of(active: &ActiveConfig) -> ConfigVerdict {
+    ConfigVerdict {
         resource_generation: active.resource_generation,
         problems: Vec::new(),
         leader_election: Some(active.spec.controller.leader_election.clone()),
@@ -275,13 +276,13 @@ mod tests {
     use haptic_model::secret::Sensitive;
     use serde_json::json;
 
-    fn candidate(template: &str) -> Candidate {
+    fn candidate(template: &str) -> ConfigCandidate {
         naming("c", template)
     }
 
     /// One whose credentials are in `secret`.
-    fn naming(secret: &str, template: &str) -> Candidate {
-        Candidate::from_resource(&json!({
+    fn naming(secret: &str, template: &str) -> ConfigCandidate {
+        ConfigCandidate::from_resource(&json!({
             "metadata": {"name": "edge", "namespace": "haptic", "generation": 3},
             "spec": {"credentialsSecretRef": {"name": secret}, "podSelector": {"matchLabels": {"a": "b"}},
                 "haproxyConfig": {"template": template}}
@@ -290,18 +291,18 @@ mod tests {
     }
 
     /// The Secret that `candidate` names is not there.
-    fn without_secret(candidate: Candidate) -> Observation {
+    fn without_secret(candidate: ConfigCandidate) -> SourceState {
         let missing = Err(credentials::missing(&candidate.secret()));
         let config = ObservedConfig::Found(candidate);
-        Observation { config, credentials: Some(missing), trouble: None }
+        SourceState { config, credentials: Some(missing), trouble: None }
     }
 
     fn credentials(password: &str) -> Credentials {
         Credentials { username: "u".into(), password: Sensitive::new(password.into()) }
     }
 
-    fn found(template: &str, password: &str) -> Observation {
-        Observation {
+    fn found(template: &str, password: &str) -> SourceState {
+        SourceState {
             config: ObservedConfig::Found(candidate(template)),
             credentials: Some(Ok(credentials(password))),
             trouble: None,
@@ -309,17 +310,17 @@ mod tests {
     }
 
     /// All validators answered, with these.
-    fn all(diagnostics: Vec<Diagnostic>) -> Answers {
-        Answers { diagnostics, asked: Asked::default() }
+    fn all(diagnostics: Vec<Diagnostic>) -> ValidatorResponses {
+        ValidatorResponses { diagnostics, asked: Asked::default() }
     }
 
-    fn absent() -> Observation {
-        Observation { config: ObservedConfig::Absent, ..Observation::default() }
+    fn absent() -> SourceState {
+        SourceState { config: ObservedConfig::Absent, ..SourceState::default() }
     }
 
     fn serving(template: &str) -> Intake {
         let mut intake = Intake::new("config edge".into(), None);
-        let (active, _) = intake.judged(candidate(template), &credentials("p"), all(vec![]));
+        let (active, _) = intake.validated(candidate(template), &credentials("p"), all(vec![]));
         assert!(active.is_some());
         intake
     }
@@ -327,7 +328,9 @@ mod tests {
     #[test]
     fn while_nothing_is_there_it_says_what_it_waits_for() {
         let intake = Intake::new("config edge in namespace haptic".into(), None);
-        let Step::Declare(ConfigState::Waiting(why)) = intake.look(&absent()) else { panic!("it must wait") };
+        let IntakeStep::Declare(ConfigState::Waiting(why)) = intake.look(&absent()) else {
+            panic!("it must wait")
+        };
         assert_eq!(why, "there is no config edge in namespace haptic");
     }
 
@@ -335,48 +338,48 @@ mod tests {
     fn an_invalid_configuration_keeps_the_valid_one_and_is_told_once() {
         let mut intake = serving("a");
         let (active, events) =
-            intake.judged(candidate("b"), &credentials("p"), all(vec![Diagnostic::error("basic", "no")]));
+            intake.validated(candidate("b"), &credentials("p"), all(vec![Diagnostic::error("basic", "no")]));
         assert!(active.is_none());
         assert_eq!(events.len(), 1);
         assert!(matches!(intake.state(), ConfigState::Invalid(_)));
-        assert_eq!(intake.look(&found("b", "p")), Step::Nothing);
+        assert_eq!(intake.look(&found("b", "p")), IntakeStep::Nothing);
     }
 
     #[test]
     fn a_configuration_that_a_validator_said_nothing_of_is_not_taken_and_asked_about_again() {
         let mut intake = serving("a");
         let diagnostics = vec![Diagnostic::error("templates", "no answer within 10 s")];
-        let (active, _) = intake.judged(
+        let (active, _) = intake.validated(
             candidate("b"),
             &credentials("p"),
-            Answers { diagnostics, asked: Asked { silent: vec!["template"], ..Asked::default() } },
+            ValidatorResponses { diagnostics, asked: Asked { silent: vec!["template"], ..Asked::default() } },
         );
         assert!(active.is_none() && matches!(intake.state(), ConfigState::Invalid(_)));
-        assert!(matches!(intake.look(&found("b", "p")), Step::Validate(..)));
+        assert!(matches!(intake.look(&found("b", "p")), IntakeStep::Validate(..)));
     }
 
     #[test]
     fn going_back_to_the_configuration_in_force_ends_the_invalid_state() {
         let mut intake = serving("a");
-        intake.judged(candidate("b"), &credentials("p"), all(vec![Diagnostic::error("basic", "no")]));
-        assert!(matches!(intake.look(&found("a", "p")), Step::Validate(..)));
+        intake.validated(candidate("b"), &credentials("p"), all(vec![Diagnostic::error("basic", "no")]));
+        assert!(matches!(intake.look(&found("a", "p")), IntakeStep::Validate(..)));
     }
 
     #[test]
     fn a_deleted_configuration_is_declared_and_taken_again_when_it_returns() {
         let mut intake = serving("a");
-        let Step::Declare(state) = intake.look(&absent()) else { panic!("a deletion is news") };
+        let IntakeStep::Declare(state) = intake.look(&absent()) else { panic!("a deletion is news") };
         assert!(matches!(intake.declared(state, &absent()), Some(Event::ConfigDeleted { .. })));
-        assert_eq!(intake.look(&absent()), Step::Nothing);
-        assert!(matches!(intake.look(&found("a", "p")), Step::Validate(..)));
+        assert_eq!(intake.look(&absent()), IntakeStep::Nothing);
+        assert!(matches!(intake.look(&found("a", "p")), IntakeStep::Validate(..)));
     }
 
     #[test]
     fn a_rotated_password_is_news_although_the_configuration_is_the_same() {
         let mut intake = serving("a");
-        assert_eq!(intake.look(&found("a", "p")), Step::Nothing);
-        let Step::Validate(c, new) = intake.look(&found("a", "q")) else { panic!("rotation is news") };
-        let (active, events) = intake.judged(c, &new, all(vec![]));
+        assert_eq!(intake.look(&found("a", "p")), IntakeStep::Nothing);
+        let IntakeStep::Validate(c, new) = intake.look(&found("a", "q")) else { panic!("rotation is news") };
+        let (active, events) = intake.validated(c, &new, all(vec![]));
         assert!(matches!(events[0], Event::CredentialsChanged));
         assert_eq!(active.unwrap().credentials.len(), 2);
     }
@@ -384,16 +387,18 @@ mod tests {
     #[test]
     fn a_lost_secret_or_api_server_takes_nothing_away() {
         let intake = serving("a");
-        assert_eq!(intake.look(&without_secret(candidate("a"))), Step::Nothing);
-        let away = Observation { trouble: Some("connection refused".into()), ..Observation::default() };
-        assert_eq!(intake.look(&away), Step::Nothing);
+        assert_eq!(intake.look(&without_secret(candidate("a"))), IntakeStep::Nothing);
+        let away = SourceState { trouble: Some("connection refused".into()), ..SourceState::default() };
+        assert_eq!(intake.look(&away), IntakeStep::Nothing);
     }
 
     #[test]
     fn a_missing_secret_at_the_start_is_an_error_that_names_it() {
         let intake = Intake::new("config edge".into(), None);
         let seen = without_secret(naming("creds", "a"));
-        let Step::Declare(ConfigState::Invalid(why)) = intake.look(&seen) else { panic!("it must refuse") };
+        let IntakeStep::Declare(ConfigState::Invalid(why)) = intake.look(&seen) else {
+            panic!("it must refuse")
+        };
         assert!(why[0].to_string().contains("haptic/creds"), "{}", why[0]);
     }
 
@@ -409,10 +414,10 @@ mod tests {
         assert!(judgement.problems.is_empty() && judgement.credentials.is_some(), "{judgement:?}");
 
         // A configuration that comes meanwhile is taken with the credentials in force, and they are missed all the same.
-        let Step::Validate(newer, last) = intake.look(&without_secret(candidate("b"))) else {
+        let IntakeStep::Validate(newer, last) = intake.look(&without_secret(candidate("b"))) else {
             panic!("it names the same Secret")
         };
-        intake.judged(newer, &last, all(vec![]));
+        intake.validated(newer, &last, all(vec![]));
         assert!(intake.judgement().unwrap().credentials.is_some());
 
         let told = intake.look_at_credentials(&found("b", "p"));
@@ -423,17 +428,17 @@ mod tests {
     #[test]
     fn a_change_to_a_secret_that_is_not_there_is_refused_and_taken_when_it_comes() {
         let mut intake = serving("a");
-        let unseen = Observation { credentials: None, ..without_secret(naming("other", "a")) };
-        assert_eq!(intake.look(&unseen), Step::Nothing, "the other Secret was not looked for yet");
+        let unseen = SourceState { credentials: None, ..without_secret(naming("other", "a")) };
+        assert_eq!(intake.look(&unseen), IntakeStep::Nothing, "the other Secret was not looked for yet");
         let seen = without_secret(naming("other", "a"));
-        let Step::Declare(state) = intake.look(&seen) else { panic!("the other Secret is not there") };
+        let IntakeStep::Declare(state) = intake.look(&seen) else { panic!("the other Secret is not there") };
         assert!(matches!(&state, ConfigState::Invalid(why) if why[0].to_string().contains("haptic/other")));
         assert!(matches!(intake.declared(state, &seen), Some(Event::ConfigRejected { .. })));
         assert!(!intake.judgement().unwrap().problems.is_empty());
-        assert_eq!(intake.look(&seen), Step::Nothing);
-        let there = Observation { credentials: Some(Ok(credentials("q"))), ..seen };
-        let Step::Validate(candidate, new) = intake.look(&there) else { panic!("now it is there") };
-        let (active, _) = intake.judged(candidate, &new, all(vec![]));
+        assert_eq!(intake.look(&seen), IntakeStep::Nothing);
+        let there = SourceState { credentials: Some(Ok(credentials("q"))), ..seen };
+        let IntakeStep::Validate(candidate, new) = intake.look(&there) else { panic!("now it is there") };
+        let (active, _) = intake.validated(candidate, &new, all(vec![]));
         assert_eq!(active.unwrap().credentials.first(), Some(&credentials("q")));
     }
 }

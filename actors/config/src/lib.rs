@@ -5,6 +5,7 @@
 
 pub mod actor;
 pub mod candidate;
+mod config_map;
 pub mod credentials;
 pub mod document;
 mod file_forms;
@@ -12,14 +13,15 @@ pub mod intake;
 pub mod library;
 mod named_tests;
 pub mod overlay;
-pub mod places;
+pub mod positions;
+mod replaced_fields;
 pub mod schema;
 pub mod source;
 pub mod validators;
 
-pub use actor::ConfigActor;
-pub use candidate::Candidate;
+pub use actor::{ConfigActor, activation::ActivationActor};
+pub use candidate::ConfigCandidate;
 pub use document::{crd, crd_yaml, crds, load_file, parse};
-pub use intake::{ConfigState, Observation, ObservedConfig};
-pub use overlay::Overlay;
+pub use intake::{ConfigState, ObservedConfig, SourceState};
+pub use overlay::FileOverlay;
 pub use validators::{Validator, scatter_gather};

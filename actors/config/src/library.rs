@@ -2,16 +2,18 @@
 //!
 //! A library is a configuration with parts only. The libraries that `spec.libraries` names are laid one over the other in
 //! that order, the user's own parts over all of them: of two parts with the same name the later one counts, whole;
-//! `extraContext` is merged key by key. Nothing here looks into a part.
+//! `extraContext` is merged key by key. Nothing here looks into a template.
 
 mod parts;
+mod untested;
 
-pub use parts::Part;
+pub use parts::LibraryPart;
+pub use untested::Untested;
 
 use crate::named_tests::{self, FIELD as TESTS};
 use haptic_model::Diagnostic;
 use serde_json::{Map, Value};
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 /// A library, as it stands in the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub struct Library {
     pub needs: &'static [&'static str],
     /// Its YAML, with its comments.
     pub text: &'static str,
+    /// More files of it, each like a library of its own with other parts.
+    pub more: &'static [&'static str],
 }
 
 /// All libraries, in the order in which they are best listed.
@@ -36,6 +40,7 @@ pub const LIBRARIES: [Library; 3] = [
             include_str!("../../../charts/haptic/libraries/base.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/base.yaml")
         ),
+        more: &[],
     },
     Library {
         name: "ssl",
@@ -45,6 +50,7 @@ pub const LIBRARIES: [Library; 3] = [
             include_str!("../../../charts/haptic/libraries/ssl.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/ssl.yaml")
         ),
+        more: &[],
     },
     Library {
         name: "ingress",
@@ -54,6 +60,11 @@ pub const LIBRARIES: [Library; 3] = [
             include_str!("../../../charts/haptic/libraries/ingress.yaml"),
             include_str!("../../../charts/haptic/libraries/tests/ingress.yaml")
         ),
+        more: &[
+            include_str!("../../../charts/haptic/libraries/ingress/auth.yaml"),
+            include_str!("../../../charts/haptic/libraries/ingress/password.yaml"),
+            include_str!("../../../charts/haptic/libraries/ingress/routes.yaml"),
+        ],
     },
 ];
 
@@ -61,6 +72,9 @@ pub const LIBRARIES: [Library; 3] = [
 /// and merged as a map.
 const NAMED: [&str; 7] =
     ["watchedResources", "templateSnippets", "maps", "files", "sslCertificates", "crtLists", TESTS];
+
+/// What libraries are written in.
+const ENGINE: &str = "handlebars";
 
 /// The library of that name.
 #[must_use]
@@ -74,31 +88,23 @@ impl Library {
     /// # Errors
     /// Never in practice: what is built in is tested.
     pub fn spec(&self) -> Result<Value, Diagnostic> {
-        let document: Value = serde_saphyr::from_str(self.text).map_err(|e| {
-            Diagnostic::error("basic", format!("the library {} cannot be read: {e}", self.name))
-        })?;
-        Ok(document.get("spec").cloned().unwrap_or_default())
+        let mut whole: Option<Value> = None;
+        for text in self.texts() {
+            let document: Value = serde_saphyr::from_str(text).map_err(|e| {
+                Diagnostic::error("basic", format!("the library {} cannot be read: {e}", self.name))
+            })?;
+            let spec = document.get("spec").cloned().unwrap_or_default();
+            whole = Some(match whole {
+                None => spec,
+                Some(first) => over(spec, first),
+            });
+        }
+        Ok(whole.unwrap_or_default())
     }
-}
 
-/// Tests of libraries that say nothing of a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Untested {
-    /// How many.
-    pub tests: usize,
-    /// The parts of libraries that are replaced: `files.404.http`.
-    pub replaced: Vec<String>,
-}
-
-impl fmt::Display for Untested {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (tests, all) = (self.tests, self.replaced.join(", "));
-        let are = if tests == 1 {
-            "1 test of the libraries is"
-        } else {
-            &format!("{tests} tests of the libraries are")
-        };
-        write!(f, "{are} not run, because the configuration replaces {all}")
+    /// Its files.
+    pub fn texts(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.text).chain(self.more.iter().copied())
     }
 }
 
@@ -126,16 +132,32 @@ pub fn laid_over(spec: Value) -> Result<(Value, Option<Untested>), Diagnostic> {
     for library in names.iter().filter_map(|name| find(name)) {
         whole = over(whole, tests_by_name(library.spec()?)?);
     }
+    let engine = spec.pointer("/templatingSettings/engine").and_then(Value::as_str).unwrap_or_default();
+    if !["", ENGINE].contains(&engine) {
+        say_engine(&mut whole);
+    }
     let replaced = replaced_parts(&whole, &spec);
+    let added = names_in(&spec, "templateSnippets").map(|name| format!("templateSnippets.{name}"));
+    let added = added.filter(|part| !replaced.contains(part)).collect();
     let tests = whole.get_mut(TESTS).and_then(Value::as_object_mut);
-    let untested = tests.and_then(|tests| {
-        let before = tests.len();
-        tests.retain(|_, test| !replaced.iter().any(|part| is_about(test, part)));
-        let tests = before - tests.len();
-        (tests > 0).then_some(Untested { tests, replaced })
-    });
+    let untested = tests.and_then(|tests| untested::leave_meaningful(tests, replaced, added));
     let whole = over(whole, spec);
     Ok((if was_map { whole } else { tests_as_list(whole) }, untested))
+}
+
+/// Templates say that they are written in Handlebars, whatever the configuration says of those that do not say it.
+fn say_engine(libraries: &mut Value) {
+    let template = |part: &mut Value| {
+        if let Some(fields) = part.as_object_mut().filter(|fields| fields.contains_key("template")) {
+            fields.insert("engine".to_owned(), ENGINE.into());
+        }
+    };
+    libraries.get_mut("haproxyConfig").into_iter().for_each(template);
+    for field in NAMED {
+        if let Some(Value::Object(parts)) = libraries.get_mut(field) {
+            parts.values_mut().for_each(template);
+        }
+    }
 }
 
 /// Makes a map of the list of tests.
@@ -165,26 +187,21 @@ pub fn tests_of(libraries: &[String]) -> BTreeSet<String> {
     tests.flatten().filter_map(|test| test.get("name")?.as_str().map(str::to_owned)).collect()
 }
 
-/// Whether a test may say something of that part. What a file holds is seen by those that look at it; of another part that may be all.
-fn is_about(test: &Value, part: &str) -> bool {
-    let targets = test.get("assertions").and_then(Value::as_array).into_iter().flatten();
-    let mut targets = targets.filter_map(|assertion| assertion.get("target")?.as_str());
-    !part.starts_with("files.") || targets.any(|target| target == part)
-}
-
 /// The parts of the libraries whose place `spec` takes.
 fn replaced_parts(libraries: &Value, spec: &Value) -> Vec<String> {
-    let parts = |spec: &Value, field: &str| -> Vec<String> {
-        spec.get(field).and_then(Value::as_object).into_iter().flat_map(Map::keys).cloned().collect()
-    };
     let named = NAMED.iter().filter(|field| **field != TESTS).flat_map(|field| {
-        let theirs = parts(libraries, field);
-        let own = parts(spec, field).into_iter().filter(move |name| theirs.contains(name));
+        let theirs: Vec<&String> = names_in(libraries, field).collect();
+        let own = names_in(spec, field).filter(move |name| theirs.contains(name));
         own.map(move |name| format!("{field}.{name}"))
     });
     let has_frame = |spec: &Value| spec.get("haproxyConfig").is_some_and(|config| !config.is_null());
     let frame = (has_frame(libraries) && has_frame(spec)).then(|| "haproxyConfig".to_owned());
     named.chain(frame).collect()
+}
+
+/// The names of the parts in a field.
+fn names_in<'s>(spec: &'s Value, field: &str) -> impl Iterator<Item = &'s String> {
+    spec.get(field).and_then(Value::as_object).into_iter().flat_map(Map::keys)
 }
 
 /// The parts of `upper` over those of `lower`; of fields without parts those of `upper` alone.
@@ -245,10 +262,26 @@ mod tests {
     }
 
     #[test]
+    fn libraries_stay_in_their_language_whatever_the_configuration_says() {
+        let engines = |engine: &str| -> BTreeSet<String> {
+            let spec = json!({"libraries": ["base", "ssl"], "templatingSettings": {"engine": engine},
+                "templateSnippets": {"certificate": {"template": "x"}, "frontend-50-own": {"template": "x"}}});
+            let spec = merged(spec).unwrap();
+            let parts = spec["templateSnippets"].as_object().unwrap().iter();
+            parts.filter(|(_, part)| part.get("engine").is_none()).map(|(name, _)| name.clone()).collect()
+        };
+        let own = ["certificate", "frontend-50-own"].map(str::to_owned);
+        assert_eq!(engines("jinja2"), own.into());
+        assert!(engines("").len() > 10 && engines("handlebars").len() > 10);
+    }
+
+    #[test]
     fn every_library_fits_the_schema_and_is_named_like_its_file() {
         for library in LIBRARIES {
-            let document: Value = serde_saphyr::from_str(library.text).unwrap();
-            assert_eq!(document.pointer("/metadata/name").unwrap(), library.name);
+            for text in library.texts() {
+                let document: Value = serde_saphyr::from_str(text).unwrap();
+                assert_eq!(document.pointer("/metadata/name").unwrap(), library.name);
+            }
             let mut spec = library.spec().unwrap();
             spec["credentialsSecretRef"] = json!({"name": "c"});
             spec["podSelector"] = json!({"matchLabels": {"a": "b"}});
@@ -261,6 +294,20 @@ mod tests {
                         .contains(&key)
             };
             assert!(strange.iter().all(|key| known(key)), "{strange:?}");
+        }
+    }
+
+    /// Recordings and pages show templates without what looks like one.
+    #[test]
+    fn nothing_in_a_library_is_taken_for_a_password() {
+        for library in LIBRARIES {
+            for text in library.texts() {
+                for (number, line) in
+                    text.lines().enumerate().filter(|(_, line)| !line.trim().starts_with('#'))
+                {
+                    assert_eq!(haptic_model::redaction::line(line), line, "{}:{}", library.name, number + 1);
+                }
+            }
         }
     }
 
@@ -296,9 +343,15 @@ mod tests {
         let all = tests("").len();
         assert!(all > 20, "{all}");
         let own = "validationTests: [{name: mine, assertions: [{type: haproxy_valid}]}]";
-        assert_eq!(tests("templateSnippets: {frontend-35-mine: {template: x}}").len(), all);
-        assert_eq!(tests(own).len(), all + 1);
-        assert_eq!(tests(&format!("files: {{404.http: {{template: x}}}}\n{own}")).len(), all);
+        let asking = |more: &str| tests(more).values().filter(|test| !test.requests.is_empty()).count();
+        let only_asking = tests("").values().filter(|test| test.assertions.is_empty()).count();
+        assert!(asking("") > only_asking && only_asking > 0);
+        // Lines of the user's own may answer otherwise.
+        let added = "templateSnippets: {frontend-35-mine: {template: x}}";
+        assert_eq!((tests(added).len(), asking(added)), (all - only_asking, 0));
+        assert_eq!((tests(own).len(), asking(own)), (all + 1, asking("")));
+        let page = format!("files: {{404.http: {{template: x}}}}\n{own}");
+        assert_eq!((tests(&page).len(), asking(&page)), (all - only_asking, 0));
         assert_eq!(tests(&format!("templateSnippets: {{health: {{template: x}}}}\n{own}")).len(), 1);
         assert_eq!(tests("haproxyConfig: {template: x}").len(), 0);
     }
@@ -345,8 +398,16 @@ mod tests {
         let libraries = json!(["base", "ssl", "ingress"]);
         assert_eq!(untested(json!({"libraries": libraries})), None);
         let page = json!({"libraries": libraries, "files": {"404.http": {"template": "x"}}});
-        let said = "1 test of the libraries is not run, because the configuration replaces files.404.http";
-        assert_eq!(untested(page).as_deref(), Some(said));
+        let said = untested(page).unwrap();
+        let told = "1 test of the libraries is not run, because the configuration replaces files.404.http; the requests of ";
+        assert!(said.starts_with(told) && said.ends_with("lines of its own: files.404.http"), "{said}");
+        let snippets: Map<String, Value> =
+            (0..5).map(|n| (format!("mine-{n}"), json!({"template": ""}))).collect();
+        let said = untested(json!({"libraries": libraries, "templateSnippets": snippets})).unwrap();
+        assert!(
+            said.starts_with("the requests of ") && said.ends_with("templateSnippets.mine-2 and 2 more"),
+            "{said}"
+        );
         let frame = json!({"libraries": libraries, "haproxyConfig": {"template": "x"},
             "templateSnippets": {"health": {"template": "x"}}});
         let said = untested(frame).unwrap();

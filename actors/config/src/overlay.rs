@@ -1,13 +1,13 @@
 //! Settings that a command line lays over those of a file: where things listen on one machine. Pure.
 
-use crate::Candidate;
+use crate::ConfigCandidate;
 use haptic_model::crd::ControllerSpec;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// What is laid over; what is empty leaves the file's.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Overlay {
+pub struct FileOverlay {
     /// Variables of templates.
     pub extra_context: Map<String, Value>,
     /// `controller.healthzPort`.
@@ -18,10 +18,10 @@ pub struct Overlay {
     pub debug_port: Option<u16>,
 }
 
-impl Overlay {
+impl FileOverlay {
     /// `candidate` with these settings.
     #[must_use]
-    pub fn over(&self, mut candidate: Candidate) -> Candidate {
+    pub fn over(&self, mut candidate: ConfigCandidate) -> ConfigCandidate {
         if *self == Self::default() {
             return candidate;
         }

@@ -2,16 +2,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 use haptic_config::{
-    Overlay, Validator,
+    FileOverlay, Validator,
     actor::{ConfigActor, ConfigOptions},
     intake::ConfigState,
-    source::Source,
+    source::ConfigSource,
 };
 use haptic_model::{
-    ActiveConfig,
+    config::AcceptedConfig,
     secret::{Credentials, Sensitive},
 };
-use haptic_runtime::{ActorSpec, Arbiters, CellReader, Events, Health, Keeper, Kept, Supervision, cell};
+use haptic_runtime::{ActorHandle, Arbiters, Events, Health, Spec, Supervision, Topic, topic};
 use std::{future::Future, path::PathBuf, sync::Arc, time::Duration};
 
 const VALID: &str = "
@@ -23,10 +23,10 @@ haproxyConfig: {template: 'global'}
 
 struct Scene {
     file: PathBuf,
-    active: CellReader<Option<Arc<ActiveConfig>>>,
-    state: CellReader<ConfigState>,
+    accepted: Topic<Option<AcceptedConfig>>,
+    state: Topic<ConfigState>,
     _folder: tempfile::TempDir,
-    _actor: Kept<ConfigActor>,
+    _actor: ActorHandle<ConfigActor>,
 }
 
 impl Scene {
@@ -41,8 +41,8 @@ impl Scene {
     }
 
     fn template(&self) -> String {
-        let active = self.active.read();
-        (*active).as_ref().and_then(|a| a.spec.haproxy_config.clone()).unwrap_or_default().template
+        let accepted = self.accepted.latest();
+        (*accepted).as_ref().and_then(|a| a.spec.haproxy_config.clone()).unwrap_or_default().template
     }
 }
 
@@ -66,26 +66,24 @@ where
         if let Some(text) = text {
             std::fs::write(&file, text).unwrap();
         }
-        let (active_writer, active) = cell(None);
-        let (state_writer, state) = cell(ConfigState::Waiting(String::new()));
+        let (publisher, accepted) = topic(None);
+        let (state_writer, state) = topic(ConfigState::Waiting(String::new()));
         let options = ConfigOptions {
-            source: Source::File {
+            source: ConfigSource::File {
                 path: file.clone(),
                 credentials: Credentials { username: "u".into(), password: Sensitive::new("p".into()) },
-                overlay: Overlay::default(),
+                overlay: FileOverlay::default(),
             },
             validators: Validator::built_in(),
-            active: Arc::new(active_writer),
+            accepted: Arc::new(publisher),
             state: Arc::new(state_writer),
-            judged: Arc::new(cell(None).0),
-            remarks: Arc::new(cell(Default::default()).0),
+            judged: Arc::new(topic(None).0),
+            remarks: Arc::new(topic(haptic_model::Remarks::default()).0),
             events: Events::silent(),
         };
-        let actor =
-            Keeper::start(&arbiter, ActorSpec::named("config"), &Supervision::new(health), move |seat| {
-                ConfigActor::new(seat, options.clone())
-            });
-        play(Scene { file, active, state, _folder: folder, _actor: actor }).await;
+        let actor = Spec::named("config")
+            .start(&arbiter, &Supervision::new(health), move |own| ConfigActor::new(own, options.clone()));
+        play(Scene { file, accepted, state, _folder: folder, _actor: actor }).await;
         0
     })
     .unwrap();

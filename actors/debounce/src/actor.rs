@@ -1,5 +1,22 @@
-//! The actor: watches the board, asks the schedule, sends one `Reconcile` at a time and waits for its end.
+//! The actor: joins what a render is made from, asks the schedule, orders one render at a time and waits for its end.
 
+use crate::{
+    gate::Gate,
+    schedule::{Intervals, Schedule, ScheduleAction},
+};
+use actix::prelude::*;
+use haptic_model::{
+    ActiveConfig, Event, FailedReloads, FailureReports, Fleet, Generation, Quarantine, Snapshots,
+    pipeline::{Cause, Reconcile, RenderEnded, RenderOrder, Validated},
+};
+use haptic_runtime::{
+    Alarm, Envelope, Events, Lost, Mailbox, OwnHandle,
+    messages::{
+        BundleValidated, ConfigActivated, FailuresReported, FleetChanged, QuarantineChanged, ReloadsFailed,
+        RenderRequested, StoresChanged,
+    },
+};
+use serde::Serialize;
 use std::{
     sync::{
         Arc,
@@ -7,24 +24,9 @@ use std::{
     },
     time::Duration,
 };
-
-use actix::prelude::*;
-use futures::stream;
-use haptic_model::{
-    ActiveConfig, Event, Generation, Snapshots,
-    pipeline::{Cause, Reconcile},
-};
-use haptic_runtime::{CellReader, Envelope, Events, Lost, Post, Seat};
-use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::{
-    changes::{Changes, Pending},
-    gate::Gate,
-    schedule::{Next, Pace, Schedule},
-};
-
-/// Rest before a reconcile that its actor panicked on is tried again: long enough that a render which always
+/// Pause before a render that its actor panicked on is ordered again: long enough that a render which always
 /// panics does not spend the restart budget and end the process.
 const RETRY_LOST: Duration = Duration::from_secs(15);
 
@@ -35,39 +37,49 @@ const IDLE: &str = "controller.reconcileInterval";
 #[derive(Clone, Debug, Default)]
 pub struct Generations(Arc<AtomicU64>);
 
-/// What the actor reads and whom it tells.
+/// What the actor is built from, the same for each of its lives.
 #[derive(Clone, Debug)]
-pub struct Inputs {
-    /// Where every stage notes changes.
-    pub changes: Changes,
-    /// The configuration in force.
-    pub config: CellReader<Option<Arc<ActiveConfig>>>,
-    /// All stores.
-    pub snapshots: CellReader<Snapshots>,
+pub struct DebounceOptions {
     /// Given out by this actor only.
     pub generations: Generations,
-    /// Answers when the render has ended, well or not.
-    pub render: Post<Envelope<Reconcile>>,
+    /// Renders.
+    pub render: Mailbox<RenderRequested>,
     /// Told of each reconcile.
     pub events: Events,
 }
 
 /// Decides when to reconcile.
 pub struct DebounceActor {
-    seat: Seat<Self>,
-    inputs: Inputs,
+    own: OwnHandle<Self>,
+    options: DebounceOptions,
+    inputs: PendingInputs,
     schedule: Schedule,
     gate: Gate,
-    /// The earliest timer that will ask the schedule again.
-    armed: Option<Instant>,
-    /// The configuration last looked at.
-    revision: Option<u64>,
+    /// Changes that no reconcile has covered.
+    pending: Option<StoreTotals>,
+    /// Asks the schedule again.
+    alarm: Alarm,
+    /// When the last render is to be made again though nothing changes.
+    again: Option<Instant>,
 }
 
-/// Something was noted or is to be looked at again.
-enum Noticed {
-    Change,
-    Board,
+/// What the next render is made from. `None`: not received yet in this life.
+#[derive(Default)]
+struct PendingInputs {
+    config: Option<Arc<ActiveConfig>>,
+    stores: Option<Arc<Snapshots>>,
+    fleet: Option<Arc<Fleet>>,
+    failures: Option<Arc<FailureReports>>,
+    failed_reloads: Option<Arc<FailedReloads>>,
+    validated: Option<Arc<Validated>>,
+    quarantine: Arc<Quarantine>,
+}
+
+/// Changes in one.
+struct StoreTotals {
+    cause: Cause,
+    /// When the first was received.
+    first: std::time::Instant,
 }
 
 /// Shown at `/debug/actors`.
@@ -81,6 +93,11 @@ struct Detail<'a> {
 }
 
 impl Generations {
+    /// Whether one was given.
+    fn any(&self) -> bool {
+        self.0.load(Relaxed) > 0
+    }
+
     /// The number after the last one given.
     fn next(&self) -> Generation {
         Generation(self.0.fetch_add(1, Relaxed) + 1)
@@ -88,172 +105,244 @@ impl Generations {
 }
 
 impl DebounceActor {
-    /// An actor that has not looked at anything yet.
+    /// An actor that has received nothing yet.
     #[must_use]
-    pub fn new(seat: Seat<Self>, inputs: Inputs) -> Self {
-        let schedule = Schedule::new(Pace::default());
-        Self { seat, inputs, schedule, gate: Gate::NoConfig, armed: None, revision: None }
-    }
-
-    /// Reads the board: pace and gate follow it.
-    fn look_at_board(&mut self) {
-        let config = self.inputs.config.read();
-        if let Some(config) = config.as_ref().as_ref() {
-            self.schedule.set_pace(pace_of(config));
-            self.schedule.set_idle(idle_of(config));
-            if self.revision.replace(config.revision) != Some(config.revision) {
-                self.inputs.changes.note_other("configuration");
-                self.schedule.changed_for_all(Instant::now());
-            }
+    pub fn new(own: OwnHandle<Self>, options: DebounceOptions) -> Self {
+        Self {
+            own,
+            options,
+            inputs: PendingInputs::default(),
+            schedule: Schedule::new(Intervals::default()),
+            gate: Gate::NoConfig,
+            pending: None,
+            alarm: Alarm::default(),
+            again: None,
         }
-        self.set_gate(Gate::look(config.as_ref().as_ref(), &self.inputs.snapshots.read()));
     }
 
-    fn set_gate(&mut self, gate: Gate) {
+    /// Adds to what the next reconcile answers for, and makes it happen.
+    fn note(&mut self, cause: Cause) {
+        match &mut self.pending {
+            Some(pending) => pending.cause.merge(cause),
+            None => self.pending = Some(StoreTotals { cause, first: std::time::Instant::now() }),
+        }
+        self.schedule.changed(Instant::now());
+    }
+
+    /// Does what the schedule says now.
+    fn advance(&mut self, context: &mut Context<Self>) {
+        self.look_at_gate();
+        match self.schedule.next(Instant::now()) {
+            ScheduleAction::Now => self.reconcile(context),
+            ScheduleAction::Idle => {
+                self.note(Cause::other(IDLE));
+                self.reconcile(context);
+            }
+            ScheduleAction::At(due) => self.alarm.set(due, context, Self::advance),
+            ScheduleAction::Nothing => {}
+        }
+    }
+
+    fn look_at_gate(&mut self) {
+        let none = Snapshots::default();
+        let stores = self.inputs.stores.as_deref().unwrap_or(&none);
+        let gate = Gate::of(self.inputs.config.as_ref(), stores);
         self.schedule.set_open(gate == Gate::Open, Instant::now());
         if self.gate != gate {
             match &gate {
                 Gate::Open => tracing::info!("configuration and stores are there; reconciling"),
-                missing => self.inputs.events.tell(Event::Awaited { what: missing.to_string() }),
+                missing => self.options.events.emit(Event::Awaited { what: missing.to_string() }),
             }
             self.gate = gate;
             self.show();
         }
     }
 
-    /// Does what the schedule says now, for the board as it is now: a change and the configuration that closes the
-    /// gate may have come together.
-    fn advance(&mut self, context: &mut Context<Self>) {
-        self.look_at_board();
-        match self.schedule.next(Instant::now()) {
-            Next::Now => self.reconcile(context),
-            Next::Idle => {
-                self.inputs.changes.note_other(IDLE);
-                self.reconcile(context);
-            }
-            Next::At(due) => self.arm(due, context),
-            Next::Nothing => {}
-        }
-    }
-
-    /// Timers are never cancelled: one that comes too early only asks again.
-    fn arm(&mut self, due: Instant, context: &mut Context<Self>) {
-        if self.armed.is_some_and(|armed| armed <= due) {
-            return;
-        }
-        self.armed = Some(due);
-        context.run_later(due.saturating_duration_since(Instant::now()), move |actor, context| {
-            if actor.armed == Some(due) {
-                actor.armed = None;
-            }
-            actor.advance(context);
-        });
-    }
-
     fn reconcile(&mut self, context: &mut Context<Self>) {
-        let pending = self.inputs.changes.take();
-        let generation = self.inputs.generations.next();
-        let order = order(generation, pending);
-        let (waited, cause) = (order.triggered.elapsed(), order.cause.clone());
-        self.inputs.events.tell(Event::Timed { part: "debounce", generation, pod: None, took: waited });
-        self.inputs.events.tell(Event::ReconcileStarted { generation, cause, waited });
+        let Some(order) = self.order() else { return };
+        let Reconcile { generation, cause, triggered } = order.reconcile.clone();
+        let waited = triggered.elapsed();
+        self.options.events.emit(Event::Timed { part: "debounce", generation, pod: None, took: waited });
+        self.options.events.emit(Event::ReconcileStarted { generation, cause, waited });
         self.schedule.started();
         self.show();
         let span = tracing::info_span!("reconcile", generation = generation.0);
         let started = Instant::now();
-        let rendered = span.in_scope(|| self.inputs.render.send(Envelope::new(order, generation)));
-        context.spawn(rendered.into_actor(self).map(move |result, actor, context| {
-            actor.ended(generation, started, result, context);
+        let rendered = span.in_scope(|| self.options.render.send(Envelope::new(order)));
+        context.spawn(rendered.into_actor(self).map(move |answer, actor, context| {
+            actor.ended(generation, started, answer, context);
         }));
+    }
+
+    /// The order of the next render. `None`: there is no configuration, and the gate is closed.
+    fn order(&mut self) -> Option<RenderOrder> {
+        let PendingInputs { config, stores, fleet, failures, failed_reloads, validated, .. } = &self.inputs;
+        let (config, snapshots) = (config.clone()?, stores.clone()?);
+        let pending = self.pending.take();
+        let StoreTotals { cause, first } = pending.unwrap_or_else(|| StoreTotals {
+            cause: Cause::other("start"),
+            first: std::time::Instant::now(),
+        });
+        Some(RenderOrder {
+            reconcile: Reconcile { generation: self.options.generations.next(), cause, triggered: first },
+            config,
+            snapshots,
+            fleet: fleet.clone().unwrap_or_default(),
+            complaints: [failures.as_deref(), failed_reloads.as_ref().map(|failed| &failed.0)]
+                .into_iter()
+                .flatten()
+                .flatten()
+                .cloned()
+                .collect(),
+            good: validated.as_ref().map(|validated| validated.rendered.clone()),
+        })
     }
 
     fn ended(
         &mut self,
         generation: Generation,
         started: Instant,
-        result: Result<(), Lost>,
+        answer: Result<RenderEnded, Lost>,
         context: &mut Context<Self>,
     ) {
         let now = Instant::now();
         self.schedule.finished(now, now.duration_since(started));
-        if let Err(lost) = result {
-            tracing::warn!(generation = generation.0, %lost, retry_in = ?RETRY_LOST, "a reconcile was lost and is tried again");
-            let changes = self.inputs.changes.clone();
-            context.run_later(RETRY_LOST, move |_, _| changes.note_other("the reconcile before was lost"));
+        match answer {
+            Ok(RenderEnded { again_after }) => self.render_again(again_after, context),
+            Err(lost) => {
+                tracing::warn!(generation = generation.0, %lost, retry_in = ?RETRY_LOST, "a reconcile was lost and is tried again");
+                context.run_later(RETRY_LOST, |actor, context| {
+                    actor.note(Cause::other("the reconcile before was lost"));
+                    actor.advance(context);
+                });
+            }
         }
         self.advance(context);
     }
 
+    /// What is held back is tried again by itself, unless a render comes first that says otherwise.
+    fn render_again(&mut self, after: Option<Duration>, context: &mut Context<Self>) {
+        let due = after.map(|after| Instant::now() + after);
+        self.again = due;
+        let Some(after) = after else { return };
+        context.run_later(after, move |actor, context| {
+            if actor.again == due {
+                actor.again = None;
+                actor.note(Cause::other("quarantine"));
+                actor.advance(context);
+            }
+        });
+    }
+
     fn show(&self) {
         let pace = self.schedule.pace();
-        self.seat.set_detail(&Detail {
+        self.own.set_detail(&Detail {
             gate: &self.gate,
-            generation: self.inputs.generations.0.load(Relaxed),
+            generation: self.options.generations.0.load(Relaxed),
             quiet_ms: pace.quiet.as_millis(),
             max_wait_ms: pace.max_wait.as_millis(),
         });
     }
 }
 
-impl Actor for DebounceActor {
-    type Context = Context<Self>;
+haptic_runtime::supervised!(DebounceActor);
 
-    /// A first or rebuilt life reads the board, so nothing that happened before it is missed.
-    fn started(&mut self, context: &mut Self::Context) {
-        let changes = self.inputs.changes.clone();
-        context.add_stream(stream::unfold(changes, async |changes| {
-            changes.noted().await;
-            Some((Noticed::Change, changes))
-        }));
-        let config = self.inputs.config.clone();
-        context.add_stream(stream::unfold(config, async |mut config| {
-            config.changed().await;
-            Some((Noticed::Board, config))
-        }));
-        let snapshots = self.inputs.snapshots.clone();
-        context.add_stream(stream::unfold(snapshots, async |mut snapshots| {
-            snapshots.changed().await;
-            Some((Noticed::Board, snapshots))
-        }));
-        self.advance(context);
-    }
-}
+impl Handler<ConfigActivated> for DebounceActor {
+    type Result = ();
 
-impl Supervised for DebounceActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
-    }
-}
-
-impl StreamHandler<Noticed> for DebounceActor {
-    fn handle(&mut self, noticed: Noticed, context: &mut Self::Context) {
-        self.seat.received::<Noticed>(context);
-        match noticed {
-            // What was noted may be taken already, by the reconcile that a look at the board has started.
-            Noticed::Change if self.inputs.changes.is_empty() => {}
-            Noticed::Change => self.schedule.changed(Instant::now()),
-            Noticed::Board => {}
+    fn handle(&mut self, active: ConfigActivated, context: &mut Self::Context) {
+        let Some(config) = (*active).clone() else { return };
+        self.schedule.set_pace(pace_of(&config));
+        self.schedule.set_idle(idle_of(&config));
+        let before = self.inputs.config.replace(config.clone());
+        if before.is_none_or(|before| before.revision != config.revision) {
+            self.note(Cause::other("configuration"));
+            self.schedule.changed_for_all(Instant::now());
         }
         self.advance(context);
     }
 }
 
-fn pace_of(config: &ActiveConfig) -> Pace {
-    let (configured, default) = (&config.spec.debounce, Pace::default());
-    Pace { quiet: configured.quiet.or(default.quiet), max_wait: configured.max_wait.or(default.max_wait) }
+impl Handler<StoresChanged> for DebounceActor {
+    type Result = ();
+
+    /// The first message of a rebuilt actor tells where its totals begin: nothing is known of what the one before has taken.
+    fn handle(&mut self, stores: StoresChanged, context: &mut Self::Context) {
+        let is_rebuilt = self.options.generations.any();
+        let before = self.inputs.stores.replace(stores.payload.clone());
+        let before = before.or(is_rebuilt.then(|| stores.payload.clone())).unwrap_or_default();
+        if let Some(cause) = stores.changes().since(before.changes()) {
+            self.note(cause);
+        }
+        self.advance(context);
+    }
+}
+
+impl Handler<FleetChanged> for DebounceActor {
+    type Result = ();
+
+    fn handle(&mut self, fleet: FleetChanged, context: &mut Self::Context) {
+        if self.inputs.fleet.replace(fleet.payload).is_some() {
+            self.note(Cause::other("fleet"));
+            self.advance(context);
+        }
+    }
+}
+
+impl Handler<FailuresReported> for DebounceActor {
+    type Result = ();
+
+    fn handle(&mut self, failures: FailuresReported, context: &mut Self::Context) {
+        if self.inputs.failures.replace(failures.payload).is_some() {
+            self.note(Cause::other("quarantine"));
+            self.advance(context);
+        }
+    }
+}
+
+impl Handler<ReloadsFailed> for DebounceActor {
+    type Result = ();
+
+    fn handle(&mut self, reloads: ReloadsFailed, context: &mut Self::Context) {
+        if self.inputs.failed_reloads.replace(reloads.payload).is_some() {
+            self.note(Cause::other("quarantine"));
+            self.advance(context);
+        }
+    }
+}
+
+impl Handler<BundleValidated> for DebounceActor {
+    type Result = ();
+
+    /// What is only suspected is tried again, half by half, whenever a bundle without it has passed.
+    fn handle(&mut self, validated: BundleValidated, context: &mut Self::Context) {
+        self.inputs.validated = (*validated).clone();
+        if self.inputs.validated.is_some() && self.inputs.quarantine.suspects() > 0 {
+            self.note(Cause::other("quarantine"));
+            self.advance(context);
+        }
+    }
+}
+
+impl Handler<QuarantineChanged> for DebounceActor {
+    type Result = ();
+
+    fn handle(&mut self, quarantine: QuarantineChanged, _: &mut Self::Context) {
+        self.inputs.quarantine = quarantine.payload;
+    }
+}
+
+fn pace_of(config: &ActiveConfig) -> Intervals {
+    let (configured, default) = (&config.spec.debounce, Intervals::default());
+    Intervals {
+        quiet: configured.quiet.or(default.quiet),
+        max_wait: configured.max_wait.or(default.max_wait),
+    }
 }
 
 fn idle_of(config: &ActiveConfig) -> Option<Duration> {
     let interval = config.spec.controller.reconcile_interval.or(Duration::ZERO);
     (!interval.is_zero()).then_some(interval)
-}
-
-fn order(generation: Generation, pending: Option<Pending>) -> Reconcile {
-    let pending = pending.unwrap_or_else(|| Pending {
-        cause: Cause { other: Some("start"), ..Cause::default() },
-        first: std::time::Instant::now(),
-    });
-    Reconcile { generation, cause: pending.cause, triggered: pending.first }
 }
 
 #[cfg(test)]

@@ -30,9 +30,9 @@ impl std::fmt::Display for Gate {
 }
 
 impl Gate {
-    /// Looks at the board.
+    /// Whether `config` may be rendered from `snapshots`.
     #[must_use]
-    pub fn look(config: Option<&Arc<ActiveConfig>>, snapshots: &Snapshots) -> Self {
+    pub fn of(config: Option<&Arc<ActiveConfig>>, snapshots: &Snapshots) -> Self {
         let Some(config) = config else { return Self::NoConfig };
         let names = config.spec.stores();
         let missing: Vec<String> =

@@ -20,7 +20,7 @@ const LONGEST_GROWN_WAIT: Duration = Duration::from_secs(10);
 
 /// The configured times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pace {
+pub struct Intervals {
     /// In a stream of changes: reconcile after this much silence.
     pub quiet: Duration,
     /// Or when the oldest change is this old.
@@ -29,7 +29,7 @@ pub struct Pace {
 
 /// What to do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum ScheduleAction {
     /// Wait for the next input.
     Nothing,
     /// Ask again at this time, unless an input comes first.
@@ -43,7 +43,7 @@ pub enum Next {
 /// Changes, reconciles and the gate, as far as they are known.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    pace: Pace,
+    pace: Intervals,
     /// The longest time without a reconcile.
     idle: Option<Duration>,
     open: bool,
@@ -62,13 +62,13 @@ struct Pending {
     at_once: bool,
 }
 
-impl Default for Pace {
+impl Default for Intervals {
     fn default() -> Self {
         Self { quiet: Duration::from_millis(5), max_wait: Duration::from_millis(50) }
     }
 }
 
-impl Pace {
+impl Intervals {
     /// The times in force after a reconcile that cost `cost`.
     #[must_use]
     pub fn after(self, cost: Duration) -> Self {
@@ -82,7 +82,7 @@ impl Pace {
 impl Schedule {
     /// Nothing has changed and the gate is closed.
     #[must_use]
-    pub fn new(pace: Pace) -> Self {
+    pub fn new(pace: Intervals) -> Self {
         Self {
             pace,
             idle: None,
@@ -96,7 +96,7 @@ impl Schedule {
 
     /// The times in force: the configured ones, grown with the last reconcile's cost.
     #[must_use]
-    pub fn pace(&self) -> Pace {
+    pub fn pace(&self) -> Intervals {
         self.pace.after(self.last_cost)
     }
 
@@ -107,7 +107,7 @@ impl Schedule {
     }
 
     /// Other configured times; they hold for pending changes too.
-    pub fn set_pace(&mut self, pace: Pace) {
+    pub fn set_pace(&mut self, pace: Intervals) {
         self.pace = pace;
     }
 
@@ -142,9 +142,9 @@ impl Schedule {
 
     /// What to do at `now`.
     #[must_use]
-    pub fn next(&self, now: Instant) -> Next {
+    pub fn next(&self, now: Instant) -> ScheduleAction {
         if !self.open || self.running {
-            return Next::Nothing;
+            return ScheduleAction::Nothing;
         }
         let Some(pending) = self.pending else { return self.next_idle(now) };
         let pace = self.pace();
@@ -153,7 +153,7 @@ impl Schedule {
         } else {
             (pending.last + pace.quiet).min(pending.first + pace.max_wait)
         };
-        if due <= now { Next::Now } else { Next::At(due) }
+        if due <= now { ScheduleAction::Now } else { ScheduleAction::At(due) }
     }
 
     /// A reconcile starts now and covers every change so far.
@@ -169,11 +169,11 @@ impl Schedule {
         self.last_activity = Some(now);
     }
 
-    fn next_idle(&self, now: Instant) -> Next {
+    fn next_idle(&self, now: Instant) -> ScheduleAction {
         match self.idle.zip(self.last_activity).and_then(|(idle, last)| last.checked_add(idle)) {
-            Some(due) if due <= now => Next::Idle,
-            Some(due) => Next::At(due),
-            None => Next::Nothing,
+            Some(due) if due <= now => ScheduleAction::Idle,
+            Some(due) => ScheduleAction::At(due),
+            None => ScheduleAction::Nothing,
         }
     }
 

@@ -3,19 +3,18 @@
 //! * [`discovery`] says which pods there are, [`roster`] what is known of each.
 //! * [`planner`] says how a pod gets from what it runs to what it should run.
 //! * [`transport`] carries that to the pod.
-//! * [`deployment`] is the loop that does so for one pod; [`actor`] runs one for each.
+//! * [`actor`] has one actor for each pod, which attempts that whenever something changes (`deployment`).
 //!
 //! This crate renders nothing and checks nothing: what it deploys has passed every check before.
 
 pub mod actor;
-pub mod deployment;
+mod deployment;
 pub mod discovery;
 pub mod planner;
 pub mod roster;
 pub mod transport;
 
-pub use actor::{DeployActor, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments};
-pub use deployment::{Board, Deployment};
-pub use planner::{Plan, PlanCache, Reason, ReasonKind, RunningView, Verdict, plan};
+pub use actor::{DeployActor, DeployTopics, DiscoveryActor, DiscoveryArguments, FleetActor, FleetArguments};
+pub use planner::{Plan, PlanCache, Reason, ReasonKind, RunningView, TransportLimits, Verdict, plan};
 pub use roster::{PodStates, Roster};
-pub use transport::{AgentTransport, Connect, Transport, TransportError, connect};
+pub use transport::{AgentTransport, Connect, Transport, TransportError};

@@ -1,7 +1,7 @@
 //! What is known of every pod, for templates (the fleet), status, metrics and debugging.
 
-use haptic_model::{Capabilities, Complaint, Complaints, Fleet, HaproxyPod, pipeline::PodState};
-use haptic_runtime::CellWriter;
+use haptic_model::{Capabilities, FailedReloads, FailureReport, Fleet, HaproxyPod, pipeline::PodState};
+use haptic_runtime::Publisher;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -14,36 +14,36 @@ const OTHERS_ANSWER_WITHIN: Duration = Duration::from_secs(3);
 /// Every discovered pod, with what it said last.
 pub type PodStates = BTreeMap<HaproxyPod, PodState>;
 
-/// Where deployments write what they learn of their pods. A cheap handle; clones write to the same cells.
+/// Where deployments write what they learn of their pods. A cheap handle; clones write to the same topics.
 #[derive(Clone, Debug)]
-pub struct Roster(Arc<Mutex<Cells>>);
+pub struct Roster(Arc<Mutex<RosterTopics>>);
 
 #[derive(Debug)]
-struct Cells {
-    states: CellWriter<PodStates>,
-    fleet: CellWriter<Fleet>,
-    complaints: Option<CellWriter<Complaints>>,
+struct RosterTopics {
+    states: Publisher<PodStates>,
+    fleet: Publisher<Fleet>,
+    failed_reloads: Option<Publisher<FailedReloads>>,
 }
 
 impl Roster {
     /// A roster that publishes each change to `states`, and to `fleet` what templates may see of it.
     #[must_use]
-    pub fn new(states: CellWriter<PodStates>, fleet: CellWriter<Fleet>) -> Self {
-        Self(Arc::new(Mutex::new(Cells { states, fleet, complaints: None })))
+    pub fn new(states: Publisher<PodStates>, fleet: Publisher<Fleet>) -> Self {
+        Self(Arc::new(Mutex::new(RosterTopics { states, fleet, failed_reloads: None })))
     }
 
-    /// The same, with a cell for what reloads of pods find at fault.
+    /// The same, with a topic for what reloads of pods find at fault.
     #[must_use]
-    pub fn complaining_to(self, complaints: CellWriter<Complaints>) -> Self {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).complaints = Some(complaints);
+    pub fn complaining_to(self, failed_reloads: Publisher<FailedReloads>) -> Self {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).failed_reloads = Some(failed_reloads);
         self
     }
 
     /// Says whom the failed reloads of `pod` lead to; unless another pod of its version runs that bundle: then it is the pod's
     /// own trouble, for which nobody else pays. While there are others, they get the time to show it.
-    pub fn complain(&self, pod: &HaproxyPod, complaint: Complaint, refused_for: Duration) {
-        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let states = cells.states.read();
+    pub fn complain(&self, pod: &HaproxyPod, complaint: FailureReport, refused_for: Duration) {
+        let topics = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let states = topics.states.latest();
         let version = |state: &PodState| state.capabilities.map(|capabilities| capabilities.version);
         let own = states.get(pod).and_then(version);
         let digest = complaint.rendered.bundle.digest;
@@ -54,8 +54,8 @@ impl Roster {
         if alike.any(|(_, state)| runs(state)) || !is_alone && refused_for < OTHERS_ANSWER_WITHIN {
             return;
         }
-        if let Some(cell) = &cells.complaints {
-            cell.append(Arc::new(complaint), Complaint::KEPT);
+        if let Some(failed_reloads) = &topics.failed_reloads {
+            failed_reloads.update(|failed| failed.with(complaint));
         }
     }
 
@@ -78,9 +78,9 @@ impl Roster {
     }
 
     fn change(&self, change: impl FnOnce(&PodStates) -> PodStates) {
-        let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        cells.states.update(change);
-        cells.fleet.publish_if_changed(fleet_of(&cells.states.read()));
+        let topics = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        topics.states.update(change);
+        topics.fleet.publish_if_changed(fleet_of(&topics.states.latest()));
     }
 }
 
@@ -99,9 +99,9 @@ pub fn fleet_of(states: &PodStates) -> Fleet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::deployment::blame;
+    use crate::deployment::failing_objects;
     use haptic_model::{Generation, HaproxyVersion, agent_api::Running};
-    use haptic_runtime::cell;
+    use haptic_runtime::topic;
 
     fn pod(name: &str, uid: &str) -> HaproxyPod {
         HaproxyPod {
@@ -120,13 +120,13 @@ mod tests {
 
     #[test]
     fn a_mixed_fleet_has_what_all_pods_can_do() {
-        let ((states, _), (fleet, seen)) = (cell(PodStates::new()), cell(Fleet::default()));
+        let ((states, _), (fleet, seen)) = (topic(PodStates::new()), topic(Fleet::default()));
         let roster = Roster::new(states, fleet);
         roster.set_pods(&[pod("b", "2"), pod("a", "1")]);
-        assert_eq!(seen.read().common, None);
+        assert_eq!(seen.latest().common, None);
         roster.update(&pod("a", "1"), answer(4));
         roster.update(&pod("b", "2"), answer(2));
-        let fleet = seen.read();
+        let fleet = seen.latest();
         assert_eq!(fleet.pods.iter().map(|p| &*p.name).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(fleet.versions, [HaproxyVersion::new(3, 2), HaproxyVersion::new(3, 4)]);
         assert!(!fleet.common.unwrap().dynamic_backends);
@@ -134,15 +134,15 @@ mod tests {
 
     #[test]
     fn what_one_pod_refuses_and_another_of_its_version_runs_is_nobodys_fault() {
-        let ((states, _), (fleet, _)) = (cell(PodStates::new()), cell(Fleet::default()));
-        let (complaints, said) = cell(Complaints::new());
+        let ((states, _), (fleet, _)) = (topic(PodStates::new()), topic(Fleet::default()));
+        let (complaints, said) = topic(FailedReloads::default());
         let roster = Roster::new(states, fleet).complaining_to(complaints);
         let (sick, sound) = (pod("a", "1"), pod("b", "2"));
         roster.set_pods(&[sick.clone(), sound.clone()]);
         roster.update(&sick, answer(4));
-        let rendered = blame::tests::rendered(blame::tests::blocks(&["x"]));
+        let rendered = failing_objects::tests::rendered(failing_objects::tests::blocks(&["x"]));
         let running = Running { digest: rendered.bundle.digest, generation: Generation(1) };
-        let complaint = || Complaint {
+        let complaint = || FailureReport {
             rendered: rendered.clone(),
             good: None,
             objects: Vec::new(),
@@ -159,29 +159,29 @@ mod tests {
         let (at_once, long) = (Duration::from_millis(200), Duration::from_secs(4));
         roster.update(&sound, runs(4));
         roster.complain(&sick, complaint(), long);
-        assert!(said.read().is_empty());
+        assert!(said.latest().0.is_empty());
         roster.update(&sound, runs(2));
         roster.complain(&sick, complaint(), at_once);
-        assert_eq!(said.read().len(), 1, "another version may well take it");
+        assert_eq!(said.latest().0.len(), 1, "another version may well take it");
         roster.update(&sound, |state| {
             answer(4)(state);
             state.running = None;
         });
         roster.complain(&sick, complaint(), at_once);
-        assert_eq!(said.read().len(), 1, "the other pod may be about to show that it can be run");
+        assert_eq!(said.latest().0.len(), 1, "the other pod may be about to show that it can be run");
         (0..20).for_each(|_| roster.complain(&sick, complaint(), long));
-        assert_eq!(said.read().len(), 8, "only the newest are kept");
+        assert_eq!(said.latest().0.len(), 8, "only the newest are kept");
     }
 
     #[test]
     fn a_pod_that_comes_back_under_its_name_is_another_pod() {
-        let ((states, seen), (fleet, _)) = (cell(PodStates::new()), cell(Fleet::default()));
+        let ((states, seen), (fleet, _)) = (topic(PodStates::new()), topic(Fleet::default()));
         let roster = Roster::new(states, fleet);
         roster.set_pods(&[pod("a", "1")]);
         roster.update(&pod("a", "1"), answer(4));
         roster.set_pods(&[pod("a", "2")]);
-        assert_eq!(seen.read().get(&pod("a", "2")).unwrap().capabilities, None);
+        assert_eq!(seen.latest().get(&pod("a", "2")).unwrap().capabilities, None);
         roster.update(&pod("a", "1"), answer(4));
-        assert_eq!(seen.read().len(), 1);
+        assert_eq!(seen.latest().len(), 1);
     }
 }

@@ -147,7 +147,7 @@ async fn after_a_rotation_the_previous_credentials_are_tried_and_then_remembered
 async fn wrong_credentials_name_the_secret_to_look_at() {
     let (address, _server) = serve(agent("other"), None);
     let error = transport(address, &["new", "old"], json!({})).unwrap().status().await.unwrap_err();
-    assert_eq!(error, TransportError::Unauthorised { peer: Peer::Agent, address: address.to_string() });
+    assert_eq!(error, TransportError::Unauthorised { peer: Peer("agent"), address: address.to_string() });
     assert!(error.to_string().contains("credentialsSecretRef"));
 }
 

@@ -10,16 +10,15 @@
 
 use futures::FutureExt;
 use haptic_deploy::{
-    Board, Connect, FleetActor, FleetArguments, PodStates, Roster, Transport, TransportError,
+    Connect, DeployTopics, FleetActor, FleetArguments, PlanCache, PodStates, Roster, Transport,
+    TransportError,
 };
 use haptic_model::{
     ActiveConfig, Bundle, BundleFile, Event, FileKey, Fleet, Generation, HaproxyPod, HaproxyVersion, Text,
     agent_api::{Apply, Epoch, Outcome, RunningBundle, Runtime, Status},
     pipeline::{Cause, Leadership, Reconcile, Rendered, Validated},
 };
-use haptic_runtime::{
-    ActorSpec, CellWriter, Envelope, Events, Exit, Health, Keeper, Kept, Supervision, cell,
-};
+use haptic_runtime::{ActorHandle, Envelope, Events, Exit, Health, Publisher, Spec, Supervision, topic};
 use std::{
     rc::Rc,
     sync::{
@@ -37,7 +36,7 @@ struct Double {
 }
 
 impl Transport for Double {
-    fn status(&self) -> haptic_deploy::transport::Answer<'_, Status> {
+    fn status(&self) -> haptic_deploy::transport::CallFuture<'_, Status> {
         let panics = &*self.pod.name == "panics" && !self.panicked.swap(true, SeqCst);
         async move {
             assert!(!panics, "as the test wants it");
@@ -61,19 +60,19 @@ impl Transport for Double {
         .boxed_local()
     }
 
-    fn running_bundle(&self) -> haptic_deploy::transport::Answer<'_, Option<RunningBundle>> {
+    fn running_bundle(&self) -> haptic_deploy::transport::CallFuture<'_, Option<RunningBundle>> {
         async { Ok(Some(RunningBundle::default())) }.boxed_local()
     }
 
-    fn runtime(&self) -> haptic_deploy::transport::Answer<'_, Runtime> {
+    fn runtime(&self) -> haptic_deploy::transport::CallFuture<'_, Runtime> {
         futures::future::pending().boxed_local()
     }
 
-    fn incarnation(&self, _: u64) -> haptic_deploy::transport::Answer<'_, u64> {
+    fn incarnation(&self, _: u64) -> haptic_deploy::transport::CallFuture<'_, u64> {
         futures::future::pending().boxed_local()
     }
 
-    fn apply(&self, _: Arc<Apply>) -> haptic_deploy::transport::Answer<'_, Outcome> {
+    fn apply(&self, _: Arc<Apply>) -> haptic_deploy::transport::CallFuture<'_, Outcome> {
         let hangs = &*self.pod.name == "hangs";
         async move {
             if hangs {
@@ -86,45 +85,45 @@ impl Transport for Double {
 }
 
 struct Scene {
-    discovered: CellWriter<Vec<HaproxyPod>>,
+    discovered: Publisher<Vec<HaproxyPod>>,
     events: mpsc::Receiver<Envelope<Event>>,
-    fleet: haptic_runtime::CellReader<Fleet>,
+    fleet: haptic_runtime::Topic<Fleet>,
     health: Health,
-    _actor: Kept<FleetActor>,
-    _leadership: CellWriter<Leadership>,
-    _validated: CellWriter<Option<Arc<Validated>>>,
-    _config: CellWriter<Option<Arc<ActiveConfig>>>,
+    _actor: ActorHandle<FleetActor>,
+    _leadership: Publisher<Leadership>,
+    _validated: Publisher<Option<Arc<Validated>>>,
+    _config: Publisher<Option<Arc<ActiveConfig>>>,
 }
 
 fn scene() -> Scene {
     let config = Arc::new(active_config());
-    let (leadership, led) = cell(Leadership { leads: true, epoch: Epoch::default() });
-    let (validated, newest) = cell(Some(Arc::new(validated(&config))));
-    let (config, config_read) = cell(Some(config));
-    let ((states, _), (fleet, fleet_read)) = (cell(PodStates::new()), cell(Fleet::default()));
-    let (discovered, pods) = cell(Vec::new());
+    let (leadership, led) = topic(Leadership { leads: true, epoch: Epoch::default() });
+    let (validated, newest) = topic(Some(Arc::new(validated(&config))));
+    let (config, config_read) = topic(Some(config));
+    let ((states, _), (fleet, fleet_read)) = (topic(PodStates::new()), topic(Fleet::default()));
+    let (discovered, pods) = topic(Vec::new());
     let (events, received) = Events::channel(100);
     let health = Health::new();
     let supervision = Supervision::new(health.clone());
     let arbiter = actix_rt::Arbiter::current();
-    let ((_, candidate), (_, refused)) = (cell(None), cell(None));
-    let board = Board { leadership: led, candidate, validated: newest, refused, config: config_read };
-    let mut arguments = FleetArguments::new(
-        pods,
-        board,
-        Roster::new(states, fleet),
-        events,
-        arbiter.clone(),
-        supervision.clone(),
-    );
+    let ((_, candidate), (_, refused)) = (topic(None), topic(None));
+    let topics = DeployTopics { leadership: led, candidate, validated: newest, refused, config: config_read };
     let panicked = Arc::new(AtomicBool::new(false));
     let connect: Connect = Arc::new(move |pod, _| {
         Ok(Rc::new(Double { pod: pod.clone(), panicked: Arc::clone(&panicked) }) as Rc<dyn Transport>)
     });
-    arguments.connect = connect;
-    let actor = Keeper::start(&arbiter, ActorSpec::named("fleet"), &supervision, move |seat| {
-        FleetActor::new(seat, arguments.clone())
-    });
+    let arguments = FleetArguments {
+        topics,
+        roster: Roster::new(states, fleet),
+        events,
+        plans: PlanCache::new(),
+        connect,
+        arbiter: arbiter.clone(),
+        supervision: supervision.clone(),
+    };
+    let actor = Spec::named("fleet")
+        .subscribes(&pods)
+        .start(&arbiter, &supervision, move |own| FleetActor::new(own, arguments.clone()));
     Scene {
         discovered,
         events: received,
@@ -192,7 +191,7 @@ fn validated(config: &Arc<ActiveConfig>) -> Validated {
         bundle,
         took: Duration::ZERO,
         warnings: Vec::new(),
-        hindsight: haptic_model::Hindsight::default(),
+        hindsight: haptic_model::PreviousFailures::default(),
     };
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
 }
@@ -209,11 +208,11 @@ async fn a_pod_that_hangs_delays_no_other_and_goes_when_it_is_deleted() {
     });
     assert_eq!(gone.await, "n/hangs");
     scene.deployed_to("late").await;
-    let fleet = scene.fleet.read();
+    let fleet = scene.fleet.latest();
     assert_eq!(fleet.pods.iter().map(|pod| &*pod.name).collect::<Vec<_>>(), ["late", "quick"]);
     assert_eq!(fleet.versions, [HaproxyVersion::new(3, 4)]);
     let hung = scene.health.actors().into_iter().find(|actor| actor.name == "deploy n/hangs").unwrap();
-    assert_eq!(hung.state, haptic_runtime::Life::Done);
+    assert_eq!(hung.state, haptic_runtime::Lifecycle::Done);
     assert!(scene.health.is_live(), "{:?}", scene.health.why_not_live());
 }
 
@@ -253,7 +252,7 @@ async fn the_deployments_end_with_the_fleet() {
     actor.dismiss();
     assert_eq!(actor.exited().await, Exit::Done);
     let ended = async {
-        while scene.health.actors().iter().any(|actor| actor.state != haptic_runtime::Life::Done) {
+        while scene.health.actors().iter().any(|actor| actor.state != haptic_runtime::Lifecycle::Done) {
             tokio::task::yield_now().await;
         }
     };

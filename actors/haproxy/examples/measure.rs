@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use haptic_haproxy::{
     CheckOptions, Document, Version,
+    block_index::{Aggregate, BlockIndex, differing},
     check::{Proof, check},
     diff,
-    outline::{Ledger, Outline, differing},
     views::Bases,
 };
 use haptic_model::{Text, text::Fragment};
@@ -48,12 +48,12 @@ fn fastest<T>(mut work: impl FnMut() -> T) -> Duration {
 #[derive(Clone, Debug, Default)]
 struct Nothing;
 
-impl Ledger for Nothing {
+impl Aggregate for Nothing {
     fn enter(&mut self, _: &Document<'_>, _: &Bases) -> bool {
         false
     }
 
-    fn strike(&mut self, _: &Document<'_>, _: &Bases) {}
+    fn remove(&mut self, _: &Document<'_>, _: &Bases) {}
 }
 
 /// A piece a backend; equal pieces are the same memory.
@@ -85,7 +85,7 @@ fn after_a_change(old: &str, new: &str) {
     );
     let mut turn = [&new, &old].into_iter().cycle();
     println!("check   {:?}", fastest(|| turn.next().map(|text| proof.holds(text, &versions, &|_| true))));
-    let before: Outline<Nothing> = Outline::of(&old);
+    let before: BlockIndex<Nothing> = BlockIndex::of(&old);
     let advanced = || {
         let mut after = before.clone();
         after.advance(&new);

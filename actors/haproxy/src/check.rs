@@ -10,7 +10,7 @@ mod keywords;
 mod names;
 mod proof;
 mod references;
-mod tally;
+mod statistics;
 
 pub use proof::Proof;
 

@@ -10,11 +10,11 @@ mod sections;
 use std::fmt;
 
 use crate::document::{Document, SectionKind, title};
-use crate::views::Server;
+use crate::views::BackendServer;
 
 /// One difference between two configurations.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum ConfigChange {
     /// A section is only in the new configuration.
     SectionAdded {
         /// Its kind.
@@ -50,11 +50,11 @@ pub enum Change {
         /// Its name.
         backend: String,
         /// In the order of the new configuration.
-        added: Vec<Server>,
+        added: Vec<BackendServer>,
         /// In the order of the old configuration.
-        removed: Vec<Server>,
+        removed: Vec<BackendServer>,
         /// The same name with another address or other parameters: old and new.
-        modified: Vec<(Server, Server)>,
+        modified: Vec<(BackendServer, BackendServer)>,
         /// Whether those that are in both stand in another order.
         reordered: bool,
     },
@@ -65,14 +65,14 @@ pub enum Change {
 /// Sections are matched by kind and name; of several with the same kind and name, the first with the first. Where
 /// backends stand does not matter, except that a section without `from` starts from the last defaults before it:
 /// when that becomes another one, it is a change of the section.
-pub fn compare(old: &Document<'_>, new: &Document<'_>) -> Vec<Change> {
+pub fn compare(old: &Document<'_>, new: &Document<'_>) -> Vec<ConfigChange> {
     if old.text == new.text {
         return Vec::new();
     }
-    sections::Comparison::new(old, new).changes()
+    sections::SectionComparison::new(old, new).changes()
 }
 
-impl fmt::Display for Change {
+impl fmt::Display for ConfigChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::SectionAdded { kind, name, .. } => write!(f, "{} added", title(kind, name)),

@@ -109,7 +109,7 @@ pub enum Directive {
 impl<'a> Document<'a> {
     /// Reads any text.
     pub fn parse(text: &'a str) -> Self {
-        Parser::new(text).run()
+        DocumentParser::new(text).run()
     }
 
     /// Reads any piece of whole lines; line numbers count from the start of the piece. The same as
@@ -295,7 +295,7 @@ fn without_end(raw: &str) -> &str {
 }
 
 /// Walks over the lines once.
-struct Parser<'a> {
+struct DocumentParser<'a> {
     text: &'a str,
     sections: Vec<Section<'a>>,
     problems: Vec<Problem>,
@@ -304,7 +304,7 @@ struct Parser<'a> {
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> DocumentParser<'a> {
     fn new(text: &'a str) -> Self {
         Self { text, sections: Vec::new(), problems: Vec::new(), section_start: 0, depth: 0 }
     }

@@ -3,13 +3,13 @@
 //! It reads only as far as HAProxy's `sample_parse_expr()` certainly does, and knows no names: those are in
 //! [`crate::keywords`].
 
-mod places;
+mod positions;
 
-pub(crate) use places::{Reading, answers, condition, formats_read_later, places, takes_condition};
+pub(crate) use positions::{WordFormat, answers, condition, formats_read_later, places, takes_condition};
 
 /// One function of an expression: first the fetch, then the converters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Call<'e> {
+pub(crate) struct ExpressionCall<'e> {
     pub name: &'e str,
     /// What stands in its parentheses.
     pub arguments: Option<&'e str>,
@@ -31,9 +31,9 @@ pub(crate) fn calls(text: &str) -> Calls<'_> {
 }
 
 impl<'e> Iterator for Calls<'e> {
-    type Item = Call<'e>;
+    type Item = ExpressionCall<'e>;
 
-    fn next(&mut self) -> Option<Call<'e>> {
+    fn next(&mut self) -> Option<ExpressionCall<'e>> {
         let rest = self.text.get(self.at..)?;
         let name = rest.trim_start_matches(',');
         let commas = rest.len() - name.len();
@@ -50,11 +50,11 @@ impl<'e> Iterator for Calls<'e> {
             // Without its closing parenthesis nothing more can be read.
             self.at = arguments.map_or(self.text.len(), |inside| self.at + inside.len() + 2);
         }
-        Some(Call { name, arguments, start })
+        Some(ExpressionCall { name, arguments, start })
     }
 }
 
-impl Call<'_> {
+impl ExpressionCall<'_> {
     /// How many arguments there are; `None` where quotes or escapes make commas uncertain.
     pub fn count(&self) -> Option<usize> {
         match self.arguments {
@@ -131,8 +131,8 @@ fn without(text: &str, open: char, close: char) -> &str {
 mod tests {
     use super::*;
 
-    fn written<'e>(calls: impl Iterator<Item = Call<'e>>) -> String {
-        let write = |call: Call<'_>| match call.arguments {
+    fn written<'e>(calls: impl Iterator<Item = ExpressionCall<'e>>) -> String {
+        let write = |call: ExpressionCall<'_>| match call.arguments {
             Some(arguments) => format!("{}:{}({arguments})", call.start, call.name),
             None => format!("{}:{}", call.start, call.name),
         };

@@ -21,14 +21,14 @@ use crate::version::Version;
 pub struct Keywords {
     /// The version the tables were taken from.
     pub version: Version,
-    tables: HashMap<&'static str, Table>,
+    tables: HashMap<&'static str, KeywordTable>,
     /// By section, and by what stands before: words of `listen` that the section does not take.
-    lacks: HashMap<&'static str, HashMap<&'static str, Table>>,
+    lacks: HashMap<&'static str, HashMap<&'static str, KeywordTable>>,
 }
 
 /// The words that may stand at one place.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct KeywordTable {
     exact: HashSet<&'static str, BuildHasherDefault<Fnv>>,
     /// Words that take any continuation, such as `set-var` of `set-var(txn.x)`.
     prefixes: Vec<&'static str>,
@@ -77,8 +77,8 @@ pub fn nearest(version: Version) -> Option<&'static Keywords> {
 
 impl Keywords {
     fn read(version: Version, text: &'static str) -> Self {
-        let mut tables: HashMap<&'static str, Table> = HashMap::new();
-        let mut lacks: HashMap<&'static str, HashMap<&'static str, Table>> = HashMap::new();
+        let mut tables: HashMap<&'static str, KeywordTable> = HashMap::new();
+        let mut lacks: HashMap<&'static str, HashMap<&'static str, KeywordTable>> = HashMap::new();
         let mut name = "";
         for line in text.lines().filter(|line| !line.starts_with('#')) {
             if let Some(heading) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
@@ -103,13 +103,13 @@ impl Keywords {
 
     /// The words of a place: `sections`, a section (`backend`), or a place on its lines (`listen option`,
     /// `listen http-request`). `None` when this version has no such section or the place is open to any word.
-    pub fn table(&self, place: &str) -> Option<&Table> {
+    pub fn table(&self, place: &str) -> Option<&KeywordTable> {
         self.tables.get(place)
     }
 
     /// For each place on the lines of a section (`option`), the words that a `listen` section takes there and this
     /// section does not. `unnamed defaults` is a section, too.
-    pub fn lacks(&self, section: &str) -> Option<&HashMap<&'static str, Table>> {
+    pub fn lacks(&self, section: &str) -> Option<&HashMap<&'static str, KeywordTable>> {
         self.lacks.get(section)
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn nearest_name<'n>(name: &str, known: impl Iterator<Item = &'n str>)
         .map(|(_, known)| known)
 }
 
-impl Table {
+impl KeywordTable {
     fn add(&mut self, word: &'static str) {
         let (word, arity) = word.split_once('/').unwrap_or((word, ""));
         if let Some((least, most)) = arity.split_once('-') {

@@ -13,17 +13,17 @@ const PSEUDO_VARIABLES: [&str; 3] = [".LINE", ".FILE", ".SECTION"];
 
 /// What a byte means outside quotes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharacterClass {
     Plain,
     Blank,
     Special,
 }
 
-fn class(byte: u8) -> Class {
+fn class(byte: u8) -> CharacterClass {
     match byte {
-        b' ' | b'\t' => Class::Blank,
-        0..=31 | 127 | b'"' | b'\'' | b'\\' | b'#' => Class::Special,
-        _ => Class::Plain,
+        b' ' | b'\t' => CharacterClass::Blank,
+        0..=31 | 127 | b'"' | b'\'' | b'\\' | b'#' => CharacterClass::Special,
+        _ => CharacterClass::Plain,
     }
 }
 
@@ -50,10 +50,10 @@ pub(crate) fn words<'a>(
             words.reserve_exact(room);
         }
         let start = at;
-        while bytes.get(at).is_some_and(|&byte| class(byte) == Class::Plain) {
+        while bytes.get(at).is_some_and(|&byte| class(byte) == CharacterClass::Plain) {
             at += 1;
         }
-        if bytes.get(at).is_none_or(|&byte| class(byte) == Class::Blank) {
+        if bytes.get(at).is_none_or(|&byte| class(byte) == CharacterClass::Blank) {
             let raw = text.get(start..at).unwrap_or_default();
             words.push(Word { raw, value: Cow::Borrowed(raw), column: start + 1, has_variable: false });
             continue;

@@ -7,11 +7,12 @@
 //! * [`keywords`] knows the words of each HAProxy version, [`check`] uses them to find mistakes before HAProxy is run.
 //! * [`listeners`] finds proxies that listen at the same place.
 //! * [`data_plane_api`] knows what HAProxy's Data Plane API would damage of a configuration.
-//! * [`outline::Outline`] reads only what changed since the text before, for [`check::Proof`] and for a planner.
+//! * [`block_index::BlockIndex`] reads only what changed since the text before, for [`check::Proof`] and for a planner.
 //! * [`diff::compare`] says what changed between two configurations, server lines apart from everything else.
 //!
 //! This crate is pure. It must not read files, start processes, or know Kubernetes, actors or sockets.
 
+pub mod block_index;
 pub mod check;
 pub mod data_plane_api;
 pub mod diff;
@@ -20,7 +21,6 @@ mod expressions;
 pub mod keywords;
 mod lexer;
 pub mod listeners;
-pub mod outline;
 mod problem;
 mod version;
 pub mod views;

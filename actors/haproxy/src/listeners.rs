@@ -10,7 +10,7 @@ use std::{net::IpAddr, ops::RangeInclusive};
 
 /// Two proxies with a listener at the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shared {
+pub struct SharedListener {
     /// As the later one writes it.
     pub address: String,
     /// The earlier proxy: `frontend web`.
@@ -24,7 +24,7 @@ pub struct Shared {
 /// A listener, so that those at the same place stand side by side when they are sorted.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Listener {
-    place: Place,
+    place: ListenAddress,
     from: u16,
     to: u16,
     line: usize,
@@ -34,15 +34,15 @@ struct Listener {
 
 /// Where connections come from, but for the port.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    kind: Kind,
+struct ListenAddress {
+    kind: ListenerKind,
     host: String,
     /// What follows `interface` and `namespace`.
     within: Vec<String>,
 }
 
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum ListenerKind {
     Stream,
     Quic,
     /// A path, or a name of Linux.
@@ -51,7 +51,7 @@ enum Kind {
 
 /// All of them, in the order of their lines; of several at one place each with the one before.
 #[must_use]
-pub fn shared(document: &Document<'_>) -> Vec<Shared> {
+pub fn shared(document: &Document<'_>) -> Vec<SharedListener> {
     let disabled = disabled::disabled(document);
     let sections = document.sections.iter().zip(disabled).enumerate();
     let proxies = sections.filter(|(_, (section, disabled))| section.kind.has_frontend() && !disabled);
@@ -65,7 +65,7 @@ pub fn shared(document: &Document<'_>) -> Vec<Shared> {
             if other.section != listener.section {
                 let (first, second) =
                     if other.line < listener.line { (other, listener) } else { (listener, other) };
-                found.push(Shared {
+                found.push(SharedListener {
                     address: second.address.clone(),
                     proxy: document.sections.get(first.section).map(Section::title).unwrap_or_default(),
                     first: first.line,
@@ -94,7 +94,7 @@ fn listeners<'d>(at: usize, section: &'d Section<'_>) -> impl Iterator<Item = Li
             .map(str::to_owned)
             .filter_map(move |address| {
                 let (kind, host, ports) = place(&address)?;
-                let place = Place { kind, host, within: within.clone() };
+                let place = ListenAddress { kind, host, within: within.clone() };
                 let (from, to) = ports.into_inner();
                 Some(Listener { place, from, to, line: line.number, section: at, address })
             })
@@ -109,17 +109,17 @@ fn within(line: &Line<'_>) -> Vec<String> {
 }
 
 /// Kind, host and ports of an address; `None` where that is not in its words.
-fn place(address: &str) -> Option<(Kind, String, RangeInclusive<u16>)> {
+fn place(address: &str) -> Option<(ListenerKind, String, RangeInclusive<u16>)> {
     let (family, rest) = address.split_once('@').unwrap_or(("", address));
     if address.starts_with('/') || matches!(family, "unix" | "uxst" | "abns" | "abnsz") {
         let name = if address.starts_with('/') { format!("unix@{address}") } else { address.to_owned() };
-        return Some((Kind::Socket, name, 0..=0));
+        return Some((ListenerKind::Socket, name, 0..=0));
     }
     let (kind, is_v6) = match family {
-        "" | "ipv4" => (Kind::Stream, false),
-        "ipv6" => (Kind::Stream, true),
-        "quic4" => (Kind::Quic, false),
-        "quic6" => (Kind::Quic, true),
+        "" | "ipv4" => (ListenerKind::Stream, false),
+        "ipv6" => (ListenerKind::Stream, true),
+        "quic4" => (ListenerKind::Quic, false),
+        "quic6" => (ListenerKind::Quic, true),
         _ => return None,
     };
     let (host, ports) = rest.rsplit_once(':')?;

@@ -2,15 +2,19 @@
 //!
 //! A view says what a line means; it does not say whether HAProxy accepts it (that is [`crate::check`]).
 
-mod beyond;
 mod files;
+mod parameters;
+mod privileged;
 mod renamed;
 mod server;
+mod server_count;
 
-pub use beyond::{Beyond, beyond};
-pub use files::{Bases, FileKind, FileReference, file_references, file_references_below};
+pub use files::{Bases, FileReference, ReferenceKind, file_references, file_references_below};
+pub use parameters::parameters;
+pub use privileged::{PrivilegedUses, beyond};
 pub use renamed::with_files_renamed;
-pub use server::{Parameter, Server, servers};
+pub use server::{BackendServer, Parameter, servers};
+pub use server_count::server_count;
 
 use crate::document::{Document, Line, Section};
 

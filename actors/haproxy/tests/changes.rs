@@ -1,7 +1,7 @@
 //! What `compare` says about two configurations.
 
 use haptic_haproxy::Document;
-use haptic_haproxy::diff::{Change, compare};
+use haptic_haproxy::diff::{ConfigChange, compare};
 
 fn changes(old: &str, new: &str) -> Vec<String> {
     let (old, new) = (Document::parse(old), Document::parse(new));
@@ -81,7 +81,8 @@ fn added_and_changed_servers_come_with_all_their_parameters() {
         "defaults\n default-server check\nbackend x\n server s 1.1.1.2:81 weight 3\n server t 1.1.1.3:80\n",
     );
     let changes = compare(&old, &new);
-    let [Change::Servers { backend, added, removed, modified, reordered: false }] = changes.as_slice() else {
+    let [ConfigChange::Servers { backend, added, removed, modified, reordered: false }] = changes.as_slice()
+    else {
         panic!("{changes:?}")
     };
     assert_eq!((backend.as_str(), removed.len()), ("x", 0));

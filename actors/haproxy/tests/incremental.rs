@@ -3,9 +3,9 @@
 
 use haptic_haproxy::{
     CheckOptions, Document, Version,
+    block_index::{Aggregate, BlockIndex, differing},
     check::{self, Proof},
-    diff::{Change, compare},
-    outline::{Ledger, Outline, differing},
+    diff::{ConfigChange, compare},
     views::Bases,
 };
 use haptic_model::{Text, text::Fragment};
@@ -158,20 +158,20 @@ fn contradiction(mut proof: Proof, generations: &[Text], exact: bool) -> Option<
 #[derive(Clone, Debug, Default)]
 struct Nothing;
 
-impl Ledger for Nothing {
+impl Aggregate for Nothing {
     fn enter(&mut self, _: &Document<'_>, _: &Bases) -> bool {
         false
     }
 
-    fn strike(&mut self, _: &Document<'_>, _: &Bases) {}
+    fn remove(&mut self, _: &Document<'_>, _: &Bases) {}
 }
 
 /// What changed, with the line of an added section in place of its position.
-fn changes(old: &str, new: &str) -> Vec<Change> {
+fn changes(old: &str, new: &str) -> Vec<ConfigChange> {
     let (old, new) = (Document::parse(old), Document::parse(new));
     let mut changes = compare(&old, &new);
     for change in &mut changes {
-        if let Change::SectionAdded { kind, name, position } = change {
+        if let ConfigChange::SectionAdded { kind, name, position } = change {
             let section = &new.sections[*position];
             assert_eq!((&section.kind, section.name.as_ref()), (&*kind, name.as_str()));
             *position = 0;
@@ -182,7 +182,7 @@ fn changes(old: &str, new: &str) -> Vec<Change> {
 
 /// Each generation is compared with the one before, and with the one three before.
 fn differs_from_full(generations: &[Text]) -> Option<String> {
-    let mut outlines: Vec<Outline<Nothing>> = Vec::new();
+    let mut outlines: Vec<BlockIndex<Nothing>> = Vec::new();
     for text in generations {
         let mut outline = outlines.last().cloned().unwrap_or_default();
         outline.advance(text);
@@ -248,7 +248,7 @@ fn one_change_among_many_blocks_is_all_that_is_compared() {
         .collect();
     let mut changed = pieces.clone();
     changed[500] = Fragment::new("backend b499 from web\n server s 10.0.0.2:80\n", Arc::default());
-    let old: Outline<Nothing> = Outline::of(&Text::new(pieces));
+    let old: BlockIndex<Nothing> = BlockIndex::of(&Text::new(pieces));
     let mut new = old.clone();
     new.advance(&Text::new(changed));
     let (old, new) = differing(&old, &new);

@@ -10,14 +10,14 @@
 //! A missing Lease has no version to compare with. Whoever makes one waits for the lease's duration before it leads by
 //! it, unless it led already, or never saw one.
 
-use crate::{timing::Timing, warrant::Warrant};
+use crate::{permit::Permit, timing::Timing};
 use haptic_model::agent_api::Epoch;
 use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// One version of the Lease, as the API server has shown it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct LeaseRecord {
     /// `metadata.resourceVersion`.
     pub version: String,
     /// Who holds it; `None`: nobody.
@@ -30,41 +30,52 @@ pub struct Record {
 
 /// What is known of the Lease.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Sight {
+pub enum ObservedLease {
     /// Nothing yet.
     #[default]
     Unknown,
     /// There is none.
     Absent,
     /// There is one.
-    Present(Record),
+    Present(LeaseRecord),
 }
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum LeaseResponse {
     /// The API server wrote us into the Lease: this is it now.
-    Held(Record),
+    Held(LeaseRecord),
     /// Nothing was written; this is what was found.
-    Found(Sight),
+    Found(ObservedLease),
     /// Somebody else wrote the Lease in between.
     Conflict,
     /// Nobody knows whether anything was written; why.
     Failed(String),
 }
 
+impl LeaseResponse {
+    /// Why nobody knows how the attempt ended.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        match self {
+            Self::Failed(why) => Some(why.clone()),
+            Self::Held(_) | Self::Found(_) | Self::Conflict => None,
+        }
+    }
+}
+
 /// What to do now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum ElectionAction {
     /// Try, with this permission.
-    Attempt(Warrant),
+    Attempt(Permit),
     /// Nothing until then, or until the Lease is seen to change.
     Wait(Instant),
 }
 
 /// A leadership, and until when it lasts without another success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tenure {
+pub struct Term {
     /// Which.
     pub epoch: Epoch,
     /// From then on this replica does not lead.
@@ -73,9 +84,9 @@ pub struct Tenure {
 
 /// An attempt under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
+pub struct LeaseAttempt {
     /// What it may do.
-    pub warrant: Warrant,
+    pub permit: Permit,
     /// When it began.
     pub began: Instant,
     /// The times that it writes into the Lease, and that hold if it succeeds.
@@ -87,14 +98,14 @@ pub struct Attempt {
 pub struct Election {
     identity: Arc<str>,
     timing: Timing,
-    seen: Sight,
+    seen: ObservedLease,
     /// Since when it looks like that.
     since: Instant,
     /// How long the last holder that was seen may think that it leads.
     holder_lasts: Duration,
     /// Transitions of the newest Lease ever seen; `None`: none was.
     transitions: Option<i64>,
-    tenure: Option<Tenure>,
+    term: Option<Term>,
     /// The leadership that this replica had last.
     held: Option<Epoch>,
     /// When the Lease was made that this replica tried to take last.
@@ -114,11 +125,11 @@ impl Election {
         Self {
             identity,
             timing,
-            seen: Sight::Unknown,
+            seen: ObservedLease::Unknown,
             since: now,
             holder_lasts: timing.lease,
             transitions: None,
-            tenure: None,
+            term: None,
             held: None,
             tried: None,
             former: None,
@@ -150,96 +161,98 @@ impl Election {
 
     /// What is known of the Lease.
     #[must_use]
-    pub fn seen(&self) -> &Sight {
+    pub fn seen(&self) -> &ObservedLease {
         &self.seen
     }
 
     /// The leadership at `now`, if this replica has it.
     #[must_use]
-    pub fn tenure(&self, now: Instant) -> Option<Tenure> {
-        self.tenure.filter(|tenure| now < tenure.until)
+    pub fn term(&self, now: Instant) -> Option<Term> {
+        self.term.filter(|term| now < term.until)
     }
 
     /// What to do at `now`, while no attempt is under way.
     #[must_use]
-    pub fn next(&self, now: Instant) -> Next {
+    pub fn next(&self, now: Instant) -> ElectionAction {
         let at = self.due.max(match &self.seen {
-            Sight::Unknown => self.since,
-            Sight::Present(record) if self.is_ours(record) && self.is_known(record) => self.since,
-            Sight::Present(record) if record.holder.is_none() || self.is_of_the_dead(record) => self.since,
-            Sight::Present(_) => self.over(),
+            ObservedLease::Unknown => self.since,
+            ObservedLease::Present(record) if self.is_ours(record) && self.is_known(record) => self.since,
+            ObservedLease::Present(record) if record.holder.is_none() || self.is_of_the_dead(record) => {
+                self.since
+            }
+            ObservedLease::Present(_) => self.over(),
             // Whoever removed it may be about to bring it back: an installation of the chart fails when it finds one.
-            Sight::Absent if self.tenure(now).is_some() => self.since + self.timing.retry,
+            ObservedLease::Absent if self.term(now).is_some() => self.since + self.timing.retry,
             // The leader itself is given the time to make it anew.
-            Sight::Absent => self.since + 2 * self.timing.retry,
+            ObservedLease::Absent => self.since + 2 * self.timing.retry,
         });
         match (now >= at, self.hurry) {
-            (true, _) => Next::Attempt(self.warrant()),
-            (false, true) => Next::Attempt(self.warrant_to_look()),
-            (false, false) => Next::Wait(at),
+            (true, _) => ElectionAction::Attempt(self.permit()),
+            (false, true) => ElectionAction::Attempt(self.permit_to_look()),
+            (false, false) => ElectionAction::Wait(at),
         }
     }
 
     /// Begins an attempt. What asks for a look from now on asks for another one: this one may have read the Lease already.
     #[must_use]
-    pub fn begin(&mut self, warrant: Warrant, now: Instant) -> Attempt {
+    pub fn begin(&mut self, permit: Permit, now: Instant) -> LeaseAttempt {
         self.hurry = false;
-        if let Sight::Present(record) = &self.seen
-            && warrant.covers(&record.version)
+        if let ObservedLease::Present(record) = &self.seen
+            && permit.covers(&record.version)
         {
             self.tried = Some(record.epoch.lease_created);
         }
-        Attempt { warrant, began: now, timing: self.timing }
+        LeaseAttempt { permit, began: now, timing: self.timing }
     }
 
     /// Records what a watch has shown at `now`. A leader believes only answers: a watch may lag behind them, so what
     /// it shows is a reason to ask, no more.
-    pub fn watched(&mut self, sight: Sight, now: Instant) {
-        if self.tenure(now).is_none() {
-            self.see(sight, now);
-        } else if !matches!(&sight, Sight::Present(record) if self.is_ours(record)) {
+    pub fn watched(&mut self, observed: ObservedLease, now: Instant) {
+        if self.term(now).is_none() {
+            self.see(observed, now);
+        } else if !matches!(&observed, ObservedLease::Present(record) if self.is_ours(record)) {
             self.hurry = true;
         }
     }
 
     /// Records how an attempt ended at `now`.
-    pub fn concluded(&mut self, attempt: &Attempt, answer: Answer, now: Instant) {
+    pub fn concluded(&mut self, attempt: &LeaseAttempt, response: LeaseResponse, now: Instant) {
         self.due = now;
-        match answer {
-            Answer::Held(record) if self.is_ours(&record) => {
+        match response {
+            LeaseResponse::Held(record) if self.is_ours(&record) => {
                 if self.may_lead_by(&record, attempt.began, now) {
                     let until = attempt.began + attempt.timing.renew_deadline;
-                    self.tenure = Some(Tenure { epoch: record.epoch, until });
+                    self.term = Some(Term { epoch: record.epoch, until });
                     self.held = Some(record.epoch);
                     self.due = now + self.pause();
                 }
-                self.see(Sight::Present(record), now);
+                self.see(ObservedLease::Present(record), now);
             }
             // It has gone from under us, or nobody has made it yet: no other leads by it before we are fenced.
-            Answer::Found(Sight::Absent) => self.see(Sight::Absent, now),
-            Answer::Held(record) => self.lost(Sight::Present(record), now),
-            Answer::Found(sight) => self.lost(sight, now),
-            Answer::Conflict => self.hurry = true,
-            Answer::Failed(_) => self.due = now + self.pause(),
+            LeaseResponse::Found(ObservedLease::Absent) => self.see(ObservedLease::Absent, now),
+            LeaseResponse::Held(record) => self.lost(ObservedLease::Present(record), now),
+            LeaseResponse::Found(observed) => self.lost(observed, now),
+            LeaseResponse::Conflict => self.hurry = true,
+            LeaseResponse::Failed(_) => self.due = now + self.pause(),
         }
     }
 
     /// Gives the leadership up at once; the Lease itself is not touched.
     pub fn resign(&mut self) {
-        self.tenure = None;
+        self.term = None;
     }
 
     /// Somebody else holds the Lease, or nobody.
-    fn lost(&mut self, sight: Sight, now: Instant) {
-        self.tenure = None;
-        self.see(sight, now);
+    fn lost(&mut self, observed: ObservedLease, now: Instant) {
+        self.term = None;
+        self.see(observed, now);
     }
 
-    fn see(&mut self, sight: Sight, now: Instant) {
-        if self.seen == sight {
+    fn see(&mut self, observed: ObservedLease, now: Instant) {
+        if self.seen == observed {
             return;
         }
-        if let Sight::Present(record) = &sight {
+        if let ObservedLease::Present(record) = &observed {
             // The answer to our making the first one was lost.
             if self.is_ours(record) && self.transitions.is_none() {
                 self.held = Some(record.epoch);
@@ -247,14 +260,14 @@ impl Election {
             self.transitions = Some(record.epoch.transitions.max(self.transitions.unwrap_or(0)));
             self.holder_lasts = record.lasts;
         }
-        (self.seen, self.since) = (sight, now);
+        (self.seen, self.since) = (observed, now);
     }
 
-    fn is_ours(&self, record: &Record) -> bool {
+    fn is_ours(&self, record: &LeaseRecord) -> bool {
         record.holder.as_deref() == Some(&*self.identity)
     }
 
-    fn is_of_the_dead(&self, record: &Record) -> bool {
+    fn is_of_the_dead(&self, record: &LeaseRecord) -> bool {
         let dead = self.former.as_ref();
         dead.is_some_and(|(holder, epoch)| record.holder.as_deref() == Some(holder) && record.epoch == *epoch)
     }
@@ -266,37 +279,37 @@ impl Election {
 
     /// A Lease that names us and that we led by before, or tried to take: nobody came between. An order to make a missing
     /// one may come late, when others have come and gone, and name us too.
-    fn is_known(&self, record: &Record) -> bool {
+    fn is_known(&self, record: &LeaseRecord) -> bool {
         self.held == Some(record.epoch) || self.tried == Some(record.epoch.lease_created)
     }
 
     /// Whether no other can lead any more, now that the API server has written us into `record`.
-    fn may_lead_by(&self, record: &Record, began: Instant, now: Instant) -> bool {
-        let leads_already = self.tenure(now).is_some();
+    fn may_lead_by(&self, record: &LeaseRecord, began: Instant, now: Instant) -> bool {
+        let leads_already = self.term(now).is_some();
         let is_first = self.transitions.is_none();
         let has_waited = began >= self.over()
-            && matches!(&self.seen, Sight::Present(seen) if self.is_ours(seen) && seen.epoch == record.epoch);
+            && matches!(&self.seen, ObservedLease::Present(seen) if self.is_ours(seen) && seen.epoch == record.epoch);
         self.is_known(record) || leads_already || is_first || has_waited
     }
 
-    fn warrant(&self) -> Warrant {
+    fn permit(&self) -> Permit {
         let create = match &self.seen {
-            Sight::Absent => Some(self.next_transition()),
-            _ => self.warrant_to_look().create,
+            ObservedLease::Absent => Some(self.next_transition()),
+            _ => self.permit_to_look().create,
         };
         let take = match &self.seen {
-            Sight::Present(record) => Some(record.version.clone()),
+            ObservedLease::Present(record) => Some(record.version.clone()),
             _ => None,
         };
-        Warrant { take, create }
+        Permit { take, create }
     }
 
     /// A replica that finds no Lease at its very first look makes one and leads: otherwise each installation would begin
     /// with waiting. (If somebody deletes the Lease just while its holder is frozen, and a new process starts just
     /// then, agents refuse the old leader's orders by their epoch.)
-    fn warrant_to_look(&self) -> Warrant {
-        let is_first = self.seen == Sight::Unknown && self.transitions.is_none();
-        Warrant { create: is_first.then(|| self.next_transition()), take: None }
+    fn permit_to_look(&self) -> Permit {
+        let is_first = self.seen == ObservedLease::Unknown && self.transitions.is_none();
+        Permit { create: is_first.then(|| self.next_transition()), take: None }
     }
 
     /// A deleted Lease's epochs must not come again, not even within the second that `creationTimestamp` tells.
@@ -318,11 +331,11 @@ impl Election {
 mod tests {
     use super::*;
 
-    const CREATE: Warrant = Warrant { take: None, create: Some(1) };
+    const CREATE: Permit = Permit { take: None, create: Some(1) };
 
-    fn record(version: &str, holder: Option<&str>) -> Record {
+    fn record(version: &str, holder: Option<&str>) -> LeaseRecord {
         let epoch = Epoch { lease_created: 1, transitions: 0 };
-        Record {
+        LeaseRecord {
             version: version.into(),
             holder: holder.map(Into::into),
             lasts: Timing::default().lease,
@@ -333,32 +346,32 @@ mod tests {
     /// `a`, which made the Lease and leads since `start`.
     fn leader(start: Instant) -> Election {
         let mut election = Election::new("a".into(), Timing::default(), 1, start);
-        let Next::Attempt(first) = election.next(start) else { panic!("nothing to do") };
+        let ElectionAction::Attempt(first) = election.next(start) else { panic!("nothing to do") };
         let attempt = election.begin(first, start);
-        election.concluded(&attempt, Answer::Held(record("1", Some("a"))), start);
-        assert!(election.tenure(start).is_some());
+        election.concluded(&attempt, LeaseResponse::Held(record("1", Some("a"))), start);
+        assert!(election.term(start).is_some());
         election
     }
 
     /// Looks at once, finds no Lease, and makes it anew after the time that whoever brings it back is given.
     fn makes_it_anew(election: &mut Election, now: Instant) {
         let retry = Timing::default().retry;
-        let epoch = election.tenure(now).map(|tenure| tenure.epoch);
-        assert_eq!(election.next(now), Next::Attempt(Warrant::look()), "no look at once");
-        let attempt = election.begin(Warrant::look(), now);
-        election.concluded(&attempt, Answer::Found(Sight::Absent), now);
-        assert_eq!(election.next(now), Next::Wait(now + retry));
+        let epoch = election.term(now).map(|term| term.epoch);
+        assert_eq!(election.next(now), ElectionAction::Attempt(Permit::look()), "no look at once");
+        let attempt = election.begin(Permit::look(), now);
+        election.concluded(&attempt, LeaseResponse::Found(ObservedLease::Absent), now);
+        assert_eq!(election.next(now), ElectionAction::Wait(now + retry));
 
         let later = now + retry;
-        assert_eq!(election.next(later), Next::Attempt(CREATE));
-        assert_eq!(election.tenure(later).map(|tenure| tenure.epoch), epoch, "it leads meanwhile");
+        assert_eq!(election.next(later), ElectionAction::Attempt(CREATE));
+        assert_eq!(election.term(later).map(|term| term.epoch), epoch, "it leads meanwhile");
     }
 
     #[test]
     fn a_leader_leaves_a_removed_lease_to_whoever_brings_it_back_for_a_moment_and_then_makes_it_anew() {
         let start = Instant::now();
         let mut election = leader(start);
-        election.watched(Sight::Absent, start);
+        election.watched(ObservedLease::Absent, start);
         makes_it_anew(&mut election, start);
     }
 
@@ -368,10 +381,10 @@ mod tests {
         let (start, retry) = (Instant::now(), Timing::default().retry);
         let mut election = leader(start);
         let now = start + 2 * retry;
-        let Next::Attempt(renewal) = election.next(now) else { panic!("no renewal") };
+        let ElectionAction::Attempt(renewal) = election.next(now) else { panic!("no renewal") };
         let attempt = election.begin(renewal, now);
-        election.watched(Sight::Absent, now);
-        election.concluded(&attempt, Answer::Held(record("2", Some("a"))), now);
+        election.watched(ObservedLease::Absent, now);
+        election.concluded(&attempt, LeaseResponse::Held(record("2", Some("a"))), now);
         makes_it_anew(&mut election, now);
     }
 
@@ -379,18 +392,18 @@ mod tests {
     fn the_lease_of_a_dead_process_is_taken_at_once_unless_somebody_led_since() {
         let start = Instant::now();
         let found = record("1", Some("a"));
-        let later = Record { epoch: Epoch { transitions: 2, ..found.epoch }, ..found.clone() };
+        let later = LeaseRecord { epoch: Epoch { transitions: 2, ..found.epoch }, ..found.clone() };
         let others = record("1", Some("c"));
         for (found, next) in [
-            (found.clone(), Next::Attempt(Warrant { take: Some("1".into()), create: None })),
-            (later, Next::Wait(start + Timing::default().lease)),
-            (others, Next::Wait(start + Timing::default().lease)),
+            (found.clone(), ElectionAction::Attempt(Permit { take: Some("1".into()), create: None })),
+            (later, ElectionAction::Wait(start + Timing::default().lease)),
+            (others, ElectionAction::Wait(start + Timing::default().lease)),
         ] {
             let epoch = Epoch { lease_created: 1, transitions: 0 };
             let election = Election::new("b".into(), Timing::default(), 1, start);
             let mut election = election.succeeding("a".into(), epoch);
-            let attempt = election.begin(Warrant::look(), start);
-            election.concluded(&attempt, Answer::Found(Sight::Present(found)), start);
+            let attempt = election.begin(Permit::look(), start);
+            election.concluded(&attempt, LeaseResponse::Found(ObservedLease::Present(found)), start);
             assert_eq!(election.next(start), next);
         }
     }
@@ -399,13 +412,18 @@ mod tests {
     fn a_standby_takes_a_lease_that_is_over_and_one_that_is_released_at_once() {
         let (start, timing) = (Instant::now(), Timing::default());
         let mut election = Election::new("b".into(), timing, 1, start);
-        let attempt = election.begin(Warrant::look(), start);
-        election.concluded(&attempt, Answer::Found(Sight::Present(record("1", Some("a")))), start);
-        assert_eq!(election.next(start), Next::Wait(start + timing.lease));
-        let taken = |version: &str| Next::Attempt(Warrant { take: Some(version.into()), create: None });
+        let attempt = election.begin(Permit::look(), start);
+        election.concluded(
+            &attempt,
+            LeaseResponse::Found(ObservedLease::Present(record("1", Some("a")))),
+            start,
+        );
+        assert_eq!(election.next(start), ElectionAction::Wait(start + timing.lease));
+        let taken =
+            |version: &str| ElectionAction::Attempt(Permit { take: Some(version.into()), create: None });
         assert_eq!(election.next(start + timing.lease), taken("1"));
 
-        election.watched(Sight::Present(record("2", None)), start);
+        election.watched(ObservedLease::Present(record("2", None)), start);
         assert_eq!(election.next(start), taken("2"));
     }
 }

@@ -3,8 +3,8 @@
 mod guard;
 
 use crate::{
-    election::{Answer, Attempt, Record, Sight},
-    warrant::Warrant,
+    election::{LeaseAttempt, LeaseRecord, LeaseResponse, ObservedLease},
+    permit::Permit,
 };
 use futures::{Stream, StreamExt};
 use haptic_model::agent_api::Epoch;
@@ -34,15 +34,17 @@ pub struct LeaseApi {
 }
 
 impl LeaseApi {
-    /// Tries to renew, take or make the Lease, as far as the attempt's warrant goes, and within its time.
-    pub async fn attempt(&self, attempt: &Attempt) -> Answer {
+    /// Tries to renew, take or make the Lease, as far as the attempt's permit goes, and within its time.
+    pub async fn attempt(&self, attempt: &LeaseAttempt) -> LeaseResponse {
         let seconds = attempt.timing.lease_seconds();
-        let lock = self.lock(attempt.warrant.clone(), seconds);
+        let lock = self.lock(attempt.permit.clone(), seconds);
         match tokio::time::timeout(attempt.timing.attempt(), lock.try_acquire_or_renew()).await {
-            Ok(Ok(LeaseLockResult::Acquired(lease))) => Answer::Held(record(&lease)),
-            Ok(Ok(LeaseLockResult::NotAcquired(lease))) => Answer::Found(Sight::Present(record(&lease))),
-            Ok(Err(error)) => self.answer_to(&error),
-            Err(_) => Answer::Failed(format!(
+            Ok(Ok(LeaseLockResult::Acquired(lease))) => LeaseResponse::Held(record(&lease)),
+            Ok(Ok(LeaseLockResult::NotAcquired(lease))) => {
+                LeaseResponse::Found(ObservedLease::Present(record(&lease)))
+            }
+            Ok(Err(error)) => self.response_to(&error),
+            Err(_) => LeaseResponse::Failed(format!(
                 "the API server did not answer within {:.1} s",
                 attempt.timing.attempt().as_secs_f64()
             )),
@@ -52,19 +54,19 @@ impl LeaseApi {
     /// Writes that nobody holds the Lease, if we do: others take it at once. Whether it was ours.
     ///
     /// # Errors
-    /// A sentence: the API server refused or did not answer within `patience`.
-    pub async fn release(&self, patience: Duration) -> Result<bool, String> {
-        let lock = self.lock(Warrant::look(), 1);
-        match tokio::time::timeout(patience, lock.step_down()).await {
+    /// The API server refused, or did not answer within `timeout`.
+    pub async fn release(&self, timeout: Duration) -> Result<bool, String> {
+        let lock = self.lock(Permit::look(), 1);
+        match tokio::time::timeout(timeout, lock.step_down()).await {
             Ok(Ok(())) => Ok(true),
             Ok(Err(Error::ReleaseLockWhenNotLeading { .. } | Error::TraverseLease { .. })) => Ok(false),
-            Ok(Err(error)) => Err(self.sentence(&error)),
+            Ok(Err(error)) => Err(self.message(&error)),
             Err(_) => Err("the API server did not answer in time".to_owned()),
         }
     }
 
     /// The Lease as it changes; without end, trouble is tried again.
-    pub fn watch(&self) -> impl Stream<Item = Sight> + Send + use<> {
+    pub fn watch(&self) -> impl Stream<Item = ObservedLease> + Send + use<> {
         let api: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let only = watcher::Config::default().fields(&format!("metadata.name={}", self.name));
         let mut listed = false;
@@ -77,11 +79,11 @@ impl LeaseApi {
                 }
                 Ok(Event::InitApply(lease)) => {
                     listed = true;
-                    Some(Sight::Present(record(&lease)))
+                    Some(ObservedLease::Present(record(&lease)))
                 }
-                Ok(Event::InitDone) => (!listed).then_some(Sight::Absent),
-                Ok(Event::Apply(lease)) => Some(Sight::Present(record(&lease))),
-                Ok(Event::Delete(_)) => Some(Sight::Absent),
+                Ok(Event::InitDone) => (!listed).then_some(ObservedLease::Absent),
+                Ok(Event::Apply(lease)) => Some(ObservedLease::Present(record(&lease))),
+                Ok(Event::Delete(_)) => Some(ObservedLease::Absent),
                 Err(error) => {
                     tracing::debug!(lease = %name, %error, "the watch of the Lease failed and is tried again");
                     None
@@ -90,8 +92,13 @@ impl LeaseApi {
         })
     }
 
-    fn lock(&self, warrant: Warrant, seconds: u64) -> LeaseLock {
-        let client = guard::client(self.client.clone(), &self.namespace, warrant);
+    /// `namespace/name`.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}/{}", self.namespace, self.name)
+    }
+
+    fn lock(&self, permit: Permit, seconds: u64) -> LeaseLock {
+        let client = guard::client(self.client.clone(), &self.namespace, permit);
         let params = LeaseLockParams {
             holder_id: self.identity.to_string(),
             lease_name: self.name.to_string(),
@@ -100,21 +107,21 @@ impl LeaseApi {
         LeaseLock::new(client, &self.namespace, params)
     }
 
-    fn answer_to(&self, error: &Error) -> Answer {
+    fn response_to(&self, error: &Error) -> LeaseResponse {
         match code_of(error) {
-            Some(409) => Answer::Conflict,
-            Some(guard::NO_LEASE) => Answer::Found(Sight::Absent),
-            _ => Answer::Failed(self.sentence(error)),
+            Some(409) => LeaseResponse::Conflict,
+            Some(guard::NO_LEASE) => LeaseResponse::Found(ObservedLease::Absent),
+            _ => LeaseResponse::Failed(self.message(error)),
         }
     }
 
-    fn sentence(&self, error: &Error) -> String {
-        let Self { namespace, name, .. } = self;
+    fn message(&self, error: &Error) -> String {
         match code_of(error) {
             Some(401 | 403) => format!(
-                "{error}. Allow get, list, watch, create and patch on leases (coordination.k8s.io) in namespace {namespace}"
+                "{error}. Allow get, list, watch, create and patch on leases (coordination.k8s.io) in namespace {}",
+                self.namespace
             ),
-            _ => format!("Lease {namespace}/{name}: {error}"),
+            _ => format!("Lease {}: {error}", self.full_name()),
         }
     }
 }
@@ -133,10 +140,10 @@ fn code_of(error: &Error) -> Option<u16> {
 }
 
 /// What the election needs of a Lease.
-fn record(lease: &Lease) -> Record {
+fn record(lease: &Lease) -> LeaseRecord {
     let (meta, spec) = (&lease.metadata, lease.spec.as_ref());
     let seconds = spec.and_then(|s| s.lease_duration_seconds).and_then(|s| u64::try_from(s).ok());
-    Record {
+    LeaseRecord {
         version: meta.resource_version.clone().unwrap_or_default(),
         holder: spec.and_then(|s| s.holder_identity.clone()).filter(|holder| !holder.is_empty()),
         lasts: Duration::from_secs(seconds.unwrap_or_default()),

@@ -1,29 +1,23 @@
 //! Publishes what was rendered, and which pods run it, as resources of the configuration's namespace.
 //!
-//! An observer: it reads the board, and nobody reads what it writes. Work is done only when something changed, and no
+//! Nothing in the pipeline reads what is written here. Work is done only when something changed, and no
 //! object is written more than once in ten seconds; a bundle that takes long to prepare is prepared less often. Only that pods
-//! have caught up is told at once: until then the status says that they are behind, and others already say that all is well.
+//! have caught up is written at once: until then the status says that they are behind, and others already say that all is well.
 
 pub mod api;
 pub mod content;
 pub mod status;
 
-use crate::{
-    reporter::ReportBoard,
-    reporting::{Reporting, Telling, note},
-};
-use api::{PublishApi, Written};
-use content::Wanted;
+use crate::{reporter::ReportInputs, rounds::Rounds};
+use api::{PublishApi, WrittenFiles};
+use content::FileToPublish;
 use haptic_model::{
     crd::{HAProxyCfgStatus, PublishedFile},
     pipeline::Validated,
 };
-use haptic_runtime::{CellWriter, cpu};
+use haptic_runtime::cpu;
 use kube::Client;
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 
 /// No object is written more often. Its status is one of its own: Kubernetes writes it apart.
@@ -31,78 +25,77 @@ pub const BETWEEN: Duration = Duration::from_secs(10);
 /// Preparing takes at most one hundredth of the time.
 const SHARE: u32 = 100;
 /// After failures, which are most often of rights or missing definitions, the pause doubles up to this.
-const LONGEST_REST: Duration = Duration::from_secs(60);
-/// While there is nothing to publish or nobody to own it.
-const IDLE: Duration = Duration::from_secs(1);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 /// Hundreds of files are not one burst of writes.
 const BETWEEN_WRITES: Duration = Duration::from_millis(20);
 
 /// What is at the API server already, as far as this leader knows.
 #[derive(Debug, Default)]
-struct Published {
-    written: Written,
+pub(crate) struct Published {
+    written: WrittenFiles,
     status: HAProxyCfgStatus,
     /// What preparing took, the last time.
     prepared: Duration,
 }
 
-/// Keeps the published resources as they should be, until the future is dropped. `uid`: of the configuration, their owner.
-pub async fn keep(
-    client: &Client,
-    mut board: ReportBoard,
-    reporting: &CellWriter<Reporting>,
-    uid: &Mutex<Option<String>>,
-) {
-    let (mut published, mut rest) = (None, BETWEEN);
-    loop {
-        let owner = uid.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let config = board.config.read().as_ref().clone();
-        let validated = board.validated.read().as_ref().clone();
-        let (Some(owner), Some(config), Some(validated)) = (owner, config, validated) else {
-            tokio::time::sleep(IDLE).await;
-            continue;
-        };
-        let api = PublishApi::new(client.clone(), &config.namespace, &config.name, &owner);
-        let done = bring(&api, &board, &config.name, &validated, &mut published).await;
-        let failed = done.is_err();
-        if !failed {
-            let omitted = published.as_ref().map(Published::omitted);
-            reporting.update(|reporting| Reporting { omitted, ..reporting.clone() });
-        }
-        note(reporting, Telling::Published, done);
-        if failed {
-            published = None;
-            tokio::time::sleep(rest).await;
-            rest = LONGEST_REST.min(rest * 2);
-            continue;
-        }
-        rest = BETWEEN;
-        let prepared = published.as_ref().map_or(Duration::ZERO, |published| published.prepared);
-        let is_behind = published.as_ref().is_some_and(|published| status::is_behind(&published.status));
-        tokio::select! {
-            () = tokio::time::sleep(BETWEEN.max(prepared * SHARE)) => {}
-            () = caught_up(&board), if is_behind => continue,
-        }
-        tokio::select! {
-            _ = board.validated.changed() => {}
-            _ = board.pods.changed() => {}
-            _ = board.quarantine.changed() => {}
-            _ = board.config.changed() => {}
-        }
-    }
+/// The published resources, and when they are looked at again.
+pub(crate) struct PublishTask {
+    pub(crate) rounds: Rounds,
+    published: Option<Published>,
+    backoff: Duration,
 }
 
-/// Until all pods run what was validated last.
-async fn caught_up(board: &ReportBoard) {
-    let (mut pods, mut validated) = (board.pods.clone(), board.validated.clone());
-    loop {
-        let newest = validated.read();
-        if newest.as_ref().as_deref().is_some_and(|newest| status::is_reached(newest, &pods.read())) {
-            return;
+impl PublishTask {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { rounds: Rounds::new(now), published: None, backoff: BETWEEN }
+    }
+
+    /// One round, if it is time for one and there is something to publish. `uid`: of the configuration, their owner.
+    pub(crate) fn begin(
+        &mut self,
+        client: &Client,
+        inputs: &ReportInputs,
+        uid: Option<&str>,
+        now: Instant,
+    ) -> Option<impl Future<Output = (Option<Published>, Result<(), String>)> + use<>> {
+        let (owner, config, validated) = (uid?, inputs.active.clone()?, inputs.validated.clone()?);
+        if !self.rounds.begin(now) {
+            return None;
         }
-        tokio::select! {
-            _ = pods.changed() => {}
-            _ = validated.changed() => {}
+        let api = PublishApi::new(client.clone(), &config.namespace, &config.name, owner);
+        let (inputs, mut published) = (inputs.clone(), self.published.take());
+        Some(async move {
+            let done = bring(&api, &inputs, &config.name, &validated, &mut published).await;
+            (published, done)
+        })
+    }
+
+    /// Takes up what a round ended with; if all of it was published, the files that are too long to be.
+    pub(crate) fn ended(
+        &mut self,
+        published: Option<Published>,
+        is_done: bool,
+        now: Instant,
+    ) -> Option<Vec<String>> {
+        if !is_done {
+            let again = now + self.backoff;
+            self.rounds.ended(again, Some(again));
+            self.backoff = LONGEST_BACKOFF.min(self.backoff * 2);
+            return None;
+        }
+        self.backoff = BETWEEN;
+        let prepared = published.as_ref().map_or(Duration::ZERO, |published| published.prepared);
+        self.rounds.ended(now + BETWEEN.max(prepared * SHARE), None);
+        self.published = published;
+        self.published.as_ref().map(Published::omitted)
+    }
+
+    /// Ends the pause when all pods run what was validated last, and the status still says that they are behind.
+    pub(crate) fn wake_if_reached(&mut self, inputs: &ReportInputs, now: Instant) {
+        let is_behind = self.published.as_ref().is_some_and(|known| status::is_behind(&known.status));
+        let is_reached = |newest: &Arc<Validated>| status::is_reached(newest, &inputs.pods);
+        if is_behind && inputs.validated.as_ref().is_some_and(is_reached) {
+            self.rounds.wake(now);
         }
     }
 }
@@ -110,7 +103,7 @@ async fn caught_up(board: &ReportBoard) {
 /// Files first, then the status, which is written whatever became of the files: a status that is no longer true misleads.
 async fn bring(
     api: &PublishApi,
-    board: &ReportBoard,
+    inputs: &ReportInputs,
     config: &str,
     validated: &Arc<Validated>,
     published: &mut Option<Published>,
@@ -124,12 +117,11 @@ async fn bring(
     };
     let files = known.bring_files(api, content::wanted(config, validated.bundle())).await;
     let missing = match &files {
-        Ok(()) => status::Missing::TooLarge(known.omitted()),
-        Err(why) => status::Missing::Refused(why.clone()),
+        Ok(()) => status::MissingFiles::TooLarge(known.omitted()),
+        Err(why) => status::MissingFiles::Refused(why.clone()),
     };
-    let (pods, quarantine) = (board.pods.read(), board.quarantine.read());
     let now = jiff::Timestamp::now();
-    let status = status::status(&known.status, validated, &pods, &quarantine, &missing, now);
+    let status = status::status(&known.status, validated, &inputs.pods, &inputs.quarantine, &missing, now);
     let has_status = known.written.contains_key(&(content::CONFIG.to_owned(), config.to_owned()));
     if has_status && status != known.status {
         api.write_status(&status).await?;
@@ -139,10 +131,11 @@ async fn bring(
 }
 
 impl Published {
-    async fn bring_files(&mut self, api: &PublishApi, wanted: Vec<Wanted>) -> Result<(), String> {
+    async fn bring_files(&mut self, api: &PublishApi, wanted: Vec<FileToPublish>) -> Result<(), String> {
         self.prepared = Duration::ZERO;
-        let is_written =
-            |file: &&Wanted| self.written.get(&file.key()).is_some_and(|found| found.digest == file.digest);
+        let is_written = |file: &&FileToPublish| {
+            self.written.get(&file.key()).is_some_and(|found| found.digest == file.digest)
+        };
         let changed: Vec<_> = wanted.iter().filter(|file| !is_written(file)).collect();
         for file in changed {
             let spec = self.prepare(file).await?;
@@ -162,7 +155,7 @@ impl Published {
         Ok(())
     }
 
-    async fn prepare(&mut self, file: &Wanted) -> Result<PublishedFile, String> {
+    async fn prepare(&mut self, file: &FileToPublish) -> Result<PublishedFile, String> {
         let (began, of_file) = (Instant::now(), Arc::clone(&file.file));
         let spec =
             cpu("publish", move || content::spec(&of_file)).await.map_err(|panicked| panicked.to_string())?;

@@ -20,7 +20,7 @@ const CONTROLLER: &str = "reportingController=haproxy-haptic.org/controller";
 
 /// Which configuration is meant.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct ConfigQuery {
     /// Its name; `None`: the only one there is.
     pub name: Option<String>,
     /// Its namespace, or where it is looked for first.
@@ -31,7 +31,7 @@ pub struct Wanted {
 
 /// What is at the API server. What could not be read is the reason, with what to allow.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ReadBackState {
     /// The configuration's namespace.
     pub namespace: String,
     /// Its name.
@@ -54,12 +54,12 @@ pub struct FoundLease {
     /// Its name.
     pub name: String,
     /// Who holds it; `None` when nobody does.
-    pub holder: Result<Option<Holder>, String>,
+    pub holder: Result<Option<LeaseHolder>, String>,
 }
 
 /// Who holds a Lease.
 #[derive(Clone, Debug)]
-pub struct Holder {
+pub struct LeaseHolder {
     /// The identity: the pod's name, `_` and a number.
     pub identity: String,
     /// When it was renewed last.
@@ -83,7 +83,7 @@ pub struct FoundEvent {
     pub note: String,
 }
 
-impl Found {
+impl ReadBackState {
     /// When the leader wrote last what it publishes.
     #[must_use]
     pub fn written(&self) -> Option<Timestamp> {
@@ -104,14 +104,14 @@ impl Found {
 ///
 /// # Errors
 /// When the API server does not answer or allow it, or no one configuration is meant.
-pub async fn read(client: &Client, wanted: &Wanted) -> Result<Found, String> {
+pub async fn read(client: &Client, wanted: &ConfigQuery) -> Result<ReadBackState, String> {
     match tokio::time::timeout(PATIENCE, read_all(client, wanted)).await {
         Ok(read) => read,
         Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
     }
 }
 
-async fn read_all(client: &Client, wanted: &Wanted) -> Result<Found, String> {
+async fn read_all(client: &Client, wanted: &ConfigQuery) -> Result<ReadBackState, String> {
     let config = choose(client, wanted).await?;
     let (namespace, name) = (config.namespace().unwrap_or_default(), config.name_any());
     let (published, lease, events) = tokio::join!(
@@ -124,7 +124,7 @@ async fn read_all(client: &Client, wanted: &Wanted) -> Result<Found, String> {
     let leader = leader.map(|holder| holder.identity.as_str());
     let events =
         events.map(|all| all.iter().filter(|e| is_ours(e, &namespace, leader)).map(found_event).collect());
-    Ok(Found {
+    Ok(ReadBackState {
         generation: config.metadata.generation,
         status: status.unwrap_or_default(),
         namespace,
@@ -136,8 +136,8 @@ async fn read_all(client: &Client, wanted: &Wanted) -> Result<Found, String> {
 }
 
 /// The configuration that is meant.
-async fn choose(client: &Client, wanted: &Wanted) -> Result<DynamicObject, String> {
-    let Wanted { name, namespace, only_there } = wanted;
+async fn choose(client: &Client, wanted: &ConfigQuery) -> Result<DynamicObject, String> {
+    let ConfigQuery { name, namespace, only_there } = wanted;
     let kind = ApiResource::erase::<HAProxyTemplateConfig>(&());
     let here: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
     let failed = |error: kube::Error| why(&error, "haproxytemplateconfigs", namespace);
@@ -191,9 +191,9 @@ async fn lease(client: &Client, namespace: &str, config: &DynamicObject) -> Opti
     Some(FoundLease { name: election.lease_name, holder })
 }
 
-fn holder(lease: Lease) -> Option<Holder> {
+fn holder(lease: Lease) -> Option<LeaseHolder> {
     let spec = lease.spec?;
-    Some(Holder {
+    Some(LeaseHolder {
         identity: spec.holder_identity.filter(|holder| !holder.is_empty())?,
         renewed: spec.renew_time?.0,
         seconds: spec.lease_duration_seconds.unwrap_or_default().into(),

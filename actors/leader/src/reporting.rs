@@ -1,13 +1,13 @@
-//! What the leader cannot tell the API server at the moment, for whoever looks: the status, `/debug`, the log.
+//! What the leader cannot report to the API server at the moment: shown by the status, `/debug` and the log.
 //!
-//! Nothing waits for what is told, so this is all that shows that it is not.
+//! Nothing waits for a report, so this is all that shows that one is missing.
 
-use haptic_runtime::CellWriter;
+use haptic_runtime::Publisher;
 use std::collections::BTreeMap;
 
-/// What is told to the API server, each by itself.
+/// What is reported to the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Telling {
+pub enum Report {
     /// The configuration's status.
     Status,
     /// Addresses of Ingresses.
@@ -18,7 +18,7 @@ pub enum Telling {
     Published,
 }
 
-impl Telling {
+impl Report {
     /// What is written.
     #[must_use]
     pub fn resource(self) -> &'static str {
@@ -46,14 +46,14 @@ impl Telling {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reporting {
     /// What fails, and why: the API server's words and what to do.
-    pub failures: BTreeMap<Telling, String>,
+    pub failures: BTreeMap<Report, String>,
     /// Files that are too long to be published, each with its length; `None` until everything was published once.
     pub omitted: Option<Vec<String>>,
 }
 
-/// Notes how it goes, and logs trouble when it begins and when it changes.
-pub(crate) fn note(reporting: &CellWriter<Reporting>, what: Telling, done: Result<(), String>) {
-    let before = reporting.read();
+/// Records whether a report was written, and logs trouble when it begins and when it changes.
+pub(crate) fn record(reporting: &Publisher<Reporting>, what: Report, done: Result<(), String>) {
+    let before = reporting.latest();
     let mut now = Reporting::clone(&before);
     match done {
         Ok(()) => now.failures.remove(&what),
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn each_trouble_stands_until_it_is_over_and_by_itself() {
-        let (writer, reader) = haptic_runtime::cell(Reporting::default());
-        note(&writer, Telling::Events, Err("forbidden".into()));
-        note(&writer, Telling::Published, Err("no answer".into()));
-        note(&writer, Telling::Events, Ok(()));
-        let failures: Vec<_> = reader.read().failures.clone().into_iter().collect();
-        assert_eq!(failures, [(Telling::Published, "no answer".to_owned())]);
+        let (writer, reader) = haptic_runtime::topic(Reporting::default());
+        record(&writer, Report::Events, Err("forbidden".into()));
+        record(&writer, Report::Published, Err("no answer".into()));
+        record(&writer, Report::Events, Ok(()));
+        let failures: Vec<_> = reader.latest().failures.clone().into_iter().collect();
+        assert_eq!(failures, [(Report::Published, "no answer".to_owned())]);
     }
 }

@@ -3,17 +3,15 @@
 
 mod validated;
 
-use haptic_leader::{
-    ReportBoard, Reporting,
-    publish::{BETWEEN, keep},
-    reporting::Telling,
-};
+use actix::Arbiter;
+use haptic_leader::{ReporterActor, ReporterOptions, publish::BETWEEN, reporting::Report};
 use haptic_model::{
     HaproxyPod,
     agent_api::Running,
+    config::ConfigVerdict,
     pipeline::{Leadership, PodState, Validated},
 };
-use haptic_runtime::{CellReader, CellWriter, cell};
+use haptic_runtime::{Health, Publisher, Spec, Supervision, Topic, topic};
 use http::{Method, Request, Response};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
@@ -66,10 +64,12 @@ impl Server {
         };
         let mood = *self.mood.lock().unwrap();
         let (code, body) = match (method, mood) {
+            (Method::GET, _) if path.ends_with("haproxytemplateconfigs/edge") => (200, configuration()),
             (Method::GET, _) if name.starts_with("haproxy") => (200, json!({ "metadata": {}, "items": [] })),
             (Method::GET, _) => status(404, "NotFound"),
             (_, Mood::IsSilent) => return std::future::pending().await,
             (_, Mood::Refuses) => status(403, "Forbidden"),
+            (_, Mood::Takes) if path.contains("haproxytemplateconfigs") => (200, configuration()),
             (_, Mood::Takes) => {
                 self.writes.lock().unwrap().entry(path.clone()).or_default().push(Instant::now());
                 (200, object(name))
@@ -87,51 +87,66 @@ impl Server {
     }
 }
 
+/// The configuration, which owns what is published.
+fn configuration() -> Value {
+    json!({ "apiVersion": "haproxy-haptic.org/v1alpha1", "kind": "HAProxyTemplateConfig",
+        "metadata": { "name": "edge", "uid": "uid" } })
+}
+
 fn object(name: &str) -> Value {
     json!({ "apiVersion": "haproxy-haptic.org/v1alpha1", "kind": "HAProxyCfg", "metadata": { "name": name } })
 }
 
-/// A publisher at work, and the cell of what it publishes.
-fn publisher(server: &Server) -> (CellWriter<Option<Arc<Validated>>>, Arc<CellWriter<Reporting>>) {
-    publisher_of(server, cell(BTreeMap::new()).1)
+/// A reporter that leads, and what it reports from.
+struct Reporting {
+    validated: Publisher<Option<Arc<Validated>>>,
+    pods: Publisher<BTreeMap<HaproxyPod, PodState>>,
+    leadership: Publisher<Leadership>,
+    reporting: Topic<haptic_leader::Reporting>,
 }
 
-/// The same of these pods.
-fn publisher_of(
-    server: &Server,
-    pods: CellReader<BTreeMap<HaproxyPod, PodState>>,
-) -> (CellWriter<Option<Arc<Validated>>>, Arc<CellWriter<Reporting>>) {
+/// A reporter in front of `server`, of these pods.
+fn reporter(server: &Server, pods: BTreeMap<HaproxyPod, PodState>) -> Reporting {
     let first = validated(1);
     let config = Arc::clone(&first.rendered.config);
-    let (writer, validated) = cell(Some(Arc::new(first)));
-    let board = ReportBoard {
-        leadership: cell(Leadership::default()).1,
-        judged: cell(None).1,
-        validated,
-        pods,
-        snapshots: cell(haptic_model::Snapshots::default()).1,
-        quarantine: cell(haptic_model::Quarantine::default()).1,
-        missing: cell(BTreeMap::new()).1,
-        left_out: cell(haptic_model::AllLeftOut::default()).1,
-        accepted: cell(Some(Arc::clone(&config))).1,
-        troubles: cell(BTreeMap::new()).1,
-        config: cell(Some(config)).1,
+    let judgement = ConfigVerdict {
+        resource_generation: 1,
+        problems: Vec::new(),
+        leader_election: None,
+        credentials: None,
     };
-    let (client, reporting) = (server.client(), Arc::new(cell(Reporting::default()).0));
-    let at = Arc::clone(&reporting);
-    tokio::spawn(async move {
-        keep(&client, board, &at, &Mutex::new(Some("uid".to_owned()))).await;
-    });
-    (writer, reporting)
+    let (validated, bundles) = topic(Some(Arc::new(first)));
+    let (pods, states) = topic(pods);
+    let (leadership, leads) = topic(Leadership { leads: true, ..Leadership::default() });
+    let reporting = topic(haptic_leader::Reporting::default()).0;
+    let read = reporting.topic();
+    let options = ReporterOptions {
+        client: server.client(),
+        namespace: "n".into(),
+        name: "edge".into(),
+        identity: "replica".into(),
+        reporting: Arc::new(reporting),
+    };
+    Spec::named("reporter")
+        .subscribes(&topic(Some(judgement)).1)
+        .subscribes(&topic(Some(config)).1)
+        .subscribes(&bundles)
+        .subscribes(&states)
+        .subscribes(&leads)
+        .start(&Arbiter::current(), &Supervision::new(Health::new()), move |own| {
+            ReporterActor::new(own, options.clone())
+        });
+    Reporting { validated, pods, leadership, reporting: read }
 }
 
-#[tokio::test(start_paused = true)]
+#[actix::test]
 async fn no_object_is_written_more_than_once_in_ten_seconds_however_often_it_changes() {
+    tokio::time::pause();
     let server = Server::new(Mood::Takes);
-    let (writer, reporting) = publisher(&server);
+    let reporter = reporter(&server, BTreeMap::new());
     for generation in 2..300 {
         sleep(Duration::from_millis(333)).await;
-        writer.publish(Some(Arc::new(validated(generation))));
+        reporter.validated.publish(Some(Arc::new(validated(generation))));
     }
     let written = server.written();
     let paths: BTreeSet<&str> = written.keys().map(|path| path.rsplit("n/").next().unwrap()).collect();
@@ -141,21 +156,22 @@ async fn no_object_is_written_more_than_once_in_ten_seconds_however_often_it_cha
         assert!(pauses.len() >= 5, "{path}: {pauses:?}");
         assert!(pauses.iter().all(|pause| *pause >= BETWEEN), "{path}: {pauses:?}");
     }
-    assert_eq!(reporting.read().omitted, Some(Vec::new()));
+    assert_eq!(reporter.reporting.latest().omitted, Some(Vec::new()));
 }
 
-#[tokio::test(start_paused = true)]
+#[actix::test]
 async fn an_api_server_that_refuses_or_is_silent_is_asked_again_though_nothing_changes() {
+    tokio::time::pause();
     for (mood, words) in [(Mood::Refuses, "no. Allow list"), (Mood::IsSilent, "did not answer within 10 s")] {
         let server = Server::new(mood);
-        let (_writer, reporting) = publisher(&server);
+        let reporter = reporter(&server, BTreeMap::new());
         sleep(Duration::from_secs(25)).await;
-        let why = reporting.read().failures.get(&Telling::Published).cloned().unwrap_or_default();
+        let why = reporter.reporting.latest().failures.get(&Report::Published).cloned().unwrap_or_default();
         assert!(why.contains(words), "{why}");
         assert!(server.written().is_empty());
         server.is(Mood::Takes);
         sleep(Duration::from_secs(90)).await;
-        assert!(reporting.read().failures.is_empty());
+        assert!(reporter.reporting.latest().failures.is_empty());
         assert_eq!(server.written().len(), 2, "file and status: {:?}", server.written());
     }
 }
@@ -174,24 +190,42 @@ fn pods_that_run(validated: &Validated) -> BTreeMap<HaproxyPod, PodState> {
     BTreeMap::from([(pod, PodState { running: Some(running), ..PodState::default() })])
 }
 
-#[tokio::test(start_paused = true)]
+#[actix::test]
 async fn pods_that_have_caught_up_are_told_at_once_and_no_more_often_for_that() {
+    tokio::time::pause();
     let server = Server::new(Mood::Takes);
-    let (pods, seen) = cell(pods_that_run(&validated(0)));
-    let (writer, _reporting) = publisher_of(&server, seen);
+    let reporter = reporter(&server, pods_that_run(&validated(0)));
     let statuses = || server.written().remove(STATUS).unwrap_or_default();
     sleep(Duration::from_secs(1)).await;
     assert_eq!(statuses().len(), 1, "the pod is behind");
     let caught_up = Instant::now();
-    pods.publish(pods_that_run(&validated(1)));
+    reporter.pods.publish(pods_that_run(&validated(1)));
     sleep(Duration::from_secs(1)).await;
     assert_eq!(statuses().last(), Some(&caught_up));
     for generation in 2..300 {
-        writer.publish(Some(Arc::new(validated(generation))));
+        reporter.validated.publish(Some(Arc::new(validated(generation))));
         sleep(Duration::from_millis(100)).await;
-        pods.publish(pods_that_run(&validated(generation)));
+        reporter.pods.publish(pods_that_run(&validated(generation)));
         sleep(Duration::from_millis(233)).await;
     }
     let times = statuses();
     assert!(times.windows(3).all(|three| three[2] - three[0] >= BETWEEN), "{times:?}");
+}
+
+#[actix::test]
+async fn a_replica_that_leads_no_more_gives_up_what_it_writes_and_shows_no_trouble() {
+    tokio::time::pause();
+    let server = Server::new(Mood::IsSilent);
+    let reporter = reporter(&server, BTreeMap::new());
+    sleep(Duration::from_secs(25)).await;
+    assert!(!reporter.reporting.latest().failures.is_empty());
+    reporter.leadership.publish(Leadership::default());
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(*reporter.reporting.latest(), haptic_leader::Reporting::default());
+    server.is(Mood::Takes);
+    sleep(Duration::from_secs(90)).await;
+    assert!(server.written().is_empty());
+    reporter.leadership.publish(Leadership { leads: true, ..Leadership::default() });
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(server.written().len(), 2, "file and status: {:?}", server.written());
 }

@@ -7,11 +7,11 @@ use crate::{
     secret::Credentials,
     store::Snapshots,
 };
-use std::sync::Arc;
+use std::{ops::Deref, sync::Arc};
 
 /// The verdict on the newest configuration, whether it came into force or not.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
+pub struct ConfigVerdict {
     /// `metadata.generation` of the resource it is about; 0 for a file.
     pub resource_generation: i64,
     /// Why it was refused; empty: it was accepted, and is in force once its stores are read.
@@ -39,6 +39,18 @@ pub struct ActiveConfig {
     pub layout: Layout,
     /// The newest first; the ones before it are still tried for a while after a rotation.
     pub credentials: Vec<Credentials>,
+}
+
+/// The newest configuration that all validators accepted. It is active once its stores are read.
+#[derive(Clone, Debug)]
+pub struct AcceptedConfig(pub Arc<ActiveConfig>);
+
+impl Deref for AcceptedConfig {
+    type Target = ActiveConfig;
+
+    fn deref(&self) -> &ActiveConfig {
+        &self.0
+    }
 }
 
 impl ActiveConfig {

@@ -15,7 +15,7 @@ const LONGEST: usize = 253;
 
 /// What `spec.externalName` of a Service says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum ExternalTarget {
     /// An address, written as one.
     Address(IpAddr),
     /// A name to ask for: in lower case, with no dot at its end.
@@ -37,7 +37,7 @@ pub struct Resolved {
 /// All that is known, by name.
 pub type ExternalNames = BTreeMap<Arc<str>, Resolved>;
 
-impl Target {
+impl ExternalTarget {
     /// Reads it.
     ///
     /// What ends in a number is an address or nothing: `127.1`, `0x7f000001` and `2130706433` are addresses to some
@@ -124,11 +124,11 @@ mod tests {
             "0x7f.1.a",
             "0xfg",
         ] {
-            assert_eq!(Target::of(name), Target::Name(name.into()), "{name}");
+            assert_eq!(ExternalTarget::of(name), ExternalTarget::Name(name.into()), "{name}");
         }
-        assert_eq!(Target::of("Shop.Example."), Target::Name("shop.example".into()));
+        assert_eq!(ExternalTarget::of("Shop.Example."), ExternalTarget::Name("shop.example".into()));
         for address in ["127.0.0.1", "::1", "::ffff:127.0.0.1", "203.0.113.7"] {
-            assert_eq!(Target::of(address), Target::Address(address.parse().unwrap()));
+            assert_eq!(ExternalTarget::of(address), ExternalTarget::Address(address.parse().unwrap()));
         }
         let long = format!("{}.example", ["a"; 130].join("."));
         for neither in [
@@ -154,9 +154,9 @@ mod tests {
             "a\nb",
             &long,
         ] {
-            assert_eq!(Target::of(neither), Target::Neither, "{neither}");
+            assert_eq!(ExternalTarget::of(neither), ExternalTarget::Neither, "{neither}");
         }
-        assert_eq!(Target::of("127.0.0.1."), Target::Address("127.0.0.1".parse().unwrap()));
+        assert_eq!(ExternalTarget::of("127.0.0.1."), ExternalTarget::Address("127.0.0.1".parse().unwrap()));
     }
 
     #[test]

@@ -29,12 +29,12 @@ pub struct FieldPathError {
 
 #[derive(Clone, Debug)]
 enum Route {
-    Plain(Vec<Step>),
+    Plain(Vec<PathStep>),
     Query(JsonPath),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Step {
+enum PathStep {
     Field(String),
     /// Negative counts from the end.
     Index(i64),
@@ -46,7 +46,7 @@ impl FieldPath {
     /// # Errors
     /// The column of the first character that cannot be, with a sentence.
     pub fn parse(text: &str) -> Result<Self, FieldPathError> {
-        let route = Parser::new(text).parse().map_err(|(column, message)| FieldPathError {
+        let route = PathParser::new(text).parse().map_err(|(column, message)| FieldPathError {
             path: text.to_owned(),
             column,
             message,
@@ -94,7 +94,7 @@ impl FieldPath {
         match &self.route {
             Route::Plain(steps) => cut(object, steps),
             Route::Query(query) => {
-                let mut found: Vec<Vec<Step>> =
+                let mut found: Vec<Vec<PathStep>> =
                     query.query_located(object).iter().map(|node| steps_of(node.location())).collect();
                 // From the back, and once each: removing an element of a list moves those behind it.
                 found.sort();
@@ -110,7 +110,7 @@ impl FieldPath {
     pub fn is_metadata(&self) -> bool {
         match &self.route {
             Route::Plain(steps) => {
-                matches!(steps.first(), Some(Step::Field(name)) if name == "metadata") && steps.len() > 1
+                matches!(steps.first(), Some(PathStep::Field(name)) if name == "metadata") && steps.len() > 1
             }
             Route::Query(query) => query.to_string().starts_with("$['metadata']"),
         }
@@ -131,21 +131,21 @@ impl fmt::Display for FieldPath {
     }
 }
 
-fn walk<'v>(object: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+fn walk<'v>(object: &'v Value, steps: &[PathStep]) -> Option<&'v Value> {
     steps.iter().try_fold(object, |at, step| match (at, step) {
-        (Value::Object(fields), Step::Field(name)) => fields.get(name),
-        (Value::Array(items), Step::Index(index)) => items.get(position(items.len(), *index)?),
+        (Value::Object(fields), PathStep::Field(name)) => fields.get(name),
+        (Value::Array(items), PathStep::Index(index)) => items.get(position(items.len(), *index)?),
         _ => None,
     })
 }
 
-fn cut(object: &mut Value, steps: &[Step]) -> bool {
+fn cut(object: &mut Value, steps: &[PathStep]) -> bool {
     let Some((last, parents)) = steps.split_last() else { return false };
     let mut at = object;
     for step in parents {
         let next = match (at, step) {
-            (Value::Object(fields), Step::Field(name)) => fields.get_mut(name),
-            (Value::Array(items), Step::Index(index)) => {
+            (Value::Object(fields), PathStep::Field(name)) => fields.get_mut(name),
+            (Value::Array(items), PathStep::Index(index)) => {
                 position(items.len(), *index).and_then(|place| items.get_mut(place))
             }
             _ => None,
@@ -154,8 +154,8 @@ fn cut(object: &mut Value, steps: &[Step]) -> bool {
         at = next;
     }
     match (at, last) {
-        (Value::Object(fields), Step::Field(name)) => fields.remove(name).is_some(),
-        (Value::Array(items), Step::Index(index)) => match position(items.len(), *index) {
+        (Value::Object(fields), PathStep::Field(name)) => fields.remove(name).is_some(),
+        (Value::Array(items), PathStep::Index(index)) => match position(items.len(), *index) {
             Some(place) => {
                 items.remove(place);
                 true
@@ -171,30 +171,30 @@ fn position(length: usize, index: i64) -> Option<usize> {
     usize::try_from(place).ok().filter(|place| *place < length)
 }
 
-fn steps_of(location: &serde_json_path::NormalizedPath<'_>) -> Vec<Step> {
+fn steps_of(location: &serde_json_path::NormalizedPath<'_>) -> Vec<PathStep> {
     location
         .iter()
         .map(|element| match element {
-            PathElement::Name(name) => Step::Field((*name).to_owned()),
-            PathElement::Index(index) => Step::Index(i64::try_from(*index).unwrap_or(i64::MAX)),
+            PathElement::Name(name) => PathStep::Field((*name).to_owned()),
+            PathElement::Index(index) => PathStep::Index(i64::try_from(*index).unwrap_or(i64::MAX)),
         })
         .collect()
 }
 
 /// Column from 1, and a sentence.
-type Refusal = (usize, String);
+type PathError = (usize, String);
 
-struct Parser {
+struct PathParser {
     characters: Vec<char>,
     at: usize,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     /// The same path in RFC 9535's words.
     query: String,
     /// Column of the first piece that needs a query.
     query_from: Option<usize>,
 }
 
-impl Parser {
+impl PathParser {
     fn new(text: &str) -> Self {
         Self {
             characters: text.chars().collect(),
@@ -205,7 +205,7 @@ impl Parser {
         }
     }
 
-    fn parse(mut self) -> Result<Route, Refusal> {
+    fn parse(mut self) -> Result<Route, PathError> {
         self.strip_braces()?;
         if self.peek() == Some('$') {
             self.at += 1;
@@ -231,7 +231,7 @@ impl Parser {
     }
 
     /// `{.spec.x}`, as kubectl writes paths.
-    fn strip_braces(&mut self) -> Result<(), Refusal> {
+    fn strip_braces(&mut self) -> Result<(), PathError> {
         if self.peek() != Some('{') {
             return Ok(());
         }
@@ -242,7 +242,7 @@ impl Parser {
         Ok(())
     }
 
-    fn after_dot(&mut self) -> Result<(), Refusal> {
+    fn after_dot(&mut self) -> Result<(), PathError> {
         self.at += 1;
         match self.peek() {
             Some('*') => {
@@ -272,7 +272,7 @@ impl Parser {
     }
 
     /// A bare name; `\` takes the next character literally.
-    fn name(&mut self) -> Result<(), Refusal> {
+    fn name(&mut self) -> Result<(), PathError> {
         let mut name = String::new();
         while let Some(character) = self.peek() {
             match character {
@@ -302,7 +302,7 @@ impl Parser {
         Ok(())
     }
 
-    fn bracket(&mut self) -> Result<(), Refusal> {
+    fn bracket(&mut self) -> Result<(), PathError> {
         let open = self.at;
         let close = self.closing_bracket(open)?;
         let inside: String = self.characters.get(open + 1..close).unwrap_or_default().iter().collect();
@@ -316,7 +316,7 @@ impl Parser {
         }
         if let Ok(index) = content.parse::<i64>() {
             self.query.push_str(&format!("[{index}]"));
-            self.steps.push(Step::Index(index));
+            self.steps.push(PathStep::Index(index));
         } else if let Some(name) = quoted(content) {
             self.field(name);
         } else if content == "*" || content.starts_with('?') || content.contains([':', ',']) {
@@ -332,7 +332,7 @@ impl Parser {
     }
 
     /// The `]` that closes the `[` at `open`, not counting those within quotes and inner brackets.
-    fn closing_bracket(&self, open: usize) -> Result<usize, Refusal> {
+    fn closing_bracket(&self, open: usize) -> Result<usize, PathError> {
         let (mut depth, mut quote) = (0_usize, None);
         let mut place = open;
         while let Some(character) = self.characters.get(place) {
@@ -355,7 +355,7 @@ impl Parser {
     fn field(&mut self, name: String) {
         let escaped = name.replace('\\', "\\\\").replace('\'', "\\'");
         self.query.push_str(&format!("['{escaped}']"));
-        self.steps.push(Step::Field(name));
+        self.steps.push(PathStep::Field(name));
     }
 
     fn needs_query(&mut self, at: usize) {
@@ -366,7 +366,7 @@ impl Parser {
         self.characters.get(self.at).copied()
     }
 
-    fn refuse(&self, message: String) -> Refusal {
+    fn refuse(&self, message: String) -> PathError {
         (self.at + 1, message)
     }
 }

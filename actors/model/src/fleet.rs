@@ -7,7 +7,7 @@ use std::{net::IpAddr, sync::Arc};
 
 /// How a pod is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum Transport {
+pub enum TransportKind {
     /// Our own agent beside HAProxy.
     #[default]
     #[serde(rename = "agent")]
@@ -33,6 +33,11 @@ pub struct HaproxyPod {
     pub other_addresses: Vec<IpAddr>,
     /// The port of it.
     pub port: u16,
+}
+
+impl HaproxyPod {
+    /// The namespace of the pod that `haptic local` runs, which is in no cluster.
+    pub const LOCAL: &'static str = "local";
 }
 
 impl std::fmt::Display for HaproxyPod {

@@ -1,6 +1,6 @@
 //! Where a bundle's files lie on a HAProxy pod, and so which names haproxy.cfg uses for them.
 
-use crate::{bundle::FileKind, crd::DataplaneSpec, digest::Digest, fleet::Transport};
+use crate::{bundle::FileKind, crd::DataplaneSpec, digest::Digest, fleet::TransportKind};
 use std::{borrow::Cow, path::Path};
 
 /// Directories as written in haproxy.cfg, without a slash at their end.
@@ -41,11 +41,11 @@ impl Layout {
             stored_by_api: false,
         };
         match spec.transport {
-            Transport::DataPlaneApi => {
+            TransportKind::DataPlaneApi => {
                 absolute.is_apart()?;
                 Ok(Self { crt_lists: absolute.general.clone(), stored_by_api: true, ..absolute })
             }
-            Transport::Agent => absolute.relative(),
+            TransportKind::Agent => absolute.relative(),
         }
     }
 
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_data_plane_api_gets_absolute_names() {
-        let spec = DataplaneSpec { transport: Transport::DataPlaneApi, ..DataplaneSpec::default() };
+        let spec = DataplaneSpec { transport: TransportKind::DataPlaneApi, ..DataplaneSpec::default() };
         let layout = Layout::of(&spec).unwrap();
         assert_eq!(layout.path(FileKind::Certificate, "a.pem"), "/etc/haproxy/ssl/a.pem");
         for (maps, why) in [("maps", "must be absolute"), ("/etc/haproxy/general/", "keeps them apart")] {
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn crt_lists_lie_where_the_api_stores_them_without_a_reload() {
-        let spec = DataplaneSpec { transport: Transport::DataPlaneApi, ..DataplaneSpec::default() };
+        let spec = DataplaneSpec { transport: TransportKind::DataPlaneApi, ..DataplaneSpec::default() };
         let layout = Layout::of(&spec).unwrap();
         assert_eq!(
             layout.path(FileKind::CrtList, "certificates.txt"),

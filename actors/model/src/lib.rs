@@ -5,6 +5,7 @@
 pub mod agent_api;
 pub mod alignment;
 pub mod bundle;
+pub mod cause;
 pub mod config;
 pub mod crd;
 pub mod default_certificate;
@@ -42,15 +43,18 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use digest::Digest;
 pub use event::Event;
 pub use field_path::{FieldPath, FieldPathError};
-pub use fleet::{Capabilities, Fleet, HaproxyPod, Transport};
+pub use fleet::{Capabilities, Fleet, HaproxyPod, TransportKind};
 pub use generation::Generation;
 pub use layout::Layout;
-pub use limits::{AllLeftOut, LeftOut, Limit, LimitReached, Oversized, StoreLimits};
+pub use limits::{AllLeftOut, Limit, LimitReached, Oversized, RejectedObjects, StoreLimits};
 pub use mass_deletion::{MassDeletion, MassDeletions, Remarks};
 pub use object::{Object, ObjectRef};
 pub use operation::Operation;
 pub use patch::{Content, Patch};
-pub use quarantine::{Complaint, Complaints, Hindsight, Quarantine, Quarantined, Released};
+pub use quarantine::{
+    FailedReloads, FailureReport, FailureReports, Instead, PreviousFailures, Quarantine, Quarantined,
+    Released,
+};
 pub use store::{Snapshot, Snapshots};
 pub use text::Text;
 pub use version::HaproxyVersion;

@@ -24,6 +24,8 @@ pub enum Limit {
     FileBytes,
     /// Lines of one map.
     MapEntries,
+    /// Servers of haproxy.cfg.
+    Servers,
     /// Files that templates add.
     Files,
 }
@@ -62,7 +64,7 @@ pub struct Oversized {
 
 /// What one store does not hold because of its limits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct RejectedObjects {
     /// How many objects of which namespace, because it has too many of them or they take too much.
     pub crowded: BTreeMap<Arc<str>, Crowded>,
     /// Objects that are too large, the first few of each namespace.
@@ -99,15 +101,15 @@ pub enum LimitReached {
 }
 
 /// What every store does not hold, by its name; one that holds everything has no entry.
-pub type AllLeftOut = BTreeMap<Arc<str>, LeftOut>;
+pub type AllLeftOut = BTreeMap<Arc<str>, RejectedObjects>;
 
 impl Limit {
     /// Those of stores.
     pub const OF_STORES: [Self; 4] =
         [Self::ObjectBytes, Self::ObjectsPerNamespace, Self::StoreBytes, Self::WatchedBytes];
     /// Those of what is rendered.
-    pub const OF_RENDERS: [Self; 5] =
-        [Self::BlockBytes, Self::ValueBytes, Self::FileBytes, Self::MapEntries, Self::Files];
+    pub const OF_RENDERS: [Self; 6] =
+        [Self::BlockBytes, Self::ValueBytes, Self::FileBytes, Self::MapEntries, Self::Servers, Self::Files];
 
     /// Its name below `controller.limits`.
     #[must_use]
@@ -122,6 +124,7 @@ impl Limit {
             Self::RoutesPerObject => "routesPerObject",
             Self::FileBytes => "fileBytes",
             Self::MapEntries => "mapEntries",
+            Self::Servers => "servers",
             Self::Files => "files",
         }
     }
@@ -157,7 +160,7 @@ impl Default for StoreLimits {
     }
 }
 
-impl LeftOut {
+impl RejectedObjects {
     /// Whether the store holds everything.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
@@ -263,12 +266,12 @@ mod tests {
         })
     }
 
-    fn crowded(by: Limit, left_out: usize) -> LeftOut {
+    fn crowded(by: Limit, left_out: usize) -> RejectedObjects {
         let crowded = Crowded { by, most: 20, left_out };
-        LeftOut { crowded: [("junk".into(), crowded)].into(), ..LeftOut::default() }
+        RejectedObjects { crowded: [("junk".into(), crowded)].into(), ..RejectedObjects::default() }
     }
 
-    fn said(left_out: &LeftOut) -> Vec<String> {
+    fn said(left_out: &RejectedObjects) -> Vec<String> {
         left_out.reached(&"ingresses".into()).map(|reached| reached.to_string()).collect()
     }
 
@@ -305,12 +308,12 @@ mod tests {
     fn another_number_is_no_news_and_another_version_is() {
         let resource: Arc<str> = "ingresses".into();
         let (few, many) = (crowded(Limit::ObjectsPerNamespace, 1), crowded(Limit::ObjectsPerNamespace, 9000));
-        assert_eq!(few.news(&LeftOut::default(), &resource).len(), 1);
+        assert_eq!(few.news(&RejectedObjects::default(), &resource).len(), 1);
         assert_eq!(many.news(&few, &resource), []);
-        let large = |bytes| LeftOut {
+        let large = |bytes| RejectedObjects {
             oversized: vec![oversized(false, bytes)],
             oversized_count: 1,
-            ..LeftOut::default()
+            ..RejectedObjects::default()
         };
         assert_eq!(large(2000).news(&large(2000), &resource), []);
         assert_eq!(large(3000).news(&large(2000), &resource).len(), 1);

@@ -1,5 +1,7 @@
 //! What the stages hand to one another.
 
+pub use crate::cause::Cause;
+
 use crate::{
     agent_api::{Epoch, Running},
     bundle::Bundle,
@@ -8,8 +10,7 @@ use crate::{
     digest::Digest,
     fleet::{Capabilities, Fleet},
     generation::Generation,
-    object::ObjectRef,
-    quarantine::{Hindsight, Quarantine},
+    quarantine::{FailureReports, PreviousFailures, Quarantine},
     store::Snapshots,
 };
 use std::{
@@ -18,22 +19,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-/// Why a reconcile happens.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cause {
-    /// Objects created since the last reconcile.
-    pub created: usize,
-    /// Objects modified.
-    pub modified: usize,
-    /// Objects deleted.
-    pub deleted: usize,
-    /// One of them, for the commentary.
-    pub example: Option<Arc<ObjectRef>>,
-    /// The configuration or the fleet changed, or this is the first time.
-    pub other: Option<&'static str>,
-}
-
-/// One order to render.
+/// One reconcile: what every result of it names.
 #[derive(Clone, Debug)]
 pub struct Reconcile {
     /// Its number.
@@ -42,6 +28,30 @@ pub struct Reconcile {
     pub cause: Cause,
     /// When the first of its changes was seen.
     pub triggered: Instant,
+}
+
+/// The order to render, with all that a render is made from: what was published before an order may arrive after it.
+#[derive(Clone, Debug)]
+pub struct RenderOrder {
+    /// What the bundle will name.
+    pub reconcile: Reconcile,
+    /// The active configuration.
+    pub config: Arc<ActiveConfig>,
+    /// All stores.
+    pub snapshots: Arc<Snapshots>,
+    /// The HAProxy pods.
+    pub fleet: Arc<Fleet>,
+    /// What later stages found at fault.
+    pub complaints: FailureReports,
+    /// The newest bundle that passed all checks: where good versions of objects are found.
+    pub good: Option<Arc<Rendered>>,
+}
+
+/// The answer to a [`RenderOrder`], when the render has ended, well or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RenderEnded {
+    /// After this time another render would find things better though nothing changes.
+    pub again_after: Option<Duration>,
 }
 
 /// A finished render.
@@ -62,7 +72,7 @@ pub struct Rendered {
     /// Worth telling, but nothing is held back.
     pub warnings: Vec<Diagnostic>,
     /// What was known of refused bundles.
-    pub hindsight: Hindsight,
+    pub hindsight: PreviousFailures,
 }
 
 /// The newest attempts, the last one last. Whoever records may be slower than who renders.

@@ -15,14 +15,25 @@ pub struct Quarantined {
     pub object: Arc<ObjectRef>,
     /// What is wrong with its present version.
     pub why: Diagnostic,
-    /// Whether its last good version stands in for it; otherwise it is left out.
-    pub replaced: bool,
+    /// What stands in for it.
+    pub instead: Instead,
     /// Whether nothing is proven: it changed since the last good bundle, as others did, and they are tried again bit by bit.
     pub suspected: bool,
     /// Since which generation.
     pub since: Generation,
     /// Since when, on a clock that only goes on.
     pub at: Instant,
+}
+
+/// What is rendered in the place of an object that is held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// Nothing: it is left out.
+    Nothing,
+    /// Its last good version.
+    Former,
+    /// Itself without the annotations that cannot be read; closed, where one of them guards access.
+    Defaults,
 }
 
 /// One object that is in force again as it is in its store, or gone.
@@ -43,7 +54,7 @@ pub struct Quarantine {
 
 /// What a render knew of bundles that were refused before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Hindsight {
+pub struct PreviousFailures {
     /// The newest of those that it had heard complaints of.
     pub heard: Option<Generation>,
     /// Namespaces whose changes had several of them refused lately: whoever looks for those at fault begins with them.
@@ -52,7 +63,7 @@ pub struct Hindsight {
 
 /// What a stage behind the render found at fault in what was rendered.
 #[derive(Clone, Debug)]
-pub struct Complaint {
+pub struct FailureReport {
     /// In which render.
     pub rendered: Arc<Rendered>,
     /// What the stage was content with before, when that is not what passed all checks last.
@@ -67,7 +78,7 @@ pub struct Complaint {
     pub took: Duration,
 }
 
-impl Complaint {
+impl FailureReport {
     /// So many of one stage are kept until they are heard.
     pub const KEPT: usize = 8;
 }
@@ -76,12 +87,49 @@ impl Quarantined {
     /// What is served in the place of its present version, in words.
     #[must_use]
     pub fn in_force(&self) -> &'static str {
-        if self.replaced { "last good version" } else { "left out" }
+        self.instead.in_force()
+    }
+}
+
+impl Instead {
+    /// In two words.
+    #[must_use]
+    pub fn in_force(self) -> &'static str {
+        match self {
+            Self::Nothing => "left out",
+            Self::Former => "last good version",
+            Self::Defaults => "defaults",
+        }
+    }
+
+    /// What [`Self::in_force`] said, in a sentence.
+    #[must_use]
+    pub fn sentence(in_force: &str) -> &'static str {
+        match in_force {
+            "left out" => "It is not served: no good version of it is known",
+            "defaults" => {
+                "It is served without what cannot be read, and closed where that guards access: no good version of it is known"
+            }
+            _ => "Its last good version is still served",
+        }
     }
 }
 
 /// The newest complaints of one stage, the last one last. Whoever renders may be slower than who complains.
-pub type Complaints = Vec<Arc<Complaint>>;
+pub type FailureReports = Vec<Arc<FailureReport>>;
+
+/// Those of pods whose HAProxy refused to reload.
+#[derive(Clone, Debug, Default)]
+pub struct FailedReloads(pub FailureReports);
+
+impl FailedReloads {
+    /// The same with `complaint` behind them; of more than [`FailureReport::KEPT`] the newest stay.
+    #[must_use]
+    pub fn with(&self, complaint: FailureReport) -> Self {
+        let surplus = (self.0.len() + 1).saturating_sub(FailureReport::KEPT);
+        Self(self.0.iter().skip(surplus).cloned().chain([Arc::new(complaint)]).collect())
+    }
+}
 
 impl Quarantine {
     /// How many are only suspected.
@@ -98,14 +146,8 @@ impl fmt::Display for Quarantined {
         let other = self.why.object.clone().filter(|other| *other != self.object);
         let why = Diagnostic { output: None, help: None, object: other, ..self.why.clone() };
         let object = &self.object;
-        write!(
-            f,
-            "{object}: {why}. {}",
-            match self.replaced {
-                true => "Its last good version is still served",
-                false => "It is not served: no good version of it is known since this controller started",
-            }
-        )?;
+        let since = if self.instead == Instead::Former { "" } else { " since this controller started" };
+        write!(f, "{object}: {why}. {}{since}", Instead::sentence(self.in_force()))?;
         match self.why.help.as_deref() {
             Some("") | None => Ok(()),
             Some(help) => write!(f, ". {help}"),
@@ -133,18 +175,27 @@ mod tests {
             .of_object(Some(object.clone()))
             .at_output(crate::FileKey::config(), 17, "foo bar")
             .help("Did you mean \"fork\"?");
-        let held = |replaced| Quarantined {
+        let held = |instead| Quarantined {
             object: object.clone(),
             why: why.clone(),
-            replaced,
+            instead,
             suspected: false,
             since: Generation(3),
             at: Instant::now(),
         };
         assert_eq!(
-            held(true).to_string(),
+            held(Instead::Former).to_string(),
             "ingresses default/shop: unknown keyword \"foo\". Its last good version is still served. Did you mean \"fork\"?"
         );
-        assert!(held(false).to_string().contains("It is not served: no good version of it is known"));
+        assert!(
+            held(Instead::Nothing)
+                .to_string()
+                .contains("It is not served: no good version of it is known since")
+        );
+        assert!(
+            held(Instead::Defaults)
+                .to_string()
+                .contains("closed where that guards access: no good version of it")
+        );
     }
 }

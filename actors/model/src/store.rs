@@ -2,7 +2,10 @@
 //!
 //! The watch stage writes new snapshots; everything else reads. Iteration order is always namespace, name.
 
-use crate::object::{Object, ObjectRef};
+use crate::{
+    cause::StoreChanges,
+    object::{Object, ObjectRef},
+};
 use imbl::{OrdMap, ordmap::DiffItem};
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -10,7 +13,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 pub type Key = Arc<[Arc<str>]>;
 
 /// Namespace and name.
-type Name = (Arc<str>, Arc<str>);
+type ObjectName = (Arc<str>, Arc<str>);
 
 /// Fetches an object that an on-demand store only knows by reference.
 pub trait FetchObject: Send + Sync + fmt::Debug {
@@ -25,7 +28,7 @@ pub trait FetchObject: Send + Sync + fmt::Debug {
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// Objects with the key they are indexed under.
-    objects: OrdMap<Name, Entry>,
+    objects: OrdMap<ObjectName, StoreEntry>,
     /// Members of each full key.
     buckets: OrdMap<Key, Members>,
     /// Version of every key and key prefix that has members; what a recorded read compares.
@@ -39,7 +42,7 @@ pub struct Snapshot {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct StoreEntry {
     object: Arc<Object>,
     key: Key,
 }
@@ -57,13 +60,13 @@ pub struct Difference<'a> {
 /// larger part of a store's memory.
 #[derive(Clone, Debug)]
 enum Members {
-    One(Name),
-    Many(OrdMap<Name, ()>),
+    One(ObjectName),
+    Many(OrdMap<ObjectName, ()>),
 }
 
 /// What one change did to a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum StoreChange {
     /// The object is new.
     Created,
     /// Its bytes or its key changed.
@@ -78,6 +81,8 @@ pub enum Change {
 #[derive(Clone, Debug, Default)]
 pub struct Snapshots {
     stores: Arc<BTreeMap<Arc<str>, Arc<Snapshot>>>,
+    changes: StoreChanges,
+    prepared_for: Option<u64>,
 }
 
 impl Snapshot {
@@ -102,30 +107,30 @@ impl Snapshot {
 
     /// Puts `object` under `key` and takes it from the key it had before.
     /// Its version is set to this store's next one.
-    pub fn apply(&mut self, mut object: Object, key: Key) -> Change {
+    pub fn apply(&mut self, mut object: Object, key: Key) -> StoreChange {
         let name = name_of(&object.reference);
         let change = match self.objects.get(&name) {
             Some(old) if old.key == key && self.same_content(&old.object, &object) => {
-                return Change::Unchanged;
+                return StoreChange::Unchanged;
             }
             Some(old) => {
                 let old = old.key.clone();
                 self.leave(&name, &old);
-                Change::Modified
+                StoreChange::Modified
             }
-            None => Change::Created,
+            None => StoreChange::Created,
         };
         self.version += 1;
         object.version = self.version;
         self.enter(name.clone(), &key);
-        self.objects.insert(name, Entry { object: Arc::new(object), key });
+        self.objects.insert(name, StoreEntry { object: Arc::new(object), key });
         change
     }
 
     /// Puts another store's version of an object under `key`, the very same piece of memory.
     pub fn restore(&mut self, object: Arc<Object>, key: Key) {
         let name = name_of(&object.reference);
-        let entry = Entry { object, key };
+        let entry = StoreEntry { object, key };
         match self.objects.get(&name) {
             Some(old) if *old == entry => return,
             Some(old) => {
@@ -140,12 +145,12 @@ impl Snapshot {
     }
 
     /// Takes the object out.
-    pub fn remove(&mut self, reference: &ObjectRef) -> Change {
+    pub fn remove(&mut self, reference: &ObjectRef) -> StoreChange {
         let name = name_of(reference);
-        let Some(entry) = self.objects.remove(&name) else { return Change::Unchanged };
+        let Some(entry) = self.objects.remove(&name) else { return StoreChange::Unchanged };
         self.version += 1;
         self.leave(&name, &entry.key);
-        Change::Deleted
+        StoreChange::Deleted
     }
 
     /// Declares the initial list complete.
@@ -239,7 +244,7 @@ impl Snapshot {
     /// What differs from an earlier snapshot. Told by the objects themselves, not by versions, so it holds for any two
     /// snapshots; it costs as much as there are differences when one came of the other.
     pub fn differences_from<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = Difference<'a>> {
-        let side = |entry: &'a Entry| Some((&entry.object, &entry.key));
+        let side = |entry: &'a StoreEntry| Some((&entry.object, &entry.key));
         before.objects.diff(&self.objects).map(move |item| match item {
             DiffItem::Add(_, new) => Difference { before: None, after: side(new) },
             DiffItem::Update { old, new } => Difference { before: side(old.1), after: side(new.1) },
@@ -258,7 +263,7 @@ impl Snapshot {
         }
     }
 
-    fn enter(&mut self, name: Name, key: &Key) {
+    fn enter(&mut self, name: ObjectName, key: &Key) {
         match self.buckets.get_mut(key) {
             Some(members) => members.join(name),
             None => _ = self.buckets.insert(key.clone(), Members::One(name)),
@@ -266,7 +271,7 @@ impl Snapshot {
         self.touch(key);
     }
 
-    fn leave(&mut self, name: &Name, key: &Key) {
+    fn leave(&mut self, name: &ObjectName, key: &Key) {
         if self.buckets.get_mut(key).is_some_and(|members| members.lose(name)) {
             self.buckets.remove(key);
         }
@@ -294,7 +299,7 @@ impl Snapshot {
     }
 }
 
-impl PartialEq for Entry {
+impl PartialEq for StoreEntry {
     /// The same version of an object under the same key.
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.object, &other.object) && self.key == other.key
@@ -302,7 +307,7 @@ impl PartialEq for Entry {
 }
 
 impl Members {
-    fn names(&self) -> impl Iterator<Item = &Name> {
+    fn names(&self) -> impl Iterator<Item = &ObjectName> {
         let (one, many) = match self {
             Self::One(name) => (Some(name), None),
             Self::Many(names) => (None, Some(names)),
@@ -310,7 +315,7 @@ impl Members {
         one.into_iter().chain(many.into_iter().flat_map(OrdMap::keys))
     }
 
-    fn join(&mut self, name: Name) {
+    fn join(&mut self, name: ObjectName) {
         match self {
             Self::One(only) if *only == name => {}
             Self::One(only) => *self = Self::Many([(only.clone(), ()), (name, ())].into_iter().collect()),
@@ -321,7 +326,7 @@ impl Members {
     }
 
     /// Whether nobody is left.
-    fn lose(&mut self, name: &Name) -> bool {
+    fn lose(&mut self, name: &ObjectName) -> bool {
         match self {
             Self::One(only) => only == name,
             Self::Many(names) => {
@@ -336,7 +341,26 @@ impl Snapshots {
     /// All stores.
     #[must_use]
     pub fn new(stores: BTreeMap<Arc<str>, Arc<Snapshot>>) -> Self {
-        Self { stores: Arc::new(stores) }
+        Self { stores: Arc::new(stores), ..Self::default() }
+    }
+
+    /// The same stores, with all their changes, and the revision of the configuration that they are watched for.
+    #[must_use]
+    pub fn after(self, changes: StoreChanges, prepared_for: Option<u64>) -> Self {
+        Self { changes, prepared_for, ..self }
+    }
+
+    /// All changes since the process started.
+    #[must_use]
+    pub fn changes(&self) -> &StoreChanges {
+        &self.changes
+    }
+
+    /// The revision of the newest accepted configuration whose stores these are: a store that another configuration filled is not among
+    /// them any more.
+    #[must_use]
+    pub fn prepared_for(&self) -> Option<u64> {
+        self.prepared_for
     }
 
     /// The store of that name.
@@ -355,7 +379,7 @@ impl Snapshots {
     pub fn with(&self, resource: Arc<str>, snapshot: Arc<Snapshot>) -> Self {
         let mut stores = (*self.stores).clone();
         stores.insert(resource, snapshot);
-        Self::new(stores)
+        Self { stores: Arc::new(stores), ..self.clone() }
     }
 
     /// Whether every one of `resources` has read its initial list to the end.
@@ -364,7 +388,7 @@ impl Snapshots {
     }
 }
 
-fn name_of(reference: &ObjectRef) -> Name {
+fn name_of(reference: &ObjectRef) -> ObjectName {
     (reference.namespace.clone(), reference.name.clone())
 }
 
@@ -393,7 +417,7 @@ mod tests {
         let mut store = Snapshot::full();
         store.apply(object("a", "shop-1", "{}"), key(&["a", "shop"]));
         store.apply(object("a", "shop-2", "{}"), key(&["a", "shop"]));
-        assert_eq!(store.remove(&ObjectRef::new("endpoints", "a", "shop-1")), Change::Deleted);
+        assert_eq!(store.remove(&ObjectRef::new("endpoints", "a", "shop-1")), StoreChange::Deleted);
         assert_eq!(names(store.matching(&key(&["a", "shop"])).collect()), ["shop-2"]);
     }
 
@@ -401,7 +425,7 @@ mod tests {
     fn a_changed_key_leaves_no_stale_entry() {
         let mut store = Snapshot::full();
         store.apply(object("a", "x", "{}"), key(&["a", "old"]));
-        assert_eq!(store.apply(object("a", "x", "{}"), key(&["a", "new"])), Change::Modified);
+        assert_eq!(store.apply(object("a", "x", "{}"), key(&["a", "new"])), StoreChange::Modified);
         assert_eq!(store.matching(&key(&["a", "old"])).count(), 0);
         assert_eq!(store.version_of(&key(&["a", "old"])), 0);
         assert_eq!(store.matching(&key(&["a"])).count(), 1);
@@ -412,7 +436,7 @@ mod tests {
         let mut store = Snapshot::full();
         store.apply(object("a", "x", "{}"), key(&["a"]));
         let before = store.version();
-        assert_eq!(store.apply(object("a", "x", "{}"), key(&["a"])), Change::Unchanged);
+        assert_eq!(store.apply(object("a", "x", "{}"), key(&["a"])), StoreChange::Unchanged);
         assert_eq!(store.version(), before);
     }
 

@@ -30,6 +30,8 @@ pub struct Blame {
     pub lines: Vec<LineBlame>,
     /// The object whose block, the outermost one, printed all of the fragment: without that object it would not be there.
     pub block: Option<Arc<ObjectRef>>,
+    /// How many servers its lines say, if it is of haproxy.cfg.
+    pub servers: usize,
     /// The bytes of the fragment that come from a Secret's data, in their order: shown to nobody.
     pub secrets: Box<[Range<usize>]>,
     /// What those of them that had to be encoded say to HAProxy: nobody is told that, either.

@@ -4,10 +4,7 @@
 use haptic_model::{
     ActiveConfig, Digest, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
 };
-use haptic_render::{
-    Checked, Engine, Limits, RenderInput, Renderer, Templates, handlebars::HandlebarsEngine, render::context,
-    settle::settle,
-};
+use haptic_render::{Checked, RenderInput, RenderLimits, Renderer, encode::encode, render::context};
 use serde_json::{Value, json};
 use std::{
     cell::RefCell,
@@ -182,8 +179,8 @@ fn best<T>(mut work: impl FnMut() -> T) -> (Duration, T) {
 
 fn main() {
     let n = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10_000);
-    let (config, snapshots, limits) = (config(), snapshots_from(0, n), Limits::default());
-    let (compile, compiled) = best(|| HandlebarsEngine.compile(&Templates::of(&config.spec)).unwrap());
+    let (config, snapshots, limits) = (config(), snapshots_from(0, n), RenderLimits::default());
+    let (compile, compiled) = best(|| haptic_render::compile(&config.spec).unwrap());
     let fleet = Fleet::default();
     let top = context(&config, &fleet).unwrap();
     let input = RenderInput { config: &config, snapshots: &snapshots, fleet: &fleet, context: &top };
@@ -191,7 +188,7 @@ fn main() {
     for key in compiled.files() {
         let (print, rendered) = best(|| compiled.render(&key, &input, &limits).unwrap());
         let marked: usize = rendered.marked.pieces.iter().map(|p| p.as_str().len()).sum();
-        let (settling, text) = best(|| settle(key.kind, &rendered.marked).unwrap());
+        let (settling, text) = best(|| encode(key.kind, &rendered.marked).unwrap());
         println!(
             "{:<16} print {print:>10.1?}  settle {settling:>10.1?}  marked {marked:>9} B  text {:>9} B  fragments {}",
             key.to_string(),

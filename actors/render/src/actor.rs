@@ -1,21 +1,21 @@
-//! RenderActor: on each reconcile it renders what the board holds and puts the bundle on the board.
+//! RenderActor: renders what each order brings, and publishes the bundle.
 //!
-//! The answer to a `Reconcile` comes when the render has ended, well or not; that is the debounce stage's clock.
+//! The answer comes when the render has ended, well or not; that is the debounce stage's clock.
 
 use crate::{
-    engine::{CompileCache, Limits},
+    block_cache::CacheSize,
+    engine::{CompileCache, RenderLimits},
+    fallback::{FallbackConfig, FallbackInputs},
     faults::Faults,
-    quarantine::{self, Moment, Outcome, Ward},
-    recall::CacheSize,
-    render::{Renderer, Rendering, UntrackedBlock},
-    stand_in::{Cluster, StandIn},
+    quarantine::{self, QuarantineState, QuarantinedRender, RenderTiming},
+    render::{Renderer, Rendering, UncacheableBlock},
 };
 use actix::prelude::*;
 use haptic_model::{
-    ActiveConfig, Complaints, Diagnostic, Event, Fleet, Generation, Quarantine, Snapshots,
-    pipeline::{Attempt, Attempts, Reconcile, Rendered, SetAside, Validated},
+    ActiveConfig, Diagnostic, Event, Generation, Quarantine, Snapshots,
+    pipeline::{Attempt, Attempts, RenderEnded, RenderOrder, Rendered, SetAside},
 };
-use haptic_runtime::{CellReader, CellWriter, Envelope, Events, Seat, cpu};
+use haptic_runtime::{Events, OwnHandle, Publisher, cpu, messages::RenderRequested};
 use serde::Serialize;
 use std::{
     collections::BTreeMap,
@@ -30,57 +30,43 @@ const ATTEMPTS_KEPT: usize = 8;
 /// What a [`RenderActor`] is built from; the same for each of its lives.
 #[derive(Clone, Debug)]
 pub struct RenderOptions {
-    /// The configuration in force.
-    pub config: CellReader<Option<Arc<ActiveConfig>>>,
-    /// All stores.
-    pub snapshots: CellReader<Snapshots>,
-    /// The HAProxy pods.
-    pub fleet: CellReader<Fleet>,
     /// What was rendered last. A render that fails leaves it as it is.
-    pub rendered: Arc<CellWriter<Option<Arc<Rendered>>>>,
+    pub rendered: Arc<Publisher<Option<Arc<Rendered>>>>,
     /// What the last renders were made from, whatever came of them.
-    pub attempted: Arc<CellWriter<Attempts>>,
-    /// What passed all checks last: where good versions of objects are found.
-    pub validated: CellReader<Option<Arc<Validated>>>,
-    /// What later stages found at fault, one cell for each.
-    pub complaints: Vec<CellReader<Complaints>>,
+    pub attempted: Arc<Publisher<Attempts>>,
     /// What is held back.
-    pub quarantine: Arc<CellWriter<Quarantine>>,
+    pub quarantine: Arc<Publisher<Quarantine>>,
     /// The newest configuration, while another one is rendered in its place.
-    pub set_aside: Arc<CellWriter<Option<Arc<SetAside>>>>,
-    /// Written when another render would find things better; whoever reconciles follows it.
-    pub again: Arc<CellWriter<u64>>,
+    pub set_aside: Arc<Publisher<Option<Arc<SetAside>>>>,
     /// Who is told.
     pub events: Events,
     /// What a render may use up.
-    pub limits: Limits,
+    pub limits: RenderLimits,
     /// Makes what renders; it says how often renders are checked.
     pub renderer: fn() -> Renderer,
 }
 
 /// Renders.
 pub struct RenderActor {
-    seat: Seat<Self>,
+    own: OwnHandle<Self>,
     options: RenderOptions,
-    workshop: Workshop,
-    /// When the next object is tried again by itself.
-    tried: Option<Instant>,
+    workshop: RendererState,
     detail: Detail,
 }
 
 /// What is kept from one render to the next. It travels to the thread that renders and back.
-struct Workshop {
+struct RendererState {
     renderer: Renderer,
-    ward: Ward,
+    ward: QuarantineState,
     compiled: CompileCache,
-    stand_in: Option<StandIn>,
+    stand_in: Option<FallbackConfig>,
     /// Whether the last bundle is of what stands in.
     stands_in: bool,
 }
 
 /// What came of a job.
-struct Done {
-    outcome: Outcome,
+struct RenderedJob {
+    outcome: QuarantinedRender,
     /// The configuration that was rendered.
     config: Arc<ActiveConfig>,
     /// Why it is not the newest; empty if it is.
@@ -110,44 +96,33 @@ struct Detail {
     errors: Vec<String>,
 }
 
-struct Job {
-    config: Arc<ActiveConfig>,
-    snapshots: Arc<Snapshots>,
-    fleet: Arc<Fleet>,
-    limits: Limits,
-    good: Option<Arc<Rendered>>,
-    complaints: Complaints,
-    generation: Generation,
-}
-
 impl RenderActor {
     /// An actor that has rendered nothing yet.
     #[must_use]
-    pub fn new(seat: Seat<Self>, options: RenderOptions) -> Self {
-        let workshop = Workshop::new(options.renderer);
-        Self { seat, options, workshop, tried: None, detail: Detail::default() }
+    pub fn new(own: OwnHandle<Self>, options: RenderOptions) -> Self {
+        let workshop = RendererState::new(options.renderer);
+        Self { own, options, workshop, detail: Detail::default() }
     }
 
-    fn finished(&mut self, order: Reconcile, job: &Job, done: Done, took: Duration) {
-        let Done { outcome, config, refused, is_tried } = done;
-        let generation = order.generation;
-        self.set_aside(generation, job, refused, is_tried);
+    fn finished(&mut self, order: &RenderOrder, done: RenderedJob, took: Duration) -> RenderEnded {
+        let RenderedJob { outcome, config, refused, is_tried } = done;
+        let generation = order.reconcile.generation;
+        self.set_aside(order, refused, is_tried);
         self.detail.renders = outcome.renders;
-        self.note_attempt(&order, job, &config, &outcome);
-        self.tell_quarantine(generation, &job.snapshots);
+        self.note_attempt(order, &config, &outcome);
+        self.emit_quarantine(generation, &order.snapshots);
         self.detail.generation = generation;
         self.detail.config_revision = config.revision;
         self.detail.took_ms = took.as_millis();
         let CacheSize { blocks, untracked, printed, bytes } = self.workshop.renderer.cache();
         (self.detail.kept_blocks, self.detail.kept_bytes) = (blocks, bytes);
         (self.detail.printed_blocks, self.detail.untracked_blocks) = (printed, untracked);
-        self.options.events.tell(Event::Kept { by: "render", bytes });
+        self.options.events.emit(Event::Kept { by: "render", bytes });
         if let Some(diagnostic) = self.workshop.renderer.take_difference() {
-            self.options.events.tell(Event::RenderDiffered { generation, diagnostic });
+            self.options.events.emit(Event::RenderDiffered { generation, diagnostic });
         }
-        if outcome.again {
-            self.options.again.update(|count| count + 1);
-        }
+        let now = Instant::now();
+        let again_at = if outcome.again { Some(now) } else { self.workshop.due(now) };
         let snapshots = outcome.snapshots;
         match outcome.rendering {
             Ok(Rendering { bundle, warnings, .. }) => {
@@ -155,7 +130,7 @@ impl RenderActor {
                 self.detail.bytes = bundle.size();
                 self.detail.fragments = bundle.all().map(|f| f.text.fragments().len()).sum();
                 self.detail.errors.clear();
-                self.options.events.tell(Event::Rendered {
+                self.options.events.emit(Event::Rendered {
                     generation,
                     bytes: self.detail.bytes,
                     files: self.detail.files,
@@ -163,15 +138,15 @@ impl RenderActor {
                     took,
                     kept: blocks.saturating_sub(printed.saturating_sub(untracked)),
                     printed,
-                    untracked: self.workshop.untracked(),
+                    untracked: self.workshop.uncacheable(),
                 });
                 for diagnostic in warnings.iter().cloned() {
-                    self.options.events.tell(Event::Warned { generation, diagnostic });
+                    self.options.events.emit(Event::Warned { generation, diagnostic });
                 }
-                let fleet = Arc::clone(&job.fleet);
-                let hindsight = self.workshop.ward().hindsight(Instant::now());
+                let fleet = Arc::clone(&order.fleet);
+                let hindsight = self.workshop.quarantine().previous_failures(now);
                 let rendered = Rendered {
-                    reconcile: order,
+                    reconcile: order.reconcile.clone(),
                     config,
                     snapshots,
                     fleet,
@@ -186,96 +161,83 @@ impl RenderActor {
                 let diagnostics = faults.into_diagnostics();
                 self.detail.errors = diagnostics.iter().map(ToString::to_string).take(10).collect();
                 let configuration = config.resource_generation;
-                self.options.events.tell(Event::RenderFailed { generation, configuration, diagnostics });
+                self.options.events.emit(Event::RenderFailed { generation, configuration, diagnostics });
             }
         }
-        self.seat.set_detail(&self.detail);
+        self.own.set_detail(&self.detail);
+        RenderEnded { again_after: again_at.map(|due| due.saturating_duration_since(now)) }
     }
 
-    /// Puts on the board why the newest configuration is not what was rendered, if it is not, and tells it when it was tried.
-    fn set_aside(&self, generation: Generation, job: &Job, why: Vec<Diagnostic>, is_tried: bool) {
-        let before = self.options.set_aside.read();
-        let is_known =
-            before.as_ref().as_ref().is_some_and(|known| known.config.revision == job.config.revision);
+    /// Publishes why the newest configuration is not what was rendered, if it is not, and tells it when it was tried.
+    fn set_aside(&self, order: &RenderOrder, why: Vec<Diagnostic>, is_tried: bool) {
+        let (generation, config) = (order.reconcile.generation, &order.config);
+        let before = self.options.set_aside.latest();
+        let is_known = before.as_ref().as_ref().is_some_and(|known| known.config.revision == config.revision);
         if why.is_empty() {
             if before.is_some() {
                 self.options.set_aside.publish(None);
             }
         } else if is_tried || !is_known {
-            let configuration = job.config.resource_generation;
+            let configuration = config.resource_generation;
             self.options
                 .set_aside
-                .publish(Some(Arc::new(SetAside { config: job.config.clone(), why: why.clone() })));
-            self.options.events.tell(Event::RenderFailed { generation, configuration, diagnostics: why });
+                .publish(Some(Arc::new(SetAside { config: config.clone(), why: why.clone() })));
+            self.options.events.emit(Event::RenderFailed { generation, configuration, diagnostics: why });
         }
     }
 
-    /// Puts on the board what was rendered from, before anybody is told what came of it.
-    fn note_attempt(&self, order: &Reconcile, job: &Job, config: &Arc<ActiveConfig>, outcome: &Outcome) {
+    /// Publishes what was rendered from, before anybody is told what came of it.
+    fn note_attempt(&self, order: &RenderOrder, config: &Arc<ActiveConfig>, outcome: &QuarantinedRender) {
         let digest = outcome.rendering.as_ref().map(|rendering| rendering.bundle.digest);
         let attempt = Attempt {
-            reconcile: order.clone(),
+            reconcile: order.reconcile.clone(),
             config: config.clone(),
-            given: job.snapshots.clone(),
+            given: order.snapshots.clone(),
             snapshots: outcome.snapshots.clone(),
-            fleet: job.fleet.clone(),
-            held: self.workshop.ward().told(),
+            fleet: order.fleet.clone(),
+            held: self.workshop.quarantine().described(),
             outcome: digest.map_err(|faults| faults.clone().into_diagnostics()),
         };
         self.options.attempted.append(Arc::new(attempt), ATTEMPTS_KEPT);
     }
 
-    /// Puts on the board what is held back, and tells what is news in it.
-    fn tell_quarantine(&mut self, generation: Generation, snapshots: &Snapshots) {
-        let (before, after) = (self.options.quarantine.read(), self.workshop.ward().told());
+    /// Publishes what is held back, and tells what is news in it.
+    fn emit_quarantine(&mut self, generation: Generation, snapshots: &Snapshots) {
+        let (before, after) = (self.options.quarantine.latest(), self.workshop.quarantine().described());
         let (entered, left) = quarantine::changes(&before, &after, snapshots);
         let held = after.held.len();
         self.detail.held_back = held;
         self.options.quarantine.publish_if_changed(after);
         if !entered.is_empty() || !left.is_empty() {
-            self.options.events.tell(Event::QuarantineChanged { generation, entered, left, held });
+            self.options.events.emit(Event::QuarantineChanged { generation, entered, left, held });
         }
-    }
-
-    /// Sees to it that what is to be tried again by itself is, and that what was kept for others is given away, though
-    /// nothing changes.
-    fn try_again_later(&mut self, context: &mut Context<Self>) {
-        let now = Instant::now();
-        let Some(due) = self.workshop.due(now) else { return };
-        let rest = due.saturating_duration_since(now);
-        if self.tried.is_some_and(|tried| now < tried && tried <= due) {
-            return;
-        }
-        self.tried = Some(due);
-        let again = self.options.again.clone();
-        context.run_later(rest, move |_, _| again.update(|count| count + 1));
     }
 }
 
-impl Workshop {
+impl RendererState {
     fn new(renderer: fn() -> Renderer) -> Self {
-        let (ward, compiled) = (Ward::default(), CompileCache::default());
+        let (ward, compiled) = (QuarantineState::default(), CompileCache::default());
         Self { renderer: renderer(), ward, compiled, stand_in: None, stands_in: false }
     }
 
     /// Of what was rendered last.
-    fn ward(&self) -> &Ward {
-        self.stand_in.as_ref().filter(|_| self.stands_in).map_or(&self.ward, StandIn::ward)
+    fn quarantine(&self) -> &QuarantineState {
+        self.stand_in.as_ref().filter(|_| self.stands_in).map_or(&self.ward, FallbackConfig::quarantine)
     }
 
     /// When another render may give something else though nothing changes until then.
     fn due(&self, now: Instant) -> Option<Instant> {
-        let wards = [Some(&self.ward), self.stand_in.as_ref().map(StandIn::ward)];
+        let wards = [Some(&self.ward), self.stand_in.as_ref().map(FallbackConfig::quarantine)];
         let tries = wards.into_iter().flatten().filter_map(|ward| ward.next_try(now)).map(|rest| now + rest);
         tries.chain(self.renderer.due()).min()
     }
 
     /// How many blocks of each template had to be printed anew.
-    fn untracked(&self) -> BTreeMap<Arc<str>, usize> {
+    fn uncacheable(&self) -> BTreeMap<Arc<str>, usize> {
         let mut counts = BTreeMap::new();
-        let stand_in = self.stand_in.as_ref().filter(|_| self.stands_in).and_then(StandIn::compiled);
+        let stand_in = self.stand_in.as_ref().filter(|_| self.stands_in).and_then(FallbackConfig::compiled);
         if let Some(compiled) = stand_in.or(self.compiled.last()) {
-            for UntrackedBlock { block, count, .. } in self.renderer.untracked(compiled) {
+            for UncacheableBlock { block, count, .. } in self.renderer.uncacheable(compiled) {
                 *counts.entry(block.template).or_default() += count;
             }
         }
@@ -283,16 +245,17 @@ impl Workshop {
     }
 
     /// The newest configuration; while it is refused, the last good one.
-    fn work(&mut self, job: &Job) -> Done {
-        let moment = Moment { generation: job.generation, now: Instant::now(), good: job.good.as_ref() };
-        self.stand_in = StandIn::of(&job.config, moment.good, self.stand_in.take(), &self.ward);
+    fn work(&mut self, order: &RenderOrder, limits: &RenderLimits) -> RenderedJob {
+        let generation = order.reconcile.generation;
+        let moment = RenderTiming { generation, now: Instant::now(), good: order.good.as_ref() };
+        self.stand_in = FallbackConfig::of(&order.config, moment.good, self.stand_in.take(), &self.ward);
         self.renderer.set_time(moment.now);
-        let outcome = self.render_newest(job, &moment);
-        let Job { snapshots, fleet, limits, .. } = job;
-        let cluster = Cluster { snapshots, fleet, limits };
+        let outcome = self.render_newest(order, limits, &moment);
+        let RenderOrder { snapshots, fleet, .. } = order;
+        let cluster = FallbackInputs { snapshots, fleet, limits };
         let instead = match (&outcome.rendering, &mut self.stand_in) {
             (Err(_), Some(stand_in)) if !outcome.again => {
-                let rendered = stand_in.render(&mut self.renderer, cluster, &job.complaints, &moment);
+                let rendered = stand_in.render(&mut self.renderer, cluster, &order.complaints, &moment);
                 rendered.map(|rendered| (rendered, stand_in.config().clone()))
             }
             _ => None,
@@ -300,75 +263,53 @@ impl Workshop {
         self.stands_in = instead.is_some();
         let is_tried = outcome.renders > 0;
         let Some((rendered, config)) = instead else {
-            return Done { outcome, config: job.config.clone(), refused: Vec::new(), is_tried };
+            return RenderedJob { outcome, config: order.config.clone(), refused: Vec::new(), is_tried };
         };
         let refused = outcome.rendering.err().map(Faults::into_diagnostics).unwrap_or_default();
-        Done { outcome: rendered, config, refused, is_tried }
+        RenderedJob { outcome: rendered, config, refused, is_tried }
     }
 
-    fn render_newest(&mut self, job: &Job, moment: &Moment<'_>) -> Outcome {
-        let compiled = match self.compiled.of(&job.config) {
+    fn render_newest(
+        &mut self,
+        order: &RenderOrder,
+        limits: &RenderLimits,
+        moment: &RenderTiming<'_>,
+    ) -> QuarantinedRender {
+        let compiled = match self.compiled.of(&order.config) {
             Ok(compiled) => compiled,
-            Err(problems) => return failed(problems, job),
+            Err(problems) => return failed(problems, order),
         };
-        let (config, snapshots, fleet, limits) = (&*job.config, &*job.snapshots, &*job.fleet, &job.limits);
-        let order = quarantine::Job { compiled: &*compiled, config, snapshots, fleet, limits };
-        for complaint in &job.complaints {
-            self.ward.hear(complaint, &self.renderer, &order, moment);
+        let (config, snapshots, fleet) = (&*order.config, &*order.snapshots, &*order.fleet);
+        let job = quarantine::Job { compiled: &*compiled, config, snapshots, fleet, limits };
+        for complaint in &order.complaints {
+            self.ward.receive(complaint, &self.renderer, &job, moment);
         }
-        self.ward.render(&mut self.renderer, &order, moment)
+        self.ward.render(&mut self.renderer, &job, moment)
     }
 }
 
 /// No render at all.
-fn failed(problems: Vec<Diagnostic>, job: &Job) -> Outcome {
+fn failed(problems: Vec<Diagnostic>, order: &RenderOrder) -> QuarantinedRender {
     let rendering = Err(Faults::of_templates(problems));
-    Outcome { rendering, snapshots: Snapshots::clone(&job.snapshots), again: false, renders: 0 }
+    QuarantinedRender { rendering, snapshots: Snapshots::clone(&order.snapshots), again: false, renders: 0 }
 }
 
-impl Actor for RenderActor {
-    type Context = Context<Self>;
-}
+haptic_runtime::supervised!(RenderActor);
 
-impl Supervised for RenderActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
-    }
-}
+impl Handler<RenderRequested> for RenderActor {
+    type Result = AtomicResponse<Self, RenderEnded>;
 
-impl Handler<Envelope<Reconcile>> for RenderActor {
-    type Result = AtomicResponse<Self, ()>;
-
-    fn handle(&mut self, envelope: Envelope<Reconcile>, context: &mut Self::Context) -> Self::Result {
-        self.seat.received::<Envelope<Reconcile>>(context);
-        self.options.events.tell(Event::Waited { stage: "render", took: envelope.waited() });
-        let config = (*self.options.config.read()).clone();
-        let Some(config) = config else {
-            tracing::warn!(
-                generation = envelope.generation.0,
-                "no configuration is in force: nothing to render"
-            );
-            return AtomicResponse::new(Box::pin(actix::fut::ready(())));
-        };
-        let complaints = self.options.complaints.iter().flat_map(|cell| (*cell.read()).clone()).collect();
-        let job = Arc::new(Job {
-            config,
-            good: (*self.options.validated.read()).as_ref().map(|validated| validated.rendered.clone()),
-            complaints,
-            generation: envelope.generation,
-            snapshots: self.options.snapshots.read(),
-            fleet: self.options.fleet.read(),
-            limits: self.options.limits,
-        });
-        let mut workshop = std::mem::replace(&mut self.workshop, Workshop::new(self.options.renderer));
-        let started = Instant::now();
-        let task = job.clone();
+    fn handle(&mut self, request: RenderRequested, context: &mut Self::Context) -> Self::Result {
+        self.own.received::<RenderRequested>(context);
+        self.options.events.emit(Event::Waited { stage: "render", took: request.waited() });
+        let mut workshop = std::mem::replace(&mut self.workshop, RendererState::new(self.options.renderer));
+        let (started, limits, task) = (Instant::now(), self.options.limits, request.payload.clone());
         let work = cpu("render", move || {
-            let done = workshop.work(&task);
+            let done = workshop.work(&task, &limits);
             (workshop, done)
         });
-        let order = Reconcile::clone(&envelope.payload);
-        let ended = work.instrument(envelope.span).into_actor(self).map(move |result, actor, context| {
+        let order = request.payload;
+        let ended = work.instrument(request.span).into_actor(self).map(move |result, actor, _| {
             let done = match result {
                 Ok((workshop, done)) => {
                     actor.workshop = workshop;
@@ -376,12 +317,11 @@ impl Handler<Envelope<Reconcile>> for RenderActor {
                 }
                 // What was kept is lost with the thread's work; the next render begins afresh.
                 Err(panicked) => {
-                    let outcome = failed(vec![Diagnostic::error("render", panicked.to_string())], &job);
-                    Done { outcome, config: job.config.clone(), refused: Vec::new(), is_tried: true }
+                    let outcome = failed(vec![Diagnostic::error("render", panicked.to_string())], &order);
+                    RenderedJob { outcome, config: order.config.clone(), refused: Vec::new(), is_tried: true }
                 }
             };
-            actor.finished(order, &job, done, started.elapsed());
-            actor.try_again_later(context);
+            actor.finished(&order, done, started.elapsed())
         });
         AtomicResponse::new(Box::pin(ended))
     }

@@ -1,13 +1,13 @@
 //! Files that templates added: merged over all templates, settled like any other, none of them twice.
 
 use crate::{
+    encode::{FileFormat, encode},
     engine::AddedFile,
     faults::{Fault, FaultKind},
+    framing::{self, FramedText},
     functions::path_of,
-    marks::{self, Marked},
-    settle::{Reading, settle},
     shares,
-    uses::Uses,
+    uses::FileUses,
 };
 use haptic_model::{ActiveConfig, BundleFile, Diagnostic, FileKey, Limit, ObjectRef, Text, crd::LimitsSpec};
 use std::{
@@ -18,7 +18,7 @@ use std::{
 /// Makes files of what templates added; one that was added before is the same file again.
 #[derive(Debug, Default)]
 pub(crate) struct AddedFiles {
-    last: BTreeMap<FileKey, (AddedFile, Reading, BundleFile)>,
+    last: BTreeMap<FileKey, (AddedFile, FileFormat, BundleFile)>,
 }
 
 impl AddedFiles {
@@ -31,7 +31,7 @@ impl AddedFiles {
         added: Vec<AddedFile>,
         own: &[BundleFile],
         config: &ActiveConfig,
-        uses: &Uses,
+        uses: &FileUses,
     ) -> Result<Vec<BundleFile>, Vec<Fault>> {
         let mut by_key: BTreeMap<FileKey, AddedFile> = BTreeMap::new();
         let mut problems = Vec::new();
@@ -71,8 +71,8 @@ impl AddedFiles {
         &self,
         file: &AddedFile,
         config: &ActiveConfig,
-        uses: &Uses,
-    ) -> Result<(Reading, BundleFile), Vec<Diagnostic>> {
+        uses: &FileUses,
+    ) -> Result<(FileFormat, BundleFile), Vec<Diagnostic>> {
         let path = path_of(config, &file.key).map_err(|e| vec![Diagnostic::error("render", e)])?;
         let reading = uses.reading(file.key.kind, &path);
         let made = match self.last.get(&file.key) {
@@ -154,24 +154,24 @@ fn too_many_of_all(
 }
 
 /// The content as one printed value, so that it is settled, and refused, like any other.
-fn text_of(file: &AddedFile, reading: Reading) -> Result<Text, Vec<Diagnostic>> {
-    let mut marked = Marked { templates: vec![file.key.name.clone()], ..Marked::default() };
-    let mut piece = format!("{}0:1;", marks::LINE);
+fn text_of(file: &AddedFile, reading: FileFormat) -> Result<Text, Vec<Diagnostic>> {
+    let mut marked = FramedText { templates: vec![file.key.name.clone()], ..FramedText::default() };
+    let mut piece = format!("{}0:1;", framing::LINE);
     if let Some(object) = &file.object {
         marked.objects.push(object.clone());
-        piece.push_str(&format!("{}0;", marks::OWNER));
+        piece.push_str(&format!("{}0;", framing::OWNER));
     }
     if file.secret {
-        piece.push(marks::SECRET);
+        piece.push(framing::SECRET);
     }
-    piece.push(marks::VALUE);
+    piece.push(framing::VALUE);
     piece.push_str(&file.content);
-    piece.push(marks::END);
+    piece.push(framing::END);
     if file.object.is_some() {
-        piece.push(marks::UNOWN);
+        piece.push(framing::UNOWN);
     }
     marked.pieces.push(piece.into());
-    settle(reading, &marked)
+    encode(reading, &marked)
 }
 
 /// A fault of everybody who added the file.
@@ -217,7 +217,7 @@ mod tests {
     }
 
     fn make(added: Vec<AddedFile>) -> Result<Vec<BundleFile>, Vec<Fault>> {
-        AddedFiles::default().make(added, &[], &config(), &Uses::default())
+        AddedFiles::default().make(added, &[], &config(), &FileUses::default())
     }
 
     #[test]

@@ -4,10 +4,10 @@ use crate::{faults::Faults, render::Rendering};
 use haptic_model::{BundleFile, Diagnostic};
 
 /// What a render gave.
-type Outcome = Result<Rendering, Faults>;
+type RenderResult = Result<Rendering, Faults>;
 
 /// The first difference between a render that kept what did not change and a full one; `None` when they are the same.
-pub(crate) fn difference(kept: &Outcome, full: &Outcome) -> Option<Diagnostic> {
+pub(crate) fn difference(kept: &RenderResult, full: &RenderResult) -> Option<Diagnostic> {
     match (kept, full) {
         (Ok(kept), Ok(full)) => between(kept, full),
         (Err(kept), Err(full)) if kept == full => None,
@@ -58,6 +58,6 @@ fn said(what: &str) -> Diagnostic {
 }
 
 fn first(faults: &Faults) -> String {
-    let sentence = faults.others.first().or_else(|| faults.sentences().next().map(|(_, said)| said));
+    let sentence = faults.others.first().or_else(|| faults.messages().next().map(|(_, said)| said));
     sentence.map(ToString::to_string).unwrap_or_default()
 }

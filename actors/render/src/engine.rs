@@ -1,29 +1,21 @@
-//! What a template engine is to the rest of HAPTIC, so that another language can stand beside Handlebars.
+//! What templates are to the rest of HAPTIC, whatever languages they are written in.
 //!
-//! An engine prints *marked* text (see [`crate::marks`]); it never quotes anything for HAProxy, which is the
+//! A compiled template prints *marked* text (see [`crate::marks`]); it never quotes anything for HAProxy, which is the
 //! settling pass's work.
 
-pub use crate::around::Untracked;
 use crate::{
+    block_cache::{BlockCache, PrintedBlock},
     faults::Fault,
-    marks::Marked,
-    recall::{PrintedBlock, Recall},
+    framing::FramedText,
+    program::Program,
     value::Value,
 };
+pub use crate::{captured::Uncacheable, language::Language};
 use haptic_model::{
     ActiveConfig, Diagnostic, FileKey, FileKind, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Snapshots,
     crd::LimitsSpec, store::Key,
 };
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
-
-/// Makes a configuration's templates ready to render.
-pub trait Engine: Send + Sync {
-    /// Compiles all templates.
-    ///
-    /// # Errors
-    /// Everything that is wrong in any of them, each with template, line and column.
-    fn compile(&self, templates: &Templates) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>>;
-}
 
 /// A configuration's templates, compiled.
 pub trait Compiled: Send + Sync + std::fmt::Debug {
@@ -38,7 +30,7 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
         &self,
         file: &FileKey,
         input: &RenderInput<'_>,
-        limits: &Limits,
+        limits: &RenderLimits,
     ) -> Result<RenderedFile, Vec<Fault>> {
         self.render_again(file, input, limits, None)
     }
@@ -52,8 +44,8 @@ pub trait Compiled: Send + Sync + std::fmt::Debug {
         &self,
         file: &FileKey,
         input: &RenderInput<'_>,
-        limits: &Limits,
-        recall: Option<&Recall<'_>>,
+        limits: &RenderLimits,
+        recall: Option<&BlockCache<'_>>,
     ) -> Result<RenderedFile, Vec<Fault>>;
 
     /// Who this is: no other compilation has the same while this one, or a clone of it, is alive.
@@ -79,7 +71,7 @@ pub struct ImpureBlock {
     /// Its column, from 1.
     pub column: u32,
     /// Why.
-    pub why: Untracked,
+    pub why: Uncacheable,
 }
 
 /// What a template is for.
@@ -100,6 +92,8 @@ pub struct Template {
     pub field: String,
     /// What it is for.
     pub role: Role,
+    /// What it is written in.
+    pub language: Language,
     /// Its text.
     pub source: Arc<str>,
 }
@@ -111,6 +105,10 @@ pub struct Templates {
     pub all: Vec<Template>,
     /// Whether `{{{raw}}}` may print watched values.
     pub allow_raw_values: bool,
+    /// Of Jinja2: the line end behind a tag goes with it.
+    pub trim_blocks: bool,
+    /// Of Jinja2: white space before a tag that stands first in its line goes with it.
+    pub lstrip_blocks: bool,
 }
 
 /// What a render reads. The same input gives the same bytes.
@@ -128,7 +126,7 @@ pub struct RenderInput<'a> {
 
 /// What a render may use up.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct RenderLimits {
     /// Longest time for one file. The objects of one namespace have half of it.
     pub time: Duration,
     /// Most bytes of one file, marks included. The objects of one namespace have half of it.
@@ -145,10 +143,10 @@ pub struct Limits {
 #[derive(Clone, Debug, Default)]
 pub struct RenderedFile {
     /// Its marked text.
-    pub marked: Marked,
+    pub marked: FramedText,
     /// What was read outside of all objects' blocks.
     pub outside: Vec<Read>,
-    /// The outermost objects' blocks in order, when a [`Recall`] was given.
+    /// The outermost objects' blocks in order, when a [`BlockCache`] was given.
     pub blocks: Vec<PrintedBlock>,
     /// What `warn` said.
     pub warnings: Vec<Diagnostic>,
@@ -194,7 +192,7 @@ pub struct Read {
     pub key: Key,
 }
 
-impl Default for Limits {
+impl Default for RenderLimits {
     /// 20 s, 32 partials deep, and as many bytes as the configuration says.
     fn default() -> Self {
         let most = usize::MAX;
@@ -202,7 +200,7 @@ impl Default for Limits {
     }
 }
 
-impl Limits {
+impl RenderLimits {
     /// The same, but no more than a configuration allows.
     #[must_use]
     pub fn within(self, spec: &LimitsSpec) -> Self {
@@ -215,31 +213,64 @@ impl Templates {
     /// The templates of `spec`.
     #[must_use]
     pub fn of(spec: &HAProxyTemplateConfigSpec) -> Self {
-        let mut all = Vec::new();
+        let mut sources = Vec::new();
         if let Some(config) = &spec.haproxy_config {
-            all.push(file("haproxyConfig", "haproxyConfig", FileKey::config(), &config.template));
+            let role = Role::File(FileKey::config());
+            sources.push((
+                "haproxyConfig",
+                "haproxyConfig".to_owned(),
+                role,
+                config.engine.as_deref(),
+                &config.template,
+            ));
         }
         for (name, snippet) in &spec.template_snippets {
-            all.push(Template {
-                name: name.as_str().into(),
-                field: format!("templateSnippets.{name}.template"),
-                role: Role::Snippet,
-                source: snippet.template.as_str().into(),
-            });
+            let field = format!("templateSnippets.{name}");
+            sources.push((name.as_str(), field, Role::Snippet, snippet.engine.as_deref(), &snippet.template));
         }
-        let maps = spec.maps.iter().map(|(n, t)| ("maps", FileKind::Map, n, &t.template));
-        let files = spec.files.iter().map(|(n, t)| ("files", FileKind::General, n, &t.template));
-        let certificates = spec
-            .ssl_certificates
-            .iter()
-            .map(|(n, t)| ("sslCertificates", FileKind::Certificate, n, &t.template));
-        let crt_lists = spec.crt_lists.iter().map(|(n, t)| ("crtLists", FileKind::CrtList, n, &t.template));
-        all.extend(maps.chain(files).chain(certificates).chain(crt_lists).map(
-            |(field, kind, name, source)| {
-                file(name, &format!("{field}.{name}"), FileKey::new(kind, name), source)
-            },
-        ));
-        Self { all, allow_raw_values: spec.templating_settings.allow_raw_values }
+        let mut files = |field: &str, kind, name, engine, template| {
+            let role = Role::File(FileKey::new(kind, name));
+            sources.push((name, format!("{field}.{name}"), role, engine, template));
+        };
+        for (name, map) in &spec.maps {
+            files("maps", FileKind::Map, name, map.engine.as_deref(), &map.template);
+        }
+        for (name, file) in &spec.files {
+            files("files", FileKind::General, name, file.engine.as_deref(), &file.template);
+        }
+        for (name, certificate) in &spec.ssl_certificates {
+            files(
+                "sslCertificates",
+                FileKind::Certificate,
+                name,
+                certificate.engine.as_deref(),
+                &certificate.template,
+            );
+        }
+        for (name, list) in &spec.crt_lists {
+            files("crtLists", FileKind::CrtList, name, list.engine.as_deref(), &list.template);
+        }
+        let settings = &spec.templating_settings;
+        let of_all = settings.engine.as_deref().and_then(Language::named);
+        let untold = sources.iter().filter(|(.., engine, _)| engine.is_none());
+        let by_others = Language::told_by(untold.map(|(.., source)| source.as_str()));
+        let template = |(name, field, role, engine, source): (&str, String, Role, Option<&str>, &String)| {
+            let own = || Language::told_by(std::iter::once(source.as_str()));
+            let language = engine.and_then(Language::named).or(of_all).or_else(own).or(by_others);
+            Template {
+                name: name.into(),
+                field: format!("{field}.template"),
+                role,
+                language: language.unwrap_or(Language::Handlebars),
+                source: source.as_str().into(),
+            }
+        };
+        Self {
+            all: sources.into_iter().map(template).collect(),
+            allow_raw_values: settings.allow_raw_values,
+            trim_blocks: settings.trim_blocks,
+            lstrip_blocks: settings.lstrip_blocks,
+        }
     }
 
     /// The files that these templates print.
@@ -251,22 +282,12 @@ impl Templates {
     }
 }
 
-fn file(name: &str, field: &str, key: FileKey, source: &str) -> Template {
-    Template {
-        name: name.into(),
-        field: format!("{field}.template"),
-        role: Role::File(key),
-        source: source.into(),
-    }
-}
-
 /// The templates of `spec`, ready to render.
 ///
 /// # Errors
-/// Everything that is wrong with them, or that there is no such engine.
+/// Everything that is wrong with them, each with template, line and column.
 pub fn compile(spec: &HAProxyTemplateConfigSpec) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
-    let engine = engine(&spec.templating_settings.engine).map_err(|problem| vec![problem])?;
-    engine.compile(&Templates::of(spec))
+    Ok(Arc::new(Program::compile(&Templates::of(spec))?))
 }
 
 /// The templates of one configuration at a time, compiled when it first renders.
@@ -293,18 +314,5 @@ impl CompileCache {
     #[must_use]
     pub fn last(&self) -> Option<&dyn Compiled> {
         self.0.as_ref().map(|(_, compiled)| &**compiled)
-    }
-}
-
-/// The engine of that name in `templatingSettings.engine`.
-///
-/// # Errors
-/// When there is none.
-pub fn engine(name: &str) -> Result<Arc<dyn Engine>, Diagnostic> {
-    match name {
-        "handlebars" => Ok(Arc::new(crate::handlebars::HandlebarsEngine)),
-        other => Err(Diagnostic::error("template", format!("there is no template engine {other:?}"))
-            .at_field("templatingSettings.engine")
-            .help("The engine is \"handlebars\"")),
     }
 }

@@ -86,7 +86,7 @@ impl Faults {
     }
 
     /// The first sentence about each object.
-    pub fn sentences(&self) -> impl Iterator<Item = (&Arc<ObjectRef>, &Diagnostic)> {
+    pub fn messages(&self) -> impl Iterator<Item = (&Arc<ObjectRef>, &Diagnostic)> {
         self.objects.iter().filter_map(|(object, faults)| Some((object, &faults.first()?.diagnostic)))
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!(faults, of(&mut all().collect::<Vec<_>>().into_iter().rev()));
         let (object, of_one) = faults.objects.first_key_value().unwrap();
         assert_eq!((&*object.name, of_one.len()), ("a", MOST_OF_ONE));
-        assert_eq!(faults.sentences().next().unwrap().1.message, "00");
+        assert_eq!(faults.messages().next().unwrap().1.message, "00");
         assert_eq!(faults.into_diagnostics().first().unwrap().message, "t");
     }
 }

@@ -5,28 +5,27 @@
 //! nothing of what is.
 
 use crate::{
-    engine::{AddedFile, Compiled, Limits, Read, RenderInput},
+    block_cache::{BlockCache, CacheSize, FileCache, PrintedBlock, SourcePosition},
+    context::RenderContext,
+    encode::{EncodedGeneration, FileEncoder, FileFormat},
+    engine::{AddedFile, Compiled, Read, RenderInput, RenderLimits},
     faults::{Fault, FaultKind},
-    ground::Ground,
-    recall::{CacheSize, Kept, Place, PrintedBlock, Recall},
-    settle::{Generation, Reading, Settler},
-    shares,
+    shares::FileShare,
 };
 use haptic_model::{
-    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, Limit, ObjectRef, Snapshots, Text,
-    text::Fragment,
+    ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots, Text, text::Fragment,
 };
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
 /// What is known of one file.
 #[derive(Debug, Default)]
 pub(crate) struct FileMemory {
-    settler: Settler,
-    reading: Reading,
-    kept: Kept,
+    settler: FileEncoder,
+    reading: FileFormat,
+    kept: FileCache,
     last: Option<Last>,
     /// Drops what blocks read: only for the test that proves that it is needed.
     pub forgetful: bool,
@@ -34,13 +33,13 @@ pub(crate) struct FileMemory {
 
 #[derive(Debug)]
 struct Last {
-    ground: Arc<Ground>,
-    done: Done,
+    ground: Arc<RenderContext>,
+    done: FileResult,
 }
 
 /// A rendered file.
 #[derive(Clone, Debug)]
-pub(crate) struct Done {
+pub(crate) struct FileResult {
     pub path: Arc<str>,
     /// None where a value could not be settled.
     pub file: Option<BundleFile>,
@@ -55,20 +54,20 @@ pub(crate) struct Render<'r> {
     pub compiled: &'r dyn Compiled,
     pub config: &'r ActiveConfig,
     pub snapshots: &'r Snapshots,
-    pub limits: &'r Limits,
-    pub ground: &'r Arc<Ground>,
+    pub limits: &'r RenderLimits,
+    pub ground: &'r Arc<RenderContext>,
 }
 
 impl FileMemory {
     /// What HAProxy reads the file as from now on. Values that were encoded for something else are printed anew.
-    pub fn read_as(&mut self, reading: Reading) {
+    pub fn read_as(&mut self, reading: FileFormat) {
         if self.reading != reading {
-            (self.reading, self.settler, self.last) = (reading, Settler::default(), None);
+            (self.reading, self.settler, self.last) = (reading, FileEncoder::default(), None);
         }
     }
 
     /// The file as it was, if nothing that it was made of has changed.
-    pub fn unchanged(&mut self, render: &Render<'_>, path: &str) -> Option<Done> {
+    pub fn unchanged(&mut self, render: &Render<'_>, path: &str) -> Option<FileResult> {
         let last = self.last.as_ref().filter(|last| Arc::ptr_eq(&last.ground, render.ground))?;
         let same = *last.done.path == *path && self.kept.is_current(render.snapshots);
         let done = same.then(|| last.done.clone())?;
@@ -80,17 +79,22 @@ impl FileMemory {
     ///
     /// # Errors
     /// The first failure of the templates themselves, behind those of objects until then.
-    pub fn render(&mut self, render: &Render<'_>, key: &FileKey, path: &str) -> Result<Done, Vec<Fault>> {
+    pub fn render(
+        &mut self,
+        render: &Render<'_>,
+        key: &FileKey,
+        path: &str,
+    ) -> Result<FileResult, Vec<Fault>> {
         let Render { compiled, config, snapshots, limits, ground } = *render;
         let input = RenderInput { config, snapshots, fleet: &ground.fleet, context: &ground.context };
         let known = self.last.as_ref().is_some_and(|last| Arc::ptr_eq(&last.ground, ground));
-        let nothing = Kept::default();
-        let recall = Recall::new(if known { &self.kept } else { &nothing }, snapshots);
+        let nothing = FileCache::default();
+        let recall = BlockCache::new(if known { &self.kept } else { &nothing }, snapshots);
         let rendered =
             compiled.render_again(key, &input, limits, Some(&recall)).map_err(|all| in_file(all, key))?;
-        let Generation { text, fragments, mut refused, refused_pieces, notices } = self
+        let EncodedGeneration { text, fragments, mut refused, refused_pieces, notices } = self
             .settler
-            .settle_pieces(self.reading, &rendered.marked, &ground.fitting)
+            .encode_fragments(self.reading, &rendered.marked, &ground.fitting)
             .map_err(|defect| in_file(vec![Fault::of_templates(defect)], key))?;
         know_reads(&mut refused, &rendered.blocks);
         if !known {
@@ -103,11 +107,11 @@ impl FileMemory {
         }
         let text =
             text.map(|text| if key.kind == FileKind::Config { with_final_newline(text) } else { text });
-        let entries = config.spec.controller.limits.map_entries;
-        let map = text.as_ref().filter(|_| key.kind == FileKind::Map);
-        let too_long = map.map(|text| too_long(key, text, entries)).unwrap_or_default();
-        let faults = rendered.faults.into_iter().chain(refused).chain(too_long).collect();
-        let done = Done {
+        let share = FileShare::of(key.kind, &config.spec.controller.limits);
+        let too_much = text.as_ref().zip(share).map(|(text, share)| share.exceeded(key, text));
+        let faults =
+            rendered.faults.into_iter().chain(refused).chain(too_much.into_iter().flatten()).collect();
+        let done = FileResult {
             path: path.into(),
             file: text.map(|text| BundleFile::new(key.clone(), path, text)),
             warnings: rendered.warnings.into_iter().chain(notices).collect(),
@@ -119,7 +123,7 @@ impl FileMemory {
     }
 
     /// The ground of the last render.
-    pub fn ground(&self) -> Option<&Arc<Ground>> {
+    pub fn ground(&self) -> Option<&Arc<RenderContext>> {
         self.last.as_ref().map(|last| &last.ground)
     }
 
@@ -134,63 +138,9 @@ impl FileMemory {
     }
 
     /// Where blocks could not be kept, why, and how many.
-    pub fn untracked(&self) -> impl Iterator<Item = (Place, crate::engine::Untracked, usize)> {
-        self.kept.untracked()
+    pub fn uncacheable(&self) -> impl Iterator<Item = (SourcePosition, crate::engine::Uncacheable, usize)> {
+        self.kept.uncacheable()
     }
-}
-
-/// That a map has more lines than `most`: of the objects of a namespace that has more than half of them those whose lines come last are
-/// at fault; where no namespace has, those of the namespaces that have most, and the templates where no objects have.
-fn too_long(key: &FileKey, text: &Text, most: usize) -> Vec<Fault> {
-    let lines = |fragment: &Fragment| fragment.blame().lines.len();
-    let (half, all) = (most / 2, text.fragments().iter().map(lines).sum::<usize>());
-    if all <= half {
-        return Vec::new();
-    }
-    let mut of: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut beyond: BTreeSet<&Arc<ObjectRef>> = BTreeSet::new();
-    for fragment in text.fragments() {
-        let Some(object) = &fragment.blame().block else { continue };
-        let used = of.entry(&object.namespace).or_default();
-        *used += lines(fragment);
-        if *used > half {
-            beyond.insert(object);
-        }
-    }
-    let problem = |message: String| Diagnostic::error("render", message).at_field(Limit::MapEntries.field());
-    if !beyond.is_empty() {
-        let fault = |object: &Arc<ObjectRef>| {
-            let whose = &*object.namespace;
-            let message = format!(
-                "{key} has more than {half} lines of objects of namespace {whose:?}, half of what all may have"
-            );
-            let problem = problem(message).of_object(Some(object.clone()));
-            Fault::of_templates(problem.help("Delete what is not needed, or raise the limit"))
-                .of(Some(object.clone()))
-        };
-        return beyond.into_iter().map(fault).collect();
-    }
-    if all <= most {
-        return Vec::new();
-    }
-    let taken = || text.fragments().iter().filter_map(|f| Some((f.blame().block.as_ref()?, lines(f))));
-    let own = all - of.values().sum::<usize>();
-    let fault = |object: Arc<ObjectRef>| {
-        let has = of.get(&*object.namespace).copied().unwrap_or_default();
-        let message = format!(
-            "{key} has {all} lines, of {most} that it may have, and {has} of them are of objects of namespace {:?}",
-            &*object.namespace
-        );
-        let problem = problem(message).of_object(Some(object.clone()));
-        Fault::of_templates(problem.help("Delete what is not needed, or raise the limit")).of(Some(object))
-    };
-    if own <= most {
-        return shares::beyond(taken(), most - own).into_iter().map(fault).collect();
-    }
-    let message = format!("{key} has {all} lines, of {most} that it may have");
-    vec![Fault::of_templates(
-        problem(message).help("Look for a loop that prints too much, or raise the limit"),
-    )]
 }
 
 /// Says which file was being rendered when a snippet failed.

@@ -1,43 +1,46 @@
 //! From a configuration's templates and watched objects to haproxy.cfg and its files.
 //!
-//! An engine prints marked text, the settling pass makes files of it in which every value is only a value. What did not
+//! A template prints marked text, the settling pass makes files of it in which every value is only a value. What did not
 //! change since the last render is kept ([`recall`]); the result is always that of a full render.
 //! Rendering is pure: nothing here waits or does I/O except an on-demand store's own fetch; only [`actor`] knows
 //! actors.
 
 pub mod actor;
 mod added;
-mod around;
+pub mod block_cache;
+mod captured;
 pub mod certificate;
+mod context;
 mod difference;
+pub mod encode;
 pub mod engine;
+mod evaluation;
+pub mod fallback;
 pub mod faults;
 mod file;
+pub mod framing;
 pub mod functions;
-mod ground;
-pub mod handlebars;
+mod handlebars;
+mod jinja;
 mod keypath;
-pub mod marks;
-mod names;
+pub mod language;
 mod output;
+mod program;
 pub mod quarantine;
 mod read_json;
-pub mod recall;
-pub mod regex_cost;
+mod recent;
 pub mod render;
-pub mod routes;
-mod said;
+mod servers;
 pub mod session;
-pub mod settle;
 mod shares;
-pub mod stand_in;
-pub mod userlists;
 mod uses;
 pub mod value;
+mod warnings;
 pub mod watched;
 
-pub use engine::{CompileCache, Compiled, Engine, Limits, RenderInput, Templates, compile, engine};
+pub use block_cache::CacheSize;
+pub use engine::{CompileCache, Compiled, RenderInput, RenderLimits, Templates, compile};
 pub use faults::{Fault, FaultKind, Faults};
 pub use functions::glob_matches;
-pub use recall::CacheSize;
-pub use render::{Checked, Renderer, Rendering, UntrackedBlock, render};
+pub use language::Language;
+pub use render::{Checked, Renderer, Rendering, UncacheableBlock, render};

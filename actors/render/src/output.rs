@@ -1,10 +1,10 @@
 //! The marked text as it grows: pieces, marks, indentation, and the limits of one render.
 
 use crate::{
-    engine::Limits,
+    engine::RenderLimits,
     faults::Fault,
-    marks::{self, Marked, Piece},
-    session::Held,
+    framing::{self, FramedFragment, FramedText},
+    session::BufferedBytes,
     shares,
 };
 use haptic_model::{Diagnostic, Limit, ObjectRef, text::Fragment};
@@ -20,12 +20,12 @@ use std::{
 pub(crate) struct Segment {
     /// The characters, at most one newline, at the end.
     pub text: Box<str>,
-    pub place: Place,
+    pub place: TemplateLine,
 }
 
 /// A template, by number, and a line of it, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct TemplateLine {
     pub template: u16,
     pub line: u32,
 }
@@ -65,12 +65,12 @@ struct Used {
 
 /// What all namespaces have used up, the one that was asked for last at hand: objects come namespace by namespace.
 #[derive(Debug)]
-struct Shares {
+struct OutputShares {
     last: (Arc<str>, Used),
     others: HashMap<Arc<str>, Used>,
 }
 
-impl Shares {
+impl OutputShares {
     fn new() -> Self {
         Self { last: ("".into(), Used::default()), others: HashMap::new() }
     }
@@ -91,7 +91,7 @@ const USE_FETCH: &str = "Look for a loop in a loop over all objects; `fetch` fin
 
 /// All that an object's block can change, as it was before.
 #[derive(Clone, Copy, Debug)]
-struct Start {
+struct BlockStart {
     bytes: usize,
     numbers: usize,
     between_lines: bool,
@@ -100,6 +100,8 @@ struct Start {
     finished: usize,
     indent: usize,
     objects: usize,
+    /// Bytes of the unfinished piece: none but in text that is captured.
+    piece: usize,
     at: Instant,
     /// What its namespace had used up.
     used: Used,
@@ -107,7 +109,7 @@ struct Start {
 
 /// Collects one file.
 pub(crate) struct Output<'l> {
-    pieces: Vec<Piece>,
+    pieces: Vec<FramedFragment>,
     piece: String,
     /// Bytes in `pieces`, and of what is kept of their blocks otherwise.
     finished: usize,
@@ -115,30 +117,44 @@ pub(crate) struct Output<'l> {
     own: usize,
     /// Bytes of the numbers of objects: they depend on what was printed before, so no limit counts them.
     numbers: usize,
-    limits: &'l Limits,
+    limits: &'l RenderLimits,
     started: Instant,
     ticks: u32,
     at_line_start: bool,
     /// Whether nothing of a line has been printed yet, not even an empty value: a piece can begin and end here.
     between_lines: bool,
     /// Where the outermost object's piece began, and the object.
-    object_start: Option<(Start, Arc<ObjectRef>)>,
+    object_start: Option<(BlockStart, Arc<ObjectRef>)>,
     /// What each outermost object's block has printed.
     blocks: Vec<(Arc<ObjectRef>, usize)>,
     /// Bytes of all of them.
     of_blocks: usize,
     /// Whether all objects together print too much: then nothing is kept any more, only counted, to find whose they are.
     is_full: bool,
-    shares: Shares,
+    shares: OutputShares,
     /// The LINE mark in force in this piece.
-    announced: Option<Place>,
+    announced: Option<TemplateLine>,
     indent: String,
     objects: Vec<Arc<ObjectRef>>,
     owners: usize,
+    /// Captures being printed.
+    captures: usize,
+    /// Whether any was: it may name objects.
+    has_captured: bool,
+}
+
+/// What was being printed when a capture began.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    piece: String,
+    at_line_start: bool,
+    between_lines: bool,
+    indent: String,
+    numbers: usize,
 }
 
 impl<'l> Output<'l> {
-    pub fn new(limits: &'l Limits) -> Self {
+    pub fn new(limits: &'l RenderLimits) -> Self {
         Self {
             pieces: Vec::new(),
             piece: String::with_capacity(16 << 10),
@@ -154,11 +170,13 @@ impl<'l> Output<'l> {
             blocks: Vec::new(),
             of_blocks: 0,
             is_full: false,
-            shares: Shares::new(),
+            shares: OutputShares::new(),
             announced: None,
             indent: String::new(),
             objects: Vec::new(),
             owners: 0,
+            captures: 0,
+            has_captured: false,
         }
     }
 
@@ -183,8 +201,18 @@ impl<'l> Output<'l> {
         }
     }
 
+    /// The end of the line that is being printed, whatever text of the template says it. A line that has nothing else is told
+    /// at that place.
+    pub fn line_end(&mut self, place: TemplateLine) {
+        if self.at_line_start {
+            self.announce(place);
+        }
+        self.piece.push('\n');
+        (self.at_line_start, self.between_lines, self.announced) = (true, true, None);
+    }
+
     /// Trusted text that counts as template text of one line.
-    pub fn raw(&mut self, text: &str, place: Place) {
+    pub fn raw(&mut self, text: &str, place: TemplateLine) {
         for line in text.split_inclusive('\n') {
             self.text(&Segment { text: line.into(), place });
         }
@@ -192,29 +220,29 @@ impl<'l> Output<'l> {
 
     /// The value that is printed next is from a Secret.
     pub fn secret(&mut self) {
-        self.piece.push(marks::SECRET);
+        self.piece.push(framing::SECRET);
     }
 
     /// A printed value.
     ///
     /// # Errors
     /// When it holds a mark.
-    pub fn value(&mut self, text: &str, frame: char, place: Place) -> Result<(), String> {
-        marks::check_value(text)?;
+    pub fn value(&mut self, text: &str, frame: char, place: TemplateLine) -> Result<(), String> {
+        framing::check_value(text)?;
         self.announce(place);
         if self.at_line_start {
             self.piece.push_str(&self.indent);
         }
         self.piece.push(frame);
         self.piece.push_str(text);
-        self.piece.push(marks::END);
+        self.piece.push(framing::END);
         self.at_line_start = text.ends_with('\n') || (text.is_empty() && self.at_line_start);
         self.between_lines = false;
         Ok(())
     }
 
     /// A printed number.
-    pub fn number(&mut self, number: &serde_json::Number, frame: char, place: Place) {
+    pub fn number(&mut self, number: &serde_json::Number, frame: char, place: TemplateLine) {
         self.announce(place);
         if self.at_line_start {
             self.piece.push_str(&self.indent);
@@ -225,16 +253,18 @@ impl<'l> Output<'l> {
             // Writing to a String cannot fail.
             None => _ = write!(self.piece, "{number}"),
         }
-        self.piece.push(marks::END);
+        self.piece.push(framing::END);
         (self.at_line_start, self.between_lines) = (false, false);
     }
 
     /// What follows is printed for `object`. An outermost object starts a piece of its own.
     pub fn begin_object(&mut self, object: &Arc<ObjectRef>) {
         if self.owners == 0 {
-            self.finish_piece();
-            self.own = 0;
-            let start = Start {
+            if self.captures == 0 {
+                self.finish_piece();
+            }
+            (self.own, self.announced) = (0, None);
+            let start = BlockStart {
                 bytes: self.counted(),
                 numbers: self.numbers,
                 between_lines: self.between_lines,
@@ -243,6 +273,7 @@ impl<'l> Output<'l> {
                 finished: self.finished,
                 indent: self.indent.len(),
                 objects: self.objects.len(),
+                piece: self.piece.len(),
                 at: Instant::now(),
                 used: *self.shares.of(&object.namespace),
             };
@@ -252,7 +283,7 @@ impl<'l> Output<'l> {
         if !self.objects.last().is_some_and(|last| Arc::ptr_eq(last, object)) {
             self.objects.push(object.clone());
         }
-        self.piece.push(marks::OWNER);
+        self.piece.push(framing::OWNER);
         let before = self.piece.len();
         push_number(&mut self.piece, u32::try_from(self.objects.len() - 1).unwrap_or(u32::MAX));
         self.numbers += self.piece.len() - before;
@@ -262,39 +293,93 @@ impl<'l> Output<'l> {
     /// The object's block is over; what it printed, if it was an outermost one.
     pub fn end_object(&mut self) -> Option<PrintedObject> {
         let counted = self.counted();
-        self.piece.push(marks::UNOWN);
+        self.piece.push(framing::UNOWN);
         self.owners = self.owners.saturating_sub(1);
         if self.owners > 0 {
             return None;
         }
         let (start, object) = self.object_start.take()?;
         let most = counted.saturating_sub(start.bytes);
-        let whole_lines = start.between_lines && self.between_lines;
-        if is_only_marks(&self.piece) {
-            self.piece.clear();
+        let captured = self.captures > 0;
+        let whole_lines = start.between_lines && self.between_lines && !captured;
+        if is_only_marks(self.piece.get(start.piece..).unwrap_or_default()) {
+            self.piece.truncate(start.piece);
             (self.announced, self.numbers) = (None, start.numbers);
             let bytes = self.counted().saturating_sub(start.bytes);
             self.printed(&object, bytes, start.at.elapsed());
             return Some(PrintedObject { piece: None, whole_lines, bytes, most });
         }
-        self.finish_piece();
+        if !captured {
+            self.finish_piece();
+        }
+        self.announced = None;
         let bytes = self.counted().saturating_sub(start.bytes);
         self.printed(&object, bytes, start.at.elapsed());
-        Some(PrintedObject { piece: self.pieces.len().checked_sub(1), whole_lines, bytes, most })
+        let piece = self.pieces.len().checked_sub(1).filter(|_| !captured);
+        Some(PrintedObject { piece, whole_lines, bytes, most })
     }
 
     /// The outermost object's block has failed: it is as if it had not begun.
     pub fn abandon_object(&mut self) {
         self.owners = 0;
-        self.piece.clear();
         self.announced = None;
         let Some((start, object)) = self.object_start.take() else { return };
+        self.piece.truncate(start.piece);
         self.printed(&object, 0, start.at.elapsed());
         (self.numbers, self.finished) = (start.numbers, start.finished);
         (self.at_line_start, self.between_lines) = (start.at_line_start, start.between_lines);
         self.pieces.truncate(start.pieces);
         self.indent.truncate(start.indent);
-        self.objects.truncate(start.objects);
+        if !self.has_captured {
+            self.objects.truncate(start.objects);
+        }
+    }
+
+    /// What is printed from now on is captured, not printed.
+    pub fn begin_capture(&mut self) -> Captured {
+        (self.captures, self.has_captured, self.announced) = (self.captures + 1, true, None);
+        self.finished += self.piece.len();
+        let captured = Captured {
+            piece: std::mem::take(&mut self.piece),
+            at_line_start: self.at_line_start,
+            between_lines: self.between_lines,
+            indent: std::mem::take(&mut self.indent),
+            numbers: self.numbers,
+        };
+        (self.at_line_start, self.between_lines) = (true, true);
+        captured
+    }
+
+    /// Ends a capture: what was printed meanwhile, as marked text.
+    pub fn end_capture(&mut self, before: Captured) -> String {
+        self.captures = self.captures.saturating_sub(1);
+        self.finished = self.finished.saturating_sub(before.piece.len());
+        self.announced = None;
+        (self.at_line_start, self.between_lines) = (before.at_line_start, before.between_lines);
+        (self.indent, self.numbers) = (before.indent, before.numbers);
+        std::mem::replace(&mut self.piece, before.piece)
+    }
+
+    /// Marked text: that of a capture, or of a template. It knows its lines itself, but for the first.
+    pub fn markup(&mut self, text: &str, place: TemplateLine) {
+        if text.is_empty() {
+            return;
+        }
+        self.announced = None;
+        if !text.starts_with(framing::LINE) {
+            self.announce(place);
+        }
+        for line in text.split_inclusive('\n') {
+            if self.at_line_start && line != "\n" {
+                self.piece.push_str(&self.indent);
+            }
+            self.piece.push_str(line);
+            self.at_line_start = line.ends_with('\n');
+        }
+        self.announced = None;
+        self.numbers += framing::owner_digits(text);
+        self.between_lines = text.trim_end_matches(framing::UNOWN).ends_with('\n');
+        self.at_line_start = self.between_lines;
     }
 
     /// Whether a piece of whole lines can follow for an object of `namespace`, with lines indented by `indent` and never more than
@@ -302,6 +387,7 @@ impl<'l> Output<'l> {
     pub fn fits(&mut self, namespace: &Arc<str>, indent: &str, most: usize) -> bool {
         let used = self.shares.of(namespace).bytes;
         self.between_lines
+            && self.captures == 0
             && self.indent == indent
             && most <= self.limits.block
             && used + most <= self.limits.output / 2
@@ -313,7 +399,7 @@ impl<'l> Output<'l> {
         self.finish_piece();
         self.finished += bytes;
         self.printed(object, bytes, Duration::ZERO);
-        self.pieces.extend(fragment.cloned().map(Piece::Settled));
+        self.pieces.extend(fragment.cloned().map(FramedFragment::Settled));
     }
 
     fn printed(&mut self, object: &Arc<ObjectRef>, bytes: usize, time: Duration) {
@@ -373,7 +459,7 @@ impl<'l> Output<'l> {
     }
 
     /// What is kept beside what is printed.
-    pub fn hold(&mut self, held: Held) {
+    pub fn hold(&mut self, held: BufferedBytes) {
         self.finished += held.said;
         self.own += held.own;
     }
@@ -404,7 +490,7 @@ impl<'l> Output<'l> {
     }
 
     /// What the outermost object's block may use up, and what is left of its namespace's half.
-    fn tick_object(&self, start: &Start, namespace: &str, looks_at_clock: bool) -> Result<(), Passed> {
+    fn tick_object(&self, start: &BlockStart, namespace: &str, looks_at_clock: bool) -> Result<(), Passed> {
         let (limits, of_all) = (self.limits, false);
         let bytes = self.counted().saturating_sub(start.bytes);
         let used = start.used;
@@ -428,16 +514,16 @@ impl<'l> Output<'l> {
         Ok(())
     }
 
-    pub fn finish(mut self, templates: Vec<Arc<str>>) -> Marked {
+    pub fn finish(mut self, templates: Vec<Arc<str>>) -> FramedText {
         self.finish_piece();
-        Marked { pieces: self.pieces, templates, objects: self.objects }
+        FramedText { pieces: self.pieces, templates, objects: self.objects }
     }
 
     fn finish_piece(&mut self) {
         if !self.piece.is_empty() {
             self.finished += self.piece.len();
             if !self.is_full {
-                self.pieces.push(Piece::from(self.piece.as_str()));
+                self.pieces.push(FramedFragment::from(self.piece.as_str()));
             }
             self.piece.clear();
         }
@@ -447,10 +533,10 @@ impl<'l> Output<'l> {
         self.announced = None;
     }
 
-    fn announce(&mut self, place: Place) {
+    fn announce(&mut self, place: TemplateLine) {
         if self.announced != Some(place) {
             self.announced = Some(place);
-            self.piece.push(marks::LINE);
+            self.piece.push(framing::LINE);
             push_number(&mut self.piece, u32::from(place.template));
             self.piece.push(':');
             push_number(&mut self.piece, place.line);
@@ -474,7 +560,7 @@ fn is_only_marks(piece: &str) -> bool {
             in_mark = c != ';';
             return true;
         }
-        in_mark = c == marks::OWNER || c == marks::LINE;
-        in_mark || c == marks::UNOWN
+        in_mark = c == framing::OWNER || c == framing::LINE;
+        in_mark || c == framing::UNOWN
     })
 }

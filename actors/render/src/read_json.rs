@@ -15,7 +15,7 @@ const KEYS: usize = 256;
 const LONGEST_KEY: usize = 32;
 
 /// Shares keys between the objects read with it.
-pub(crate) struct Keys(RefCell<Vec<Option<Arc<str>>>>);
+pub(crate) struct KeyInterner(RefCell<Vec<Option<Arc<str>>>>);
 
 /// Where the text is no JSON.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,13 +24,13 @@ pub(crate) struct NotJson {
     pub position: usize,
 }
 
-impl Default for Keys {
+impl Default for KeyInterner {
     fn default() -> Self {
         Self(RefCell::new(vec![None; KEYS]))
     }
 }
 
-impl Keys {
+impl KeyInterner {
     fn share(&self, key: &str) -> Arc<str> {
         let bytes = key.as_bytes();
         let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return "".into() };
@@ -51,8 +51,8 @@ impl Keys {
 ///
 /// # Errors
 /// Where it stops being JSON.
-pub(crate) fn read(text: &str, keys: &Keys) -> Result<Value, NotJson> {
-    let mut reader = Reader { text, position: 0, keys, depth: 0 };
+pub(crate) fn read(text: &str, keys: &KeyInterner) -> Result<Value, NotJson> {
+    let mut reader = JsonReader { text, position: 0, keys, depth: 0 };
     let value = reader.value().and_then(|value| {
         reader.skip_space();
         (reader.position == text.len()).then_some(value)
@@ -60,14 +60,14 @@ pub(crate) fn read(text: &str, keys: &Keys) -> Result<Value, NotJson> {
     value.ok_or(NotJson { position: reader.position })
 }
 
-struct Reader<'t> {
+struct JsonReader<'t> {
     text: &'t str,
     position: usize,
-    keys: &'t Keys,
+    keys: &'t KeyInterner,
     depth: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> JsonReader<'t> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.position).copied()
     }
@@ -90,8 +90,8 @@ impl<'t> Reader<'t> {
         self.skip_space();
         match self.peek()? {
             b'"' => self.string().map(|s| match s {
-                Part::Plain(text) => Value::text(text),
-                Part::Unescaped(text) => Value::from(text),
+                StringPart::Plain(text) => Value::text(text),
+                StringPart::Unescaped(text) => Value::from(text),
             }),
             b'{' => self.nested(Self::dict),
             b'[' => self.nested(Self::list),
@@ -123,8 +123,8 @@ impl<'t> Reader<'t> {
         loop {
             self.skip_space();
             let key = match self.string()? {
-                Part::Plain(key) => self.keys.share(key),
-                Part::Unescaped(key) => key.into(),
+                StringPart::Plain(key) => self.keys.share(key),
+                StringPart::Unescaped(key) => key.into(),
             };
             if self.next()? != b':' {
                 return None;
@@ -155,7 +155,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn string(&mut self) -> Option<Part<'t>> {
+    fn string(&mut self) -> Option<StringPart<'t>> {
         if self.peek()? != b'"' {
             return None;
         }
@@ -164,13 +164,13 @@ impl<'t> Reader<'t> {
         let end = rest.bytes().position(|b| b == b'"' || b == b'\\' || b < 0x20)?;
         if rest.as_bytes().get(end) == Some(&b'"') {
             self.position = start + end + 1;
-            return rest.get(..end).map(Part::Plain);
+            return rest.get(..end).map(StringPart::Plain);
         }
         self.escaped_string(rest, end)
     }
 
     /// Escapes are rare; `serde_json` knows them all.
-    fn escaped_string(&mut self, rest: &'t str, mut end: usize) -> Option<Part<'t>> {
+    fn escaped_string(&mut self, rest: &'t str, mut end: usize) -> Option<StringPart<'t>> {
         loop {
             match rest.as_bytes().get(end)? {
                 b'"' => break,
@@ -181,7 +181,7 @@ impl<'t> Reader<'t> {
         let start = self.position;
         let text = serde_json::from_str(self.text.get(start..start + end + 2)?).ok()?;
         self.position = start + end + 2;
-        Some(Part::Unescaped(text))
+        Some(StringPart::Unescaped(text))
     }
 
     fn word(&mut self, word: &str, value: Value) -> Option<Value> {
@@ -203,7 +203,7 @@ impl<'t> Reader<'t> {
 }
 
 /// A string's characters.
-enum Part<'t> {
+enum StringPart<'t> {
     Plain(&'t str),
     Unescaped(String),
 }
@@ -214,7 +214,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn both(text: &str) -> (Option<String>, Option<String>) {
-        let ours = read(text, &Keys::default()).ok().map(|v| v.to_json().unwrap().to_string());
+        let ours = read(text, &KeyInterner::default()).ok().map(|v| v.to_json().unwrap().to_string());
         let theirs = serde_json::from_str::<serde_json::Value>(text).ok().map(|v| v.to_string());
         (ours, theirs)
     }
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn keys_are_shared_between_objects() {
-        let keys = Keys::default();
+        let keys = KeyInterner::default();
         let [a, b] = [r#"{"metadata":1}"#, r#"{"metadata":2}"#].map(|text| match read(text, &keys) {
             Ok(Value::Dict(dict)) => dict.iter().next().unwrap().0.clone(),
             other => panic!("{other:?}"),

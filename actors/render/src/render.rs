@@ -2,20 +2,20 @@
 //!
 //! A pure function of configuration, stores and fleet: the same input gives the same bytes.
 
-pub use crate::ground::context;
+pub use crate::context::context;
 use crate::{
     added::AddedFiles,
+    block_cache::CacheSize,
+    context::RenderContext,
     difference::difference,
-    engine::{Compiled, ImpureBlock, Limits, Read},
+    engine::{Compiled, ImpureBlock, Read, RenderLimits},
     faults::{Fault, Faults},
-    file::{Done, FileMemory, Render},
+    file::{FileMemory, FileResult, Render},
     functions::{check_name, path_of},
-    ground::Ground,
-    recall::CacheSize,
-    routes::Routes,
-    uses::Uses,
+    uses::FileUses,
 };
 use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Fleet, ObjectRef, Snapshots};
+use haptic_routes::Routes;
 use std::{
     collections::{BTreeMap, btree_map::Entry},
     sync::{
@@ -46,7 +46,7 @@ pub struct Rendering {
 pub struct Renderer {
     files: BTreeMap<FileKey, FileMemory>,
     added: AddedFiles,
-    uses: Uses,
+    uses: FileUses,
     routes: Routes,
     checked: Checked,
     renders: u64,
@@ -67,7 +67,7 @@ pub enum Checked {
 
 /// Blocks that had to be printed anew in the last render whatever had changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UntrackedBlock {
+pub struct UncacheableBlock {
     /// The file that was printed.
     pub file: FileKey,
     /// Where the block is in the templates, and why.
@@ -85,7 +85,7 @@ pub fn render(
     config: &ActiveConfig,
     snapshots: &Snapshots,
     fleet: &Fleet,
-    limits: &Limits,
+    limits: &RenderLimits,
 ) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
     let rendering = Renderer::checked(Checked::Never).render(compiled, config, snapshots, fleet, limits)?;
     Ok((rendering.bundle, rendering.warnings))
@@ -139,7 +139,7 @@ impl Renderer {
         config: &ActiveConfig,
         snapshots: &Snapshots,
         fleet: &Fleet,
-        limits: &Limits,
+        limits: &RenderLimits,
     ) -> Result<Rendering, Vec<Diagnostic>> {
         self.attempt(compiled, config, snapshots, fleet, limits).map_err(Faults::into_diagnostics)
     }
@@ -155,7 +155,7 @@ impl Renderer {
         config: &ActiveConfig,
         snapshots: &Snapshots,
         fleet: &Fleet,
-        limits: &Limits,
+        limits: &RenderLimits,
     ) -> Result<Rendering, Faults> {
         let limits = &limits.within(&config.spec.controller.limits);
         let result = self.changed(compiled, config, snapshots, fleet, limits);
@@ -188,13 +188,13 @@ impl Renderer {
         config: &ActiveConfig,
         snapshots: &Snapshots,
         fleet: &Fleet,
-        limits: &Limits,
+        limits: &RenderLimits,
     ) -> Result<Rendering, Faults> {
         let paths = paths(config, compiled.files()).map_err(Faults::of_templates)?;
         let ground = self
             .ground(compiled, config, fleet, limits)
             .map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
-        let with_routes = ["routes", "userlists"]
+        let with_routes = ["routes", "userlists", "auth_targets"]
             .iter()
             .any(|name| compiled.calls(name))
             .then(|| self.routes.beside(config, snapshots));
@@ -223,7 +223,7 @@ impl Renderer {
         render: &Render<'_>,
         paths: &BTreeMap<FileKey, String>,
         which: impl Fn(&FileKey) -> bool,
-    ) -> BTreeMap<FileKey, Printed> {
+    ) -> BTreeMap<FileKey, FileOutput> {
         let mut results = BTreeMap::new();
         let mut work = Vec::new();
         for (key, file) in self.files.iter_mut().filter(|(key, _)| which(key)) {
@@ -246,12 +246,12 @@ impl Renderer {
         compiled: &dyn Compiled,
         config: &ActiveConfig,
         fleet: &Fleet,
-        limits: &Limits,
-    ) -> Result<Arc<Ground>, String> {
+        limits: &RenderLimits,
+    ) -> Result<Arc<RenderContext>, String> {
         let mut known = self.files.values().filter_map(FileMemory::ground);
         match known.find(|ground| ground.bears(compiled, config, fleet, limits)) {
             Some(ground) => Ok(ground.clone()),
-            None => Ground::new(compiled, config, fleet, limits).map(Arc::new),
+            None => RenderContext::new(compiled, config, fleet, limits).map(Arc::new),
         }
     }
 
@@ -274,20 +274,20 @@ impl Renderer {
 
     /// The blocks of `compiled` templates that the last render could not keep.
     #[must_use]
-    pub fn untracked(&self, compiled: &dyn Compiled) -> Vec<UntrackedBlock> {
+    pub fn uncacheable(&self, compiled: &dyn Compiled) -> Vec<UncacheableBlock> {
         let names = compiled.templates();
-        let all = self.files.iter().flat_map(|(key, file)| file.untracked().map(move |u| (key, u)));
+        let all = self.files.iter().flat_map(|(key, file)| file.uncacheable().map(move |u| (key, u)));
         all.filter_map(|(file, ((template, line, column), why, count))| {
             let template = names.get(usize::from(template))?.clone();
             let block = ImpureBlock { template, line, column, why };
-            Some(UntrackedBlock { file: file.clone(), block, count })
+            Some(UncacheableBlock { file: file.clone(), block, count })
         })
         .collect()
     }
 }
 
 /// What came of a file; none if it was not printed at all.
-type Printed = Option<Result<Done, Vec<Fault>>>;
+type FileOutput = Option<Result<FileResult, Vec<Fault>>>;
 
 /// Runs `work` on each item, on as many threads as there are cores; results in the order of the items.
 fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<Option<R>> {
@@ -314,10 +314,10 @@ fn in_parallel<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) ->
 }
 
 fn assemble(
-    results: impl Iterator<Item = Printed>,
+    results: impl Iterator<Item = FileOutput>,
     config_in_force: &ActiveConfig,
     added_files: &mut AddedFiles,
-    uses: &Uses,
+    uses: &FileUses,
 ) -> Result<Rendering, Faults> {
     let (mut config, mut files) = (None, Vec::new());
     let (mut warnings, mut problems) = (Vec::new(), Vec::new());

@@ -3,31 +3,30 @@
 //! Functions get a session and nothing else, so they work the same in every engine.
 
 use crate::{
-    around::{Around, Border, Found, Untracked},
+    block_cache::{BlockCache, BlockEffects, BlockPosition, FreshBlock, PrintedBlock},
+    captured::{Around, Boundary, LookupResult, Uncacheable},
     engine::{AddedFile, Read, RenderInput, RenderedFile},
     faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD},
-    marks::Marked,
+    framing::FramedText,
     output::PrintedObject,
-    recall::{Effects, FreshBlock, PrintedBlock, Recall, Site},
-    said::{QUOTE, SENTENCE, cut, shortened},
+    recent::RecentObjects,
     value::Value,
+    warnings::{QUOTE, SENTENCE, cut, shortened},
     watched::Watched,
 };
 use haptic_model::{
-    Diagnostic, FileKey, ObjectRef, Snapshot, default_certificate,
+    Diagnostic, FileKey, Object, ObjectRef, Snapshot, default_certificate,
     external_names::{self, Resolved},
     store::Key,
 };
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet, HashMap, btree_map::Entry},
     sync::Arc,
 };
 
-/// How many parsed objects are kept for the blocks to come.
-const RECENT: usize = 16;
-/// Of so many bytes at most: parsed, an object takes many times its bytes.
-const LARGEST_RECENT: usize = 64 << 10;
+/// Of a search that finds more, no object is kept for the next one.
+const FEW: usize = 8;
 
 /// So many compiled patterns are kept. Templates have few of their own; objects may bring any number.
 const PATTERNS: usize = 64;
@@ -39,7 +38,7 @@ const NOTE: usize = 256;
 
 /// Bytes that are kept of an object's block and that it does not print.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct BufferedBytes {
     /// They count as if they were printed: what is said of it.
     pub said: usize,
     /// They count for the block alone: files that others may add, too, and what was read.
@@ -53,10 +52,10 @@ type SecretEntry = (Arc<ObjectRef>, u64, Arc<str>);
 pub struct Session<'a> {
     input: RenderInput<'a>,
     /// The render before; blocks are watched for the next one only where there is this.
-    recall: Option<&'a Recall<'a>>,
+    recall: Option<&'a BlockCache<'a>>,
     state: RefCell<State>,
     /// What has come to be held since it was last asked for.
-    held: Cell<Held>,
+    held: Cell<BufferedBytes>,
 }
 
 #[derive(Default)]
@@ -66,7 +65,7 @@ struct State {
     /// Objects whose blocks are being printed, innermost last.
     owners: Vec<Arc<ObjectRef>>,
     /// What the outermost of these blocks does.
-    block: Watching,
+    block: BlockProgress,
     printed: Vec<PrintedBlock>,
     warnings: Vec<Diagnostic>,
     /// Warnings outside of all blocks.
@@ -80,8 +79,8 @@ struct State {
     patterns: HashMap<Arc<str>, Arc<regex::Regex>>,
     /// What Secrets became, by object, version and entry: many routes may name one.
     certificates: HashMap<SecretEntry, Result<Arc<str>, String>>,
-    /// Objects of the last blocks, so that one that is wanted again soon is not parsed again.
-    recent: VecDeque<Arc<Watched>>,
+    /// Objects of the last blocks, and what they looked for.
+    recent: RecentObjects,
     /// The last search: paths of one object often lead to one service.
     last_search: Option<(Read, Value)>,
     /// The last text that was decoded, and what came of it: a file is often added for many lines.
@@ -90,7 +89,7 @@ struct State {
 
 /// What an outermost object's block has done so far.
 #[derive(Default)]
-struct Watching {
+struct BlockProgress {
     reads: Vec<Read>,
     added: Vec<AddedFile>,
     /// Of these, those that nobody had added before.
@@ -98,7 +97,7 @@ struct Watching {
     said: (usize, usize),
     /// Warnings beyond those that are told.
     untold: usize,
-    untracked: Option<Untracked>,
+    untracked: Option<Uncacheable>,
     /// Bytes of the values that functions made for it.
     made: usize,
 }
@@ -112,12 +111,12 @@ impl<'a> Session<'a> {
 
     /// The same, with what is known of the render before.
     #[must_use]
-    pub fn recalling(self, recall: Option<&'a Recall<'a>>) -> Self {
+    pub fn recalling(self, recall: Option<&'a BlockCache<'a>>) -> Self {
         Self { recall, ..self }
     }
 
     /// What is known of the render before, where an outermost object's block begins.
-    pub(crate) fn recall(&self) -> Option<&'a Recall<'a>> {
+    pub(crate) fn block_cache(&self) -> Option<&'a BlockCache<'a>> {
         self.recall.filter(|_| self.state.borrow().owners.is_empty())
     }
 
@@ -141,12 +140,14 @@ impl<'a> Session<'a> {
             return Ok(found);
         }
         let store = self.store(resource)?;
-        let found: Vec<Value> = if key.is_empty() {
-            store.iter().map(|o| handle(o, store)).collect()
-        } else {
-            store.matching(&key).map(|o| handle(o, store)).collect()
+        let found: Vec<&Arc<Object>> =
+            if key.is_empty() { store.iter().collect() } else { store.matching(&key).collect() };
+        let is_kept = !key.is_empty() && found.len() <= FEW;
+        let handle = |object: &Arc<Object>| match is_kept {
+            true => self.state.borrow_mut().recent.handle(object, store),
+            false => Arc::new(Watched::new(object.clone(), store.clone())),
         };
-        let found = Value::list(found);
+        let found = Value::list(found.into_iter().map(|object| Value::Object(handle(object))).collect());
         let read = Read { resource: resource.clone(), key };
         self.state.borrow_mut().last_search = Some((read.clone(), found.clone()));
         self.record(read);
@@ -165,7 +166,9 @@ impl<'a> Session<'a> {
     ) -> Result<Value, String> {
         let store = self.store(resource)?;
         self.record(Read { resource: resource.clone(), key: [namespace.clone(), name.clone()].into() });
-        Ok(store.get(namespace, name).map_or(Value::Missing, |o| handle(o, store)))
+        let recent = &mut self.state.borrow_mut().recent;
+        let found = store.get(namespace, name);
+        Ok(found.map_or(Value::Missing, |object| Value::Object(recent.handle(object, store))))
     }
 
     /// What the objects of `resource` got of the requests they ask for: all of them, or those whose namespace, or
@@ -174,7 +177,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn routes(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        self.beside(resource, &crate::routes::store_of(resource), key)
+        self.beside(resource, &haptic_routes::store_of(resource), key)
     }
 
     /// An object if any object of a resource that holds routes asks for the option. The read is recorded.
@@ -182,7 +185,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn askers(&self, resource: &Arc<str>, option: Arc<str>) -> Result<Value, String> {
-        self.beside(resource, &crate::routes::options_of(resource), [option].into())
+        self.beside(resource, &haptic_routes::options_of(resource), [option].into())
     }
 
     /// The users of Secrets that routes of `resource` name: of all, or of those whose namespace, or namespace and name, is
@@ -191,7 +194,15 @@ impl<'a> Session<'a> {
     /// # Errors
     /// When there is no such resource, or it holds no routes.
     pub fn userlists(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
-        self.beside(resource, &crate::userlists::store_of(resource), key)
+        self.beside(resource, &haptic_routes::userlists::store_of(resource), key)
+    }
+
+    /// Who is asked whether requests for routes of `resource` may pass. The read is recorded.
+    ///
+    /// # Errors
+    /// When there is no such resource, or it holds no routes.
+    pub fn auth_targets(&self, resource: &Arc<str>, key: Key) -> Result<Value, String> {
+        self.beside(resource, &haptic_routes::auth::store_of(resource), key)
     }
 
     /// Reads a store that stands beside that of a resource with routes.
@@ -215,7 +226,9 @@ impl<'a> Session<'a> {
         let name: Arc<str> = default_certificate::STORE.into();
         let Some(store) = self.input.snapshots.get(&name) else { return Ok(Value::Missing) };
         self.record(Read { resource: name, key: [].into() });
-        Ok(store.iter().next().map_or(Value::Missing, |o| handle(o, store)))
+        let recent = &mut self.state.borrow_mut().recent;
+        let first = store.iter().next();
+        Ok(first.map_or(Value::Missing, |object| Value::Object(recent.handle(object, store))))
     }
 
     /// What is known of the name of a Service of type ExternalName. The read is recorded.
@@ -243,21 +256,21 @@ impl<'a> Session<'a> {
             return;
         }
         if on_demand {
-            state.block.untracked.get_or_insert(Untracked::OnDemand);
+            state.block.untracked.get_or_insert(Uncacheable::OnDemand);
         }
         if !state.block.reads.iter().rev().take(8).any(|known| *known == read) {
             state.block.reads.push(read);
-            self.hold(Held { said: 0, own: NOTE });
+            self.hold(BufferedBytes { said: 0, own: NOTE });
         }
     }
 
-    fn hold(&self, more: Held) {
+    fn hold(&self, more: BufferedBytes) {
         let held = self.held.get();
-        self.held.set(Held { said: held.said + more.said, own: held.own + more.own });
+        self.held.set(BufferedBytes { said: held.said + more.said, own: held.own + more.own });
     }
 
     /// What has come to be held since this was last asked.
-    pub(crate) fn take_held(&self) -> Held {
+    pub(crate) fn take_held(&self) -> BufferedBytes {
         self.held.take()
     }
 
@@ -272,28 +285,16 @@ impl<'a> Session<'a> {
 
     /// A handle for an object's block: the one of a block before, if that was not long ago.
     pub(crate) fn recent(&self, object: &Watched) -> Arc<Watched> {
-        if object.object().json.len() > LARGEST_RECENT {
-            return object.fresh();
-        }
-        let recent = &mut self.state.borrow_mut().recent;
-        if let Some(known) = recent.iter().find(|known| known.is(object)) {
-            return known.clone();
-        }
-        let fresh = object.fresh();
-        if recent.len() >= RECENT {
-            recent.pop_front();
-        }
-        recent.push_back(fresh.clone());
-        fresh
+        self.state.borrow_mut().recent.again(object)
     }
 
     /// What is read and done from now on belongs to this object's block.
     pub(crate) fn enter(&self, object: &Watched) {
         let state = &mut *self.state.borrow_mut();
         if state.owners.is_empty() {
-            let untracked = object.is_on_demand().then_some(Untracked::OnDemand);
+            let untracked = object.is_on_demand().then_some(Uncacheable::OnDemand);
             let said = (state.warnings.len(), state.faults.len());
-            state.block = Watching { said, untracked, ..Watching::default() };
+            state.block = BlockProgress { said, untracked, ..BlockProgress::default() };
         }
         state.owners.push(object.reference().clone());
     }
@@ -312,13 +313,13 @@ impl<'a> Session<'a> {
     }
 
     /// The outermost block that has just been left, for the render to come.
-    pub(crate) fn remember(&self, site: Site, border: &Border, printed: PrintedObject) {
+    pub(crate) fn remember(&self, site: BlockPosition, border: &Boundary, printed: PrintedObject) {
         let state = &mut *self.state.borrow_mut();
-        let Watching { reads, added, said, untracked, .. } = std::mem::take(&mut state.block);
+        let BlockProgress { reads, added, said, untracked, .. } = std::mem::take(&mut state.block);
         know_reads(state.faults.get_mut(said.1..), &reads);
-        let (around, beyond): (Vec<(Around, Found)>, _) = border.take();
-        let inside_line = (!printed.whole_lines).then_some(Untracked::InsideLine);
-        let effects = Effects {
+        let (around, beyond): (Vec<(Around, LookupResult)>, _) = border.take();
+        let inside_line = (!printed.whole_lines).then_some(Uncacheable::InsideLine);
+        let effects = BlockEffects {
             warnings: state.warnings.get(said.0..).unwrap_or_default().to_vec(),
             faults: state.faults.get(said.1..).unwrap_or_default().to_vec(),
             added,
@@ -342,7 +343,7 @@ impl<'a> Session<'a> {
         diagnostic.message = shortened(diagnostic.message, SENTENCE);
         self.held.take();
         let state = &mut *self.state.borrow_mut();
-        let Watching { reads, first_added, added, said, .. } = std::mem::take(&mut state.block);
+        let BlockProgress { reads, first_added, added, said, .. } = std::mem::take(&mut state.block);
         state.warnings.truncate(said.0);
         for file in added {
             if let Some(known) = state.added.get_mut(&file.key) {
@@ -363,7 +364,7 @@ impl<'a> Session<'a> {
 
     /// The block of that number stands again: does again what it did beside printing. Whether that was possible; if
     /// not, nothing was done.
-    pub(crate) fn again(&self, number: usize, effects: Option<&Effects>) -> bool {
+    pub(crate) fn again(&self, number: usize, effects: Option<&BlockEffects>) -> bool {
         let state = &mut *self.state.borrow_mut();
         if let Some(effects) = effects {
             let fits = |file: &AddedFile| {
@@ -403,7 +404,7 @@ impl<'a> Session<'a> {
             state.block.untold += 1;
         }
         if told < most {
-            self.hold(Held { said: warning.message.len() + NOTE, own: 0 });
+            self.hold(BufferedBytes { said: warning.message.len() + NOTE, own: 0 });
             state.warnings.push(warning);
         }
     }
@@ -421,7 +422,7 @@ impl<'a> Session<'a> {
                 return Err("there may be more that is wrong with it, nothing more is looked for".to_owned());
             }
         }
-        self.hold(Held { said: refusal.message.len() + NOTE, own: 0 });
+        self.hold(BufferedBytes { said: refusal.message.len() + NOTE, own: 0 });
         state.faults.push(Fault { object, kind: FaultKind::Registered, diagnostic: refusal, reads: None });
         Ok(())
     }
@@ -439,7 +440,7 @@ impl<'a> Session<'a> {
         let content = known.map_or(content, |known| known.content.clone());
         let file = AddedFile { key, content, secret, object, blocks };
         if !state.owners.is_empty() && !state.block.added.iter().any(|added| added.key == file.key) {
-            self.hold(Held { said: 0, own: file.content.len() + NOTE });
+            self.hold(BufferedBytes { said: 0, own: file.content.len() + NOTE });
             state.block.added.push(file.clone());
         }
         match state.added.entry(file.key.clone()) {
@@ -486,8 +487,8 @@ impl<'a> Session<'a> {
     /// Whether `key` is asked for the first time in this file.
     pub fn first_time(&self, key: &Arc<str>) -> bool {
         let state = &mut *self.state.borrow_mut();
-        state.block.untracked.get_or_insert(Untracked::Once);
-        self.hold(Held { said: key.len() + NOTE, own: 0 });
+        state.block.untracked.get_or_insert(Uncacheable::Once);
+        self.hold(BufferedBytes { said: key.len() + NOTE, own: 0 });
         state.once.insert(key.clone())
     }
 
@@ -556,7 +557,7 @@ impl<'a> Session<'a> {
     }
 
     /// What came of the render, besides `marked` text.
-    pub(crate) fn finish(self, marked: Marked) -> RenderedFile {
+    pub(crate) fn finish(self, marked: FramedText) -> RenderedFile {
         let State { outside, printed, mut warnings, warned_outside, faults, added, .. } =
             self.state.into_inner();
         if let Some(more @ 1..) = warned_outside.checked_sub(MOST_TOLD) {
@@ -578,8 +579,4 @@ fn know_reads(faults: Option<&mut [Fault]>, reads: &[Read]) {
         let reads: Arc<[Read]> = reads.into();
         faults.iter_mut().for_each(|fault| fault.reads = Some(reads.clone()));
     }
-}
-
-fn handle(object: &Arc<haptic_model::Object>, store: &Arc<Snapshot>) -> Value {
-    Value::Object(Arc::new(Watched::new(object.clone(), store.clone())))
 }

@@ -3,21 +3,22 @@
 //! Where everybody's objects together do not fit, those of the namespaces that take most are left out, so far that the others fit:
 //! so nobody with little stands back for many with much, in however many namespaces they are.
 
-use haptic_model::ObjectRef;
+use crate::faults::Fault;
+use haptic_model::{Diagnostic, FileKey, FileKind, Limit, ObjectRef, Text, crd::LimitsSpec, text::Fragment};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 /// What a namespace takes: all of it, and object by object.
-type Taken<'o> = (usize, Vec<(&'o Arc<ObjectRef>, usize)>);
+type NamespaceUsage<'o> = (usize, Vec<(&'o Arc<ObjectRef>, usize)>);
 
 /// The objects that are beyond `most` of what `taken` says each of them takes, in the order in which they come.
 pub(crate) fn beyond<'o>(
     taken: impl IntoIterator<Item = (&'o Arc<ObjectRef>, usize)>,
     most: usize,
 ) -> BTreeSet<Arc<ObjectRef>> {
-    let mut of: BTreeMap<&str, Taken<'o>> = BTreeMap::new();
+    let mut of: BTreeMap<&str, NamespaceUsage<'o>> = BTreeMap::new();
     let mut all = 0_usize;
     for (object, more) in taken {
         let (sum, objects) = of.entry(&object.namespace).or_default();
@@ -42,6 +43,130 @@ pub(crate) fn beyond<'o>(
         }
     }
     beyond
+}
+
+/// What one namespace may have of it.
+#[derive(Clone, Copy, Debug)]
+enum NamespaceShare {
+    Half,
+    /// Many clusters have nearly all their servers in one namespace.
+    ThreeQuarters,
+}
+
+impl NamespaceShare {
+    fn part_of(self, most: usize) -> usize {
+        match self {
+            Self::Half => most / 2,
+            Self::ThreeQuarters => most - most.div_ceil(4),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Half => "half",
+            Self::ThreeQuarters => "three quarters",
+        }
+    }
+}
+
+/// What the objects of all namespaces share of one file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileShare {
+    limit: Limit,
+    most: usize,
+    of_namespace: NamespaceShare,
+    /// What is counted, in the plural.
+    counted: &'static str,
+    count: fn(&Fragment) -> usize,
+}
+
+impl FileShare {
+    /// Of a map its lines, of haproxy.cfg its servers.
+    pub fn of(kind: FileKind, limits: &LimitsSpec) -> Option<Self> {
+        match kind {
+            FileKind::Map => Some(Self {
+                limit: Limit::MapEntries,
+                most: limits.map_entries,
+                of_namespace: NamespaceShare::Half,
+                counted: "lines",
+                count: |fragment| fragment.blame().lines.len(),
+            }),
+            FileKind::Config => Some(Self {
+                limit: Limit::Servers,
+                most: limits.servers,
+                of_namespace: NamespaceShare::ThreeQuarters,
+                counted: "servers",
+                count: |fragment| fragment.blame().servers,
+            }),
+            _ => None,
+        }
+    }
+
+    /// That there is too much of it: of the objects of a namespace that has more than its share those that come last are at fault; where
+    /// no namespace has, those of the namespaces that have most, and the templates where no objects have.
+    pub fn exceeded(&self, key: &FileKey, text: &Text) -> Vec<Fault> {
+        let Self { most, of_namespace, counted, count, .. } = *self;
+        let (share, all) = (of_namespace.part_of(most), text.fragments().iter().map(count).sum::<usize>());
+        if all <= share {
+            return Vec::new();
+        }
+        let mut of: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut last: BTreeSet<&Arc<ObjectRef>> = BTreeSet::new();
+        for (object, taken) in self.taken(text) {
+            let used = of.entry(&object.namespace).or_default();
+            *used += taken;
+            if *used > share {
+                last.insert(object);
+            }
+        }
+        if !last.is_empty() {
+            let fault = |object: &Arc<ObjectRef>| {
+                let whose = &*object.namespace;
+                let message = format!(
+                    "{key} has more than {share} {counted} of objects of namespace {whose:?}, {} of what all may have",
+                    of_namespace.word()
+                );
+                self.fault_of(object, message)
+            };
+            return last.into_iter().map(fault).collect();
+        }
+        if all <= most {
+            return Vec::new();
+        }
+        let message = format!("{key} has {all} {counted}, of {most} that it may have");
+        let of_none = all - of.values().sum::<usize>();
+        if of_none > most {
+            let help = "Look for a loop that prints too much, or raise the limit";
+            return vec![Fault::of_templates(self.problem(message).help(help))];
+        }
+        let fault = |object: &Arc<ObjectRef>| {
+            let whose = &*object.namespace;
+            let has = of.get(whose).copied().unwrap_or_default();
+            self.fault_of(
+                object,
+                format!("{message}, and {has} of them are of objects of namespace {whose:?}"),
+            )
+        };
+        beyond(self.taken(text), most - of_none).iter().map(fault).collect()
+    }
+
+    /// What each object's blocks have, where they have any.
+    fn taken<'t>(&self, text: &'t Text) -> impl Iterator<Item = (&'t Arc<ObjectRef>, usize)> {
+        let count = self.count;
+        let of_objects =
+            text.fragments().iter().filter_map(move |f| Some((f.blame().block.as_ref()?, count(f))));
+        of_objects.filter(|(_, taken)| *taken > 0)
+    }
+
+    fn problem(&self, message: String) -> Diagnostic {
+        Diagnostic::error("render", message).at_field(self.limit.field())
+    }
+
+    fn fault_of(&self, object: &Arc<ObjectRef>, message: String) -> Fault {
+        let problem = self.problem(message).of_object(Some(object.clone()));
+        Fault::of_templates(problem.help("Delete what is not needed, or raise the limit"))
+            .of(Some(object.clone()))
+    }
 }
 
 #[cfg(test)]

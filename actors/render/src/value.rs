@@ -3,7 +3,7 @@
 //! Cloning is always cheap (a counter). What a watched object contains can never look like a handle to another
 //! object: handles are a variant of their own, not a shape of JSON.
 
-use crate::{said::cut, watched::Watched};
+use crate::{warnings::cut, watched::Watched};
 use serde_json::{Number, Value as Json};
 use std::{cmp::Ordering, sync::Arc};
 
@@ -34,7 +34,7 @@ pub enum Value {
     Object(Arc<Watched>),
 }
 
-/// Keys and values, sorted by key: what is printed never depends on the order somebody sent.
+/// KeyInterner and values, sorted by key: what is printed never depends on the order somebody sent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dict {
     entries: Vec<(Arc<str>, Value)>,
@@ -78,7 +78,7 @@ impl Dict {
         self.entries.get_mut(i).map(|(_, v)| v)
     }
 
-    /// Keys and values by key.
+    /// KeyInterner and values by key.
     pub fn iter(&self) -> impl Iterator<Item = &(Arc<str>, Value)> {
         self.entries.iter()
     }
@@ -404,7 +404,7 @@ mod tests {
     use super::*;
 
     fn value(json: &str) -> Value {
-        crate::read_json::read(json, &crate::read_json::Keys::default()).unwrap()
+        crate::read_json::read(json, &crate::read_json::KeyInterner::default()).unwrap()
     }
 
     #[test]

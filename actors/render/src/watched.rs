@@ -1,7 +1,7 @@
 //! A watched object in a template: a handle that is parsed from its bytes when something reads it.
 
 use crate::{
-    read_json::{self, Keys},
+    read_json::{self, KeyInterner},
     value::Value,
 };
 use haptic_model::{Object, ObjectRef, Snapshot};
@@ -11,8 +11,8 @@ use std::{
 };
 
 thread_local! {
-    /// Keys met by this thread: a cache, nothing depends on it.
-    static KEYS: Keys = Keys::default();
+    /// KeyInterner met by this thread: a cache, nothing depends on it.
+    static KEYS: KeyInterner = KeyInterner::default();
 }
 
 /// A watched object, parsed at most once in the life of this handle.

@@ -1,30 +1,31 @@
-//! The actor: what it puts on the board, whom it tells, and when it answers.
+//! The actor: what it publishes, which events it tells, and when it answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod support;
 
 use actix_rt::Arbiter;
 use haptic_model::{
-    ActiveConfig, Event, Fleet, Generation, Quarantine, Snapshots,
-    pipeline::{Cause, Reconcile, Rendered},
+    ActiveConfig, Event, Generation, Quarantine, Snapshots,
+    pipeline::{Cause, Reconcile, RenderEnded, RenderOrder, Rendered},
 };
 use haptic_render::{
-    Checked, Limits, Renderer,
+    Checked, RenderLimits, Renderer,
     actor::{RenderActor, RenderOptions},
 };
-use haptic_runtime::{ActorSpec, CellReader, CellWriter, Envelope, Health, Keeper, Kept, Supervision, cell};
+use haptic_runtime::{
+    ActorHandle, Envelope, Health, Spec, Supervision, Topic, messages::RenderRequested, topic,
+};
 use std::{sync::Arc, time::Instant};
 use support::Setup;
 use tokio::sync::mpsc::Receiver;
 
 struct Stage {
-    actor: Kept<RenderActor>,
-    config: CellWriter<Option<Arc<ActiveConfig>>>,
-    snapshots: CellWriter<Snapshots>,
-    rendered: CellReader<Option<Arc<Rendered>>>,
+    actor: ActorHandle<RenderActor>,
+    config: Option<Arc<ActiveConfig>>,
+    snapshots: Arc<Snapshots>,
+    rendered: Topic<Option<Arc<Rendered>>>,
     events: Receiver<Envelope<Event>>,
-    again: CellReader<u64>,
-    _fleet: CellWriter<Fleet>,
+    ended: RenderEnded,
 }
 
 impl Stage {
@@ -33,60 +34,55 @@ impl Stage {
     }
 
     fn with(renderer: fn() -> Renderer) -> Self {
-        let (config, config_reader) = cell(None);
-        let (snapshots, snapshots_reader) = cell(Snapshots::default());
-        let (fleet, fleet_reader) = cell(Fleet::default());
-        let (rendered, rendered_reader) = cell(None);
-        let (again, again_reader) = cell(0);
+        let (publisher, rendered) = topic(None);
         let (outbox, events) = haptic_runtime::Events::channel(64);
         let options = RenderOptions {
-            config: config_reader,
-            snapshots: snapshots_reader,
-            fleet: fleet_reader,
-            rendered: Arc::new(rendered),
-            attempted: Arc::new(cell(Vec::new()).0),
-            validated: cell(None).1,
-            complaints: Vec::new(),
-            quarantine: Arc::new(cell(Quarantine::default()).0),
-            set_aside: Arc::new(cell(None).0),
-            again: Arc::new(again),
+            rendered: Arc::new(publisher),
+            attempted: Arc::new(topic(Vec::new()).0),
+            quarantine: Arc::new(topic(Quarantine::default()).0),
+            set_aside: Arc::new(topic(None).0),
             events: outbox,
-            limits: Limits::default(),
+            limits: RenderLimits::default(),
             renderer,
         };
         let supervision = Supervision::new(Health::default());
-        let actor =
-            Keeper::start(&Arbiter::current(), ActorSpec::named("render"), &supervision, move |seat| {
-                RenderActor::new(seat, options.clone())
-            });
+        let actor = Spec::named("render")
+            .start(&Arbiter::current(), &supervision, move |own| RenderActor::new(own, options.clone()));
         Self {
             actor,
-            config,
-            snapshots,
-            rendered: rendered_reader,
+            config: None,
+            snapshots: Arc::default(),
+            rendered,
             events,
-            again: again_reader,
-            _fleet: fleet,
+            ended: RenderEnded::default(),
         }
     }
 
-    /// Puts a world on the board under a revision of the configuration.
-    fn world(&self, setup: &Setup, revision: u64) {
-        self.config.publish(Some(Arc::new(ActiveConfig { revision, ..setup.config() })));
-        self.snapshots.publish(setup.snapshots());
+    /// Orders bring this world from now on, under a revision of the configuration.
+    fn world(&mut self, setup: &Setup, revision: u64) {
+        self.config = Some(Arc::new(ActiveConfig { revision, ..setup.config() }));
+        self.objects(setup.snapshots());
+    }
+
+    fn objects(&mut self, snapshots: Snapshots) {
+        self.snapshots = Arc::new(snapshots);
     }
 
     async fn reconcile(&mut self, generation: u64) -> Vec<Event> {
-        let order = Reconcile {
-            generation: Generation(generation),
-            cause: Cause::default(),
-            triggered: Instant::now(),
+        let order = RenderOrder {
+            reconcile: Reconcile {
+                generation: Generation(generation),
+                cause: Cause::default(),
+                triggered: Instant::now(),
+            },
+            config: self.config.clone().expect("a world"),
+            snapshots: self.snapshots.clone(),
+            fleet: Arc::default(),
+            complaints: Vec::new(),
+            good: None,
         };
-        self.actor
-            .post()
-            .send(Envelope::new(order, Generation(generation)))
-            .await
-            .expect("the actor answers");
+        self.ended =
+            self.actor.mailbox::<RenderRequested>().send(Envelope::new(order)).await.expect("an answer");
         let mut told = Vec::new();
         while let Ok(event) = self.events.try_recv() {
             // How much is kept, and how long the order waited, is told with every render.
@@ -98,7 +94,7 @@ impl Stage {
     }
 
     fn text(&self) -> Option<String> {
-        (*self.rendered.read()).as_ref().map(|r| r.bundle.config.text.to_string())
+        (*self.rendered.latest()).as_ref().map(|r| r.bundle.config.text.to_string())
     }
 }
 
@@ -120,7 +116,7 @@ async fn a_reconcile_is_answered_when_its_bundle_is_on_the_board() {
     let events = stage.reconcile(7).await;
     assert_eq!(kinds(&events), ["Rendered", "Warned"]);
     assert_eq!(stage.text().as_deref(), Some("# shop\n"));
-    let rendered = (*stage.rendered.read()).clone().unwrap();
+    let rendered = (*stage.rendered.latest()).clone().unwrap();
     assert_eq!(rendered.reconcile.generation, Generation(7));
 }
 
@@ -148,23 +144,16 @@ async fn unchanged_fragments_are_the_same_memory_in_the_next_generation() {
     let setup = hosts("{{#each (list \"ingresses\") as |i|}}\n# {{i.metadata.name}}\n{{/each}}\n");
     stage.world(&setup, 1);
     stage.reconcile(1).await;
-    let first = (*stage.rendered.read()).clone().unwrap();
+    let first = (*stage.rendered.latest()).clone().unwrap();
     let grown = setup.ingress("default", "aaa", "a.example", &[]);
     stage.world(&grown, 1);
     stage.reconcile(2).await;
-    let second = (*stage.rendered.read()).clone().unwrap();
+    let second = (*stage.rendered.latest()).clone().unwrap();
     let shop = |r: &Rendered| {
         r.bundle.config.text.fragments().iter().find(|f| f.as_str() == "# shop\n").cloned().unwrap()
     };
     assert_ne!(first.bundle.digest, second.bundle.digest);
     assert!(shop(&first).same(&shop(&second)));
-}
-
-#[actix::test]
-async fn without_a_configuration_nothing_is_rendered_and_nobody_waits() {
-    let mut stage = Stage::new();
-    assert!(stage.reconcile(1).await.is_empty());
-    assert_eq!(stage.text(), None);
 }
 
 #[actix::test]
@@ -177,7 +166,7 @@ async fn a_render_that_differs_from_the_full_one_is_told_and_the_full_one_is_use
     stage.world(&setup, 1);
     assert_eq!(kinds(&stage.reconcile(1).await), ["Rendered"]);
     let moved = setup.endpoints("default", "shop", 1, &["10.0.0.2"]);
-    stage.snapshots.publish(moved.snapshots());
+    stage.objects(moved.snapshots());
     let events = stage.reconcile(2).await;
     assert_eq!(kinds(&events), ["RenderDiffered", "Rendered"]);
     let Event::RenderDiffered { diagnostic, .. } = &events[0] else { panic!("{events:?}") };
@@ -212,15 +201,14 @@ async fn what_was_kept_for_somebody_is_given_away_by_a_render_that_nothing_else_
     let mut stage = Stage::new();
     let waiting = routed().ingress("waiting", "own", "shop.example", &[("/", "s")]);
     stage.world(&waiting, 1);
-    stage.snapshots.publish(waiting.ingress("first", "own", "shop.example", &[("/", "s")]).snapshots());
+    stage.objects(waiting.ingress("first", "own", "shop.example", &[("/", "s")]).snapshots());
     stage.reconcile(1).await;
     assert_eq!(stage.text().as_deref(), Some("# first\n"));
     let waiting = routed().ingress("waiting", "own", "shop.example", &[("/", "s")]);
-    stage.snapshots.publish(waiting.snapshots());
+    stage.objects(waiting.snapshots());
     stage.reconcile(2).await;
     assert_eq!(stage.text().as_deref(), Some(""));
-    let mut again = stage.again.clone();
-    tokio::time::timeout(std::time::Duration::from_secs(60), again.changed()).await.expect("in time");
+    tokio::time::sleep(stage.ended.again_after.expect("the hold ends")).await;
     stage.reconcile(3).await;
     assert_eq!(stage.text().as_deref(), Some("# waiting\n"));
 }

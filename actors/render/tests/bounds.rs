@@ -36,7 +36,7 @@ fn faults(setup: &Setup) -> Faults {
     faults
 }
 
-fn sentences(faults: Faults) -> Vec<Diagnostic> {
+fn messages(faults: Faults) -> Vec<Diagnostic> {
     faults.objects.into_values().flatten().map(|fault| fault.diagnostic).collect()
 }
 
@@ -54,7 +54,7 @@ const REFUSES: &str = "{{#each (split note \"\\n\") as |line|}}
 #[test]
 fn of_thousands_of_wrong_lines_the_first_few_are_told_shortly() {
     let lines = (0..40_000).map(|n| format!("v{n}\n")).collect::<String>();
-    let told = sentences(faults(&with(REFUSES, &lines)));
+    let told = messages(faults(&with(REFUSES, &lines)));
     assert_eq!(told.len(), 8);
     assert!(told.iter().all(|told| told.message.len() < 1100), "{told:?}");
     assert!(told[0].message.starts_with(r#"the note is "v0\nv1\n"#), "{}", told[0]);
@@ -63,7 +63,7 @@ fn of_thousands_of_wrong_lines_the_first_few_are_told_shortly() {
 
 #[test]
 fn a_quote_ends_between_two_characters() {
-    let told = sentences(faults(&with(
+    let told = messages(faults(&with(
         "{{#unless (eq note \"1\")}}{{register_error ing \"it is \" note}}{{/unless}}",
         &"ä".repeat(200),
     )));
@@ -92,7 +92,7 @@ fn what_functions_make_for_an_object_has_a_bound() {
         "{{let text=note}}\n{{#each (range (len note)) as |n|}}\n{{set text=(printf \"%s%s\" text text)}}\n{{/each}}",
     ] {
         let setup = with(template, &"v\n".repeat(100_000));
-        let told = sentences(faults(&setup));
+        let told = messages(faults(&setup));
         let said = told[0].to_string();
         assert!(
             said.contains("spec.controller.limits.valueBytes") && said.contains("33554432 bytes"),
@@ -116,7 +116,7 @@ fn a_text_that_would_be_too_long_is_not_made() {
         ("{{#if (eq (join (split note \"v\") note) \"\")}}{{/if}}", "join: the result would be longer"),
         ("{{#if (eq (indent note 999) \"\")}}{{/if}}", "indent: the result would be longer"),
     ] {
-        let told = sentences(faults(&with(template, &"v\n".repeat(100_000))));
+        let told = messages(faults(&with(template, &"v\n".repeat(100_000))));
         assert!(told[0].message.starts_with(said), "{template}: {}", told[0]);
     }
 }
@@ -132,7 +132,7 @@ fn what_is_wrong_with_a_long_value_is_said_shortly() {
         "{{#unless (eq note \"1\")}}{{#if (list note)}}{{/if}}{{/unless}}",
     ] {
         let template = format!("{{{{#unless (eq note \"1\")}}}}\n{template}\n{{{{/unless}}}}");
-        for told in sentences(faults(&with(&template, &long))) {
+        for told in messages(faults(&with(&template, &long))) {
             assert!(told.to_string().len() < 1500, "{template}: {} bytes", told.to_string().len());
         }
     }
@@ -141,14 +141,14 @@ fn what_is_wrong_with_a_long_value_is_said_shortly() {
 #[test]
 fn a_pattern_of_an_object_may_not_take_megabytes() {
     let template = "{{#if (matches \"a\" note)}}{{/if}}";
-    let told = sentences(faults(&with(template, r"(\w{60}){60}")));
+    let told = messages(faults(&with(template, r"(\w{60}){60}")));
     assert!(told[0].message.contains("size limit"), "{}", told[0]);
 }
 
 #[test]
 fn blocks_that_add_the_same_file_hold_it_once_and_what_a_block_adds_is_counted() {
     let add = "{{#unless (eq note \"1\")}}\n# {{add_file \"file\" (file_name \".txt\" ing.metadata.name) (repeat note 400000)}}\n{{/unless}}";
-    let said = sentences(faults(&with(add, "vvv")))[0].to_string();
+    let said = messages(faults(&with(add, "vvv")))[0].to_string();
     assert!(said.contains("blockBytes"), "{said}");
 
     let shared = "# {{add_file \"file\" \"shared.txt\" \"content\"}}\n# {{add_file \"file\" \"shared.txt\" \"content\"}}";
@@ -160,7 +160,7 @@ fn blocks_that_add_the_same_file_hold_it_once_and_what_a_block_adds_is_counted()
 #[test]
 fn a_name_that_is_too_long_for_a_file_is_its_objects_fault() {
     let template = "# {{add_file \"file\" note \"content\"}}";
-    let told = sentences(faults(&with(template, &"x".repeat(250))));
+    let told = messages(faults(&with(template, &"x".repeat(250))));
     assert!(told[0].message.contains("has 250 bytes, of 230"), "{}", told[0]);
     let template = "# {{add_file \"file\" (file_name \".txt\" note) \"content\"}}";
     let (bundle, _) = rendered(&with(template, &"x".repeat(250)));
@@ -174,7 +174,7 @@ fn marks_in_a_file_that_is_added_are_refused_by_object_whether_or_not_they_fit_t
         for kind in ["certificate", "file"] {
             let template =
                 format!("# {{{{add_file \"{kind}\" (file_name \".pem\" ing.metadata.name) note}}}}");
-            let told = sentences(faults(&with(&template, content)));
+            let told = messages(faults(&with(&template, content)));
             assert!(told[0].message.contains("private-use character"), "{kind}: {}", told[0]);
         }
     }
@@ -194,7 +194,7 @@ fn a_line_of_a_crt_list_that_haproxy_would_refuse_is_refused_by_object_with_the_
         (hosts(2_048, "a.b"), "more than 2048 words"),
         (hosts(1_000, &format!("{}.example", "x".repeat(60))), "longer than 65534 bytes"),
     ] {
-        let told = sentences(faults(&one(&hosts)));
+        let told = messages(faults(&one(&hosts)));
         assert!(told[0].message.contains(said), "{}", told[0]);
     }
     let chunked = list(
@@ -213,7 +213,7 @@ fn a_line_of_more_words_than_haproxy_takes_is_refused_by_object() {
     let template = "frontend {{ing.metadata.name}}\n  acl x src{{#each (split note \" \") as |network|}} {{network}}{{/each}}";
     let networks = |count| vec!["10.0.0.1"; count].join(" ");
     rendered(&with(template, &networks(61)));
-    let told = sentences(faults(&with(template, &networks(62))));
+    let told = messages(faults(&with(template, &networks(62))));
     assert!(told[0].message.contains("more than 64 words"), "{}", told[0]);
 }
 
@@ -236,6 +236,7 @@ fn of_an_object_that_asks_for_too_many_routes_the_first_count() {
     let setup = Setup::new("global\n")
         .with("controller", json!({"limits": {"routesPerObject": 2}}))
         .object("ingresses", "n", "a", &["n", "a"], object)
+        .object("services", "n", "s", &["n", "s"], json!({"metadata": {}, "spec": {"ports": [{"port": 80}]}}))
         .with("files", json!({"f": {"template": template}}));
     let (bundle, warnings) = rendered(&setup);
     let text = bundle.files["general/f"].text.to_string();

@@ -4,7 +4,7 @@
 mod support;
 
 use haptic_model::{Fleet, text::Fragment};
-use haptic_render::{Limits, Renderer};
+use haptic_render::{RenderLimits, Renderer};
 use serde_json::json;
 use support::Setup;
 
@@ -82,7 +82,13 @@ fn unchanged_objects_keep_their_fragments_between_generations() {
     let mut renderer = Renderer::default();
     let mut render = |setup: &Setup| {
         renderer
-            .render(&*compiled, &setup.config(), &setup.snapshots(), &Fleet::default(), &Limits::default())
+            .render(
+                &*compiled,
+                &setup.config(),
+                &setup.snapshots(),
+                &Fleet::default(),
+                &RenderLimits::default(),
+            )
             .unwrap()
             .bundle
     };

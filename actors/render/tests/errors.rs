@@ -3,7 +3,7 @@
 
 mod support;
 
-use haptic_render::Limits;
+use haptic_render::RenderLimits;
 use serde_json::json;
 use std::time::Duration;
 use support::Setup;
@@ -194,13 +194,13 @@ fn endless_recursion_stops_at_its_limit() {
 #[test]
 fn a_render_has_a_time_limit_and_an_output_limit() {
     let mut slow = setup("{{#each (range 1000000)}}{{#each (range 1000000)}}{{/each}}{{/each}}");
-    slow.limits = Limits { time: Duration::from_millis(20), ..Limits::default() };
+    slow.limits = RenderLimits { time: Duration::from_millis(20), ..RenderLimits::default() };
     assert!(slow.errors().contains("takes longer than 20ms"), "{}", slow.errors());
     let mut large = setup("{{#each (range 1000000)}}aaaaaaaaaa\n{{/each}}");
-    large.limits = Limits { output: 10_000, ..Limits::default() };
+    large.limits = RenderLimits { output: 10_000, ..RenderLimits::default() };
     assert!(large.errors().contains("longer than 10000 bytes"), "{}", large.errors());
     let mut text = setup("{{let s=\"0123456789\"}}{{#each (range 40)}}{{set s=(concat s s)}}{{/each}}");
-    text.limits = Limits { output: 10_000, ..Limits::default() };
+    text.limits = RenderLimits { output: 10_000, ..RenderLimits::default() };
     assert!(text.errors().contains("concat: the result is longer than 10000 bytes"), "{}", text.errors());
 }
 

@@ -4,7 +4,7 @@
 mod support;
 
 use haptic_model::{FileKey, Fleet};
-use haptic_render::{Checked, FaultKind, Faults, Limits, Renderer, engine::Read};
+use haptic_render::{Checked, FaultKind, Faults, RenderLimits, Renderer, engine::Read};
 use serde_json::json;
 use std::time::Duration;
 use support::Setup;
@@ -40,7 +40,7 @@ fn told(faults: &Faults) -> Vec<String> {
     let of = |(object, sentence): (&std::sync::Arc<haptic_model::ObjectRef>, &haptic_model::Diagnostic)| {
         format!("{}: {}", object.name, sentence.message)
     };
-    faults.sentences().map(of).collect()
+    faults.messages().map(of).collect()
 }
 
 fn with(hosts: &[(&str, &str)]) -> Setup {
@@ -108,7 +108,7 @@ tail
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
     let mut renderer = Renderer::checked(Checked::Always);
     let mut attempt = |setup: &Setup| {
-        renderer.attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &Limits::default())
+        renderer.attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &RenderLimits::default())
     };
     let faults = attempt(&setup).unwrap_err();
     assert_eq!(told(&faults)[0], "a: it fails");
@@ -146,7 +146,7 @@ const LINES: &str = "{{#each (list \"ingresses\") as |ing|}}\n{{#each (range (le
 fn whose_block_prints_more_than_one_may_is_at_fault_while_it_prints() {
     let long = "h".repeat(300);
     let mut setup = Setup::new(LINES).ingress("n", "a", "short", &[]).ingress("n", "b", &long, &[]);
-    setup.limits = Limits { block: 1_000, ..Limits::default() };
+    setup.limits = RenderLimits { block: 1_000, ..RenderLimits::default() };
     let alone = faults(&setup);
     assert_eq!(told(&alone), ["b: what is printed and kept for it is longer than 1000 bytes"]);
     let fault = &alone.objects.values().next().unwrap()[0].diagnostic;
@@ -154,7 +154,7 @@ fn whose_block_prints_more_than_one_may_is_at_fault_while_it_prints() {
     // Empty lines count, too: what is noted of each takes memory.
     let mut setup = Setup::new(&LINES.replace("# a line of some length", ""));
     setup = setup.ingress("n", "b", &"h".repeat(2_000), &[]);
-    setup.limits = Limits { block: 1_000, ..Limits::default() };
+    setup.limits = RenderLimits { block: 1_000, ..RenderLimits::default() };
     assert_eq!(told(&faults(&setup)).len(), 1);
 }
 
@@ -162,7 +162,7 @@ fn whose_block_prints_more_than_one_may_is_at_fault_while_it_prints() {
 fn a_namespace_that_prints_more_than_half_of_what_all_may_is_at_fault_and_nobody_else() {
     let many = |name: &dyn Fn(usize) -> String| {
         let mut setup = Setup::new(LINES).ingress("good", "z", "hhhh", &[]);
-        setup.limits = Limits { output: 20_000, ..Limits::default() };
+        setup.limits = RenderLimits { output: 20_000, ..RenderLimits::default() };
         (0..400).fold(setup, |setup, n| setup.ingress(&name(n), &format!("{n:03}"), "hh", &[]))
     };
     let all = faults(&many(&|_| "junk".to_owned()));
@@ -208,6 +208,22 @@ fn a_map_has_no_more_lines_than_it_may_and_half_of_them_are_of_one_namespace() {
 }
 
 #[test]
+fn haproxy_has_no_more_servers_than_it_may_and_three_quarters_of_them_are_of_one_namespace() {
+    let template = "global\n{{#each (list \"ingresses\") as |ing|}}\nbackend {{ing.metadata.namespace}}-{{ing.metadata.name}}\n  # server of nobody\n  server a 10.0.0.1:80\n  server-template b 2 {{ing.spec.rules.0.host}}:80\n{{/each}}\n";
+    let with = |of: &[(&str, usize)]| {
+        let setup = Setup::new(template).with("controller", json!({"limits": {"servers": 18}}));
+        let all = of.iter().flat_map(|(namespace, count)| (0..*count).map(move |n| (*namespace, n)));
+        all.fold(setup, |setup, (namespace, n)| setup.ingress(namespace, &n.to_string(), "h", &[]))
+    };
+    assert!(with(&[("a", 2), ("junk", 4)]).bundle().is_ok());
+    let all = faults(&with(&[("a", 2), ("junk", 5)]));
+    let names: Vec<_> = all.objects.keys().map(|object| object.name.to_string()).collect();
+    assert_eq!((names, all.others.len()), (vec!["4".to_owned()], 0));
+    let said = told(&all)[0].clone();
+    assert!(said.contains("haproxy.cfg has more than 13 servers of objects of namespace \"junk\""), "{said}");
+}
+
+#[test]
 fn files_beyond_a_namespaces_half_are_the_fault_of_those_who_add_them() {
     let template = "{{#each (list \"ingresses\") as |ing|}}\n# {{add_file \"certificate\" (concat ing.metadata.namespace ing.metadata.name) ing.spec.rules.0.host}}\n{{/each}}\n";
     let limited = |limits, host: &str| {
@@ -246,7 +262,7 @@ fn a_line_knows_the_block_that_it_would_not_be_there_without() {
 fn a_block_that_takes_most_of_the_time_is_at_fault() {
     let template = "{{#each (list \"ingresses\") as |ing|}}\n{{#if (eq ing.spec.rules.0.host \"slow\")}}{{let all=(range 10000)}}{{#each all}}{{#each all}}{{#each all}}{{/each}}{{/each}}{{/each}}{{/if}}\n{{/each}}\n";
     let mut setup = Setup::new(template).ingress("n", "a", "slow", &[]);
-    setup.limits = Limits { time: Duration::from_millis(50), ..Limits::default() };
+    setup.limits = RenderLimits { time: Duration::from_millis(50), ..RenderLimits::default() };
     let (config, compiled) = (setup.config(), setup.compile().unwrap());
     let faults = Renderer::checked(Checked::Never)
         .attempt(&*compiled, &config, &setup.snapshots(), &Fleet::default(), &setup.limits)

@@ -3,7 +3,10 @@
 
 mod support;
 
-use haptic_render::functions::{self, Role};
+use haptic_render::{
+    Language,
+    functions::{self, Role},
+};
 use serde_json::json;
 use support::Setup;
 
@@ -32,6 +35,20 @@ fn every_example_of_the_table_gives_its_stated_result() {
                 Err(errors) => support::all(&errors),
             };
             (printed != gives)
+                .then(|| format!("{}: {template}\n  gives  {printed:?}\n  not    {gives:?}", f.name))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_example_in_jinja_gives_its_stated_result() {
+    let wrong: Vec<String> = functions::table()
+        .filter_map(|f| {
+            let (template, gives) = functions::example(f, Language::Jinja2);
+            let printed = std::panic::catch_unwind(|| world(&template).jinja().unmarked());
+            let printed = printed.unwrap_or_else(|_| "(it fails)".into());
+            (printed.trim_end() != gives.trim_end())
                 .then(|| format!("{}: {template}\n  gives  {printed:?}\n  not    {gives:?}", f.name))
         })
         .collect();

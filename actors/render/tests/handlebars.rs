@@ -3,7 +3,7 @@
 
 mod support;
 
-use haptic_render::recall::{Kept, PrintedBlock, Recall};
+use haptic_render::block_cache::{BlockCache, FileCache, PrintedBlock};
 use serde_json::json;
 use support::Setup;
 
@@ -170,8 +170,8 @@ fn each_object_is_a_piece_of_its_own_with_what_it_read() {
         .ingress("default", "shop", "s", &[])
         .ingress("default", "blog", "b", &[])
         .endpoints("default", "shop", 1, &["10.0.0.1"]);
-    let nothing = Kept::default();
-    let rendered = setup.rendered_with(Some(&Recall::new(&nothing, &setup.snapshots())));
+    let nothing = FileCache::default();
+    let rendered = setup.rendered_with(Some(&BlockCache::new(&nothing, &setup.snapshots())));
     assert_eq!(rendered.marked.pieces.len(), 4);
     let outside: Vec<&str> = rendered.outside.iter().map(|r| &*r.resource).collect();
     assert_eq!(outside, ["ingresses"]);

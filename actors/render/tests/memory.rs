@@ -5,9 +5,8 @@
 
 use haptic_model::{ActiveConfig, Fleet, Generation, Object, ObjectRef, Snapshot, Snapshots};
 use haptic_render::{
-    Checked, Engine, Limits, Renderer, Templates,
-    handlebars::HandlebarsEngine,
-    quarantine::{Job, Moment, Ward},
+    Checked, RenderLimits, Renderer,
+    quarantine::{Job, QuarantineState, RenderTiming},
 };
 use serde_json::{Map, Value, json};
 use std::{collections::BTreeMap, process::Command, sync::Arc, time::Instant};
@@ -188,13 +187,13 @@ fn in_a_process_of_its_own() {
     let bad = (0..count).flat_map(|n| worst(&format!("bad{}", n % namespaces), n));
     let snapshots = snapshots(&config, good(good_ones).chain(bad));
     let before = peak();
-    let compiled = HandlebarsEngine.compile(&Templates::of(&config.spec)).unwrap();
-    let (mut renderer, mut ward) = (Renderer::checked(Checked::Never), Ward::default());
-    let (fleet, limits, started) = (Fleet::default(), Limits::default(), Instant::now());
+    let compiled = haptic_render::compile(&config.spec).unwrap();
+    let (mut renderer, mut ward) = (Renderer::checked(Checked::Never), QuarantineState::default());
+    let (fleet, limits, started) = (Fleet::default(), RenderLimits::default(), Instant::now());
     let job =
         Job { compiled: &*compiled, config: &config, snapshots: &snapshots, fleet: &fleet, limits: &limits };
     for generation in 1..20 {
-        let moment = Moment { generation: Generation(generation), now: Instant::now(), good: None };
+        let moment = RenderTiming { generation: Generation(generation), now: Instant::now(), good: None };
         let outcome = ward.render(&mut renderer, &job, &moment);
         let rendering = match outcome.rendering {
             Ok(rendering) => rendering,
@@ -206,7 +205,7 @@ fn in_a_process_of_its_own() {
             .filter(|n| text.contains(&format!("backend good{}_i{n}_s{n}_80 ", n % 50)))
             .count();
         assert_eq!(alive, good_ones, "good Ingresses are there");
-        let held = ward.told().held.len();
+        let held = ward.described().held.len();
         let bytes: usize = rendering.bundle.all().map(|file| file.text.to_string().len()).sum();
         println!(
             "{name} x {count} in {namespaces}: {held} held back, {generation} renders, {bytes} bytes printed, {:?}, objects {} KiB, peak {} KiB",

@@ -5,7 +5,7 @@
 mod support;
 
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
-use haptic_render::routes::{Routes, store_of};
+use haptic_routes::{Routes, store_of};
 use proptest::{prelude::*, test_runner::Config};
 use serde_json::{Value, json};
 use std::{

@@ -3,143 +3,23 @@
 
 mod support;
 
-use haptic_model::{
-    ActiveConfig, Bundle, Complaint, Diagnostic, Fleet, Generation, Hindsight, Object, ObjectRef, Snapshots,
-    pipeline::{Cause, Reconcile, Rendered},
-};
+use haptic_model::{ActiveConfig, Diagnostic, FailureReport, Fleet, Generation, Instead, Object, ObjectRef};
 use haptic_render::{
-    Checked, Compiled, Limits, Renderer,
-    quarantine::{Job, Moment, Outcome, Ward, changes},
-    stand_in::{self, StandIn},
+    Checked, RenderLimits, Renderer,
+    fallback::{self, FallbackConfig},
+    quarantine::{QuarantinedRender, RenderTiming, changes},
 };
 use proptest::prelude::*;
 use serde_json::json;
-use std::{
-    collections::BTreeMap,
-    sync::Arc,
-    time::{Duration, Instant},
+use std::{collections::BTreeMap, sync::Arc};
+use support::{
+    Setup,
+    cluster::{Cluster, MAP, TEMPLATE, cluster, note, put, report, text},
 };
-use support::{Setup, all};
-
-/// What becomes of an Ingress is said by its host; a Service of its name may spoil it, too.
-const TEMPLATE: &str = "\
-defaults
-# {{len (list \"ingresses\")}} ingresses
-{{#each (list \"ingresses\") as |ing|}}
-{{#with ing.spec.rules.0 as |rule|}}
-{{#if (eq rule.host \"fails\")}}{{rule.nope}}{{/if}}
-{{#if (eq rule.host \"registered\")}}{{register_error ing \"not yours\"}}{{/if}}
-backend {{proxy_name ing.metadata.name}}
-  description {{rule.host}}
-{{#with (get_single \"services\" ing.metadata.namespace ing.metadata.name) as |service|}}
-  # {{service.metadata.note}}
-{{else}}
-{{/with}}
-{{/with}}
-{{/each}}
-";
-const MAP: &str = "{{#each (routes \"ingresses\") as |set|}}\n{{#each set.routes as |r|}}\n{{r.key}} {{r.backend.name}}\n{{/each}}\n{{/each}}\n";
 
 const HOSTS: [&str; 6] =
     ["fails", "registered", "control\u{7}", "one.example", "two.example", "three.example"];
 const BAD: usize = 3;
-
-/// A cluster, and what keeps its bad objects from stopping the others.
-struct Cluster {
-    setup: Setup,
-    config: ActiveConfig,
-    compiled: Arc<dyn Compiled>,
-    renderer: Renderer,
-    ward: Ward,
-    good: Option<Arc<Rendered>>,
-    generation: u64,
-    now: Instant,
-}
-
-impl Cluster {
-    fn new(setup: Setup) -> Self {
-        let (config, compiled) = (setup.config(), setup.compile().unwrap_or_else(|e| panic!("{}", all(&e))));
-        let renderer = Renderer::checked(Checked::Always);
-        let (ward, good) = (Ward::default(), None);
-        Self { setup, config, compiled, renderer, ward, good, generation: 0, now: Instant::now() }
-    }
-
-    fn change(&mut self, change: impl FnOnce(Setup) -> Setup) {
-        let setup = std::mem::replace(&mut self.setup, Setup::new(""));
-        self.setup = change(setup);
-    }
-
-    /// Renders; a bundle passes all checks at once.
-    fn render(&mut self) -> Outcome {
-        let outcome = self.render_unchecked(None);
-        if let Ok(rendering) = &outcome.rendering {
-            self.good = Some(Arc::new(self.rendered(rendering.bundle.clone(), outcome.snapshots.clone())));
-        }
-        outcome
-    }
-
-    fn render_unchecked(&mut self, complaint: Option<&Arc<Complaint>>) -> Outcome {
-        self.generation += 1;
-        let (snapshots, fleet, limits) = (self.setup.snapshots(), Fleet::default(), Limits::default());
-        let job = Job {
-            compiled: &*self.compiled,
-            config: &self.config,
-            snapshots: &snapshots,
-            fleet: &fleet,
-            limits: &limits,
-        };
-        let moment =
-            Moment { generation: Generation(self.generation), now: self.now, good: self.good.as_ref() };
-        if let Some(complaint) = complaint {
-            self.ward.hear(complaint, &self.renderer, &job, &moment);
-        }
-        self.ward.render(&mut self.renderer, &job, &moment)
-    }
-
-    fn rendered(&self, bundle: Bundle, snapshots: Snapshots) -> Rendered {
-        let reconcile = Reconcile {
-            generation: Generation(self.generation),
-            cause: Cause::default(),
-            triggered: Instant::now(),
-        };
-        let (config, took) = (Arc::new(self.config.clone()), Duration::ZERO);
-        let (fleet, warnings, hindsight) = (Arc::default(), Vec::new(), Hindsight::default());
-        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, hindsight }
-    }
-
-    fn held(&self) -> Vec<String> {
-        let told = self.ward.told();
-        told.held.values().map(|held| format!("{} {}", held.object.name, held.replaced)).collect()
-    }
-
-    /// What a cluster with these objects alone looks like.
-    fn expected(&self, ingresses: &BTreeMap<String, String>) -> String {
-        let mut setup = Setup { stores: self.setup.stores.clone(), ..Setup::new("") };
-        setup.spec = self.setup.spec.clone();
-        for object in self.setup.stores["ingresses"].iter().cloned().collect::<Vec<_>>() {
-            setup.stores.get_mut("ingresses").unwrap().remove(&object.reference);
-        }
-        let setup = ingresses.iter().fold(setup, |setup, (name, host)| put(setup, name, host));
-        text(&setup.bundle().unwrap_or_else(|e| panic!("{}", all(&e))).0)
-    }
-}
-
-fn put(setup: Setup, name: &str, host: &str) -> Setup {
-    setup.ingress("n", name, host, &[("/", "s")])
-}
-
-fn note(setup: Setup, name: &str, note: &str) -> Setup {
-    let service = json!({"metadata": {"namespace": "n", "name": name, "note": note}});
-    setup.object("services", "n", name, &["n", name], service)
-}
-
-fn text(bundle: &Bundle) -> String {
-    bundle.all().map(|file| format!("== {}\n{}", file.path, file.text)).collect()
-}
-
-fn cluster() -> Cluster {
-    Cluster::new(Setup::new(TEMPLATE).map("host.map", MAP))
-}
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -216,7 +96,7 @@ proptest! {
             prop_assert_eq!(text(&rendering.bundle), expected, "batch {}", number);
             prop_assert!(cluster.renderer.take_difference().is_none());
             // Those whose good version was lost stay out until they change or what spoils them does.
-            let held = cluster.ward.told().held;
+            let held = cluster.quarantine.described().held;
             for (name, host) in &present {
                 let bad = *host < BAD || spoilt.get(name) == Some(&true);
                 let is_held = held.keys().any(|object| &*object.name == name);
@@ -282,13 +162,52 @@ fn what_was_never_good_is_left_out_and_says_so() {
     cluster.change(|setup| put(put(setup, "a", "fails"), "b", "b.example"));
     let outcome = cluster.render();
     assert!(!outcome.rendering.unwrap().bundle.config.text.contains("backend a"));
-    let told = cluster.ward.told();
+    let told = cluster.quarantine.described();
     let (_, held) = told.held.first_key_value().unwrap();
     assert!(
         held.to_string()
             .ends_with("It is not served: no good version of it is known since this controller started"),
         "{held}"
     );
+}
+
+#[test]
+fn of_what_was_never_good_the_annotations_that_cannot_be_read_are_left_out() {
+    let text = "{{#each (routes \"ingresses\") as |set|}}\n{{#each set.faults as |why|}}\n{{register_error set why}}\n{{/each}}\n\
+        {{#each set.routes as |r|}}\n{{r.key}} {{json set.options}}\n{{/each}}\n{{/each}}\n";
+    let mut cluster = Cluster::new(Setup::new("defaults\n").map("m", text));
+    let annotated = |setup: Setup, annotations: serde_json::Value| {
+        let paths = [
+            json!({"path": "/", "pathType": "Prefix", "backend": {"service": {"name": "s", "port": {"number": 80}}}}),
+        ];
+        setup.object(
+            "ingresses",
+            "default",
+            "a",
+            &["default", "a"],
+            json!({"metadata": {"annotations": annotations},
+            "spec": {"rules": [{"host": "a.example", "http": {"paths": paths}}]}}),
+        )
+    };
+    let steps = [
+        (json!({"haproxy-haptic.org/retry": "never"}), "{}", Some(Instead::Defaults)),
+        // What stood in is no good version.
+        (
+            json!({"haproxy-haptic.org/retries": "1", "haproxy-haptic.org/allow-from": "x"}),
+            r#"{"closed":true,"retries":1}"#,
+            Some(Instead::Defaults),
+        ),
+        (json!({"haproxy-haptic.org/retries": "2"}), r#"{"retries":2}"#, None),
+        (json!({"haproxy-haptic.org/retries": "many"}), r#"{"retries":2}"#, Some(Instead::Former)),
+    ];
+    for (annotations, options, instead) in steps {
+        cluster.change(|setup| annotated(setup, annotations.clone()));
+        let outcome = cluster.render();
+        assert_eq!(map_of(&outcome), format!("a.example/ {options}\n"), "{annotations}");
+        let held: Vec<Instead> =
+            cluster.quarantine.described().held.values().map(|held| held.instead).collect();
+        assert_eq!(held, instead.into_iter().collect::<Vec<_>>(), "{annotations}");
+    }
 }
 
 #[test]
@@ -373,13 +292,14 @@ fn a_new_configuration_that_a_check_refuses_for_what_did_not_change_is_at_fault_
         cluster.render().rendering.unwrap();
         configure(&mut cluster, &harmless());
         let outcome = cluster.render_unchecked(None);
-        let complaint = complaint(&cluster, &outcome, "a", suspected);
-        let refused = |outcome: Outcome| outcome.rendering.is_err_and(|faults| faults.objects.is_empty());
-        assert!(refused(cluster.render_unchecked(Some(&complaint))) && cluster.held().is_empty());
+        let report = report(&cluster, &outcome, "a", suspected);
+        let refused =
+            |outcome: QuarantinedRender| outcome.rendering.is_err_and(|faults| faults.objects.is_empty());
+        assert!(refused(cluster.render_unchecked(Some(&report))) && cluster.held().is_empty());
         cluster.change(|setup| note(setup, "a", "changed"));
-        assert!(refused(cluster.render_unchecked(Some(&complaint))), "a complaint counts once");
+        assert!(refused(cluster.render_unchecked(Some(&report))), "a report counts once");
         match suspected {
-            true => cluster.now += cluster.ward.next_try(cluster.now).unwrap(),
+            true => cluster.now += cluster.quarantine.next_try(cluster.now).unwrap(),
             false => cluster.change(|setup| put(setup, "a", "other.example")),
         }
         assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("another comment"));
@@ -394,18 +314,18 @@ fn a_new_configuration_that_a_check_refuses_without_any_object_rests_longer_each
     configure(&mut cluster, &harmless());
     for seconds in [30, 60, 120] {
         let outcome = cluster.render_unchecked(None);
-        let complaint = Arc::new(Complaint {
+        let report = Arc::new(FailureReport {
             objects: Vec::new(),
             templates: Some(Diagnostic::error("haproxy", "unknown keyword")),
-            ..(*complaint(&cluster, &outcome, "a", false)).clone()
+            ..(*report(&cluster, &outcome, "a", false)).clone()
         });
-        let faults = cluster.render_unchecked(Some(&complaint)).rendering.unwrap_err();
+        let faults = cluster.render_unchecked(Some(&report)).rendering.unwrap_err();
         let message = &faults.others[0].message;
         assert!(message.contains("refused as a whole") && message.contains("unknown keyword"), "{message}");
         cluster.change(|setup| put(setup, "late", "late.example"));
         let outcome = cluster.render_unchecked(None);
         assert!(outcome.rendering.is_err() && outcome.renders == 0, "nothing is rendered with it");
-        let rest = cluster.ward.next_try(cluster.now).unwrap();
+        let rest = cluster.quarantine.next_try(cluster.now).unwrap();
         assert_eq!(rest.as_secs(), seconds);
         cluster.now += rest;
     }
@@ -419,18 +339,19 @@ fn while_a_new_configuration_is_refused_the_last_good_one_is_rendered_with_what_
     cluster.render().rendering.unwrap();
     configure(&mut cluster, &TEMPLATE.replace("rule.host}}\n", "rule.hots}}\n"));
     let new = cluster.config.clone();
-    let stand_in =
-        |new: &ActiveConfig, cluster: &Cluster| StandIn::of(new, cluster.good.as_ref(), None, &cluster.ward);
+    let stand_in = |new: &ActiveConfig, cluster: &Cluster| {
+        FallbackConfig::of(new, cluster.good.as_ref(), None, &cluster.quarantine)
+    };
     let mut instead = stand_in(&new, &cluster).unwrap();
     cluster.render().rendering.unwrap_err();
     cluster.change(|setup| put(put(setup, "b", "b.example"), "worse", "control\u{7}"));
-    let (snapshots, fleet, limits) = (cluster.setup.snapshots(), Fleet::default(), Limits::default());
-    let given = stand_in::Cluster { snapshots: &snapshots, fleet: &fleet, limits: &limits };
-    let moment = Moment { generation: Generation(9), now: cluster.now, good: cluster.good.as_ref() };
+    let (snapshots, fleet, limits) = (cluster.setup.snapshots(), Fleet::default(), RenderLimits::default());
+    let given = fallback::FallbackInputs { snapshots: &snapshots, fleet: &fleet, limits: &limits };
+    let moment = RenderTiming { generation: Generation(9), now: cluster.now, good: cluster.good.as_ref() };
     let outcome = instead.render(&mut cluster.renderer, given, &Vec::new(), &moment).unwrap();
     let text = outcome.rendering.unwrap().bundle.config.text.to_string();
     assert!(text.contains("a.example") && text.contains("b.example"), "{text}");
-    let held = instead.ward().told().held;
+    let held = instead.quarantine().described().held;
     assert_eq!(held.keys().map(|object| &*object.name).collect::<Vec<_>>(), ["bad", "worse"]);
 
     assert!(stand_in(&cluster.good.as_ref().unwrap().config, &cluster).is_none(), "it is the same one");
@@ -439,7 +360,7 @@ fn while_a_new_configuration_is_refused_the_last_good_one_is_rendered_with_what_
     assert!(stand_in(&other, &cluster).is_none(), "what it watches is not there any more");
 }
 
-fn map_of(outcome: &Outcome) -> String {
+fn map_of(outcome: &QuarantinedRender) -> String {
     let bundle = &outcome.rendering.as_ref().unwrap().bundle;
     bundle.files.values().next().unwrap().text.to_string()
 }
@@ -462,220 +383,20 @@ fn a_namespace_with_too_many_lines_of_a_map_takes_nothing_from_others_from_the_b
     assert!(map.lines().count() == 6 && map.contains("b.example"), "{map}");
 }
 
-fn complaint(cluster: &Cluster, outcome: &Outcome, object: &str, suspected: bool) -> Arc<Complaint> {
-    let bundle = outcome.rendering.as_ref().unwrap().bundle.clone();
-    let rendered = Arc::new(cluster.rendered(bundle, outcome.snapshots.clone()));
-    let of = vec![(
-        Arc::new(ObjectRef::new("ingresses", "n", object)),
-        Diagnostic::error("haproxy", "HAProxy: no"),
-    )];
-    let (objects, suspects) = if suspected { (Vec::new(), of) } else { (of, Vec::new()) };
-    Arc::new(Complaint { rendered, good: None, objects, suspects, templates: None, took: Duration::ZERO })
-}
-
-#[test]
-fn what_a_check_refuses_goes_back_and_is_tried_again_when_it_changes_or_after_a_rest() {
-    let mut cluster = cluster();
-    cluster.change(|setup| put(put(setup, "a", "good.example"), "b", "b.example"));
-    cluster.render();
-    cluster.change(|setup| put(setup, "a", "bad.example"));
-    let outcome = cluster.render_unchecked(None);
-    let complaint = complaint(&cluster, &outcome, "a", false);
-    let text = cluster.render_unchecked(Some(&complaint)).rendering.unwrap().bundle.config.text.clone();
-    assert!(text.contains("good.example") && !text.contains("bad.example"));
-    assert_eq!(cluster.held(), ["a true"]);
-    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(240)));
-    cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
-    assert_eq!(cluster.held(), ["a true"], "a complaint counts once");
-    // The first time, what its block had read counts at once.
-    cluster.change(|setup| note(setup, "a", "fine"));
-    let outcome = cluster.render_unchecked(None);
-    assert_eq!(cluster.held(), Vec::<String>::new());
-    let again = self::complaint(&cluster, &outcome, "a", false);
-    cluster.render_unchecked(Some(&again)).rendering.unwrap();
-    cluster.change(|setup| note(setup, "a", "better"));
-    cluster.render();
-    assert_eq!(cluster.held(), ["a true"], "a service that changes all the time costs no check each time");
-    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(30)));
-    cluster.now += Duration::from_secs(30);
-    let outcome = cluster.render_unchecked(None);
-    assert_eq!(cluster.held(), Vec::<String>::new());
-    let again = self::complaint(&cluster, &outcome, "a", false);
-    cluster.render_unchecked(Some(&again)).rendering.unwrap();
-    cluster.render();
-    assert_eq!(
-        cluster.ward.next_try(cluster.now),
-        Some(Duration::from_secs(1)),
-        "another version is tried then"
-    );
-    cluster.now += Duration::from_secs(1);
-    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(59)));
-    cluster.now += Duration::from_secs(59);
-    assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(900)));
-    cluster.change(|setup| put(setup, "a", "other.example"));
-    assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("other.example"));
-    assert_eq!(cluster.held(), Vec::<String>::new());
-}
-
-#[test]
-fn a_suspect_whose_own_object_did_not_change_stays_as_long_as_another_one_is_held() {
-    let mut cluster = cluster();
-    cluster.change(|setup| note(put(put(setup, "a", "a.example"), "b", "b.example"), "b", "fine"));
-    cluster.render();
-    cluster.change(|setup| note(put(setup, "a", "other.example"), "b", "other"));
-    let outcome = cluster.render_unchecked(None);
-    let complaint = |names: &[&str]| {
-        let all = names.iter().map(|name| self::complaint(&cluster, &outcome, name, true));
-        let suspects = all.flat_map(|complaint| complaint.suspects.clone()).collect();
-        Arc::new(Complaint { suspects, ..(*self::complaint(&cluster, &outcome, "a", true)).clone() })
-    };
-    let (both, last) = (complaint(&["a", "b"]), complaint(&["b"]));
-    cluster.render_unchecked(Some(&both)).rendering.unwrap();
-    assert_eq!(cluster.held(), ["a true"]);
-    cluster.render_unchecked(Some(&last)).rendering.unwrap();
-    assert_eq!(cluster.held(), ["a true", "b false"], "it is nobody else");
-}
-
-#[test]
-fn a_complaint_about_a_version_that_is_gone_is_nothing() {
-    let mut cluster = cluster();
-    cluster.change(|setup| put(setup, "a", "bad.example"));
-    let outcome = cluster.render_unchecked(None);
-    let complaint = complaint(&cluster, &outcome, "a", false);
-    cluster.change(|setup| put(setup, "a", "good.example"));
-    cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
-    assert_eq!(cluster.held(), Vec::<String>::new());
-}
-
-#[test]
-fn a_complaint_whose_cause_was_elsewhere_and_is_gone_is_nothing_the_first_time() {
-    let mut cluster = cluster();
-    cluster.change(|setup| note(put(setup, "a", "a.example"), "a", "spoils it for a check"));
-    let outcome = cluster.render_unchecked(None);
-    let complaint = complaint(&cluster, &outcome, "a", false);
-    cluster.change(|setup| note(setup, "a", "fine"));
-    cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
-    assert_eq!(cluster.held(), Vec::<String>::new());
-    let outcome = cluster.render_unchecked(None);
-    let again = self::complaint(&cluster, &outcome, "a", false);
-    cluster.change(|setup| note(setup, "a", "other"));
-    cluster.render_unchecked(Some(&again)).rendering.unwrap();
-    assert_eq!(cluster.held(), ["a false"], "what changes all the time is no excuse");
-}
-
-#[test]
-fn those_only_suspected_come_back_half_by_half_as_bundles_pass() {
-    let mut cluster = cluster();
-    for number in 0..4 {
-        cluster.change(|setup| put(setup, &format!("i{number}"), "h.example"));
-    }
-    let outcome = cluster.render_unchecked(None);
-    let mut all = Vec::new();
-    for number in 0..4 {
-        all.extend(complaint(&cluster, &outcome, &format!("i{number}"), true).suspects.clone());
-    }
-    let complaint = complaint(&cluster, &outcome, "i0", true);
-    let complaint = Arc::new(Complaint { suspects: all, ..(*complaint).clone() });
-    cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
-    assert_eq!(cluster.held().len(), 4);
-    cluster.render();
-    assert_eq!(cluster.held().len(), 4, "nothing without them has passed before this render");
-    let mut left = Vec::new();
-    while !cluster.held().is_empty() && left.len() < 10 {
-        cluster.render();
-        left.push(cluster.held().len());
-    }
-    assert_eq!(left, [2, 1, 0]);
-}
-
-#[test]
-fn two_pods_that_fail_alike_leave_what_stands_in_for_the_object() {
-    let mut cluster = cluster();
-    cluster.change(|setup| put(setup, "a", "good.example"));
-    cluster.render();
-    cluster.change(|setup| put(setup, "a", "bad.example"));
-    let outcome = cluster.render_unchecked(None);
-    for _ in ["one pod", "the other"] {
-        let complaint = complaint(&cluster, &outcome, "a", false);
-        cluster.render_unchecked(Some(&complaint)).rendering.unwrap();
-        assert_eq!(cluster.held(), ["a true"]);
-    }
-}
-
-#[test]
-fn what_a_reload_refuses_goes_back_to_what_the_pod_ran_though_all_checks_had_passed() {
-    let mut cluster = cluster();
-    cluster.change(|setup| put(setup, "a", "good.example"));
-    cluster.render();
-    let ran = cluster.good.clone();
-    cluster.change(|setup| put(setup, "a", "bad.example"));
-    let outcome = cluster.render();
-    let complaint = complaint(&cluster, &outcome, "a", false);
-    let complaint = Arc::new(Complaint { good: ran, ..(*complaint).clone() });
-    let text = cluster.render_unchecked(Some(&complaint)).rendering.unwrap().bundle.config.text.clone();
-    assert!(text.contains("good.example") && !text.contains("bad.example"), "{text}");
-    assert_eq!(cluster.held(), ["a true"]);
-}
-
-#[test]
-fn of_suspects_that_cost_a_reload_the_one_at_fault_is_alone_after_a_few_tries() {
-    let mut cluster = cluster();
-    cluster.change(|setup| put(setup, "always", "always.example"));
-    cluster.render();
-    let ran = cluster.good.clone();
-    for number in 0..16 {
-        cluster.change(|setup| put(setup, &format!("i{number:02}"), "h.example"));
-    }
-    let mut reloads = 0;
-    let mut back: BTreeMap<String, bool> = BTreeMap::new();
-    loop {
-        let outcome = cluster.render();
-        let text = outcome.rendering.as_ref().unwrap().bundle.config.text.to_string();
-        let held: Vec<String> = cluster.held().iter().map(|held| held.replace(" false", "")).collect();
-        let tried: Vec<String> = (0..16)
-            .map(|n| format!("i{n:02}"))
-            .filter(|n| !held.contains(n) && !back.contains_key(n))
-            .collect();
-        if !tried.is_empty() {
-            reloads += 1;
-        }
-        if text.contains("backend i11\n") {
-            let [first, ..] = &*tried else { panic!("nothing was tried") };
-            if tried.len() == 1 {
-                assert_eq!(first, "i11");
-                break;
-            }
-            let suspects: Vec<_> = tried
-                .iter()
-                .flat_map(|name| complaint(&cluster, &outcome, name, true).suspects.clone())
-                .collect();
-            let all = complaint(&cluster, &outcome, first, true);
-            let all = Arc::new(Complaint { suspects, good: ran.clone(), ..(*all).clone() });
-            cluster.render_unchecked(Some(&all)).rendering.unwrap();
-            assert_eq!(cluster.ward.next_try(cluster.now), Some(Duration::from_secs(30)));
-        } else {
-            back.extend(tried.into_iter().map(|name| (name, true)));
-        }
-        cluster.now += Duration::from_secs(30);
-        assert!(reloads < 25, "{held:?}");
-    }
-    assert_eq!(back.len(), 15, "everybody else is back by then");
-}
-
 #[test]
 fn what_is_told_is_what_is_news() {
     let mut cluster = cluster();
-    let before = cluster.ward.told();
+    let before = cluster.quarantine.described();
     cluster.change(|setup| put(put(setup, "a", "fails"), "b", "fails"));
     cluster.render();
-    let held = cluster.ward.told();
+    let held = cluster.quarantine.described();
     let (entered, left) = changes(&before, &held, &cluster.setup.snapshots());
     assert_eq!((entered.len(), left.len()), (2, 0));
     let removed: Object = (**cluster.setup.stores["ingresses"].iter().next().unwrap()).clone();
     cluster.setup.stores.get_mut("ingresses").unwrap().remove(&removed.reference);
     cluster.change(|setup| put(setup, "b", "b.example"));
     cluster.render();
-    let (entered, left) = changes(&held, &cluster.ward.told(), &cluster.setup.snapshots());
+    let (entered, left) = changes(&held, &cluster.quarantine.described(), &cluster.setup.snapshots());
     assert!(entered.is_empty());
     let told: Vec<String> = left.iter().map(ToString::to_string).collect();
     assert!(told[0].contains("n/a is gone") && told[1].contains("n/b is good again"), "{told:?}");

@@ -5,7 +5,7 @@
 mod support;
 
 use haptic_model::{ObjectRef, Snapshots};
-use haptic_render::routes::{Routes, class::Classes, index::RouteIndex, ingress, store_of};
+use haptic_routes::{Routes, class::Classes, index::RouteIndex, ingress, services::Services, store_of};
 use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
@@ -172,8 +172,8 @@ fn reference(name: &str) -> Arc<ObjectRef> {
     Arc::new(ObjectRef::new("ingresses", "n", name))
 }
 
-fn claims(ingress: &Sketch) -> Option<haptic_render::routes::claims::Claims> {
-    ingress::claims(ingress.object().to_string().as_bytes(), &Classes::all()).unwrap()
+fn claims(ingress: &Sketch) -> Option<haptic_routes::claims::Claims> {
+    ingress::claims(ingress.object().to_string().as_bytes(), &Classes::all(), &Services::default()).unwrap()
 }
 
 fn model(index: &RouteIndex, host: &str, path: &str) -> Option<String> {

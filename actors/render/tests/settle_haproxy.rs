@@ -11,8 +11,8 @@
 
 use haptic_model::FileKind;
 use haptic_render::{
-    marks::{self, Marked},
-    settle::{Reading, settle},
+    encode::{FileFormat, encode},
+    framing::{self, FramedText},
 };
 use std::{
     collections::BTreeSet,
@@ -89,21 +89,21 @@ fn quoted_regex(value: &str) -> String {
     value.chars().flat_map(quoted).collect()
 }
 
-fn print(template: &str, value: &str, number: &str) -> Marked {
-    let framed = |mark: char, text: &str| format!("{mark}{text}{}", marks::END);
+fn print(template: &str, value: &str, number: &str) -> FramedText {
+    let framed = |mark: char, text: &str| format!("{mark}{text}{}", framing::END);
     let mut parts = template.split('{');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         match part.split_at_checked(2) {
             Some(("N}", rest)) => text += &format!("{number}{rest}"),
-            Some(("V}", rest)) => text += &(framed(marks::VALUE, value) + rest),
-            Some(("A}", rest)) => text += &(framed(marks::ARGUMENT, &argument(value)) + rest),
-            Some(("L}", rest)) => text += &(framed(marks::LOG_FORMAT, &value.replace('%', "%%")) + rest),
-            Some(("R}", rest)) => text += &(framed(marks::VALUE, &quoted_regex(value)) + rest),
+            Some(("V}", rest)) => text += &(framed(framing::VALUE, value) + rest),
+            Some(("A}", rest)) => text += &(framed(framing::ARGUMENT, &argument(value)) + rest),
+            Some(("L}", rest)) => text += &(framed(framing::LOG_FORMAT, &value.replace('%', "%%")) + rest),
+            Some(("R}", rest)) => text += &(framed(framing::VALUE, &quoted_regex(value)) + rest),
             _ => text += &format!("{{{part}"),
         }
     }
-    Marked { pieces: vec![text.into()], ..Marked::default() }
+    FramedText { pieces: vec![text.into()], ..FramedText::default() }
 }
 
 /// Questions that HAProxy is asked, and the bytes it must answer.
@@ -142,10 +142,10 @@ impl Questions {
         let rules: String = rule.split("; ").map(|rule| format!("  http-request {rule}\n")).collect();
         let file = number.replace('/', "_");
         let content = match place {
-            "file" => Some(("f", Reading::Body, "{V}")),
-            "error file" => Some(("e", Reading::Content, "HTTP/1.0 503 X\r\n\r\n{V}")),
-            "log-format file" => Some(("l", Reading::Format, "{L}")),
-            "pattern file" => Some(("p", Reading::Patterns, "{V}\n")),
+            "file" => Some(("f", FileFormat::Body, "{V}")),
+            "error file" => Some(("e", FileFormat::Content, "HTTP/1.0 503 X\r\n\r\n{V}")),
+            "log-format file" => Some(("l", FileFormat::Format, "{L}")),
+            "pattern file" => Some(("p", FileFormat::Patterns, "{V}\n")),
             _ => None,
         };
         let comment = if content.is_some() { "" } else { "  # {V}\n" };
@@ -153,11 +153,11 @@ impl Questions {
         if let Some((name, ..)) = content {
             rules = rules.replace(&format!(" {name}{{N}}"), &format!(" {name}{file}"));
         }
-        let Ok(rules) = settle(FileKind::Config, &print(&rules, value, number)) else {
+        let Ok(rules) = encode(FileKind::Config, &print(&rules, value, number)) else {
             return self.refused.push((place, value.to_owned()));
         };
         if let Some((name, reading, content)) = content {
-            let Ok(content) = settle(reading, &print(content, value, number)) else {
+            let Ok(content) = encode(reading, &print(content, value, number)) else {
                 return self.refused.push((place, value.to_owned()));
             };
             self.files.push((format!("{name}{file}"), content.to_string()));
@@ -171,8 +171,8 @@ impl Questions {
         let rule = format!(
             "  http-request return status 200 content-type text/plain lf-string %[{key},map_str(m.map)] if {{ path /{{N}} }}\n"
         );
-        let line = settle(FileKind::Map, &print(line, value, number));
-        let rule = settle(FileKind::Config, &print(&rule, value, number));
+        let line = encode(FileKind::Map, &print(line, value, number));
+        let rule = encode(FileKind::Config, &print(&rule, value, number));
         match (line, rule) {
             (Ok(line), Ok(rule)) => {
                 let answer = if place == "key" { format!("v{number}") } else { value.to_owned() };
@@ -184,7 +184,7 @@ impl Questions {
     }
 
     fn ask_crt_list(&mut self, place: &'static str, line: &str, number: usize, value: &str) {
-        match settle(FileKind::CrtList, &print(line, value, &number.to_string())) {
+        match encode(FileKind::CrtList, &print(line, value, &number.to_string())) {
             // A protocol's name has 255 bytes at most; several have commas between them.
             Ok(_) if place == "option" && (value.len() > 250 || value.contains(',')) => {}
             Ok(line) => self.crt_list.push_str(&line.to_string()),
@@ -286,17 +286,17 @@ fn reads_back_what_was_printed(variable: &str) {
     }
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), questions.answers.len(), wrong.join("\n"));
     let lines = |text: &str| text.lines().map(str::to_owned).collect::<BTreeSet<_>>();
-    let map = tell(folder.path(), "show map m.map");
+    let map = emit(folder.path(), "show map m.map");
     let entries =
         map.lines().filter_map(|line| line.split_once(' ')).map(|(_, entry)| entry.to_owned()).collect();
     assert_eq!(lines(&questions.map), entries, "the entries of the map");
     // HAProxy shows protocols with a zero behind them.
-    let list = tell(folder.path(), "show ssl crt-list l.txt").replace('\0', "");
+    let list = emit(folder.path(), "show ssl crt-list l.txt").replace('\0', "");
     assert_eq!(lines(&questions.crt_list), list.lines().skip(1).map(str::to_owned).collect(), "the crt-list");
 }
 
 /// What HAProxy answers to a command.
-fn tell(folder: &Path, command: &str) -> String {
+fn emit(folder: &Path, command: &str) -> String {
     let mut socket = UnixStream::connect(folder.join("socket")).unwrap();
     writeln!(socket, "{command}").unwrap();
     let mut answer = Vec::new();
@@ -325,9 +325,9 @@ fn reads_whole_lines(variable: &str) {
     let folder = tempfile::tempdir().unwrap();
     let value = |length: usize| "x".repeat(length);
     let line =
-        |reading: Reading, template: &str, length| settle(reading, &print(template, &value(length), "0"));
+        |reading: FileFormat, template: &str, length| encode(reading, &print(template, &value(length), "0"));
     for (name, reading, template, rest) in
-        [("m", Reading::Map, "k {V}\n", 2), ("p", Reading::Patterns, "{V}\n", 0)]
+        [("m", FileFormat::Map, "k {V}\n", 2), ("p", FileFormat::Patterns, "{V}\n", 0)]
     {
         let longest = 16_382 - rest;
         let text = line(reading, template, longest).unwrap().to_string();
@@ -343,7 +343,7 @@ fn reads_whole_lines(variable: &str) {
     );
     let _haproxy = run(&binary, folder.path(), &config);
     for list in ["show map", "show acl"] {
-        let files = tell(folder.path(), list);
+        let files = emit(folder.path(), list);
         let file = files.lines().find(|line| line.contains("(m)") || line.contains("(p)"));
         assert!(file.is_some_and(|line| line.ends_with("entry_cnt=2")), "{list}: {files}");
     }

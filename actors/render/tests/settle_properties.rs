@@ -11,8 +11,8 @@
 
 use haptic_model::FileKind;
 use haptic_render::{
-    marks::{self, Marked},
-    settle::settle,
+    encode::encode,
+    framing::{self, FramedText},
 };
 use parse_line::words;
 use proptest::prelude::*;
@@ -21,20 +21,20 @@ use proptest::prelude::*;
 mod parse_line;
 
 /// Text between values, and how values are printed: `T` plain, `A` by `arg`, `L` by `lf`.
-fn marked(pieces: &[String], printed: &[char], values: &[String]) -> Marked {
+fn marked(pieces: &[String], printed: &[char], values: &[String]) -> FramedText {
     let mut text = String::new();
     for (index, piece) in pieces.iter().enumerate() {
         text.push_str(piece);
         if let (Some(kind), Some(value)) = (printed.get(index), values.get(index)) {
             let mark =
-                [('A', marks::ARGUMENT), ('L', marks::LOG_FORMAT)].into_iter().find(|(k, _)| k == kind);
-            text.push(mark.map_or(marks::VALUE, |(_, mark)| mark));
+                [('A', framing::ARGUMENT), ('L', framing::LOG_FORMAT)].into_iter().find(|(k, _)| k == kind);
+            text.push(mark.map_or(framing::VALUE, |(_, mark)| mark));
             text.push_str(value);
-            text.push(marks::END);
+            text.push(framing::END);
         }
     }
     text.push('\n');
-    Marked { pieces: vec![text.into()], ..Marked::default() }
+    FramedText { pieces: vec![text.into()], ..FramedText::default() }
 }
 
 /// What is written, or nothing when a value is refused: by the pass, not by the proof behind it, which finds the pass's mistakes.
@@ -44,7 +44,7 @@ fn settled(
     printed: &[char],
     values: &[String],
 ) -> Result<Option<String>, TestCaseError> {
-    match settle(kind, &marked(pieces, printed, values)) {
+    match encode(kind, &marked(pieces, printed, values)) {
         Ok(text) => Ok(Some(text.to_string())),
         Err(refused) => {
             let defect = refused.iter().find(|d| d.message.contains("internal error"));
@@ -73,7 +73,7 @@ fn value() -> impl Strategy<Value = String> {
         ).prop_map(|parts| parts.concat()),
         1 => "[a-z0-9.-]{0,8}",
     ]
-    .prop_map(|text| text.chars().filter(|c| !marks::is_mark(*c)).collect())
+    .prop_map(|text| text.chars().filter(|c| !framing::is_mark(*c)).collect())
 }
 
 /// Template text that puts values into every state of the lexer.
@@ -198,14 +198,14 @@ proptest! {
             0..4,
         ),
     ) {
-        let marked = Marked {
+        let marked = FramedText {
             pieces: pieces.into_iter().map(Into::into).collect(),
             templates: vec!["t".into()],
             objects: vec![std::sync::Arc::new(haptic_model::ObjectRef::new("r", "", "o"))],
         };
         for kind in [FileKind::Config, FileKind::Map, FileKind::CrtList, FileKind::Certificate, FileKind::General] {
-            if let Ok(text) = settle(kind, &marked) {
-                prop_assert!(!text.to_string().contains(marks::is_mark));
+            if let Ok(text) = encode(kind, &marked) {
+                prop_assert!(!text.to_string().contains(framing::is_mark));
                 for fragment in text.fragments() {
                     prop_assert_eq!(fragment.as_str().split_inclusive('\n').count(), fragment.blame().lines.len());
                 }

@@ -5,7 +5,7 @@ mod support;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{Object, ObjectRef, Snapshot, Snapshots};
-use haptic_render::userlists::{Userlists, store_of};
+use haptic_routes::userlists::{Userlists, store_of};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};

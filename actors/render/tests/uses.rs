@@ -4,7 +4,7 @@
 mod support;
 
 use haptic_model::{Bundle, Fleet};
-use haptic_render::{Checked, Limits, Renderer};
+use haptic_render::{Checked, RenderLimits, Renderer};
 use serde_json::json;
 use support::{Setup, all};
 
@@ -116,8 +116,13 @@ fn a_file_is_written_anew_when_it_is_read_in_another_way() {
     let (compiled, config) = (plain.compile().unwrap(), plain.config());
     let mut renderer = Renderer::checked(Checked::Always);
     for (stores, refused) in [(&plain, false), (&format, true), (&plain, false), (&format, true)] {
-        let rendered =
-            renderer.render(&*compiled, &config, &stores.snapshots(), &Fleet::default(), &Limits::default());
+        let rendered = renderer.render(
+            &*compiled,
+            &config,
+            &stores.snapshots(),
+            &Fleet::default(),
+            &RenderLimits::default(),
+        );
         assert_eq!(rendered.is_err(), refused, "{rendered:?}");
         assert_eq!(renderer.take_difference(), None);
     }

@@ -1,35 +1,99 @@
-//! ResolveActor: keeps what names lead to.
+//! ResolveActor: follows the names of Services, has them resolved, and publishes what they lead to.
 
-use crate::keeper::Keeper;
-use actix::{fut::wrap_future, prelude::*};
-use haptic_runtime::Seat;
+use crate::{
+    dns::Dns,
+    resolution::{Resolution, ResolvedNames, question},
+};
+use actix::{
+    fut::{ActorFutureExt, wrap_future},
+    prelude::*,
+};
+use haptic_model::{Snapshots, config::AcceptedConfig};
+use haptic_runtime::{
+    Alarm, OwnHandle, Publisher,
+    messages::{ConfigAccepted, StoresChanged},
+};
+use std::sync::Arc;
+use tokio::time::Instant;
 
-/// Runs a [`Keeper`].
+/// What a [`ResolveActor`] is built from; the same for each of its lives.
+#[derive(Clone)]
+pub struct ResolveOptions {
+    /// What the names lead to.
+    pub names: Arc<Publisher<ResolvedNames>>,
+    /// Who is asked; `None`: the name servers of this machine.
+    pub dns: Option<Dns>,
+}
+
+/// Knows what names lead to.
 pub struct ResolveActor {
-    seat: Seat<Self>,
-    keeper: Keeper,
+    own: OwnHandle<Self>,
+    options: ResolveOptions,
+    /// The configuration that was accepted last: it says which stores hold Services.
+    accepted: Option<AcceptedConfig>,
+    stores: Arc<Snapshots>,
+    resolution: Resolution,
+    dns: Result<Dns, String>,
+    alarm: Alarm,
 }
 
 impl ResolveActor {
-    /// An actor that begins when it is started.
+    /// An actor that knows what the one before it published.
     #[must_use]
-    pub fn new(seat: Seat<Self>, keeper: Keeper) -> Self {
-        Self { seat, keeper }
+    pub fn new(own: OwnHandle<Self>, options: ResolveOptions) -> Self {
+        Self {
+            own,
+            resolution: Resolution::continuing(&options.names.latest()),
+            dns: options.dns.clone().ok_or_else(String::new),
+            options,
+            accepted: None,
+            stores: Arc::default(),
+            alarm: Alarm::default(),
+        }
+    }
+
+    fn advance(&mut self, context: &mut Context<Self>) {
+        let now = Instant::now();
+        if let Some(accepted) = &self.accepted {
+            self.resolution.update(&accepted.spec, &self.stores, now);
+        }
+        let due = self.resolution.take_due(now);
+        if !due.is_empty() && self.dns.is_err() {
+            self.dns = Dns::of_system();
+        }
+        for name in due {
+            let asked = wrap_future::<_, Self>(question(self.dns.clone(), name));
+            context.spawn(asked.map(|(name, answer), actor, context| {
+                actor.resolution.answered(&name, answer, Instant::now());
+                actor.advance(context);
+            }));
+        }
+        if let Some(known) = self.resolution.take_news(now) {
+            self.options.names.publish_if_changed(Some(Arc::new(known)));
+            self.own.set_detail(&self.resolution.size());
+        }
+        if let Some(next) = self.resolution.next(now) {
+            self.alarm.set(next, context, Self::advance);
+        }
     }
 }
 
-impl Actor for ResolveActor {
-    type Context = Context<Self>;
+haptic_runtime::supervised!(ResolveActor);
 
-    fn started(&mut self, context: &mut Self::Context) {
-        let seat = self.seat.clone();
-        let shown = move |size: &_| seat.set_detail(size);
-        context.spawn(wrap_future(self.keeper.clone().run(shown)));
+impl Handler<ConfigAccepted> for ResolveActor {
+    type Result = ();
+
+    fn handle(&mut self, accepted: ConfigAccepted, context: &mut Self::Context) {
+        self.accepted = (*accepted).clone();
+        self.advance(context);
     }
 }
 
-impl Supervised for ResolveActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+impl Handler<StoresChanged> for ResolveActor {
+    type Result = ();
+
+    fn handle(&mut self, stores: StoresChanged, context: &mut Self::Context) {
+        self.stores = stores.payload;
+        self.advance(context);
     }
 }

@@ -4,7 +4,7 @@
 //! exist so: with a pod's `ndots:5` whoever has a namespace `com` with a Service `example` would answer for
 //! `api.example.com`. When nobody answers, nothing else is asked.
 
-use crate::table::Answer;
+use crate::table::LookupResponse;
 use hickory_resolver::{
     TokioResolver,
     config::{ResolveHosts, ResolverConfig, ResolverOpts},
@@ -53,38 +53,38 @@ impl Dns {
     }
 
     /// The addresses of `name`: of IPv4, or where there are none of IPv6.
-    pub async fn ask(&self, name: &str) -> Answer {
+    pub async fn ask(&self, name: &str) -> LookupResponse {
         tokio::time::timeout(TIMEOUT, self.ask_patiently(name))
             .await
-            .unwrap_or_else(|_| Answer::Failure("no name server answered in time".to_owned()))
+            .unwrap_or_else(|_| LookupResponse::Failure("no name server answered in time".to_owned()))
     }
 
-    async fn ask_patiently(&self, name: &str) -> Answer {
+    async fn ask_patiently(&self, name: &str) -> LookupResponse {
         for candidate in candidates(name, &self.search) {
             for kind in [RecordType::A, RecordType::AAAA] {
                 match self.ask_for(candidate.clone(), kind).await {
-                    Answer::Nothing => {}
+                    LookupResponse::Nothing => {}
                     told => return told,
                 }
             }
         }
-        Answer::Nothing
+        LookupResponse::Nothing
     }
 
-    async fn ask_for(&self, name: Name, kind: RecordType) -> Answer {
+    async fn ask_for(&self, name: Name, kind: RecordType) -> LookupResponse {
         let lookup = match self.resolver.lookup(name, kind).await {
             Ok(lookup) => lookup,
-            Err(why) if why.is_no_records_found() => return Answer::Nothing,
-            Err(why) => return Answer::Failure(format!("the name servers cannot tell: {why}")),
+            Err(why) if why.is_no_records_found() => return LookupResponse::Nothing,
+            Err(why) => return LookupResponse::Failure(format!("the name servers cannot tell: {why}")),
         };
         let answers = lookup.answers();
         let addresses: Vec<IpAddr> = answers.iter().filter_map(|record| address(&record.data)).collect();
         if addresses.is_empty() {
-            return Answer::Nothing;
+            return LookupResponse::Nothing;
         }
         // An alias is good for as long as itself.
         let seconds = answers.iter().map(|record| record.ttl).min().unwrap_or_default();
-        Answer::Addresses(addresses, Duration::from_secs(seconds.into()))
+        LookupResponse::Addresses(addresses, Duration::from_secs(seconds.into()))
     }
 }
 

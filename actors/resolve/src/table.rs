@@ -24,7 +24,7 @@ pub const DOUBTFUL_AT_ONCE: usize = 192;
 
 /// What came of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum LookupResponse {
     /// Addresses, and how long they are good.
     Addresses(Vec<IpAddr>, Duration),
     /// The name does not exist, or has no addresses.
@@ -35,14 +35,14 @@ pub enum Answer {
 
 /// All names that are wanted.
 #[derive(Debug, Default)]
-pub struct Table {
-    names: BTreeMap<Arc<str>, Entry>,
+pub struct NameTable {
+    names: BTreeMap<Arc<str>, NameEntry>,
     /// What was known of names before they were wanted.
     remembered: ExternalNames,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct NameEntry {
     /// Its place among those that are wanted.
     rank: usize,
     known: Option<Resolved>,
@@ -56,7 +56,7 @@ struct Entry {
     asked: bool,
 }
 
-impl Table {
+impl NameTable {
     /// A table that knows this of names when they come to be wanted.
     #[must_use]
     pub fn remembering(remembered: ExternalNames) -> Self {
@@ -68,7 +68,7 @@ impl Table {
         let mut before = std::mem::take(&mut self.names);
         let mut remembered = std::mem::take(&mut self.remembered);
         for (rank, name) in names.iter().enumerate() {
-            let entry = before.remove(name).unwrap_or_else(|| Entry {
+            let entry = before.remove(name).unwrap_or_else(|| NameEntry {
                 rank,
                 known: remembered.remove(name),
                 due: now,
@@ -76,11 +76,11 @@ impl Table {
                 nothing_since: None,
                 asked: false,
             });
-            self.names.insert(name.clone(), Entry { rank, ..entry });
+            self.names.insert(name.clone(), NameEntry { rank, ..entry });
         }
     }
 
-    /// What to ask for now. It counts as under way until it is noted.
+    /// What to ask for now. It counts as under way until its answer is recorded.
     pub fn take_due(&mut self, now: Instant) -> Vec<Arc<str>> {
         let under_way = |doubtful: bool| {
             self.names.values().filter(|entry| entry.asked && entry.is_doubtful() == doubtful).count()
@@ -109,12 +109,12 @@ impl Table {
         self.names.values().filter(|entry| !entry.asked && entry.due > now).map(|entry| entry.due).min()
     }
 
-    /// Notes what came of a question. Whether what is known of the name is another thing now.
-    pub fn note(&mut self, name: &str, answer: Answer, now: Instant) -> bool {
+    /// Records what came of a question. Whether what is known of the name changed.
+    pub fn record(&mut self, name: &str, answer: LookupResponse, now: Instant) -> bool {
         let Some(entry) = self.names.get_mut(name) else { return false };
         let before = entry.known.clone();
         entry.asked = false;
-        entry.note(answer, now);
+        entry.record(answer, now);
         entry.known != before
     }
 
@@ -134,12 +134,13 @@ impl Table {
     /// How many names are wanted, and how many of them have no address.
     #[must_use]
     pub fn size(&self) -> (usize, usize) {
-        let without = |entry: &&Entry| entry.known.as_ref().is_none_or(|known| known.addresses.is_empty());
+        let without =
+            |entry: &&NameEntry| entry.known.as_ref().is_none_or(|known| known.addresses.is_empty());
         (self.names.len(), self.names.values().filter(without).count())
     }
 }
 
-impl Entry {
+impl NameEntry {
     fn is_doubtful(&self) -> bool {
         self.misses > 0 || self.known.is_none()
     }
@@ -148,9 +149,9 @@ impl Entry {
         self.known.as_ref().is_some_and(|known| !known.addresses.is_empty())
     }
 
-    fn note(&mut self, answer: Answer, now: Instant) {
+    fn record(&mut self, answer: LookupResponse, now: Instant) {
         match answer {
-            Answer::Addresses(mut addresses, good_for) if !addresses.is_empty() => {
+            LookupResponse::Addresses(mut addresses, good_for) if !addresses.is_empty() => {
                 addresses.sort_unstable();
                 addresses.dedup();
                 addresses.truncate(ADDRESSES);
@@ -158,14 +159,14 @@ impl Entry {
                 self.known = Some(Resolved { addresses, why: String::new() });
                 self.due = now + good_for.clamp(SHORTEST, LONGEST);
             }
-            Answer::Addresses(..) | Answer::Nothing => {
+            LookupResponse::Addresses(..) | LookupResponse::Nothing => {
                 let since = *self.nothing_since.get_or_insert(now);
                 if !self.has_addresses() || now.duration_since(since) >= DISBELIEF {
                     self.give_up("it does not exist, or has no addresses".to_owned());
                 }
                 self.missed(now);
             }
-            Answer::Failure(why) => {
+            LookupResponse::Failure(why) => {
                 self.nothing_since = None;
                 if !self.has_addresses() {
                     self.give_up(why);

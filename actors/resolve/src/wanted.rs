@@ -1,8 +1,10 @@
-//! Which names are asked for: those of Services of type ExternalName, a number of each namespace's.
+//! Which names are asked for: those of Services of type ExternalName, and of who Ingresses name outside of the cluster to be asked whether
+//! requests may pass; a number of each namespace's.
 //!
 //! Follows the stores change by change: thousands of Services are read once.
 
-use haptic_model::{Object, Snapshot, external_names::Target};
+use haptic_model::{Object, Snapshot, external_names::ExternalTarget};
+use haptic_routes::auth;
 use serde::Deserialize;
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -14,22 +16,22 @@ pub const OF_NAMESPACE: usize = 100;
 /// Names that are asked for at all: of each namespace as many as of others.
 pub const AT_ALL: usize = 5000;
 
-/// Namespace and name of a Service.
-type Service = (Arc<str>, Arc<str>);
+/// Namespace and name of an object.
+type NamingObject = (Arc<str>, Arc<str>);
 
-/// The names that Services name.
+/// The names that objects name.
 #[derive(Debug, Default)]
-pub struct Wanted {
-    stores: BTreeMap<Arc<str>, Store>,
+pub struct RequestedNames {
+    stores: BTreeMap<Arc<str>, NamedStore>,
 }
 
 #[derive(Debug, Default)]
-struct Store {
+struct NamedStore {
     seen: Arc<Snapshot>,
-    names: BTreeMap<Service, Arc<str>>,
+    names: BTreeMap<NamingObject, BTreeSet<Arc<str>>>,
 }
 
-impl Wanted {
+impl RequestedNames {
     /// Reads what has changed in `stores`; those that are not among them any more are forgotten. Whether names may have
     /// changed.
     pub fn update<'s>(
@@ -51,8 +53,8 @@ impl Wanted {
     #[must_use]
     pub fn names(&self) -> (Vec<Arc<str>>, BTreeSet<Arc<str>>) {
         let mut of_namespaces: BTreeMap<&Arc<str>, BTreeSet<&Arc<str>>> = BTreeMap::new();
-        for ((namespace, _), name) in self.stores.values().flat_map(|store| &store.names) {
-            of_namespaces.entry(namespace).or_default().insert(name);
+        for ((namespace, _), names) in self.stores.values().flat_map(|store| &store.names) {
+            of_namespaces.entry(namespace).or_default().extend(names);
         }
         let mut ranked: Vec<(usize, &Arc<str>)> =
             of_namespaces.values().flat_map(|names| names.iter().copied().enumerate()).collect();
@@ -73,7 +75,7 @@ impl Wanted {
     }
 }
 
-impl Store {
+impl NamedStore {
     fn update(&mut self, snapshot: &Arc<Snapshot>) -> bool {
         // The objects of an on-demand store are not there to be looked at.
         if snapshot.is_on_demand() || snapshot.is_unchanged_since(&self.seen) {
@@ -83,15 +85,26 @@ impl Store {
         let mut changed = false;
         for difference in snapshot.differences_from(&before) {
             let Some((object, _)) = difference.after.or(difference.before) else { continue };
-            let service = (object.reference.namespace.clone(), object.reference.name.clone());
-            let name = difference.after.and_then(|(object, _)| name_of(object));
-            changed |= match name {
-                Some(name) => self.names.insert(service, name.clone()).as_ref() != Some(&name),
-                None => self.names.remove(&service).is_some(),
+            let by = (object.reference.namespace.clone(), object.reference.name.clone());
+            let names = difference.after.map(|(object, _)| names_of(object)).unwrap_or_default();
+            changed |= if names.is_empty() {
+                self.names.remove(&by).is_some()
+            } else {
+                self.names.insert(by, names.clone()) != Some(names)
             };
         }
         changed
     }
+}
+
+/// The names that a Service or an Ingress names.
+fn names_of(object: &Object) -> BTreeSet<Arc<str>> {
+    let hosts = auth::hosts_named_by(&object.json);
+    let hosts = hosts.iter().filter_map(|host| match ExternalTarget::of(host) {
+        ExternalTarget::Name(name) => Some(name),
+        _ => None,
+    });
+    hosts.chain(name_of(object)).collect()
 }
 
 /// The name that a Service of type ExternalName leads to.
@@ -109,8 +122,8 @@ fn name_of(service: &Object) -> Option<Arc<str>> {
     }
 
     let Service { spec } = serde_json::from_slice(&service.json).ok()?;
-    match Target::of(&spec.external_name) {
-        Target::Name(name) if spec.kind == "ExternalName" => Some(name),
+    match ExternalTarget::of(&spec.external_name) {
+        ExternalTarget::Name(name) if spec.kind == "ExternalName" => Some(name),
         _ => None,
     }
 }
@@ -131,12 +144,12 @@ mod tests {
         json!({"type": "ExternalName", "externalName": name})
     }
 
-    fn asked(wanted: &Wanted) -> Vec<String> {
+    fn asked(wanted: &RequestedNames) -> Vec<String> {
         let names: BTreeSet<String> = wanted.names().0.iter().map(ToString::to_string).collect();
         names.into_iter().collect()
     }
 
-    fn seen(wanted: &mut Wanted, store: &Snapshot) -> (bool, Vec<String>) {
+    fn seen(wanted: &mut RequestedNames, store: &Snapshot) -> (bool, Vec<String>) {
         let store = (Arc::from("services"), Arc::new(store.clone()));
         let changed = wanted.update([(&store.0, &store.1)]);
         (changed, asked(wanted))
@@ -144,7 +157,7 @@ mod tests {
 
     #[test]
     fn names_follow_the_services() {
-        let (mut wanted, mut store) = (Wanted::default(), Snapshot::full());
+        let (mut wanted, mut store) = (RequestedNames::default(), Snapshot::full());
         put(&mut store, "a", "one", external("One.example."));
         put(&mut store, "a", "ip", external("127.0.0.1"));
         put(&mut store, "a", "plain", json!({"ports": [{"port": 80}], "externalName": "not.asked.for"}));
@@ -162,8 +175,34 @@ mod tests {
     }
 
     #[test]
+    fn an_ingress_names_whom_to_ask() {
+        let (mut wanted, mut store) = (RequestedNames::default(), Snapshot::full());
+        let put = |store: &mut Snapshot, annotations: Value| {
+            let reference = Arc::new(ObjectRef::new("ingresses", "a", "web"));
+            let annotations: serde_json::Map<String, Value> = annotations
+                .as_object()
+                .unwrap()
+                .iter()
+                .map(|(name, value)| (format!("haproxy-haptic.org/{name}"), value.clone()))
+                .collect();
+            let json =
+                json!({"metadata": {"annotations": annotations}, "spec": {}}).to_string().into_bytes().into();
+            store.apply(Object { reference, version: 0, json }, ["a".into(), "web".into()].into());
+        };
+        put(
+            &mut store,
+            json!({"auth-url": "https://Auth.example/x", "paths": "/a: {auth-url: 'http://b.example/'}"}),
+        );
+        assert_eq!(seen(&mut wanted, &store), (true, vec!["auth.example".into(), "b.example".into()]));
+        for none in ["https://$host/x", "http://sso.auth.svc/", "http://sso/", "http://10.0.0.1/", "?"] {
+            put(&mut store, json!({"auth-url": none}));
+            assert_eq!(seen(&mut wanted, &store).1, [""; 0], "{none}");
+        }
+    }
+
+    #[test]
     fn no_namespace_crowds_out_others() {
-        let (mut wanted, mut store) = (Wanted::default(), Snapshot::full());
+        let (mut wanted, mut store) = (RequestedNames::default(), Snapshot::full());
         for namespace in 0..100 {
             for name in 0..120 {
                 let host = format!("n{name}.a{namespace}.example");

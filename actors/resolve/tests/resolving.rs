@@ -3,15 +3,22 @@
 
 mod name_server;
 
-use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots, external_names::ExternalNames};
-use haptic_resolve::{Keeper, Names, table::Answer};
-use haptic_runtime::{CellReader, CellWriter, cell};
+use actix::Arbiter;
+use haptic_model::{
+    ActiveConfig, Object, ObjectRef, Snapshot, Snapshots, config::AcceptedConfig,
+    external_names::ExternalNames,
+};
+use haptic_resolve::{ResolveActor, ResolveOptions, ResolvedNames, table::LookupResponse};
+use haptic_runtime::{ActorHandle, Health, Publisher, Spec, Supervision, Topic, topic};
 use name_server::{NameServer, Reply, addresses};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
-fn found(addresses: &[&str], seconds: u64) -> Answer {
-    Answer::Addresses(addresses.iter().map(|a| a.parse().unwrap()).collect(), Duration::from_secs(seconds))
+fn found(addresses: &[&str], seconds: u64) -> LookupResponse {
+    LookupResponse::Addresses(
+        addresses.iter().map(|a| a.parse().unwrap()).collect(),
+        Duration::from_secs(seconds),
+    )
 }
 
 #[tokio::test]
@@ -30,8 +37,8 @@ async fn a_name_is_its_ipv4_addresses_or_else_those_of_ipv6() {
         found(&["10.0.0.1", "10.0.0.2"], 7),
         "as long as each of them"
     );
-    assert_eq!(dns.ask("dangling.example").await, Answer::Nothing);
-    assert_eq!(dns.ask("none.example").await, Answer::Nothing);
+    assert_eq!(dns.ask("dangling.example").await, LookupResponse::Nothing);
+    assert_eq!(dns.ask("none.example").await, LookupResponse::Nothing);
 }
 
 #[tokio::test]
@@ -49,34 +56,38 @@ async fn the_search_list_counts_only_where_the_name_itself_does_not_exist() {
     assert_eq!(dns.ask("db.other").await, found(&["10.0.0.1"], 60));
     assert_eq!(dns.ask("api.example").await, found(&["10.0.0.2"], 60));
     for unanswered in ["ill.example", "mute.example"] {
-        assert!(matches!(dns.ask(unanswered).await, Answer::Failure(_)), "{unanswered}");
+        assert!(matches!(dns.ask(unanswered).await, LookupResponse::Failure(_)), "{unanswered}");
     }
     assert!(server.asked().iter().all(|name| !name.contains("example.svc")), "{:?}", server.asked());
 }
 
-/// A running keeper, and the stores and cells that it sees.
-struct Kept {
-    stores: CellWriter<Snapshots>,
+/// A running actor, and the stores and topics that it reads.
+struct Running {
+    stores: Publisher<Snapshots>,
     services: Snapshot,
-    names: CellReader<Names>,
+    names: Topic<ResolvedNames>,
+    actor: ActorHandle<ResolveActor>,
+    health: Health,
 }
 
-impl Kept {
+impl Running {
     fn start(server: &NameServer) -> Self {
         let spec = json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
             "watchedResources": {"services": {"apiVersion": "v1", "resources": "services"}}});
         let config = ActiveConfig::of("haptic", "edge", serde_json::from_value(spec).unwrap());
-        let (config_writer, config) = cell(Some(Arc::new(config)));
-        let (stores, snapshots) = cell(Snapshots::default());
-        let (writer, names) = cell(None);
-        let keeper = Keeper { config, snapshots, names: Arc::new(writer), dns: Some(server.dns(&[])) };
-        tokio::spawn(async move {
-            let _open = config_writer;
-            keeper.run(|_| {}).await;
-        });
+        let (_, accepted) = topic(Some(AcceptedConfig(Arc::new(config))));
+        let (stores, snapshots) = topic(Snapshots::default());
+        let (publisher, names) = topic(None);
+        let options = ResolveOptions { names: Arc::new(publisher), dns: Some(server.dns(&[])) };
+        let health = Health::new();
+        let actor = Spec::named("resolve").subscribes(&accepted).subscribes(&snapshots).start(
+            &Arbiter::current(),
+            &Supervision::new(health.clone()),
+            move |own| ResolveActor::new(own, options.clone()),
+        );
         let mut services = Snapshot::full();
         services.set_synced();
-        Self { stores, services, names }
+        Self { stores, services, names, actor, health }
     }
 
     fn service(&mut self, namespace: &str, name: &str, host: &str) {
@@ -103,69 +114,83 @@ impl Kept {
     }
 }
 
-#[tokio::test]
-async fn nothing_is_told_before_the_services_were_read_and_their_names_asked_for() {
+#[actix::test]
+async fn nothing_is_published_before_the_services_were_read_and_their_names_asked_for() {
     let server = NameServer::start();
     server.set("shop.example.", addresses(&["10.0.0.1"], 60));
-    let mut kept = Kept::start(&server);
-    kept.service("a", "shop", "shop.example");
-    kept.service("a", "gone", "gone.example");
-    assert!(kept.names.read().is_none());
-    kept.publish();
-    let first = kept.known(|_| true).await;
+    let mut running = Running::start(&server);
+    running.service("a", "shop", "shop.example");
+    running.service("a", "gone", "gone.example");
+    assert!(running.names.latest().is_none());
+    running.publish();
+    let first = running.known(|_| true).await;
     assert_eq!(first.len(), 2);
     assert!(first["gone.example"].why.contains("does not exist"));
 }
 
-#[tokio::test]
+#[actix::test]
 async fn a_name_that_leads_elsewhere_is_followed_when_its_time_is_over() {
     let server = NameServer::start();
     server.set("shop.example.", addresses(&["10.0.0.1"], 0));
-    let mut kept = Kept::start(&server);
-    kept.service("a", "shop", "shop.example");
-    kept.publish();
-    kept.leads_to("shop.example", &["10.0.0.1"]).await;
+    let mut running = Running::start(&server);
+    running.service("a", "shop", "shop.example");
+    running.publish();
+    running.leads_to("shop.example", &["10.0.0.1"]).await;
     server.set("shop.example.", addresses(&["127.0.0.1"], 0));
-    kept.leads_to("shop.example", &["127.0.0.1"]).await;
+    running.leads_to("shop.example", &["127.0.0.1"]).await;
     server.set("shop.example.", Reply::Failure);
     server.set("other.example.", addresses(&["10.0.0.9"], 0));
     let questions = server.asked().len();
-    kept.service("a", "other", "other.example");
-    kept.publish();
+    running.service("a", "other", "other.example");
+    running.publish();
     // By the time that the other name was asked for twice, the failing one was, too; what it was before stays.
-    kept.leads_to("other.example", &["10.0.0.9"]).await;
+    running.leads_to("other.example", &["10.0.0.9"]).await;
     server.set("other.example.", addresses(&["10.0.0.10"], 0));
-    let known = kept.leads_to("other.example", &["10.0.0.10"]).await;
+    let known = running.leads_to("other.example", &["10.0.0.10"]).await;
     assert!(server.asked().iter().skip(questions).any(|name| name.starts_with("shop.example.")));
     assert_eq!(known["shop.example"].addresses, ["127.0.0.1".parse::<std::net::IpAddr>().unwrap()]);
-    kept.services.remove(&ObjectRef::new("services", "a", "shop"));
-    kept.publish();
-    kept.known(|known| !known.contains_key("shop.example")).await;
+    running.services.remove(&ObjectRef::new("services", "a", "shop"));
+    running.publish();
+    running.known(|known| !known.contains_key("shop.example")).await;
 }
 
-#[tokio::test]
+#[actix::test]
 async fn a_thousand_names_that_nobody_answers_for_keep_nobody_waiting() {
     let server = NameServer::start();
-    let mut kept = Kept::start(&server);
+    let mut running = Running::start(&server);
     for namespace in 0..10 {
         for number in 0..100 {
             let host = format!("s{number}.a{namespace}.example");
             server.set(&format!("{host}."), Reply::Silence);
-            kept.service(&format!("a{namespace}"), &format!("s{number}"), &host);
+            running.service(&format!("a{namespace}"), &format!("s{number}"), &host);
         }
     }
     for number in 0..20 {
         server.set(&format!("z{number}.example."), addresses(&["10.0.0.1"], 60));
-        kept.service("z", &format!("s{number}"), &format!("z{number}.example"));
+        running.service("z", &format!("s{number}"), &format!("z{number}.example"));
     }
-    kept.publish();
-    kept.known(|known| known.keys().filter(|name| name.starts_with('z')).count() == 20).await;
+    running.publish();
+    running.known(|known| known.keys().filter(|name| name.starts_with('z')).count() == 20).await;
     let before = server.asked().into_iter().take_while(|name| !name.starts_with("z19."));
     let before = before.collect::<std::collections::BTreeSet<_>>().len();
     assert!(before < 500, "{before} others were asked for before the last of the innocent");
     // A new one does not wait for them either.
     server.set("new.example.", addresses(&["10.0.0.2"], 60));
-    kept.service("z", "new", "new.example");
-    kept.publish();
-    kept.leads_to("new.example", &["10.0.0.2"]).await;
+    running.service("z", "new", "new.example");
+    running.publish();
+    running.leads_to("new.example", &["10.0.0.2"]).await;
+}
+
+#[actix::test]
+async fn an_actor_that_fails_keeps_what_it_published_and_asks_again() {
+    let server = NameServer::start();
+    server.set("shop.example.", addresses(&["10.0.0.1"], 60));
+    let mut running = Running::start(&server);
+    running.service("a", "shop", "shop.example");
+    running.publish();
+    running.leads_to("shop.example", &["10.0.0.1"]).await;
+    server.set("shop.example.", addresses(&["10.0.0.2"], 60));
+    assert!(running.health.make_panic("resolve"));
+    running.leads_to("shop.example", &["10.0.0.2"]).await;
+    assert_eq!(running.actor.state().restarts, 1);
 }

@@ -1,7 +1,7 @@
 //! Threads for actors, all on one shared tokio runtime, each with a heartbeat; and the program's entry.
 //!
 //! Handlers stay on their arbiter's thread, `tokio::spawn` goes to the shared pool: no client or connection is tied
-//! to an arbiter. An arbiter isolates blocking, not panics; panics are the Keeper's.
+//! to an arbiter. An arbiter isolates blocking, not panics; panics are the supervisor's.
 
 use std::{future::Future, io, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -10,9 +10,9 @@ use futures::FutureExt;
 use tokio::runtime::Runtime;
 
 use crate::{
-    health::{Health, Pulse, Role},
-    keeper::EXIT_ESCALATED,
+    health::{Health, HealthRole, Pulse},
     panics::message_of,
+    supervisor::EXIT_ESCALATED,
 };
 
 /// Time between two pings of an arbiter.
@@ -38,7 +38,7 @@ impl Arbiters {
     /// # Errors
     /// When the operating system gives no thread.
     pub fn start(&self, name: &str) -> io::Result<ArbiterHandle> {
-        self.start_as(name, Role::Works)
+        self.start_as(name, HealthRole::Works)
     }
 
     /// The same for actors that only observe: the process is live without it.
@@ -46,10 +46,10 @@ impl Arbiters {
     /// # Errors
     /// When the operating system gives no thread.
     pub fn start_observing(&self, name: &str) -> io::Result<ArbiterHandle> {
-        self.start_as(name, Role::Observes)
+        self.start_as(name, HealthRole::Observes)
     }
 
-    fn start_as(&self, name: &str, role: Role) -> io::Result<ArbiterHandle> {
+    fn start_as(&self, name: &str, role: HealthRole) -> io::Result<ArbiterHandle> {
         let runtime = Arc::clone(&self.runtime);
         let arbiter = Arbiter::try_with_tokio_rt(move || Ok(runtime))?.handle();
         let pulse = self.health.enrol_pulse(name, self.bound, role);

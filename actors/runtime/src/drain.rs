@@ -11,7 +11,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::board::CellWriter;
+use crate::topic::Publisher;
 
 /// The longest a drain takes as a whole.
 pub const TOTAL: Duration = Duration::from_secs(25);
@@ -19,10 +19,10 @@ pub const TOTAL: Duration = Duration::from_secs(25);
 /// An ordered list of phases.
 #[derive(Default)]
 pub struct Drain {
-    phases: Vec<Phase>,
+    phases: Vec<DrainPhase>,
 }
 
-struct Phase {
+struct DrainPhase {
     name: &'static str,
     deadline: Duration,
     work: Pin<Box<dyn Future<Output = ()>>>,
@@ -30,7 +30,7 @@ struct Phase {
 
 /// How a phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DrainOutcome {
     /// It did what it had to.
     Finished,
     /// Its deadline, or that of the whole drain, passed first.
@@ -45,7 +45,7 @@ pub struct PhaseReport {
     /// The phase.
     pub name: &'static str,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: DrainOutcome,
     /// The time it took.
     pub took: Duration,
 }
@@ -90,7 +90,7 @@ impl Drain {
         deadline: Duration,
         work: impl Future<Output = ()> + 'static,
     ) -> Self {
-        self.phases.push(Phase { name, deadline, work: Box::pin(work) });
+        self.phases.push(DrainPhase { name, deadline, work: Box::pin(work) });
         self
     }
 
@@ -98,7 +98,7 @@ impl Drain {
     /// `abort` resolves, the rest is skipped. Each phase's end is logged.
     pub async fn run<S>(
         self,
-        draining: &CellWriter<bool>,
+        draining: &Publisher<bool>,
         abort: impl Future<Output = S>,
     ) -> Vec<PhaseReport> {
         draining.publish(true);
@@ -108,15 +108,15 @@ impl Drain {
         for phase in self.phases {
             let start = Instant::now();
             let outcome = match abort.take() {
-                None => Outcome::Aborted,
+                None => DrainOutcome::Aborted,
                 Some(aborted) => {
                     let work = tokio::time::timeout_at(end.min(start + phase.deadline), phase.work);
                     match select(Box::pin(work), aborted).await {
                         Either::Left((result, aborted)) => {
                             abort = Some(aborted);
-                            result.map_or(Outcome::TimedOut, |()| Outcome::Finished)
+                            result.map_or(DrainOutcome::TimedOut, |()| DrainOutcome::Finished)
                         }
-                        Either::Right(_) => Outcome::Aborted,
+                        Either::Right(_) => DrainOutcome::Aborted,
                     }
                 }
             };
@@ -129,9 +129,11 @@ impl Drain {
 fn log(report: PhaseReport) -> PhaseReport {
     let PhaseReport { name, outcome, took } = &report;
     match outcome {
-        Outcome::Finished => tracing::info!(phase = name, ?took, "drain phase finished"),
-        Outcome::TimedOut => tracing::warn!(phase = name, ?took, "drain phase ran out of time and was left"),
-        Outcome::Aborted => tracing::warn!(phase = name, "drain phase aborted by a second signal"),
+        DrainOutcome::Finished => tracing::info!(phase = name, ?took, "drain phase finished"),
+        DrainOutcome::TimedOut => {
+            tracing::warn!(phase = name, ?took, "drain phase ran out of time and was left")
+        }
+        DrainOutcome::Aborted => tracing::warn!(phase = name, "drain phase aborted by a second signal"),
     }
     report
 }
@@ -147,20 +149,20 @@ mod tests {
     use std::{cell::RefCell, future::pending, rc::Rc};
 
     use super::*;
-    use crate::board::cell;
+    use crate::topic::topic;
 
-    fn outcomes(reports: &[PhaseReport]) -> Vec<(&'static str, Outcome)> {
+    fn outcomes(reports: &[PhaseReport]) -> Vec<(&'static str, DrainOutcome)> {
         reports.iter().map(|report| (report.name, report.outcome)).collect()
     }
 
     #[tokio::test(start_paused = true)]
     async fn phases_run_in_order_and_readiness_falls_first() {
-        let (draining, readiness) = cell(false);
+        let (draining, readiness) = topic(false);
         let order = Rc::new(RefCell::new(Vec::new()));
         let phase = |name: &'static str, millis| {
             let (order, readiness) = (Rc::clone(&order), readiness.clone());
             async move {
-                assert!(*readiness.read());
+                assert!(*readiness.latest());
                 tokio::time::sleep(Duration::from_millis(millis)).await;
                 order.borrow_mut().push(name);
             }
@@ -171,25 +173,28 @@ mod tests {
             .phase("lease", Duration::from_secs(1), phase("lease", 1));
         let reports = drain.run(&draining, pending::<()>()).await;
         assert_eq!(*order.borrow(), ["intake", "deployments", "lease"]);
-        assert!(reports.iter().all(|report| report.outcome == Outcome::Finished));
+        assert!(reports.iter().all(|report| report.outcome == DrainOutcome::Finished));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stuck_phase_is_left_at_its_deadline_and_the_next_one_runs() {
-        let (draining, _readiness) = cell(false);
+        let (draining, _readiness) = topic(false);
         let drain = Drain::new().phase("deployments", Duration::from_secs(3), pending()).phase(
             "lease",
             Duration::from_secs(3),
             async {},
         );
         let reports = drain.run(&draining, pending::<()>()).await;
-        assert_eq!(outcomes(&reports), [("deployments", Outcome::TimedOut), ("lease", Outcome::Finished)]);
+        assert_eq!(
+            outcomes(&reports),
+            [("deployments", DrainOutcome::TimedOut), ("lease", DrainOutcome::Finished)]
+        );
         assert_eq!(reports[0].took, Duration::from_secs(3));
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_whole_drain_ends_after_25_seconds_whatever_the_phases_ask() {
-        let (draining, _readiness) = cell(false);
+        let (draining, _readiness) = topic(false);
         let start = Instant::now();
         let drain = Drain::new()
             .phase("a", Duration::from_secs(20), pending())
@@ -201,14 +206,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_second_signal_aborts_what_is_left() {
-        let (draining, _readiness) = cell(false);
+        let (draining, _readiness) = topic(false);
         let drain = Drain::new().phase("a", Duration::from_secs(5), pending()).phase(
             "b",
             Duration::from_secs(5),
             async {},
         );
         let reports = drain.run(&draining, tokio::time::sleep(Duration::from_secs(1))).await;
-        assert_eq!(outcomes(&reports), [("a", Outcome::Aborted), ("b", Outcome::Aborted)]);
+        assert_eq!(outcomes(&reports), [("a", DrainOutcome::Aborted), ("b", DrainOutcome::Aborted)]);
         assert_eq!(reports[0].took, Duration::from_secs(1));
     }
 }

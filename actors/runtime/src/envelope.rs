@@ -1,39 +1,26 @@
 //! What every message between stages carries besides its payload.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
 
 use actix::Message;
-use haptic_model::Generation;
 use tokio::time::Instant;
 use tracing::Span;
 
-/// A payload on its way from one stage to the next. Cheap to clone: payloads are shared, never copied.
-#[derive(Debug)]
-pub struct Envelope<T> {
+/// A payload on its way from one stage to the next, which is answered by an `A`. Cheap to clone: payloads are shared, never copied.
+pub struct Envelope<M, A = ()> {
     /// What is handed over.
-    pub payload: Arc<T>,
-    /// The reconcile it belongs to.
-    pub generation: Generation,
+    pub payload: Arc<M>,
     /// The span the receiver continues.
     pub span: Span,
     /// When it was sent.
     pub sent: Instant,
+    answer: PhantomData<fn() -> A>,
 }
 
-impl<T> Envelope<T> {
+impl<M, A> Envelope<M, A> {
     /// Encloses `payload`, sent now from the current span.
-    pub fn new(payload: impl Into<Arc<T>>, generation: Generation) -> Self {
-        Self { payload: payload.into(), generation, span: Span::current(), sent: Instant::now() }
-    }
-
-    /// The next stage's payload in the same generation and trace, sent now.
-    pub fn reply<U>(&self, payload: impl Into<Arc<U>>) -> Envelope<U> {
-        Envelope {
-            payload: payload.into(),
-            generation: self.generation,
-            span: self.span.clone(),
-            sent: Instant::now(),
-        }
+    pub fn new(payload: impl Into<Arc<M>>) -> Self {
+        Self { payload: payload.into(), span: Span::current(), sent: Instant::now(), answer: PhantomData }
     }
 
     /// How long it has waited since it was sent: the queue-wait metric when asked first in a handler.
@@ -43,17 +30,28 @@ impl<T> Envelope<T> {
     }
 }
 
-impl<T: Send + Sync + 'static> Message for Envelope<T> {
-    type Result = ();
+impl<M: Send + Sync + 'static, A: Send + 'static> Message for Envelope<M, A> {
+    type Result = A;
 }
 
-impl<T> Clone for Envelope<T> {
+impl<M, A> Deref for Envelope<M, A> {
+    type Target = M;
+
+    fn deref(&self) -> &M {
+        &self.payload
+    }
+}
+
+impl<M, A> Clone for Envelope<M, A> {
     fn clone(&self) -> Self {
-        Self {
-            payload: Arc::clone(&self.payload),
-            generation: self.generation,
-            span: self.span.clone(),
-            sent: self.sent,
-        }
+        let Self { payload, span, sent, answer } = self;
+        Self { payload: Arc::clone(payload), span: span.clone(), sent: *sent, answer: *answer }
+    }
+}
+
+impl<M: fmt::Debug, A> fmt::Debug for Envelope<M, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { payload, sent, .. } = self;
+        f.debug_struct("Envelope").field("payload", payload).field("sent", sent).finish_non_exhaustive()
     }
 }

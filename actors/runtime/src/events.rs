@@ -1,4 +1,4 @@
-//! How stages tell observers what happened.
+//! Events that stages emit for observers.
 
 use haptic_model::Event;
 
@@ -8,9 +8,8 @@ use crate::{envelope::Envelope, outbox::Outbox};
 pub type Events = Outbox<Envelope<Event>>;
 
 impl Events {
-    /// Tells every observer; never waits, losses are counted.
-    pub fn tell(&self, event: Event) {
-        let generation = event.generation().unwrap_or_default();
-        self.emit(Envelope::new(event, generation));
+    /// Sends an event to every observer; never waits, losses are counted.
+    pub fn emit(&self, event: Event) {
+        self.send(Envelope::new(event));
     }
 }

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use crate::vitals::{ActorState, Life, Vitals, lock};
+use crate::stats::{ActorState, ActorStats, Lifecycle, lock};
 
 /// How many ended actors stay visible; pods come and go, the list must not grow with them.
 const DEPARTED_KEPT: usize = 32;
@@ -21,7 +21,7 @@ pub struct Health(Arc<Mutex<Registry>>);
 
 /// What depends on an actor or an arbiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
+pub enum HealthRole {
     /// The process's work: while it is dead or stuck, the process is not live.
     #[default]
     Works,
@@ -31,7 +31,7 @@ pub enum Role {
 
 #[derive(Debug, Default)]
 struct Registry {
-    actors: Vec<Arc<Vitals>>,
+    actors: Vec<Arc<ActorStats>>,
     pulses: Vec<Arc<Pulse>>,
 }
 
@@ -39,7 +39,7 @@ struct Registry {
 #[derive(Debug)]
 pub(crate) struct Pulse {
     arbiter: String,
-    role: Role,
+    role: HealthRole,
     bound: Duration,
     times: Mutex<PulseTimes>,
 }
@@ -63,7 +63,7 @@ impl Health {
     /// Every known actor by name, with the latest ended ones.
     #[must_use]
     pub fn actors(&self) -> Vec<ActorState> {
-        let mut states: Vec<_> = lock(&self.0).actors.iter().map(|vitals| vitals.state()).collect();
+        let mut states: Vec<_> = lock(&self.0).actors.iter().map(|stats| stats.state()).collect();
         states.sort_by(|a, b| a.name.cmp(&b.name));
         states
     }
@@ -77,71 +77,79 @@ impl Health {
     /// One sentence for each dead or stuck actor and each silent arbiter that works; empty when all is well.
     #[must_use]
     pub fn why_not_live(&self) -> Vec<String> {
-        self.complaints_of(Role::Works)
+        self.problems_of(HealthRole::Works)
     }
 
     /// The same for those that only observe: somebody should know, and the process goes on.
     #[must_use]
     pub fn why_not_observed(&self) -> Vec<String> {
-        self.complaints_of(Role::Observes)
+        self.problems_of(HealthRole::Observes)
     }
 
-    fn complaints_of(&self, role: Role) -> Vec<String> {
+    fn problems_of(&self, role: HealthRole) -> Vec<String> {
         let registry = lock(&self.0);
-        let actors = registry.actors.iter().filter(|vitals| vitals.role == role);
+        let actors = registry.actors.iter().filter(|stats| stats.role == role);
         let arbiters = registry.pulses.iter().filter(|pulse| pulse.role == role);
         actors
-            .filter_map(|vitals| vitals.complaint())
-            .chain(arbiters.filter_map(|pulse| pulse.complaint()))
+            .filter_map(|stats| stats.problem())
+            .chain(arbiters.filter_map(|pulse| pulse.problem()))
             .collect()
+    }
+
+    /// One sentence for each actor that works, and from which a message is withheld: part of readiness.
+    #[must_use]
+    pub fn why_withheld(&self) -> Vec<String> {
+        let registry = lock(&self.0);
+        let working = registry.actors.iter().filter(|stats| stats.role == HealthRole::Works);
+        working.filter_map(|stats| stats.why_withheld()).collect()
     }
 
     /// Whether every actor that works is running (or has ended as it should): part of readiness.
     #[must_use]
     pub fn all_running(&self) -> bool {
         let registry = lock(&self.0);
-        let mut working = registry.actors.iter().filter(|vitals| vitals.role == Role::Works);
-        working.all(|vitals| matches!(vitals.life(), Life::Running | Life::Done))
+        let mut working = registry.actors.iter().filter(|stats| stats.role == HealthRole::Works);
+        working.all(|stats| matches!(stats.lifecycle(), Lifecycle::Running | Lifecycle::Done))
     }
 
     /// Makes the actor of that name panic at its next turn, for tests of whole processes; whether there is one.
     #[cfg(debug_assertions)]
     #[must_use]
     pub fn make_panic(&self, actor: &str) -> bool {
-        self.living(actor).map(|vitals| vitals.ask_to_panic()).is_some()
+        self.living(actor).map(|stats| stats.ask_to_panic()).is_some()
     }
 
     /// Makes the actor of that name block its thread until it is told to go on; whether there is one.
     #[cfg(debug_assertions)]
     #[must_use]
     pub fn make_block(&self, actor: &str, blocked: bool) -> bool {
-        self.living(actor).map(|vitals| vitals.ask_to_block(blocked)).is_some()
+        self.living(actor).map(|stats| stats.ask_to_block(blocked)).is_some()
     }
 
     /// The actor of that name unless it has ended: one that rests between two lives is there, too.
     #[cfg(debug_assertions)]
-    fn living(&self, actor: &str) -> Option<Arc<Vitals>> {
+    fn living(&self, actor: &str) -> Option<Arc<ActorStats>> {
         let registry = lock(&self.0);
-        let ended = |vitals: &Vitals| matches!(vitals.life(), Life::Done | Life::Dead);
-        registry.actors.iter().find(|vitals| *vitals.name == *actor && !ended(vitals)).cloned()
+        let ended = |stats: &ActorStats| matches!(stats.lifecycle(), Lifecycle::Done | Lifecycle::Dead);
+        registry.actors.iter().find(|stats| *stats.name == *actor && !ended(stats)).cloned()
     }
 
     /// Makes an actor known. A later actor of the same name takes an ended one's place.
-    pub(crate) fn enrol(&self, name: Arc<str>, busy_bound: Duration, role: Role) -> Arc<Vitals> {
-        let vitals = Arc::new(Vitals::new(name, busy_bound, role));
+    pub(crate) fn enrol(&self, name: Arc<str>, busy_bound: Duration, role: HealthRole) -> Arc<ActorStats> {
+        let stats = Arc::new(ActorStats::new(name, busy_bound, role));
         let actors = &mut lock(&self.0).actors;
-        actors.retain(|other| other.life() != Life::Done || other.name != vitals.name);
-        let departed = actors.iter().filter(|other| other.life() == Life::Done).count();
+        actors.retain(|other| other.lifecycle() != Lifecycle::Done || other.name != stats.name);
+        let departed = actors.iter().filter(|other| other.lifecycle() == Lifecycle::Done).count();
         if departed > DEPARTED_KEPT
-            && let Some(oldest) = actors.iter().position(|other| other.life() == Life::Done)
+            && let Some(oldest) = actors.iter().position(|other| other.lifecycle() == Lifecycle::Done)
         {
             actors.remove(oldest);
         }
-        actors.push(Arc::clone(&vitals));
-        vitals
+        actors.push(Arc::clone(&stats));
+        stats
     }
 
-    pub(crate) fn enrol_pulse(&self, arbiter: &str, bound: Duration, role: Role) -> Arc<Pulse> {
+    pub(crate) fn enrol_pulse(&self, arbiter: &str, bound: Duration, role: HealthRole) -> Arc<Pulse> {
         let times = Mutex::new(PulseTimes { asked: None, beat: Instant::now(), stopped: false });
         let pulse = Arc::new(Pulse { arbiter: arbiter.to_owned(), role, bound, times });
         lock(&self.0).pulses.push(Arc::clone(&pulse));
@@ -170,7 +178,7 @@ impl Pulse {
         lock(&self.times).stopped = true;
     }
 
-    fn complaint(&self) -> Option<String> {
+    fn problem(&self) -> Option<String> {
         let times = lock(&self.times);
         let name = &self.arbiter;
         if times.stopped {
@@ -201,7 +209,7 @@ mod tests {
         let health = Health::new();
         for pod in 0..100 {
             let name = format!("deploy pod-{pod}").into();
-            health.enrol(name, Duration::from_secs(1), Role::Works).set_life(Life::Done);
+            health.enrol(name, Duration::from_secs(1), HealthRole::Works).set_lifecycle(Lifecycle::Done);
         }
         let names: Vec<_> = health.actors().into_iter().map(|actor| actor.name).collect();
         assert!(names.len() <= DEPARTED_KEPT + 2, "{} kept", names.len());
@@ -212,18 +220,22 @@ mod tests {
     #[test]
     fn an_actor_that_returns_replaces_its_ended_namesake() {
         let health = Health::new();
-        health.enrol("deploy a".into(), Duration::from_secs(1), Role::Works).set_life(Life::Done);
-        health.enrol("deploy a".into(), Duration::from_secs(1), Role::Works).set_life(Life::Running);
+        health
+            .enrol("deploy a".into(), Duration::from_secs(1), HealthRole::Works)
+            .set_lifecycle(Lifecycle::Done);
+        health
+            .enrol("deploy a".into(), Duration::from_secs(1), HealthRole::Works)
+            .set_lifecycle(Lifecycle::Running);
         assert_eq!(health.actors().len(), 1);
-        assert_eq!(health.actors()[0].state, Life::Running);
+        assert_eq!(health.actors()[0].state, Lifecycle::Running);
     }
 
     #[test]
     fn an_observer_that_restarts_or_is_dead_is_named_and_takes_neither_liveness_nor_readiness() {
         let health = Health::new();
-        let observer = health.enrol("metrics".into(), Duration::from_secs(1), Role::Observes);
+        let observer = health.enrol("metrics".into(), Duration::from_secs(1), HealthRole::Observes);
         assert!(health.all_running(), "whether it has begun is nobody's business");
-        observer.set_life(Life::Dead);
+        observer.set_lifecycle(Lifecycle::Dead);
         assert!(health.is_live() && health.all_running());
         assert_eq!(health.why_not_observed(), ["actor metrics is dead: no reason recorded"]);
     }

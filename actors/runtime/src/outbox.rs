@@ -1,7 +1,7 @@
 //! Events to observers: bounded, never waiting, every drop counted.
 //!
 //! Observers (commentary, metrics, history) may be slow or absent; the work they observe must not feel it. Only
-//! observers are served here: work between stages goes through a [`Post`], which waits.
+//! observers are served here: work between stages goes through a [`Mailbox`], which waits.
 
 use std::sync::{
     Arc, Mutex,
@@ -11,14 +11,14 @@ use std::sync::{
 use actix::Message;
 use tokio::{sync::mpsc, time::Instant};
 
-use crate::{post::Post, vitals::lock};
+use crate::{mailbox::Mailbox, stats::lock};
 
 /// The sending side; clones share observers and counters. One copy of each event goes to each observer.
 #[derive(Debug)]
-pub struct Outbox<M>(Arc<Inner<M>>);
+pub struct Outbox<M>(Arc<OutboxState<M>>);
 
 #[derive(Debug)]
-struct Inner<M> {
+struct OutboxState<M> {
     observers: Vec<Queue<M>>,
     emitted: AtomicU64,
 }
@@ -32,10 +32,10 @@ struct Queue<M> {
 
 /// How many events one observer has lost; clones share the count, so that it can tell of it itself.
 #[derive(Clone, Debug, Default)]
-pub struct Losses(Arc<Lost>);
+pub struct Losses(Arc<LostMessages>);
 
 #[derive(Debug, Default)]
-struct Lost {
+struct LostMessages {
     all: AtomicU64,
     taken: AtomicU64,
     /// When the last one was lost.
@@ -72,20 +72,20 @@ pub struct Observer<M>
 where
     M: Message<Result = ()> + Send + 'static,
 {
-    post: Post<M>,
+    post: Mailbox<M>,
     losses: Losses,
 }
 
 impl<M: Message<Result = ()> + Send + 'static> Observer<M> {
     /// One that reads of its losses in `losses`.
     #[must_use]
-    pub fn new(post: Post<M>, losses: Losses) -> Self {
+    pub fn new(post: Mailbox<M>, losses: Losses) -> Self {
         Self { post, losses }
     }
 }
 
-impl<M: Message<Result = ()> + Send + 'static> From<Post<M>> for Observer<M> {
-    fn from(post: Post<M>) -> Self {
+impl<M: Message<Result = ()> + Send + 'static> From<Mailbox<M>> for Observer<M> {
+    fn from(post: Mailbox<M>) -> Self {
         Self::new(post, Losses::default())
     }
 }
@@ -120,11 +120,11 @@ impl<M: Clone + Send + 'static> Outbox<M> {
     }
 
     fn over(observers: Vec<Queue<M>>) -> Self {
-        Self(Arc::new(Inner { observers, emitted: AtomicU64::new(0) }))
+        Self(Arc::new(OutboxState { observers, emitted: AtomicU64::new(0) }))
     }
 
     /// Hands `event` to every observer that has room; the others' loss is counted. Never waits.
-    pub fn emit(&self, event: M) {
+    pub fn send(&self, event: M) {
         self.0.emitted.fetch_add(1, Relaxed);
         for observer in &self.0.observers {
             if observer.sender.try_send(event.clone()).is_err() {
@@ -174,7 +174,7 @@ impl<M> Clone for Outbox<M> {
 }
 
 /// One observer's queue: events wait here, not in its mailbox, and are handed over one by one.
-fn deliver<M: Message<Result = ()> + Send + 'static>(capacity: usize, post: Post<M>) -> mpsc::Sender<M> {
+fn deliver<M: Message<Result = ()> + Send + 'static>(capacity: usize, post: Mailbox<M>) -> mpsc::Sender<M> {
     let (sender, mut events) = mpsc::channel(capacity.max(1));
     tokio::spawn(async move {
         while let Some(event) = events.recv().await {
@@ -196,10 +196,10 @@ mod tests {
     #[tokio::test]
     async fn a_full_observer_loses_events_and_the_loss_is_counted() {
         let (outbox, mut events) = Outbox::channel(2);
-        (0..5).for_each(|event| outbox.emit(event));
+        (0..5).for_each(|event| outbox.send(event));
         assert_eq!((outbox.emitted(), outbox.dropped()), (5, 3));
         assert_eq!((events.recv().await, events.recv().await), (Some(0), Some(1)));
-        outbox.emit(9);
+        outbox.send(9);
         assert_eq!(events.recv().await, Some(9));
     }
 
@@ -207,7 +207,7 @@ mod tests {
     async fn a_gone_observer_costs_counted_drops_only() {
         let (outbox, events) = Outbox::channel(2);
         drop(events);
-        outbox.emit(1);
+        outbox.send(1);
         assert_eq!(outbox.dropped(), 1);
         outbox.flushed().await;
     }

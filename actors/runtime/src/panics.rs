@@ -1,6 +1,6 @@
 //! Panics told once, with the name of the actor they happened in.
 //!
-//! The hook reports and remembers; catching and restarting is the Keeper's work.
+//! The hook reports and remembers; catching and restarting is the supervisor's work.
 
 use std::{
     any::Any,

@@ -49,7 +49,7 @@ impl Failures {
     }
 
     /// Counts a failure; the rest before the restart, or `None` when the budget is spent.
-    pub(crate) fn rest_after(&mut self, now: Instant) -> Option<Duration> {
+    pub(crate) fn backoff_after(&mut self, now: Instant) -> Option<Duration> {
         while self.recent.front().is_some_and(|at| now.duration_since(*at) >= self.policy.window) {
             self.recent.pop_front();
         }
@@ -71,7 +71,8 @@ mod tests {
     fn rests_double_until_the_budget_is_spent() {
         let mut failures = Failures::new(RestartPolicy::default());
         let now = Instant::now();
-        let rests: Vec<_> = (0..6).map(|_| failures.rest_after(now).map(|rest| rest.as_millis())).collect();
+        let rests: Vec<_> =
+            (0..6).map(|_| failures.backoff_after(now).map(|rest| rest.as_millis())).collect();
         assert_eq!(rests, [Some(10), Some(20), Some(40), Some(80), Some(160), None]);
     }
 
@@ -81,7 +82,7 @@ mod tests {
         let start = Instant::now();
         for minute in 0..100 {
             assert_eq!(
-                failures.rest_after(start + Duration::from_secs(60 * minute)),
+                failures.backoff_after(start + Duration::from_secs(60 * minute)),
                 Some(Duration::from_millis(10))
             );
         }
@@ -92,6 +93,6 @@ mod tests {
         let policy = RestartPolicy { budget: 100, ..RestartPolicy::default() };
         let mut failures = Failures::new(policy);
         let now = Instant::now();
-        assert_eq!((0..100).filter_map(|_| failures.rest_after(now)).max(), Some(policy.longest_rest));
+        assert_eq!((0..100).filter_map(|_| failures.backoff_after(now)).max(), Some(policy.longest_rest));
     }
 }

@@ -1,18 +1,21 @@
-//! ValidateActor: checks what was rendered last and puts what passed on the board: first what may go live by operations, and
+//! ValidateActor: checks what was rendered last and publishes what passed: first what may go live by operations, and
 //! behind it what may be stored and reloaded.
 
 use crate::{
     checker::Checker,
-    culprits::{Blamed, Found, Nobodys, Ruling, largest},
+    culprits::{FailingByCause, FailureCauses, Nobodys, Ruling, largest},
     search::Search,
-    verdict::Verdict,
+    verdict::CheckVerdict,
 };
 use actix::prelude::*;
 use haptic_model::{
-    Bundle, Complaint, Complaints, Diagnostic, Event, Fleet, Generation, Severity,
+    Bundle, Diagnostic, Event, FailureReport, FailureReports, Fleet, Generation, Severity,
     pipeline::{Candidate, Refused, Rendered, Validated},
 };
-use haptic_runtime::{CellReader, CellWriter, Events, Look, Seat};
+use haptic_runtime::{
+    Events, OwnHandle, Publisher,
+    messages::{BundleRendered, FleetChanged},
+};
 use serde::Serialize;
 use std::{
     sync::Arc,
@@ -25,18 +28,14 @@ use tokio::task::{AbortHandle, JoinHandle};
 pub struct ValidateOptions {
     /// Runs the checks.
     pub checker: Checker,
-    /// What was rendered last.
-    pub rendered: CellReader<Option<Arc<Rendered>>>,
-    /// Whose versions the bundle must suit.
-    pub fleet: CellReader<Fleet>,
     /// What passed last, but for HAProxy's own checker.
-    pub candidate: Arc<CellWriter<Option<Arc<Candidate>>>>,
+    pub candidate: Arc<Publisher<Option<Arc<Candidate>>>>,
     /// What passed last.
-    pub validated: Arc<CellWriter<Option<Arc<Validated>>>>,
+    pub validated: Arc<Publisher<Option<Arc<Validated>>>>,
     /// What was checked last, when it was refused.
-    pub refused: Arc<CellWriter<Option<Arc<Refused>>>>,
+    pub refused: Arc<Publisher<Option<Arc<Refused>>>>,
     /// The objects that were found at fault last.
-    pub complaints: Arc<CellWriter<Complaints>>,
+    pub complaints: Arc<Publisher<FailureReports>>,
     /// Who is told.
     pub events: Events,
 }
@@ -46,8 +45,12 @@ pub struct ValidateOptions {
 /// A check under way is never given up: under a storm of changes none would end, and nothing would reach a disk. The newest
 /// bundle waits behind it, and those between are skipped.
 pub struct ValidateActor {
-    seat: Seat<Self>,
+    own: OwnHandle<Self>,
     options: ValidateOptions,
+    /// The newest bundle.
+    newest: Option<Arc<Rendered>>,
+    /// Whose versions a bundle must suit.
+    fleet: Arc<Fleet>,
     /// Whose syntax was looked at last, or is.
     read: Option<Arc<Rendered>>,
     reading: bool,
@@ -62,7 +65,7 @@ pub struct ValidateActor {
     undecided: u32,
     resting: bool,
     /// Who was not cleared of a bundle that is checked at length.
-    unproven: Blamed,
+    unproven: FailingByCause,
 }
 
 /// After a machine's trouble the next check waits a second, then twice as long each time, and never longer.
@@ -81,15 +84,17 @@ struct Detail {
 }
 
 impl ValidateActor {
-    /// An actor that looks at the board as soon as it starts.
+    /// An actor that knows what the one before it published.
     #[must_use]
-    pub fn new(seat: Seat<Self>, options: ValidateOptions) -> Self {
-        let validated = (*options.validated.read()).as_ref().map(|validated| validated.rendered.clone());
-        let refused = (*options.refused.read()).as_ref().map(|refused| refused.rendered.clone());
-        let read = (*options.candidate.read()).as_ref().map(|candidate| candidate.rendered.clone());
+    pub fn new(own: OwnHandle<Self>, options: ValidateOptions) -> Self {
+        let validated = (*options.validated.latest()).as_ref().map(|validated| validated.rendered.clone());
+        let refused = (*options.refused.latest()).as_ref().map(|refused| refused.rendered.clone());
+        let read = (*options.candidate.latest()).as_ref().map(|candidate| candidate.rendered.clone());
         Self {
-            seat,
+            own,
             options,
+            newest: None,
+            fleet: Arc::default(),
             read,
             reading: false,
             checking: None,
@@ -98,18 +103,18 @@ impl ValidateActor {
             complained: None,
             undecided: 0,
             resting: false,
-            unproven: Blamed::new(),
+            unproven: FailingByCause::new(),
         }
     }
 
-    fn look(&mut self, context: &mut Context<Self>) {
-        if let Some(newest) = (*self.options.rendered.read()).clone()
+    fn advance(&mut self, context: &mut Context<Self>) {
+        if let Some(newest) = self.newest.clone()
             && !self.reading
             && !is_same(self.read.as_ref(), &newest)
         {
             self.read_syntax(newest, context);
         }
-        let Some(candidate) = (*self.options.candidate.read()).clone() else { return };
+        let Some(candidate) = (*self.options.candidate.latest()).clone() else { return };
         match &self.checking {
             Some(checking) if !Arc::ptr_eq(&checking.rendered, &candidate.rendered) => {
                 self.waiting.get_or_insert_with(Instant::now);
@@ -127,14 +132,14 @@ impl ValidateActor {
     fn read_syntax(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
         (self.read, self.reading) = (Some(rendered.clone()), true);
         let checker = self.checker_for(&rendered);
-        let versions = self.options.fleet.read().versions.clone();
+        let versions = self.fleet.versions.clone();
         let good = self.good();
         let began = Instant::now();
         let read = async move {
             let diagnostics = checker.syntax(&rendered.bundle, &versions).await;
             let took = began.elapsed();
             let found = match diagnostics.is_empty() {
-                true => Found::default(),
+                true => FailureCauses::default(),
                 false => {
                     let ruling = Ruling::Refused(diagnostics.clone());
                     let search = Search { rendered: rendered.clone(), good, ruling };
@@ -153,26 +158,26 @@ impl ValidateActor {
             |(rendered, mut diagnostics, found, took), actor, context| {
                 actor.reading = false;
                 let generation = rendered.reconcile.generation;
-                actor.options.events.tell(Event::Timed { part: "syntax", generation, pod: None, took });
+                actor.options.events.emit(Event::Timed { part: "syntax", generation, pod: None, took });
                 actor
                     .options
                     .events
-                    .tell(Event::Kept { by: "syntax", bytes: actor.options.checker.kept_bytes() });
+                    .emit(Event::Kept { by: "syntax", bytes: actor.options.checker.kept_bytes() });
                 if diagnostics.is_empty() {
                     actor.options.candidate.publish(Some(Arc::new(Candidate { rendered })));
                 } else {
                     diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
-                    actor.options.events.tell(failed(&rendered, diagnostics, took));
+                    actor.options.events.emit(failed(&rendered, diagnostics, took));
                     actor.complain(rendered, found, took);
                 }
-                actor.look(context);
+                actor.advance(context);
             },
         ));
     }
 
     fn check(&mut self, rendered: Arc<Rendered>, context: &mut Context<Self>) {
         let took = self.waiting.take().map_or(Duration::ZERO, |since| since.elapsed());
-        self.options.events.tell(Event::Waited { stage: "validate", took });
+        self.options.events.emit(Event::Waited { stage: "validate", took });
         let checker = self.checker_for(&rendered).impatient();
         self.check_by(checker, rendered, context, Self::concluded);
     }
@@ -183,11 +188,11 @@ impl ValidateActor {
         checker: Checker,
         rendered: Arc<Rendered>,
         context: &mut Context<Self>,
-        concluded: fn(&mut Self, Arc<Rendered>, Verdict, &mut Context<Self>),
+        concluded: fn(&mut Self, Arc<Rendered>, CheckVerdict, &mut Context<Self>),
     ) {
-        let versions = self.options.fleet.read().versions.clone();
+        let versions = self.fleet.versions.clone();
         let checked = rendered.clone();
-        let task: JoinHandle<Verdict> =
+        let task: JoinHandle<CheckVerdict> =
             tokio::spawn(async move { checker.semantics(&checked.bundle, &versions).await });
         self.checking = Some(Checking { rendered: rendered.clone(), task: task.abort_handle() });
         self.show();
@@ -198,17 +203,17 @@ impl ValidateActor {
             }
             (actor.checking, actor.undecided) = (None, 0);
             actor.pass(rendered, verdict);
-            actor.look(context);
+            actor.advance(context);
         }));
     }
 
     /// Looks for those at fault. Until they are found no newer bundle is checked: it would most likely hold the same mistake.
-    fn concluded(&mut self, rendered: Arc<Rendered>, verdict: Verdict, context: &mut Context<Self>) {
+    fn concluded(&mut self, rendered: Arc<Rendered>, verdict: CheckVerdict, context: &mut Context<Self>) {
         if !verdict.undecided {
             self.refuse(&rendered, &verdict.diagnostics);
         }
         let checker = self.checker_for(&rendered);
-        let versions = self.options.fleet.read().versions.clone();
+        let versions = self.fleet.versions.clone();
         let search = Search { rendered: rendered.clone(), good: self.good(), ruling: verdict.ruling() };
         let began = Instant::now();
         let judge = async move |bundle: Bundle, objects, end| {
@@ -217,8 +222,8 @@ impl ValidateActor {
         context.spawn(search.run(judge).into_actor(self).map(move |found, actor, context| {
             let generation = rendered.reconcile.generation;
             let took = began.elapsed();
-            actor.options.events.tell(Event::Timed { part: "search", generation, pod: None, took });
-            let verdict = Verdict { took: verdict.took + took, ..verdict };
+            actor.options.events.emit(Event::Timed { part: "search", generation, pod: None, took });
+            let verdict = CheckVerdict { took: verdict.took + took, ..verdict };
             actor.found(rendered, verdict, found, context);
         }));
     }
@@ -226,8 +231,8 @@ impl ValidateActor {
     fn found(
         &mut self,
         rendered: Arc<Rendered>,
-        verdict: Verdict,
-        mut found: Found,
+        verdict: CheckVerdict,
+        mut found: FailureCauses,
         context: &mut Context<Self>,
     ) {
         if self.good().is_none() && !found.culprits.is_empty() {
@@ -250,7 +255,7 @@ impl ValidateActor {
             }
             _ => {}
         }
-        let Verdict { mut diagnostics, took, .. } = verdict;
+        let CheckVerdict { mut diagnostics, took, .. } = verdict;
         diagnostics.extend(found.nobodys.as_ref().and_then(whose_fault));
         self.give_up(rendered, (diagnostics, took), found, context);
     }
@@ -260,7 +265,7 @@ impl ValidateActor {
     fn concluded_at_length(
         &mut self,
         rendered: Arc<Rendered>,
-        verdict: Verdict,
+        verdict: CheckVerdict,
         context: &mut Context<Self>,
     ) {
         if !verdict.undecided {
@@ -276,7 +281,7 @@ impl ValidateActor {
         if suspects.is_empty() {
             return self.check_later(&rendered, verdict, context);
         }
-        let found = Found { suspects, ..Found::default() };
+        let found = FailureCauses { suspects, ..FailureCauses::default() };
         self.give_up(rendered, (verdict.diagnostics, verdict.took), found, context);
     }
 
@@ -285,21 +290,21 @@ impl ValidateActor {
         &mut self,
         rendered: Arc<Rendered>,
         (diagnostics, took): (Vec<Diagnostic>, Duration),
-        found: Found,
+        found: FailureCauses,
         context: &mut Context<Self>,
     ) {
         (self.checking, self.undecided) = (None, 0);
         let generation = rendered.reconcile.generation;
         self.refuse(&rendered, &diagnostics);
-        self.options.events.tell(failed(&rendered, diagnostics, took));
+        self.options.events.emit(failed(&rendered, diagnostics, took));
         if self.complain(rendered, found, took) {
             self.complained = Some(generation);
         }
-        self.look(context);
+        self.advance(context);
     }
 
     /// Nothing is known of `rendered`, so nothing changes: what is newest by then is checked after a pause.
-    fn check_later(&mut self, rendered: &Rendered, verdict: Verdict, context: &mut Context<Self>) {
+    fn check_later(&mut self, rendered: &Rendered, verdict: CheckVerdict, context: &mut Context<Self>) {
         (self.checking, self.judged) = (None, None);
         let pause = Duration::from_secs(1 << self.undecided.min(10)).min(LONGEST_REST);
         self.undecided += 1;
@@ -312,11 +317,11 @@ impl ValidateActor {
                 pause.as_secs()
             );
             let diagnostic = Diagnostic { severity: Severity::Warning, message, ..diagnostic };
-            self.options.events.tell(Event::Warned { generation: rendered.reconcile.generation, diagnostic });
+            self.options.events.emit(Event::Warned { generation: rendered.reconcile.generation, diagnostic });
         }
         context.run_later(pause, |actor, context| {
             actor.resting = false;
-            actor.look(context);
+            actor.advance(context);
         });
     }
 
@@ -327,8 +332,8 @@ impl ValidateActor {
 
     /// Says who is at fault, if anybody is, to whoever renders; that makes a new generation. The templates are only if they are others
     /// than those that passed: the same ones again would give the same bundle.
-    fn complain(&self, rendered: Arc<Rendered>, found: Found, took: Duration) -> bool {
-        let Found { culprits: objects, suspects, nobodys } = found;
+    fn complain(&self, rendered: Arc<Rendered>, found: FailureCauses, took: Duration) -> bool {
+        let FailureCauses { culprits: objects, suspects, nobodys } = found;
         let is_new = |good: &Rendered| !Arc::ptr_eq(&good.config.spec, &rendered.config.spec);
         let templates = match nobodys {
             Some(Nobodys::Templates(why)) if self.good().is_some_and(|good| is_new(&good)) => Some(why),
@@ -336,15 +341,15 @@ impl ValidateActor {
         };
         let is_any = !objects.is_empty() || !suspects.is_empty() || templates.is_some();
         if is_any {
-            let complaint = Complaint { rendered, good: None, objects, suspects, templates, took };
-            self.options.complaints.append(Arc::new(complaint), Complaint::KEPT);
+            let complaint = FailureReport { rendered, good: None, objects, suspects, templates, took };
+            self.options.complaints.append(Arc::new(complaint), FailureReport::KEPT);
         }
         is_any
     }
 
     /// The last that passed everything.
     fn good(&self) -> Option<Arc<Rendered>> {
-        let validated = self.options.validated.read();
+        let validated = self.options.validated.latest();
         (*validated).as_ref().map(|validated| validated.rendered.clone())
     }
 
@@ -356,27 +361,27 @@ impl ValidateActor {
         self.options.refused.publish(Some(Arc::new(refused)));
     }
 
-    fn pass(&mut self, rendered: Arc<Rendered>, verdict: Verdict) {
+    fn pass(&mut self, rendered: Arc<Rendered>, verdict: CheckVerdict) {
         self.judged = Some(rendered.clone());
         self.show();
         let (generation, configuration) =
             (rendered.reconcile.generation, rendered.config.resource_generation);
-        let Verdict { diagnostics, took, cached, .. } = verdict;
+        let CheckVerdict { diagnostics, took, cached, .. } = verdict;
         let warnings: Vec<_> = diagnostics.into_iter().filter(|d| d.severity == Severity::Warning).collect();
         for diagnostic in &warnings {
-            self.options.events.tell(Event::Warned { generation, diagnostic: diagnostic.clone() });
+            self.options.events.emit(Event::Warned { generation, diagnostic: diagnostic.clone() });
         }
         self.options.validated.publish(Some(Arc::new(Validated { rendered, took, warnings })));
-        if self.options.refused.read().is_some() {
+        if self.options.refused.latest().is_some() {
             self.options.refused.publish(None);
         }
-        self.options.events.tell(Event::Validated { generation, configuration, took, cached });
+        self.options.events.emit(Event::Validated { generation, configuration, took, cached });
     }
 
     fn show(&self) {
         let number = |rendered: &Arc<Rendered>| rendered.reconcile.generation;
-        self.seat.set_detail(&Detail {
-            candidate: (*self.options.candidate.read()).as_ref().map(|candidate| candidate.generation()),
+        self.own.set_detail(&Detail {
+            candidate: (*self.options.candidate.latest()).as_ref().map(|candidate| candidate.generation()),
             checking: self.checking.as_ref().map(|c| number(&c.rendered)),
             judged: self.judged.as_ref().map(number),
         });
@@ -393,7 +398,7 @@ fn failed(rendered: &Rendered, diagnostics: Vec<Diagnostic>, took: Duration) -> 
 }
 
 /// Whether these are most of those who print anything: then the machine is too slow to look for them.
-fn is_most(suspects: &Blamed, bundle: &Bundle) -> bool {
+fn is_most(suspects: &FailingByCause, bundle: &Bundle) -> bool {
     suspects.len() * 2 > bundle.changed_since(None).len()
 }
 
@@ -412,36 +417,31 @@ fn whose_fault(nobodys: &Nobodys) -> Option<Diagnostic> {
 }
 
 /// A check that panicked says nothing of its bundle: what was not checked is not deployed.
-fn unfinished(error: &tokio::task::JoinError) -> Verdict {
+fn unfinished(error: &tokio::task::JoinError) -> CheckVerdict {
     let what = format!("the check failed: {error}");
-    Verdict { diagnostics: vec![Diagnostic::error("haproxy", what)], undecided: true, ..Verdict::default() }
-}
-
-impl Actor for ValidateActor {
-    type Context = Context<Self>;
-
-    fn started(&mut self, context: &mut Self::Context) {
-        let rendered = self.options.rendered.clone();
-        context.add_message_stream(futures::stream::unfold(rendered, |mut rendered| async {
-            rendered.changed().await;
-            Some((Look, rendered))
-        }));
-        self.look(context);
+    CheckVerdict {
+        diagnostics: vec![Diagnostic::error("haproxy", what)],
+        undecided: true,
+        ..CheckVerdict::default()
     }
 }
 
-impl Supervised for ValidateActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
-    }
-}
+haptic_runtime::supervised!(ValidateActor);
 
-impl Handler<Look> for ValidateActor {
+impl Handler<FleetChanged> for ValidateActor {
     type Result = ();
 
-    fn handle(&mut self, _: Look, context: &mut Self::Context) {
-        self.seat.received::<Look>(context);
-        self.look(context);
+    fn handle(&mut self, fleet: FleetChanged, _: &mut Self::Context) {
+        self.fleet = fleet.payload;
+    }
+}
+
+impl Handler<BundleRendered> for ValidateActor {
+    type Result = ();
+
+    fn handle(&mut self, rendered: BundleRendered, context: &mut Self::Context) {
+        self.newest = (*rendered).clone();
+        self.advance(context);
     }
 }
 

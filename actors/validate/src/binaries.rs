@@ -66,6 +66,7 @@ impl Binary {
     pub fn probe(path: &Path) -> Result<Self, BinaryError> {
         let output = Command::new(path)
             .arg("-v")
+            .env_clear()
             .output()
             .map_err(|source| BinaryError::Start { path: path.to_owned(), source })?;
         let said = String::from_utf8_lossy(&output.stdout);

@@ -3,19 +3,23 @@
 use crate::{
     binaries::{Binaries, Binary},
     culprits::Ruling,
+    durations::CheckDurations,
     folder, listeners,
     memory::{Budget, Loan, NO_MEMORY, Needs},
-    pace::Pace,
-    process::{self, Ended},
+    process::{self, FinishedCheck},
     report,
-    sandbox::{Missing, Order, Sandbox},
+    sandbox::{MissingProtection, Order, Sandbox},
     syntax::{self, Syntax},
-    verdict::Verdict,
+    verdict::CheckVerdict,
 };
 use haptic_model::{Bundle, Diagnostic, Digest, HaproxyVersion, Severity, crd::Allowance};
 use moka::sync::Cache;
 use std::{sync::Arc, time::Duration};
-use tokio::{sync::Semaphore, time::Instant};
+use tempfile::TempDir;
+use tokio::{
+    sync::{AcquireError, Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
 /// Verdicts remembered: enough for a fleet of versions and a configuration that goes to and fro.
 const REMEMBERED: u64 = 64;
@@ -47,20 +51,22 @@ pub struct Checker {
     binaries: Binaries,
     limits: CheckLimits,
     end: Option<Instant>,
-    patience: Patience,
+    patience: CheckTimeouts,
+    /// Whether a bundle in which nothing listens is refused.
+    needs_listener: bool,
     budget: Budget,
     needs: Needs,
-    pace: Pace,
+    pace: CheckDurations,
     sandbox: Sandbox,
     slots: Arc<Semaphore>,
     syntax: Syntax,
     allow: Arc<[Allowance]>,
-    known: Cache<Question, Arc<Vec<Diagnostic>>>,
+    known: Cache<CheckKey, Arc<Vec<Diagnostic>>>,
 }
 
 /// How long a check may take.
 #[derive(Clone, Copy, Debug)]
-enum Patience {
+enum CheckTimeouts {
     /// All of the time.
     All,
     /// As long as others as large took, and some more.
@@ -69,8 +75,44 @@ enum Patience {
     AsOne,
 }
 
+/// Where HAProxy may run: its turn, its memory and its folder, all given back when this is dropped.
+pub(crate) struct Room<'c> {
+    pub folder: TempDir,
+    pub order: Order,
+    pub time: Duration,
+    pub sandbox: &'c Sandbox,
+    /// What is held for as long as it runs.
+    pub _turn: (Result<SemaphorePermit<'c>, AcquireError>, Loan),
+}
+
+/// Why HAProxy cannot run.
+#[derive(Debug)]
+pub(crate) struct CannotRun {
+    pub why: Diagnostic,
+    /// Whether it is so on any machine.
+    pub is_of_bundle: bool,
+}
+
+impl CannotRun {
+    fn machine(why: Diagnostic) -> Self {
+        Self { why, is_of_bundle: false }
+    }
+
+    pub fn of_machine(why: &impl std::fmt::Display) -> Self {
+        Self::machine(cannot_run(why))
+    }
+
+    pub fn no_time() -> Self {
+        Self::machine(no_time())
+    }
+
+    pub fn out_of_memory(memory: u64) -> Self {
+        Self::machine(out_of_memory(memory))
+    }
+}
+
 /// What an answer is remembered for.
-type Question = (Digest, Vec<HaproxyVersion>, Arc<[Allowance]>);
+type CheckKey = (Digest, Vec<HaproxyVersion>, Arc<[Allowance]>, bool);
 
 impl Checker {
     /// A checker with these binaries, which run in this sandbox, and the memory of this process' container.
@@ -80,10 +122,11 @@ impl Checker {
             binaries,
             limits,
             end: None,
-            patience: Patience::All,
+            patience: CheckTimeouts::All,
+            needs_listener: true,
             budget: Budget::of_this_process(),
             needs: Needs::default(),
-            pace: Pace::default(),
+            pace: CheckDurations::default(),
             sandbox,
             slots: Arc::new(Semaphore::new(limits.at_once.max(1))),
             syntax: Syntax::default(),
@@ -121,12 +164,12 @@ impl Checker {
     /// The same checker for somebody who takes a check that takes much longer than others as large for a failed one.
     #[must_use]
     pub fn impatient(&self) -> Self {
-        Self { patience: Patience::AsOthers, ..self.clone() }
+        Self { patience: CheckTimeouts::AsOthers, ..self.clone() }
     }
 
     /// What its checks are not protected by, and why.
     #[must_use]
-    pub fn unprotected_by(&self) -> Vec<Missing> {
+    pub fn unprotected_by(&self) -> Vec<MissingProtection> {
         self.sandbox.missing()
     }
 
@@ -137,11 +180,11 @@ impl Checker {
     }
 
     /// Checks `bundle` for every one of `versions` (none: the newest binary's). Dropping the future ends the check.
-    pub async fn check(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
+    pub async fn check(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> CheckVerdict {
         let start = Instant::now();
         let diagnostics = self.syntax(bundle, versions).await;
         if !diagnostics.is_empty() {
-            return Verdict { diagnostics, took: start.elapsed(), ..Verdict::default() };
+            return CheckVerdict { diagnostics, took: start.elapsed(), ..CheckVerdict::default() };
         }
         self.semantics(bundle, versions).await
     }
@@ -173,11 +216,11 @@ impl Checker {
     }
 
     /// Phase 3 alone: `haproxy -c` of each version, for a bundle that has passed phase 1.
-    pub async fn semantics(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> Verdict {
+    pub async fn semantics(&self, bundle: &Bundle, versions: &[HaproxyVersion]) -> CheckVerdict {
         let start = Instant::now();
-        let key = (bundle.digest, versions.to_vec(), self.allow.clone());
+        let key = (bundle.digest, versions.to_vec(), self.allow.clone(), self.needs_listener);
         if let Some(known) = self.known.get(&key) {
-            return Verdict {
+            return CheckVerdict {
                 diagnostics: known.to_vec(),
                 took: start.elapsed(),
                 cached: true,
@@ -201,7 +244,7 @@ impl Checker {
         if !undecided {
             self.known.insert(key, Arc::new(diagnostics.clone()));
         }
-        Verdict { diagnostics, took: start.elapsed(), cached: false, undecided }
+        CheckVerdict { diagnostics, took: start.elapsed(), cached: false, undecided }
     }
 
     /// Phase 3 of a part of a bundle, that of so many objects, by somebody who is impatient. It need not listen anywhere.
@@ -211,11 +254,9 @@ impl Checker {
         objects: usize,
         versions: &[HaproxyVersion],
     ) -> Ruling {
-        let patience = if objects == 1 { Patience::AsOne } else { Patience::AsOthers };
-        let checker = Self { patience, ..self.clone() };
-        let mut verdict = checker.semantics(bundle, versions).await;
-        verdict.diagnostics.retain(|diagnostic| diagnostic.message != NOTHING_LISTENS);
-        verdict.ruling()
+        let patience = if objects == 1 { CheckTimeouts::AsOne } else { CheckTimeouts::AsOthers };
+        let checker = Self { patience, needs_listener: false, ..self.clone() };
+        checker.semantics(bundle, versions).await.ruling()
     }
 
     /// The binary for each version, once, with a warning where it is another version.
@@ -238,46 +279,86 @@ impl Checker {
 
     /// What HAProxy says; or why it could not be asked.
     async fn run(&self, binary: &Binary, bundle: &Bundle) -> Result<Vec<Diagnostic>, Diagnostic> {
-        let waited = async {
-            let slot = self.slots.acquire().await;
-            (slot, self.budget.lend(self.needs.of(bundle)).await)
+        let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
+        let room = match self.room(binary, bundle, &arguments).await {
+            Ok(room) => room,
+            Err(CannotRun { why, is_of_bundle: true }) => return Ok(vec![why]),
+            Err(CannotRun { why, .. }) => return Err(why),
         };
-        let (_slot, loan) = match self.end {
-            None => waited.await,
-            Some(end) => tokio::time::timeout_at(end, waited).await.map_err(|_| no_time())?,
-        };
-        let loan = loan.map_err(|why| Diagnostic::error("haproxy", why.to_string()).help(why.help()))?;
-        let time = self.time_left(bundle);
-        if time.is_zero() {
-            return Err(no_time());
-        }
-        let laid_out = bundle.clone();
-        let folder = match tokio::task::spawn_blocking(move || folder::lay_out(&laid_out)).await {
-            Ok(Ok(folder)) => folder,
-            // No machine could write that file.
-            Ok(Err(error)) if error.is_of_file() => return Ok(vec![error.diagnostic(bundle)]),
-            Ok(Err(error)) => return Err(error.diagnostic(bundle)),
-            Err(panicked) => return Err(cannot_run(&panicked)),
-        };
-        let order = self.order(binary, bundle, time, &loan);
-        let memory = order.memory;
-        let ended = process::run(self.sandbox.command(order), folder.path(), time).await;
+        let (memory, time) = (room.order.memory, room.time);
+        let ended =
+            process::run(self.sandbox.command(room.order), self.sandbox.launcher(), room.folder.path(), time)
+                .await;
         match ended.map_err(|error| cannot_run(&format!("{}: {error}", binary.path.display())))? {
             None => Err(too_slow(time)),
             Some(ended) => self.conclude(bundle, &ended, memory),
         }
     }
 
-    fn conclude(&self, bundle: &Bundle, ended: &Ended, memory: u64) -> Result<Vec<Diagnostic>, Diagnostic> {
+    /// A place to run HAProxy for requests, with the binary nearest to `version`.
+    pub(crate) async fn room_to_answer(
+        &self,
+        bundle: &Bundle,
+        version: HaproxyVersion,
+    ) -> Result<Room<'_>, CannotRun> {
+        let nowhere = || CannotRun::of_machine(&"there is no HAProxy");
+        let binary = self.binaries.nearest(Some(version)).ok_or_else(nowhere)?;
+        let arguments = ["-db", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
+        let mut room = self.room(binary, bundle, &arguments).await?;
+        room.order.answers = true;
+        room.order.names = false;
+        Ok(room)
+    }
+
+    /// Waits for its turn and for memory, and lays out `bundle` for `haproxy` with `arguments`.
+    async fn room(
+        &self,
+        binary: &Binary,
+        bundle: &Bundle,
+        arguments: &[&str],
+    ) -> Result<Room<'_>, CannotRun> {
+        let waited = async {
+            let slot = self.slots.acquire().await;
+            (slot, self.budget.lend(self.needs.of(bundle)).await)
+        };
+        let (slot, loan) = match self.end {
+            None => waited.await,
+            Some(end) => tokio::time::timeout_at(end, waited).await.map_err(|_| CannotRun::no_time())?,
+        };
+        let loan = loan.map_err(|why| {
+            CannotRun::machine(Diagnostic::error("haproxy", why.to_string()).help(why.help()))
+        })?;
+        let time = self.time_left(bundle);
+        if time.is_zero() {
+            return Err(CannotRun::no_time());
+        }
+        let laid_out = bundle.clone();
+        let folder = match tokio::task::spawn_blocking(move || folder::lay_out(&laid_out)).await {
+            Ok(Ok(folder)) => folder,
+            // No machine could write that file.
+            Ok(Err(error)) => {
+                return Err(CannotRun { is_of_bundle: error.is_of_file(), why: error.diagnostic(bundle) });
+            }
+            Err(panicked) => return Err(CannotRun::of_machine(&panicked)),
+        };
+        let order = self.order(binary, arguments, time, &loan);
+        Ok(Room { folder, order, time, sandbox: &self.sandbox, _turn: (slot, loan) })
+    }
+
+    fn conclude(
+        &self,
+        bundle: &Bundle,
+        ended: &FinishedCheck,
+        memory: u64,
+    ) -> Result<Vec<Diagnostic>, Diagnostic> {
         if report::is_out_of_memory(&ended.output) {
             return Err(out_of_memory(memory));
         }
         let mut found = report::diagnostics(&ended.output, bundle);
         let is_refused = found.iter().any(|diagnostic| diagnostic.severity == Severity::Error);
         if ended.status.code() == Some(NO_LISTENER) && !is_refused {
-            found.push(
-                Diagnostic::error("haproxy", NOTHING_LISTENS).help("Write a frontend with a bind line"),
-            );
+            let refused = Diagnostic::error("haproxy", NOTHING_LISTENS);
+            found.extend(self.needs_listener.then(|| refused.help("Write a frontend with a bind line")));
         } else if !ended.status.success() && !is_refused {
             // HAProxy never refuses without an alert. Without one it was killed, or never ran.
             let last = ended.output.lines().last().unwrap_or("it said nothing");
@@ -295,17 +376,16 @@ impl Checker {
     fn time_left(&self, bundle: &Bundle) -> Duration {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
         let allowed = match self.patience {
-            Patience::All => None,
-            Patience::AsOthers => Some(self.pace.allowed(bundle.size())),
-            Patience::AsOne => Some(self.pace.allowed_for_one(bundle.size())),
+            CheckTimeouts::All => None,
+            CheckTimeouts::AsOthers => Some(self.pace.allowed(bundle.size())),
+            CheckTimeouts::AsOne => Some(self.pace.allowed_for_one(bundle.size())),
         };
         [left, allowed].into_iter().flatten().fold(self.limits.time, Duration::min)
     }
 
-    /// What the check of `bundle` by `binary` may use.
-    fn order(&self, binary: &Binary, bundle: &Bundle, time: Duration, loan: &Loan) -> Order {
-        let arguments = ["-c", "-dr", "-f", folder::PREAMBLE, "-f", folder::below(&bundle.config.path)];
-        let command = std::iter::once(binary.path.clone().into()).chain(arguments.map(Into::into));
+    /// What `binary` may use with `arguments`.
+    fn order(&self, binary: &Binary, arguments: &[&str], time: Duration, loan: &Loan) -> Order {
+        let command = std::iter::once(binary.path.clone().into()).chain(arguments.iter().map(Into::into));
         Order {
             memory: loan.bytes.map_or(self.limits.memory, |bytes| self.limits.memory.min(bytes + NO_MEMORY)),
             // The clock on the wall ends it before.

@@ -1,21 +1,22 @@
 //! Proves a bundle valid: syntax against HAProxy's own keyword tables, then `haproxy -c` in a private folder.
 //!
-//! The structure of the output is proven while it is rendered; this crate never changes a bundle, and never runs
-//! anything but HAProxy's checker.
+//! Runs a bundle for the requests of tests, too. The structure of the output is proven while it is rendered; this crate never
+//! changes a bundle, and never runs anything but HAProxy, in its sandbox.
 
 pub mod actor;
 pub mod binaries;
 pub mod checker;
 pub mod culprits;
 mod data_plane_api;
+mod durations;
 pub mod folder;
 pub mod listeners;
 pub mod memory;
-mod pace;
 mod policy;
 mod process;
 mod rendered_name;
 pub mod report;
+pub mod requests;
 pub mod sandbox;
 mod search;
 pub mod syntax;
@@ -26,4 +27,4 @@ pub use binaries::{Binaries, Binary};
 pub use checker::{CheckLimits, Checker};
 pub use memory::Budget;
 pub use sandbox::Sandbox;
-pub use verdict::Verdict;
+pub use verdict::CheckVerdict;

@@ -3,7 +3,7 @@
 use crate::report::at_line;
 use haptic_haproxy::{
     Document,
-    listeners::{Shared, shared},
+    listeners::{SharedListener, shared},
 };
 use haptic_model::{Bundle, Diagnostic};
 
@@ -17,7 +17,7 @@ pub fn warnings(bundle: &Bundle) -> Vec<Diagnostic> {
     found
 }
 
-fn warning(Shared { address, proxy, first, second }: &Shared, bundle: &Bundle) -> Diagnostic {
+fn warning(SharedListener { address, proxy, first, second }: &SharedListener, bundle: &Bundle) -> Diagnostic {
     let config = &bundle.config;
     let line = |line: &usize| u32::try_from(*line).unwrap_or(u32::MAX);
     // Its line in the template does not change with what is rendered before it: a warning is told once.

@@ -3,12 +3,12 @@
 use crate::{rendered_name, report::at_line};
 use haptic_haproxy::{
     Document,
-    views::{Bases, Beyond, beyond},
+    views::{Bases, PrivilegedUses, beyond},
 };
 use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 
-/// Lua files of the built-in libraries, by the digest of their text. They hold no value of an object.
-const LIBRARIES: [&str; 1] = ["32739516df528d922ad9c5e394452de00439fabc05918c03e85f8789270d992b"];
+/// The Lua file of the built-in libraries, by the digest of its text. It holds no value of an object.
+const OF_LIBRARIES: &str = "c2e6e65ef854864855f6c9fa49ffcaaf781ea3bd946a30b854351dbcc9b23601";
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of
 /// programs those of the libraries only.
@@ -25,7 +25,7 @@ pub(crate) fn permits<'n>(
 }
 
 fn is_of_libraries(file: &BundleFile) -> bool {
-    LIBRARIES.contains(&file.digest.to_string().as_str())
+    file.digest.to_string() == OF_LIBRARIES
 }
 
 /// A diagnostic for each line that needs what is not allowed.
@@ -40,8 +40,8 @@ pub(crate) fn problems(document: &Document<'_>, bundle: &Bundle, allow: &[Allowa
     refused.map(|found| diagnostic(&found, bundle)).collect()
 }
 
-fn diagnostic(found: &Beyond, bundle: &Bundle) -> Diagnostic {
-    let Beyond { needs, word, line, .. } = found;
+fn diagnostic(found: &PrivilegedUses, bundle: &Bundle) -> Diagnostic {
+    let PrivilegedUses { needs, word, line, .. } = found;
     let why = match needs {
         Allowance::Lua => "runs a program within HAProxy",
         Allowance::ExternalChecks => "starts commands",

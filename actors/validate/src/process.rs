@@ -3,7 +3,8 @@
 use crate::memory::most_used_by;
 use std::{
     ffi::OsString,
-    io,
+    fs, io,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
     time::Duration,
@@ -20,7 +21,7 @@ const OUTPUT_LIMIT: u64 = 1 << 20;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A check that came to its end.
-pub(crate) struct Ended {
+pub(crate) struct FinishedCheck {
     pub status: ExitStatus,
     /// What it said.
     pub output: String,
@@ -29,12 +30,14 @@ pub(crate) struct Ended {
     pub most: Option<u64>,
 }
 
-/// Runs `program` in `folder` with nothing but `words`; `None` when it does not end within `time`.
+/// Runs `program` in `folder` with nothing but `words`; `None` when it does not end within `time`. What it takes while it is
+/// still `launcher` is none of HAProxy's.
 pub(crate) async fn run(
     (program, words): (PathBuf, Vec<OsString>),
+    launcher: Option<&Path>,
     folder: &Path,
     time: Duration,
-) -> io::Result<Option<Ended>> {
+) -> io::Result<Option<FinishedCheck>> {
     let began = Instant::now();
     let mut child = Command::new(program)
         .args(words)
@@ -49,7 +52,7 @@ pub(crate) async fn run(
     let watch = async {
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            most = most.max(pid.and_then(most_used_by));
+            most = most.max(pid.filter(|pid| !executes(*pid, launcher)).and_then(most_used_by));
         }
     };
     let ended = tokio::select! {
@@ -58,7 +61,14 @@ pub(crate) async fn run(
     };
     let Ok(ended) = ended else { return Ok(None) };
     let (status, output) = ended?;
-    Ok(Some(Ended { status, output, took: began.elapsed(), most }))
+    Ok(Some(FinishedCheck { status, output, took: began.elapsed(), most }))
+}
+
+/// Whether the process `pid` executes the file `program`.
+fn executes(pid: u32, program: Option<&Path>) -> bool {
+    let file = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    let executed = file(Path::new(&format!("/proc/{pid}/exe")));
+    executed.is_some() && executed == program.and_then(file)
 }
 
 async fn finish(child: &mut Child) -> io::Result<(ExitStatus, String)> {
@@ -70,4 +80,22 @@ async fn finish(child: &mut Child) -> io::Result<(ExitStatus, String)> {
         tokio::io::copy(&mut beginning.into_inner(), &mut tokio::io::sink()).await?;
     }
     Ok((child.wait().await?, String::from_utf8_lossy(&output).into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_a_launcher_takes_is_not_counted() {
+        let (sleep, words) = (Path::new("/bin/sleep"), vec!["0.2".into()]);
+        let most = async |launcher| {
+            let time = Duration::from_secs(60);
+            let ended = run((sleep.into(), words.clone()), launcher, Path::new("/"), time).await;
+            ended.unwrap().unwrap().most
+        };
+        assert!(most(None).await.is_some());
+        assert!(most(Some(Path::new("/bin/true"))).await.is_some());
+        assert_eq!(most(Some(sleep)).await, None);
+    }
 }

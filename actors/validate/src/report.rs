@@ -165,18 +165,18 @@ pub fn at_line(diagnostic: Diagnostic, file: &BundleFile, line: u32) -> Diagnost
     }
 }
 
-struct Place<'a> {
+struct ReportedPosition<'a> {
     file: Arc<BundleFile>,
     line: u32,
     message: &'a str,
 }
 
 /// The first `[PATH:LINE]` that names one of the bundle's files, and what follows it.
-fn place<'a>(text: &'a str, bundle: &Bundle) -> Option<Place<'a>> {
+fn place<'a>(text: &'a str, bundle: &Bundle) -> Option<ReportedPosition<'a>> {
     places(text, bundle).next()
 }
 
-fn places<'a>(text: &'a str, bundle: &Bundle) -> impl Iterator<Item = Place<'a>> {
+fn places<'a>(text: &'a str, bundle: &Bundle) -> impl Iterator<Item = ReportedPosition<'a>> {
     text.match_indices('[').filter_map(move |(open, _)| {
         let (inside, after) = text.get(open + 1..)?.split_once(']')?;
         let (path, line) = inside.rsplit_once(':')?;
@@ -184,7 +184,7 @@ fn places<'a>(text: &'a str, bundle: &Bundle) -> impl Iterator<Item = Place<'a>>
         let file = named(path, bundle)?;
         // `parsing [FILE:LINE] : WORDS`, or a sentence with the place somewhere in it.
         let message = if open <= "parsing ".len() { after.trim_start_matches([' ', ':']) } else { text };
-        Some(Place { file, line, message })
+        Some(ReportedPosition { file, line, message })
     })
 }
 

@@ -1,6 +1,6 @@
 //! Looks for those at fault in what was rendered, for a bounded time and beside everything else.
 
-use crate::culprits::{Charge, Found, Ruling, culprits};
+use crate::culprits::{Charge, FailureCauses, Ruling, culprits};
 use haptic_model::{Bundle, pipeline::Rendered};
 use haptic_runtime::cpu;
 use std::{sync::Arc, time::Duration};
@@ -23,7 +23,7 @@ pub(crate) struct Search {
 
 impl Search {
     /// Finds culprits by what `judge` says of parts, that of so many objects, which it says by the time that it is given.
-    pub async fn run<J>(self, judge: J) -> Found
+    pub async fn run<J>(self, judge: J) -> FailureCauses
     where
         J: AsyncFn(Bundle, usize, Instant) -> Ruling + Send + 'static,
     {
@@ -50,7 +50,7 @@ impl Search {
         });
         work.await.unwrap_or_else(|panicked| {
             tracing::error!(%panicked, "nobody is found at fault");
-            Found::default()
+            FailureCauses::default()
         })
     }
 

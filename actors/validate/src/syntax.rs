@@ -76,7 +76,7 @@ fn diagnostic(problem: Problem, bundle: &Bundle) -> Diagnostic {
 fn written_as_jinja(bundle: &Bundle, line: u32) -> Option<&'static str> {
     let text = bundle.config.text.line(line)?;
     let is_tag = ["{%", "{#"].iter().any(|open| text.trim_start().starts_with(open));
-    is_tag.then_some("Templates are Handlebars: {{#if a}}…{{/if}}, {{#each list as |item|}}…{{/each}}, {{!-- a comment --}}")
+    is_tag.then_some("This template is read as Handlebars, and the line has a tag of Jinja2: say engine: jinja2, or write {{#if a}}…{{/if}}, {{#each list as |item|}}…{{/each}}, {{!-- a comment --}}")
 }
 
 fn is_present(bundle: &Bundle, path: &str) -> bool {
@@ -180,7 +180,8 @@ mod tests {
     fn jinja_that_came_through_as_text_is_told_as_it_is_written_here() {
         for line in ["{% if x %}", "{# a comment #}"] {
             let found = problems(&bundle(&format!("defaults\n  mode http\n  {line}\n")), &VERSIONS, &[]);
-            assert!(found[0].to_string().contains("Templates are Handlebars: {{#if a}}"), "{found:?}");
+            let told = found[0].to_string();
+            assert!(told.contains("say engine: jinja2, or write {{#if a}}"), "{told}");
         }
     }
 

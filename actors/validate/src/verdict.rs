@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The outcome of all checks of one bundle.
 #[derive(Clone, Debug, Default)]
-pub struct Verdict {
+pub struct CheckVerdict {
     /// Errors and warnings, in the order of the checks.
     pub diagnostics: Vec<Diagnostic>,
     /// How long the checks took.
@@ -18,7 +18,7 @@ pub struct Verdict {
     pub undecided: bool,
 }
 
-impl Verdict {
+impl CheckVerdict {
     /// Whether nothing speaks against the bundle.
     #[must_use]
     pub fn passed(&self) -> bool {

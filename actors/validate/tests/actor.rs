@@ -45,8 +45,8 @@ async fn a_checker_that_is_killed_refuses_nothing_and_is_asked_again() {
     let mut stage = stage(killed_once(folder.path()));
     stage.rendered.publish(Some(Arc::new(rendered(1, "fine", None))));
     changed(&mut stage.validated).await;
-    assert!(stage.validated.read().is_some() && stage.refused.read().is_none());
-    assert!(stage.complaints.read().is_empty());
+    assert!(stage.validated.latest().is_some() && stage.refused.latest().is_none());
+    assert!(stage.complaints.latest().is_empty());
     while let Ok(event) = stage.told.try_recv() {
         assert!(!matches!(&*event.payload, Event::ValidationFailed { .. }), "nothing was refused");
     }
@@ -75,7 +75,7 @@ async fn a_machine_that_cannot_check_blames_nobody_and_is_asked_again() {
     }
     std::fs::remove_file(&broken).unwrap();
     changed(&mut stage.validated).await;
-    assert!(stage.complaints.read().is_empty() && stage.refused.read().is_none());
+    assert!(stage.complaints.latest().is_empty() && stage.refused.latest().is_none());
 }
 
 #[actix::test]
@@ -84,7 +84,7 @@ async fn what_was_rendered_before_anybody_heard_of_a_complaint_is_not_checked() 
     let mut stage = stage(refusing_bad(folder.path()));
     stage.rendered.publish(Some(Arc::new(rendered(1, "bad", None))));
     changed(&mut stage.complaints).await;
-    assert_eq!(stage.complaints.read()[0].objects.len(), 1);
+    assert_eq!(stage.complaints.latest()[0].objects.len(), 1);
     stage.rendered.publish(Some(Arc::new(rendered(2, "bad too", None))));
     loop {
         let event = tokio::time::timeout(Duration::from_secs(60), stage.told.recv()).await.unwrap().unwrap();
@@ -94,12 +94,12 @@ async fn what_was_rendered_before_anybody_heard_of_a_complaint_is_not_checked() 
     }
     stage.rendered.publish(Some(Arc::new(rendered(3, "fine", Some(1)))));
     changed(&mut stage.validated).await;
-    let passed = (*stage.validated.read()).clone().unwrap();
+    let passed = (*stage.validated.latest()).clone().unwrap();
     assert_eq!(passed.generation(), Generation(3));
     while let Ok(event) = stage.told.try_recv() {
         if let Event::ValidationFailed { generation, .. } = &*event.payload {
             panic!("{generation} was checked");
         }
     }
-    assert_eq!(stage.complaints.read().len(), 1);
+    assert_eq!(stage.complaints.latest().len(), 1);
 }

@@ -7,7 +7,9 @@ use haptic_model::{
     Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, ObjectRef, Text,
     text::{Blame, Fragment, LineBlame},
 };
-use haptic_validate::{Binaries, Budget, CheckLimits, Checker, Sandbox, culprits::Ruling, memory::Limit};
+use haptic_validate::{
+    Binaries, Budget, CheckLimits, Checker, Sandbox, culprits::Ruling, memory::MemoryLimit,
+};
 use imitation::imitation;
 use std::{
     path::{Path, PathBuf},
@@ -191,7 +193,7 @@ async fn whoever_is_named_when_memory_is_over_is_not_at_fault() {
 
 #[tokio::test]
 async fn a_check_that_does_not_fit_fails_at_once_and_says_which_limit_it_needs() {
-    let limit = Limit { bytes: 128 << 20, is_containers: true };
+    let limit = MemoryLimit { bytes: 128 << 20, is_containers: true };
     let checker = Checker::new(real(), CheckLimits::default(), Sandbox::none());
     let checker = checker.within(Budget::of(Some(limit), || 100 << 20));
     let verdict = checker.check(&bundle(VALID), &VERSIONS[2..]).await;
@@ -216,6 +218,13 @@ async fn what_listens_nowhere_is_refused_as_a_whole_and_not_as_a_part() {
         let part = checker.ruling_on_part(&bundle(&backends), 0, &[*version]).await;
         assert!(matches!(part, Ruling::Passes), "{part:?}");
     }
+    let checker = Checker::new(real(), CheckLimits::default(), Sandbox::none());
+    let part = checker.ruling_on_part(&bundle(&backends), 0, &VERSIONS).await;
+    let whole = checker.semantics(&bundle(&backends), &VERSIONS).await;
+    assert!(
+        matches!(part, Ruling::Passes) && !whole.passed(),
+        "what is known of a part is not taken for the whole"
+    );
 }
 
 #[tokio::test]

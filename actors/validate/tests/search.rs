@@ -177,14 +177,14 @@ fn add(fault: Fault, tls: &Tls, pieces: &mut Pieces) {
 }
 
 /// What was found.
-struct Found {
+struct FailureCauses {
     culprits: Vec<String>,
     suspects: Vec<String>,
     seconds: f32,
 }
 
 /// Publishes `count` innocent objects with one bad one, at the start or once they have passed without it.
-async fn find(checker: Checker, count: usize, fault: Fault, is_later: bool, tls: &Tls) -> Found {
+async fn find(checker: Checker, count: usize, fault: Fault, is_later: bool, tls: &Tls) -> FailureCauses {
     let mut stage = stage(checker);
     let good = innocent(count, tls);
     let mut with_bad =
@@ -200,10 +200,10 @@ async fn find(checker: Checker, count: usize, fault: Fault, is_later: bool, tls:
     stage.rendered.publish(Some(Arc::new(of_bundle(generation, with_bad.bundle(), None))));
     changed(&mut stage.complaints).await;
     let seconds = began.elapsed().as_secs_f32();
-    let complaint = stage.complaints.read()[0].clone();
+    let complaint = stage.complaints.latest()[0].clone();
     let names =
         |blamed: &[(Arc<ObjectRef>, _)]| blamed.iter().map(|(object, _)| object.name.to_string()).collect();
-    Found { culprits: names(&complaint.objects), suspects: names(&complaint.suspects), seconds }
+    FailureCauses { culprits: names(&complaint.objects), suspects: names(&complaint.suspects), seconds }
 }
 
 #[actix::test]
@@ -215,7 +215,8 @@ async fn an_object_that_cannot_be_checked_is_found_alone_on_each_haproxy() {
             for is_later in [false, true] {
                 let folder = tempfile::tempdir().unwrap();
                 let checker = checker(version, folder.path(), 600, limits);
-                let Found { culprits, suspects, seconds } = find(checker, 300, fault, is_later, &tls).await;
+                let FailureCauses { culprits, suspects, seconds } =
+                    find(checker, 300, fault, is_later, &tls).await;
                 let when = if is_later { "later" } else { "at the start" };
                 println!("{version} {fault:?} {when}: {seconds:.1} s, {culprits:?}, {suspects:?}");
                 // A machine that is busy may not clear all others in time.
@@ -234,7 +235,8 @@ async fn figures_at_ten_thousand_objects() {
         for is_later in [false, true] {
             let folder = tempfile::tempdir().unwrap();
             let checker = checker("3_4", folder.path(), 1000, CheckLimits::default());
-            let Found { culprits, suspects, seconds } = find(checker, 10_000, fault, is_later, &tls).await;
+            let FailureCauses { culprits, suspects, seconds } =
+                find(checker, 10_000, fault, is_later, &tls).await;
             let when = if is_later { "later" } else { "at the start" };
             println!("{fault:?} {when}: {seconds:.1} s, {culprits:?}, {} suspects", suspects.len());
         }

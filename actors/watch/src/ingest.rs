@@ -3,7 +3,7 @@
 use crate::{
     quota::{self, Created},
     spec::WatchSpec,
-    update::{Scope, Update},
+    update::{ListScope, Update},
 };
 use haptic_model::{FieldPath, FieldPathError, LimitReached, Object, ObjectRef, Oversized, store::Key};
 use jiff::Timestamp;
@@ -44,7 +44,7 @@ pub struct Ingested {
 
 /// An object without what every Kubernetes object has.
 #[derive(Clone, Debug)]
-pub struct Malformed {
+pub struct MalformedObject {
     /// As much of its name as it has.
     pub object: Arc<ObjectRef>,
     /// What is missing; never any content.
@@ -111,8 +111,8 @@ impl Ingest {
     pub(crate) fn update(
         &self,
         value: Value,
-        scope: &Scope,
-        taken: impl FnOnce(Scope, Ingested) -> Update,
+        scope: &ListScope,
+        taken: impl FnOnce(ListScope, Ingested) -> Update,
     ) -> Update {
         match self.take(value) {
             Err(malformed) => Update::Malformed(scope.clone(), malformed.object, malformed.message),
@@ -144,8 +144,8 @@ impl Ingest {
     /// An object as the store keeps it.
     ///
     /// # Errors
-    /// [`Malformed`] when `metadata.name` is missing or empty, or it is nested too deep.
-    pub fn take(&self, mut value: Value) -> Result<Ingested, Malformed> {
+    /// [`MalformedObject`] when `metadata.name` is missing or empty, or it is nested too deep.
+    pub fn take(&self, mut value: Value) -> Result<Ingested, MalformedObject> {
         let reference = self.reference(&value)?;
         let key: Key = self.index.iter().map(|path| Arc::from(path.text(&value))).collect();
         let stamp =
@@ -159,14 +159,14 @@ impl Ingest {
     /// The object in full, whatever the store keeps.
     ///
     /// # Errors
-    /// [`Malformed`] as [`Self::take`], and when it is too large.
-    pub fn take_whole(&self, mut value: Value) -> Result<Object, Malformed> {
+    /// [`MalformedObject`] as [`Self::take`], and when it is too large.
+    pub fn take_whole(&self, mut value: Value) -> Result<Object, MalformedObject> {
         let reference = self.reference(&value)?;
         let json = self.compact(&mut value, &reference)?;
         let object = Object { reference, version: 0, json };
         match self.too_large(&object) {
             None => Ok(object),
-            Some(oversized) => Err(Malformed {
+            Some(oversized) => Err(MalformedObject {
                 object: object.reference,
                 message: LimitReached::Object(Arc::new(oversized)).to_string(),
             }),
@@ -176,8 +176,8 @@ impl Ingest {
     /// Who `value` is.
     ///
     /// # Errors
-    /// [`Malformed`] when it does not say.
-    pub fn reference(&self, value: &Value) -> Result<Arc<ObjectRef>, Malformed> {
+    /// [`MalformedObject`] when it does not say.
+    pub fn reference(&self, value: &Value) -> Result<Arc<ObjectRef>, MalformedObject> {
         let text = |field: &str| value.pointer(field).and_then(Value::as_str).unwrap_or_default();
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
         let shown = if name.is_empty() { "(without a name)" } else { name };
@@ -188,12 +188,12 @@ impl Ingest {
         });
         if name.is_empty() {
             let message = "metadata.name is missing".to_owned();
-            return Err(Malformed { object: reference, message });
+            return Err(MalformedObject { object: reference, message });
         }
         Ok(reference)
     }
 
-    fn compact(&self, value: &mut Value, reference: &Arc<ObjectRef>) -> Result<Arc<[u8]>, Malformed> {
+    fn compact(&self, value: &mut Value, reference: &Arc<ObjectRef>) -> Result<Arc<[u8]>, MalformedObject> {
         // By its type a Secret is known as one wherever it is shown: whatever is ignored, that is not.
         let type_of = TYPE.map(|field| value.get(field).cloned());
         for path in &self.ignore {
@@ -211,9 +211,9 @@ impl Ingest {
                 "it is nested more than {MOST_NESTED} levels deep: flatten it, or name the deep field in \
                  watchedResourcesIgnoreFields"
             );
-            return Err(Malformed { object: reference.clone(), message });
+            return Err(MalformedObject { object: reference.clone(), message });
         }
-        serde_json::to_vec(value).map(Arc::from).map_err(|error| Malformed {
+        serde_json::to_vec(value).map(Arc::from).map_err(|error| MalformedObject {
             object: reference.clone(),
             message: format!("it cannot be written as JSON: {error}"),
         })

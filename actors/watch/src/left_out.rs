@@ -4,7 +4,7 @@
 //! goes; a hundred thousand of them are two megabytes. Of those that are too large the first of each namespace are kept by
 //! name, to be told of.
 
-use crate::{quota::Quota, update::Scope};
+use crate::{quota::Quota, update::ListScope};
 use haptic_model::{Limit, ObjectRef, Oversized, limits};
 use std::{
     collections::{BTreeMap, HashSet, hash_map::RandomState},
@@ -17,7 +17,7 @@ const NAMED: usize = 10;
 
 /// What one store does not hold.
 #[derive(Debug, Default)]
-pub struct LeftOut {
+pub struct RejectedLog {
     /// Nobody can name objects so that they have the same number.
     hasher: RandomState,
     crowded: BTreeMap<Arc<str>, (Limit, HashSet<u64>)>,
@@ -31,7 +31,7 @@ struct Large {
     others: HashSet<u64>,
 }
 
-impl LeftOut {
+impl RejectedLog {
     /// The object is left out, because of `limit`.
     pub fn crowded(&mut self, object: &ObjectRef, limit: Limit) {
         let number = self.number(object);
@@ -72,7 +72,7 @@ impl LeftOut {
     }
 
     /// All objects of `scope` are named anew.
-    pub fn forget_all(&mut self, scope: &Scope) {
+    pub fn forget_all(&mut self, scope: &ListScope) {
         if scope.is_empty() {
             self.crowded.clear();
             self.oversized.clear();
@@ -100,13 +100,13 @@ impl LeftOut {
 
     /// All of it, for whoever tells of it.
     #[must_use]
-    pub fn summary(&self, quota: &Quota) -> limits::LeftOut {
+    pub fn summary(&self, quota: &Quota) -> limits::RejectedObjects {
         let crowded = |(namespace, (by, numbers)): (&Arc<str>, &(Limit, HashSet<u64>))| {
             let crowded = limits::Crowded { by: *by, most: quota.number(*by), left_out: numbers.len() };
             (namespace.clone(), crowded)
         };
         let large = || self.oversized.values();
-        limits::LeftOut {
+        limits::RejectedObjects {
             crowded: self.crowded.iter().map(crowded).collect(),
             oversized: large().flat_map(|large| large.named.values().cloned()).collect(),
             oversized_count: large().map(|large| large.named.len() + large.others.len()).sum(),
@@ -139,13 +139,13 @@ mod tests {
         })
     }
 
-    fn counts(left_out: &LeftOut) -> [usize; 4] {
+    fn counts(left_out: &RejectedLog) -> [usize; 4] {
         left_out.summary(&Quota::new(StoreLimits::default())).counts().map(|(_, count)| count)
     }
 
     #[test]
     fn each_object_counts_once_until_it_is_forgotten() {
-        let mut left_out = LeftOut::default();
+        let mut left_out = RejectedLog::default();
         for name in ["a", "b", "a"] {
             left_out.crowded(&object("junk", name), Limit::ObjectsPerNamespace);
         }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn of_thousands_that_are_too_large_a_few_of_each_namespace_are_kept_by_name() {
-        let mut left_out = LeftOut::default();
+        let mut left_out = RejectedLog::default();
         for number in 0..5000 {
             left_out.oversized(oversized("junk", &number.to_string()));
         }

@@ -17,16 +17,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Shared by all stores of a process; clones are the same.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    shares: Arc<watch::Sender<Shares>>,
+    shares: Arc<watch::Sender<PoolShares>>,
     lists: Arc<Semaphore>,
 }
 
 /// While this is kept no other list is read.
-pub type Turn = Option<OwnedSemaphorePermit>;
+pub type PoolTurn = Option<OwnedSemaphorePermit>;
 
 /// How much a store may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Level {
+pub struct PoolLevel {
     /// Bytes of one store.
     pub bytes: usize,
     /// Bytes of all stores.
@@ -34,13 +34,13 @@ pub struct Level {
 }
 
 #[derive(Debug)]
-struct Shares {
+struct PoolShares {
     memory: Option<u64>,
     wants: BTreeMap<Arc<str>, usize>,
-    level: Level,
+    level: PoolLevel,
 }
 
-impl Level {
+impl PoolLevel {
     /// No limit.
     pub const NONE: Self = Self { bytes: usize::MAX, of: usize::MAX };
 
@@ -65,7 +65,7 @@ impl Pool {
     /// That of a process that may use `memory` bytes.
     #[must_use]
     pub fn new(memory: Option<u64>) -> Self {
-        let shares = Shares { memory, wants: BTreeMap::new(), level: Level::NONE };
+        let shares = PoolShares { memory, wants: BTreeMap::new(), level: PoolLevel::NONE };
         Self { shares: Arc::new(watch::Sender::new(shares)), lists: Arc::new(Semaphore::new(1)) }
     }
 
@@ -75,7 +75,7 @@ impl Pool {
             shares.wants.insert(resource.clone(), bytes);
             let of_memory = shares.memory.and_then(|memory| usize::try_from(memory / PART_OF_MEMORY).ok());
             let total = total.or(of_memory).unwrap_or(usize::MAX);
-            let level = Level::of(total, shares.wants.values().copied());
+            let level = PoolLevel::of(total, shares.wants.values().copied());
             std::mem::replace(&mut shares.level, level) != level
         });
     }
@@ -90,27 +90,27 @@ impl Pool {
 
     /// What a store may take now.
     #[must_use]
-    pub fn level(&self) -> Level {
+    pub fn level(&self) -> PoolLevel {
         self.shares.borrow().level
     }
 
     /// Waits for the turn to read a list: its pages are the largest things in memory, so they come one after the other.
-    pub async fn turn(&self) -> Turn {
+    pub async fn turn(&self) -> PoolTurn {
         tokio::time::timeout(PATIENCE, self.lists.clone().acquire_owned()).await.ok()?.ok()
     }
 
     /// Tells when the level is another.
     #[must_use]
-    pub fn changes(&self) -> Changes {
-        Changes(self.shares.subscribe())
+    pub fn changes(&self) -> PoolChanges {
+        PoolChanges(self.shares.subscribe())
     }
 }
 
 /// See [`Pool::changes`].
 #[derive(Debug)]
-pub struct Changes(watch::Receiver<Shares>);
+pub struct PoolChanges(watch::Receiver<PoolShares>);
 
-impl Changes {
+impl PoolChanges {
     /// Until the level is another than when this was called last.
     pub async fn next(&mut self) {
         if self.0.changed().await.is_err() {
@@ -136,7 +136,7 @@ mod tests {
                 };
                 pool.ask(&name.into(), wants, None);
             }
-            assert_eq!(pool.level(), Level { bytes: 450, of: 1_000 });
+            assert_eq!(pool.level(), PoolLevel { bytes: 450, of: 1_000 });
         }
     }
 
@@ -144,10 +144,10 @@ mod tests {
     fn what_the_configuration_says_counts_more_than_the_memory() {
         let pool = Pool::new(Some(4_000));
         pool.ask(&"a".into(), 10, Some(50));
-        assert_eq!(pool.level(), Level { bytes: 50, of: 50 });
+        assert_eq!(pool.level(), PoolLevel { bytes: 50, of: 50 });
         let free = Pool::new(None);
         free.ask(&"a".into(), usize::MAX, None);
-        assert_eq!(free.level(), Level::NONE);
+        assert_eq!(free.level(), PoolLevel::NONE);
     }
 
     #[tokio::test]
@@ -172,7 +172,7 @@ mod tests {
         fn all_of_them_fit_and_nothing_is_left_that_somebody_wants(
             total in 0_usize..10_000, wants in prop::collection::vec(0_usize..5_000, 1..8),
         ) {
-            let level = Level::of(total, wants.iter().copied()).bytes;
+            let level = PoolLevel::of(total, wants.iter().copied()).bytes;
             let taken: usize = wants.iter().map(|wanted| level.min(*wanted)).sum();
             prop_assert!(taken <= total);
             if wants.iter().any(|wanted| *wanted > level) {

@@ -6,16 +6,16 @@
 use crate::{
     ingest::{Ingest, SpecError},
     pool::Pool,
-    source::{Origin, Source, on_demand::OnDemand},
+    source::{OpenedSource, WatchSource, on_demand::OnDemand},
     spec::WatchSpec,
     stores::{Claim, Stores},
-    update::{Scope, Update},
+    update::{ListScope, Update},
     writer::StoreWriter,
 };
 use haptic_model::{
-    ActiveConfig, Event, LeftOut, MassDeletion, ObjectRef, Remarks, pipeline::Cause, store::FetchObject,
+    Event, MassDeletion, ObjectRef, RejectedObjects, Remarks, config::AcceptedConfig, store::FetchObject,
 };
-use haptic_runtime::{CellReader, Events};
+use haptic_runtime::{Events, Topic};
 use std::{
     collections::BTreeSet,
     fmt,
@@ -34,38 +34,22 @@ const BATCH: usize = 512;
 /// The same failure is told again after this time.
 const REMIND: Duration = Duration::from_secs(60);
 
-/// What a publication changed.
-#[derive(Clone, Debug)]
-pub struct Changed {
-    /// The watched resource's name.
-    pub resource: Arc<str>,
-    /// How many objects were created, modified and deleted, and one of them.
-    pub cause: Cause,
-    /// Whether this is the end of the initial list.
-    pub initial: bool,
-    /// When the first of these changes arrived.
-    pub seen: Instant,
-}
-
-/// Called after each publication, on the pump's task; must not wait. This is where the debounce stage is nudged.
-pub type OnChange = Arc<dyn Fn(Changed) + Send + Sync>;
-
 /// What decides about objects that vanish at once; clones read the same.
 #[derive(Clone, Debug)]
 pub struct Guarding {
     /// Says for how long they are held.
-    pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    pub config: Topic<Option<AcceptedConfig>>,
     /// Says how many there were, and what is confirmed.
-    pub remarks: CellReader<Remarks>,
+    pub remarks: Topic<Remarks>,
 }
 
 /// Everything one watch needs. Each [`Self::start`] is one life of its pump.
 #[derive(Clone)]
-pub struct WatchJob {
+pub struct WatchTask {
     /// What to watch.
     pub spec: Arc<WatchSpec>,
     /// Where.
-    pub origin: Origin,
+    pub origin: OpenedSource,
     /// Where snapshots go.
     pub stores: Stores,
     /// What all of them may take.
@@ -74,23 +58,21 @@ pub struct WatchJob {
     pub guarding: Option<Guarding>,
     /// Who observes.
     pub events: Events,
-    /// Who acts on changes.
-    pub on_change: OnChange,
 }
 
 /// A running pump; it ends when this is dropped.
 #[derive(Debug)]
-pub struct Running(JoinHandle<()>);
+pub struct RunningPump(JoinHandle<()>);
 
 /// A task that ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Aborting<T>(pub(crate) JoinHandle<T>);
 
-impl WatchJob {
+impl WatchTask {
     /// Starts a pump. Any earlier pump of the same store can publish nothing from now on.
     #[must_use]
-    pub fn start(&self) -> Running {
-        Running(tokio::spawn(self.clone().run()))
+    pub fn start(&self) -> RunningPump {
+        RunningPump(tokio::spawn(self.clone().run()))
     }
 
     async fn run(self) {
@@ -98,13 +80,13 @@ impl WatchJob {
             Ok(ingest) => Arc::new(ingest),
             Err(error) => return self.refuse(&error).await,
         };
-        let source = Source::new(&self.origin, &self.spec, &ingest, &self.pool);
+        let source = WatchSource::new(&self.origin, &self.spec, &ingest, &self.pool);
         let (claim, base) = self.stores.claim(&self.spec.name);
         let fetch = source.on_demand();
         let base = base.with_fetch(fetch.clone().map(|fetch| fetch as Arc<dyn FetchObject>));
         let mut writer = StoreWriter::new(base, self.spec.limits);
         if let Some(guarding) = &self.guarding {
-            writer = writer.guarded(guarding.remarks.read().watched.get(&*self.spec.name).copied());
+            writer = writer.guarded(guarding.remarks.latest().watched.get(&*self.spec.name).copied());
         }
         let (sender, updates) = mpsc::channel(BATCH);
         let (wanted, wants) = watch::channel(BTreeSet::new());
@@ -118,7 +100,7 @@ impl WatchJob {
             failure: None,
             told_synced: false,
             held: None,
-            left_out: LeftOut::default(),
+            left_out: RejectedObjects::default(),
             malformed: BTreeSet::new(),
         };
         pump.run(updates).await;
@@ -128,24 +110,24 @@ impl WatchJob {
     async fn refuse(&self, error: &SpecError) {
         let (claim, _) = self.stores.claim(&self.spec.name);
         claim.note_trouble(Some(&error.to_string()));
-        self.events.tell(Event::WatchFailed { resource: self.spec.name.clone(), message: error.to_string() });
+        self.events.emit(Event::WatchFailed { resource: self.spec.name.clone(), message: error.to_string() });
         std::future::pending().await
     }
 }
 
 struct Pump {
-    job: WatchJob,
+    job: WatchTask,
     claim: Claim,
     writer: StoreWriter,
     fetch: Option<Arc<OnDemand>>,
     /// The namespaces whose objects the source is to offer again.
-    wanted: watch::Sender<BTreeSet<Scope>>,
+    wanted: watch::Sender<BTreeSet<ListScope>>,
     failure: Option<(String, Instant)>,
     told_synced: bool,
     /// What was told to be held.
     held: Option<MassDeletion>,
     /// What was told to be left out.
-    left_out: LeftOut,
+    left_out: RejectedObjects,
     /// What was told to be malformed, as far as that is remembered.
     malformed: BTreeSet<Arc<ObjectRef>>,
 }
@@ -154,7 +136,6 @@ impl Pump {
     /// Until the source ends or a newer pump has taken over.
     async fn run(mut self, mut updates: mpsc::Receiver<Update>) {
         let mut batch = Vec::with_capacity(BATCH);
-        let mut first_seen = None;
         let mut guarding = self.job.guarding.clone();
         let mut level = self.job.pool.changes();
         loop {
@@ -163,7 +144,6 @@ impl Pump {
                 () = level.next() => {}
                 () = reconsidered(&mut guarding, self.due()), if self.held.is_some() => {}
             }
-            let seen = *first_seen.get_or_insert_with(Instant::now);
             for update in batch.drain(..) {
                 self.take(update);
             }
@@ -172,11 +152,10 @@ impl Pump {
             if !self.writer.is_complete() {
                 continue;
             }
-            if !self.publish(seen) {
+            if !self.publish() {
                 return;
             }
             self.look_at_limits();
-            first_seen = None;
         }
     }
 
@@ -217,24 +196,23 @@ impl Pump {
         self.writer.set_level(pool.level());
     }
 
-    /// Puts what changed on the board and tells; `false` when another pump owns the store now.
-    fn publish(&mut self, seen: Instant) -> bool {
-        let changes = self.writer.take_changes();
+    /// Publishes what changed; `false` when another pump owns the store now.
+    fn publish(&mut self) -> bool {
+        let change = self.writer.take_changes();
         let initial = !self.told_synced;
-        if changes.is_none() && !initial {
+        if change.is_none() && !initial {
             return true;
         }
-        if !self.claim.publish(self.writer.snapshot()) {
+        if !self.claim.publish(self.writer.snapshot(), change.unwrap_or_default()) {
             return false;
         }
         let (resource, objects) = (self.job.spec.name.clone(), self.writer.snapshot().len());
         self.told_synced = true;
-        self.job.events.tell(if initial {
-            Event::StoreSynced { resource: resource.clone(), objects }
+        self.job.events.emit(if initial {
+            Event::StoreSynced { resource, objects }
         } else {
-            Event::StoreSize { resource: resource.clone(), objects }
+            Event::StoreSize { resource, objects }
         });
-        (self.job.on_change)(Changed { resource, cause: changes.unwrap_or_default(), initial, seen });
         true
     }
 
@@ -243,10 +221,10 @@ impl Pump {
         if let Some(now) = self.writer.left_out().filter(|now| *now != self.left_out) {
             let resource = self.job.spec.name.clone();
             for reached in now.news(&self.left_out, &resource) {
-                self.job.events.tell(Event::LimitReached { reached });
+                self.job.events.emit(Event::LimitReached { reached });
             }
             self.claim.note_left_out(&now);
-            self.job.events.tell(Event::LeftOut { resource, counts: now.counts() });
+            self.job.events.emit(Event::LeftOut { resource, counts: now.counts() });
             self.left_out = now;
         }
         let wanting = self.writer.wanting();
@@ -262,11 +240,11 @@ impl Pump {
         let now = self.missing();
         if let Some((missing, since)) = &now {
             let confirmed =
-                self.job.guarding.as_ref().is_some_and(|g| missing.is_confirmed(&g.remarks.read()));
+                self.job.guarding.as_ref().is_some_and(|g| missing.is_confirmed(&g.remarks.latest()));
             if !confirmed && since.elapsed() < missing.hold {
                 if self.held.as_ref() != Some(missing) {
                     self.claim.note_missing(Some(missing));
-                    self.job.events.tell(Event::MassDeletionHeld { missing: missing.clone() });
+                    self.job.events.emit(Event::MassDeletionHeld { missing: missing.clone() });
                     self.held = Some(missing.clone());
                 }
                 return;
@@ -277,14 +255,14 @@ impl Pump {
             self.claim.note_missing(None);
             let let_go = now.map_or(0, |(missing, _)| missing.missing);
             let resource = self.job.spec.name.clone();
-            self.job.events.tell(Event::MassDeletionEnded { resource, let_go });
+            self.job.events.emit(Event::MassDeletionEnded { resource, let_go });
             self.held = None;
         }
     }
 
     fn missing(&self) -> Option<(MassDeletion, Instant)> {
         let missing = self.writer.missing()?;
-        let config = (*self.job.guarding.as_ref()?.config.read()).clone()?;
+        let config = (*self.job.guarding.as_ref()?.config.latest()).clone()?;
         let held = MassDeletion {
             resource: self.job.spec.name.clone(),
             missing: missing.objects,
@@ -311,12 +289,12 @@ impl Pump {
         if self.malformed.len() < MALFORMED {
             self.malformed.insert(object.clone());
         }
-        self.job.events.tell(Event::ObjectMalformed { object, message });
+        self.job.events.emit(Event::ObjectMalformed { object, message });
     }
 
     fn mended(&mut self, object: &Arc<ObjectRef>) {
         if let Some(object) = self.malformed.take(object) {
-            self.job.events.tell(Event::ObjectMended { object });
+            self.job.events.emit(Event::ObjectMended { object });
         }
     }
 
@@ -326,7 +304,7 @@ impl Pump {
             self.failure.as_ref().is_none_or(|(told, when)| *told != message || when.elapsed() >= REMIND);
         if fresh {
             self.failure = Some((message.clone(), Instant::now()));
-            self.job.events.tell(Event::WatchFailed { resource: self.job.spec.name.clone(), message });
+            self.job.events.emit(Event::WatchFailed { resource: self.job.spec.name.clone(), message });
         }
     }
 }
@@ -343,7 +321,7 @@ async fn reconsidered(guarding: &mut Option<Guarding>, due: Option<Instant>) {
     }
 }
 
-impl Running {
+impl RunningPump {
     /// Resolves when the pump has ended by itself, with the reason.
     pub async fn ended(&mut self) -> String {
         match (&mut self.0).await {
@@ -353,7 +331,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningPump {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -365,7 +343,7 @@ impl<T> Drop for Aborting<T> {
     }
 }
 
-impl fmt::Debug for WatchJob {
+impl fmt::Debug for WatchTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WatchJob")
             .field("spec", &self.spec)

@@ -4,7 +4,7 @@
 //! full, the newest of the namespace that takes most leave. So who is in follows from the objects alone, not from the order
 //! in which they came: it is the same in every replica and after every restart, and nobody's junk displaces what others have.
 
-use crate::pool::Level;
+use crate::pool::PoolLevel;
 use haptic_model::{Limit, ObjectRef, StoreLimits};
 use serde_json::Value;
 use std::{
@@ -24,7 +24,7 @@ pub type Created = i64;
 #[derive(Debug)]
 pub struct Quota {
     limits: StoreLimits,
-    level: Level,
+    level: PoolLevel,
     shares: BTreeMap<Arc<str>, Share>,
     known: HashMap<Arc<ObjectRef>, (Created, usize)>,
     bytes: usize,
@@ -42,7 +42,7 @@ impl Quota {
     /// Of an empty store.
     #[must_use]
     pub fn new(limits: StoreLimits) -> Self {
-        Self { limits, level: Level::NONE, shares: BTreeMap::new(), known: HashMap::new(), bytes: 0 }
+        Self { limits, level: PoolLevel::NONE, shares: BTreeMap::new(), known: HashMap::new(), bytes: 0 }
     }
 
     /// The object is there, and takes so much. Who must leave for that, and by which limit: others, itself, or nobody.
@@ -69,7 +69,7 @@ impl Quota {
     }
 
     /// The store may take so much. Who must leave for that.
-    pub fn set_level(&mut self, level: Level) -> Vec<(Arc<ObjectRef>, Limit)> {
+    pub fn set_level(&mut self, level: PoolLevel) -> Vec<(Arc<ObjectRef>, Limit)> {
         self.level = level;
         self.shrink()
     }
@@ -199,12 +199,12 @@ mod tests {
     fn where_stores_have_to_share_the_newest_leave_at_once_and_are_told_why() {
         let mut quota = Quota::new(limits(100, 20 * KIB));
         (0..8).for_each(|number| drop(admit(&mut quota, "junk", &number.to_string(), number)));
-        let leaving = quota.set_level(Level { bytes: 12 * KIB, of: 100 * KIB });
+        let leaving = quota.set_level(PoolLevel { bytes: 12 * KIB, of: 100 * KIB });
         let names: Vec<&str> = leaving.iter().map(|(object, _)| &*object.name).collect();
         assert_eq!(names, ["7", "6"]);
         assert!(leaving.iter().all(|(_, limit)| *limit == Limit::WatchedBytes));
         assert_eq!(quota.number(Limit::WatchedBytes), 100 * KIB);
-        assert!(quota.set_level(Level::NONE).is_empty() && quota.has_room("junk"));
+        assert!(quota.set_level(PoolLevel::NONE).is_empty() && quota.has_room("junk"));
     }
 
     #[test]

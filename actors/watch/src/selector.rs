@@ -11,7 +11,7 @@ pub struct LabelSelector(Vec<Requirement>);
 
 /// All comparisons must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FieldSelector(Vec<Comparison>);
+pub struct FieldSelector(Vec<LabelComparison>);
 
 /// A selector that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -25,11 +25,11 @@ pub struct SelectorError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
-    rule: Rule,
+    rule: SelectorRule,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Rule {
+enum SelectorRule {
     In(Vec<String>),
     NotIn(Vec<String>),
     Exists,
@@ -37,7 +37,7 @@ enum Rule {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Comparison {
+struct LabelComparison {
     field: FieldPath,
     value: String,
     equal: bool,
@@ -88,7 +88,7 @@ impl FieldSelector {
     }
 }
 
-impl Rule {
+impl SelectorRule {
     fn allows(&self, value: Option<&str>) -> bool {
         let listed =
             |values: &[String]| value.is_some_and(|value| values.iter().any(|listed| listed == value));
@@ -120,27 +120,30 @@ fn parts(text: &str) -> Vec<&str> {
 
 fn requirement(part: &str) -> Result<Requirement, &'static str> {
     if let Some(key) = part.strip_prefix('!') {
-        return Ok(Requirement { key: label_key(key)?, rule: Rule::Absent });
+        return Ok(Requirement { key: label_key(key)?, rule: SelectorRule::Absent });
     }
     if let Some((key, value)) = part.split_once("!=") {
-        return Ok(Requirement { key: label_key(key)?, rule: Rule::NotIn(vec![label_value(value)?]) });
+        return Ok(Requirement {
+            key: label_key(key)?,
+            rule: SelectorRule::NotIn(vec![label_value(value)?]),
+        });
     }
     if let Some((key, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        return Ok(Requirement { key: label_key(key)?, rule: Rule::In(vec![label_value(value)?]) });
+        return Ok(Requirement { key: label_key(key)?, rule: SelectorRule::In(vec![label_value(value)?]) });
     }
     let Some((head, set)) = part.split_once('(') else {
-        return Ok(Requirement { key: label_key(part)?, rule: Rule::Exists });
+        return Ok(Requirement { key: label_key(part)?, rule: SelectorRule::Exists });
     };
     let set = set.strip_suffix(')').ok_or("needs a closing `)`")?;
     let values: Vec<String> = set.split(',').map(label_value).collect::<Result<_, _>>()?;
     match head.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [key, "in"] => Ok(Requirement { key: label_key(key)?, rule: Rule::In(values) }),
-        [key, "notin"] => Ok(Requirement { key: label_key(key)?, rule: Rule::NotIn(values) }),
+        [key, "in"] => Ok(Requirement { key: label_key(key)?, rule: SelectorRule::In(values) }),
+        [key, "notin"] => Ok(Requirement { key: label_key(key)?, rule: SelectorRule::NotIn(values) }),
         _ => Err("must be `key in (a, b)` or `key notin (a, b)`"),
     }
 }
 
-fn comparison(part: &str) -> Result<Comparison, &'static str> {
+fn comparison(part: &str) -> Result<LabelComparison, &'static str> {
     let (field, value, equal) = if let Some((field, value)) = part.split_once("!=") {
         (field, value, false)
     } else if let Some((field, value)) = part.split_once("==").or_else(|| part.split_once('=')) {
@@ -150,7 +153,7 @@ fn comparison(part: &str) -> Result<Comparison, &'static str> {
     };
     let field =
         FieldPath::parse(field.trim()).map_err(|_| "does not begin with a field such as `metadata.name`")?;
-    Ok(Comparison { field, value: value.trim().to_owned(), equal })
+    Ok(LabelComparison { field, value: value.trim().to_owned(), equal })
 }
 
 fn label_key(key: &str) -> Result<String, &'static str> {

@@ -21,7 +21,7 @@ pub struct WatchSpec {
 
 /// What to do with the running watches when the configuration changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct WatchPlan {
     /// Unchanged: actor and store go on.
     pub keep: Vec<Arc<str>>,
     /// New.
@@ -66,8 +66,8 @@ impl WatchSpec {
 pub fn diff(
     running: &BTreeMap<Arc<str>, Arc<WatchSpec>>,
     wanted: &BTreeMap<Arc<str>, Arc<WatchSpec>>,
-) -> Plan {
-    let mut plan = Plan::default();
+) -> WatchPlan {
+    let mut plan = WatchPlan::default();
     for (name, spec) in wanted {
         match running.get(name) {
             Some(old) if old == spec => plan.keep.push(name.clone()),
@@ -111,6 +111,6 @@ mod tests {
     #[test]
     fn the_webhooks_switch_changes_no_watch() {
         let plan = diff(&specs(&[("a", "x=1", false)]), &specs(&[("a", "x=1", true)]));
-        assert_eq!(plan, Plan { keep: vec!["a".into()], ..Plan::default() });
+        assert_eq!(plan, WatchPlan { keep: vec!["a".into()], ..WatchPlan::default() });
     }
 }

@@ -1,38 +1,50 @@
-//! All stores on one cell of the board, each with exactly one writer.
+//! All stores on one topic, each with exactly one writer.
 //!
 //! A writer holds a claim. A new claim on a name voids the one before, so a pump that is being stopped can publish
 //! nothing any more. Version numbers of a name never start again, so no read recorded before can be mistaken.
 
-use haptic_model::{AllLeftOut, LeftOut, MassDeletion, MassDeletions, Snapshot, Snapshots};
-use haptic_runtime::{CellReader, CellWriter, cell};
+use haptic_model::{
+    AllLeftOut, MassDeletion, MassDeletions, RejectedObjects, Snapshot, Snapshots, cause::StoreChanges,
+    pipeline::Cause,
+};
+use haptic_runtime::{Publisher, Topic, topic};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The combined cell; clones write to the same.
+/// The combined topic; clones publish on the same.
 #[derive(Clone, Debug)]
-pub struct Stores(Arc<Shared>);
+pub struct Stores(Arc<StoresState>);
 
 #[derive(Debug)]
-struct Shared {
-    cell: CellWriter<Snapshots>,
-    troubles: CellWriter<Troubles>,
-    missing: CellWriter<MassDeletions>,
-    left_out: CellWriter<AllLeftOut>,
-    tenants: Mutex<BTreeMap<Arc<str>, Tenant>>,
+struct StoresState {
+    snapshots: Publisher<Snapshots>,
+    troubles: Publisher<Troubles>,
+    missing: Publisher<MassDeletions>,
+    left_out: Publisher<AllLeftOut>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    stores: BTreeMap<Arc<str>, Store>,
+    /// All changes since the process started.
+    changes: StoreChanges,
+    /// The revision of the accepted configuration that the watches were brought to last.
+    prepared_for: Option<u64>,
 }
 
 /// Why resources cannot be read at the moment, by their names: sentences for readiness and `/debug`.
 pub type Troubles = BTreeMap<Arc<str>, String>;
 
 #[derive(Debug, Default)]
-struct Tenant {
+struct Store {
     /// Of the latest claim.
     claim: u64,
     /// What was published last.
     last: Arc<Snapshot>,
-    on_board: bool,
+    is_published: bool,
 }
 
 /// The right to publish one store.
@@ -44,65 +56,66 @@ pub struct Claim {
 }
 
 impl Stores {
-    /// No stores yet, with a reader of the combined cell.
+    /// No stores yet, and their topic.
     #[must_use]
-    pub fn new() -> (Self, CellReader<Snapshots>) {
-        let ((snapshots, reader), (troubles, _)) = (cell(Snapshots::default()), cell(Troubles::new()));
-        let ((missing, _), (left_out, _)) = (cell(MassDeletions::new()), cell(AllLeftOut::new()));
-        let tenants = Mutex::default();
-        (Self(Arc::new(Shared { cell: snapshots, troubles, missing, left_out, tenants })), reader)
+    pub fn new() -> (Self, Topic<Snapshots>) {
+        let ((snapshots, topic_of_all), (troubles, _)) =
+            (topic(Snapshots::default()), topic(Troubles::new()));
+        let ((missing, _), (left_out, _)) = (topic(MassDeletions::new()), topic(AllLeftOut::new()));
+        let shared = StoresState { snapshots, troubles, missing, left_out, state: Mutex::default() };
+        (Self(Arc::new(shared)), topic_of_all)
     }
 
     /// Why resources cannot be read at the moment; one that is read has no entry.
     #[must_use]
-    pub fn troubles(&self) -> CellReader<Troubles> {
-        self.0.troubles.reader()
+    pub fn troubles(&self) -> Topic<Troubles> {
+        self.0.troubles.topic()
     }
 
     /// Objects that vanished at once and are held.
     #[must_use]
-    pub fn missing(&self) -> CellReader<MassDeletions> {
-        self.0.missing.reader()
+    pub fn missing(&self) -> Topic<MassDeletions> {
+        self.0.missing.topic()
     }
 
     /// What stores do not hold because of their limits.
     #[must_use]
-    pub fn left_out(&self) -> CellReader<AllLeftOut> {
-        self.0.left_out.reader()
+    pub fn left_out(&self) -> Topic<AllLeftOut> {
+        self.0.left_out.topic()
     }
 
     /// Claims a store and gives what it last held, to go on from.
     #[must_use]
     pub fn claim(&self, name: &Arc<str>) -> (Claim, Snapshot) {
-        let mut tenants = self.tenants();
-        let tenant = tenants.entry(name.clone()).or_default();
-        tenant.claim += 1;
-        let claim = Claim { stores: self.clone(), name: name.clone(), number: tenant.claim };
-        (claim, (*tenant.last).clone())
+        let mut state = self.state();
+        let store = state.stores.entry(name.clone()).or_default();
+        store.claim += 1;
+        let claim = Claim { stores: self.clone(), name: name.clone(), number: store.claim };
+        (claim, (*store.last).clone())
     }
 
-    /// Takes a store off the board because its meaning changes; the next claim goes on from it.
+    /// Takes a store off the topic because its meaning changes; the next claim goes on from it.
     pub fn hide(&self, name: &str) {
-        let mut tenants = self.tenants();
-        if let Some(tenant) = tenants.get_mut(name) {
-            tenant.claim += 1;
-            tenant.on_board = false;
+        let mut state = self.state();
+        if let Some(store) = state.stores.get_mut(name) {
+            store.claim += 1;
+            store.is_published = false;
         }
         self.set_trouble(name, None);
         self.set_missing(&name.into(), None);
-        self.set_left_out(&name.into(), &LeftOut::default());
-        self.publish(&tenants);
+        self.set_left_out(&name.into(), &RejectedObjects::default());
+        self.publish(&state);
     }
 
-    /// Takes a store off the board and frees its objects.
+    /// Takes a store off the topic and frees its objects.
     pub fn forget(&self, name: &str) {
-        if let Some(tenant) = self.tenants().get_mut(name) {
-            let mut emptied = (*tenant.last).clone();
+        if let Some(store) = self.state().stores.get_mut(name) {
+            let mut emptied = (*store.last).clone();
             let references: Vec<_> = emptied.iter().map(|object| object.reference.clone()).collect();
             for reference in references {
                 emptied.remove(&reference);
             }
-            tenant.last = Arc::new(emptied);
+            store.last = Arc::new(emptied);
         }
         self.hide(name);
     }
@@ -110,17 +123,17 @@ impl Stores {
     /// Every store at this moment.
     #[must_use]
     pub fn read(&self) -> Arc<Snapshots> {
-        self.0.cell.read()
+        self.0.snapshots.latest()
     }
 
-    /// Another reader of the combined cell.
+    /// The combined topic.
     #[must_use]
-    pub fn reader(&self) -> CellReader<Snapshots> {
-        self.0.cell.reader()
+    pub fn topic(&self) -> Topic<Snapshots> {
+        self.0.snapshots.topic()
     }
 
     fn set_trouble(&self, name: &str, why: Option<&str>) {
-        let before = self.0.troubles.read();
+        let before = self.0.troubles.latest();
         if before.get(name).map(String::as_str) == why {
             return;
         }
@@ -133,7 +146,7 @@ impl Stores {
     }
 
     fn set_missing(&self, name: &Arc<str>, missing: Option<&MassDeletion>) {
-        let mut all = (*self.0.missing.read()).clone();
+        let mut all = (*self.0.missing.latest()).clone();
         match missing {
             Some(missing) => drop(all.insert(name.clone(), missing.clone())),
             None => drop(all.remove(name)),
@@ -141,8 +154,8 @@ impl Stores {
         self.0.missing.publish_if_changed(all);
     }
 
-    fn set_left_out(&self, name: &Arc<str>, left_out: &LeftOut) {
-        let mut all = (*self.0.left_out.read()).clone();
+    fn set_left_out(&self, name: &Arc<str>, left_out: &RejectedObjects) {
+        let mut all = (*self.0.left_out.latest()).clone();
         match left_out.is_nothing() {
             true => drop(all.remove(name)),
             false => drop(all.insert(name.clone(), left_out.clone())),
@@ -150,32 +163,40 @@ impl Stores {
         self.0.left_out.publish_if_changed(all);
     }
 
-    fn publish(&self, tenants: &BTreeMap<Arc<str>, Tenant>) {
-        let shown = tenants.iter().filter(|(_, tenant)| tenant.on_board);
-        self.0.cell.publish(Snapshots::new(
-            shown.map(|(name, tenant)| (name.clone(), tenant.last.clone())).collect(),
-        ));
+    /// The watches are those of the accepted configuration of this revision, and what others filled is not published any more.
+    pub fn prepared_for(&self, revision: u64) {
+        let mut state = self.state();
+        if state.prepared_for.replace(revision) != Some(revision) {
+            self.publish(&state);
+        }
     }
 
-    fn tenants(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Tenant>> {
-        self.0.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+    fn publish(&self, state: &State) {
+        let published = state.stores.iter().filter(|(_, store)| store.is_published);
+        let stores = published.map(|(name, store)| (name.clone(), store.last.clone())).collect();
+        let snapshots = Snapshots::new(stores).after(state.changes.clone(), state.prepared_for);
+        self.0.snapshots.publish(snapshots);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Claim {
     /// Says why this store cannot be read, or that it can again; a claim that was taken over says nothing.
     pub fn note_trouble(&self, why: Option<&str>) {
-        let tenants = self.stores.tenants();
-        if tenants.get(&self.name).is_some_and(|tenant| tenant.claim == self.number) {
+        let state = self.stores.state();
+        if state.stores.get(&self.name).is_some_and(|store| store.claim == self.number) {
             self.stores.set_trouble(&self.name, why);
         }
     }
 
-    /// Says which objects of this store vanished at once and are held. If the store was not on the board before, it is not read
+    /// Says which objects of this store vanished at once and are held. If the store was not published before, it is not read
     /// for that reason.
     pub fn note_missing(&self, missing: Option<&MassDeletion>) {
-        let tenants = self.stores.tenants();
-        if tenants.get(&self.name).is_none_or(|tenant| tenant.claim != self.number) {
+        let state = self.stores.state();
+        if state.stores.get(&self.name).is_none_or(|store| store.claim != self.number) {
             return;
         }
         self.stores.set_missing(&self.name, missing);
@@ -184,22 +205,23 @@ impl Claim {
     }
 
     /// Says what this store does not hold because of its limits; a claim that was taken over says nothing.
-    pub fn note_left_out(&self, left_out: &LeftOut) {
-        let tenants = self.stores.tenants();
-        if tenants.get(&self.name).is_some_and(|tenant| tenant.claim == self.number) {
+    pub fn note_left_out(&self, left_out: &RejectedObjects) {
+        let state = self.stores.state();
+        if state.stores.get(&self.name).is_some_and(|store| store.claim == self.number) {
             self.stores.set_left_out(&self.name, left_out);
         }
     }
 
-    /// Puts `snapshot` on the board; whether this claim is still the latest.
-    pub fn publish(&self, snapshot: &Snapshot) -> bool {
-        let mut tenants = self.stores.tenants();
-        let Some(tenant) = tenants.get_mut(&self.name).filter(|tenant| tenant.claim == self.number) else {
+    /// Publishes `snapshot`, and what has changed; whether this claim is still the latest.
+    pub fn publish(&self, snapshot: &Snapshot, change: Cause) -> bool {
+        let mut state = self.stores.state();
+        let Some(store) = state.stores.get_mut(&self.name).filter(|store| store.claim == self.number) else {
             return false;
         };
-        tenant.last = Arc::new(snapshot.clone());
-        tenant.on_board = true;
-        self.stores.publish(&tenants);
+        store.last = Arc::new(snapshot.clone());
+        store.is_published = true;
+        state.changes.add(change);
+        self.stores.publish(&state);
         true
     }
 }
@@ -218,13 +240,13 @@ mod tests {
 
     #[test]
     fn an_older_claim_can_publish_nothing() {
-        let (stores, board) = Stores::new();
+        let (stores, topic) = Stores::new();
         let (old, base) = stores.claim(&"a".into());
         let (new, _) = stores.claim(&"a".into());
-        assert!(!old.publish(&filled(base.clone(), "x")));
-        assert!(board.read().get("a").is_none());
-        assert!(new.publish(&filled(base, "y")));
-        assert_eq!(board.read().get("a").unwrap().len(), 1);
+        assert!(!old.publish(&filled(base.clone(), "x"), Cause::default()));
+        assert!(topic.latest().get("a").is_none());
+        assert!(new.publish(&filled(base, "y"), Cause::default()));
+        assert_eq!(topic.latest().get("a").unwrap().len(), 1);
     }
 
     #[test]
@@ -234,19 +256,19 @@ mod tests {
         let (old, _) = stores.claim(&"a".into());
         let (new, _) = stores.claim(&"a".into());
         old.note_trouble(Some("old"));
-        assert!(troubles.read().is_empty());
+        assert!(troubles.latest().is_empty());
         new.note_trouble(Some("no permission"));
-        assert_eq!(troubles.read().get("a").map(String::as_str), Some("no permission"));
+        assert_eq!(troubles.latest().get("a").map(String::as_str), Some("no permission"));
         new.note_trouble(None);
-        assert!(troubles.read().is_empty());
+        assert!(troubles.latest().is_empty());
         new.note_trouble(Some("gone"));
         stores.forget("a");
-        assert!(troubles.read().is_empty());
+        assert!(troubles.latest().is_empty());
     }
 
     #[test]
     fn many_writers_lose_no_update() {
-        let (stores, board) = Stores::new();
+        let (stores, topic) = Stores::new();
         std::thread::scope(|scope| {
             for writer in 0..8 {
                 let stores = stores.clone();
@@ -255,22 +277,22 @@ mod tests {
                     let (claim, mut snapshot) = stores.claim(&name);
                     for object in 0..50 {
                         snapshot = filled(snapshot, &format!("o{object}"));
-                        assert!(claim.publish(&snapshot));
+                        assert!(claim.publish(&snapshot, Cause::default()));
                     }
                 });
             }
         });
-        let all = board.read();
+        let all = topic.latest();
         assert_eq!(all.iter().map(|(_, store)| store.len()).collect::<Vec<_>>(), [50; 8]);
     }
 
     #[test]
     fn a_hidden_store_counts_as_not_synced_and_versions_go_on() {
-        let (stores, board) = Stores::new();
+        let (stores, topic) = Stores::new();
         let (claim, base) = stores.claim(&"a".into());
-        claim.publish(&filled(base, "x"));
+        claim.publish(&filled(base, "x"), Cause::default());
         stores.hide("a");
-        assert!(!board.read().synced(["a"]));
+        assert!(!topic.latest().synced(["a"]));
         let (_, base) = stores.claim(&"a".into());
         assert_eq!((base.len(), base.version()), (1, 1));
         stores.forget("a");

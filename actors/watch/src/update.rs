@@ -5,35 +5,35 @@ use haptic_model::{ObjectRef, Oversized};
 use std::{collections::BTreeSet, sync::Arc};
 
 /// The part of a resource that one list covers: a namespace, or `""` for all of it.
-pub type Scope = Arc<str>;
+pub type ListScope = Arc<str>;
 
 /// One message of a source.
 #[derive(Clone, Debug)]
 pub enum Update {
     /// Exactly these scopes make up the store from now on. Always the first message.
-    Scopes(BTreeSet<Scope>),
+    Scopes(BTreeSet<ListScope>),
     /// A complete list of the scope follows.
-    ListBegun(Scope),
+    ListBegun(ListScope),
     /// An object of the list.
-    Listed(Scope, Ingested),
+    Listed(ListScope, Ingested),
     /// An object that is still there, but cannot be read at present: what the store has of it stays.
-    Kept(Scope, Arc<ObjectRef>),
+    Kept(ListScope, Arc<ObjectRef>),
     /// The list is complete: what it did not name is gone.
-    ListEnded(Scope),
+    ListEnded(ListScope),
     /// An object was created or changed.
-    Put(Scope, Ingested),
+    Put(ListScope, Ingested),
     /// An object is gone, or no longer selected.
-    Gone(Scope, Arc<ObjectRef>),
+    Gone(ListScope, Arc<ObjectRef>),
     /// An object of a list, or one that was created or changed, is larger than any may be.
-    Oversized(Scope, Arc<Oversized>),
+    Oversized(ListScope, Arc<Oversized>),
     /// All objects of a namespace follow beside the watch, because some of them were left out and there is room again.
-    OfferBegun(Scope),
+    OfferBegun(ListScope),
     /// One of them.
-    Offered(Scope, Ingested),
+    Offered(ListScope, Ingested),
     /// These were all.
-    OfferEnded(Scope),
+    OfferEnded(ListScope),
     /// An object cannot be used and is left out: what the store has of it stays.
-    Malformed(Scope, Arc<ObjectRef>, String),
+    Malformed(ListScope, Arc<ObjectRef>, String),
     /// The watch does not work at present and is tried again: what is wrong, and what to do.
     Failed(String),
 }

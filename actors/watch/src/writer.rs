@@ -7,13 +7,13 @@
 use crate::{
     guard::{self, Guard},
     ingest::{self, Ingested},
-    left_out::LeftOut,
-    pool::Level,
+    left_out::RejectedLog,
+    pool::PoolLevel,
     quota::{self, Quota},
-    update::{Scope, Update},
+    update::{ListScope, Update},
 };
 use haptic_model::{
-    Limit, ObjectRef, Oversized, Snapshot, StoreLimits, limits, pipeline::Cause, store::Change,
+    Limit, ObjectRef, Oversized, Snapshot, StoreLimits, limits, pipeline::Cause, store::StoreChange,
 };
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -25,16 +25,16 @@ use std::{
 #[derive(Debug)]
 pub struct StoreWriter {
     snapshot: Snapshot,
-    scopes: BTreeSet<Scope>,
+    scopes: BTreeSet<ListScope>,
     /// Running lists, with what they have named so far.
-    lists: BTreeMap<Scope, HashSet<Arc<ObjectRef>>>,
-    first: Option<FirstRound>,
+    lists: BTreeMap<ListScope, HashSet<Arc<ObjectRef>>>,
+    first: Option<FirstLists>,
     /// How many objects an earlier process had, if this one has had none yet.
     expected: Option<usize>,
     guard: Guard,
     guarded: bool,
     quota: Quota,
-    left_out: LeftOut,
+    left_out: RejectedLog,
     offer: Option<Offer>,
     /// Resource versions of references: the only way to see that one did not change.
     stamps: HashMap<Arc<ObjectRef>, Arc<str>>,
@@ -43,7 +43,7 @@ pub struct StoreWriter {
 
 /// Objects that vanished at once and are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct VanishedObjects {
     /// How many.
     pub objects: usize,
     /// Of how many.
@@ -57,16 +57,16 @@ pub struct Missing {
 /// Objects of a namespace that are offered again.
 #[derive(Debug)]
 struct Offer {
-    namespace: Scope,
+    namespace: ListScope,
     /// What the watch has told of since: it knows better than an offer that was on its way.
     overtaken: HashSet<Arc<ObjectRef>>,
 }
 
 /// Until every scope has been listed once.
 #[derive(Debug, Default)]
-struct FirstRound {
+struct FirstLists {
     known: bool,
-    waiting: BTreeSet<Scope>,
+    waiting: BTreeSet<ListScope>,
     seen: HashSet<Arc<ObjectRef>>,
     /// Since when all is listed, and too little to be believed.
     doubted: Option<Instant>,
@@ -81,12 +81,12 @@ impl StoreWriter {
             snapshot: base,
             scopes: BTreeSet::new(),
             lists: BTreeMap::new(),
-            first: Some(FirstRound::default()),
+            first: Some(FirstLists::default()),
             expected: None,
             guard: Guard::default(),
             guarded: false,
             quota: Quota::new(limits),
-            left_out: LeftOut::default(),
+            left_out: RejectedLog::default(),
             offer: None,
             stamps: HashMap::new(),
             cause: Cause::default(),
@@ -109,15 +109,15 @@ impl StoreWriter {
 
     /// What vanished at once and is held.
     #[must_use]
-    pub fn missing(&self) -> Option<Missing> {
+    pub fn missing(&self) -> Option<VanishedObjects> {
         if let (Some(first), Some(expected)) = (&self.first, self.expected)
             && let Some(since) = first.doubted
         {
             let objects = expected.saturating_sub(first.seen.len());
-            return Some(Missing { objects, of: expected, since, at_start: true });
+            return Some(VanishedObjects { objects, of: expected, since, at_start: true });
         }
         let (objects, of, since) = self.guard.holds()?;
-        Some(Missing { objects, of, since, at_start: false })
+        Some(VanishedObjects { objects, of, since, at_start: false })
     }
 
     /// Lets go what is held.
@@ -167,8 +167,8 @@ impl StoreWriter {
 
     /// What the store does not hold because of its limits; `None` while objects are being named anew.
     #[must_use]
-    pub fn left_out(&self) -> Option<limits::LeftOut> {
-        self.is_settled().then(|| self.left_out.summary(&self.quota))
+    pub fn left_out(&self) -> Option<limits::RejectedObjects> {
+        self.is_converged().then(|| self.left_out.summary(&self.quota))
     }
 
     /// What the store takes, or would if it could.
@@ -178,19 +178,19 @@ impl StoreWriter {
     }
 
     /// The store may take so much.
-    pub fn set_level(&mut self, level: Level) {
+    pub fn set_level(&mut self, level: PoolLevel) {
         let leaving = self.quota.set_level(level);
         leaving.iter().for_each(|(object, limit)| self.leave_out(object, *limit));
     }
 
     /// The namespaces of which objects are left out though there is room for some.
     #[must_use]
-    pub fn wanting(&self) -> BTreeSet<Scope> {
-        let crowded = self.left_out.crowded_namespaces().filter(|_| self.is_settled());
+    pub fn wanting(&self) -> BTreeSet<ListScope> {
+        let crowded = self.left_out.crowded_namespaces().filter(|_| self.is_converged());
         crowded.filter(|namespace| self.quota.has_room(namespace)).cloned().collect()
     }
 
-    fn is_settled(&self) -> bool {
+    fn is_converged(&self) -> bool {
         self.is_complete() && self.lists.is_empty() && self.offer.is_none()
     }
 
@@ -200,13 +200,13 @@ impl StoreWriter {
         (cause.created + cause.modified + cause.deleted > 0).then_some(cause)
     }
 
-    fn set_scopes(&mut self, scopes: BTreeSet<Scope>) {
+    fn set_scopes(&mut self, scopes: BTreeSet<ListScope>) {
         if let Some(first) = &mut self.first {
             first.waiting.retain(|scope| scopes.contains(scope));
             first.waiting.extend(scopes.difference(&self.scopes).cloned());
             first.known = true;
         }
-        let left: BTreeSet<Scope> = self.scopes.difference(&scopes).cloned().collect();
+        let left: BTreeSet<ListScope> = self.scopes.difference(&scopes).cloned().collect();
         self.scopes = scopes;
         for scope in left {
             self.lists.remove(&scope);
@@ -215,7 +215,7 @@ impl StoreWriter {
         }
     }
 
-    fn put(&mut self, scope: &Scope, incoming: Ingested) {
+    fn put(&mut self, scope: &ListScope, incoming: Ingested) {
         if !self.scopes.contains(scope) {
             return;
         }
@@ -224,7 +224,7 @@ impl StoreWriter {
     }
 
     /// An object that was left out may come in; what the watch told of is as it told.
-    fn offered(&mut self, namespace: &Scope, incoming: Ingested) {
+    fn offered(&mut self, namespace: &ListScope, incoming: Ingested) {
         let reference = &incoming.object.reference;
         let watched = self.scopes.contains("") || self.scopes.contains(namespace);
         let overtaken = self.offer.as_ref().is_none_or(|offer| offer.overtaken.contains(reference));
@@ -255,7 +255,7 @@ impl StoreWriter {
     }
 
     /// What is too large is not taken: the version before stays, unless that is too large itself.
-    fn oversized(&mut self, scope: &Scope, oversized: &Arc<Oversized>) {
+    fn oversized(&mut self, scope: &ListScope, oversized: &Arc<Oversized>) {
         if !self.scopes.contains(scope) {
             return;
         }
@@ -271,7 +271,7 @@ impl StoreWriter {
     }
 
     /// What cannot be used is there all the same: the version before stays.
-    fn malformed(&mut self, scope: &Scope, reference: &Arc<ObjectRef>) {
+    fn malformed(&mut self, scope: &ListScope, reference: &Arc<ObjectRef>) {
         if self.scopes.contains(scope) {
             self.saw(scope, reference);
             self.left_out.forget(reference);
@@ -285,7 +285,7 @@ impl StoreWriter {
         self.remove(reference);
     }
 
-    fn saw(&mut self, scope: &Scope, reference: &Arc<ObjectRef>) {
+    fn saw(&mut self, scope: &ListScope, reference: &Arc<ObjectRef>) {
         self.guard.forget(reference);
         self.overtake(reference);
         if let Some(list) = self.lists.get_mut(scope) {
@@ -296,7 +296,7 @@ impl StoreWriter {
         }
     }
 
-    fn gone(&mut self, scope: &Scope, reference: &Arc<ObjectRef>) {
+    fn gone(&mut self, scope: &ListScope, reference: &Arc<ObjectRef>) {
         if !self.scopes.contains(scope) {
             return;
         }
@@ -325,7 +325,7 @@ impl StoreWriter {
         }
     }
 
-    fn end_list(&mut self, scope: &Scope) {
+    fn end_list(&mut self, scope: &ListScope) {
         let Some(listed) = self.lists.remove(scope) else { return };
         if let Some(first) = &mut self.first {
             first.waiting.remove(scope);
@@ -346,12 +346,12 @@ impl StoreWriter {
         }
         self.expected = None;
         if let Some(first) = self.first.take() {
-            self.remove_unless(&Scope::from(""), |reference| first.seen.contains(reference));
+            self.remove_unless(&ListScope::from(""), |reference| first.seen.contains(reference));
             self.snapshot.set_synced();
         }
     }
 
-    fn remove_unless(&mut self, scope: &Scope, stays: impl Fn(&Arc<ObjectRef>) -> bool) {
+    fn remove_unless(&mut self, scope: &ListScope, stays: impl Fn(&Arc<ObjectRef>) -> bool) {
         let inside = |reference: &ObjectRef| scope.is_empty() || reference.namespace == *scope;
         let leaving: Vec<_> = self
             .snapshot
@@ -372,12 +372,12 @@ impl StoreWriter {
         self.count(change, reference);
     }
 
-    fn count(&mut self, change: Change, reference: &Arc<ObjectRef>) {
+    fn count(&mut self, change: StoreChange, reference: &Arc<ObjectRef>) {
         match change {
-            Change::Created => self.cause.created += 1,
-            Change::Modified => self.cause.modified += 1,
-            Change::Deleted => self.cause.deleted += 1,
-            Change::Unchanged => return,
+            StoreChange::Created => self.cause.created += 1,
+            StoreChange::Modified => self.cause.modified += 1,
+            StoreChange::Deleted => self.cause.deleted += 1,
+            StoreChange::Unchanged => return,
         }
         self.cause.example = Some(reference.clone());
     }
@@ -403,7 +403,7 @@ mod tests {
     }
 
     fn scopes(names: &[&str]) -> Update {
-        Update::Scopes(names.iter().map(|name| Scope::from(*name)).collect())
+        Update::Scopes(names.iter().map(|name| ListScope::from(*name)).collect())
     }
 
     fn list(writer: &mut StoreWriter, scope: &str, objects: &[(&str, &str, &str)]) {

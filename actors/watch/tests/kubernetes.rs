@@ -9,7 +9,7 @@ use haptic_model::{
     StoreLimits,
     crd::{StoreKind, WatchedResource},
 };
-use haptic_watch::Origin;
+use haptic_watch::OpenedSource;
 use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -43,7 +43,7 @@ fn config_map(namespace: &str, name: &str, content: &str) -> Value {
 }
 
 fn watch(client: &Client, resource: WatchedResource) -> Watching {
-    Watching::start(Origin::Cluster(client.clone()), resource, events())
+    Watching::start(OpenedSource::Cluster(client.clone()), resource, events())
 }
 
 fn config_maps_of(namespaces: &[&str]) -> WatchedResource {
@@ -162,7 +162,7 @@ async fn one_namespaces_junk_is_left_out_and_another_ones_changes_are_not_and_a_
     }
     let limits = StoreLimits { object_bytes: 1000, objects_per_namespace: 3, ..StoreLimits::default() };
     let maps = config_maps_of(&["limit-junk", "limit-shop"]);
-    let mut watching = Watching::limited(Origin::Cluster(client.clone()), maps, events(), limits);
+    let mut watching = Watching::limited(OpenedSource::Cluster(client.clone()), maps, events(), limits);
     watching.until_named(&["limit-junk/a", "limit-junk/b", "limit-junk/c"]).await;
     let told = watching.limit().await;
     assert!(told.contains("more than 3 configmaps in namespace limit-junk"), "{told}");

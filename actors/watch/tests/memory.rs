@@ -18,10 +18,10 @@ use haptic_model::{
     crd::{StoreKind, WatchedResource},
 };
 use haptic_watch::{
-    Origin,
+    OpenedSource,
     ingest::Ingested,
     quota::OVERHEAD,
-    update::{Scope, Update},
+    update::{ListScope, Update},
     writer::StoreWriter,
 };
 use k8s_openapi::api::core::v1::Secret;
@@ -69,7 +69,7 @@ fn fill(store: &str) {
     let limits = StoreLimits { objects_per_namespace: MOST, ..StoreLimits::default() };
     let before = resident();
     let mut writer = StoreWriter::new(Snapshot::full(), limits);
-    writer.apply(Update::Scopes([Scope::from("")].into()));
+    writer.apply(Update::Scopes([ListScope::from("")].into()));
     writer.apply(Update::ListBegun("".into()));
     let mut list = |namespace: &str, count: usize| {
         for number in 0..count {
@@ -129,7 +129,7 @@ async fn watch(store: &str) {
     let secrets =
         WatchedResource { store: kind, label_selector: Some(selector.into()), ..resource("v1", "secrets") };
     let before = resident();
-    let watching = Watching::start(Origin::Cluster(client), secrets, events());
+    let watching = Watching::start(OpenedSource::Cluster(client), secrets, events());
     let snapshot = watching.until("all Secrets are there", |store| store.len() == expected).await;
     let took = began.elapsed();
     println!(

@@ -5,7 +5,7 @@ mod cluster;
 mod watching;
 
 use cluster::{ADMIN, Cluster, apply, delete};
-use haptic_watch::Origin;
+use haptic_watch::OpenedSource;
 use serde_json::{Value, json};
 use watching::{Watching, events, resource};
 
@@ -22,7 +22,8 @@ async fn a_watch_serves_its_old_objects_while_the_api_server_is_away_and_misses_
     let client = cluster.client(ADMIN).await;
     apply(&client, "services", service("stays")).await;
     apply(&client, "services", service("leaves")).await;
-    let mut watching = Watching::start(Origin::Cluster(client.clone()), resource("v1", "services"), events());
+    let mut watching =
+        Watching::start(OpenedSource::Cluster(client.clone()), resource("v1", "services"), events());
     watching.until_named(&["default/kubernetes", "default/leaves", "default/stays"]).await;
     cluster.stop_api_server();
     let told = watching.failure().await;

@@ -36,6 +36,9 @@
   "httpsPublicPort" ($public | int)
   "ingressClass" (dict "controller" (include "haptic.ingressclass.controller" .))
 }}
+{{- if ne .Values.haproxy.transport "agent" }}
+{{- $_ := set $context "hopSocket" "/etc/haproxy/run/haptic-hop.sock" }}
+{{- end }}
 {{- $spec := dict
   "libraries" .Values.configuration.libraries
   "credentialsSecretRef" (dict "name" (include "haptic.credentials" .))

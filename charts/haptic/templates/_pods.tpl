@@ -68,13 +68,26 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
-{{/* How many seconds HAProxy has to finish its connections; the values of haproxy. */}}
+{{/* How many seconds HAProxy has to finish its connections; the values of haproxy. Meanwhile nobody listens on ports of the
+node: what is under way there ends within a second, and the next pod comes. */}}
 {{- define "haptic.drain" -}}
 {{- $left := sub (int .terminationGracePeriodSeconds) (int .preStopSeconds | add 8) -}}
 {{- if le $left 0 -}}
 {{- fail "haproxy.terminationGracePeriodSeconds must be more than 8 s longer than haproxy.preStopSeconds" -}}
 {{- end -}}
-{{ $left }}
+{{ if or .hostPorts.http .hostPorts.https }}1{{ else }}{{ $left }}{{ end }}
+{{- end }}
+
+{{/* Ports of the node are what Pod Security's baseline forbids: no such pod would come, and those of before would go. */}}
+{{- define "haptic.hostPorts.checked" -}}
+{{- $ports := .Values.haproxy.hostPorts -}}
+{{- if or $ports.http $ports.https -}}
+{{- $labels := ((lookup "v1" "Namespace" "" .Release.Namespace).metadata | default dict).labels | default dict -}}
+{{- $enforced := index $labels "pod-security.kubernetes.io/enforce" | default "privileged" -}}
+{{- if ne $enforced "privileged" -}}
+{{- fail (printf "haproxy.hostPorts: namespace %s enforces Pod Security %q, which forbids ports of the node. Set both to 0, or: kubectl label namespace %s pod-security.kubernetes.io/enforce=privileged --overwrite" .Release.Namespace $enforced .Release.Namespace) -}}
+{{- end -}}
+{{- end -}}
 {{- end }}
 
 {{/* How many HAProxy pods a Deployment has. Of one that is autoscaled: as many as there are. Without a number where one was

@@ -1,7 +1,7 @@
 //! The agent's API: an order is refused, or stays in the agent's folder and makes only the commands that it says.
 
 use haptic_agent::{
-    command::{Contents, commands, map_chunks},
+    ops::{Contents, commands, map_chunks},
     request,
 };
 use haptic_model::{

@@ -1,8 +1,8 @@
 //! Three tenants with everything that the libraries read, one of them hostile: what the webhook judges a change against.
 
-use haptic::webhook::workshop::{Live, Workshop};
 use haptic_model::{ActiveConfig, Capabilities, Fleet, HaproxyVersion};
-use haptic_watch::given::{self, Given};
+use haptic_watch::provided::{self, ProvidedObjects};
+use haptic_webhook::render_cache::{Live, RenderCache};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Cluster {
     /// Configuration and stores.
     pub live: Live,
     /// Keeps what was rendered last.
-    pub workshop: Workshop,
+    pub cache: RenderCache,
     /// The objects of the hostile tenant.
     pub evil: Vec<Map<String, Value>>,
 }
@@ -39,12 +39,12 @@ impl Cluster {
         let mut objects = vec![class()];
         objects.extend(GOOD.iter().flat_map(|name| tenant(name)));
         objects.extend(evil.iter().cloned());
-        let mut given = Given::new();
+        let mut given = ProvidedObjects::new();
         for (name, watched) in &spec.watched_resources {
             let of_it = objects.iter().filter(|object| resource(object).1 == watched.resources);
             given.insert(name.clone(), of_it.cloned().collect());
         }
-        let snapshots = given::snapshots(&spec, &given).expect("stores");
+        let snapshots = provided::snapshots(&spec, &given).expect("stores");
         let version = HaproxyVersion::new(3, 4);
         let live = Live {
             config: Arc::new(ActiveConfig::of(&candidate.name, &candidate.namespace, spec)),
@@ -56,7 +56,7 @@ impl Cluster {
                 common: Some(Capabilities::of(version)),
             }),
         };
-        Self { live, workshop: Workshop::default(), evil }
+        Self { live, cache: RenderCache::default(), evil }
     }
 }
 

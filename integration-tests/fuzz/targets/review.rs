@@ -1,13 +1,13 @@
 //! The admission webhook, from the bytes of a request to what would come of the change: all that is pure of it.
 
 use super::cluster::{Cluster, EVIL, resource};
-use haptic::webhook::{
-    policy::Subject,
-    review::{Operation, Review},
-    workshop::Change,
-};
 use haptic_haproxy::{CheckOptions, Document, Version, check};
 use haptic_model::{Bundle, Text};
+use haptic_webhook::{
+    policy::Subject,
+    render_cache::ObjectChange,
+    review::{Review, ReviewOperation},
+};
 use serde_json::{Map, Value, json};
 use std::{
     collections::BTreeMap,
@@ -33,19 +33,22 @@ pub fn admission_review(data: &[u8]) {
     let Ok(review) = Review::read(&body) else { return };
     is_in_its_bounds(&review, &body);
     let Subject::Watched(resources) = Subject::of(&review, Some(&cluster.live.config.spec)) else { return };
-    assert!(matches!(review.operation, Operation::Create | Operation::Update | Operation::Delete));
-    let change = Change {
+    assert!(matches!(
+        review.operation,
+        ReviewOperation::Create | ReviewOperation::Update | ReviewOperation::Delete
+    ));
+    let change = ObjectChange {
         resources,
         namespace: review.namespace.clone(),
         name: review.name.clone(),
         object: review.object.map(as_stored),
         namespace_labels: Map::new(),
     };
-    let Cluster { live, workshop, .. } = &mut *cluster;
+    let Cluster { live, cache, .. } = &mut *cluster;
     if change.over(&live.config.spec, &live.snapshots).is_err() {
         return;
     }
-    let comparison = workshop.compare(live, &[change]);
+    let comparison = cache.compare(live, &[change]);
     let Some(after) = &comparison.after else { return };
     let before = comparison.bundle_before().expect("what there is can be rendered");
     // Whoever changes somebody's objects changes their lines.
@@ -56,7 +59,7 @@ pub fn admission_review(data: &[u8]) {
         Ok(rendering) => nobody_else_feels(before, &rendering.bundle),
         Err(faults) => {
             assert!(!faults.objects.is_empty(), "it stops everybody: {faults:?}");
-            for (object, diagnostic) in faults.sentences() {
+            for (object, diagnostic) in faults.messages() {
                 assert_eq!(&*object.namespace, EVIL, "{diagnostic:?}");
                 assert!(!diagnostic.message.contains("internal error"), "{diagnostic:?}");
             }

@@ -3,8 +3,8 @@
 use super::parse_line;
 use haptic_model::pattern_file::{map_entries, patterns};
 use haptic_render::{
-    marks::{self, Marked, Piece},
-    settle::{self, Reading},
+    encode::{self, FileFormat},
+    framing::{self, FramedFragment, FramedText},
 };
 
 /// A line as HAProxy reads it, or why it does not.
@@ -12,35 +12,37 @@ type Read = fn(&str) -> Result<Vec<String>, &'static str>;
 
 /// Configurations; the same bytes as other files, too.
 pub fn settle(data: &[u8]) {
-    settled(Reading::Config, data, parse_line::words);
-    for reading in [Reading::Certificate, Reading::Content, Reading::Body, Reading::Format, Reading::Code] {
+    settled(FileFormat::Config, data, parse_line::words);
+    for reading in
+        [FileFormat::Certificate, FileFormat::Content, FileFormat::Body, FileFormat::Format, FileFormat::Code]
+    {
         settled(reading, data, |_| Err("not in lines"));
     }
 }
 
 /// Maps, and files of patterns.
 pub fn map_lexer(data: &[u8]) {
-    settled(Reading::Patterns, data, |line| Ok(patterns(line).map(str::to_owned).collect()));
-    settled(Reading::Map, data, |line| {
+    settled(FileFormat::Patterns, data, |line| Ok(patterns(line).map(str::to_owned).collect()));
+    settled(FileFormat::Map, data, |line| {
         Ok(map_entries(line).flat_map(|(key, value)| [key.to_owned(), value.to_owned()]).collect())
     });
 }
 
 /// crt-lists.
 pub fn crt_list_lexer(data: &[u8]) {
-    settled(Reading::CertificateList, data, |line| Ok(crt_list_words(line)));
+    settled(FileFormat::CertificateList, data, |line| Ok(crt_list_words(line)));
 }
 
 /// Template text and values take turns, between bytes `FF`; `FE` begins a value by `arg`, `FD` one by `lf`.
-fn settled(reading: Reading, data: &[u8], read: Read) {
+fn settled(reading: FileFormat, data: &[u8], read: Read) {
     let (mut pieces, mut plain, mut values) = (Vec::new(), String::new(), Vec::new());
     for (index, part) in data.split(|byte| *byte == 0xFF).enumerate() {
         let (mark, part) = match part.split_first() {
-            Some((0xFE, rest)) => (marks::ARGUMENT, rest),
-            Some((0xFD, rest)) => (marks::LOG_FORMAT, rest),
-            _ => (marks::VALUE, part),
+            Some((0xFE, rest)) => (framing::ARGUMENT, rest),
+            Some((0xFD, rest)) => (framing::LOG_FORMAT, rest),
+            _ => (framing::VALUE, part),
         };
-        let text: String = String::from_utf8_lossy(part).chars().filter(|c| !marks::is_mark(*c)).collect();
+        let text: String = String::from_utf8_lossy(part).chars().filter(|c| !framing::is_mark(*c)).collect();
         if index % 2 == 0 {
             let text: String = text.chars().filter(|c| number(*c).is_none()).collect();
             plain += &text;
@@ -51,7 +53,7 @@ fn settled(reading: Reading, data: &[u8], read: Read) {
                 return;
             };
             plain.push(stand_in);
-            pieces.push(format!("{mark}{text}{}", marks::END));
+            pieces.push(format!("{mark}{text}{}", framing::END));
             values.push(text);
         }
     }
@@ -59,9 +61,11 @@ fn settled(reading: Reading, data: &[u8], read: Read) {
     let at_once = outcome(reading, vec![pieces.concat().into()]);
     assert_eq!(piecewise, at_once, "pieces make a difference");
     let Some(settled) = at_once else { return };
-    assert!(!settled.contains(marks::is_mark), "marks are left");
-    let lined =
-        matches!(reading, Reading::Config | Reading::Map | Reading::Patterns | Reading::CertificateList);
+    assert!(!settled.contains(framing::is_mark), "marks are left");
+    let lined = matches!(
+        reading,
+        FileFormat::Config | FileFormat::Map | FileFormat::Patterns | FileFormat::CertificateList
+    );
     if !lined {
         return assert_eq!(settled, fill(&plain, &values));
     }
@@ -75,8 +79,8 @@ fn settled(reading: Reading, data: &[u8], read: Read) {
 }
 
 /// The file, if nothing is refused.
-fn outcome(reading: Reading, pieces: Vec<Piece>) -> Option<String> {
-    match settle::settle(reading, &Marked { pieces, ..Marked::default() }) {
+fn outcome(reading: FileFormat, pieces: Vec<FramedFragment>) -> Option<String> {
+    match encode::encode(reading, &FramedText { pieces, ..FramedText::default() }) {
         Ok(settled) => Some(settled.to_string()),
         Err(refused) => {
             let defect = refused.iter().find(|diagnostic| diagnostic.message.contains("internal error"));

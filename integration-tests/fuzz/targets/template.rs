@@ -2,19 +2,41 @@
 
 use super::parse_line;
 use haptic_model::{ActiveConfig, Fleet, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
-use haptic_render::{Engine as _, Limits, Templates, handlebars::HandlebarsEngine, render};
+use haptic_render::{Language, RenderLimits, render};
 use serde_json::json;
 use std::{sync::Arc, time::Duration};
 
-/// What prints one text of the object `i`.
-const PRINTED: [&str; 6] = [
-    "{{i.spec.text}}",
-    "{{lf i.spec.text}}",
-    "{{arg i.spec.text}}",
-    "{{proxy_name i.spec.text}}",
-    "{{#each i.spec.texts as |t|}}{{t}}{{/each}}",
-    "{{#each i.spec.texts as |t|}} \"{{lf t}}\"{{/each}}",
-];
+const LANGUAGES: [Language; 2] = [Language::Handlebars, Language::Jinja2];
+
+/// What prints one text of the object `i`, and a loop over all objects.
+fn printed(language: Language) -> ([&'static str; 2], &'static [&'static str]) {
+    match language {
+        Language::Handlebars => (
+            ["{{#each (list \"ingresses\") as |i|}}\n", "\n{{/each}}\n"],
+            &[
+                "{{i.spec.text}}",
+                "{{lf i.spec.text}}",
+                "{{arg i.spec.text}}",
+                "{{proxy_name i.spec.text}}",
+                "{{#each i.spec.texts as |t|}}{{t}}{{/each}}",
+                "{{#each i.spec.texts as |t|}} \"{{lf t}}\"{{/each}}",
+            ],
+        ),
+        Language::Jinja2 => (
+            ["{% for i in ingresses.List() %}\n", "\n{% endfor %}\n"],
+            &[
+                "{{ i.spec.text }}",
+                "{{ i.spec.text | lf }}",
+                "{{ i.spec.text | arg }}",
+                "{{ proxy_name(i.spec.text) }}",
+                "{% for t in i.spec.texts %}{{ t }}{% endfor %}",
+                "{{ 'a ' ~ i.spec.text }}",
+                "{{ i.spec.texts | join(' ') }}",
+                "{% set c %}{{ i.spec.text }}{% endset %}{{ '%s|%s' % (c, c | upper) }}",
+            ],
+        ),
+    }
+}
 
 /// A template is refused, or prints what an object says as values, twice the same. The template and the object's texts
 /// are separated by bytes `FF`. In the template, a byte `FE` and one that chooses how stand for a text of the object: then
@@ -23,11 +45,18 @@ pub fn template(data: &[u8]) {
     let mut parts = data.split(|byte| *byte == 0xFF);
     let source = parts.next().unwrap_or_default();
     let texts: Vec<String> = parts.map(|text| String::from_utf8_lossy(text).into_owned()).collect();
-    if source.contains(&0xFE) {
-        return values_make_no_lines(source, &texts);
+    for language in LANGUAGES {
+        if source.contains(&0xFE) {
+            values_make_no_lines(language, source, &texts);
+        } else {
+            renders_twice_the_same(language, &String::from_utf8_lossy(source), &texts);
+        }
     }
-    let Some(site) = Site::of(&String::from_utf8_lossy(source)) else { return };
-    match (site.render(&texts), site.render(&texts)) {
+}
+
+fn renders_twice_the_same(language: Language, source: &str, texts: &[String]) {
+    let Some(site) = Site::of(language, source) else { return };
+    match (site.render(texts), site.render(texts)) {
         (Rendered::Text(one), Rendered::Text(two)) => assert_eq!(one, two),
         (Rendered::Refused, Rendered::Refused) => {}
         // Only a limit of time makes a difference.
@@ -36,19 +65,20 @@ pub fn template(data: &[u8]) {
     }
 }
 
-fn values_make_no_lines(source: &[u8], texts: &[String]) {
-    let mut template = "{{#each (list \"ingresses\") as |i|}}\n".to_owned();
+fn values_make_no_lines(language: Language, source: &[u8], texts: &[String]) {
+    let ([opens, closes], prints) = printed(language);
+    let mut template = opens.to_owned();
     for (number, part) in source.split(|byte| *byte == 0xFE).enumerate() {
         let (how, rest) =
             part.split_first().filter(|_| number > 0).map_or((0, part), |(how, rest)| (*how, rest));
         if number > 0 {
-            template += PRINTED[usize::from(how) % PRINTED.len()];
+            template += prints[usize::from(how) % prints.len()];
         }
         // Nothing else is an expression.
         template += &String::from_utf8_lossy(rest).replace(['{', '}'], "");
     }
-    template += "\n{{/each}}\n";
-    let Some(site) = Site::of(&template) else { return };
+    template += closes;
+    let Some(site) = Site::of(language, &template) else { return };
     let harmless = vec!["1".to_owned(); texts.len()];
     let (Rendered::Text(meant), Rendered::Text(hostile)) = (site.render(&harmless), site.render(texts))
     else {
@@ -79,15 +109,15 @@ struct Site {
 }
 
 impl Site {
-    fn of(source: &str) -> Option<Self> {
+    fn of(language: Language, source: &str) -> Option<Self> {
         let spec = json!({
             "credentialsSecretRef": {"name": "c"},
             "podSelector": {"matchLabels": {"app": "haproxy"}},
-            "haproxyConfig": {"template": source},
+            "haproxyConfig": {"template": source, "engine": language.name()},
             "watchedResources": {"ingresses": {"apiVersion": "networking.k8s.io/v1", "resources": "ingresses"}},
         });
         let spec: HAProxyTemplateConfigSpec = serde_json::from_value(spec).expect("a specification");
-        let compiled = match HandlebarsEngine.compile(&Templates::of(&spec)) {
+        let compiled = match haptic_render::compile(&spec) {
             Ok(compiled) => compiled,
             Err(problems) => {
                 assert!(!problems.is_empty(), "refused for nothing");
@@ -105,7 +135,8 @@ impl Site {
         let mut store = Snapshot::full();
         store.apply(object, Arc::from([Arc::from("n"), Arc::from("o")]));
         let snapshots = Snapshots::new([(Arc::from("ingresses"), Arc::new(store))].into());
-        let limits = Limits { time: Duration::from_secs(2), output: 1 << 20, ..Limits::default() };
+        let limits =
+            RenderLimits { time: Duration::from_secs(2), output: 1 << 20, ..RenderLimits::default() };
         match render(&*self.compiled, &self.config, &snapshots, &Fleet::default(), &limits) {
             Ok((bundle, _)) => Rendered::Text(bundle.config.text.to_string()),
             Err(problems) => {

@@ -4,6 +4,7 @@
 
 use crate::failure::{Failure, Outcome};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use haptic_routes::options::table::TABLE;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::{
@@ -153,33 +154,30 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&STANDARD.decode(text).unwrap_or_default()).into_owned()
 }
 
-/// The annotations that the libraries read, by what their templates say and what they declare.
+/// The annotations that the libraries read, by what their templates say and the table of options.
 ///
 /// # Errors
 /// A library cannot be read.
 pub fn options() -> Outcome<BTreeSet<String>> {
-    let mut options = BTreeSet::new();
+    let mut options: BTreeSet<String> = TABLE.iter().map(|row| row.name.to_owned()).collect();
     for entry in fs::read_dir(file("charts/haptic/libraries"))? {
         let path = entry?.path();
         if path.extension().is_none_or(|extension| extension != "yaml") {
             continue;
         }
         let library: Value = serde_saphyr::from_str(&fs::read_to_string(&path)?)?;
-        let declared = &library["spec"]["templatingSettings"]["extraContext"]["ingressOptions"];
-        options
-            .extend(declared.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned));
         let mut templates = library["spec"].clone();
         each_text(&mut templates, "", &mut |_, text| options.extend(options_in(text)));
     }
     Ok(options)
 }
 
-/// `get set.options "NAME"`, `set.options.NAME`.
+/// `get options "NAME"`, `options.NAME`.
 fn options_in(template: &str) -> Vec<String> {
     let name = |text: &str| -> String {
         text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '-').collect()
     };
-    let places = template.split("set.options").skip(1);
+    let places = template.split("options").skip(1);
     places
         .filter_map(|rest| rest.strip_prefix(" \"").or_else(|| rest.strip_prefix('.')).map(name))
         .filter(|name| !name.is_empty())

@@ -97,11 +97,13 @@ async fn validate(configuration: &Value, folder: &Path) -> Outcome {
     process::output(&mut haptic).await.map(drop)
 }
 
-/// What the libraries make of these objects, without a warning.
+/// What the libraries make of these objects and the Services that they lead to, without a warning.
 async fn render(objects: &str, folder: &Path) -> Outcome {
     let manifests = folder.join("manifests");
     fs::create_dir(&manifests)?;
     fs::write(manifests.join("objects.yaml"), objects)?;
+    let services: Vec<String> = services_of(objects)?.iter().map(Value::to_string).collect();
+    fs::write(manifests.join("services.yaml"), services.join("\n---\n"))?;
     if !objects.contains("kind: IngressClass") {
         fs::write(manifests.join("class.yaml"), CLASS)?;
     }
@@ -113,6 +115,57 @@ async fn render(objects: &str, folder: &Path) -> Outcome {
     // Objects of other kinds stand beside those that are meant.
     let said: Vec<&str> = said.lines().filter(|line| !line.starts_with("haptic: ignored:")).collect();
     ensure(output.status.success() && said.is_empty(), said.join("\n"))
+}
+
+/// The Services that Ingresses lead to and that are not among the objects.
+fn services_of(objects: &str) -> Outcome<Vec<Value>> {
+    let objects: Vec<Value> = serde_saphyr::from_multiple(objects)?;
+    let named =
+        |object: &Value| (object["metadata"]["namespace"].clone(), object["metadata"]["name"].clone());
+    let has = |service: &Value| {
+        objects.iter().any(|object| object["kind"] == "Service" && named(object) == named(service))
+    };
+    let mut services: Vec<Value> = Vec::new();
+    for ingress in objects.iter().filter(|object| object["kind"] == "Ingress") {
+        let rules = ingress["spec"]["rules"].as_array().into_iter().flatten();
+        let paths = rules.flat_map(|rule| rule["http"]["paths"].as_array().into_iter().flatten());
+        let backends = paths.map(|path| &path["backend"]).chain([&ingress["spec"]["defaultBackend"]]);
+        let backends =
+            backends.map(|backend| backend["service"].clone()).chain(named_by_annotations(ingress));
+        for backend in backends.filter(Value::is_object) {
+            let port = match &backend["port"] {
+                named if named["name"].is_string() => json!({ "name": named["name"], "port": 80 }),
+                numbered => json!({ "port": numbered["number"] }),
+            };
+            let metadata = json!({ "namespace": ingress["metadata"]["namespace"], "name": backend["name"] });
+            let service = json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": { "ports": [port] } });
+            match services.iter_mut().find(|known| named(known) == named(&service)) {
+                Some(known) => {
+                    known["spec"]["ports"].as_array_mut().into_iter().for_each(|all| all.push(port.clone()))
+                }
+                None if !has(&service) => services.push(service),
+                None => {}
+            }
+        }
+    }
+    Ok(services)
+}
+
+/// What annotations lead to beside paths: `NAME:PORT`, also with a weight, or `http://NAME:PORT/…`.
+fn named_by_annotations(ingress: &Value) -> Vec<Value> {
+    let annotation = |option: &str| {
+        ingress["metadata"]["annotations"][format!("haproxy-haptic.org/{option}")]
+            .as_str()
+            .unwrap_or_default()
+    };
+    let url = annotation("auth-url").strip_prefix("http://").and_then(|rest| rest.split('/').next());
+    let weights = annotation("weights").split(',').filter_map(|one| one.trim().split('=').next());
+    let all = weights.chain([annotation("canary-service")]).chain(url);
+    let backend = |one: &str| {
+        let (name, port) = one.rsplit_once(':')?;
+        Some(json!({ "name": name, "port": { "number": port.parse::<u16>().ok()? } }))
+    };
+    all.filter_map(backend).collect()
 }
 
 /// A whole haproxy.cfg, sections of one, or lines of a backend.

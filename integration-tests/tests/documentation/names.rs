@@ -1,7 +1,7 @@
 //! Names in the documentation that are those of something in the program or the chart.
 
+use haptic_routes::options::table::TABLE;
 use integration_tests::markdown::{anchors, documents, read, root};
-use serde_json::Value;
 use std::{collections::BTreeSet, fs, path::Path};
 
 /// What follows `prefix` in `text`, as far as `belongs` says.
@@ -18,13 +18,11 @@ fn assert_known(page: &str, names: BTreeSet<String>, known: &BTreeSet<String>) {
 
 #[test]
 fn annotations_are_those_of_the_library() {
-    let library: Value = serde_saphyr::from_str(&read("charts/haptic/libraries/ingress.yaml")).unwrap();
-    let options = &library["spec"]["templatingSettings"]["extraContext"]["ingressOptions"];
-    let mut known: BTreeSet<String> =
-        options.as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect();
-    assert!(known.len() > 30);
-    // The label of Secrets, an annotation of the configuration, and names of controllers in IngressClasses.
-    known.extend(["use", "confirm-deletion", "ingress-controller", "v1alpha1", "haptic"].map(str::to_owned));
+    let mut known: BTreeSet<String> = TABLE.iter().map(|row| row.name.to_owned()).collect();
+    // The label of Secrets, options of paths, an annotation of the configuration, and names of controllers in IngressClasses.
+    known.extend(
+        ["use", "paths", "confirm-deletion", "ingress-controller", "v1alpha1", "haptic"].map(str::to_owned),
+    );
     for page in documents() {
         let names =
             after(&read(&page), "haproxy-haptic.org/", |c| c.is_ascii_lowercase() || c == '-' || c == '1');

@@ -7,7 +7,9 @@ mod architecture;
 mod dependencies;
 mod licence;
 mod parts;
+mod pipeline;
 mod sources;
+mod words;
 
 use cargo_metadata::{Metadata, MetadataCommand};
 use std::{path::Path, sync::LazyLock};

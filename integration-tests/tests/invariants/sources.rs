@@ -6,16 +6,29 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The stage crates; the agent serves HTTP with actix-web, and `runtime` is what knows actix.
-const STAGES: [&str; 9] =
-    ["config", "watch", "resolve", "debounce", "render", "validate", "deploy", "leader", "commentator"];
+/// The stage crates, and those that stand on several; the agent serves HTTP with actix-web, and `runtime` is what knows actix.
+const STAGES: [&str; 11] = [
+    "config",
+    "watch",
+    "resolve",
+    "debounce",
+    "render",
+    "validate",
+    "deploy",
+    "leader",
+    "commentator",
+    "inspect",
+    "webhook",
+];
+/// The webhook's HTTP, with actix-web.
+const SERVES: &str = "actors/webhook/src/service.rs";
 const LONGEST: usize = 900;
 const MEDIAN: usize = 250;
 
 /// A source file: its path below the workspace, and its text.
-type Source = (String, String);
+pub type Source = (String, String);
 
-fn sources() -> Vec<Source> {
+pub fn sources() -> Vec<Source> {
     let mut files = Vec::new();
     for dir in ["actors", "server", "integration-tests"] {
         collect(&root().join(dir), &mut files);
@@ -36,6 +49,17 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
+/// Where a task begins that no supervisor knows, and why it may.
+const TASKS: [(&str, &str); 7] = [
+    ("actors/config/src/actor.rs", "it ends with its actor's life, and its end ends that life"),
+    ("actors/inspect/src/recording/stream.rs", "it ends with its request"),
+    ("actors/validate/src/actor.rs", "it ends with its actor's life, and its end is awaited"),
+    ("actors/validate/src/requests/instance.rs", "it reads what a process says, and ends with it"),
+    ("actors/watch/src/pump.rs", "it ends with its actor's life, and its end ends that life"),
+    ("actors/webhook/src/actor/review.rs", "its end is awaited by its actor, which outlives its panic"),
+    ("server/src/command/local.rs", "it prints one line and ends"),
+];
+
 /// The lines of a source without comments.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(|line| line.split("//").next().unwrap_or_default())
@@ -45,7 +69,7 @@ fn code(text: &str) -> impl Iterator<Item = &str> {
 fn actix_outside_actors(sources: &[Source]) -> Vec<String> {
     let plain = sources.iter().filter(|(path, _)| {
         let stage = STAGES.iter().any(|stage| path.starts_with(&format!("actors/{stage}/src/")));
-        stage && !path.ends_with("/src/actor.rs") && !path.contains("/src/actor/")
+        stage && !path.ends_with("/src/actor.rs") && !path.contains("/src/actor/") && path != SERVES
     });
     let knowing = plain
         .filter(|(_, text)| code(text).any(|line| line.contains("actix::") || line.contains("use actix")));
@@ -96,10 +120,39 @@ fn with_unsafe_code(sources: &[Source]) -> Vec<String> {
     found.map(|(path, _)| format!("{path} contains {word} code")).collect()
 }
 
+/// Tasks that `/livez` and `/debug/actors` do not know. The agent has no actors: its process ends with its tasks.
+fn with_unknown_tasks(sources: &[Source]) -> Vec<String> {
+    let of_the_controller = sources.iter().filter(|(path, _)| {
+        let is_source =
+            path.starts_with("server/src/") || path.contains("/src/") && path.starts_with("actors/");
+        let is_exempt = path.starts_with("actors/agent/") || path.starts_with("actors/runtime/");
+        is_source && !is_exempt && !path.contains("tests") && !TASKS.iter().any(|(file, _)| file == path)
+    });
+    let begins_one = |text: &str| code(text).any(|line| line.contains("tokio::spawn("));
+    let found =
+        of_the_controller.filter(|(_, text)| begins_one(text.split("#[cfg(test)]").next().unwrap_or(text)));
+    found
+        .map(|(path, _)| format!("{path} begins a task of its own: make it an actor, or a handler of one"))
+        .collect()
+}
+
 /// The workspace's lints reach a crate only when it asks for them.
 fn without_lints(manifests: &[Source]) -> Vec<String> {
     let lax = manifests.iter().filter(|(_, text)| !text.contains("[lints]\nworkspace = true"));
     lax.map(|(path, _)| format!("{path} lacks [lints] workspace = true")).collect()
+}
+
+#[test]
+fn every_lasting_task_is_known() {
+    assert_none(&with_unknown_tasks(&sources()));
+    let bad = vec![("server/src/wiring.rs".to_owned(), "tokio::spawn(follow());".to_owned())];
+    assert_eq!(with_unknown_tasks(&bad).len(), 1);
+    let sources = sources();
+    let has_one =
+        |file: &str| sources.iter().any(|(path, text)| path == file && text.contains("tokio::spawn("));
+    let stale: Vec<String> =
+        TASKS.iter().filter(|(file, _)| !has_one(file)).map(|(f, _)| format!("{f} begins none")).collect();
+    assert_none(&stale);
 }
 
 #[test]

@@ -37,6 +37,9 @@ pub fn journeys() -> Vec<Journey> {
         journey("dataplaneapi_foreign_edit", |scene| foreign_edit(api(scene))),
         journey("dataplaneapi_failed_reload", |scene| failed_reload(api(scene))),
         journey("dataplaneapi_ahead_of_its_disk", |scene| ahead_of_its_disk(api(scene))),
+        journey("dataplaneapi_haproxy_killed_while_storing", |scene| {
+            haproxy_killed_while_storing(api(scene))
+        }),
         journey("dataplaneapi_restarted", |scene| restarted(api(scene))),
         journey("dataplaneapi_over_https", |scene| over_https(api(scene))),
         journey("dataplaneapi_read_only_disk", |scene| read_only_disk(api(scene))),
@@ -274,6 +277,25 @@ async fn ahead_of_its_disk(scene: Scene) -> Outcome {
     pod.wire.cut();
     pod.wire.release();
     pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await
+}
+
+/// HAProxy ends while what it runs is stored, and begins with what was stored before: it gets the newest again.
+async fn haproxy_killed_while_storing(scene: Scene) -> Outcome {
+    let (pod, _controller) = scene.running().await?;
+    let [a, b] = [scene.backend("a").await?, scene.backend("b").await?];
+    scene.publish("shop", HOST, &a).await?;
+    pod.serves(HOST, "a").await?;
+    pod.has_stored_what_it_runs().await?;
+    let pushes = pod.wire.pushes();
+    pod.wire.hold_pushes();
+    scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
+    pod.serves(HOST, "b").await?;
+    eventually("it is being stored", async || ensure(pod.wire.pushes() > pushes, "it is not")).await?;
+    pod.kill_haproxy()?;
+    pod.serves(HOST, "a").await?;
+    pod.wire.release();
+    pod.serves(HOST, "b").await?;
     pod.has_stored_what_it_runs().await
 }
 

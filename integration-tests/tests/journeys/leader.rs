@@ -109,6 +109,35 @@ pub async fn frozen_for_longer_than_its_lease(scene: Scene) -> Outcome {
     traffic.finish_without_loss().await.map(drop)
 }
 
+/// It is frozen while its push is on the way, and its successor operates HAProxy meanwhile. Whatever the push's answer says when it
+/// wakes, the pod's record is the successor's.
+pub async fn frozen_during_a_push(scene: Scene) -> Outcome {
+    let mut replicas = Replicas::start(scene.through_data_plane_api(), 2).await?;
+    replicas.all_have_checked_what_runs().await?;
+    let leader = replicas.leader().await?;
+    let pushes = replicas.pod.wire.pushes();
+    replicas.pod.wire.hold_pushes();
+    replicas.change_what_is_live().await?;
+    eventually("what is live is pushed", async || ensure(replicas.pod.wire.pushes() > pushes, "it is not"))
+        .await?;
+    let frozen = replicas.running.remove(leader);
+    frozen.pause()?;
+    replicas.pod.wire.hold_no_more();
+    replicas.leader().await?;
+    replicas.change_what_is_live().await?;
+    replicas.pod.wire.release();
+    replicas.pod.has_stored_what_it_runs().await?;
+    frozen.resume()?;
+    frozen.says("does not lead").await?;
+    replicas.running.push(frozen);
+    replicas.leader().await?;
+    let before = replicas.pod.worker().await?;
+    replicas.change().await?;
+    let (epoch, after) = (replicas.pod.epoch().await?, replicas.pod.worker().await?);
+    ensure(epoch.1 == replicas.transitions().await?, format!("the record is of leadership {epoch:?}"))?;
+    ensure(before == after, format!("an endpoint reloaded: it was {before:?} and is {after:?}"))
+}
+
 pub async fn api_server_away(scene: Scene) -> Outcome {
     let scene = scene.on_own_cluster().await?;
     let mut replicas = Replicas::start(scene, 2).await?;
@@ -263,10 +292,15 @@ impl Replicas {
 
     /// The Service gets another endpoint, and its requests go there.
     pub(crate) async fn change(&mut self) -> Outcome {
-        let next = self.begin_change().await?;
-        self.pod.serves(HOST, &next).await?;
+        self.change_what_is_live().await?;
         // Until then a successor rightly pushes: it has the checked files stored.
         self.pod.has_stored_what_it_runs().await
+    }
+
+    /// The same, whether or not it is stored.
+    async fn change_what_is_live(&mut self) -> Outcome {
+        let next = self.begin_change().await?;
+        self.pod.serves(HOST, &next).await
     }
 
     /// It read the pods before the newest change, and does not take that for what they run now.

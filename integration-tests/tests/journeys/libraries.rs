@@ -94,6 +94,8 @@ pub async fn wrong_annotation(scene: Scene) -> Outcome {
         ("timeout-server", "soon", "haproxy-haptic.org/timeout-server is"),
         ("allow-from", "all", "haproxy-haptic.org/allow-from is"),
         ("retries", "many", "haproxy-haptic.org/retries is"),
+        ("canary-weight", "all", "haproxy-haptic.org/canary-weight is"),
+        ("match-headers-regex", "X-A: (a+)+b", "haproxy-haptic.org/match-headers-regex is"),
     ];
     for (number, (option, value, said)) in wrong.into_iter().enumerate() {
         let name = format!("wrong-{number}");

@@ -30,6 +30,7 @@ mod literal_paths;
 mod mass_deletion;
 mod metrics;
 mod observers;
+mod original;
 mod pages;
 mod plan;
 mod published;
@@ -45,13 +46,14 @@ mod secrets;
 mod slow_checks;
 mod traces;
 mod two_versions;
+mod upgrade;
 mod webhook;
 mod worst;
 mod zero_reload;
 
 use integration_tests::{
     Journey, journey, over_both,
-    program::{HaproxySeries, Helm},
+    program::{self, HaproxySeries, Helm},
     runner,
 };
 use std::process::ExitCode;
@@ -63,6 +65,11 @@ fn journeys() -> Vec<Journey> {
     all.extend(data_plane_api::journeys());
     if std::env::var_os(screenshots::FOLDER).is_some() {
         all.push(journey("screenshots", screenshots::of_the_page));
+    }
+    // Such a program takes minutes to build: `make upgrade`.
+    if std::env::var_os(program::EARLIER).is_some() {
+        all.extend(over_both("upgrade_of_the_controller", upgrade::of_the_controller));
+        all.push(journey("upgrade_of_the_agent", upgrade::of_the_agent));
     }
     all
 }
@@ -87,15 +94,18 @@ fn through_agents() -> Vec<Journey> {
         journey("trace_of_a_generation", traces::of_a_generation),
         journey("observers_change_nothing", observers::change_nothing),
         journey("actor_that_fails_too_often", health::actor_that_fails_too_often),
+        journey("webhook_outlives_its_endpoint", webhook::outlives_its_endpoint),
         journey("asked_to_end_at_each_stage", health::asked_to_end_at_each_stage),
         journey("credentials_rotated", credentials::rotated),
         journey("credentials_lost", credentials::lost),
         journey("no_definition_of_the_configuration", bad_input::no_definition_of_the_configuration),
         journey("classic", classic::classic),
+        journey("original_design", original::design),
         journey("no_permission", bad_input::no_permission),
         journey("leader_api_server_away", leader::api_server_away),
         journey("leader_crashed_and_back", leader::crashed_and_back),
         journey("leader_frozen", leader::frozen_for_longer_than_its_lease),
+        journey("dataplaneapi_leader_frozen_during_a_push", leader::frozen_during_a_push),
         journey("leader_hands_over", leader::hands_over_when_asked_to_end),
         journey("leader_lease_deleted", leader::lease_deleted),
         journey("leader_status", reports::status),
@@ -123,6 +133,7 @@ fn through_agents() -> Vec<Journey> {
         journey("incident_of_webhook", incidents::of_webhook),
         journey("incident_of_lease", incidents::of_lease),
         journey("pages_answer_without_secrets", pages::answer_without_secrets),
+        journey("pages_have_the_keys_of_before", pages::have_the_keys_of_before),
         journey("hostile_objects", hostile::objects),
         journey("hostile_worst_objects_are_taken", worst::objects_are_taken),
         journey("hostile_worst_objects_in_a_cluster", worst::objects_in_a_cluster),
@@ -151,6 +162,7 @@ fn through_agents() -> Vec<Journey> {
         journey("external_names", destinations::external_names),
         journey("own_ports_are_no_servers", destinations::own_ports_are_no_servers),
         journey("everyday_changes_without_a_reload", zero_reload::everyday_changes),
+        journey("canaries_and_conditions_without_a_reload", zero_reload::canaries_and_conditions),
         journey("express_or_checked_first", express::or_checked_first),
         journey("plan_tells_before_it_happens", plan::tells_before_it_happens),
         journey("removal_on_haproxy_3_0", |scene| removal::leaves_nothing_behind(scene, HaproxySeries::V3_0)),

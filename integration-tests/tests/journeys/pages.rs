@@ -2,6 +2,7 @@
 
 use integration_tests::{Outcome, Scene, controller::Controller, ensure, eventually, manifest, program};
 use serde_json::{Value, json};
+use std::{collections::BTreeSet, fs, path::Path};
 use tokio::process::Command;
 
 const HOST: &str = "shop.example";
@@ -69,6 +70,81 @@ async fn explains(controller: &Controller) -> Outcome {
         ensure(done.status.code() == Some(code) && told.contains(words), format!("{url}: {told}"))?;
     }
     Ok(())
+}
+
+/// Programs of others read these pages: the keys of before are still there, on the same pages.
+pub async fn have_the_keys_of_before(scene: Scene) -> Outcome {
+    scene.configure_with(&scene.by_hand()?.manifest).await?;
+    let pod = scene.pod().await?;
+    let [web, other] = [scene.backend("web").await?, scene.backend("other").await?];
+    scene.publish("shop", HOST, &web).await?;
+    let mut ingress = manifest::ingress("bad", "bad.example", "shop");
+    ingress["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/a b");
+    scene.apply(&ingress).await?;
+    let mut controller = scene.controller()?;
+    controller.ready().await?;
+    pod.serves(HOST, "web").await?;
+
+    let mut keys = BTreeSet::new();
+    // A pod shows its last change, and its keys are those of a reload or of operations.
+    collect_pages(&controller, "reload", &mut keys).await?;
+    scene.publish("shop", HOST, &other).await?;
+    pod.serves(HOST, "other").await?;
+    collect_pages(&controller, "operations", &mut keys).await?;
+
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/stored/debug-keys.txt");
+    if std::env::var_os("HAPTIC_WRITE_STORED").is_some() {
+        fs::write(&file, keys.iter().map(|key| format!("{key}\n")).collect::<String>())?;
+    }
+    let before = fs::read_to_string(&file)?;
+    let gone: Vec<&str> = before.lines().filter(|key| !keys.contains(*key)).collect();
+    ensure(gone.is_empty() && before.lines().count() > 100, format!("keys that are gone: {gone:#?}"))
+}
+
+/// Waits until the pod's last change was made by `means`, then adds the keys of all pages.
+async fn collect_pages(controller: &Controller, means: &str, keys: &mut BTreeSet<String>) -> Outcome {
+    eventually(format!("the pod's last change was made by {means}"), async || {
+        let pods: Value = serde_json::from_str(&controller.page("/debug/pods").await?)?;
+        ensure(!pods[0]["lastPlan"][means].is_null(), pods.to_string())
+    })
+    .await?;
+    for page in KEYS_OF {
+        collect_keys(page, &serde_json::from_str(&controller.page(page).await?)?, keys);
+    }
+    Ok(())
+}
+
+/// The pages of which [`have_the_keys_of_before`] looks at the keys.
+const KEYS_OF: [&str; 14] = [
+    "/debug",
+    "/debug/overview",
+    "/debug/actors",
+    "/debug/config",
+    "/debug/stores",
+    "/debug/stores/ingresses",
+    "/debug/events",
+    "/debug/generations",
+    "/debug/files",
+    "/debug/plan",
+    "/debug/pods",
+    "/debug/quarantine",
+    "/debug/log-level",
+    "/debug/explain?url=http://shop.example/",
+];
+
+/// `PAGE .key.of[].an.object`, for each key. Those of a configuration's own fields are the resource's, and which kinds of
+/// operations a change takes is another thing each time.
+fn collect_keys(path: &str, value: &Value, keys: &mut BTreeSet<String>) {
+    for element in value.as_array().into_iter().flatten() {
+        collect_keys(&format!("{path}[]"), element, keys);
+    }
+    for (key, value) in value.as_object().into_iter().flatten() {
+        let path = format!("{path} .{key}");
+        keys.insert(path.clone());
+        if !["spec", "metadata", "detail", "operations"].contains(&key.as_str()) {
+            collect_keys(&path, value, keys);
+        }
+    }
 }
 
 fn users() -> Value {

@@ -17,7 +17,12 @@ use kube::{
     api::{Patch, PatchParams},
 };
 use serde_json::{Value, json};
-use std::{fs, net::SocketAddr, path::Path};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 const HOST: &str = "shop.example";
 pub const PORT: u16 = 9443;
@@ -64,6 +69,23 @@ pub async fn refuses_what_is_bad(scene: Scene) -> Outcome {
     let told = refused(scene, &failing, restore).await?;
     let words = "0/1 tests passed\n\n✗ no_such_line\n  ✗ contains haproxy_config\n    Error: pattern \"no such line\" not found";
     ensure(told.contains(words), told)?;
+    let asking = |status: u16| {
+        let mut asking = good.clone();
+        asking["spec"]["validationTests"] = json!([{ "name": "asks", "requests": [{
+            "request": { "url": "http://nobody.example/" },
+            "expect": { "status": status, "headers": { "x-served-by": null }, "backend": "not_found" },
+        }] }]);
+        asking
+    };
+    let told = refused(scene, &asking(200), restore).await?;
+    let words = "0/1 tests passed\n\n✗ asks\n  ✗ request GET http://nobody.example/\n    Error: Status is 404, expected 200";
+    ensure(told.contains(words), told)?;
+    let answered = asking(404);
+    scene.apply(&answered).await?;
+    let stored = scene.cluster.get(&scene.namespace, &answered).await?;
+    let headers = &stored.data["spec"]["validationTests"][0]["requests"][0]["expect"]["headers"];
+    ensure(*headers == json!({ "x-served-by": null }), format!("{headers} is stored"))?;
+    scene.apply(&good).await?;
     // Nothing is wrong with it but what the cluster holds: HAProxy refuses the port of each backend.
     let mut hurting = good.clone();
     let template = hurting["spec"]["templateSnippets"]["servers"]["template"].to_string();
@@ -188,6 +210,31 @@ pub async fn path_that_was_shown_leads_nowhere(scene: Scene) -> Outcome {
 }
 
 /// With `failurePolicy: Fail` a review that fails is a change that fails.
+/// Who has not heard yet that the pod ends is answered by it.
+pub async fn outlives_its_endpoint(scene: Scene) -> Outcome {
+    let mut guarded = Guarded::start(scene, 1, "Fail", json!({})).await?;
+    let path = guarded.path().await?;
+    let controller = guarded.controllers.remove(0);
+    let address: SocketAddr = (controller.address, PORT).into();
+    let began = Instant::now();
+    let asked = async {
+        let mut answered = Duration::ZERO;
+        loop {
+            let Ok(mut connection) = Connection::open(address, Some(registration::SERVICE)).await else {
+                break;
+            };
+            let Ok(answer) = connection.post(&path, "").await else { break };
+            ensure(answer.status == 400, format!("it answers {}", answer.status))?;
+            answered = began.elapsed();
+        }
+        Outcome::Ok(answered)
+    };
+    let (ended, answered) = tokio::join!(controller.terminate(), asked);
+    ended?;
+    let answered = answered?;
+    ensure(answered >= Duration::from_secs(2), format!("it answers for {} ms", answered.as_millis()))
+}
+
 pub async fn certificate_is_rotated_under_it(scene: Scene) -> Outcome {
     let settings = json!({ "certificate": { "lifetime": "30s" } });
     let guarded = Guarded::start(scene, 1, "Fail", settings).await?;

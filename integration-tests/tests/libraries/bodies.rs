@@ -263,8 +263,16 @@ fn the_filter_is_there_where_a_limit_is_and_needs_no_permission() {
             ["backend shop_on_s1_80"],
             "other routes pay nothing"
         );
-        let digest = with.files["general/haptic-body.lua"].digest;
+        let digest = with.files["general/haptic.lua"].digest;
         assert_eq!(haptic_validate::syntax::problems(&with, &versions, &[]), [], "its digest is {digest}");
+        let all = [("path-type", "regex"), ("canary-service", "s3:80"), ("max-body-size", "1k")];
+        let (all, _) = rendered_for(series, &both(&all)).unwrap();
+        assert_eq!(haptic_validate::syntax::problems(&all, &versions, &[]), []);
+        assert_eq!(
+            all.config.text.to_string().matches("lua-load").count(),
+            1,
+            "the Data Plane API keeps one"
+        );
         let (without, _) = rendered_for(series, &both(&[("retry", "all")])).unwrap();
         assert!(!without.config.text.contains("lua"), "others pay nothing");
     }

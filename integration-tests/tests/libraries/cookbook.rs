@@ -1,7 +1,7 @@
 //! Each recipe of docs/cookbook.md as it is written there, asked of each HAProxy.
 
 use crate::{
-    SERIES,
+    SERIES, auth_server,
     client::Answer,
     echo,
     site::{Scheme, Site},
@@ -27,6 +27,19 @@ const RECIPES: &[(&str, See)] = &[
             [200, 401, 401]
         );
     }),
+    ("Ask oauth2-proxy who it is", |site| {
+        let stranger = get(site, "/cart?x");
+        let start = "https://shop.example.com/oauth2/start?rd=%2Fcart%3Fx";
+        assert_eq!((stranger.status, stranger.header("location")), (302, Some(start)));
+        let known = get_with(site, "/cart", "Cookie: _oauth2_proxy=good\r\nX-Auth-Request-User: root\r\n");
+        assert_eq!((known.status, known.sent("x-auth-request-user")), (200, Some("anna")));
+    }),
+    ("Keep what an authentication service says", |site| {
+        let known = get_with(site, "/cart", "Cookie: session=good\r\nRemote_User: root\r\n");
+        assert_eq!((known.status, known.sent("remote-user")), (200, Some("anna")));
+        assert!(!known.body.contains("root"), "{known:?}");
+        assert_eq!(get(site, "/cart").status, 401);
+    }),
     ("Let in only some networks", |site| assert_eq!(get(site, "/").status, 403)),
     ("Limit requests", |site| {
         let statuses: Vec<u16> = (0..7).map(|_| get(site, "/").status).collect();
@@ -48,9 +61,30 @@ const RECIPES: &[(&str, See)] = &[
         let answer = site.get(Scheme::Http, "www.shop.example.com", "/cart?x=1");
         assert_eq!(
             (answer.status, answer.header("location")),
-            (301, Some("https://shop.example.com/cart?x=1"))
+            (301, Some("http://shop.example.com/cart?x=1"))
         );
         assert_eq!(get(site, "/cart").status, 200);
+    }),
+    ("Redirect to another host", |site| {
+        let answer = get(site, "/cart?x=1");
+        assert_eq!(
+            (answer.status, answer.header("location")),
+            (308, Some("http://new.example.com/cart?x=1"))
+        );
+    }),
+    ("Redirect the root of a host", |site| {
+        assert_eq!(get(site, "/").header("location"), Some("/start"));
+        assert_eq!(get(site, "/start").status, 200);
+    }),
+    ("Options of a path", |site| {
+        assert_eq!(["/", "/upload", "/admin"].map(|path| get(site, path).status), [200, 200, 403]);
+    }),
+    ("Options of all Ingresses", |site| {
+        let post = |bytes: usize| site.ask(Scheme::Http, "POST", HOST, "/", "", &"x".repeat(bytes)).status;
+        assert_eq!([post(10 * 1024), post(10 * 1024 + 1)], [200, 413]);
+        assert_eq!(get(site, "/").header("x-content-type-options"), Some("nosniff"));
+        let answer = site.get(Scheme::Https, HOST, "/");
+        assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
     }),
     ("Answer requests of other origins (CORS)", |site| {
         let preflight = |origin: &str| {
@@ -71,6 +105,43 @@ const RECIPES: &[(&str, See)] = &[
     }),
     ("Rewrite the path", |site| {
         assert_eq!(get(site, "/api/users?x=1").request_line(), "GET /v2/users?x=1 HTTP/1.1");
+    }),
+    ("Paths that are regular expressions", |site| {
+        let asked =
+            ["/shop/cart?x=1", "/shop", "/v2/items/7"].map(|path| get(site, path).request_line().to_owned());
+        assert_eq!(asked, ["GET /cart?x=1 HTTP/1.1", "GET / HTTP/1.1", "GET /items/v2/7 HTTP/1.1"]);
+        assert_eq!(["/shopping", "/v2/items/x"].map(|path| get(site, path).status), [404, 404]);
+    }),
+    ("A canary", |site| {
+        let said =
+            ["X-Canary: always\r\n", "X-Canary: never\r\n"].map(|said| get_with(site, "/", said).service());
+        assert_eq!(said, [Some(2), Some(1)]);
+        let first = get(site, "/");
+        let cookie =
+            first.header("set-cookie").and_then(|cookie| cookie.split(';').next()).unwrap().to_owned();
+        let again = get_with(site, "/", &format!("Cookie: {cookie}\r\n"));
+        assert_eq!((again.service(), again.header("set-cookie")), (first.service(), None));
+    }),
+    ("Weights of several Services", |site| {
+        let services = (0..300).filter_map(|_| get(site, "/").service());
+        let shares = services.fold([0; 4], |mut shares, service| {
+            shares[usize::from(service)] += 1;
+            shares
+        });
+        assert!(shares[1] > 150 && shares[2] > 20 && shares[3] > 0, "{shares:?}");
+    }),
+    ("Route by method, header or query", |site| {
+        let ask = |method: &str, path: &str, header: &str| {
+            site.ask(Scheme::Http, method, HOST, path, header, "").service()
+        };
+        assert_eq!(ask("GET", "/x?beta=yes", "X-Version: 2\r\n"), Some(2));
+        for (method, path, header) in [
+            ("GET", "/x?beta=yes", ""),
+            ("POST", "/x?beta=yes", "X-Version: 2\r\n"),
+            ("GET", "/x?beta=no", "X-Version: 2\r\n"),
+        ] {
+            assert_eq!(ask(method, path, header), Some(1), "{method} {path} {header}");
+        }
     }),
     ("Compress answers", |site| {
         assert_eq!(get_with(site, "/", "Accept-Encoding: gzip\r\n").header("content-encoding"), Some("gzip"));
@@ -112,14 +183,14 @@ fn get_with(site: &Site, path: &str, headers: &str) -> Answer {
     site.ask(Scheme::Http, "GET", HOST, path, headers, "")
 }
 
-/// The Service that all recipes lead to.
-fn shop(port: u16) -> [Value; 2] {
+/// A Service that recipes lead to, with the server 127.0.1.`number`.
+fn service(name: &str, port: u16, (number, server): (u8, u16)) -> [Value; 2] {
     [
-        json!({"kind": "Service", "metadata": {"namespace": "default", "name": "shop"},
-            "spec": {"ports": [{"port": 80}]}}),
+        json!({"kind": "Service", "metadata": {"namespace": "default", "name": name},
+            "spec": {"ports": [{"port": port}]}}),
         json!({"kind": "EndpointSlice",
-            "metadata": {"namespace": "default", "name": "shop-1", "labels": {"kubernetes.io/service-name": "shop"}},
-            "addressType": "IPv4", "ports": [{"port": port}], "endpoints": [{"addresses": ["127.0.1.1"]}]}),
+            "metadata": {"namespace": "default", "name": format!("{name}-1"), "labels": {"kubernetes.io/service-name": name}},
+            "addressType": "IPv4", "ports": [{"port": server}], "endpoints": [{"addresses": [format!("127.0.1.{number}")]}]}),
     ]
 }
 
@@ -141,7 +212,16 @@ fn every_recipe_does_what_it_says() {
     assert_eq!(titles, RECIPES.iter().map(|(title, _)| *title).collect::<Vec<_>>());
     for (recipe, (title, see)) in recipes.into_iter().zip(RECIPES) {
         let mut manifests: Vec<Value> = recipe.manifests.into_iter().map(stored).collect();
-        manifests.extend(shop(echo::start()));
+        let ((asked, _), echo) = (auth_server::start(), echo::start());
+        for (name, port, server) in [
+            ("shop", 80, (1, echo)),
+            ("shop-v2", 80, (2, echo)),
+            ("shop-v3", 80, (3, echo)),
+            ("oauth2-proxy", 4180, (1, asked)),
+            ("authelia", 9091, (1, asked)),
+        ] {
+            manifests.extend(service(name, port, server));
+        }
         for series in SERIES {
             eprintln!("{title}: {series:?}");
             let change = |spec: &mut Value| *spec = merged(spec.take(), &recipe.spec);

@@ -5,15 +5,15 @@
 use crate::site;
 use haptic_haproxy::{
     CheckOptions, Document, Line, Version, check,
-    views::{FileKind, file_references},
+    views::{ReferenceKind, file_references},
 };
 use haptic_model::{
     ActiveConfig, Bundle, Capabilities, Fleet, Generation, HaproxyVersion, ObjectRef, Snapshots, Text,
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
-    Checked, Compiled, Limits, Renderer, Templates, engine,
-    quarantine::{Job, Moment, Ward},
+    Checked, Compiled, RenderLimits, Renderer,
+    quarantine::{Job, QuarantineState, RenderTiming},
 };
 use integration_tests::{
     certificate,
@@ -35,7 +35,7 @@ struct Cluster {
     compiled: Arc<dyn Compiled>,
     fleet: Fleet,
     renderer: Renderer,
-    ward: Ward,
+    ward: QuarantineState,
     tenants: Snapshots,
     good: Option<Arc<Rendered>>,
     generation: u64,
@@ -44,7 +44,7 @@ struct Cluster {
 impl Cluster {
     fn new() -> Self {
         let config = site::configuration(&site::spec(7080, 7443, 7084));
-        let compiled = engine("handlebars").unwrap().compile(&Templates::of(&config.spec)).unwrap();
+        let compiled = haptic_render::compile(&config.spec).unwrap();
         let version = HaproxyVersion::new(3, 4);
         let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
         let tenants = GOOD.iter().flat_map(|name| tenant(name, &format!("{name}.example")).objects);
@@ -55,7 +55,7 @@ impl Cluster {
             compiled,
             fleet,
             renderer: Renderer::checked(Checked::Never),
-            ward: Ward::default(),
+            ward: QuarantineState::default(),
             tenants,
             good: None,
             generation: 0,
@@ -72,7 +72,7 @@ impl Cluster {
             bundle,
             took,
             warnings: Vec::new(),
-            hindsight: haptic_model::Hindsight::default(),
+            hindsight: haptic_model::PreviousFailures::default(),
         }));
         cluster
     }
@@ -84,11 +84,11 @@ impl Cluster {
             config: &self.config,
             snapshots: &snapshots,
             fleet: &self.fleet,
-            limits: &Limits::default(),
+            limits: &RenderLimits::default(),
         };
         loop {
             self.generation += 1;
-            let moment = Moment {
+            let moment = RenderTiming {
                 generation: Generation(self.generation),
                 now: Instant::now(),
                 good: self.good.as_ref(),
@@ -111,7 +111,7 @@ impl Cluster {
 
     /// Who is held back, and why.
     fn held(&self) -> BTreeMap<Arc<ObjectRef>, String> {
-        self.ward.told().held.iter().map(|(object, held)| (object.clone(), held.to_string())).collect()
+        self.ward.described().held.iter().map(|(object, held)| (object.clone(), held.to_string())).collect()
     }
 }
 
@@ -177,7 +177,7 @@ fn hostile_lines_are_refused_alone_or_only_lines(bundle: &Bundle, what: &str) {
     let names_none = ["cookie ", "http-request replace-path "];
     let names_none =
         |line: usize| names_none.iter().any(|words| owners[line - 1].1.trim_start().starts_with(words));
-    for file in read.filter(|file| file.kind != FileKind::Map && !names_none(file.line)) {
+    for file in read.filter(|file| file.kind != ReferenceKind::Map && !names_none(file.line)) {
         let known = bundle.all().any(|of_bundle| *of_bundle.path == *file.path);
         assert!(known, "{what}: {file:?} of {:?}", owners[file.line - 1].1);
     }
@@ -234,12 +234,12 @@ fn nobody_else_feels(cluster: &mut Cluster, hostile: &[Tenant], what: &str) -> u
 
 /// Hostile routes are of hostile hosts.
 fn no_key_is_anybody_elses(bundle: &Bundle, what: &str) {
-    for file in bundle
-        .all()
-        .filter(|file| file.path.ends_with("path-exact.map") || file.path.ends_with("path-prefix.map"))
-    {
+    for file in bundle.all().filter(|file| file.path.starts_with("maps/path-")) {
         for (owner, line) in lines(&file.text) {
-            let foreign = GOOD.iter().any(|good| line.starts_with(&format!("{good}.example/")));
+            let foreign = GOOD.iter().any(|good| {
+                line.strip_prefix(&format!("{good}.example"))
+                    .is_some_and(|rest| rest.starts_with(['/', '|', ' ']))
+            });
             let hostile = owner.as_deref().is_some_and(|owner| !is_good(owner));
             assert!(!(foreign && hostile), "{what}: {} has {line:?} of {owner:?}", file.path);
         }

@@ -2,22 +2,32 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod around;
+mod auth;
+mod auth_server;
 mod bodies;
+mod canaries;
 mod classes;
 mod client;
+mod conditions;
 mod cookbook;
 mod costs;
 mod data_plane_api;
 mod destinations;
 mod echo;
+mod grpc;
 mod hostile;
+mod languages;
+mod levels;
 mod names;
 mod options;
 mod owners;
+mod passwords;
 mod paths;
+mod patterns;
 mod protocols;
 mod random;
 mod requests;
+mod scripts;
 mod secrets;
 mod settings;
 mod site;

@@ -8,6 +8,7 @@ use crate::{
     site::{SCHEMES, Scheme, Site, rendered_alone, sentences},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use haptic_routes::options::table::TABLE;
 use integration_tests::http::client_config_with;
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -60,7 +61,7 @@ fn authority() -> Value {
 }
 
 /// The users anna (password "secret").
-fn users() -> Value {
+pub fn users() -> Value {
     json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "users", "labels": {"haproxy-haptic.org/use": "yes"}},
         "data": {"auth": BASE64.encode("anna:$5$salt$kpa26zwgX83BPSR8d7w93OIXbFt/d3UOTZaAu5vsTM6\n")}})
 }
@@ -96,10 +97,125 @@ fn redirects_lead_to_the_port_where_clients_find_https() {
 }
 
 #[test]
+fn what_is_closed_answers_nothing_else() {
+    with(&[("closed", "true"), ("redirect-to", "/elsewhere")], |site, scheme| {
+        assert_eq!(on(site, scheme, "/on").status, 503);
+    });
+    with(&[("closed", "false")], |site, scheme| assert_eq!(on(site, scheme, "/on").service(), Some(1)));
+}
+
+#[test]
 fn redirects_to_another_place() {
     with(&[("redirect-to", "https://b.example/a?b=c&d=%41"), ("redirect-code", "301")], |site, scheme| {
         let answer = on(site, scheme, "/on");
         assert_eq!((answer.status, answer.header("location")), (301, Some("https://b.example/a?b=c&d=%41")));
+    });
+}
+
+/// Status and location of each answer.
+fn leads(site: &Site, scheme: Scheme, paths: &[&str]) -> Vec<(u16, Option<String>)> {
+    let one = |path: &&str| {
+        let answer = on(site, scheme, path);
+        (answer.status, answer.header("location").map(str::to_owned))
+    };
+    paths.iter().map(one).collect()
+}
+
+fn to(code: u16, location: &str) -> (u16, Option<String>) {
+    (code, Some(location.to_owned()))
+}
+
+#[test]
+fn redirects_with_path_and_query() {
+    let options =
+        [("redirect-to", "https://b.example/v2"), ("redirect-keep-path", "true"), ("redirect-code", "307")];
+    with(&options, |site, scheme| {
+        let expected = [to(307, "https://b.example/v2/on/x?y=1"), to(307, "https://b.example/v2/on")];
+        assert_eq!(leads(site, scheme, &["/on/x?y=1", "/on"]), expected);
+    });
+}
+
+#[test]
+fn redirects_to_another_host_with_scheme_path_and_query() {
+    with(&[("redirect-host", "b.example:8443"), ("redirect-code", "308")], |site, scheme| {
+        let start = if scheme == Scheme::Https { "https" } else { "http" };
+        let expected = [to(308, &format!("{start}://b.example:8443/on//c.example/x?y=%41"))];
+        assert_eq!(leads(site, scheme, &["/on//c.example/x?y=%41"]), expected);
+    });
+}
+
+#[test]
+fn a_slash_at_the_end_is_added_or_removed() {
+    for scheme_of in [Scheme::Http, Scheme::Https] {
+        let start = if scheme_of == Scheme::Https { "https" } else { "http" };
+        with(&[("trailing-slash", "add"), ("redirect-code", "301")], |site, scheme| {
+            if scheme == scheme_of {
+                let added = to(301, &format!("{start}://a.example/on/?x=/"));
+                assert_eq!(
+                    leads(site, scheme, &["/on?x=/", "/on/", "/on/x"]),
+                    [added, (200, None), (200, None)]
+                );
+            }
+        });
+        with(&[("trailing-slash", "remove")], |site, scheme| {
+            if scheme == scheme_of {
+                let removed = |path: &str| to(302, &format!("{start}://a.example{path}"));
+                let expected = [removed("/on?x=/"), removed("/on/x"), (200, None), (200, None)];
+                assert_eq!(leads(site, scheme, &["/on/?x=/", "/on/x//", "/on", "/on/x?y/"]), expected);
+            }
+        });
+    }
+}
+
+#[test]
+fn the_root_of_a_host_is_redirected() {
+    let mut manifests = both(&[("app-root", "/on/start?a=b")]);
+    let rules = manifests[0].pointer_mut("/spec/rules/0/http/paths/0/path").unwrap();
+    *rules = json!("/");
+    manifests.push(certificate());
+    on_each_haproxy(&manifests, |site| {
+        for scheme in SCHEMES {
+            let expected = [to(302, "/on/start?a=b"), (200, None)];
+            assert_eq!(leads(site, scheme, &["/?x=1", "/on/start"]), expected);
+            assert_eq!(site.get(scheme, "a.example", "/off").service(), Some(2));
+        }
+    });
+}
+
+#[test]
+fn the_host_with_www_in_front_leads_to_the_one_without_and_back() {
+    for (host, other) in [("a.example", "www.a.example"), ("www.a.example", "a.example")] {
+        let mut manifests = both(&[("redirect-www", "true"), ("redirect-code", "301")]);
+        for ingress in &mut manifests {
+            ingress["spec"]["rules"][0]["host"] = json!(host);
+        }
+        on_each_haproxy(&manifests, |site| {
+            for scheme in SCHEMES {
+                let start = if scheme == Scheme::Https { "https" } else { "http" };
+                let answer = site.get(scheme, other, "/anything?x=1");
+                assert_eq!(answer.header("location"), Some(&*format!("{start}://{host}/anything?x=1")));
+                assert_eq!(site.get(scheme, host, "/on").service(), Some(1));
+            }
+        });
+        // Who has routes there keeps them.
+        manifests[1]["spec"]["rules"][0]["host"] = json!(other);
+        on_each_haproxy(&manifests, |site| {
+            assert_eq!(site.get(Scheme::Http, other, "/off").service(), Some(2));
+        });
+    }
+}
+
+#[test]
+fn redirects_to_https_where_there_is_no_tls_of_its_own() {
+    let mut manifests = both(&[("ssl-redirect", "always")]);
+    for ingress in &mut manifests {
+        ingress["spec"].as_object_mut().unwrap().remove("tls");
+    }
+    on_each_haproxy(&manifests, |site| {
+        let answer = on(site, Scheme::Http, "/on/x?y=1");
+        assert_eq!((answer.status, answer.header("location")), (308, Some("https://a.example/on/x?y=1")));
+        assert_eq!(on(site, Scheme::Https, "/on").service(), Some(1));
+        assert_eq!(on(site, Scheme::Http, "/off").service(), Some(2));
     });
 }
 
@@ -393,10 +509,10 @@ fn a_snippet_of_ones_own_reads_any_annotation_of_an_ingress() {
     manifests[0]["metadata"]["annotations"] = json!({"example.com/team": "100% \"a\""});
     manifests.push(certificate());
     let own = |spec: &mut Value| {
-        let template = "{{#with (get_single \"ingresses\" set.metadata.namespace set.metadata.name) as |ingress|}}\n\
-                        {{#if (has ingress.metadata \"annotations.[example.com/team]\")}}\n\
-                        http-response set-header X-Team {{lf (get ingress.metadata \"annotations.[example.com/team]\")}}\n\
-                        {{/if}}\n{{/with}}\n";
+        let template = "{{#if (has options \"[example.com/team]\")}}\n\
+                        http-response set-header X-Team {{lf (get options \"[example.com/team]\")}}\n\
+                        {{/if}}\n";
+        spec["templatingSettings"]["extraContext"]["ingressOptions"] = json!(["example.com/team"]);
         spec["templateSnippets"] = json!({"ingress-own-10-team": {"template": template}});
     };
     on_each_haproxy_with(&manifests, own, |site| {
@@ -410,21 +526,17 @@ fn a_snippet_of_ones_own_reads_any_annotation_of_an_ingress() {
 }
 
 #[test]
-fn every_annotation_is_tried_here_and_documented() {
-    let library = include_str!("../../../charts/haptic/libraries/ingress.yaml");
-    let known = library.split("ingressOptions:").nth(1).unwrap().lines().skip(1);
-    // Comments among them are their documentation.
-    let known: Vec<&str> = known
-        .map(str::trim)
-        .filter(|line| !line.starts_with('#'))
-        .map_while(|line| line.strip_prefix("- "))
-        .collect();
-    assert!(known.len() >= 36, "{known:?}");
-    let tried = concat!(include_str!("options.rs"), include_str!("protocols.rs"));
-    let documented = include_str!("../../../docs/reference/libraries.md");
-    for option in known {
+fn every_annotation_is_tried_here() {
+    let tried = concat!(
+        include_str!("auth.rs"),
+        include_str!("canaries.rs"),
+        include_str!("conditions.rs"),
+        include_str!("options.rs"),
+        include_str!("patterns.rs"),
+        include_str!("protocols.rs")
+    );
+    for option in TABLE.iter().map(|row| row.name) {
         assert!(tried.contains(&format!("(\"{option}\", ")), "{option} is tried nowhere");
-        assert!(documented.contains(&format!("`{option}`")), "{option} is not documented");
     }
 }
 
@@ -435,6 +547,22 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         ("affinity-cookie-name", "SHOP", "given together with affinity"),
         ("allow-from", "10.0.0.0/33", "networks such as 10.0.0.0/8"),
         ("allow-from", "", "networks such as 10.0.0.0/8"),
+        ("app-root", "//evil.example", "begins with one /"),
+        ("redirect-host", "https://b.example", "a host in lower case"),
+        ("trailing-slash", "yes", "add or remove"),
+        ("closed", "perhaps", "it must be true or false"),
+        ("auth-secret", "../users", "the name of a Secret"),
+        ("auth-url", "auth", "a URL of up to 1000 characters"),
+        ("auth-url", "http://sso/$uri", "a URL of up to 1000 characters"),
+        ("auth-method", "TRACE", "GET, HEAD, POST, PUT or DELETE"),
+        ("auth-timeout", "11s", "longer than 0 and up to 10s"),
+        ("auth-cache", "11m", "up to 10m"),
+        ("auth-cache-key", "nothing", "some of address, headers, host, method, path"),
+        ("auth-signin", "//evil.example", "a URL or path"),
+        ("auth-signin-redirect-param", "a b", "1 to 64 letters"),
+        ("auth-request-headers", "X A", "names of headers"),
+        ("auth-response-headers", "Content-Length", "names of headers"),
+        ("auth-client-headers", "X-Haptic-A", "names of headers"),
         ("balance", "fastest", "it must be one of roundrobin, leastconn, random, source"),
         ("cors-allow-origin", "shop.example", "origins such as"),
         ("deny-from", "all", "networks such as"),
@@ -462,7 +590,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         ("rewrite-regex", "(a+)+b", "must not go back and forth"),
         ("rewrite-regex", "a*", "must not match the empty path"),
         ("rewrite-replacement", "/a", "given together with rewrite-regex"),
-        ("ssl-redirect", "yes", "true or false"),
+        ("ssl-redirect", "yes", "true, false or always"),
         ("timeout-connect", "-1s", "a time such as"),
         ("timeout-queue", "soon", "a time such as"),
         ("timeout-server", "30 seconds", "a time such as"),
@@ -475,6 +603,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         let beside = match option {
             "cors-max-age" => ("cors-allow-origin", "*"),
             "auth-realm" => ("auth-secret", "users"),
+            "auth-signin-redirect-param" => ("auth-signin", "/login"),
             "rewrite-regex" if value != "^/a" => ("rewrite-replacement", "/x"),
             _ => (option, value),
         };
@@ -485,6 +614,26 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         assert!(said.contains(expected), "{option}={value}: {said}");
         assert!(said.contains(&format!("annotation haproxy-haptic.org/{option}")), "{option}: {said}");
         assert!(problems.iter().all(|p| p.object.as_ref().is_some_and(|o| &*o.name == "on")), "{said}");
+    }
+}
+
+#[test]
+fn what_leads_nowhere_and_what_others_read_is_told() {
+    let mut manifests = both(&[("ssl-redirect", "true")]);
+    manifests[0]["metadata"]["annotations"]["nginx.ingress.kubernetes.io/rewrite-target"] = json!("/");
+    manifests[0]["spec"].as_object_mut().unwrap().remove("tls");
+    *manifests[0].pointer_mut("/spec/rules/0/http/paths/0/backend/service/name").unwrap() = json!("nonesuch");
+    *manifests[1].pointer_mut("/spec/rules/0/http/paths/0/backend/service/port").unwrap() =
+        json!({"number": 81});
+    let (_, warnings) = rendered_alone(&manifests).unwrap_or_else(|e| panic!("{}", sentences(&e)));
+    let said = sentences(&warnings);
+    for part in [
+        "a.example/on (Prefix) leads to Service nonesuch, which is not there: such requests get 503; object ingresses shop/on",
+        "a.example/off (Prefix) leads to port 81 of Service s2, which has 80 (web): such requests get 503",
+        "nginx.ingress.kubernetes.io/rewrite-target (here rewrite-path",
+        "haproxy-haptic.org/ssl-redirect has no effect over HTTP, and spec.tls has no host",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     random::Dice,
     site::{SCHEMES, Scheme, Site},
 };
-use haptic_render::routes::path::{Doubt, NormalPath, Unreadable, normal};
+use haptic_routes::path::{Doubt, NormalPath, Unreadable, normal};
 use integration_tests::certificate::Authority;
 use serde_json::{Value, json};
 use std::{

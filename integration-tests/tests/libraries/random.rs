@@ -6,11 +6,12 @@ use crate::{
     site::{SCHEMES, Site},
 };
 use haptic_model::ObjectRef;
-use haptic_render::routes::{
+use haptic_routes::{
     class::Classes,
     index::RouteIndex,
     ingress,
     path::{self, Doubt},
+    services::Services,
 };
 pub use integration_tests::dice::Dice;
 use serde_json::{Value, json};
@@ -18,6 +19,9 @@ use std::sync::Arc;
 
 const HOSTS: [&str; 6] = ["", "a.example", "A.example", "*.example", "b.a.example", "*.a.example"];
 const PATHS: [&str; 9] = ["/", "/x", "/x/", "/x/y", "/xy", "/X", "/x/y/z", "/x.y", "/%20"];
+const PATTERNS: [&str; 9] =
+    ["/", "/x", "/x(/|$)(.*)", "/x/.*", "/[a-z]+", "/x/[yz]/?", "/x.y$", "/(?:x|q)/[a-z]", "/X/[A-Z]"];
+const PATH_TYPES: [&str; 2] = ["regex", "regex-ignore-case"];
 const KINDS: [&str; 3] = ["Exact", "Prefix", "ImplementationSpecific"];
 const ASKED: [(&str, &str); 28] = [
     ("a.example", "/"),
@@ -50,7 +54,7 @@ const ASKED: [(&str, &str); 28] = [
     ("b.a.example", "/%2520"),
 ];
 /// Sets of Ingresses for each HAProxy; the numbers that they come of are always the same.
-const SETS: u64 = 4;
+const SETS: u64 = 6;
 
 /// Each backend is another of the site's 40 services, so that an answer says which path it came of.
 fn ingresses(dice: &mut Dice) -> Vec<Value> {
@@ -61,10 +65,12 @@ fn ingresses(dice: &mut Dice) -> Vec<Value> {
     };
     let mut all = Vec::new();
     for number in 0..5 {
+        let path_type = (dice.below(2) == 0).then(|| PATH_TYPES[dice.below(2)]);
         let mut rules = Vec::new();
         for _ in 0..dice.below(3) {
+            let known = if path_type.is_some() { PATTERNS } else { PATHS };
             let paths: Vec<Value> = (0..dice.below(3) + 1)
-                .map(|_| json!({"path": PATHS[dice.below(9)], "pathType": KINDS[dice.below(3)], "backend": backend()}))
+                .map(|_| json!({"path": known[dice.below(9)], "pathType": KINDS[dice.below(3)], "backend": backend()}))
                 .collect();
             rules.push(json!({"host": HOSTS[dice.below(6)], "http": {"paths": paths}}));
         }
@@ -73,8 +79,13 @@ fn ingresses(dice: &mut Dice) -> Vec<Value> {
             spec["defaultBackend"] = backend();
         }
         let created = format!("2026-01-0{}T00:00:00Z", dice.below(3) + 1);
+        let annotations: serde_json::Map<_, _> = path_type
+            .map(|path_type| ("haproxy-haptic.org/path-type".to_owned(), json!(path_type)))
+            .into_iter()
+            .collect();
         all.push(json!({"kind": "Ingress", "spec": spec,
-            "metadata": {"namespace": "shop", "name": format!("i{number}"), "creationTimestamp": created}}));
+            "metadata": {"namespace": "shop", "name": format!("i{number}"), "creationTimestamp": created,
+                "annotations": annotations}}));
     }
     all
 }
@@ -83,7 +94,8 @@ fn model(ingresses: &[Value]) -> RouteIndex {
     let mut index = RouteIndex::default();
     index.update(ingresses.iter().map(|object| {
         let name = object["metadata"]["name"].as_str().unwrap();
-        let claims = ingress::claims(object.to_string().as_bytes(), &Classes::all()).unwrap();
+        let claims =
+            ingress::claims(object.to_string().as_bytes(), &Classes::all(), &Services::default()).unwrap();
         (Arc::new(ObjectRef::new("ingresses", "shop", name)), claims)
     }));
     index

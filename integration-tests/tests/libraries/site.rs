@@ -10,7 +10,7 @@ use haptic_model::{
     Snapshot, Snapshots,
     external_names::{self, ExternalNames, Resolved},
 };
-use haptic_render::{Limits, Templates, engine, render};
+use haptic_render::{RenderLimits, render};
 use integration_tests::{
     certificate,
     program::{self, HaproxySeries},
@@ -81,6 +81,7 @@ impl Site {
         let log = folder.path().join("log");
         let output = std::fs::File::create(&log).unwrap();
         let haproxy = Command::new(program::haproxy(series).unwrap_or_else(|e| panic!("{e}")))
+            .current_dir(folder.path())
             .args(["-db", "-dr", "-f"])
             .arg(folder.path().join("own.cfg"))
             .arg("-f")
@@ -177,6 +178,14 @@ pub fn rendered_alone(manifests: &[Value]) -> Result<(Bundle, Vec<Diagnostic>), 
     rendered_for(HaproxySeries::V3_4, manifests)
 }
 
+/// Why the configuration that `change` makes is refused.
+pub fn refused_with(change: impl Fn(&mut Value)) -> String {
+    let mut spec = spec(7080, 7443, 7084);
+    change(&mut spec);
+    rendered(HaproxySeries::V3_4, &spec, &[], 8080)
+        .map_or_else(|problems| sentences(&problems), |_| String::new())
+}
+
 /// The same for a fleet of HAProxys of `series`.
 pub fn rendered_for(
     series: HaproxySeries,
@@ -204,8 +213,8 @@ fn rendered(
     );
     let version = version_of(series);
     let fleet = Fleet { pods: vec![], versions: vec![version], common: Some(Capabilities::of(version)) };
-    let compiled = engine("handlebars").unwrap().compile(&Templates::of(&config.spec))?;
-    let rendered = render(&*compiled, &config, &snapshots, &fleet, &Limits::default())?;
+    let compiled = haptic_render::compile(&config.spec)?;
+    let rendered = render(&*compiled, &config, &snapshots, &fleet, &RenderLimits::default())?;
     data_plane_api::keeps(&rendered.0);
     Ok(rendered)
 }

@@ -36,6 +36,16 @@ pub enum YamlOrJson {
     Json,
 }
 
+/// A language of templates, as configurations name it.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub enum EngineName {
+    /// Handlebars.
+    #[default]
+    Handlebars,
+    /// Jinja2.
+    Jinja2,
+}
+
 /// How the function table is printed.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub enum FunctionsOutput {

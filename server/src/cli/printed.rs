@@ -1,6 +1,9 @@
 //! Arguments of the commands that print or write what is built in.
 
-use super::{ConfigurationArgs, FunctionsOutput, SummaryOrJson, YamlOrJson};
+use super::{
+    common::ConfigurationArgs,
+    formats::{EngineName, FunctionsOutput, SummaryOrJson, YamlOrJson},
+};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use std::path::PathBuf;
@@ -50,6 +53,9 @@ pub struct CrdArgs {
 pub struct FunctionsArgs {
     /// Only this one
     pub name: Option<String>,
+    /// The language of the examples
+    #[arg(long, value_enum, default_value_t)]
+    pub engine: EngineName,
     /// How they are printed
     #[arg(long, value_enum, default_value_t)]
     pub output: FunctionsOutput,

@@ -1,6 +1,9 @@
 //! Arguments of the commands that ask a running controller, or what it has left.
 
-use super::{HaproxyArgs, StateArgs, SummaryOrJson, place, version};
+use super::{
+    common::{HaproxyArgs, StateArgs, place, version},
+    formats::SummaryOrJson,
+};
 use clap::Args;
 use haptic_model::HaproxyVersion;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! `haptic agent`: beside one HAProxy, until a signal ends it.
 
 use crate::{
-    cli::{AgentArgs, Failure},
-    hardening::{self, Readers},
+    cli::{AgentArgs, CommandFailure},
     logging,
+    process::hardening::{self, FileReaders},
 };
 use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, TlsSource};
 use haptic_runtime::Signals;
@@ -13,9 +13,9 @@ use std::{os::unix::process::CommandExt, time::Duration};
 ///
 /// # Errors
 /// When it cannot start: no credentials, no HAProxy, the folder or port cannot be used.
-pub fn run(args: AgentArgs) -> Result<(), Failure> {
+pub fn run(args: AgentArgs) -> Result<(), CommandFailure> {
     become_frugal();
-    hardening::hide_files(if args.haproxy.is_some() { Readers::Nobody } else { Readers::Group });
+    hardening::hide_files(if args.haproxy.is_some() { FileReaders::Nobody } else { FileReaders::Group });
     let _level = logging::start();
     let options = options(args)?;
     // Each thread has memory of its own.
@@ -24,7 +24,7 @@ pub fn run(args: AgentArgs) -> Result<(), Failure> {
         .thread_keep_alive(Duration::from_secs(1))
         .enable_all()
         .build();
-    let runtime = runtime.map_err(Failure::because)?;
+    let runtime = runtime.map_err(CommandFailure::because)?;
     // The agent's HTTP server needs an actix system; everything else in it is plain tokio.
     let system = actix_rt::System::with_tokio_rt(move || runtime);
     system.block_on(serve(options))
@@ -49,9 +49,9 @@ fn become_frugal() {
     let _larger = command.args(arguments).envs(FRUGAL).exec();
 }
 
-async fn serve(options: AgentOptions) -> Result<(), Failure> {
-    let mut signals = Signals::listen().map_err(Failure::because)?;
-    let agent = Agent::start(options).await.map_err(Failure::because)?;
+async fn serve(options: AgentOptions) -> Result<(), CommandFailure> {
+    let mut signals = Signals::listen().map_err(CommandFailure::because)?;
+    let agent = Agent::start(options).await.map_err(CommandFailure::because)?;
     if let Some(address) = agent.local_addr() {
         tracing::info!(%address, "agent is listening");
     }
@@ -64,15 +64,15 @@ async fn serve(options: AgentOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-fn options(args: AgentArgs) -> Result<AgentOptions, Failure> {
+fn options(args: AgentArgs) -> Result<AgentOptions, CommandFailure> {
     let credentials = match args.credentials_dir {
         Some(dir) => CredentialsSource::Dir(dir),
-        None => CredentialsSource::from_env().map_err(Failure::because)?,
+        None => CredentialsSource::from_env().map_err(CommandFailure::because)?,
     };
     let haproxy = match (args.haproxy, args.master_socket) {
         (Some(binary), _) => HaproxyMode::Spawn { binary, args: args.haproxy_args },
         (None, Some(master_socket)) => HaproxyMode::Attach { master_socket },
-        (None, None) => return Err(Failure::Because("give --haproxy or --master-socket".into())),
+        (None, None) => return Err(CommandFailure::Because("give --haproxy or --master-socket".into())),
     };
     let tls = match (args.tls_cert, args.tls_key) {
         (Some(certificate), Some(key)) => Some(TlsSource::Files { certificate, key }),

@@ -1,10 +1,10 @@
 //! `haptic library`: the template libraries that are built in.
 
 use crate::{
-    cli::{Failure, LibraryCommand, SummaryOrJson, YamlOrJson},
+    cli::{CommandFailure, LibraryCommand, SummaryOrJson, YamlOrJson},
     output,
 };
-use haptic_config::library::{LIBRARIES, Library, Part, find};
+use haptic_config::library::{LIBRARIES, Library, LibraryPart, find};
 use haptic_model::suggest::did_you_mean;
 use serde_json::json;
 
@@ -12,15 +12,15 @@ use serde_json::json;
 ///
 /// # Errors
 /// When there is no such library or part, or standard output cannot be written.
-pub fn run(command: &LibraryCommand) -> Result<(), Failure> {
+pub fn run(command: &LibraryCommand) -> Result<(), CommandFailure> {
     match command {
         LibraryCommand::List { output: SummaryOrJson::Summary } => {
             let lines = LIBRARIES.iter().map(|library| format!("{:<9}{}\n", library.name, library.summary));
-            output::print(&lines.collect::<String>()).map_err(Failure::because)
+            output::print(&lines.collect::<String>()).map_err(CommandFailure::because)
         }
         LibraryCommand::List { output: SummaryOrJson::Json } => {
             let all = LIBRARIES.map(|library| json!({"name": library.name, "summary": library.summary}));
-            output::print_json(&json!(all)).map_err(Failure::because)
+            output::print_json(&json!(all)).map_err(CommandFailure::because)
         }
         LibraryCommand::Show { name, part, output } => {
             let library = named(name)?;
@@ -32,26 +32,26 @@ pub fn run(command: &LibraryCommand) -> Result<(), Failure> {
     }
 }
 
-fn named(name: &str) -> Result<&'static Library, Failure> {
+fn named(name: &str) -> Result<&'static Library, CommandFailure> {
     find(name).ok_or_else(|| {
         let known = LIBRARIES.map(|library| library.name);
         let near = did_you_mean(name, known);
-        Failure::Unknown(format!("there is no library {name:?}{near}; there are {}", known.join(", ")))
+        CommandFailure::Unknown(format!("there is no library {name:?}{near}; there are {}", known.join(", ")))
     })
 }
 
-fn show(library: &Library, format: YamlOrJson) -> Result<(), Failure> {
+fn show(library: &Library, format: YamlOrJson) -> Result<(), CommandFailure> {
     match format {
-        YamlOrJson::Yaml => output::print(library.text),
+        YamlOrJson::Yaml => output::print(&library.texts().collect::<Vec<_>>().join("---\n")),
         YamlOrJson::Json => {
-            let spec = library.spec().map_err(Failure::because)?;
+            let spec = library.spec().map_err(CommandFailure::because)?;
             output::print_json(&json!({"library": library.name, "spec": spec}))
         }
     }
-    .map_err(Failure::because)
+    .map_err(CommandFailure::because)
 }
 
-fn show_part(library: &Library, name: &str, format: YamlOrJson) -> Result<(), Failure> {
+fn show_part(library: &Library, name: &str, format: YamlOrJson) -> Result<(), CommandFailure> {
     let part = part_of(library, name)?;
     match format {
         YamlOrJson::Yaml => output::print(&library.text_of(&part)),
@@ -59,23 +59,24 @@ fn show_part(library: &Library, name: &str, format: YamlOrJson) -> Result<(), Fa
             output::print_json(&json!({"library": library.name, "part": part.name, "value": part.value}))
         }
     }
-    .map_err(Failure::because)
+    .map_err(CommandFailure::because)
 }
 
 /// The only part that `name` can mean.
-fn part_of(library: &Library, name: &str) -> Result<Part, Failure> {
-    let parts = library.parts().map_err(Failure::because)?;
+fn part_of(library: &Library, name: &str) -> Result<LibraryPart, CommandFailure> {
+    let parts = library.parts().map_err(CommandFailure::because)?;
     let mut meant = parts.iter().filter(|part| part.is_called(name));
     match (meant.next(), meant.next()) {
         (Some(part), None) => Ok(part.clone()),
-        (Some(one), Some(other)) => {
-            Err(Failure::Unknown(format!("{name:?} is {} or {}: name one of them", one.name, other.name)))
-        }
-        (None, _) => Err(Failure::Unknown(unknown_part(library, name, &parts))),
+        (Some(one), Some(other)) => Err(CommandFailure::Unknown(format!(
+            "{name:?} is {} or {}: name one of them",
+            one.name, other.name
+        ))),
+        (None, _) => Err(CommandFailure::Unknown(unknown_part(library, name, &parts))),
     }
 }
 
-fn unknown_part(library: &Library, name: &str, parts: &[Part]) -> String {
+fn unknown_part(library: &Library, name: &str, parts: &[LibraryPart]) -> String {
     let near = did_you_mean(name, parts.iter().flat_map(|part| [&*part.name, part.own_name()]));
     let elsewhere = LIBRARIES.iter().filter(|other| other.name != library.name);
     let elsewhere = elsewhere

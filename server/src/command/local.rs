@@ -4,32 +4,29 @@ mod greeting;
 mod places;
 
 use crate::{
-    binaries,
-    cli::{Failure, LocalArgs},
-    command, default_certificate,
-    hardening::{self, Readers},
-    leading::LeadingBy,
+    cli::{CommandFailure, LocalArgs},
+    command::{binaries, input},
     logging, output,
+    process::hardening::{self, FileReaders},
     process::{self, Addresses},
-    wiring::{OriginOf, Outside, Pipeline, Pods},
+    wiring::{Environment, Pipeline, Pods, leading::LeadingBy},
 };
-use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode};
-use haptic_config::source::Source;
-use haptic_leader::certificate::keeper::DefaultCertificate;
+use haptic_agent::{Agent, AgentOptions, CredentialsSource, HaproxyMode, given_in_env};
+use haptic_config::source::ConfigSource;
+use haptic_inspect::offline::certificate;
+use haptic_leader::certificate::DefaultCertificate;
 use haptic_model::{
     HaproxyPod,
     secret::{Credentials, Sensitive},
 };
-use places::{Places, Servers};
+use haptic_watch::ObjectSource;
+use places::{LocalAddresses, PortClaims, ServerAddresses};
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
     sync::Arc,
     time::Duration,
 };
-
-/// The namespace of the only pod.
-pub const NAMESPACE: &str = "local";
 
 /// Nobody waits for a local HAProxy's last connections.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -38,34 +35,38 @@ const DRAIN: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When it cannot start: the configuration cannot be read, no HAProxy, the folder or a port cannot be used.
-pub fn run(args: &LocalArgs) -> Result<(), Failure> {
-    hardening::hide_files(Readers::Nobody);
+pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
+    hardening::hide_files(FileReaders::Nobody);
     let log_level = logging::start();
-    if command::is_standard_input(&args.file) {
-        return Err(Failure::Because(
+    if input::is_standard_input(&args.file) {
+        return Err(CommandFailure::Because(
             "haptic local follows its configuration: give it a file with -f".into(),
         ));
     }
-    let config = command::read_config(&args.file)?;
+    let config = input::read_config(&args.file)?;
     let addresses = Addresses::new(args.bind_address, args.debug_address);
-    let servers = Servers { bind: addresses.bind, debug: addresses.debug };
-    let places = places::choose(&config.spec, &args.listen, servers, places::is_free);
-    let Places { overlay, moved } = places.map_err(Failure::Because)?;
+    let servers = ServerAddresses { bind: addresses.bind, debug: addresses.debug };
+    let mut ports = PortClaims::default();
+    let places = places::choose(&config.spec, &args.listen, servers, |at, port| ports.claim(at, port));
+    let LocalAddresses { overlay, moved } = places.map_err(CommandFailure::Because)?;
     for moved in moved {
-        output::print(&format!("{moved}\n")).map_err(Failure::because)?;
+        output::print(&format!("{moved}\n")).map_err(CommandFailure::because)?;
     }
     let debug_port = overlay.debug_port.unwrap_or(config.spec.controller.debug_port);
     let debug = (debug_port != 0).then(|| SocketAddr::new(addresses.debug, debug_port));
     let checker = binaries::checker(&args.haproxy)?;
     let Some(newest) = checker.newest().map(|binary| binary.path.clone()) else {
-        return Err(Failure::Because("no HAProxy was found: name it with --haproxy".into()));
+        return Err(CommandFailure::Because("no HAProxy was found: name it with --haproxy".into()));
     };
     let folder = Folder::new(args.dir.clone())?;
     let certificate = match args.state.folder() {
-        Some(state) => default_certificate::kept_in(&state)?,
-        None => default_certificate::throw_away().map_err(Failure::Because)?,
+        Some(state) => certificate::kept_in(&state)?,
+        None => certificate::throw_away()?,
     };
-    let credentials = throw_away_credentials()?;
+    let credentials = match given_in_env().map_err(CommandFailure::because)? {
+        Some(given) => given,
+        None => throw_away_credentials()?,
+    };
     let (file, resources) = (args.file.clone(), args.resources.clone());
     let paranoid = args.paranoid;
     let runtime = process::runtime()?;
@@ -79,15 +80,16 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             tls: None,
             drain: DRAIN,
         });
-        let agent = agent.await.map_err(Failure::because)?;
-        let outside = Outside {
-            source: Source::File { path: file.clone(), credentials, overlay },
-            origin: OriginOf::Folder(resources.clone()),
+        let agent = agent.await.map_err(CommandFailure::because)?;
+        let environment = Environment {
+            source: ConfigSource::File { path: file.clone(), credentials, overlay },
+            objects: ObjectSource::Folder(resources.clone()),
             pods: Pods::Fixed(this_machine(agent.local_addr())?),
             leading: LeadingBy::Itself,
             certificate: DefaultCertificate::Secret(Arc::new(certificate)),
             checker,
-            forced_level: log_level.forced(),
+            log_level: log_level.clone(),
+            upkeep: None,
             traces: None,
             paranoid,
         };
@@ -96,8 +98,9 @@ pub fn run(args: &LocalArgs) -> Result<(), Failure> {
             // Nobody may be reading any more.
             tokio::spawn(async move { drop(output::print(&greeting.await)) });
         };
-        let ended = process::control(outside, runtime, addresses, log_level, greets).await;
+        let ended = process::control(environment, runtime, addresses, log_level, greets).await;
         agent.stop(true).await;
+        drop(ports);
         ended
     })
 }
@@ -109,14 +112,14 @@ enum Folder {
 }
 
 impl Folder {
-    fn new(given: Option<PathBuf>) -> Result<Self, Failure> {
+    fn new(given: Option<PathBuf>) -> Result<Self, CommandFailure> {
         match given {
             Some(dir) => Ok(Self::Given(dir)),
             None => tempfile::Builder::new()
                 .prefix("haptic-")
                 .tempdir()
                 .map(Self::Temporary)
-                .map_err(Failure::because),
+                .map_err(CommandFailure::because),
         }
     }
 
@@ -128,11 +131,11 @@ impl Folder {
     }
 }
 
-fn this_machine(address: Option<SocketAddr>) -> Result<HaproxyPod, Failure> {
-    let address = address.ok_or_else(|| Failure::Because("the agent does not listen".into()))?;
+fn this_machine(address: Option<SocketAddr>) -> Result<HaproxyPod, CommandFailure> {
+    let address = address.ok_or_else(|| CommandFailure::Because("the agent does not listen".into()))?;
     let (ip, port): (IpAddr, u16) = (address.ip(), address.port());
     Ok(HaproxyPod {
-        namespace: NAMESPACE.into(),
+        namespace: HaproxyPod::LOCAL.into(),
         name: "haproxy".into(),
         uid: "local".into(),
         address: ip,
@@ -142,11 +145,11 @@ fn this_machine(address: Option<SocketAddr>) -> Result<HaproxyPod, Failure> {
 }
 
 /// Only this process knows them, and only as long as it runs.
-fn throw_away_credentials() -> Result<Credentials, Failure> {
+fn throw_away_credentials() -> Result<Credentials, CommandFailure> {
     use std::io::Read;
     let mut bytes = [0; 32];
-    let mut random = std::fs::File::open("/dev/urandom").map_err(Failure::because)?;
-    random.read_exact(&mut bytes).map_err(Failure::because)?;
+    let mut random = std::fs::File::open("/dev/urandom").map_err(CommandFailure::because)?;
+    random.read_exact(&mut bytes).map_err(CommandFailure::because)?;
     let password = haptic_model::Digest::of(&bytes).to_string();
     Ok(Credentials { username: "local".into(), password: Sensitive::new(password) })
 }

@@ -2,20 +2,22 @@
 
 use super::render::render_for;
 use crate::{
-    binaries, bundle_folder,
-    cli::{Failure, HaproxyArgs, PlanArgs, SummaryOrJson},
-    cluster::{self, Cluster, Running},
-    command, default_certificate, objects, output,
-    preview::{self, PodPreview},
-    process, wiring,
-    wiring::OriginOf,
+    cli::{CommandFailure, HaproxyArgs, PlanArgs, SummaryOrJson},
+    command::{
+        binaries, bundle_folder,
+        cluster::{self, Cluster, PodResponse},
+        input,
+    },
+    output, process,
 };
-use haptic_config::{
-    Candidate,
-    validators::{TIME_LIMIT, refused, scatter_gather},
-};
+use haptic_config::ConfigCandidate;
 use haptic_deploy::{RunningView, roster::fleet_of};
+use haptic_inspect::{
+    offline::{certificate, objects},
+    preview::{self, PodPreview},
+};
 use haptic_model::{ActiveConfig, Bundle, Fleet, HaproxyPod, Layout, Snapshots};
+use haptic_watch::ObjectSource;
 use serde_json::json;
 use std::{path::Path, sync::Arc};
 
@@ -23,10 +25,10 @@ use std::{path::Path, sync::Arc};
 const CHANGES: u8 = 3;
 
 /// A pod that did not answer, and why.
-type Silent = (String, String);
+type SilentPod = (String, String);
 
 /// What is known of each pod.
-type Answers = (Vec<PodPreview>, Vec<Silent>);
+type PodAnswers = (Vec<PodPreview>, Vec<SilentPod>);
 
 /// What the objects make, and whether nothing of them is left out.
 type Whole<T> = (T, bool);
@@ -35,7 +37,7 @@ type Whole<T> = (T, bool);
 ///
 /// # Errors
 /// Exit code 3 when something would, 1 when that cannot be known or objects are left out, 2 for arguments that do not fit together.
-pub fn run(args: &PlanArgs) -> Result<(), Failure> {
+pub fn run(args: &PlanArgs) -> Result<(), CommandFailure> {
     let ((previews, silent), is_whole) = match (&args.name, &args.running) {
         (Some(name), _) => in_cluster(args, name)?,
         (None, Some(running)) => {
@@ -44,21 +46,21 @@ pub fn run(args: &PlanArgs) -> Result<(), Failure> {
         }
         (None, None) => return Err(nothing_to_compare()),
     };
-    report(args, &previews, &silent).map_err(Failure::because)?;
+    report(args, &previews, &silent).map_err(CommandFailure::because)?;
     if !silent.is_empty() || !is_whole {
-        Err(Failure::Exit(1))
+        Err(CommandFailure::Exit(1))
     } else if previews.iter().any(PodPreview::changes) {
-        Err(Failure::Exit(CHANGES))
+        Err(CommandFailure::Exit(CHANGES))
     } else {
         Ok(())
     }
 }
 
-fn nothing_to_compare() -> Failure {
-    Failure::Usage("give two folders, a folder and -f CONFIG, or --name CONFIG of a cluster".into())
+fn nothing_to_compare() -> CommandFailure {
+    CommandFailure::Usage("give two folders, a folder and -f CONFIG, or --name CONFIG of a cluster".into())
 }
 
-fn report(args: &PlanArgs, previews: &[PodPreview], silent: &[Silent]) -> std::io::Result<()> {
+fn report(args: &PlanArgs, previews: &[PodPreview], silent: &[SilentPod]) -> std::io::Result<()> {
     for (pod, why) in silent {
         output::complain(&format!("{pod}: {why}"));
     }
@@ -75,7 +77,7 @@ fn report(args: &PlanArgs, previews: &[PodPreview], silent: &[Silent]) -> std::i
     }
 }
 
-fn between_folders(args: &PlanArgs, running: &Path) -> Result<Whole<PodPreview>, Failure> {
+fn between_folders(args: &PlanArgs, running: &Path) -> Result<Whole<PodPreview>, CommandFailure> {
     let (layout, (desired, is_whole)) = match (&args.desired, &args.file) {
         (Some(folder), _) => {
             let layout = Layout::default();
@@ -83,19 +85,19 @@ fn between_folders(args: &PlanArgs, running: &Path) -> Result<Whole<PodPreview>,
             (layout, (desired, true))
         }
         (None, Some(file)) => {
-            let config = command::as_if_active(command::read_config(file)?)?;
+            let config = input::read_config(file)?.as_if_active()?;
             let Some(resources) = &args.resources else {
-                return Err(Failure::Usage("-f without --name needs --resources DIR".into()));
+                return Err(CommandFailure::Usage("-f without --name needs --resources DIR".into()));
             };
             let runtime = process::runtime()?;
             let fleet = Fleet::of_version(args.haproxy_version);
-            let origin = OriginOf::Folder(resources.clone());
+            let origin = ObjectSource::Folder(resources.clone());
             let state = args.state.folder();
             let desired = runtime.block_on(async {
                 let (snapshots, are_all) = objects_of(&config, &origin).await?;
-                let snapshots = default_certificate::beside(&config.spec, &snapshots, state.as_deref())?;
+                let snapshots = certificate::beside(&config.spec, &snapshots, state.as_deref())?;
                 let (desired, is_whole) = desired(&config, &snapshots, &fleet, &args.haproxy).await?;
-                Ok::<_, Failure>((desired, is_whole && are_all))
+                Ok::<_, CommandFailure>((desired, is_whole && are_all))
             })?;
             (config.layout.clone(), desired)
         }
@@ -106,9 +108,9 @@ fn between_folders(args: &PlanArgs, running: &Path) -> Result<Whole<PodPreview>,
     Ok((preview, is_whole))
 }
 
-fn in_cluster(args: &PlanArgs, name: &str) -> Result<Whole<Answers>, Failure> {
+fn in_cluster(args: &PlanArgs, name: &str) -> Result<Whole<PodAnswers>, CommandFailure> {
     let runtime = process::runtime()?;
-    let candidate = args.file.as_deref().map(command::read_config).transpose()?;
+    let candidate = args.file.as_deref().map(input::read_config).transpose()?;
     let (cluster_args, haproxy, name) = (args.cluster.clone(), args.haproxy.clone(), name.to_owned());
     let found = std::rc::Rc::new(std::cell::RefCell::new(None));
     let result = found.clone();
@@ -118,26 +120,26 @@ fn in_cluster(args: &PlanArgs, name: &str) -> Result<Whole<Answers>, Failure> {
         *result.borrow_mut() = Some(compare(&cluster, &name, candidate, &haproxy).await?);
         Ok(())
     })?;
-    found.take().ok_or_else(|| Failure::Because("the comparison did not end".into()))
+    found.take().ok_or_else(|| CommandFailure::Because("the comparison did not end".into()))
 }
 
 /// Compares what the pods run with the configuration of the cluster, or with `instead`, rendered from its objects.
 async fn compare(
     cluster: &Cluster,
     name: &str,
-    instead: Option<Candidate>,
+    instead: Option<ConfigCandidate>,
     haproxy: &HaproxyArgs,
-) -> Result<Whole<Answers>, Failure> {
+) -> Result<Whole<PodAnswers>, CommandFailure> {
     let in_force = cluster.configuration(name).await?;
     let candidate = match instead {
-        Some(file) => Candidate { name: in_force.name, namespace: in_force.namespace, ..file },
+        Some(file) => ConfigCandidate { name: in_force.name, namespace: in_force.namespace, ..file },
         None => in_force,
     };
-    let mut config = ActiveConfig::clone(&*command::as_if_active(candidate)?);
+    let mut config = ActiveConfig::clone(&*candidate.as_if_active()?);
     config.credentials = vec![cluster.credentials(name).await?];
     let pods = cluster.pods(&config).await?;
     if pods.is_empty() {
-        return Err(Failure::Because(format!(
+        return Err(CommandFailure::Because(format!(
             "no pod in namespace {} matches podSelector: there is nothing to compare with",
             config.namespace
         )));
@@ -145,21 +147,21 @@ async fn compare(
     let answers = cluster::what_runs(&pods, &config).await;
     let fleet = fleet_of(&cluster::states(&answers));
     let config = Arc::new(config);
-    let (snapshots, are_all) = objects_of(&config, &OriginOf::Cluster(cluster.client.clone())).await?;
+    let (snapshots, are_all) = objects_of(&config, &ObjectSource::Cluster(cluster.client.clone())).await?;
     let own = (&*config.namespace, &*config.name);
-    let snapshots = default_certificate::of_cluster(&cluster.client, own, &config.spec, &snapshots).await?;
+    let snapshots = certificate::of_cluster(&cluster.client, own, &config.spec, &snapshots).await?;
     let (desired, is_whole) = desired(&config, &snapshots, &fleet, haproxy).await?;
     Ok((sorted_out(answers, &desired), is_whole && are_all))
 }
 
 fn sorted_out(
-    answers: Vec<(HaproxyPod, Result<Running, String>)>,
+    answers: Vec<(HaproxyPod, Result<PodResponse, String>)>,
     desired: &Bundle,
-) -> (Vec<PodPreview>, Vec<Silent>) {
+) -> (Vec<PodPreview>, Vec<SilentPod>) {
     let (mut previews, mut silent) = (Vec::new(), Vec::new());
     for (pod, answer) in answers {
         match answer {
-            Ok(Running { capabilities, view }) => {
+            Ok(PodResponse { capabilities, view }) => {
                 previews.push(PodPreview::of(pod.to_string(), capabilities.version, &view, desired));
             }
             Err(why) => silent.push((pod.to_string(), why)),
@@ -169,13 +171,13 @@ fn sorted_out(
 }
 
 /// The objects that `config` watches, unless there is something wrong with it; and whether all could be read.
-async fn objects_of(config: &ActiveConfig, origin: &OriginOf) -> Result<Whole<Snapshots>, Failure> {
-    let wrong = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await.diagnostics;
-    if refused(&wrong) {
-        return Err(Failure::told(&wrong));
-    }
+async fn objects_of(
+    config: &ActiveConfig,
+    origin: &ObjectSource,
+) -> Result<Whole<Snapshots>, CommandFailure> {
+    input::must_be_valid(&config.spec).await?;
     let read = objects::read(&config.spec, origin).await?;
-    let is_short = read.complain();
+    let is_short = input::complain_of_unread(&read);
     Ok((read.snapshots, !is_short))
 }
 
@@ -185,15 +187,15 @@ async fn desired(
     snapshots: &Snapshots,
     fleet: &Fleet,
     haproxy: &HaproxyArgs,
-) -> Result<Whole<Bundle>, Failure> {
+) -> Result<Whole<Bundle>, CommandFailure> {
     let (bundle, is_whole) =
-        render_for(config, snapshots, fleet).map_err(|problems| Failure::told(&problems))?;
+        render_for(config, snapshots, fleet).map_err(|problems| CommandFailure::printed(&problems))?;
     match binaries::checker(haproxy) {
         Err(why) => output::complain(&format!("not checked with haproxy -c: {why}")),
         Ok(checker) => {
             let verdict = checker.allowing(&config.spec.allow.features).check(&bundle, &fleet.versions).await;
             if !verdict.passed() {
-                return Err(Failure::told(&verdict.diagnostics));
+                return Err(CommandFailure::printed(&verdict.diagnostics));
             }
         }
     }

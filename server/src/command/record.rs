@@ -1,47 +1,55 @@
 //! `haptic record`: gets what a running controller remembers of its last generations, as one compressed file.
 
 use crate::{
-    asking,
-    cli::{Failure, RecordArgs},
+    cli::{CommandFailure, RecordArgs},
+    command::debug_client::{self, Answer},
     output,
-    recording::{
-        line::Head,
-        tape::{Compressed, Flaw, Reader},
-    },
+};
+use haptic_inspect::recording::{
+    file::{Compressed, Flaw, RecordingReader},
+    line::RecordingHead,
 };
 use jiff::Timestamp;
 use std::{
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, Write as _},
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 /// A controller with many objects thinks before it answers, and between two lines.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Writes the recording.
 ///
 /// # Errors
 /// When nobody answers, nothing is recorded, or the file cannot be written. There is no half of a file then.
-pub fn run(args: &RecordArgs) -> Result<(), Failure> {
-    let mut answer = asking::body(&args.url, "/debug/recording", PATIENCE).map_err(Failure::Because)?;
+pub fn run(args: &RecordArgs) -> Result<(), CommandFailure> {
+    debug_client::block_on(async {
+        let answer = debug_client::ask(&args.url, "/debug/recording", TIMEOUT).await;
+        keep(args, answer.map_err(CommandFailure::Because)?).await
+    })
+}
+
+async fn keep(args: &RecordArgs, answer: Answer) -> Result<(), CommandFailure> {
     let target = args.out.clone().unwrap_or_else(|| {
         PathBuf::from(format!("haptic-recording-{}.jsonl.zst", Timestamp::now().strftime("%Y%m%dT%H%M%SZ")))
     });
     let failed = |why: io::Error| {
-        Failure::Because(format!("cannot write {}: {why}; name another file with --out", target.display()))
+        CommandFailure::Because(format!(
+            "cannot write {}: {why}; name another file with --out",
+            target.display()
+        ))
     };
     let unfinished = unfinished(&target);
-    let written = private(&unfinished).and_then(|file| {
-        let mut to = Compressed::new(file);
-        io::copy(&mut answer, &mut to)?;
-        to.end()
-    });
-    let kept = written.map_err(failed).and_then(|_| {
-        let head =
-            whole(&unfinished).map_err(|flaw| Failure::Because(format!("what {} sent {flaw}", args.url)))?;
+    let written = match private(&unfinished) {
+        Ok(file) => write(answer, file, failed).await,
+        Err(why) => Err(failed(why)),
+    };
+    let kept = written.and_then(|()| {
+        let head = whole(&unfinished)
+            .map_err(|flaw| CommandFailure::Because(format!("what {} sent {flaw}", args.url)))?;
         fs::rename(&unfinished, &target).map_err(failed)?;
         Ok(head)
     });
@@ -53,10 +61,23 @@ pub fn run(args: &RecordArgs) -> Result<(), Failure> {
         }
     };
     let bytes = fs::metadata(&target).map_or(0, |about| about.len());
-    output::print(&told(&head, &target, bytes)).map_err(Failure::because)
+    output::print(&summary(&head, &target, bytes)).map_err(CommandFailure::because)
 }
 
-fn told(head: &Head, file: &Path, bytes: u64) -> String {
+/// Writes all of `answer`, compressed; what the file refuses has `failed`.
+async fn write(
+    mut answer: Answer,
+    file: File,
+    failed: impl Fn(io::Error) -> CommandFailure,
+) -> Result<(), CommandFailure> {
+    let mut to = Compressed::new(file);
+    while let Some(bytes) = answer.next().await.map_err(CommandFailure::Because)? {
+        to.write_all(&bytes).map_err(&failed)?;
+    }
+    to.end().map(drop).map_err(failed)
+}
+
+fn summary(head: &RecordingHead, file: &Path, bytes: u64) -> String {
     let (first, last) = head.generations;
     let file = file.display();
     format!(
@@ -69,8 +90,8 @@ fn told(head: &Head, file: &Path, bytes: u64) -> String {
 }
 
 /// What the file says it is, if it is whole.
-fn whole(file: &Path) -> Result<Head, Flaw> {
-    let mut reader = Reader::open(file)?;
+fn whole(file: &Path) -> Result<RecordingHead, Flaw> {
+    let mut reader = RecordingReader::open(file)?;
     let head = reader.head()?;
     reader.verify()?;
     Ok(head)

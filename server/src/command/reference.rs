@@ -2,10 +2,10 @@
 //! compares what is printed with `docs/reference`.
 
 use crate::{
-    cli::{Failure, ReferencePage},
+    cli::{CommandFailure, ReferencePage},
     output,
 };
-use haptic_commentator::{commentary::kinds::KINDS, metrics};
+use haptic_commentator::{event_log::kinds::KINDS, metrics};
 use haptic_leader::{notices::table::NOTICES, report::table::CONDITIONS};
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ use std::fmt::Write;
 ///
 /// # Errors
 /// When standard output cannot be written.
-pub fn run(page: ReferencePage) -> Result<(), Failure> {
-    output::print(&text(page)).map_err(Failure::because)
+pub fn run(page: ReferencePage) -> Result<(), CommandFailure> {
+    output::print(&text(page)).map_err(CommandFailure::because)
 }
 
 /// A page of the documentation.

@@ -1,40 +1,34 @@
 //! `haptic render`: a configuration and a folder of manifests, rendered once into another folder.
 
 use crate::{
-    bundle_folder,
-    cli::{Failure, RenderArgs},
-    command, default_certificate, objects, output, process,
-    render_once::{complain_of, render_once},
-    wiring,
-    wiring::OriginOf,
+    cli::{CommandFailure, RenderArgs},
+    command::{bundle_folder, input},
+    output, process,
 };
-use haptic_config::validators::{TIME_LIMIT, refused, scatter_gather};
+use haptic_inspect::offline::{certificate, objects, render_once};
 use haptic_model::{ActiveConfig, Bundle, Diagnostic, Fleet, Snapshots};
 use haptic_render::compile;
+use haptic_watch::ObjectSource;
 
 /// Renders and writes.
 ///
 /// # Errors
 /// When the configuration or a template is wrong, or a file cannot be written. Exit code 1 after writing when objects are left out.
-pub fn run(args: &RenderArgs) -> Result<(), Failure> {
-    let config = command::as_if_active(command::read_config(&args.file)?)?;
+pub fn run(args: &RenderArgs) -> Result<(), CommandFailure> {
+    let config = input::read_config(&args.file)?.as_if_active()?;
     let runtime = process::runtime()?;
-    let wrong = runtime.block_on(scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT)).diagnostics;
-    if refused(&wrong) {
-        return Err(Failure::told(&wrong));
-    }
-    let origin = OriginOf::Folder(args.resources.clone());
+    runtime.block_on(input::must_be_valid(&config.spec))?;
+    let origin = ObjectSource::Folder(args.resources.clone());
     let read = runtime.block_on(objects::read(&config.spec, &origin))?;
-    let is_short = read.complain();
-    let snapshots =
-        default_certificate::beside(&config.spec, &read.snapshots, args.state.folder().as_deref())?;
+    let is_short = input::complain_of_unread(&read);
+    let snapshots = certificate::beside(&config.spec, &read.snapshots, args.state.folder().as_deref())?;
     let (bundle, is_whole) = render_for(&config, &snapshots, &Fleet::of_version(args.haproxy_version))
-        .map_err(|problems| Failure::told(&problems))?;
+        .map_err(|problems| CommandFailure::printed(&problems))?;
     bundle_folder::write(&bundle, &args.out)?;
     let summary =
         format!("{} files, {} bytes in {}\n", bundle.files.len() + 1, bundle.size(), args.out.display());
-    output::print(&summary).map_err(Failure::because)?;
-    if is_whole && !is_short { Ok(()) } else { Err(Failure::Exit(1)) }
+    output::print(&summary).map_err(CommandFailure::because)?;
+    if is_whole && !is_short { Ok(()) } else { Err(CommandFailure::Exit(1)) }
 }
 
 /// Renders as the controller does, for `fleet`: without objects that are at fault. They and warnings are printed; also says
@@ -50,6 +44,6 @@ pub fn render_for(
     let compiled = compile(&config.spec)?;
     let (rendering, left_out) = render_once(&compiled, config, snapshots, fleet)?;
     output::complain_about(&rendering.warnings);
-    complain_of(&left_out);
+    input::complain_of_left_out(&left_out);
     Ok((rendering.bundle, left_out.held.is_empty()))
 }

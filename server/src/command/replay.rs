@@ -1,13 +1,13 @@
 //! `haptic replay`: renders a recording again, without cluster and network, and compares with what was recorded.
 
 use crate::{
-    binaries, bundle_folder,
-    cli::{Failure, ReplayArgs, SummaryOrJson},
+    cli::{CommandFailure, ReplayArgs, SummaryOrJson},
+    command::{binaries, bundle_folder},
     output, process,
-    recording::{
-        replay::{Replay, replay},
-        told,
-    },
+};
+use haptic_inspect::recording::{
+    replay::{Replay, replay},
+    text,
 };
 use haptic_model::{ActiveConfig, Bundle, Fleet, Generation};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ type Made = (Generation, Bundle, Fleet, Arc<ActiveConfig>);
 ///
 /// # Errors
 /// Exit code 3 when a generation renders something else, 1 when the file cannot be replayed, or a check refuses what comes of it.
-pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
+pub fn run(args: &ReplayArgs) -> Result<(), CommandFailure> {
     let mut made: Vec<Made> = Vec::new();
     let keeps = args.out.is_some() || args.check;
     let replayed = replay(&args.file, |generation, bundle, inputs| {
@@ -30,8 +30,9 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
             made.push((generation.opening.number, bundle.clone(), inputs.fleet().clone(), config.clone()));
         }
     });
-    let replayed = replayed.map_err(|flaw| Failure::Because(format!("{} {flaw}", args.file.display())))?;
-    show(args, &replayed).map_err(Failure::because)?;
+    let replayed =
+        replayed.map_err(|flaw| CommandFailure::Because(format!("{} {flaw}", args.file.display())))?;
+    show(args, &replayed).map_err(CommandFailure::because)?;
     if let Some(out) = &args.out {
         for (number, bundle, ..) in &made {
             bundle_folder::write(bundle, &out.join(number.to_string()))?;
@@ -40,19 +41,19 @@ pub fn run(args: &ReplayArgs) -> Result<(), Failure> {
     if args.check {
         check(args, &made)?;
     }
-    if replayed.differing() > 0 { Err(Failure::Exit(DIFFERS)) } else { Ok(()) }
+    if replayed.differing() > 0 { Err(CommandFailure::Exit(DIFFERS)) } else { Ok(()) }
 }
 
 fn show(args: &ReplayArgs, replayed: &Replay) -> std::io::Result<()> {
     if let SummaryOrJson::Json = args.output {
         return output::print_json(replayed);
     }
-    let generations: String = replayed.generations.iter().map(told::generation).collect();
-    output::print(&format!("{}{generations}{}", told::head(replayed), told::verdict(replayed)))
+    let generations: String = replayed.generations.iter().map(text::generation).collect();
+    output::print(&format!("{}{generations}{}", text::head(replayed), text::verdict(replayed)))
 }
 
 /// Lets HAProxy check what was rendered.
-fn check(args: &ReplayArgs, made: &[Made]) -> Result<(), Failure> {
+fn check(args: &ReplayArgs, made: &[Made]) -> Result<(), CommandFailure> {
     let checker = binaries::checker(&args.haproxy)?;
     let runtime = process::runtime()?;
     let mut all_passed = true;
@@ -66,12 +67,12 @@ fn check(args: &ReplayArgs, made: &[Made]) -> Result<(), Failure> {
         }
     }
     if !all_passed {
-        return Err(Failure::Exit(1));
+        return Err(CommandFailure::Exit(1));
     }
     match (args.output, made.len()) {
         (SummaryOrJson::Json, _) | (_, 0) => Ok(()),
         (SummaryOrJson::Summary, 1) => output::print("HAProxy accepts it\n"),
         (SummaryOrJson::Summary, all) => output::print(&format!("HAProxy accepts all {all} of them\n")),
     }
-    .map_err(Failure::because)
+    .map_err(CommandFailure::because)
 }

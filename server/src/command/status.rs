@@ -1,14 +1,12 @@
 //! `haptic status`: the fleet at a glance, from a running controller or from what its leader publishes at the API server.
 
 use crate::{
-    asking,
-    cli::{Failure, PublishedArgs, StatusArgs, SummaryOrJson},
-    cluster::Cluster,
+    cli::{CommandFailure, PublishedArgs, StatusArgs, SummaryOrJson},
+    command::{cluster::Cluster, debug_client},
     output,
-    overview::{Overview, Source, published, told},
-    process,
 };
-use haptic_leader::read_back::{self, Wanted};
+use haptic_inspect::overview::{Overview, OverviewSource, published, text};
+use haptic_leader::read_back::{self, ConfigQuery};
 use std::time::Duration;
 
 /// Where a controller's `/debug` is on its own machine, and behind a port-forward.
@@ -22,27 +20,27 @@ const EVERY_PUBLISHED: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// Exit code 1 when something is refused or not converged, or nobody answers.
-pub fn run(args: &StatusArgs) -> Result<(), Failure> {
-    process::runtime()?.block_on(async {
+pub fn run(args: &StatusArgs) -> Result<(), CommandFailure> {
+    debug_client::block_on(async {
         if args.watch {
             return watch(args).await;
         }
         let overview = look(args).await?;
-        show(args, &overview).map_err(Failure::because)?;
-        if overview.is_well() { Ok(()) } else { Err(Failure::Exit(1)) }
+        show(args, &overview).map_err(CommandFailure::because)?;
+        if overview.is_well() { Ok(()) } else { Err(CommandFailure::Exit(1)) }
     })
 }
 
-async fn watch(args: &StatusArgs) -> Result<(), Failure> {
+async fn watch(args: &StatusArgs) -> Result<(), CommandFailure> {
     loop {
         let looked = look(args).await;
-        output::clear().map_err(Failure::because)?;
+        output::clear().map_err(CommandFailure::because)?;
         let pause = match &looked {
-            Ok(overview) if overview.rests_on.source == Source::Debug => EVERY,
+            Ok(overview) if overview.rests_on.source == OverviewSource::Debug => EVERY,
             _ => EVERY_PUBLISHED,
         };
         match looked {
-            Ok(overview) => show(args, &overview).map_err(Failure::because)?,
+            Ok(overview) => show(args, &overview).map_err(CommandFailure::because)?,
             Err(why) => output::complain(&why.to_string()),
         }
         tokio::time::sleep(pause).await;
@@ -50,35 +48,38 @@ async fn watch(args: &StatusArgs) -> Result<(), Failure> {
 }
 
 /// Asks where it was told to; else the controller, and the API server when no controller answers here.
-async fn look(args: &StatusArgs) -> Result<Overview, Failure> {
+async fn look(args: &StatusArgs) -> Result<Overview, CommandFailure> {
     if let Some(url) = &args.url {
-        return ask(url).map_err(Failure::Because);
+        return ask(url).await.map_err(CommandFailure::Because);
     }
     if args.published.say_which() {
         return read(args).await;
     }
-    match ask(HERE) {
+    match ask(HERE).await {
         Ok(overview) => Ok(overview),
         Err(silent) => read(args)
             .await
-            .map_err(|why| Failure::Because(format!("{silent}\nAnd at the API server: {why}"))),
+            .map_err(|why| CommandFailure::Because(format!("{silent}\nAnd at the API server: {why}"))),
     }
 }
 
-fn ask(url: &str) -> Result<Overview, String> {
-    let answer = asking::get(url, "/debug/overview")?;
+async fn ask(url: &str) -> Result<Overview, String> {
+    let answer = debug_client::get(url, "/debug/overview").await?;
     let mut overview: Overview = serde_json::from_str(&answer)
         .map_err(|why| format!("{url} answers something else than an overview: {why}"))?;
     overview.rests_on.said = format!("the controller itself, {url}/debug");
     Ok(overview)
 }
 
-async fn read(args: &StatusArgs) -> Result<Overview, Failure> {
+async fn read(args: &StatusArgs) -> Result<Overview, CommandFailure> {
     let cluster = Cluster::as_kubectl_does(&args.published).await?;
     let PublishedArgs { name, namespace, .. } = &args.published;
-    let wanted =
-        Wanted { name: name.clone(), namespace: cluster.namespace.clone(), only_there: namespace.is_some() };
-    let found = read_back::read(&cluster.client, &wanted).await.map_err(Failure::Because)?;
+    let wanted = ConfigQuery {
+        name: name.clone(),
+        namespace: cluster.namespace.clone(),
+        only_there: namespace.is_some(),
+    };
+    let found = read_back::read(&cluster.client, &wanted).await.map_err(CommandFailure::Because)?;
     let mut overview = published::overview(&found, jiff::Timestamp::now());
     let pod = found.leading_pod().map_or_else(|| "CONTROLLER".to_owned(), str::to_owned);
     overview.rests_on.unknown.push(format!(
@@ -90,7 +91,7 @@ async fn read(args: &StatusArgs) -> Result<Overview, Failure> {
 
 fn show(args: &StatusArgs, overview: &Overview) -> std::io::Result<()> {
     match args.output {
-        SummaryOrJson::Summary => output::print(&told::as_text(overview)),
+        SummaryOrJson::Summary => output::print(&text::as_text(overview)),
         SummaryOrJson::Json => output::print_json(overview),
     }
 }

@@ -5,5 +5,3 @@ pub mod health;
 pub mod metrics;
 mod serve;
 pub mod servers;
-
-pub use serve::{ServeError, serve};

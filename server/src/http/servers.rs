@@ -4,13 +4,14 @@ use super::{
     debug, health, metrics,
     serve::{ServeError, serve, serve_tls},
 };
-use crate::webhook::{
+use actix_web::dev::ServerHandle;
+use haptic_inspect::Readers;
+use haptic_model::{ActiveConfig, crd::ControllerSpec};
+use haptic_runtime::Topic;
+use haptic_webhook::{
     service::{self, Admission},
     tls,
 };
-use actix_web::dev::ServerHandle;
-use haptic_model::{ActiveConfig, crd::ControllerSpec};
-use haptic_runtime::CellReader;
 use std::{
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -18,28 +19,26 @@ use std::{
 };
 
 /// How long the configuration's ports are waited for before the default ones are used: probes must find somebody.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is served, and on which addresses.
 #[derive(Clone)]
 pub struct Front {
     /// Of health and metrics.
     pub address: IpAddr,
-    /// Of `/debug`.
     pub debug_address: IpAddr,
-    /// Behind the health server.
-    pub vitality: health::Vitality,
+    /// What the pipeline publishes.
+    pub readers: Readers,
     /// Behind the metrics server.
     pub metrics: metrics::Scraped,
     /// Behind the debug server.
-    pub inside: debug::Inside,
+    pub debug: debug::DebugState,
     /// Behind the webhook's, where there is an API server to call it.
     pub admission: Option<Admission>,
 }
 
-/// The running servers.
 #[derive(Debug, Default)]
-pub struct Servers {
+pub struct HttpServers {
     health: Option<Listening>,
     metrics: Option<Listening>,
     debug: Option<Listening>,
@@ -58,9 +57,9 @@ impl Front {
     /// # Errors
     /// When a port cannot be listened on at the start. Later, with a changed configuration, that is logged and the
     /// server stays where it is.
-    pub async fn serve(self, mut config: CellReader<Option<Arc<ActiveConfig>>>) -> Result<(), ServeError> {
-        let first = tokio::time::timeout(PATIENCE, config.wait_for(Option::is_some)).await;
-        let mut servers = Servers::default();
+    pub async fn serve(self, mut config: Topic<Option<Arc<ActiveConfig>>>) -> Result<(), ServeError> {
+        let first = tokio::time::timeout(TIMEOUT, config.wait_for(Option::is_some)).await;
+        let mut servers = HttpServers::default();
         servers.follow(&self, &ports(first.ok().as_deref())).await?;
         loop {
             let changed = config.changed().await;
@@ -71,7 +70,7 @@ impl Front {
     }
 }
 
-impl Servers {
+impl HttpServers {
     /// Starts, moves and stops servers; port 0 is none.
     async fn follow(&mut self, front: &Front, ports: &ControllerSpec) -> Result<(), ServeError> {
         let at = |ip: IpAddr, port: u16| (port != 0).then(|| SocketAddr::new(ip, port));
@@ -81,7 +80,7 @@ impl Servers {
             at(front.debug_address, ports.debug_port),
         );
         relocate(&mut self.health, health, |address| {
-            serve("health", "controller.healthzPort", address, health::routes(front.vitality.clone()))
+            serve("health", "controller.healthzPort", address, health::routes(front.readers.clone()))
         })
         .await?;
         relocate(&mut self.metrics, metrics, |address| {
@@ -93,16 +92,16 @@ impl Servers {
                 "debug",
                 "controller.debugPort",
                 address,
-                debug::routes(front.inside.clone(), !address.ip().is_loopback()),
+                debug::routes(front.debug.clone(), !address.ip().is_loopback()),
             )
         })
         .await?;
         let Some(admission) = &front.admission else { return Ok(()) };
         let webhook = ports.webhook.as_ref().and_then(|_| at(front.address, ports.webhook_port));
         relocate(&mut self.webhook, webhook, |address| {
-            let (standing, config) = (admission.standing.clone(), admission.board.config.clone());
+            let (endpoint, config) = (admission.endpoint.clone(), admission.readers.config.clone());
             let what = ("webhook", "controller.webhookPort");
-            serve_tls(what, address, tls::server_config(standing, config), service::routes(admission.clone()))
+            serve_tls(what, address, tls::server_config(endpoint, config), service::routes(admission.clone()))
         })
         .await
     }

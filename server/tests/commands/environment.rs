@@ -58,3 +58,17 @@ fn validate_finds_a_cluster_and_its_namespace_as_kubectl_does() {
     let both = [("CONTROLLER_NAMESPACE", "go"), ("POD_NAMESPACE", "ours")];
     validate(team, &both).must(1, &["edge in namespace ours cannot be read"]);
 }
+
+#[test]
+fn half_of_the_credentials_of_a_local_agent_is_refused() {
+    let place = Place::new();
+    place.write("config.yaml", include_str!("../../../fixtures/hello/config.yaml"));
+    place.write("manifests/nothing.yaml", "");
+    for half in ["HAPTIC_USERNAME", "HAPTIC_PASSWORD"] {
+        let done =
+            place.haptic_with(&["local", "-f", "config.yaml", "--resources", "manifests"], |command| {
+                command.env(half, "one");
+            });
+        done.must(1, &["one of HAPTIC_USERNAME and HAPTIC_PASSWORD is set, the other is not"]);
+    }
+}

@@ -134,6 +134,27 @@ fn with(annotation: &str) -> Place {
 }
 
 #[test]
+fn what_lua_decides_is_not_guessed_and_only_for_hosts_that_ask_it() {
+    let place = with("match-methods: POST");
+    let lost = ["cannot be followed beyond haproxy.cfg:", "which depends on what lua.haptic-route does"];
+    explained(&place, "http://shop.example/web", 1, &lost);
+    let canary = "canary-service: 'idle:80', haproxy-haptic.org/canary-weight: '5'";
+    let told = [
+        "goes to backend default_shop_web_80",
+        "Lua that may lead it elsewhere: http-request lua.haptic-choose",
+    ];
+    explained(&with(canary), "http://shop.example/web", 0, &told);
+    let place = with(canary);
+    let objects = OBJECTS.replace("name: foreign, namespace: default}", "name: plain, namespace: default}");
+    let objects = objects.replace("ingressClassName: theirs", "ingressClassName: ours");
+    let regex =
+        "metadata: {name: shop, namespace: default, annotations: {haproxy-haptic.org/path-type: regex}, ";
+    let objects = objects.replace("metadata: {name: shop, namespace: default, ", regex);
+    place.write("objects/all.yaml", &objects);
+    explained(&place, "http://foreign.example/", 0, &["goes to backend default_plain_web_80, 1 server"]);
+}
+
+#[test]
 fn a_rule_that_may_answer_a_request_is_told_of_and_one_that_does_is_the_only_reason() {
     let url = "http://shop.example/web";
     let arguments = ["explain", url, "-f", "config.yaml", "--resources", "objects", "--state-dir", "state"];
@@ -165,7 +186,7 @@ fn one_bad_object_of_a_folder_is_held_back_and_the_others_are_explained() {
         &place,
         "http://shop.example/gone",
         1,
-        &["is not served", "rate-limit", "left out", "It is not served"],
+        &["is not served", "rate-limit", "defaults: annotation", "It is served without what cannot be read"],
     );
 }
 

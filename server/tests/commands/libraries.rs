@@ -13,16 +13,37 @@ fn every_test_of_every_library_passes() {
     assert!(said["total"].as_u64().is_some_and(|total| total >= 16), "{said:#}");
 }
 
+/// A configuration with these settings.
+fn with(settings: &str, more: &str) -> String {
+    format!(
+        "apiVersion: haproxy-haptic.org/v1alpha1\nkind: HAProxyTemplateConfig\nmetadata: {{name: x}}\nspec:\n  \
+         libraries: [base, ssl, ingress]\n  credentialsSecretRef: {{name: c}}\n  podSelector: {{matchLabels: {{a: b}}}}\n  \
+         templatingSettings: {{extraContext: {{{settings}}}}}\n{more}"
+    )
+}
+
+#[test]
+fn tests_of_the_libraries_say_what_they_rely_on_whatever_the_settings_are() {
+    let place = Place::new();
+    let unusual = "httpPort: 80, httpsPort: 443, healthPort: 9000, httpsPublicPort: 8443, sslRedirect: false, \
+        sslRedirectCode: 301, defaultCertificate: none, trustedProxies: [10.0.0.0/8, 192.0.2.0/24], paths: raw, \
+        accessLog: json, proxyProtocol: true, requestIdHeader: X-Id, bindAddresses: [127.0.0.1, '::1'], maxConnections: 10, \
+        balanceAlgorithms: [roundrobin]";
+    place.write("config.yaml", &with(unusual, ""));
+    place.haptic(&["validate", "-f", "config.yaml"]).must(0, &[" passed, 0 failed"]);
+    // A line of the user's own may answer otherwise, and is no fault of a library.
+    let closed = "  templateSnippets: {frontend-05-closed: {template: \"http-request deny\\n\"}}\n";
+    place.write("config.yaml", &with("", closed));
+    let told =
+        "are not sent, because the configuration has lines of its own: templateSnippets.frontend-05-closed";
+    place.haptic(&["validate", "-f", "config.yaml"]).must(0, &[" passed, 0 failed", told]);
+}
+
 #[test]
 fn settings_of_the_libraries_are_checked() {
     let place = Place::new();
     let validated = |settings: &str, more: &str| {
-        let config = format!(
-            "apiVersion: haproxy-haptic.org/v1alpha1\nkind: HAProxyTemplateConfig\nmetadata: {{name: x}}\nspec:\n  \
-             libraries: [base, ssl, ingress]\n  credentialsSecretRef: {{name: c}}\n  podSelector: {{matchLabels: {{a: b}}}}\n  \
-             templatingSettings: {{extraContext: {{{settings}}}}}\n{more}"
-        );
-        place.write("config.yaml", &config);
+        place.write("config.yaml", &with(settings, more));
         place.haptic(&["validate", "-f", "config.yaml", "--test", "base-paths-raw"])
     };
     for (settings, expected) in [

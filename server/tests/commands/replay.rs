@@ -1,9 +1,9 @@
 //! `haptic replay` and `haptic record`: what is the same, what is not, and files that are no recording.
 
 use crate::place::Place;
-use haptic::recording::{
-    line::{Configuration, File, Head, Line, Opening, Rendered},
-    tape::Writer,
+use haptic_inspect::recording::{
+    file::Writer,
+    line::{File, Opening, RecordedConfig, RecordedRender, RecordingHead, RecordingLine},
 };
 use haptic_model::{Digest, Generation, patch::Content};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const RENDERED: &str = "global\n# 7\n";
 fn recording(by: &str, rendered: &str) -> String {
     let digest = Digest::of(rendered.as_bytes());
     let lines = [
-        Line::HapticRecording(Head {
+        RecordingLine::HapticRecording(RecordingHead {
             format: 1,
             haptic: by.into(),
             haproxy: vec!["3.4".into()],
@@ -22,8 +22,12 @@ fn recording(by: &str, rendered: &str) -> String {
             made_unix_ms: 1_772_360_100_000,
             generations: (Generation(3), Generation(3)),
         }),
-        Line::Generation(Opening { number: Generation(3), unix_ms: 1_772_360_000_000, digest: None }),
-        Line::Configuration(Configuration {
+        RecordingLine::Generation(Opening {
+            number: Generation(3),
+            unix_ms: 1_772_360_000_000,
+            digest: None,
+        }),
+        RecordingLine::Configuration(RecordedConfig {
             namespace: "haptic".into(),
             name: "edge".into(),
             resource_generation: 1,
@@ -32,8 +36,12 @@ fn recording(by: &str, rendered: &str) -> String {
                 "haproxyConfig": {"template": "global\n# {{extraContext.seven}}\n"},
                 "templatingSettings": {"extraContext": {"seven": 7}}}),
         }),
-        Line::File(File { path: "haproxy.cfg".into(), digest, content: Content::Whole(rendered.into()) }),
-        Line::Rendered(Rendered {
+        RecordingLine::File(File {
+            path: "haproxy.cfg".into(),
+            digest,
+            content: Content::Whole(rendered.into()),
+        }),
+        RecordingLine::Rendered(RecordedRender {
             digest: haptic_model::bundle::digest_of_files(("haproxy.cfg", &digest), []),
             files: 1,
             warnings: Vec::new(),

@@ -73,6 +73,67 @@ fn the_example_of_haptic_in_go_is_valid_but_for_its_templates() {
     validate(&misspelt).must(1, &words);
 }
 
+/// The configuration of the original design, untouched, and Ingresses for it.
+fn original(place: &Place) -> String {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/seed/config.yaml");
+    let ingress = |name: &str, paths: &str| {
+        format!(
+            "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {{name: {name}, namespace: default, uid: {name}}}\nspec:\n  rules: [{{host: '*.{name}.example', http: {{paths: [{paths}]}}}}]\n"
+        )
+    };
+    let path = |path: &str, kind: &str| {
+        format!(
+            "{{path: {path}, pathType: {kind}, backend: {{service: {{name: shop, port: {{number: 80}}}}}}}}"
+        )
+    };
+    place.write("resources/shop.yaml", &ingress("shop", &path("/", "Prefix")));
+    place.write(
+        "twice/shop.yaml",
+        &ingress("shop", &format!("{}, {}", path("/a", "Exact"), path("/b", "Exact"))),
+    );
+    fs::read_to_string(fixture).unwrap()
+}
+
+#[test]
+fn the_example_of_the_original_design_is_valid_with_a_notice_of_all_that_was_replaced_or_is_wrong_in_it() {
+    let place = Place::new();
+    let config = original(&place);
+    place.write("config.yaml", &config);
+    let done = place.haptic(&["validate", "-f", "config.yaml", "--resources", "resources"]);
+    done.must(
+        0,
+        &[
+            "config.yaml:12:3: logging.verbose was replaced by logging.level: read as level: DEBUG",
+            "config.yaml:15:3: validation.dataplane_host has no effect",
+            "config.yaml:56:5: the name of a snippet is its key: it is called \"backend-name\"",
+            "config.yaml:33:5: kind was replaced by resources: read as resources: endpointslices",
+            "credentialsSecretRef is not there: read as {name: haproxy-credentials}",
+            "'chroot' in global is ignored",
+            "objects of several are found by one key; field spec.watchedResources.endpoints.indexBy",
+            "maps/path-prefix.map:5: \"ing_default_shop_shop_80/\" is no backend, and \"ing_default_shop_shop_80\" is one",
+            "no request is looked up as \"*.shop.example/\"",
+            "config.yaml: valid for HAProxy 3.4",
+        ],
+    );
+    let twice = place.haptic(&["validate", "-f", "config.yaml", "--resources", "twice"]);
+    twice.must(1, &["The backend 'ing_default_shop_shop_80' has the same name as the backend on line"]);
+    let data: String = config.lines().map(|line| format!("    {line}\n")).collect();
+    place.write(
+        "map.yaml",
+        &format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: haptic}}\ndata:\n  haptic.yaml: |\n{data}"
+        ),
+    );
+    let words = [
+        "map.yaml: the configuration is a text in a ConfigMap",
+        "map.yaml/haptic.yaml:12:3: logging.verbose was replaced",
+        "map.yaml: valid for HAProxy 3.4",
+    ];
+    place.haptic(&["validate", "-f", "map.yaml"]).must(0, &words);
+    place.write("two.yaml", "apiVersion: v1\nkind: ConfigMap\ndata: {a: x, b: z}\n");
+    place.haptic(&["validate", "-f", "two.yaml"]).must(1, &["a ConfigMap with 2 texts is no configuration"]);
+}
+
 #[test]
 fn a_test_that_fails_shows_the_lines_around_with_template_and_object() {
     let place = First::new("\"conditions.ready\" true", "\"conditions.nonesuch\" true");

@@ -3,13 +3,13 @@
 use crate::SECOND;
 use futures::executor::block_on;
 use haptic_model::{
-    ActiveConfig, Bundle, Complaint, Diagnostic, Fleet, Generation, Object, ObjectRef, Severity, Snapshot,
-    Snapshots,
+    ActiveConfig, Bundle, Diagnostic, FailureReport, Fleet, Generation, Object, ObjectRef, Severity,
+    Snapshot, Snapshots,
     pipeline::{Cause, Reconcile, Rendered},
 };
 use haptic_render::{
-    Checked, Compiled, Limits, Renderer, compile,
-    quarantine::{Job, Moment, Outcome, Ward},
+    Checked, Compiled, RenderLimits, Renderer, compile,
+    quarantine::{Job, QuarantineState, QuarantinedRender, RenderTiming},
 };
 use haptic_validate::culprits::{Charge, Ruling, culprits};
 use serde_json::json;
@@ -32,14 +32,14 @@ pub struct Stages {
     config: Arc<ActiveConfig>,
     compiled: Arc<dyn Compiled>,
     renderer: Renderer,
-    ward: Ward,
+    ward: QuarantineState,
     good: Option<Arc<Rendered>>,
     generation: u64,
     now: Instant,
     /// How long a check takes.
     pub check: Duration,
     /// What the next render hears.
-    complaint: Option<Arc<Complaint>>,
+    complaint: Option<Arc<FailureReport>>,
 }
 
 /// What it took until a bundle passed.
@@ -68,7 +68,7 @@ impl Stages {
             compiled: compile(&config.spec).unwrap(),
             config: Arc::new(config),
             renderer: Renderer::checked(checked),
-            ward: Ward::default(),
+            ward: QuarantineState::default(),
             good: None,
             generation: 0,
             now: Instant::now(),
@@ -109,18 +109,18 @@ impl Stages {
 
     /// The names of what is held back.
     pub fn held(&self) -> Vec<String> {
-        self.ward.told().held.keys().map(|object| object.name.to_string()).collect()
+        self.ward.described().held.keys().map(|object| object.name.to_string()).collect()
     }
 
     /// The same without those of one namespace.
     pub fn held_outside(&self, namespace: &str) -> Vec<String> {
-        let held = self.ward.told().held;
+        let held = self.ward.described().held;
         let others = held.keys().filter(|object| &*object.namespace != namespace);
         others.map(ToString::to_string).collect()
     }
 
     pub fn suspects(&self) -> usize {
-        self.ward.told().suspects()
+        self.ward.described().suspects()
     }
 
     /// What passed last.
@@ -188,7 +188,7 @@ impl Stages {
         ));
         let searched = size.get().div_ceil(rendered.bundle.size());
         assert!(!found.culprits.is_empty() || !found.suspects.is_empty(), "nobody is at fault: {said:?}");
-        self.complaint = Some(Arc::new(Complaint {
+        self.complaint = Some(Arc::new(FailureReport {
             rendered,
             good: None,
             objects: found.culprits,
@@ -199,10 +199,10 @@ impl Stages {
         (false, searched)
     }
 
-    fn render(&mut self, complaint: Option<Arc<Complaint>>) -> (Outcome, Generation) {
+    fn render(&mut self, complaint: Option<Arc<FailureReport>>) -> (QuarantinedRender, Generation) {
         self.generation += 1;
         let generation = Generation(self.generation);
-        let (snapshots, fleet, limits) = (self.snapshots(), Fleet::default(), Limits::default());
+        let (snapshots, fleet, limits) = (self.snapshots(), Fleet::default(), RenderLimits::default());
         let job = Job {
             compiled: &*self.compiled,
             config: &self.config,
@@ -210,9 +210,9 @@ impl Stages {
             fleet: &fleet,
             limits: &limits,
         };
-        let moment = Moment { generation, now: self.now, good: self.good.as_ref() };
+        let moment = RenderTiming { generation, now: self.now, good: self.good.as_ref() };
         if let Some(complaint) = complaint {
-            self.ward.hear(&complaint, &self.renderer, &job, &moment);
+            self.ward.receive(&complaint, &self.renderer, &job, &moment);
         }
         (self.ward.render(&mut self.renderer, &job, &moment), generation)
     }
@@ -224,7 +224,7 @@ impl Stages {
             config: self.config.clone(),
             compiled: self.compiled.clone(),
             renderer: Renderer::checked(Checked::Never),
-            ward: Ward::default(),
+            ward: QuarantineState::default(),
             good: None,
             generation: 0,
             now: self.now,
@@ -247,7 +247,7 @@ impl Stages {
     fn rendered(&self, generation: Generation, bundle: Bundle, snapshots: Snapshots) -> Rendered {
         let reconcile = Reconcile { generation, cause: Cause::default(), triggered: Instant::now() };
         let (config, fleet, took) = (self.config.clone(), Arc::default(), Duration::ZERO);
-        let (warnings, hindsight) = (Vec::new(), self.ward.hindsight(self.now));
+        let (warnings, hindsight) = (Vec::new(), self.ward.previous_failures(self.now));
         Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, hindsight }
     }
 }

@@ -5,4 +5,5 @@
 mod configurations;
 mod policy;
 mod protections;
+mod requests;
 mod subject;

@@ -1,7 +1,7 @@
 //! A bundle, and checkers in and out of the sandbox.
 
 use haptic_model::{Bundle, BundleFile, FileKey, FileKind, HaproxyVersion, Text};
-use haptic_validate::{Binaries, CheckLimits, Checker, Sandbox, Verdict};
+use haptic_validate::{Binaries, CheckLimits, CheckVerdict, Checker, Sandbox};
 use std::path::PathBuf;
 
 pub const VERSIONS: [HaproxyVersion; 3] =
@@ -47,6 +47,6 @@ pub fn bundle(global: &str, frontend: &str, (name, text): (&str, &str)) -> Bundl
     Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&config)), [file])
 }
 
-pub fn said(verdict: &Verdict) -> String {
+pub fn said(verdict: &CheckVerdict) -> String {
     verdict.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -4,31 +4,31 @@ use std::{sync::Arc, time::Instant};
 
 use actix::prelude::*;
 use haptic_model::{ActiveConfig, Event, Fleet};
-use haptic_runtime::{CellReader, Envelope, Losses, Seat};
+use haptic_runtime::{Envelope, Losses, OwnHandle, Topic};
 
 use crate::{
-    commentary::{self, Commentary, Level, Line, Moment},
+    event_log::{self, EventContext, EventLog, LogLine, MessageLevel},
     history::History,
-    settings::Settings,
+    settings::ObserverSettings,
 };
 
 /// Comments on every event it receives.
 #[derive(Debug)]
 pub struct CommentatorActor {
-    seat: Seat<Self>,
+    own: OwnHandle<Self>,
     observed: Observed,
-    commentary: Commentary,
+    commentary: EventLog,
 }
 
 /// What the commentator looks at, and where it keeps what it says; the same for each of its lives.
 #[derive(Clone, Debug)]
 pub struct Observed {
     /// Its settings are those of the configuration in force.
-    pub config: CellReader<Option<Arc<ActiveConfig>>>,
+    pub config: Topic<Option<Arc<ActiveConfig>>>,
     /// The pods.
-    pub fleet: CellReader<Fleet>,
+    pub fleet: Topic<Fleet>,
     /// The level that somebody wants in place of the configured one.
-    pub forced_level: CellReader<Option<Level>>,
+    pub forced_level: Topic<Option<MessageLevel>>,
     /// Where every event is kept.
     pub history: History,
     /// How many events it was too slow for.
@@ -38,17 +38,18 @@ pub struct Observed {
 impl CommentatorActor {
     /// An actor that has heard nothing yet.
     #[must_use]
-    pub fn new(seat: Seat<Self>, observed: Observed) -> Self {
-        Self { seat, observed, commentary: Commentary::new() }
+    pub fn new(own: OwnHandle<Self>, observed: Observed) -> Self {
+        Self { own, observed, commentary: EventLog::new() }
     }
 
     fn comment(&mut self, event: &Event) {
-        let settings = Settings::of(self.observed.config.read().as_ref().as_ref().map(AsRef::as_ref));
-        let fleet = self.observed.fleet.read();
-        let moment = Moment { now: Instant::now(), fleet: &fleet, remembered: settings.buffer_size };
-        let line = self.commentary.tell(event, &moment);
+        let settings =
+            ObserverSettings::of(self.observed.config.latest().as_ref().as_ref().map(AsRef::as_ref));
+        let fleet = self.observed.fleet.latest();
+        let moment = EventContext { now: Instant::now(), fleet: &fleet, remembered: settings.buffer_size };
+        let line = self.commentary.format(event, &moment);
         self.observed.history.keep(event, &line, settings.buffer_size);
-        let forced = *self.observed.forced_level.read();
+        let forced = *self.observed.forced_level.latest();
         let wanted = settings.traced || (settings.enabled && line.level >= settings.level);
         if forced.map_or(wanted, |forced| line.level >= forced) {
             log(event, &line);
@@ -57,15 +58,17 @@ impl CommentatorActor {
 
     /// A figure is nothing to remember; whoever follows every step sees it.
     fn trace(&self, figure: &Event) {
-        let forced = *self.observed.forced_level.read();
-        let traced = || Settings::of(self.observed.config.read().as_ref().as_ref().map(AsRef::as_ref)).traced;
-        if forced.map_or_else(traced, |forced| forced == Level::Trace) {
-            log(figure, &commentary::figure(figure));
+        let forced = *self.observed.forced_level.latest();
+        let traced = || {
+            ObserverSettings::of(self.observed.config.latest().as_ref().as_ref().map(AsRef::as_ref)).traced
+        };
+        if forced.map_or_else(traced, |forced| forced == MessageLevel::Trace) {
+            log(figure, &event_log::figure(figure));
         }
     }
 
     /// The place in the story where events are missing.
-    fn tell_losses(&mut self, before: &Envelope<Event>) {
+    fn emit_losses(&mut self, before: &Envelope<Event>) {
         let events = self.observed.losses.take_before(before.sent);
         if events > 0 {
             self.comment(&Event::EventsLost { events });
@@ -73,41 +76,33 @@ impl CommentatorActor {
     }
 }
 
-impl Actor for CommentatorActor {
-    type Context = Context<Self>;
-}
-
-impl Supervised for CommentatorActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
-    }
-}
+haptic_runtime::supervised!(CommentatorActor);
 
 impl Handler<Envelope<Event>> for CommentatorActor {
     type Result = ();
 
     fn handle(&mut self, event: Envelope<Event>, context: &mut Self::Context) {
-        self.seat.received::<Envelope<Event>>(context);
+        self.own.received::<Envelope<Event>>(context);
         if event.payload.is_figure() {
             return self.trace(&event.payload);
         }
-        self.tell_losses(&event);
+        self.emit_losses(&event);
         event.span.in_scope(|| self.comment(&event.payload));
     }
 }
 
 /// tracing takes levels as constants only.
-fn log(event: &Event, line: &Line) {
+fn log(event: &Event, line: &LogLine) {
     let kind = event.kind();
     let generation = event.generation().map(|generation| generation.0);
     let object = line.object.as_deref();
     let text = &line.text;
     match line.level {
-        Level::Trace => tracing::trace!(kind, generation, object, "{text}"),
-        Level::Debug => tracing::debug!(kind, generation, object, "{text}"),
-        Level::Info => tracing::info!(kind, generation, object, "{text}"),
-        Level::Warn => tracing::warn!(kind, generation, object, "{text}"),
-        Level::Error => tracing::error!(kind, generation, object, "{text}"),
+        MessageLevel::Trace => tracing::trace!(kind, generation, object, "{text}"),
+        MessageLevel::Debug => tracing::debug!(kind, generation, object, "{text}"),
+        MessageLevel::Info => tracing::info!(kind, generation, object, "{text}"),
+        MessageLevel::Warn => tracing::warn!(kind, generation, object, "{text}"),
+        MessageLevel::Error => tracing::error!(kind, generation, object, "{text}"),
     }
 }
 

@@ -2,32 +2,45 @@
 
 use actix::prelude::*;
 use haptic_model::Event;
-use haptic_runtime::{Envelope, Seat};
+use haptic_runtime::{Envelope, OwnHandle};
+use std::{sync::Arc, time::Duration};
 
-use crate::metrics::{Recorder, waited};
+use crate::metrics::{MetricsRecorder, waited};
+
+/// How often histograms are folded; without it they grow without bound.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Folds the histograms of the installed recorder.
+pub type Upkeep = Arc<dyn Fn() + Send + Sync>;
 
 /// Records every event it receives.
-#[derive(Debug)]
 pub struct MetricsActor {
-    seat: Seat<Self>,
-    recorder: Recorder,
+    own: OwnHandle<Self>,
+    recorder: MetricsRecorder,
+    upkeep: Option<Upkeep>,
 }
 
 impl MetricsActor {
     /// An actor that has recorded nothing; counters live in the installed recorder and go on.
     #[must_use]
-    pub fn new(seat: Seat<Self>) -> Self {
-        Self { seat, recorder: Recorder::new() }
+    pub fn new(own: OwnHandle<Self>, upkeep: Option<Upkeep>) -> Self {
+        Self { own, recorder: MetricsRecorder::new(), upkeep }
     }
 }
 
 impl Actor for MetricsActor {
     type Context = Context<Self>;
+
+    fn started(&mut self, context: &mut Self::Context) {
+        if let Some(upkeep) = self.upkeep.clone() {
+            context.run_interval(UPKEEP, move |_, _| upkeep());
+        }
+    }
 }
 
 impl Supervised for MetricsActor {
     fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+        *self = self.own.rebuild();
     }
 }
 
@@ -35,7 +48,7 @@ impl Handler<Envelope<Event>> for MetricsActor {
     type Result = ();
 
     fn handle(&mut self, event: Envelope<Event>, context: &mut Self::Context) {
-        self.seat.received::<Envelope<Event>>(context);
+        self.own.received::<Envelope<Event>>(context);
         waited("observe", event.waited());
         self.recorder.record(&event.payload);
     }

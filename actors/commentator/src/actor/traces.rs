@@ -8,7 +8,7 @@ use std::{
 
 use actix::prelude::*;
 use haptic_model::{Event, Fleet};
-use haptic_runtime::{CellReader, Envelope, Seat};
+use haptic_runtime::{Envelope, OwnHandle, Topic};
 
 use crate::traces::{Span, Traces};
 
@@ -20,8 +20,8 @@ pub type SpanSink = Arc<dyn Fn(Vec<Span>) + Send + Sync>;
 
 /// Makes a trace of each generation.
 pub struct TracesActor {
-    seat: Seat<Self>,
-    fleet: CellReader<Fleet>,
+    own: OwnHandle<Self>,
+    fleet: Topic<Fleet>,
     sink: SpanSink,
     traces: Traces,
 }
@@ -29,8 +29,8 @@ pub struct TracesActor {
 impl TracesActor {
     /// An actor that has heard nothing yet.
     #[must_use]
-    pub fn new(seat: Seat<Self>, fleet: CellReader<Fleet>, sink: SpanSink) -> Self {
-        Self { seat, fleet, sink, traces: Traces::new() }
+    pub fn new(own: OwnHandle<Self>, fleet: Topic<Fleet>, sink: SpanSink) -> Self {
+        Self { own, fleet, sink, traces: Traces::new() }
     }
 
     fn hand_on(&self, spans: Vec<Span>) {
@@ -64,7 +64,7 @@ impl Actor for TracesActor {
 
 impl Supervised for TracesActor {
     fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+        *self = self.own.rebuild();
     }
 }
 
@@ -72,10 +72,10 @@ impl Handler<Envelope<Event>> for TracesActor {
     type Result = ();
 
     fn handle(&mut self, event: Envelope<Event>, context: &mut Self::Context) {
-        self.seat.received::<Envelope<Event>>(context);
+        self.own.received::<Envelope<Event>>(context);
         let now = SystemTime::now();
-        let told = now.checked_sub(event.waited()).unwrap_or(now);
-        let spans = self.traces.hear(&event.payload, told, &self.fleet.read());
+        let emitted = now.checked_sub(event.waited()).unwrap_or(now);
+        let spans = self.traces.receive(&event.payload, emitted, &self.fleet.latest());
         self.hand_on(spans);
     }
 }

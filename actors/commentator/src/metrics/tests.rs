@@ -9,7 +9,7 @@ fn scrape(events: &[Event]) -> String {
     let exporter = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&exporter, || {
         describe();
-        let mut recorder = Recorder::new();
+        let mut recorder = MetricsRecorder::new();
         events.iter().for_each(|event| recorder.record(event));
     });
     exporter.handle().render()
@@ -218,7 +218,7 @@ fn everything_that_users_name() -> impl Iterator<Item = Event> {
 fn exporter() -> metrics_exporter_prometheus::PrometheusRecorder {
     let mut builder = PrometheusBuilder::new();
     for metric in METRICS {
-        if let Kind::Histogram(bounds) = metric.kind {
+        if let MetricType::Histogram(bounds) = metric.kind {
             let name = metrics_exporter_prometheus::Matcher::Full(metric.name.to_owned());
             builder = builder.set_buckets_for_metric(name, bounds).expect("bounds");
         }
@@ -232,7 +232,7 @@ fn whatever_users_name_there_are_less_than_600_series() {
     let (events, _kept) = haptic_runtime::Outbox::channel(1);
     metrics::with_local_recorder(&exporter, || {
         describe();
-        let mut recorder = Recorder::new();
+        let mut recorder = MetricsRecorder::new();
         everything_that_users_name().for_each(|event| recorder.record(&event));
         record_now(&now(&events));
         for resource in ["ingresses", "services", "secrets", "configuration", "other"] {
@@ -256,7 +256,7 @@ fn every_metric_that_is_recorded_is_in_the_table_with_its_labels_and_type() {
     let exporter = exporter();
     let (events, _kept) = haptic_runtime::Outbox::channel(1);
     metrics::with_local_recorder(&exporter, || {
-        let mut recorder = Recorder::new();
+        let mut recorder = MetricsRecorder::new();
         everything_that_users_name().take(100).for_each(|event| recorder.record(&event));
         record_now(&now(&events));
     });
@@ -268,9 +268,9 @@ fn every_metric_that_is_recorded_is_in_the_table_with_its_labels_and_type() {
         let (name, kind) = line.split_once(' ').expect("a type");
         let metric = METRICS.iter().find(|metric| metric.name == name).unwrap_or_else(|| panic!("no {name}"));
         let declared = match metric.kind {
-            Kind::Counter => "counter",
-            Kind::Gauge => "gauge",
-            Kind::Histogram(_) => "histogram",
+            MetricType::Counter => "counter",
+            MetricType::Gauge => "gauge",
+            MetricType::Histogram(_) => "histogram",
         };
         assert_eq!(kind, declared, "{name}");
         let series = page.lines().filter(|line| line.starts_with(&format!("{name}{{")));
@@ -278,7 +278,7 @@ fn every_metric_that_is_recorded_is_in_the_table_with_its_labels_and_type() {
             let Some((label, value)) = label.split_once("=\"") else { continue };
             let declared = metric.labels.iter().find(|declared| declared.name == label);
             let declared = declared.unwrap_or_else(|| panic!("{name} has no label {label}"));
-            if let Values::These(values) = declared.values {
+            if let LabelValues::These(values) = declared.values {
                 assert!(values.contains(&value.trim_end_matches('"')), "{name}: no {label} {value}");
             }
         }
@@ -293,8 +293,8 @@ fn names_follow_the_conventions() {
     for Metric { name, kind, help, .. } in METRICS {
         assert!(names.insert(name), "{name} is there twice");
         assert!(name.starts_with("haptic_") && !help.is_empty() && !help.ends_with('.'), "{name}");
-        assert_eq!(*kind == Kind::Counter, name.ends_with("_total"), "{name}");
-        assert!(!matches!(kind, Kind::Histogram(_)) || name.ends_with("_seconds"), "{name}");
+        assert_eq!(*kind == MetricType::Counter, name.ends_with("_total"), "{name}");
+        assert!(!matches!(kind, MetricType::Histogram(_)) || name.ends_with("_seconds"), "{name}");
     }
 }
 
@@ -358,7 +358,7 @@ fn outbox_and_fleet_are_read_at_each_scrape() {
     let (events, _kept) = haptic_runtime::Outbox::channel(1);
     let exporter = PrometheusBuilder::new().build_recorder();
     for _ in 0..3 {
-        events.tell(Event::CredentialsChanged);
+        events.emit(Event::CredentialsChanged);
     }
     metrics::with_local_recorder(&exporter, || record_now(&now(&events)));
     let text = exporter.handle().render();

@@ -18,7 +18,7 @@ fn fleet(pods: &[&str]) -> Fleet {
     Fleet { pods: pods.iter().map(pod).collect(), ..Fleet::default() }
 }
 
-/// What is told of generation 7, each with the milliseconds since its first change.
+/// What is emitted of generation 7, each with the milliseconds since its first change.
 fn story(pods: &[&str]) -> Vec<(u32, Event)> {
     let generation = Generation(7);
     let example = Some(Arc::new(ObjectRef::new("ingresses", "default", "shop")));
@@ -66,8 +66,9 @@ fn story(pods: &[&str]) -> Vec<(u32, Event)> {
 }
 
 fn spans(traces: &mut Traces, story: &[(u32, Event)], fleet: &Fleet) -> Vec<Span> {
-    let hear = |(at, event): &(u32, Event)| traces.hear(event, SystemTime::UNIX_EPOCH + *at * MS, fleet);
-    story.iter().flat_map(hear).collect()
+    let receive =
+        |(at, event): &(u32, Event)| traces.receive(event, SystemTime::UNIX_EPOCH + *at * MS, fleet);
+    story.iter().flat_map(receive).collect()
 }
 
 fn named<'s>(spans: &'s [Span], name: &str) -> &'s Span {
@@ -88,8 +89,8 @@ fn a_generation_is_one_trace_from_its_first_change_to_the_last_acknowledgement()
     let spans = spans(&mut Traces::new(), &story(&["a"]), &fleet(&["a"]));
     let root = named(&spans, "generation");
     assert_eq!((root.parent, lasts(root)), (None, (0, 90)));
-    assert!(root.attributes.contains(&("haptic.generation", Value::Number(7))));
-    let cause = Value::Text("ingresses default/shop and 2 more changes".into());
+    assert!(root.attributes.contains(&("haptic.generation", AttributeValue::Number(7))));
+    let cause = AttributeValue::Text("ingresses default/shop and 2 more changes".into());
     assert!(root.attributes.contains(&("haptic.cause", cause)));
     assert!(spans.iter().all(|span| span.trace == root.trace && span.error.is_none()));
     let of_root = [("debounce", (0, 5)), ("render", (6, 15)), ("syntax", (16, 18)), ("haproxy -c", (20, 90))];
@@ -112,16 +113,16 @@ fn a_generation_is_one_trace_from_its_first_change_to_the_last_acknowledgement()
 fn a_trace_waits_for_every_pod_and_not_for_ever() {
     let mut traces = Traces::new();
     let both = fleet(&["a", "b"]);
-    let told = spans(&mut traces, &story(&["a"]), &both);
-    assert!(told.iter().all(|span| span.name != "generation"), "b has not got it");
+    let emitted = spans(&mut traces, &story(&["a"]), &both);
+    assert!(emitted.iter().all(|span| span.name != "generation"), "b has not got it");
     assert!(traces.sweep(SystemTime::UNIX_EPOCH + QUIET).is_empty());
     let swept = traces.sweep(SystemTime::UNIX_EPOCH + QUIET + 91 * MS);
     assert_eq!(lasts(named(&swept, "generation")), (0, 90));
     assert!(traces.finish().is_empty(), "each ends once");
 
-    let told = spans(&mut Traces::new(), &story(&["a", "b"]), &both);
-    assert_eq!(told.iter().filter(|span| span.name == "deploy").count(), 2);
-    assert!(named(&told, "generation").attributes.contains(&("haptic.pods", Value::Number(2))));
+    let emitted = spans(&mut Traces::new(), &story(&["a", "b"]), &both);
+    assert_eq!(emitted.iter().filter(|span| span.name == "deploy").count(), 2);
+    assert!(named(&emitted, "generation").attributes.contains(&("haptic.pods", AttributeValue::Number(2))));
 }
 
 #[test]
@@ -148,9 +149,9 @@ fn open_traces_are_bounded_and_what_is_pushed_out_is_ended() {
         cause: Cause::default(),
         waited: Duration::ZERO,
     };
-    let told: Vec<Span> =
-        (0..100).flat_map(|n| traces.hear(&begun(n), SystemTime::UNIX_EPOCH, &fleet(&[]))).collect();
+    let emitted: Vec<Span> =
+        (0..100).flat_map(|n| traces.receive(&begun(n), SystemTime::UNIX_EPOCH, &fleet(&[]))).collect();
     assert_eq!(traces.open.len(), REMEMBERED);
-    assert_eq!(told.iter().filter(|span| span.name == "generation").count(), 100 - REMEMBERED);
+    assert_eq!(emitted.iter().filter(|span| span.name == "generation").count(), 100 - REMEMBERED);
     assert_eq!(traces.finish().len(), REMEMBERED);
 }

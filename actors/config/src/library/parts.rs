@@ -10,7 +10,7 @@ const LEVEL: usize = 2;
 
 /// Something in a library's `spec` that has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct LibraryPart {
     /// `templateSnippets.frontend-10-client`, `extraContext.timeouts`, `haproxyConfig`.
     pub name: String,
     /// What stands there.
@@ -19,7 +19,7 @@ pub struct Part {
     path: Vec<String>,
 }
 
-impl Part {
+impl LibraryPart {
     fn new(name: String, path: &[&str], value: &Value) -> Self {
         Self { name, value: value.clone(), path: path.iter().map(|&key| key.to_owned()).collect() }
     }
@@ -42,43 +42,51 @@ impl Library {
     ///
     /// # Errors
     /// As [`Library::spec`].
-    pub fn parts(&self) -> Result<Vec<Part>, Diagnostic> {
+    pub fn parts(&self) -> Result<Vec<LibraryPart>, Diagnostic> {
         let spec = self.spec()?;
         let mut parts = Vec::new();
         for (field, value) in entries(&spec) {
-            parts.push(Part::new(field.clone(), &[field], value));
+            parts.push(LibraryPart::new(field.clone(), &[field], value));
             if NAMED.contains(&&**field) && field != TESTS {
                 let named = entries(value);
-                parts.extend(named.map(|(name, v)| Part::new(format!("{field}.{name}"), &[field, name], v)));
+                parts.extend(
+                    named.map(|(name, v)| LibraryPart::new(format!("{field}.{name}"), &[field, name], v)),
+                );
             }
         }
         let settings = spec.pointer("/templatingSettings/extraContext").map(entries);
         for (name, value) in settings.into_iter().flatten() {
             let path = ["templatingSettings", "extraContext", name];
-            parts.push(Part::new(format!("extraContext.{name}"), &path, value));
+            parts.push(LibraryPart::new(format!("extraContext.{name}"), &path, value));
         }
         Ok(parts)
     }
 
-    /// A part as it would stand in a configuration of one's own, from `spec:` on.
+    /// A part as it would stand in a configuration of one's own, from `spec:` on; a field that several files have part of, as
+    /// a document of each.
     #[must_use]
-    pub fn text_of(&self, part: &Part) -> String {
-        let lines: Vec<&str> = self.text.lines().collect();
-        let mut text = "spec:\n".to_owned();
-        let mut inside = 0..lines.len();
-        for (depth, key) in part.path.iter().enumerate() {
-            let indent = (depth + 1) * LEVEL;
-            let Some(entry) = entry(&lines, inside.clone(), indent, key) else { return text };
-            let is_last = depth + 1 == part.path.len();
-            let shown = if is_last { entry.with_comments.clone() } else { entry.key..entry.key + 1 };
-            for line in lines.get(shown).unwrap_or_default() {
-                text.push_str(line);
-                text.push('\n');
-            }
-            inside = entry.key + 1..entry.with_comments.end;
-        }
-        text
+    pub fn text_of(&self, part: &LibraryPart) -> String {
+        self.texts().filter_map(|text| text_in(text, part)).collect::<Vec<_>>().join("---\n")
     }
+}
+
+/// A part as one of the files has it.
+fn text_in(file: &str, part: &LibraryPart) -> Option<String> {
+    let lines: Vec<&str> = file.lines().collect();
+    let mut text = "spec:\n".to_owned();
+    let mut inside = 0..lines.len();
+    for (depth, key) in part.path.iter().enumerate() {
+        let indent = (depth + 1) * LEVEL;
+        let entry = entry(&lines, inside.clone(), indent, key)?;
+        let is_last = depth + 1 == part.path.len();
+        let shown = if is_last { entry.with_comments.clone() } else { entry.key..entry.key + 1 };
+        for line in lines.get(shown).unwrap_or_default() {
+            text.push_str(line);
+            text.push('\n');
+        }
+        inside = entry.key + 1..entry.with_comments.end;
+    }
+    Some(text)
 }
 
 fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -86,13 +94,13 @@ fn entries(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
 }
 
 /// The lines of a key and of what belongs to it.
-struct Entry {
+struct KeyLines {
     with_comments: Range<usize>,
     key: usize,
 }
 
 /// The entry `key` among the lines `inside`, of which those of its level have this indent.
-fn entry(lines: &[&str], inside: Range<usize>, indent: usize, key: &str) -> Option<Entry> {
+fn entry(lines: &[&str], inside: Range<usize>, indent: usize, key: &str) -> Option<KeyLines> {
     let is_key = |line: &&str| {
         let own = line.get(indent..).and_then(|own| own.split_once(": ").or_else(|| own.split_once(':')));
         indent_of(line) == indent && own.is_some_and(|(own, _)| own.trim_matches('"') == key)
@@ -105,7 +113,7 @@ fn entry(lines: &[&str], inside: Range<usize>, indent: usize, key: &str) -> Opti
     let belongs = |line: &&str| line.trim().is_empty() || indent_of(line) > indent;
     let behind = (at + 1..inside.end).take_while(|&line| lines.get(line).is_some_and(belongs));
     let last = behind.filter(|&line| lines.get(line).is_some_and(|line| !line.trim().is_empty())).last();
-    Some(Entry { with_comments: first..last.unwrap_or(at) + 1, key: at })
+    Some(KeyLines { with_comments: first..last.unwrap_or(at) + 1, key: at })
 }
 
 fn indent_of(line: &str) -> usize {
@@ -124,7 +132,11 @@ mod tests {
             assert!(parts.len() > 10, "{}: {}", library.name, parts.len());
             for part in parts {
                 let text = library.text_of(&part);
-                let shown: Value = serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+                let shown = text.split("\n---\n").fold(Value::Object(Map::new()), |whole, text| {
+                    let one: Value = serde_saphyr::from_str(&format!("{text}\n"))
+                        .unwrap_or_else(|e| panic!("{e}\n{text}"));
+                    crate::library::deep(one, whole)
+                });
                 let shown = part.path.iter().fold(&shown["spec"], |value, key| &value[key]);
                 assert_eq!(*shown, part.value, "{}:\n{text}", part.name);
             }
@@ -138,6 +150,7 @@ mod tests {
             summary: "",
             needs: &[],
             text: "spec:\n  maps:\n    # Of a.\n    # More.\n    a.map:\n      template: |\n        # no comment\n\n        x\n\n    # Of b.\n    b.map: {template: b}\n",
+            more: &[],
         };
         let parts = library.parts().unwrap();
         let text = |name: &str| library.text_of(parts.iter().find(|part| part.is_called(name)).unwrap());

@@ -2,11 +2,11 @@
 
 use crate::{
     document,
-    intake::{Observation, ObservedConfig},
-    overlay::Overlay,
+    intake::{ObservedConfig, SourceState},
+    overlay::FileOverlay,
 };
 use haptic_model::secret::Credentials;
-use haptic_runtime::CellWriter;
+use haptic_runtime::Publisher;
 use notify::{
     EventKind, RecursiveMode, Watcher,
     event::{AccessKind, AccessMode},
@@ -21,14 +21,14 @@ use tokio::sync::Notify;
 pub async fn observe(
     path: PathBuf,
     credentials: Credentials,
-    overlay: &Overlay,
-    seen: &CellWriter<Observation>,
+    overlay: &FileOverlay,
+    seen: &Publisher<SourceState>,
 ) {
     let changed = Arc::new(Notify::new());
     let watcher = watch_folder(&path, changed.clone());
     loop {
         let trouble = watcher.as_ref().err().cloned();
-        seen.publish_if_changed(Observation {
+        seen.publish_if_changed(SourceState {
             config: laid_over(read(&path).await, overlay),
             credentials: Some(Ok(credentials.clone())),
             trouble,
@@ -37,7 +37,7 @@ pub async fn observe(
     }
 }
 
-fn laid_over(config: ObservedConfig, overlay: &Overlay) -> ObservedConfig {
+fn laid_over(config: ObservedConfig, overlay: &FileOverlay) -> ObservedConfig {
     match config {
         ObservedConfig::Found(candidate) => ObservedConfig::Found(overlay.over(candidate)),
         other => other,

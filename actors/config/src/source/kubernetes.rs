@@ -1,13 +1,13 @@
 //! The resource on the API server, and the Secret it names, each under a watch of its own.
 
 use crate::{
-    candidate::Candidate,
+    candidate::ConfigCandidate,
     credentials::{self, SecretName},
-    intake::{Observation, ObservedConfig},
+    intake::{ObservedConfig, SourceState},
 };
 use futures::{StreamExt, future::Either, pin_mut};
 use haptic_model::{Diagnostic, HAProxyTemplateConfig};
-use haptic_runtime::{CellWriter, retry};
+use haptic_runtime::{Publisher, retry};
 use k8s_openapi::api::core::v1::Secret;
 use kube::{
     Api, Client, Resource,
@@ -21,17 +21,23 @@ use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 /// One object, as a watch sees it.
-enum Sight<K> {
+enum ObservedObject<K> {
     Present(K),
     Absent,
-    /// It may not be read; somebody must do something.
-    Refused(String),
-    /// It cannot be read at the moment.
-    Trouble(String),
+    Unreadable(ReadFailure),
+}
+
+/// Why an object cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ReadFailure {
+    /// Of the API server's answer, if it answered.
+    code: Option<u16>,
+    /// For people.
+    message: String,
 }
 
 /// Observes configuration `namespace/name` and its Secret; never returns.
-pub async fn observe(client: Client, namespace: &str, name: &str, seen: &CellWriter<Observation>) {
+pub async fn observe(client: Client, namespace: &str, name: &str, seen: &Publisher<SourceState>) {
     let kind = ApiResource::erase::<HAProxyTemplateConfig>(&());
     let configs: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &kind);
     let configs = sights(configs, name);
@@ -44,9 +50,9 @@ pub async fn observe(client: Client, namespace: &str, name: &str, seen: &CellWri
             None => Either::Right(futures::future::pending()),
         };
         let next_secret = async {
-            while let Some(sight) = configs.next().await {
-                note_config(sight, namespace, watched.as_ref(), seen);
-                let named = named_secret(&seen.read().config);
+            while let Some(observed) = configs.next().await {
+                note_config(observed, namespace, watched.as_ref(), seen);
+                let named = named_secret(&seen.latest().config);
                 if named.is_some() && named != watched {
                     return named;
                 }
@@ -62,27 +68,27 @@ pub async fn observe(client: Client, namespace: &str, name: &str, seen: &CellWri
 
 /// Notes what is seen of the configuration. Credentials of another Secret than the one it names, which is `watched`, are none.
 fn note_config(
-    sight: Sight<DynamicObject>,
+    observed: ObservedObject<DynamicObject>,
     namespace: &str,
     watched: Option<&SecretName>,
-    seen: &CellWriter<Observation>,
+    seen: &Publisher<SourceState>,
 ) {
-    let (config, trouble) = match sight {
-        Sight::Present(object) => (Some(read_config(&object)), None),
-        Sight::Absent => (Some(ObservedConfig::Absent), None),
-        Sight::Refused(why) | Sight::Trouble(why) => (None, Some(advise(&why, namespace))),
+    let (config, trouble) = match observed {
+        ObservedObject::Present(object) => (Some(read_config(&object)), None),
+        ObservedObject::Absent => (Some(ObservedConfig::Absent), None),
+        ObservedObject::Unreadable(failure) => (None, Some(failure.advice(namespace))),
     };
     seen.update(|before| {
         let config = config.unwrap_or_else(|| before.config.clone());
         let is_another = named_secret(&config).is_some_and(|named| Some(&named) != watched);
         let credentials = before.credentials.clone().filter(|_| !is_another);
-        Observation { config, credentials, trouble }
+        SourceState { config, credentials, trouble }
     });
 }
 
 fn read_config(object: &DynamicObject) -> ObservedConfig {
     let value = serde_json::to_value(object).map_err(|e| Diagnostic::error("basic", e.to_string()));
-    match value.and_then(|v| Candidate::from_resource(&v)) {
+    match value.and_then(|v| ConfigCandidate::from_resource(&v)) {
         Ok(candidate) => ObservedConfig::Found(candidate),
         Err(problem) => {
             ObservedConfig::Unreadable(object.metadata.generation.unwrap_or_default(), vec![problem])
@@ -95,27 +101,28 @@ fn named_secret(config: &ObservedConfig) -> Option<SecretName> {
     Some(candidate.secret())
 }
 
-async fn observe_secret(client: Client, named: &SecretName, seen: &CellWriter<Observation>) {
+async fn observe_secret(client: Client, named: &SecretName, seen: &Publisher<SourceState>) {
     let secrets = sights::<Secret>(Api::namespaced(client, &named.namespace), &named.name);
     pin_mut!(secrets);
-    while let Some(sight) = secrets.next().await {
-        let found = match sight {
-            Sight::Present(secret) => credentials::from_secret(named, &credentials::data_of(secret)),
-            Sight::Absent => Err(credentials::missing(named)),
-            Sight::Refused(why) => Err(credentials::unreadable(named, &why)),
+    while let Some(observed) = secrets.next().await {
+        let found = match observed {
+            ObservedObject::Present(secret) => credentials::from_secret(named, &credentials::data_of(secret)),
+            ObservedObject::Absent => Err(credentials::missing(named)),
             // An API server that is away says nothing of the Secret.
-            Sight::Trouble(why) if seen.read().credentials.is_some() => {
+            ObservedObject::Unreadable(ReadFailure { code, message: why })
+                if !code.is_some_and(is_refused) && seen.latest().credentials.is_some() =>
+            {
                 tracing::warn!(secret = %named, why, "the Secret of the credentials cannot be read at the moment");
                 continue;
             }
-            Sight::Trouble(why) => Err(credentials::unreadable(named, &why)),
+            ObservedObject::Unreadable(failure) => Err(credentials::unreadable(named, &failure.message)),
         };
-        seen.update(|before| Observation { credentials: Some(found.clone()), ..before.clone() });
+        seen.update(|before| SourceState { credentials: Some(found.clone()), ..before.clone() });
     }
 }
 
 /// One named object over time: what a list or watch event says of it. Errors are retried with back-off.
-fn sights<K>(api: Api<K>, name: &str) -> impl futures::Stream<Item = Sight<K>>
+fn sights<K>(api: Api<K>, name: &str) -> impl futures::Stream<Item = ObservedObject<K>>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
@@ -123,58 +130,79 @@ where
     let mut listed = false;
     watcher::watcher(api, config).backoff(ExponentialBackoff::from(retry::pauses())).filter_map(
         move |event| {
-            let sight = match event {
+            let observed = match event {
                 Ok(Event::Init) => {
                     listed = false;
                     None
                 }
                 Ok(Event::InitApply(object)) => {
                     listed = true;
-                    Some(Sight::Present(object))
+                    Some(ObservedObject::Present(object))
                 }
-                Ok(Event::InitDone) => (!listed).then_some(Sight::Absent),
-                Ok(Event::Apply(object)) => Some(Sight::Present(object)),
-                Ok(Event::Delete(_)) => Some(Sight::Absent),
-                Err(error) if is_refusal(&error) => Some(Sight::Refused(why(&error))),
-                Err(error) => Some(Sight::Trouble(why(&error))),
+                Ok(Event::InitDone) => (!listed).then_some(ObservedObject::Absent),
+                Ok(Event::Apply(object)) => Some(ObservedObject::Present(object)),
+                Ok(Event::Delete(_)) => Some(ObservedObject::Absent),
+                Err(error) => Some(ObservedObject::Unreadable(ReadFailure::of(&error))),
             };
-            futures::future::ready(sight)
+            futures::future::ready(observed)
         },
     )
 }
 
-/// Whether it is a matter of rights: trying again changes nothing.
-fn is_refusal(error: &watcher::Error) -> bool {
-    let code = match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
-        | watcher::Error::WatchFailed(kube::Error::Api(status))
-        | watcher::Error::WatchError(status) => status.code,
-        _ => return false,
-    };
-    is_refused(code)
+impl ReadFailure {
+    fn of(error: &watcher::Error) -> Self {
+        let code = match error {
+            watcher::Error::InitialListFailed(kube::Error::Api(status))
+            | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+            | watcher::Error::WatchFailed(kube::Error::Api(status))
+            | watcher::Error::WatchError(status) => Some(status.code),
+            _ => None,
+        };
+        // kube's watcher wraps the API server's message; only that helps a person.
+        let mut cause: &dyn std::error::Error = error;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        Self { code, message: cause.to_string() }
+    }
+
+    /// What is wrong with the configuration's resource, and what to do.
+    fn advice(&self, namespace: &str) -> String {
+        let Self { code, message } = self;
+        match code {
+            Some(404) => {
+                "the API server does not know this kind (404). Install the CRD with: haptic crd | kubectl apply -f -"
+                    .to_owned()
+            }
+            Some(403) => {
+                format!("{message}. Allow get, list and watch on haproxytemplateconfigs in namespace {namespace}")
+            }
+            _ => message.clone(),
+        }
+    }
 }
 
+/// Whether it is a matter of rights: trying again changes nothing.
 pub(super) fn is_refused(code: u16) -> bool {
     [401, 403].contains(&code)
 }
 
-/// kube's watcher wraps the API server's words; only these help a person.
-fn why(error: &watcher::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::Status;
 
-fn advise(why: &str, namespace: &str) -> String {
-    if why.contains("404") || why.contains("not found") {
-        "the API server does not know this kind (404). Install the CRD with: haptic crd | kubectl apply -f -"
-            .to_owned()
-    } else if why.to_lowercase().contains("forbidden") {
-        format!("{why}. Allow get, list and watch on haproxytemplateconfigs in namespace {namespace}")
-    } else {
-        why.to_owned()
+    fn failure(code: u16, message: &str) -> ReadFailure {
+        let status = Status { code, message: message.to_owned(), ..Status::default() };
+        ReadFailure::of(&watcher::Error::InitialListFailed(kube::Error::Api(status.into())))
+    }
+
+    #[test]
+    fn what_to_do_follows_from_the_answers_code_and_not_from_its_text() {
+        assert!(failure(404, "anything").advice("edge").contains("Install the CRD"));
+        assert!(failure(403, "no").advice("edge").contains("Allow get, list and watch"));
+        for (code, message) in [(500, "etcd: key not found"), (503, "port 404 is forbidden")] {
+            assert_eq!(failure(code, message).advice("edge"), failure(code, message).message);
+        }
     }
 }

@@ -6,14 +6,14 @@ mod secret;
 
 pub use secret::{Unusable, check as check_secret};
 
-use crate::{intake::Observation, overlay::Overlay};
+use crate::{intake::SourceState, overlay::FileOverlay};
 use haptic_model::secret::Credentials;
-use haptic_runtime::CellWriter;
+use haptic_runtime::Publisher;
 use std::{path::PathBuf, sync::Arc};
 
 /// A source of the configuration and its credentials.
 #[derive(Clone)]
-pub enum Source {
+pub enum ConfigSource {
     /// A resource on the API server, and the Secret it names.
     Kubernetes {
         /// Reaches the API server.
@@ -30,11 +30,11 @@ pub enum Source {
         /// Taken in place of the Secret's.
         credentials: Credentials,
         /// Laid over what the file says.
-        overlay: Overlay,
+        overlay: FileOverlay,
     },
 }
 
-impl Source {
+impl ConfigSource {
     /// What is waited for, in words.
     #[must_use]
     pub fn wanted(&self) -> String {
@@ -47,7 +47,7 @@ impl Source {
     }
 
     /// Observes into `seen` for as long as the returned future is polled.
-    pub async fn observe(self, seen: Arc<CellWriter<Observation>>) {
+    pub async fn observe(self, seen: Arc<Publisher<SourceState>>) {
         match self {
             Self::Kubernetes { client, namespace, name } => {
                 kubernetes::observe(client, &namespace, &name, &seen).await;
@@ -59,7 +59,7 @@ impl Source {
     }
 }
 
-impl std::fmt::Debug for Source {
+impl std::fmt::Debug for ConfigSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Source").field(&self.wanted()).finish()
     }

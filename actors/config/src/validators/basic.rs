@@ -2,7 +2,10 @@
 
 use super::{hosts, on_demand, webhook};
 use crate::library::{self, LIBRARIES};
-use haptic_model::{Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout, crd::Interval};
+use haptic_model::{
+    Diagnostic, FileKind, HAProxyTemplateConfigSpec, Layout,
+    crd::{Interval, TemplatingSettings},
+};
 use std::{collections::BTreeMap, time::Duration};
 
 /// Everything that is wrong with the fields themselves.
@@ -89,15 +92,32 @@ fn required(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
             );
         }
     }
-    if spec.templating_settings.engine != "handlebars" {
-        problems.push(
-            Diagnostic::error(
-                "basic",
-                format!("there is no template engine {:?}", spec.templating_settings.engine),
-            )
-            .at_field("spec.templatingSettings.engine")
-            .help("Use handlebars"),
-        );
+    engines(spec, problems);
+}
+
+/// The languages that templates say they are written in.
+fn engines(spec: &HAProxyTemplateConfigSpec, problems: &mut Vec<Diagnostic>) {
+    let frame = spec.haproxy_config.iter().map(|config| ("haproxyConfig".to_owned(), &config.engine));
+    let sources = [
+        ("templateSnippets", &spec.template_snippets),
+        ("maps", &spec.maps),
+        ("sslCertificates", &spec.ssl_certificates),
+        ("crtLists", &spec.crt_lists),
+    ];
+    let sources = sources.into_iter().flat_map(|(field, named)| {
+        named.iter().map(move |(name, source)| (format!("{field}.{name}"), &source.engine))
+    });
+    let files = spec.files.iter().map(|(name, file)| (format!("files.{name}"), &file.engine));
+    let of_all = ("templatingSettings".to_owned(), &spec.templating_settings.engine);
+    let all = std::iter::once(of_all).chain(frame).chain(sources).chain(files);
+    for (field, engine) in all.filter_map(|(field, engine)| Some((field, engine.as_deref()?))) {
+        if !TemplatingSettings::ENGINES.contains(&engine) {
+            problems.push(
+                Diagnostic::error("basic", format!("there is no template engine {engine:?}"))
+                    .at_field(format!("spec.{field}.engine"))
+                    .help("Use handlebars or jinja2"),
+            );
+        }
     }
 }
 
@@ -343,6 +363,10 @@ mod tests {
         check("/libraries", json!(["ingress"]), "the library ingress needs base and ssl before it");
         check("/libraries", json!(["ssl", "base"]), "Write libraries: [base, ssl]");
         check("/templatingSettings/engine", json!("jinja"), "no template engine");
+        check("/haproxyConfig/engine", json!("go"), "no template engine \"go\"");
+        let mut spec = valid();
+        spec["templatingSettings"] = json!({"engine": "jinja2"});
+        assert_eq!(basic(&serde_json::from_value(spec).unwrap()), []);
     }
 
     #[test]

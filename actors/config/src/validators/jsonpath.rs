@@ -18,7 +18,31 @@ pub fn jsonpath(spec: &HAProxyTemplateConfigSpec) -> Vec<Diagnostic> {
     let ignored = spec.watched_resources_ignore_fields.iter().enumerate();
     let ignored = ignored
         .filter_map(|(i, path)| readable(&format!("spec.watchedResourcesIgnoreFields[{i}]"), path).err());
-    index.chain(ignored).collect()
+    let shared = spec.watched_resources.iter().filter_map(|(name, watched)| shared_key(name, watched));
+    index.chain(ignored).chain(shared).collect()
+}
+
+/// Paths that name something within one namespace.
+const WITHIN_NAMESPACE: [&str; 2] = ["metadata.name", "metadata.labels['kubernetes.io/service-name']"];
+/// What is in namespaces, of the kinds that everybody has.
+const IN_NAMESPACES: [&str; 7] =
+    ["configmaps", "endpoints", "endpointslices", "ingresses", "pods", "secrets", "services"];
+
+/// That objects of several namespaces are found by one key, where it names something within one.
+fn shared_key(name: &str, watched: &WatchedResource) -> Option<Diagnostic> {
+    let has = |path: &str| watched.index_by.iter().any(|by| by.replace('"', "'") == path);
+    let is_readable = watched.index_by.iter().all(|path| FieldPath::parse(path).is_ok());
+    let of_all = is_readable && watched.namespaces.len() != 1 && IN_NAMESPACES.contains(&&*watched.resources);
+    let path =
+        WITHIN_NAMESPACE.iter().find(|path| has(path)).filter(|_| of_all && !has("metadata.namespace"))?;
+    let what =
+        format!("{path} means something else in each namespace: objects of several are found by one key");
+    let help = format!("Write indexBy: [metadata.namespace, \"{path}\"], and ask with the namespace first");
+    Some(
+        Diagnostic::warning("jsonpath", what)
+            .at_field(format!("spec.watchedResources.{name}.indexBy"))
+            .help(help),
+    )
 }
 
 fn wrong_index(field: String, path: &str, watched: &WatchedResource) -> Option<Diagnostic> {
@@ -44,6 +68,24 @@ fn readable(field: &str, path: &str) -> Result<FieldPath, Diagnostic> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_name_within_a_namespace_is_no_key_of_all_of_them() {
+        let told = |resources: &str, index: &[&str], namespaces: &[&str]| {
+            let spec = serde_json::from_value(json!({
+                "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+                "watchedResources": {"x": {"apiVersion": "v1", "resources": resources, "indexBy": index, "namespaces": namespaces}},
+            }));
+            jsonpath(&spec.unwrap()).len()
+        };
+        let by_service = "metadata.labels[\"kubernetes.io/service-name\"]";
+        assert_eq!(told("endpointslices", &[by_service], &[]), 1);
+        assert_eq!(told("services", &["metadata.name"], &["a", "b"]), 1);
+        assert_eq!(told("services", &["metadata.name"], &["a"]), 0);
+        assert_eq!(told("services", &["metadata.namespace", "metadata.name"], &[]), 0);
+        assert_eq!(told("namespaces", &["metadata.name"], &[]), 0);
+        assert_eq!(told("services", &["metadata.labels['app']"], &[]), 0);
+    }
 
     #[test]
     fn a_bad_path_is_named_with_its_field() {

@@ -17,20 +17,20 @@ use tokio::time::Instant;
 /// The time all validators together have.
 pub const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-type Answer = BoxFuture<'static, Result<Vec<Diagnostic>, String>>;
+type ValidatorResponse = BoxFuture<'static, Result<Vec<Diagnostic>, String>>;
 
 /// One validator: a name for its errors, and the question.
 #[derive(Clone)]
 pub struct Validator {
     name: &'static str,
-    ask: Arc<dyn Fn(Arc<HAProxyTemplateConfigSpec>) -> Answer + Send + Sync>,
+    ask: Arc<dyn Fn(Arc<HAProxyTemplateConfigSpec>) -> ValidatorResponse + Send + Sync>,
 }
 
 impl Validator {
     /// A validator that answers later, for instance an actor.
     pub fn new(
         name: &'static str,
-        ask: impl Fn(Arc<HAProxyTemplateConfigSpec>) -> Answer + Send + Sync + 'static,
+        ask: impl Fn(Arc<HAProxyTemplateConfigSpec>) -> ValidatorResponse + Send + Sync + 'static,
     ) -> Self {
         Self { name, ask: Arc::new(ask) }
     }
@@ -60,14 +60,14 @@ impl std::fmt::Debug for Validator {
 
 /// What all validators said.
 #[derive(Clone, Debug)]
-pub struct Answers {
+pub struct ValidatorResponses {
     /// In the validators' order; one that did not answer is itself an error that names it.
     pub diagnostics: Vec<Diagnostic>,
     /// Who was asked.
     pub asked: Asked,
 }
 
-impl Answers {
+impl ValidatorResponses {
     /// False when one did not answer: then nothing is known for good.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -81,7 +81,7 @@ pub async fn scatter_gather(
     validators: &[Validator],
     spec: &Arc<HAProxyTemplateConfigSpec>,
     limit: Duration,
-) -> Answers {
+) -> ValidatorResponses {
     let began = Instant::now();
     let asking = validators.iter().map(|validator| async move {
         match tokio::time::timeout(limit, (validator.ask)(spec.clone())).await {
@@ -89,7 +89,7 @@ pub async fn scatter_gather(
             Err(_) => Err(format!("no answer within {} s", limit.as_secs())),
         }
     });
-    let mut answers = Answers { diagnostics: Vec::new(), asked: Asked::default() };
+    let mut answers = ValidatorResponses { diagnostics: Vec::new(), asked: Asked::default() };
     for (validator, answer) in validators.iter().zip(join_all(asking).await) {
         let Asked { answered, silent, .. } = &mut answers.asked;
         if answer.is_ok() { answered } else { silent }.push(validator.name);

@@ -10,12 +10,12 @@ struct Run {
     start: Instant,
     end: Instant,
     /// The pace in force when it started.
-    pace: Pace,
+    pace: Intervals,
 }
 
 /// Plays `changes` against a schedule whose reconciles cost what `costs` says, until nothing is left to do.
 fn play(changes: &[Instant], costs: &[Duration], opens: Instant) -> Vec<Run> {
-    let mut schedule = Schedule::new(Pace::default());
+    let mut schedule = Schedule::new(Intervals::default());
     let mut runs: Vec<Run> = Vec::new();
     let mut costs = costs.iter().copied().cycle();
     let mut changes = changes.iter().copied().peekable();
@@ -36,7 +36,7 @@ fn play(changes: &[Instant], costs: &[Duration], opens: Instant) -> Vec<Run> {
         }
         let mut due = None;
         match schedule.next(now) {
-            Next::Now => {
+            ScheduleAction::Now => {
                 assert!(running.is_none(), "two reconciles at once");
                 assert!(now >= opens, "a reconcile before the gate opened");
                 let cost = costs.next().unwrap_or_default();
@@ -44,11 +44,11 @@ fn play(changes: &[Instant], costs: &[Duration], opens: Instant) -> Vec<Run> {
                 schedule.started();
                 continue;
             }
-            Next::At(at) => {
+            ScheduleAction::At(at) => {
                 assert!(at > now);
                 due = Some(at);
             }
-            Next::Nothing | Next::Idle => {}
+            ScheduleAction::Nothing | ScheduleAction::Idle => {}
         }
         let end = running.map(|run| run.end);
         match [changes.peek().copied(), end, opening, due].into_iter().flatten().min() {
@@ -119,7 +119,7 @@ proptest! {
             let idle = runs.get(ended.len()).is_none_or(|run| run.start >= *change);
             let last_end = ended.last().map_or(epoch, |run| run.end);
             let cost = ended.last().map_or(Duration::ZERO, |run| run.end - run.start);
-            let quiet = Pace::default().after(cost).quiet;
+            let quiet = Intervals::default().after(cost).quiet;
             if idle && *change - last_change.max(last_end) >= quiet {
                 prop_assert!(runs.iter().any(|run| run.start == *change), "change {index} waited");
             }
@@ -166,31 +166,31 @@ fn slow_reconciles_under_a_storm_leave_half_of_the_time_free() {
 #[test]
 fn nothing_starts_while_the_gate_is_closed_and_opening_starts_at_once_even_without_changes() {
     let now = Instant::now();
-    let mut schedule = Schedule::new(Pace::default());
+    let mut schedule = Schedule::new(Intervals::default());
     schedule.changed(now);
-    assert_eq!(schedule.next(now + Duration::from_secs(9)), Next::Nothing);
+    assert_eq!(schedule.next(now + Duration::from_secs(9)), ScheduleAction::Nothing);
     schedule.set_open(true, now + Duration::from_secs(9));
-    assert_eq!(schedule.next(now + Duration::from_secs(9)), Next::Now);
+    assert_eq!(schedule.next(now + Duration::from_secs(9)), ScheduleAction::Now);
 
-    let mut untouched = Schedule::new(Pace::default());
+    let mut untouched = Schedule::new(Intervals::default());
     untouched.set_open(true, now);
-    assert_eq!(untouched.next(now), Next::Now);
+    assert_eq!(untouched.next(now), ScheduleAction::Now);
     untouched.started();
     untouched.finished(now, Duration::ZERO);
     untouched.set_open(true, now);
-    assert_eq!(untouched.next(now), Next::Nothing, "an open gate is no change");
+    assert_eq!(untouched.next(now), ScheduleAction::Nothing, "an open gate is no change");
 }
 
 #[test]
 fn a_new_pace_holds_for_changes_that_already_wait() {
     let now = Instant::now();
     let mut schedule =
-        Schedule::new(Pace { quiet: Duration::from_secs(60), max_wait: Duration::from_secs(60) });
+        Schedule::new(Intervals { quiet: Duration::from_secs(60), max_wait: Duration::from_secs(60) });
     schedule.set_open(true, now);
     schedule.started();
     schedule.finished(now, Duration::ZERO);
     schedule.changed(now);
-    assert_eq!(schedule.next(now), Next::At(now + Duration::from_secs(60)));
-    schedule.set_pace(Pace::default());
-    assert_eq!(schedule.next(now), Next::At(now + Duration::from_millis(5)));
+    assert_eq!(schedule.next(now), ScheduleAction::At(now + Duration::from_secs(60)));
+    schedule.set_pace(Intervals::default());
+    assert_eq!(schedule.next(now), ScheduleAction::At(now + Duration::from_millis(5)));
 }

@@ -1,10 +1,11 @@
-//! Watches the HAProxy pods of the configuration in force.
+//! Watches the HAProxy pods of the active configuration.
 
+use super::scoped::{StreamScope, scoped};
 use crate::discovery::{self, PodSet};
-use actix::{Actor, AsyncContext, Context, Supervised, fut::wrap_future};
-use futures::{StreamExt, TryStreamExt};
+use actix::prelude::*;
+use futures::StreamExt;
 use haptic_model::{ActiveConfig, Event, HaproxyPod};
-use haptic_runtime::{CellReader, CellWriter, Events, Seat, retry};
+use haptic_runtime::{Events, OwnHandle, Publisher, messages::ConfigActivated, retry};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
     Api, Client,
@@ -23,90 +24,105 @@ const RESOURCE: &str = "HAProxy pods";
 pub struct DiscoveryArguments {
     /// The cluster.
     pub client: Client,
-    /// Says which pods, in which namespace, and where their agents listen.
-    pub config: CellReader<Option<Arc<ActiveConfig>>>,
-    /// Where the pods are published, sorted.
-    pub discovered: Arc<CellWriter<Vec<HaproxyPod>>>,
     /// Who hears of failures.
     pub events: Events,
 }
 
-/// Publishes the pods that match `podSelector`.
+/// Publishes the pods that match `podSelector`, sorted.
 pub struct DiscoveryActor {
-    seat: Seat<Self>,
+    own: OwnHandle<Self>,
     arguments: DiscoveryArguments,
+    discovered: Arc<Publisher<Vec<HaproxyPod>>>,
+    watch: Option<Watch>,
+}
+
+/// The pods that are watched, and what is known of them.
+struct Watch {
+    selection: PodSelection,
+    pods: PodSet,
+    _scope: StreamScope,
 }
 
 /// What a watch depends on; another one means another watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Target {
+struct PodSelection {
     namespace: Arc<str>,
     labels: String,
     port: u16,
 }
 
+/// The API server says something of the watched pods.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct PodsWatched(watcher::Result<watcher::Event<Pod>>);
+
 impl DiscoveryActor {
-    /// An actor over `arguments`; for the factory of a Keeper.
+    /// An actor over `arguments`; for the factory of a supervisor.
     #[must_use]
-    pub fn new(seat: Seat<Self>, arguments: DiscoveryArguments) -> Self {
-        Self { seat, arguments }
+    pub fn new(
+        own: OwnHandle<Self>,
+        arguments: DiscoveryArguments,
+        discovered: Arc<Publisher<Vec<HaproxyPod>>>,
+    ) -> Self {
+        Self { own, arguments, discovered, watch: None }
+    }
+
+    fn watch(&mut self, selection: PodSelection, context: &mut Context<Self>) {
+        let pods: Api<Pod> = Api::namespaced(self.arguments.client.clone(), &selection.namespace);
+        let watched = watcher(pods, watcher::Config::default().labels(&selection.labels))
+            .backoff(ExponentialBackoff::from(retry::pauses()));
+        let (scope, watched) = scoped(watched.map(PodsWatched));
+        self.watch = Some(Watch { selection, pods: PodSet::default(), _scope: scope });
+        context.add_message_stream(watched);
     }
 }
 
 impl Actor for DiscoveryActor {
     type Context = Context<Self>;
-
-    fn started(&mut self, context: &mut Self::Context) {
-        context.spawn(wrap_future(self.arguments.clone().discover()));
-    }
 }
 
 impl Supervised for DiscoveryActor {
     fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+        *self = self.own.rebuild();
     }
 }
 
-impl DiscoveryArguments {
-    async fn discover(mut self) {
-        loop {
-            let config = self.config.wait_for(Option::is_some).await;
-            let Some(target) = config.as_ref().as_ref().map(|config| Target::of(config)) else { continue };
-            let mut config = self.config.clone();
-            let other = async {
-                config
-                    .wait_for(|config| config.as_ref().is_some_and(|config| Target::of(config) != target))
-                    .await;
-            };
-            tokio::select! {
-                () = self.watch(&target) => {}
-                () = other => {}
-            }
+impl Handler<ConfigActivated> for DiscoveryActor {
+    type Result = ();
+
+    fn handle(&mut self, active: ConfigActivated, context: &mut Self::Context) {
+        let Some(selection) = active.as_ref().map(|config| PodSelection::of(config)) else { return };
+        if self.watch.as_ref().is_none_or(|watch| watch.selection != selection) {
+            self.watch(selection, context);
         }
     }
+}
 
-    /// Watches until it is dropped. A pod list that cannot be read leaves the pods as they were.
-    async fn watch(&self, target: &Target) {
-        let pods: Api<Pod> = Api::namespaced(self.client.clone(), &target.namespace);
-        let watch = watcher(pods, watcher::Config::default().labels(&target.labels))
-            .backoff(ExponentialBackoff::from(retry::pauses()));
-        let mut set = PodSet::default();
-        let mut events = watch.into_stream().boxed();
-        loop {
-            match events.try_next().await {
-                Ok(Some(event)) => {
-                    set.take(event, target.port);
-                    if set.is_synced() {
-                        self.discovered.publish_if_changed(set.pods());
-                    }
+impl Handler<PodsWatched> for DiscoveryActor {
+    type Result = ();
+
+    /// A pod list that cannot be read leaves the pods as they were.
+    fn handle(&mut self, PodsWatched(event): PodsWatched, _: &mut Self::Context) {
+        let Some(watch) = &mut self.watch else { return };
+        match event {
+            Ok(event) => {
+                watch.pods.take(event, watch.selection.port);
+                if watch.pods.is_synced() {
+                    self.discovered.publish_if_changed(watch.pods.pods());
                 }
-                Ok(None) => return,
-                Err(error) => self.tell(&error, target),
             }
+            Err(error) => self.arguments.events.emit(watch.selection.failed(&error)),
         }
     }
+}
 
-    fn tell(&self, error: &watcher::Error, target: &Target) {
+impl PodSelection {
+    fn of(config: &ActiveConfig) -> Self {
+        let labels = discovery::selector(&config.spec);
+        Self { namespace: Arc::clone(&config.namespace), labels, port: config.spec.dataplane.port }
+    }
+
+    fn failed(&self, error: &watcher::Error) -> Event {
         // kube's watcher wraps the API server's words; only these help a person.
         let mut cause: &dyn std::error::Error = error;
         while let Some(inner) = cause.source() {
@@ -115,15 +131,8 @@ impl DiscoveryArguments {
         let message = format!(
             "pods with labels {} in namespace {} cannot be watched ({cause}): may this controller's ServiceAccount \
              get, list and watch pods there? It is tried again; the pods known so far stay.",
-            target.labels, target.namespace
+            self.labels, self.namespace
         );
-        self.events.tell(Event::WatchFailed { resource: RESOURCE.into(), message });
-    }
-}
-
-impl Target {
-    fn of(config: &ActiveConfig) -> Self {
-        let labels = discovery::selector(&config.spec);
-        Self { namespace: Arc::clone(&config.namespace), labels, port: config.spec.dataplane.port }
+        Event::WatchFailed { resource: RESOURCE.into(), message }
     }
 }

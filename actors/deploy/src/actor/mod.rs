@@ -3,7 +3,8 @@
 mod deploy;
 mod discovery;
 mod fleet;
+mod scoped;
 
 pub use deploy::DeployActor;
 pub use discovery::{DiscoveryActor, DiscoveryArguments};
-pub use fleet::{FleetActor, FleetArguments};
+pub use fleet::{DeployTopics, FleetActor, FleetArguments};

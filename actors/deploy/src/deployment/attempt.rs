@@ -1,35 +1,57 @@
-//! One look at the board, and what it takes to bring the pod there.
+//! One attempt on a pod: what it takes to bring it a step nearer to the newest bundles.
 
 use super::{
-    Failure, State,
-    apart::Apart,
-    blame, drift,
-    driver::{Deployment, Step},
-    knowledge::{Knowledge, Need},
-    memory::{Instead, Memory, Settled},
-    order::{Ground, Lacks},
-    outlook::{Aim, Outlook},
+    common::Deployment,
+    drift, failing_objects,
+    failure::DeployFailure,
+    order::{MissingContent, OrderBaseline},
+    other_changes::OtherChanges,
+    pod_status::{PodNeed, PodStatus},
+    progress::PodProgress,
+    state::State,
+    targets::{Check, DeployTarget, NewestBundles},
 };
 use crate::{
     planner::{Plan, Reason, ReasonKind, RunningView, Verdict, ahead},
     transport::Transport,
 };
 use haptic_model::{
-    ActiveConfig, Event,
+    ActiveConfig, Event, Generation,
     agent_api::{Apply, Method, Outcome},
-    pipeline::{Leadership, Rendered},
+    pipeline::{LastPlan, Leadership, Rendered},
 };
 use haptic_runtime::cpu;
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 use tokio::time::Instant;
 
-/// What an attempt works with.
-struct Scene<'a> {
-    config: &'a ActiveConfig,
-    transport: &'a dyn Transport,
-    leadership: Leadership,
-    outlook: &'a Outlook,
-    began: Instant,
+/// What an attempt works with. It has the progress of its pod until it ends.
+pub(crate) struct DeployAttempt {
+    pub deployment: Rc<Deployment>,
+    pub progress: PodProgress,
+    pub config: Arc<ActiveConfig>,
+    pub transport: Rc<dyn Transport>,
+    pub leadership: Leadership,
+    pub newest: NewestBundles,
+    pub began: Instant,
+    /// Whether it is time to look at what HAProxy runs.
+    pub is_due: bool,
+    /// Whether an order to store is under way.
+    pub is_storing: bool,
+}
+
+/// What follows an attempt.
+pub(crate) enum NextStep {
+    /// Nothing to do until something changes or the pod must be checked again.
+    Wait(State),
+    /// Another attempt at once.
+    Retry(&'static str),
+    /// Another attempt then, or when something changes.
+    WaitUntil(Instant, State),
 }
 
 /// A reload that HAProxy did.
@@ -38,54 +60,49 @@ struct Reloaded {
     kind: &'static str,
 }
 
-impl Deployment {
-    /// Brings the pod a step nearer to what the board says.
-    pub(super) async fn attempt(&self, memory: &mut Memory) -> Result<Step, Failure> {
-        let began = Instant::now();
-        self.conclude_storing(memory)?;
-        let Some(config) = self.board.config.read().as_ref().clone() else {
-            return Ok(Step::Settled(State::Standby));
-        };
-        let transport = self.transport(memory, &config)?;
-        let leadership = *self.board.leadership.read();
-        // What was known before is what another leader may have changed meanwhile.
-        let took_over = leadership.leads && memory.led.replace(leadership.epoch) != Some(leadership.epoch);
-        let is_due = memory.known.is_some() && began >= self.next_check(memory);
-        if took_over || memory.known.is_none() || memory.is_anew() || is_due {
-            self.read_status(memory, &*transport).await?;
-        }
-        let outlook = self.outlook();
-        if !leadership.leads {
-            return Ok(Step::Settled(State::Standby));
-        }
-        if let Some(step) = hold(memory, &outlook) {
+impl DeployAttempt {
+    /// Brings the pod a step nearer to the newest bundles.
+    pub async fn run(&mut self) -> Result<NextStep, DeployFailure> {
+        if let Some(step) = self.await_fitting_render() {
             return Ok(step);
         }
-        let scene = Scene { config: &config, transport: &*transport, leadership, outlook: &outlook, began };
-        let mut step = self.advance(memory, &scene).await?;
-        if is_due && matches!(step, Step::Settled(State::Converged { .. } | State::Ahead { .. })) {
-            step = self.mend(memory, &scene).await?.unwrap_or(step);
+        let step = self.advance().await?;
+        match step {
+            NextStep::Wait(State::Converged { .. } | State::Ahead { .. }) if self.is_due => {
+                Ok(self.repair_drift().await?.unwrap_or(step))
+            }
+            step => Ok(step),
         }
-        self.store_if_due(memory, &outlook, leadership.epoch);
-        Ok(step)
+    }
+
+    /// Waits for a render that knows what the pod can do, so that the one before it is not deployed and then replaced by a reload.
+    /// If none comes, there is something wrong with it, and what there is serves better than nothing.
+    fn await_fitting_render(&self) -> Option<NextStep> {
+        let generation = self.newest.unfit(self.progress.known.as_ref()?.capabilities)?;
+        let until = self.progress.first_read? + FITTING_RENDER_TIMEOUT;
+        let left = until.checked_duration_since(Instant::now())?;
+        let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+        (millis > 0).then_some(NextStep::WaitUntil(until, State::Awaiting { generation, millis }))
     }
 
     /// The newest bundle at once if HAProxy can follow by operations; otherwise the newest checked one.
-    async fn advance(&self, memory: &mut Memory, scene: &Scene<'_>) -> Result<Step, Failure> {
-        let Some(known) = memory.known.clone() else { return Ok(Step::Again("its state is unknown")) };
-        let reached = memory.reached();
-        let follows = memory.instead.is_none() && known.exact && known.alive;
-        let express = scene.outlook.express(reached).filter(|_| follows);
-        if let Some(aim) = &express {
-            match known.need(aim.bundle().digest, None) {
-                Need::Nothing => return Ok(self.settle(memory, scene, aim)),
-                _ => match self.plan(memory, scene, &known, aim, Need::Plan).await? {
-                    None => return Ok(Step::Again("it changes while it is read")),
+    async fn advance(&mut self) -> Result<NextStep, DeployFailure> {
+        let Some(known) = self.progress.known.clone() else {
+            return Ok(NextStep::Retry("its state is unknown"));
+        };
+        let reached = self.progress.reached();
+        let follows = self.progress.obstacles.forced_reload.is_none() && known.exact && known.alive;
+        let fast_path = self.newest.fast_path(reached).filter(|_| follows);
+        if let Some(target) = &fast_path {
+            match known.need(target.bundle().digest, None) {
+                PodNeed::Nothing => return Ok(self.converge(target)),
+                _ => match self.plan(&known, target, PodNeed::Plan).await? {
+                    None => return Ok(NextStep::Retry("it changes while it is read")),
                     Some(plan) if plan.verdict.reload_reason().is_none() => {
-                        return self.carry_out(memory, scene, &known, aim, &plan).await;
+                        return self.carry_out(&known, target, &plan).await;
                     }
                     Some(_) => {
-                        if let Some(step) = self.go_ahead(memory, scene, &known, aim).await? {
+                        if let Some(step) = self.go_ahead(&known, target).await? {
                             return Ok(step);
                         }
                     }
@@ -93,18 +110,18 @@ impl Deployment {
             }
         }
         // What went ahead of the newest stays until that comes, or is refused.
-        let stays = memory.is_ahead() && scene.outlook.is_checking();
-        let failed = memory.instead.as_ref().and_then(|instead| instead.failed);
-        let waits_for = failed.filter(|failed| scene.outlook.judged() < Some(*failed));
-        match scene.outlook.checked(reached) {
-            Some(aim) if waits_for.is_none() && !(stays && reached >= Some(aim.generation())) => {
-                self.bring(memory, scene, &known, aim).await
+        let stays = self.progress.is_ahead() && self.newest.is_checking();
+        let failed = self.progress.obstacles.forced_reload.as_ref().and_then(|reload| reload.failed);
+        let waits_for = failed.filter(|failed| self.newest.validated_or_refused() < Some(*failed));
+        match self.newest.checked(reached) {
+            Some(target) if waits_for.is_none() && !(stays && reached >= Some(target.generation())) => {
+                self.bring(&known, target).await
             }
-            None if scene.outlook.validated.is_none() => Ok(Step::Settled(State::Standby)),
+            None if self.newest.validated.is_none() => Ok(NextStep::Wait(State::Standby)),
             _ => {
-                let waiting = waits_for.or(express.map(|aim| aim.generation()));
-                let live = reached.or(scene.outlook.newest()).unwrap_or_default();
-                Ok(Step::Settled(
+                let waiting = waits_for.or(fast_path.map(|target| target.generation()));
+                let live = reached.or(self.newest.newest()).unwrap_or_default();
+                Ok(NextStep::Wait(
                     waiting.map_or(State::Ahead { generation: live }, |generation| State::Checking {
                         generation,
                     }),
@@ -114,110 +131,103 @@ impl Deployment {
     }
 
     /// Brings the pod to a bundle that passed every check.
-    async fn bring(
-        &self,
-        memory: &mut Memory,
-        scene: &Scene<'_>,
-        known: &Knowledge,
-        aim: Aim,
-    ) -> Result<Step, Failure> {
-        let worker = memory.settled.as_ref().map(|settled| settled.known.worker_pid);
-        let need = known.need(aim.bundle().digest, worker);
+    async fn bring(&mut self, known: &PodStatus, target: DeployTarget) -> Result<NextStep, DeployFailure> {
+        let need = known.need(target.bundle().digest, self.progress.converged_worker());
         match need {
-            Need::Nothing if memory.instead.is_none() => return Ok(self.settle(memory, scene, &aim)),
-            Need::Haproxy => {
-                memory.known = None;
-                return Err(Failure::Down);
+            PodNeed::Nothing if self.progress.obstacles.forced_reload.is_none() => {
+                return Ok(self.converge(&target));
+            }
+            PodNeed::Haproxy => {
+                self.progress.forget();
+                return Err(DeployFailure::Down);
             }
             _ => {}
         }
-        self.tell_if_taken_back(memory, scene, &aim);
-        let Some(plan) = self.plan(memory, scene, known, &aim, need).await? else {
-            return Ok(Step::Again("it changes while it is read"));
+        self.report_rollback(&target);
+        let Some(plan) = self.plan(known, &target, need).await? else {
+            return Ok(NextStep::Retry("it changes while it is read"));
         };
-        let generation = aim.generation();
+        let generation = target.generation();
         if plan.verdict.reload_reason().is_some() {
-            if memory.storing.is_some() {
+            if self.is_storing {
                 // Its answer wakes.
-                return Ok(Step::Settled(State::Waiting { generation, millis: 0 }));
+                return Ok(NextStep::Wait(State::Waiting { generation, millis: 0 }));
             }
-            let allowed = self.reload_allowed_at(memory, scene.config);
+            let allowed = self.reload_allowed_at();
             if let Some(then) = allowed.filter(|then| *then > Instant::now()) {
-                if let Some(Step::Settled(state)) = self.go_ahead(memory, scene, known, &aim).await? {
-                    return Ok(Step::Later(Instant::now(), state));
+                if let Some(NextStep::Wait(state)) = self.go_ahead(known, &target).await? {
+                    return Ok(NextStep::WaitUntil(Instant::now(), state));
                 }
                 let millis = u64::try_from((then - Instant::now()).as_millis()).unwrap_or(u64::MAX);
-                return Ok(Step::Later(then, State::Waiting { generation, millis }));
+                return Ok(NextStep::WaitUntil(then, State::Waiting { generation, millis }));
             }
         }
-        self.carry_out(memory, scene, known, &aim, &plan).await
+        self.carry_out(known, &target, &plan).await
     }
 
-    /// Does what of `aim` can be done now, though the whole needs a reload: servers follow their endpoints. `None`: nothing.
+    /// Does what of `target` can be done now, though the whole needs a reload: servers follow their endpoints. `None`: nothing.
     async fn go_ahead(
-        &self,
-        memory: &mut Memory,
-        scene: &Scene<'_>,
-        known: &Knowledge,
-        aim: &Aim,
-    ) -> Result<Option<Step>, Failure> {
-        let runs = |worked: &Arc<Rendered>| known.exact && known.digest() == Some(worked.bundle.digest);
-        let worked = memory.worked.clone().filter(runs).filter(|_| memory.instead.is_none() && known.alive);
-        let (Some(worked), true) = (worked, scene.outlook.may_be_ahead) else { return Ok(None) };
-        if !Arc::ptr_eq(&worked.config.spec, &aim.rendered.config.spec) {
+        &mut self,
+        known: &PodStatus,
+        target: &DeployTarget,
+    ) -> Result<Option<NextStep>, DeployFailure> {
+        let follows = self.progress.obstacles.forced_reload.is_none() && known.exact && known.alive;
+        let reached = self.progress.reached.as_ref().map(|reached| Arc::clone(&reached.rendered));
+        let Some(running) = reached.filter(|reached| known.digest() == Some(reached.bundle.digest)) else {
+            return Ok(None);
+        };
+        let is_same_config = Arc::ptr_eq(&running.config.spec, &target.rendered.config.spec);
+        if !(follows && is_same_config && self.newest.allows_fast_path) {
             return Ok(None);
         }
-        let (aimed_at, capabilities, plans) = (aim.rendered.clone(), known.capabilities, self.plans.clone());
+        let (target, capabilities, plans) =
+            (target.rendered.clone(), known.capabilities, self.deployment.plans.clone());
         let found = cpu("deploy", move || {
-            let apart = Apart::of(&worked.snapshots, &aimed_at.snapshots, &aimed_at.config);
-            let bundle = ahead(&worked.bundle, &aimed_at.bundle, |object| apart.may_go(object))?;
-            let (running, between) = (plans.view(&worked.bundle), plans.view(&bundle));
-            let plan = plans.plan(&running, &between, capabilities);
-            let rendered = Arc::new(Rendered { bundle, ..Rendered::clone(&worked) });
+            let apart = OtherChanges::of(&running.snapshots, &target.snapshots, &target.config);
+            let bundle = ahead(&running.bundle, &target.bundle, |object| apart.may_go(object))?;
+            let between = plans.view(&bundle);
+            let plan = plans.plan(&plans.view(&running.bundle), &between, capabilities);
+            let rendered = Arc::new(Rendered { bundle, ..Rendered::clone(&running) });
             let can = matches!(plan.verdict, Verdict::Runtime { .. });
-            can.then_some((Aim { rendered, checked: false }, plan, between))
+            can.then_some((DeployTarget { rendered, check: Check::ServersOnly }, plan, between))
         });
         let Some((between, plan, view)) = found.await? else { return Ok(None) };
-        memory.desired = Some(view);
-        let step = self.carry_out(memory, scene, known, &between, &plan).await?;
-        memory.ahead = Some(between.bundle().digest);
-        Ok(Some(step))
+        self.progress.views.target = Some(view);
+        self.carry_out(known, &between, &plan).await.map(Some)
     }
 
     /// The plan, or `None` when the pod no longer runs what it said it runs.
     async fn plan(
-        &self,
-        memory: &mut Memory,
-        scene: &Scene<'_>,
-        known: &Knowledge,
-        aim: &Aim,
-        need: Need,
-    ) -> Result<Option<Arc<Plan>>, Failure> {
-        self.show(&State::Planning { generation: aim.generation() });
-        let desired = self.plans.view(aim.bundle());
+        &mut self,
+        known: &PodStatus,
+        target: &DeployTarget,
+        need: PodNeed,
+    ) -> Result<Option<Arc<Plan>>, DeployFailure> {
+        self.deployment.show(&State::Planning { generation: target.generation() });
+        let desired = self.deployment.plans.view(target.bundle());
         let running = match need {
-            Need::Plan if known.exact => self.running_view(memory, scene, known).await?,
-            Need::Plan => Some(Arc::new(RunningView::bootstrap())),
+            PodNeed::Plan if known.exact => self.running_view(known).await?,
+            PodNeed::Plan => Some(Arc::new(RunningView::bootstrap())),
             _ => Some(Arc::clone(&desired)),
         };
         let Some(running) = running else { return Ok(None) };
-        memory.view = Some(Arc::clone(&running));
-        memory.desired = Some(Arc::clone(&desired));
-        let (plans, capabilities) = (self.plans.clone(), known.capabilities);
+        self.progress.views.running = Some(Arc::clone(&running));
+        self.progress.views.target = Some(Arc::clone(&desired));
+        let (plans, capabilities) = (self.deployment.plans.clone(), known.capabilities);
         let began = Instant::now();
         let plan = cpu("deploy", move || plans.plan(&running, &desired, capabilities)).await?;
-        self.events.tell(Event::Planned {
-            generation: aim.generation(),
-            pod: self.name(),
+        self.deployment.events.emit(Event::Planned {
+            generation: target.generation(),
+            pod: self.deployment.name(),
             kind: plan.verdict.kind(),
             operations: plan.verdict.operations().len(),
             took: began.elapsed(),
         });
         let drift = |sentence: &str| Reason { kind: ReasonKind::Drift, sentence: sentence.to_owned() };
-        let instead = match &memory.instead {
-            Some(instead) => Some(instead.reason.clone()),
-            None if !known.exact => Some(drift(known.setback.as_deref().unwrap_or(HALF_WAY))),
-            None if need == Need::FilesAndReload => {
+        let forced_reload = match &self.progress.obstacles.forced_reload {
+            Some(forced_reload) => Some(forced_reload.reason.clone()),
+            None if !known.exact => Some(drift(known.last_failure.as_deref().unwrap_or(HALF_WAY))),
+            None if need == PodNeed::FilesAndReload => {
                 Some(drift("somebody else changed files and restarted or reloaded HAProxy"))
             }
             None if !known.alive && plan.verdict.reload_reason().is_none() => {
@@ -225,98 +235,93 @@ impl Deployment {
             }
             None => None,
         };
-        Ok(Some(instead.map_or(plan.clone(), |reason| Arc::new(plan.by_reload(reason)))))
+        Ok(Some(forced_reload.map_or(plan.clone(), |reason| Arc::new(plan.by_reload(reason)))))
     }
 
     /// What the pod runs, from whoever holds it already, or from the pod.
-    async fn running_view(
-        &self,
-        memory: &mut Memory,
-        scene: &Scene<'_>,
-        known: &Knowledge,
-    ) -> Result<Option<Arc<RunningView>>, Failure> {
+    async fn running_view(&mut self, known: &PodStatus) -> Result<Option<Arc<RunningView>>, DeployFailure> {
         let Some(digest) = known.digest() else { return Ok(Some(Arc::new(RunningView::bootstrap()))) };
-        if let Some(view) = memory.held(digest).or_else(|| self.plans.known(digest)) {
+        if let Some(view) = self.progress.views.find(digest).or_else(|| self.deployment.plans.known(digest)) {
             return Ok(Some(view));
         }
-        let Some(read) = scene.transport.running_bundle().await? else {
-            return Ok(Some(begin_anew(
-                memory,
-                "what the pod runs was brought by a controller that is gone",
-            )));
+        let Some(read) = self.transport.running_bundle().await? else {
+            return Ok(Some(
+                self.reload_from_scratch("what the pod runs was brought by a controller that is gone"),
+            ));
         };
-        let layout = scene.config.layout.clone();
+        let layout = self.config.layout.clone();
         let view = cpu("deploy", move || RunningView::read_back(read, &layout))
             .await?
-            .map_err(Failure::Unreadable)?;
+            .map_err(DeployFailure::Unreadable)?;
         if view.digest() == Some(digest) {
-            return Ok(Some(self.plans.keep(view)));
+            return Ok(Some(self.deployment.plans.keep(view)));
         }
         if view.digest() == known.stored_digest() {
             // A controller and an agent before us brought it, and both are gone.
-            memory.stored = Some(self.plans.keep(view));
+            self.progress.views.stored = Some(self.deployment.plans.keep(view));
             let sentence =
                 "what HAProxy runs was brought by operations that neither agent nor controller know any more";
-            return Ok(Some(begin_anew(memory, sentence)));
+            return Ok(Some(self.reload_from_scratch(sentence)));
         }
-        memory.known = None;
+        self.progress.forget();
         Ok(None)
     }
 
     async fn carry_out(
-        &self,
-        memory: &mut Memory,
-        scene: &Scene<'_>,
-        known: &Knowledge,
-        aim: &Aim,
+        &mut self,
+        known: &PodStatus,
+        target: &DeployTarget,
         plan: &Plan,
-    ) -> Result<Step, Failure> {
+    ) -> Result<NextStep, DeployFailure> {
+        if !self.still_leads() {
+            return Ok(NextStep::Retry("another replica leads, or this one again"));
+        }
         let reload = plan.verdict.reload_reason();
-        self.show(&State::Applying { generation: aim.generation(), reload: reload.clone() });
-        let order = order(memory, scene, known, aim, plan);
-        // Until the answer is there, and if none comes, nobody knows what the pod runs.
-        let kept = memory.known.take();
-        memory.settled = None;
+        self.deployment.show(&State::Applying { generation: target.generation(), reload: reload.clone() });
+        let order = self.order(known, target, plan);
+        let known_before = self.progress.order_leaves();
         let began = Instant::now();
-        let answer = scene.transport.apply(Arc::new(order)).await;
-        self.events.tell(Event::Timed {
+        let answer = self.transport.apply(Arc::new(order)).await;
+        self.deployment.events.emit(Event::Timed {
             part: "agent",
-            generation: aim.generation(),
-            pod: Some(self.name()),
+            generation: target.generation(),
+            pod: Some(self.deployment.name()),
             took: began.elapsed(),
         });
         if reload.is_some() {
-            memory.last_reload = Some(Instant::now());
+            self.progress.last_reload = Some(Instant::now());
         }
         let outcome = answer?;
-        memory.known = kept;
-        self.conclude(memory, scene, aim, plan, outcome)
+        self.progress.known = known_before;
+        self.conclude(target, plan, outcome)
     }
 
     fn conclude(
-        &self,
-        memory: &mut Memory,
-        scene: &Scene<'_>,
-        aim: &Aim,
+        &mut self,
+        target: &DeployTarget,
         plan: &Plan,
         outcome: Outcome,
-    ) -> Result<Step, Failure> {
-        let (generation, bundle) = (aim.generation(), aim.bundle());
+    ) -> Result<NextStep, DeployFailure> {
+        let (generation, bundle) = (target.generation(), target.bundle());
         match outcome {
             Outcome::Applied { reloaded, worker_pid, log } => {
                 if !log.trim().is_empty() {
                     let text = bundle.redacted(log.trim());
-                    self.events.tell(Event::HaproxySaid { generation, pod: self.name(), text });
+                    self.deployment.events.emit(Event::HaproxySaid {
+                        generation,
+                        pod: self.deployment.name(),
+                        text,
+                    });
                 }
-                if let Some(known) = &mut memory.known {
+                if let Some(known) = &mut self.progress.known {
                     known.applied(bundle, generation, worker_pid);
-                    if stores(known, aim, plan) {
+                    if stores(known, target, plan) {
                         known.stored(bundle, generation);
-                        memory.stored = Some(self.plans.view(bundle));
+                        self.progress.views.stored = Some(self.deployment.plans.view(bundle));
                     }
                 }
-                memory.lacks = Lacks::Nothing;
-                memory.instead = None;
+                self.progress.obstacles.missing = MissingContent::Nothing;
+                self.progress.obstacles.forced_reload = None;
                 // What is counted and told is what HAProxy did, not what was meant.
                 let reload = reloaded.then(|| Reloaded {
                     why: plan.verdict.reload_reason().unwrap_or_else(|| "the agent had to".into()),
@@ -324,124 +329,117 @@ impl Deployment {
                 });
                 let work = (plan.verdict.operations().len(), plan.write.len());
                 let why = reload.as_ref().map(|reload| reload.why.clone());
-                self.note_plan(plan, generation, why, scene.began.elapsed());
-                self.acknowledge(memory, scene, aim, reload, work);
-                Ok(Step::Settled(resting(aim)))
+                self.publish_plan(plan, generation, why);
+                self.acknowledge(target, reload, work);
+                Ok(NextStep::Wait(resting(target)))
             }
             Outcome::Conflict { .. } => {
-                memory.known = None;
-                Ok(Step::Again("something else runs whenever an order comes"))
+                self.progress.forget();
+                Ok(NextStep::Retry("something else runs whenever an order comes"))
             }
             Outcome::Stale { .. } => {
-                memory.known = None;
-                Err(Failure::Stale)
+                self.progress.forget();
+                Err(DeployFailure::Stale)
             }
             Outcome::Missing { paths } => {
-                memory.lacks.learn(paths)?;
-                Ok(Step::Again("it lacks contents"))
+                self.progress.obstacles.missing.learn(paths)?;
+                Ok(NextStep::Retry("it lacks contents"))
             }
             Outcome::Refused { message, reload_may_help } => {
-                memory.known = None;
+                self.progress.forget();
                 if reload_may_help && plan.verdict.reload_reason().is_none() {
                     let sentence = format!("HAProxy's socket refused: {}", bundle.redacted(&message));
-                    let reason = Reason { kind: ReasonKind::Refused, sentence };
-                    memory.instead = Some(Instead { reason, failed: Some(generation) });
-                    return Ok(Step::Again("its socket refuses"));
+                    self.progress.force_reload(ReasonKind::Refused, sentence, Some(generation));
+                    return Ok(NextStep::Retry("its socket refuses"));
                 }
                 // Once may be the pod's own trouble: a port that a dying worker holds, a moment without memory.
-                let refused_before = memory.refused.map(|since| since.elapsed());
-                memory.refused = memory.refused.or(Some(Instant::now()));
-                let complaint = blame::complaint(&message, &aim.rendered, memory.worked.as_ref());
+                let refused_before = self.progress.refused();
+                let complaint = failing_objects::failure_report(
+                    &message,
+                    &target.rendered,
+                    self.progress.reached.as_ref().map(|reached| &reached.rendered),
+                );
                 if let Some((complaint, refused_for)) = complaint.zip(refused_before) {
-                    self.roster.complain(&self.pod, complaint, refused_for);
+                    self.deployment.roster.complain(&self.deployment.pod, complaint, refused_for);
                 }
-                Err(Failure::Refused(blame::explained(&message, bundle)))
+                Err(DeployFailure::Refused(failing_objects::explained(&message, bundle)))
             }
             Outcome::Failed { message } => {
-                memory.known = None;
-                Err(Failure::Failed(bundle.redacted(&message)))
+                self.progress.forget();
+                Err(DeployFailure::Failed(bundle.redacted(&message)))
             }
         }
     }
 
     /// Looks whether somebody changed what HAProxy runs through its socket, tells it and sets it right.
-    async fn mend(&self, memory: &mut Memory, scene: &Scene<'_>) -> Result<Option<Step>, Failure> {
-        let Some(known) = memory.known.clone() else { return Ok(None) };
-        let Some(view) = known.digest().and_then(|digest| memory.held(digest)) else { return Ok(None) };
+    async fn repair_drift(&mut self) -> Result<Option<NextStep>, DeployFailure> {
+        let Some(known) = self.progress.known.clone() else { return Ok(None) };
+        let Some(view) = known.digest().and_then(|digest| self.progress.views.find(digest)) else {
+            return Ok(None);
+        };
         let Some(bundle) = view.bundle().cloned() else { return Ok(None) };
-        let runtime = scene.transport.runtime().await?;
+        let runtime = self.transport.runtime().await?;
         let found = cpu("deploy", move || drift::differences(&view, &runtime)).await?;
         // What another leader changes meanwhile is its business.
-        if found.is_empty() || *self.board.leadership.read() != scene.leadership {
+        if found.is_empty() || !self.still_leads() {
             return Ok(None);
         }
-        let what = drift::told(&found);
-        self.events.tell(Event::DriftFound { pod: self.name(), what: what.clone() });
+        let what = drift::summary(&found);
+        self.deployment.events.emit(Event::DriftFound { pod: self.deployment.name(), what: what.clone() });
         if found.iter().any(|difference| difference.repair.is_empty()) {
-            let reason =
-                Reason { kind: ReasonKind::Drift, sentence: format!("somebody changed HAProxy: {what}") };
-            memory.instead = Some(Instead { reason, failed: None });
-            return Ok(Some(Step::Again("somebody else changes it")));
+            self.progress.force_reload(ReasonKind::Drift, format!("somebody changed HAProxy: {what}"), None);
+            return Ok(Some(NextStep::Retry("somebody else changes it")));
         }
         let operations = found.into_iter().flat_map(|difference| difference.repair).collect();
-        let ground = Ground {
-            epoch: scene.leadership.epoch,
+        let baseline = OrderBaseline {
+            epoch: self.leadership.epoch,
             base: known.digest(),
             since: Some(&bundle),
             besides: None,
-            lacks: &Lacks::Nothing,
+            missing: &MissingContent::Nothing,
         };
         let generation = known.running.map(|running| running.generation).unwrap_or_default();
-        let order = ground.order(&bundle, generation, Method::Runtime { operations, store: false });
-        memory.known = None;
-        match scene.transport.apply(Arc::new(order)).await? {
+        let order = baseline.order(&bundle, generation, Method::Runtime { operations, store: false });
+        self.progress.forget();
+        match self.transport.apply(Arc::new(order)).await? {
             Outcome::Applied { .. } => {
-                memory.known = Some(known);
+                self.progress.known = Some(known);
                 Ok(None)
             }
             Outcome::Refused { message, .. } => {
                 let said = bundle.redacted(&message);
                 let sentence = format!("somebody changed HAProxy ({what}), and its socket refused: {said}");
-                let reason = Reason { kind: ReasonKind::Drift, sentence };
-                memory.instead = Some(Instead { reason, failed: None });
-                Ok(Some(Step::Again("somebody else changes it")))
+                self.progress.force_reload(ReasonKind::Drift, sentence, None);
+                Ok(Some(NextStep::Retry("somebody else changes it")))
             }
-            Outcome::Failed { message } => Err(Failure::Failed(bundle.redacted(&message))),
-            _ => Ok(Some(Step::Again("somebody else changes it"))),
+            Outcome::Failed { message } => Err(DeployFailure::Failed(bundle.redacted(&message))),
+            _ => Ok(Some(NextStep::Retry("somebody else changes it"))),
         }
     }
 
     /// Nothing is left to do to HAProxy.
-    fn settle(&self, memory: &mut Memory, scene: &Scene<'_>, aim: &Aim) -> Step {
-        self.acknowledge(memory, scene, aim, None, (0, 0));
-        Step::Settled(resting(aim))
+    fn converge(&mut self, target: &DeployTarget) -> NextStep {
+        self.acknowledge(target, None, (0, 0));
+        NextStep::Wait(resting(target))
     }
 
     /// The pod is where it should be: remembered, published and, once a generation, told.
     fn acknowledge(
-        &self,
-        memory: &mut Memory,
-        scene: &Scene<'_>,
-        aim: &Aim,
+        &mut self,
+        target: &DeployTarget,
         reload: Option<Reloaded>,
         (operations, files): (usize, usize),
     ) {
-        memory.settled = memory.known.clone().map(|known| Settled { known, under: scene.leadership });
-        memory.refused = None;
-        // Held, so that the next plan need not read it back from the pod.
-        memory.view = Some(self.plans.view(aim.bundle()));
-        memory.desired = None;
-        let generation = aim.generation();
-        memory.reached = Some((aim.bundle().digest, generation));
-        memory.worked = Some(aim.rendered.clone());
-        let known = memory.known.as_ref().map(|known| (known.running, known.stored));
+        let view = self.deployment.plans.view(target.bundle());
+        let is_another = self.progress.converge(target, view, self.leadership);
+        let generation = target.generation();
+        let known = self.progress.known.as_ref().map(|known| (known.running, known.stored));
         let sent = reload.is_some() || operations + files > 0;
-        let is_told = memory.deployed.replace(generation) != Some(generation) || sent;
         // A pod that came after the change follows it from then on.
-        let triggered = aim.rendered.reconcile.triggered;
-        let since = memory.asked_first.map_or(triggered, |asked| asked.into_std().max(triggered));
+        let triggered = target.rendered.reconcile.triggered;
+        let since = self.progress.first_read.map_or(triggered, |asked| asked.into_std().max(triggered));
         let mut lag = None;
-        self.roster.update(&self.pod, |state| {
+        self.deployment.update(|state| {
             (state.running, state.stored) = known.unwrap_or_default();
             // What it had already, or has again, did not take until now to reach it.
             lag = (sent && state.deployed < Some(generation)).then(|| since.elapsed());
@@ -449,12 +447,12 @@ impl Deployment {
             state.deployed = Some(generation);
             state.last_error = None;
         });
-        if !is_told {
+        if !(is_another || sent) {
             return;
         }
-        let pod = self.name();
+        let pod = self.deployment.name();
         let (reload, reload_kind) = reload.map(|reload| (reload.why, reload.kind)).unzip();
-        self.events.tell(Event::Deployed {
+        self.deployment.events.emit(Event::Deployed {
             generation,
             pod,
             reload,
@@ -462,76 +460,100 @@ impl Deployment {
             operations,
             files,
             // Last, so that it includes every part that is told of.
-            took: scene.began.elapsed(),
+            took: self.began.elapsed(),
             lag,
         });
     }
 
     /// A bundle that was live already was refused: told once.
-    fn tell_if_taken_back(&self, memory: &mut Memory, scene: &Scene<'_>, aim: &Aim) {
-        let Some(refused) = &scene.outlook.refused else { return };
+    fn report_rollback(&mut self, target: &DeployTarget) {
+        let Some(refused) = &self.newest.refused else { return };
         let generation = refused.rendered.reconcile.generation;
-        let was_live =
-            memory.is_ahead() || memory.reached().is_some_and(|reached| reached > aim.generation());
-        if !was_live || memory.taken_back.replace(generation) == Some(generation) {
+        let was_live = self.progress.is_ahead()
+            || self.progress.reached().is_some_and(|reached| reached > target.generation());
+        if !was_live || !self.progress.roll_back(generation) {
             return;
         }
         let why = refused.diagnostics.first().map(ToString::to_string).unwrap_or_default();
-        self.events.tell(Event::TakenBack { generation, pod: self.name(), to: aim.generation(), why });
+        self.deployment.events.emit(Event::TakenBack {
+            generation,
+            pod: self.deployment.name(),
+            to: target.generation(),
+            why,
+        });
+    }
+
+    /// Asked right before an order leaves: this process may have lost the leadership since the attempt began.
+    fn still_leads(&self) -> bool {
+        self.deployment.leadership() == self.leadership
+    }
+
+    /// When HAProxy may be reloaded again.
+    fn reload_allowed_at(&self) -> Option<Instant> {
+        let interval = self.config.spec.dataplane.min_deployment_interval.or(Duration::from_secs(2));
+        Some(self.progress.last_reload? + interval)
+    }
+
+    /// Nobody knows the way from what the pod runs: a reload is one from everywhere.
+    fn reload_from_scratch(&mut self, sentence: &str) -> Arc<RunningView> {
+        self.progress.force_reload(ReasonKind::Drift, sentence.to_owned(), None);
+        Arc::new(RunningView::bootstrap())
+    }
+
+    /// The order that carries out `plan`: a reload brings files to what is on disk, operations to what runs.
+    fn order(&self, known: &PodStatus, target: &DeployTarget, plan: &Plan) -> Apply {
+        let progress = &self.progress;
+        let running = known.digest().filter(|_| known.exact).and_then(|digest| progress.views.find(digest));
+        let stored = known.stored_digest().and_then(|digest| progress.views.find(digest));
+        let (method, since, besides) = match plan.verdict.reload_reason() {
+            Some(reason) => (Method::Reload { reason }, stored, running),
+            None => {
+                let operations = plan.verdict.operations().to_vec();
+                (Method::Runtime { operations, store: stores(known, target, plan) }, running, stored)
+            }
+        };
+        let baseline = OrderBaseline {
+            epoch: self.leadership.epoch,
+            base: known.digest(),
+            since: since.as_ref().and_then(|view| view.bundle()),
+            besides: besides.as_ref().and_then(|view| view.bundle()),
+            missing: &progress.obstacles.missing,
+        };
+        baseline.order(target.bundle(), target.generation(), method)
+    }
+
+    /// Publishes what was done to the pod.
+    fn publish_plan(&self, plan: &Plan, generation: Generation, reload: Option<String>) {
+        let mut operations = BTreeMap::new();
+        for operation in plan.verdict.operations() {
+            *operations.entry(operation.name()).or_default() += 1;
+        }
+        let last = LastPlan {
+            generation,
+            reload,
+            operations,
+            written: plan.write.clone(),
+            deleted: plan.delete.clone(),
+            took: self.began.elapsed(),
+            at: SystemTime::now(),
+        };
+        self.deployment.update(|state| state.last_plan = Some(Arc::new(last)));
     }
 }
 
-/// Waits for a render that knows what the pod can do, so that the one before it is not deployed and then replaced by a reload.
-/// If none comes, there is something wrong with it, and what there is serves better than nothing.
-fn hold(memory: &Memory, outlook: &Outlook) -> Option<Step> {
-    let generation = outlook.unfit(memory.known.as_ref()?.capabilities)?;
-    let until = memory.asked_first? + HELD;
-    let left = until.checked_duration_since(Instant::now())?;
-    let millis = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    (millis > 0).then_some(Step::Later(until, State::Awaiting { generation, millis }))
-}
-
 /// How long a render that knows the pod is waited for.
-const HELD: Duration = Duration::from_secs(10);
-
-/// Nobody knows the way from what the pod runs: a reload is one from everywhere.
-fn begin_anew(memory: &mut Memory, sentence: &str) -> Arc<RunningView> {
-    let reason = Reason { kind: ReasonKind::Drift, sentence: sentence.to_owned() };
-    memory.instead = Some(Instead { reason, failed: None });
-    Arc::new(RunningView::bootstrap())
-}
+const FITTING_RENDER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why a pod whose last order failed half-way is reloaded.
 const HALF_WAY: &str = "operations before ended half-way";
 
-/// The order that carries out `plan`: a reload brings files to what is on disk, operations to what runs.
-fn order(memory: &Memory, scene: &Scene<'_>, known: &Knowledge, aim: &Aim, plan: &Plan) -> Apply {
-    let running = known.digest().filter(|_| known.exact).and_then(|digest| memory.held(digest));
-    let stored = known.stored_digest().and_then(|digest| memory.held(digest));
-    let (method, since, besides) = match plan.verdict.reload_reason() {
-        Some(reason) => (Method::Reload { reason }, stored, running),
-        None => {
-            let operations = plan.verdict.operations().to_vec();
-            (Method::Runtime { operations, store: stores(known, aim, plan) }, running, stored)
-        }
-    };
-    let ground = Ground {
-        epoch: scene.leadership.epoch,
-        base: known.digest(),
-        since: since.as_ref().and_then(|view| view.bundle()),
-        besides: besides.as_ref().and_then(|view| view.bundle()),
-        lacks: &memory.lacks,
-    };
-    ground.order(aim.bundle(), aim.generation(), method)
-}
-
 /// Whether the bundle is on the pod's disk once the order is carried out.
-fn stores(known: &Knowledge, aim: &Aim, plan: &Plan) -> bool {
+fn stores(known: &PodStatus, target: &DeployTarget, plan: &Plan) -> bool {
     let is_reload = plan.verdict.reload_reason().is_some();
-    is_reload || aim.checked && known.capabilities.stores_with_operations()
+    is_reload || target.check == Check::Passed && known.capabilities.stores_with_operations()
 }
 
-fn resting(aim: &Aim) -> State {
-    let generation = aim.generation();
-    if aim.checked { State::Converged { generation } } else { State::Ahead { generation } }
+fn resting(target: &DeployTarget) -> State {
+    let generation = target.generation();
+    if target.check == Check::Passed { State::Converged { generation } } else { State::Ahead { generation } }
 }

@@ -4,7 +4,7 @@
 use crate::planner::RunningView;
 use haptic_haproxy::{
     Document, SectionKind,
-    views::{Server, servers},
+    views::{BackendServer, servers},
 };
 use haptic_model::{
     Bundle, FileKind, Operation,
@@ -19,7 +19,7 @@ use std::{
 
 /// One difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Difference {
+pub(super) struct PodDifference {
     /// For people: `server shop/a has weight 3, not 1`.
     pub what: String,
     /// What sets it right; without any, a reload does.
@@ -30,7 +30,7 @@ pub(super) struct Difference {
 ///
 /// Left out is what HAProxy changes itself: servers that are named, resolved, made from templates, ruled by an agent-check
 /// or following another server, maps and lists that its rules write, and certificates that it renews.
-pub(super) fn differences(view: &RunningView, runtime: &Runtime) -> Vec<Difference> {
+pub(super) fn differences(view: &RunningView, runtime: &Runtime) -> Vec<PodDifference> {
     let Some(bundle) = view.bundle() else { return Vec::new() };
     let mut shown: BTreeMap<&str, BTreeMap<&str, &RunningServer>> = BTreeMap::new();
     for server in &runtime.servers {
@@ -49,23 +49,23 @@ pub(super) fn differences(view: &RunningView, runtime: &Runtime) -> Vec<Differen
             found.extend(of_server(&section.name, &server, there.remove::<str>(&server.name)));
         }
         if !section.lines.iter().any(|line| line.keyword() == "server-template") {
-            found.extend(there.into_values().filter_map(of_stranger));
+            found.extend(there.into_values().filter_map(of_unknown_server));
         }
     }
-    found.extend(shown.into_values().flat_map(BTreeMap::into_values).filter_map(of_stranger));
+    found.extend(shown.into_values().flat_map(BTreeMap::into_values).filter_map(of_unknown_server));
     let renews = document.sections.iter().any(|section| section.kind == SectionKind::Acme);
     let is_ours = |changed: &&ChangedFile| !(renews && changed.loaded == LoadedAs::Certificate);
     let changed = runtime.changed.iter().filter(is_ours).map(|changed| (&*changed.path, of_changed(changed)));
     // Of a map with more or fewer entries the first difference tells more.
-    let files: BTreeMap<&str, Difference> = changed.chain(of_maps(bundle, &runtime.maps)).collect();
+    let files: BTreeMap<&str, PodDifference> = changed.chain(of_maps(bundle, &runtime.maps)).collect();
     found.extend(files.into_iter().filter(|(path, _)| !view.is_rewritten(path)).map(|(_, found)| found));
     found
 }
 
-fn of_server(backend: &str, server: &Server, shown: Option<&RunningServer>) -> Option<Difference> {
+fn of_server(backend: &str, server: &BackendServer, shown: Option<&RunningServer>) -> Option<PodDifference> {
     let at = format!("server {backend}/{}", server.name);
     let Some(shown) = shown else {
-        return Some(Difference { what: format!("{at} is gone"), repair: vec![] });
+        return Some(PodDifference { what: format!("{at} is gone"), repair: vec![] });
     };
     let (address, port) = (server.address.parse::<IpAddr>().ok()?, server.port?);
     if server.param("agent-check").is_some() || server.param("track").is_some() {
@@ -91,13 +91,13 @@ fn of_server(backend: &str, server: &Server, shown: Option<&RunningServer>) -> O
         is.push(format!("is in state {:?}, not {state:?}", shown.state).to_lowercase());
         repair.push(Operation::SetServerState { backend, server, state });
     }
-    (!is.is_empty()).then(|| Difference { what: format!("{at} {}", is.join(" and ")), repair })
+    (!is.is_empty()).then(|| PodDifference { what: format!("{at} {}", is.join(" and ")), repair })
 }
 
 /// A server of which the configuration says nothing. In maintenance it waits to be removed.
-fn of_stranger(shown: &RunningServer) -> Option<Difference> {
+fn of_unknown_server(shown: &RunningServer) -> Option<PodDifference> {
     let what = format!("server {}/{} was added", shown.backend, shown.server);
-    (shown.state != ServerState::Maint).then(|| Difference {
+    (shown.state != ServerState::Maint).then(|| PodDifference {
         what,
         repair: vec![Operation::DeleteServer {
             backend: shown.backend.clone(),
@@ -109,12 +109,12 @@ fn of_stranger(shown: &RunningServer) -> Option<Difference> {
 fn of_maps<'a>(
     bundle: &'a Bundle,
     shown: &'a BTreeMap<String, usize>,
-) -> impl Iterator<Item = (&'a str, Difference)> + 'a {
+) -> impl Iterator<Item = (&'a str, PodDifference)> + 'a {
     let maps = bundle.files.values().filter(|file| file.key.kind == FileKind::Map);
     maps.filter_map(|file| {
         let is = *shown.get(&*file.path)?;
         let should = map_entries(&file.text.to_string()).count();
-        let difference = || Difference {
+        let difference = || PodDifference {
             what: format!("map {} has {is} entries, not {should}", file.path),
             repair: vec![Operation::ReplaceMap { map: file.path.to_string() }],
         };
@@ -122,18 +122,18 @@ fn of_maps<'a>(
     })
 }
 
-fn of_changed(changed: &ChangedFile) -> Difference {
+fn of_changed(changed: &ChangedFile) -> PodDifference {
     let path = changed.path.clone();
     let (kind, repair) = match changed.loaded {
         LoadedAs::Map => ("map", vec![Operation::ReplaceMap { map: path }]),
         LoadedAs::Certificate => ("certificate", vec![Operation::SetCertificate { certificate: path }]),
         LoadedAs::Acl => ("acl", vec![]),
     };
-    Difference { what: format!("{kind} {} {}", changed.path, changed.what), repair }
+    PodDifference { what: format!("{kind} {} {}", changed.path, changed.what), repair }
 }
 
 /// All of it in one line, the first ones in full.
-pub(super) fn told(differences: &[Difference]) -> String {
+pub(super) fn summary(differences: &[PodDifference]) -> String {
     const SHOWN: usize = 3;
     let first: BTreeSet<&str> = differences.iter().take(SHOWN).map(|d| d.what.as_str()).collect();
     let mut line = first.into_iter().collect::<Vec<_>>().join("; ");
@@ -198,7 +198,7 @@ mod tests {
         runtime.maps.insert("maps/h.map".to_owned(), 3);
         let found = differences(&view(), &runtime);
         assert_eq!(
-            told(&found),
+            summary(&found),
             "map maps/h.map has 3 entries, not 2; server b/a is not at 10.0.0.1 port 80 and has weight 9, not 5 and is in state drain, not ready; server b/mine was added"
         );
         let repair: Vec<String> = found.iter().flat_map(|d| &d.repair).map(ToString::to_string).collect();
@@ -221,13 +221,13 @@ mod tests {
             [("maps/h.map", LoadedAs::Map), ("ssl/a.pem", LoadedAs::Certificate), ("l", LoadedAs::Acl)];
         runtime.changed.extend(as_other.map(|(path, loaded)| changed(path, loaded)));
         let found = differences(&view(), &runtime);
-        assert_eq!(told(&found), "acl l differs; certificate ssl/a.pem differs; map maps/h.map differs");
+        assert_eq!(summary(&found), "acl l differs; certificate ssl/a.pem differs; map maps/h.map differs");
         let repair: Vec<String> = found.iter().flat_map(|d| &d.repair).map(ToString::to_string).collect();
         assert_eq!(repair, ["replace map maps/h.map", "set ssl cert ssl/a.pem"]);
         let text = format!("{CONFIG}acme ca\n directory https://ca.example\n");
         let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(&text));
         let renewing = RunningView::of(Bundle::new(config, []));
-        assert!(!told(&differences(&renewing, &runtime)).contains("certificate"));
+        assert!(!summary(&differences(&renewing, &runtime)).contains("certificate"));
     }
 
     #[test]
@@ -235,7 +235,7 @@ mod tests {
         let mut runtime = right();
         runtime.servers.remove(0);
         let found = differences(&view(), &runtime);
-        assert_eq!(told(&found), "server b/a is gone");
+        assert_eq!(summary(&found), "server b/a is gone");
         assert!(found[0].repair.is_empty());
     }
 }

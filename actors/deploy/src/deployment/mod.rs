@@ -1,64 +1,22 @@
-//! One pod, brought to the newest validated bundle and kept there. Knows no actor: [`Deployment::run`] is a future.
-//!
-//! It reads what it needs from the board each time it looks, so there is no order of messages it depends on: a
-//! deployment that starts late, restarts or becomes the leader's looks and is whole.
+//! One pod, brought to the newest validated bundle and kept there. Knows no actor: an [`DeployAttempt`] is a future, and what it learns
+//! of its pod is [`PodProgress`].
 
-mod apart;
 mod attempt;
-pub(crate) mod blame;
+mod common;
 mod drift;
-mod driver;
-mod knowledge;
-mod memory;
-mod noted;
+pub(crate) mod failing_objects;
+mod failure;
 mod order;
-mod outlook;
+pub(crate) mod other_changes;
+mod pod_status;
+mod progress;
 mod state;
 mod storing;
-#[cfg(test)]
-mod tests;
-#[cfg(test)]
-mod tests_ahead;
-#[cfg(test)]
-mod tests_express;
+mod targets;
 
-pub use driver::{Board, Deployment};
-pub use state::State;
-
-use crate::transport::TransportError;
-use haptic_runtime::CpuPanicked;
-
-/// Why a pod is not at its bundle; each is tried again after a while.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Failure {
-    /// It could not be asked or told.
-    #[error(transparent)]
-    Transport(#[from] TransportError),
-    /// HAProxy did not take it; what ran before still runs.
-    #[error("HAProxy refused the new configuration and keeps the one before: {0}")]
-    Refused(String),
-    /// Something on the pod was in the way; the bundle is not at fault.
-    #[error("the pod could not carry it out: {0}")]
-    Failed(String),
-    /// Another controller leads.
-    #[error("a controller with a newer leadership deploys to this pod: this one must not")]
-    Stale,
-    /// Its files could not be stored; what HAProxy runs is not affected.
-    #[error("the pod could not store its files, and a restart of it would bring older ones: {0}")]
-    NotStored(String),
-    /// It asked for the same contents again.
-    #[error("the pod still lacks {0} after they were sent: is its disk full?")]
-    StillMissing(String),
-    /// HAProxy is down.
-    #[error("HAProxy on the pod does not answer its socket: see the log of its container")]
-    Down,
-    /// It runs something else each time it is asked.
-    #[error("the pod does not settle ({0}): does another controller deploy to it as well?")]
-    Unsettled(&'static str),
-    /// What it sent cannot be used.
-    #[error("what the pod says it runs cannot be used: {0}")]
-    Unreadable(String),
-    /// The planner failed.
-    #[error(transparent)]
-    Planner(#[from] CpuPanicked),
-}
+pub(crate) use attempt::{DeployAttempt, NextStep};
+pub(crate) use common::Deployment;
+pub(crate) use failure::DeployFailure;
+pub(crate) use progress::PodProgress;
+pub(crate) use state::State;
+pub(crate) use targets::NewestBundles;

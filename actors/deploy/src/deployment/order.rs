@@ -1,6 +1,6 @@
 //! The order that brings a bundle to a pod: only what differs from one that the pod has. Pure.
 
-use super::Failure;
+use super::failure::DeployFailure;
 use haptic_model::{
     Bundle, BundleFile, Content, Digest, Epoch, Generation, Patch,
     agent_api::{Apply, Method},
@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What an order is made against.
 #[derive(Clone, Debug)]
-pub(super) struct Ground<'a> {
+pub(super) struct OrderBaseline<'a> {
     pub epoch: Epoch,
     /// What must be there for the order to be right.
     pub base: Option<Digest>,
@@ -18,12 +18,12 @@ pub(super) struct Ground<'a> {
     /// Another one.
     pub besides: Option<&'a Bundle>,
     /// What the pod said it lacks.
-    pub lacks: &'a Lacks,
+    pub missing: &'a MissingContent,
 }
 
 /// What a pod said it does not have, though it should.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Lacks {
+pub(crate) enum MissingContent {
     /// Nothing.
     #[default]
     Nothing,
@@ -33,28 +33,28 @@ pub(super) enum Lacks {
     All,
 }
 
-impl Lacks {
+impl MissingContent {
     /// The pod says that it lacks `paths`, or with none everything.
     ///
     /// # Errors
     /// It lacks what was sent.
-    pub fn learn(&mut self, paths: Vec<String>) -> Result<(), Failure> {
+    pub fn learn(&mut self, paths: Vec<String>) -> Result<(), DeployFailure> {
         let next = if paths.is_empty() { Self::All } else { Self::Files(paths) };
         match std::mem::take(self) {
             Self::Nothing => {}
             Self::Files(_) if next == Self::All => {}
-            Self::Files(paths) => return Err(Failure::StillMissing(paths.join(", "))),
-            Self::All => return Err(Failure::StillMissing("everything".to_owned())),
+            Self::Files(paths) => return Err(DeployFailure::StillMissing(paths.join(", "))),
+            Self::All => return Err(DeployFailure::StillMissing("everything".to_owned())),
         }
         *self = next;
         Ok(())
     }
 }
 
-impl Ground<'_> {
+impl OrderBaseline<'_> {
     /// The order for `bundle`.
     pub fn order(&self, bundle: &Bundle, generation: Generation, method: Method) -> Apply {
-        let since = self.since.filter(|_| *self.lacks != Lacks::All);
+        let since = self.since.filter(|_| *self.missing != MissingContent::All);
         let (mut files, mut contents) = (BTreeMap::new(), BTreeMap::new());
         let present = self.present();
         for file in bundle.all() {
@@ -88,7 +88,7 @@ impl Ground<'_> {
     }
 
     fn present(&self) -> BTreeSet<Digest> {
-        if *self.lacks == Lacks::All {
+        if *self.missing == MissingContent::All {
             return BTreeSet::new();
         }
         let bundles = self.since.into_iter().chain(self.besides);
@@ -96,7 +96,7 @@ impl Ground<'_> {
     }
 
     fn is_lacked(&self, path: &str) -> bool {
-        matches!(self.lacks, Lacks::Files(paths) if paths.iter().any(|lacked| lacked == path))
+        matches!(self.missing, MissingContent::Files(paths) if paths.iter().any(|lacked| lacked == path))
     }
 }
 
@@ -126,10 +126,10 @@ mod tests {
         Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::new(config)), maps)
     }
 
-    fn order(since: Option<&Bundle>, bundle: &Bundle, lacks: &Lacks) -> Apply {
+    fn order(since: Option<&Bundle>, bundle: &Bundle, missing: &MissingContent) -> Apply {
         let base = since.map(|since| since.digest);
-        let ground = Ground { epoch: Epoch::default(), base, since, besides: None, lacks };
-        ground.order(bundle, Generation(1), Method::Store)
+        let baseline = OrderBaseline { epoch: Epoch::default(), base, since, besides: None, missing };
+        baseline.order(bundle, Generation(1), Method::Store)
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let old = bundle(vec![head.clone(), tail.clone()], &[("a", "1\n"), ("b", "2\n"), ("c", "3\n")]);
         let new =
             bundle(vec![head, fragment("# new\n"), tail], &[("a", "1\n"), ("b", "two\n"), ("d", "3\n")]);
-        let apply = order(Some(&old), &new, &Lacks::Nothing);
+        let apply = order(Some(&old), &new, &MissingContent::Nothing);
         assert_eq!(apply.since, Some(old.digest));
         assert_eq!(apply.files.keys().collect::<Vec<_>>(), ["haproxy.cfg", "maps/b", "maps/c", "maps/d"]);
         assert_eq!(apply.files["maps/c"], None);
@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn a_pod_that_lacks_everything_gets_everything() {
         let old = bundle(vec![], &[("a", "1\n")]);
-        let all = order(Some(&old), &old, &Lacks::All);
+        let all = order(Some(&old), &old, &MissingContent::All);
         assert_eq!((all.since, all.files.len(), all.contents.len()), (None, 2, 2));
-        let one = order(Some(&old), &old, &Lacks::Files(vec!["maps/a".into()]));
+        let one = order(Some(&old), &old, &MissingContent::Files(vec!["maps/a".into()]));
         assert_eq!(
             (one.files.len(), one.contents.keys().map(String::as_str).collect::<Vec<_>>()),
             (1, vec!["maps/a"])

@@ -23,7 +23,7 @@ pub(super) struct Authorities {
 
 /// What lines use one file for.
 #[derive(Clone, Copy, Debug, Default)]
-struct Users {
+struct AuthorityUsers {
     binds: bool,
     servers: bool,
     /// Anything but an authority.
@@ -60,10 +60,10 @@ impl Authorities {
 }
 
 /// The files that are used for authorities.
-fn users(usages: &Usages) -> BTreeMap<&str, Users> {
+fn users(usages: &Usages) -> BTreeMap<&str, AuthorityUsers> {
     let mut all = BTreeMap::new();
     for (path, usages) in usages.all() {
-        let mut users = Users::default();
+        let mut users = AuthorityUsers::default();
         for usage in usages {
             match usage.how {
                 How::Authority { of_server: true } => users.servers = true,
@@ -82,7 +82,7 @@ type Sides<T> = (Option<T>, Option<T>);
 
 fn change(
     path: &str,
-    users: Sides<&Users>,
+    users: Sides<&AuthorityUsers>,
     files: Sides<&std::sync::Arc<BundleFile>>,
     capabilities: Capabilities,
 ) -> Result<Vec<Operation>, String> {

@@ -2,13 +2,13 @@
 
 use haptic_haproxy::{
     Document, Line, Section, SectionKind,
-    views::{Server, servers},
+    views::{BackendServer, servers},
 };
 use std::collections::HashSet;
 
 /// The lines of a backend that decide whether its servers may come, go and change their weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Backend {
+pub(super) struct BackendLines {
     /// `backend shop`.
     pub title: String,
     balance: Option<String>,
@@ -24,7 +24,7 @@ pub(super) struct Backend {
     doubled: Option<String>,
 }
 
-impl Backend {
+impl BackendLines {
     /// Reads the section at `position` with the defaults sections it starts from.
     pub fn read(document: &Document<'_>, inheritance: &[Option<usize>], position: usize) -> Self {
         let mut chain: Vec<&Section<'_>> = Vec::new();
@@ -98,7 +98,7 @@ impl Backend {
 
     /// Why `server` cannot come or go alone; `None` when it can. Consistent hashing places a server by its number, unless
     /// `hash-key` says otherwise, and HAProxy numbers those in its file anew with each start.
-    pub fn why_numbered(&self, server: Option<&Server>) -> Option<String> {
+    pub fn why_numbered(&self, server: Option<&BackendServer>) -> Option<String> {
         let balance = self.balance();
         let name = server.filter(|server| is_numbered(server)).map(|server| &server.name);
         let name = name.or(self.numbered.as_ref()).filter(|_| self.is_consistent())?;
@@ -152,7 +152,7 @@ impl Backend {
 }
 
 /// What consistent hashing places a server by. The ports of servers that `hash-key addr` places may differ.
-fn place(server: &Server) -> String {
+fn place(server: &BackendServer) -> String {
     let key = server.param("hash-key").and_then(|values| values.into_iter().next());
     match (key.as_deref(), server.port) {
         (Some("addr"), _) => server.address.clone(),
@@ -162,7 +162,7 @@ fn place(server: &Server) -> String {
 }
 
 /// Whether the keyword `hash-key` of the server is `id`, its default.
-fn is_numbered(server: &Server) -> bool {
+fn is_numbered(server: &BackendServer) -> bool {
     server.param("hash-key").is_none_or(|values| values.first().is_none_or(|key| key == "id"))
 }
 
@@ -170,9 +170,9 @@ fn is_numbered(server: &Server) -> bool {
 mod tests {
     use super::*;
 
-    fn backend(text: &str) -> Backend {
+    fn backend(text: &str) -> BackendLines {
         let document = Document::parse(text);
-        Backend::read(&document, &document.inheritance(), document.sections.len() - 1)
+        BackendLines::read(&document, &document.inheritance(), document.sections.len() - 1)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Plans and parsed bundles, shared by all pods that are in the same state.
 
-use super::{Plan, RunningView, plan_between};
+use super::{Plan, RunningView, TransportLimits, plan_between};
 use haptic_model::{Bundle, Capabilities, Digest};
 use std::{
     collections::VecDeque,
@@ -11,25 +11,40 @@ use std::{
 const PLANS: usize = 16;
 
 /// A cheap handle; clones share the cache.
-#[derive(Clone, Debug, Default)]
-pub struct PlanCache(Arc<Mutex<Inner>>);
+#[derive(Clone, Debug)]
+pub struct PlanCache {
+    shared: Arc<Mutex<CacheState>>,
+    limits: TransportLimits,
+}
 
 /// From what, to what, with what.
-type Key = (Option<Digest>, Digest, Capabilities);
+type PlanKey = (Option<Digest>, Digest, Capabilities);
 
 #[derive(Debug, Default)]
-struct Inner {
+struct CacheState {
     /// The latest last. The cell is filled outside the lock, by the first pod that asks.
-    plans: VecDeque<(Key, Arc<OnceLock<Arc<Plan>>>)>,
+    plans: VecDeque<(PlanKey, Arc<OnceLock<Arc<Plan>>>)>,
     /// Views that some pod still holds.
     views: Vec<Weak<RunningView>>,
 }
 
+impl Default for PlanCache {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl PlanCache {
-    /// An empty cache.
+    /// An empty cache, of plans for transports with these limits.
+    #[must_use]
+    pub fn within(limits: TransportLimits) -> Self {
+        Self { shared: Arc::default(), limits }
+    }
+
+    /// An empty cache, of plans for transports that bring whatever HAProxy can follow.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::within(|_, _, _| Vec::new())
     }
 
     /// The view of `bundle`, shared with everyone who holds one of the same digest.
@@ -66,13 +81,14 @@ impl PlanCache {
         capabilities: Capabilities,
     ) -> Arc<Plan> {
         let Some(target) = desired.digest() else {
-            return Arc::new(plan_between(running, desired, capabilities));
+            return Arc::new(plan_between(running, desired, capabilities, self.limits));
         };
         let slot = self.slot((running.digest(), target, capabilities));
-        Arc::clone(slot.get_or_init(|| Arc::new(plan_between(running, desired, capabilities))))
+        let plan = || Arc::new(plan_between(running, desired, capabilities, self.limits));
+        Arc::clone(slot.get_or_init(plan))
     }
 
-    fn slot(&self, key: Key) -> Arc<OnceLock<Arc<Plan>>> {
+    fn slot(&self, key: PlanKey) -> Arc<OnceLock<Arc<Plan>>> {
         let plans = &mut self.lock().plans;
         if let Some((_, slot)) = plans.iter().find(|(known, _)| *known == key) {
             return Arc::clone(slot);
@@ -85,8 +101,8 @@ impl PlanCache {
         slot
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> std::sync::MutexGuard<'_, CacheState> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

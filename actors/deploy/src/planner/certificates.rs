@@ -4,8 +4,7 @@
 //! that must win over a later one needs a reload, and so does a default certificate.
 
 use super::{
-    crt_list::{Difference, Entry, difference, entries},
-    hosts::hosts_of,
+    crt_list::{CrtListDifference, CrtListLine, difference, entries},
     usages::{How, Usages},
 };
 use haptic_model::{Bundle, BundleFile, Capabilities, HaproxyVersion, Operation};
@@ -13,6 +12,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
+use x509_parser::{extensions::GeneralName, pem::Pem};
 
 /// Bytes of a certificate that the socket takes: below `tune.bufsize` until 3.2, more since 3.4.
 const LARGEST: usize = 15_000;
@@ -23,7 +23,7 @@ const COMPANIONS: &[&str] = &["key", "ocsp", "issuer", "sctl", "rsa", "ecdsa", "
 const LONGEST_LINE: usize = 8000;
 
 /// What the certificates and crt-lists of a running HAProxy are and shall be.
-pub(super) struct Certificates<'a> {
+pub(super) struct CertificateChanges<'a> {
     pub old: &'a Bundle,
     pub new: &'a Bundle,
     pub usages: &'a Usages,
@@ -32,7 +32,7 @@ pub(super) struct Certificates<'a> {
 
 /// What was found: operations, and reasons to reload.
 #[derive(Debug, Default)]
-pub(super) struct Findings {
+pub(super) struct CertificateFindings {
     pub operations: Vec<Operation>,
     pub reasons: Vec<String>,
     /// Files that are dealt with.
@@ -43,15 +43,15 @@ pub(super) struct Findings {
 struct List<'t> {
     path: &'t str,
     strict_sni: bool,
-    old: Vec<Entry<'t>>,
-    new: Vec<Entry<'t>>,
+    old: Vec<CrtListLine<'t>>,
+    new: Vec<CrtListLine<'t>>,
 }
 
-impl Certificates<'_> {
+impl CertificateChanges<'_> {
     /// Compares everything.
-    pub fn findings(&self) -> Findings {
+    pub fn findings(&self) -> CertificateFindings {
         let texts = self.list_texts();
-        let mut findings = Findings::default();
+        let mut findings = CertificateFindings::default();
         let mut lists = Vec::new();
         for (path, (old, new)) in &texts {
             findings.known.insert((*path).to_owned());
@@ -90,7 +90,7 @@ impl Certificates<'_> {
     }
 
     fn lines(&self, list: &List<'_>) -> Result<Vec<Operation>, String> {
-        let Difference { added, removed } = difference(&list.old, &list.new);
+        let CrtListDifference { added, removed } = difference(&list.old, &list.new);
         if added.is_empty() && removed.is_empty() {
             return Ok(Vec::new());
         }
@@ -99,7 +99,9 @@ impl Certificates<'_> {
                 "with crt-base or a crt-store its names are known only when HAProxy starts".to_owned()
             );
         }
-        if !list.strict_sni && list.old.first().map(Entry::line) != list.new.first().map(Entry::line) {
+        if !list.strict_sni
+            && list.old.first().map(CrtListLine::line) != list.new.first().map(CrtListLine::line)
+        {
             return Err("its first line is the default certificate, chosen when HAProxy starts".to_owned());
         }
         let mut operations = Vec::new();
@@ -115,7 +117,7 @@ impl Certificates<'_> {
             }
             operations.push(Operation::AddCrtListLine { list: list.path.to_owned(), line: entry.line() });
         }
-        let is_alike = |one: &Entry<'_>, other: &Entry<'_>| {
+        let is_alike = |one: &CrtListLine<'_>, other: &CrtListLine<'_>| {
             one.certificate == other.certificate && one.hosts == other.hosts
         };
         let is_new = |at: usize| added.iter().any(|(position, _)| *position == at);
@@ -132,7 +134,7 @@ impl Certificates<'_> {
         Ok(operations)
     }
 
-    fn check_line(&self, entry: &Entry<'_>) -> Result<(), String> {
+    fn check_line(&self, entry: &CrtListLine<'_>) -> Result<(), String> {
         let certificate = entry.certificate;
         if entry.options.contains("file ") || entry.options.contains("ocsp-update") {
             return Err(format!("{certificate} has options that are read only when HAProxy starts"));
@@ -144,7 +146,7 @@ impl Certificates<'_> {
     }
 
     /// The certificates that HAProxy has loaded, and shall have.
-    fn files(&self, lists: &[List<'_>], findings: &mut Findings) {
+    fn files(&self, lists: &[List<'_>], findings: &mut CertificateFindings) {
         let named = |how: &How| *how == How::Certificate;
         let by_lines = self.usages.all().filter(|(_, usages)| usages.iter().any(|usage| named(&usage.how)));
         let by_lines: BTreeSet<&str> = by_lines.map(|(path, _)| path).collect();
@@ -202,7 +204,7 @@ impl Certificates<'_> {
     }
 
     /// Whether two certificates may be served for the same host, so that the first line of them is.
-    fn compete(&self, one: &Entry<'_>, other: &Entry<'_>) -> bool {
+    fn compete(&self, one: &CrtListLine<'_>, other: &CrtListLine<'_>) -> bool {
         if one.certificate == other.certificate {
             return false;
         }
@@ -213,9 +215,9 @@ impl Certificates<'_> {
     }
 
     /// The hosts of a line: its own, or those of its certificate; `None` when that is not known.
-    fn hosts(&self, entry: &Entry<'_>) -> Option<BTreeSet<String>> {
+    fn hosts(&self, entry: &CrtListLine<'_>) -> Option<BTreeSet<String>> {
         if entry.hosts.is_empty() {
-            return hosts_of(&self.new.files.get(entry.certificate)?.text.to_string());
+            return sni_hosts(&self.new.files.get(entry.certificate)?.text.to_string());
         }
         let hosts = entry.hosts.iter().filter(|host| !host.starts_with('!'));
         Some(hosts.map(|host| host.to_lowercase()).collect())
@@ -249,5 +251,37 @@ impl Certificates<'_> {
             ));
         }
         Ok(())
+    }
+}
+
+/// The hosts that a certificate itself is for: a line of a crt-list that names none takes these. Names among the certificate's alternative names, and the common names of its subject, as HAProxy takes them
+/// (`ckch_inst_new_load_store`), in lower case; `None` for a text whose first certificate cannot be read.
+fn sni_hosts(pem: &str) -> Option<BTreeSet<String>> {
+    let certificate =
+        Pem::iter_from_buffer(pem.as_bytes()).flatten().find(|block| block.label == "CERTIFICATE")?;
+    let certificate = certificate.parse_x509().ok()?;
+    let alternative = certificate.subject_alternative_name().ok()?;
+    let names =
+        alternative.iter().flat_map(|names| &names.value.general_names).filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(*name),
+            _ => None,
+        });
+    let common = certificate.subject().iter_common_name().filter_map(|name| name.as_str().ok());
+    Some(names.chain(common).map(str::to_lowercase).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_the_common_name_are_found() {
+        let mut params =
+            rcgen::CertificateParams::new(["A.example".to_owned(), "*.b.example".to_owned()]).unwrap();
+        params.distinguished_name.push(rcgen::DnType::CommonName, "c.example");
+        let pem = params.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap().pem();
+        let hosts: Vec<String> = sni_hosts(&format!("# first the key\n{pem}")).unwrap().into_iter().collect();
+        assert_eq!(hosts, ["*.b.example", "a.example", "c.example"]);
+        assert_eq!(sni_hosts("-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n"), None);
     }
 }

@@ -1,19 +1,19 @@
 //! What changed in haproxy.cfg, by its meaning.
 
 use super::{
-    Effect, Reason, ReasonKind, backend::Backend, references::References, server::Place, view::RunningView,
-    whole_backend,
+    Effect, Reason, ReasonKind, backend::BackendLines, references::References, server::ServerContext,
+    view::RunningView, whole_backend,
 };
 use haptic_haproxy::{
     Document, SectionKind,
-    diff::{Change, compare},
-    outline::differing,
+    block_index::differing,
+    diff::{ConfigChange, compare},
     views::maxconn,
 };
 use haptic_model::{Capabilities, Operation};
 
 /// The part of a haproxy.cfg that may differ from the other one, with all defaults sections that it needs.
-pub(super) struct Configuration<'c> {
+pub(super) struct DifferingConfig<'c> {
     document: Document<'c>,
     /// The defaults section of each section.
     pub inheritance: Vec<Option<usize>>,
@@ -21,11 +21,11 @@ pub(super) struct Configuration<'c> {
     pub references: &'c References,
 }
 
-impl<'c> Configuration<'c> {
+impl<'c> DifferingConfig<'c> {
     fn read(text: &'c str, view: &'c RunningView) -> Self {
         let document = Document::parse(text);
         let inheritance = document.inheritance();
-        Self { document, inheritance, references: &view.outline().ledger().references }
+        Self { document, inheritance, references: &view.block_index().ledger().references }
     }
 
     pub fn document(&self) -> &Document<'c> {
@@ -43,14 +43,14 @@ pub(super) fn effects(
     if config(running) == config(desired) {
         return Vec::new();
     }
-    let (old, new) = differing(running.outline(), desired.outline());
-    let (old, new) = (&Configuration::read(&old, running), &Configuration::read(&new, desired));
+    let (old, new) = differing(running.block_index(), desired.block_index());
+    let (old, new) = (&DifferingConfig::read(&old, running), &DifferingConfig::read(&new, desired));
     let mut effects = Vec::new();
     for change in compare(old.document(), new.document()) {
         match change {
-            Change::Servers { backend, added, removed, modified, reordered } => {
+            ConfigChange::Servers { backend, added, removed, modified, reordered } => {
                 let facts = backend_named(old, &backend);
-                let place = Place { name: &backend, backend: &facts, references: old.references };
+                let place = ServerContext { name: &backend, backend: &facts, references: old.references };
                 if reordered {
                     effects.extend(place.reordered());
                 }
@@ -63,13 +63,13 @@ pub(super) fn effects(
                 effects.extend(added.iter().map(|server| place.added(server)));
                 effects.extend(removed.iter().map(|server| place.removed(server)));
             }
-            Change::SectionAdded { kind: SectionKind::Backend, position, .. } => {
+            ConfigChange::SectionAdded { kind: SectionKind::Backend, position, .. } => {
                 effects.extend(whole_backend::added(old, new, position, capabilities));
             }
-            Change::SectionRemoved { kind: SectionKind::Backend, name } => {
+            ConfigChange::SectionRemoved { kind: SectionKind::Backend, name } => {
                 effects.extend(whole_backend::removed(old, &name, capabilities));
             }
-            Change::Section { kind: SectionKind::Frontend, name, what }
+            ConfigChange::Section { kind: SectionKind::Frontend, name, what }
                 if what == format!("frontend {name}: maxconn changed") =>
             {
                 effects.push(frontend_maxconn(new, name, what));
@@ -81,7 +81,7 @@ pub(super) fn effects(
 }
 
 /// Only the limit of a frontend changed, which the socket can set.
-fn frontend_maxconn(new: &Configuration<'_>, frontend: String, what: String) -> Effect {
+fn frontend_maxconn(new: &DifferingConfig<'_>, frontend: String, what: String) -> Effect {
     let section = new.document().section(&SectionKind::Frontend, &frontend);
     let maxconn = section.and_then(maxconn).and_then(|maxconn| u32::try_from(maxconn).ok());
     match maxconn.filter(|maxconn| *maxconn > 0) {
@@ -90,9 +90,9 @@ fn frontend_maxconn(new: &Configuration<'_>, frontend: String, what: String) -> 
     }
 }
 
-fn backend_named(configuration: &Configuration<'_>, name: &str) -> Backend {
+fn backend_named(configuration: &DifferingConfig<'_>, name: &str) -> BackendLines {
     let document = configuration.document();
     let found =
         document.sections.iter().position(|section| section.kind.has_backend() && section.name == name);
-    found.map(|at| Backend::read(document, &configuration.inheritance, at)).unwrap_or_default()
+    found.map(|at| BackendLines::read(document, &configuration.inheritance, at)).unwrap_or_default()
 }

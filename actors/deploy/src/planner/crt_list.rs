@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// One line of a crt-list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(super) struct CrtListLine<'a> {
     /// The certificate's file.
     pub certificate: &'a str,
     /// What stands in brackets.
@@ -15,20 +15,20 @@ pub(super) struct Entry<'a> {
 
 /// The lines that differ, whatever their order.
 #[derive(Debug, Default)]
-pub(super) struct Difference<'e, 'a> {
+pub(super) struct CrtListDifference<'e, 'a> {
     /// Lines only in the new list, with their positions there.
-    pub added: Vec<(usize, &'e Entry<'a>)>,
+    pub added: Vec<(usize, &'e CrtListLine<'a>)>,
     /// Lines only in the old list.
-    pub removed: Vec<&'e Entry<'a>>,
+    pub removed: Vec<&'e CrtListLine<'a>>,
 }
 
 /// The lines of a list; `None` for one that begins with something else than a plain path.
-pub(super) fn entries(text: &str) -> Option<Vec<Entry<'_>>> {
+pub(super) fn entries(text: &str) -> Option<Vec<CrtListLine<'_>>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines.map(Entry::read).collect()
+    lines.map(CrtListLine::read).collect()
 }
 
-impl<'a> Entry<'a> {
+impl<'a> CrtListLine<'a> {
     fn read(line: &'a str) -> Option<Self> {
         if line.contains(['"', '\'', '\\']) {
             return None;
@@ -58,12 +58,15 @@ impl<'a> Entry<'a> {
 }
 
 /// Compares two lists line by line.
-pub(super) fn difference<'e, 'a>(old: &'e [Entry<'a>], new: &'e [Entry<'a>]) -> Difference<'e, 'a> {
-    let mut left: BTreeMap<String, Vec<&Entry<'_>>> = BTreeMap::new();
+pub(super) fn difference<'e, 'a>(
+    old: &'e [CrtListLine<'a>],
+    new: &'e [CrtListLine<'a>],
+) -> CrtListDifference<'e, 'a> {
+    let mut left: BTreeMap<String, Vec<&CrtListLine<'_>>> = BTreeMap::new();
     for entry in old {
         left.entry(entry.line()).or_default().push(entry);
     }
-    let mut difference = Difference::default();
+    let mut difference = CrtListDifference::default();
     for (position, entry) in new.iter().enumerate() {
         if left.get_mut(&entry.line()).and_then(Vec::pop).is_none() {
             difference.added.push((position, entry));
@@ -80,7 +83,7 @@ mod tests {
     #[test]
     fn lines_are_read_with_options_and_hosts() {
         let read = entries("# c\n\n  a.pem\nb.pem [alpn h2 ]  x.example !y.example \nc.pem z\n").unwrap();
-        let lines: Vec<_> = read.iter().map(Entry::line).collect();
+        let lines: Vec<_> = read.iter().map(CrtListLine::line).collect();
         assert_eq!(lines, ["a.pem", "b.pem [alpn h2] x.example !y.example", "c.pem z"]);
         assert!(entries("a.pem [alpn h2\n").is_none());
         assert!(entries("\"a b.pem\"\n").is_none());

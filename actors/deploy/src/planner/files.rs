@@ -3,7 +3,7 @@
 use super::{
     Effect, Reason, ReasonKind,
     authorities::Authorities,
-    certificates::Certificates,
+    certificates::CertificateChanges,
     map::Lookup,
     usages::{How, first_line},
     view::RunningView,
@@ -16,18 +16,18 @@ use std::{cmp::Ordering, sync::Arc};
 
 /// What happens to files, and what it asks of the running HAProxy.
 #[derive(Debug, Default)]
-pub(super) struct Changes {
+pub(super) struct FileChanges {
     pub write: Vec<Arc<str>>,
     pub delete: Vec<Arc<str>>,
     /// The files that differ: before and after.
-    files: Vec<Pair>,
+    files: Vec<FilePair>,
 }
 
-type Pair = (Option<Arc<BundleFile>>, Option<Arc<BundleFile>>);
+type FilePair = (Option<Arc<BundleFile>>, Option<Arc<BundleFile>>);
 type Borrowed<'b> = (Option<&'b Arc<BundleFile>>, Option<&'b Arc<BundleFile>>);
 
-pub(super) fn changes(running: &RunningView, desired: &RunningView) -> Changes {
-    let mut changes = Changes::default();
+pub(super) fn changes(running: &RunningView, desired: &RunningView) -> FileChanges {
+    let mut changes = FileChanges::default();
     for (old, new) in pairs(running.bundle(), desired.bundle()) {
         match (&old, &new) {
             (Some(old), Some(new)) if old.digest == new.digest => continue,
@@ -69,7 +69,7 @@ fn pairs<'b>(old: Option<&'b Bundle>, new: Option<&'b Bundle>) -> Vec<Borrowed<'
 
 /// What the changed files ask for. haproxy.cfg is compared by its meaning, elsewhere.
 pub(super) fn effects(
-    changes: &Changes,
+    changes: &FileChanges,
     (running, desired): (&RunningView, &RunningView),
     (old, new): (&Bundle, &Bundle),
     capabilities: Capabilities,
@@ -81,8 +81,8 @@ pub(super) fn effects(
     if files.peek().is_none() {
         return Vec::new();
     }
-    let usages = &running.outline().ledger().usages;
-    let tls = Certificates { old, new, usages, capabilities }.findings();
+    let usages = &running.block_index().ledger().usages;
+    let tls = CertificateChanges { old, new, usages, capabilities }.findings();
     let mut effects: Vec<Effect> = tls.reasons.into_iter().map(reload).collect();
     let mut entries = Vec::new();
     for (before, after) in files
@@ -112,7 +112,7 @@ fn reload(why: String) -> Effect {
 }
 
 /// A map that rules ask first gets its entries last and loses them first, so that what it leads to is there.
-fn in_order_of_use(mut maps: Vec<(Place, Vec<Operation>)>) -> Vec<Operation> {
+fn in_order_of_use(mut maps: Vec<(FirstUse, Vec<Operation>)>) -> Vec<Operation> {
     maps.sort_by_key(|(place, _)| *place);
     let goes = |operation: &Operation| matches!(operation, Operation::DelMapEntry { .. });
     let gone: Vec<_> = maps.iter().flat_map(|(_, all)| all.iter().filter(|o| goes(o)).cloned()).collect();
@@ -121,7 +121,7 @@ fn in_order_of_use(mut maps: Vec<(Place, Vec<Operation>)>) -> Vec<Operation> {
 }
 
 /// Where a file is used first: a block of haproxy.cfg, and a line in it.
-type Place = (usize, usize);
+type FirstUse = (usize, usize);
 
 /// What the change of one file asks for, and where the file is used first.
 fn effect(
@@ -129,7 +129,7 @@ fn effect(
     bundle: &Bundle,
     old: Option<&Arc<BundleFile>>,
     new: Option<&Arc<BundleFile>>,
-) -> Result<(Place, Vec<Operation>), String> {
+) -> Result<(FirstUse, Vec<Operation>), String> {
     let nothing = || ((0, 0), Vec::new());
     let Some(file) = new.or(old) else { return Ok(nothing()) };
     let (key, path) = (&file.key, &*file.path);
@@ -138,7 +138,7 @@ fn effect(
         (None, _) => "is new",
         (_, None) => "is gone",
     };
-    let outline = running.outline();
+    let outline = running.block_index();
     let usages = outline.ledger().usages.of(path);
     if usages.is_empty() {
         return if may_be_read(running, bundle, file) { Err(format!("{key} {what}")) } else { Ok(nothing()) };
@@ -158,7 +158,7 @@ fn effect(
 
 /// Whether HAProxy may have read a file that no line of its configuration is known to use.
 fn may_be_read(running: &RunningView, bundle: &Bundle, file: &BundleFile) -> bool {
-    let (usages, path) = (&running.outline().ledger().usages, &*file.path);
+    let (usages, path) = (&running.block_index().ledger().usages, &*file.path);
     if usages.names_folder_of(path)
         || usages.has_unknown()
         || file.key.kind == FileKind::General && usages.runs_lua()

@@ -2,7 +2,7 @@
 
 use super::{
     changed_lines::changed_lines,
-    usages::{How, Match, Usage, matches},
+    usages::{How, KeyMatch, Usage, matches},
     view::RunningView,
 };
 use haptic_model::{
@@ -49,7 +49,7 @@ impl Lookup<'_> {
     }
 
     /// Entry by entry; `None` when the order of entries may matter, or the socket takes the whole map only.
-    fn singly(&self, kinds: &[Match], old: &Text, new: &Text) -> Option<Vec<Operation>> {
+    fn singly(&self, kinds: &[KeyMatch], old: &Text, new: &Text) -> Option<Vec<Operation>> {
         let before = self.running.keys(self.path, kinds)?;
         let (old, new) = changed_lines(old, new);
         let keys = before.after(&old, &new)?;
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn entries_change_singly_where_their_order_does_not_matter() {
-        for kind in [Match::Exact, Match::Prefix] {
+        for kind in [KeyMatch::Exact, KeyMatch::Prefix] {
             for (old, new, expected) in [
                 ("a 1", "a 1", ""),
                 ("# x; a  1", "a 1; # y", ""),
@@ -189,18 +189,18 @@ mod tests {
 
     #[test]
     fn maps_whose_first_match_wins_are_replaced() {
-        assert_eq!(show(How::Map(Match::First), "a 1", "a 1; b 2"), "replace map m");
-        assert_eq!(show(How::Map(Match::First), "a 1; b 2", "b 2; a 1"), "replace map m");
+        assert_eq!(show(How::Map(KeyMatch::First), "a 1", "a 1; b 2"), "replace map m");
+        assert_eq!(show(How::Map(KeyMatch::First), "a 1; b 2", "b 2; a 1"), "replace map m");
         assert_eq!(
-            show(How::Map(Match::Network), "10.0.0.0/8 1", "10.0.0.0/8 1; 10.1.0.0/16 2"),
+            show(How::Map(KeyMatch::Network), "10.0.0.0/8 1", "10.0.0.0/8 1; 10.1.0.0/16 2"),
             "add map m 10.1.0.0/16 2"
         );
         assert_eq!(
-            show(How::Map(Match::Network), "10.0.0.0/8 1", "10.0.0.0/8 1; 10.1.0.0/8 2"),
+            show(How::Map(KeyMatch::Network), "10.0.0.0/8 1", "10.0.0.0/8 1; 10.1.0.0/8 2"),
             "replace map m"
         );
-        assert_eq!(show(How::Map(Match::Number), "1 1", "1 1; 2 2"), "add map m 2 2");
-        assert_eq!(show(How::Map(Match::Number), "1 1", "1 1; 2:5 2"), "replace map m");
+        assert_eq!(show(How::Map(KeyMatch::Number), "1 1", "1 1; 2 2"), "add map m 2 2");
+        assert_eq!(show(How::Map(KeyMatch::Number), "1 1", "1 1; 2:5 2"), "replace map m");
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn many_changes_replace_the_map() {
         let new: String = (0..=SINGLY).map(|n| format!("k{n} v\n")).collect();
-        let how = How::Map(Match::Exact);
+        let how = How::Map(KeyMatch::Exact);
         assert_eq!(changes(how, "", &new).unwrap(), [Operation::ReplaceMap { map: "m".to_owned() }]);
         let large: String = (0..SINGLY * OF_ALL * 2).map(|n| format!("l{n} v\n")).collect();
         let singly = changes(how, &large, &format!("{large}{new}")).unwrap();

@@ -1,7 +1,7 @@
 //! Which keys a map has, kept from one generation to the next: as long as none is there twice, the order of its
 //! entries does not matter.
 
-use super::usages::Match;
+use super::usages::KeyMatch;
 use haptic_model::pattern_file::map_entries;
 use imbl::HashSet;
 use std::{
@@ -12,16 +12,16 @@ use std::{
 
 /// The keys of a map in which no two entries may match the same. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Keys {
-    kinds: Vec<Match>,
+pub(super) struct MapKeys {
+    kinds: Vec<KeyMatch>,
     /// Of what each key matches. Should two hashes be equal by chance, the map is replaced as a whole, needlessly.
     hashes: HashSet<u64>,
     hasher: RandomState,
 }
 
-impl Keys {
+impl MapKeys {
     /// The keys of a map that is compared in these ways; `None` when two entries may match the same.
-    pub fn of(kinds: &[Match], map: &str) -> Option<Self> {
+    pub fn of(kinds: &[KeyMatch], map: &str) -> Option<Self> {
         let empty = Self { kinds: kinds.to_vec(), hashes: HashSet::new(), hasher: RandomState::new() };
         empty.after("", map)
     }
@@ -50,24 +50,24 @@ impl Keys {
     }
 
     /// Whether these are the keys for comparisons of these kinds.
-    pub fn are_for(&self, kinds: &[Match]) -> bool {
+    pub fn are_for(&self, kinds: &[KeyMatch]) -> bool {
         self.kinds == kinds
     }
 
     /// The kinds that tell keys apart in different ways.
-    fn distinct_kinds(&self) -> Vec<Match> {
-        let mut kinds: Vec<Match> = self.kinds.iter().map(|kind| kind.by_text()).collect();
+    fn distinct_kinds(&self) -> Vec<KeyMatch> {
+        let mut kinds: Vec<KeyMatch> = self.kinds.iter().map(|kind| kind.by_text()).collect();
         kinds.sort_unstable();
         kinds.dedup();
         kinds
     }
 
-    fn hash(&self, kind: Match, key: &str) -> Option<u64> {
+    fn hash(&self, kind: KeyMatch, key: &str) -> Option<u64> {
         Some(self.hasher.hash_one((kind.by_text(), canonical(kind, key)?)))
     }
 }
 
-impl Match {
+impl KeyMatch {
     /// Prefixes differ when strings do.
     fn by_text(self) -> Self {
         if self == Self::Prefix { Self::Exact } else { self }
@@ -75,12 +75,12 @@ impl Match {
 }
 
 /// What a key matches, so that equal ones match the same and others never do; `None` when that cannot be told.
-fn canonical(kind: Match, key: &str) -> Option<Cow<'_, str>> {
+fn canonical(kind: KeyMatch, key: &str) -> Option<Cow<'_, str>> {
     match kind {
-        Match::Exact | Match::Prefix => Some(Cow::Borrowed(key)),
-        Match::Number => key.parse::<i64>().ok().map(|number| Cow::Owned(number.to_string())),
-        Match::Network => network(key).map(Cow::Owned),
-        Match::First => None,
+        KeyMatch::Exact | KeyMatch::Prefix => Some(Cow::Borrowed(key)),
+        KeyMatch::Number => key.parse::<i64>().ok().map(|number| Cow::Owned(number.to_string())),
+        KeyMatch::Network => network(key).map(Cow::Owned),
+        KeyMatch::First => None,
     }
 }
 

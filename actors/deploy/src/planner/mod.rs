@@ -6,7 +6,6 @@
 //! run time is a reason to reload: a needless reload costs little, traffic that differs from the files costs much.
 
 mod accepted;
-mod ahead;
 mod authorities;
 mod backend;
 mod cache;
@@ -15,14 +14,11 @@ mod changed_lines;
 mod configuration;
 mod crt_list;
 mod files;
-mod hosts;
 mod map;
 mod map_keys;
-mod mentions;
-mod order;
-mod reach;
 mod references;
 mod server;
+mod servers_first;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -33,8 +29,8 @@ mod usages;
 mod view;
 mod whole_backend;
 
-pub(crate) use ahead::ahead;
 pub use cache::PlanCache;
+pub(crate) use servers_first::ahead;
 pub use view::RunningView;
 
 use authorities::Authorities;
@@ -129,23 +125,33 @@ pub(crate) enum Effect {
 /// Compares what runs with what is desired, for a HAProxy that can do `capabilities`.
 #[must_use]
 pub fn plan(running: &RunningView, desired: &Bundle, capabilities: Capabilities) -> Plan {
-    plan_between(running, &RunningView::of(desired.clone()), capabilities)
+    plan_between(running, &RunningView::of(desired.clone()), capabilities, |_, _, _| Vec::new())
 }
 
-/// As [`plan`], for a desired bundle that was looked at before.
-pub(crate) fn plan_between(running: &RunningView, desired: &RunningView, capabilities: Capabilities) -> Plan {
+/// Why a pod's transport cannot bring operations that HAProxy could follow; nothing: it can.
+pub type TransportLimits = fn(&[Operation], &Bundle, Capabilities) -> Vec<String>;
+
+/// As [`plan`], for a desired bundle that was looked at before, and a transport with `limits`.
+pub(crate) fn plan_between(
+    running: &RunningView,
+    desired: &RunningView,
+    capabilities: Capabilities,
+    limits: TransportLimits,
+) -> Plan {
     desired.follow(running);
     let changes = files::changes(running, desired);
     let verdict = match (running.bundle(), desired.bundle()) {
         (Some(old), Some(new)) if old.digest == new.digest => Verdict::Nothing,
         (Some(old), Some(new)) => {
             let mut effects = configuration::effects(running, desired, capabilities);
-            let usages = (&running.outline().ledger().usages, &desired.outline().ledger().usages);
+            let usages = (&running.block_index().ledger().usages, &desired.block_index().ledger().usages);
             let authorities = Authorities::compare((usages.0, old), (usages.1, new), capabilities);
             let views = (running, desired);
             effects.extend(files::effects(&changes, views, (old, new), capabilities, &authorities));
             effects.extend(authorities.effects);
-            reach::within(merge(effects), Some(new), capabilities).redacted(old, new)
+            let verdict = merge(effects);
+            let objections = limits(verdict.operations(), new, capabilities);
+            verdict.or_reload_for(objections).redacted(old, new)
         }
         _ => Verdict::Reload {
             reasons: vec![Reason::new(
@@ -173,11 +179,45 @@ fn merge(effects: Vec<Effect>) -> Verdict {
             Effect::Reload(reason) => reasons.push(reason),
         }
     }
-    operations.sort_by_key(order::step);
+    operations.sort_by_key(step_of);
     match (reasons.is_empty(), operations.is_empty()) {
         (false, _) => Verdict::Reload { reasons },
         (true, false) => Verdict::Runtime { operations },
         (true, true) => Verdict::Nothing,
+    }
+}
+
+/// When an operation is sent: whatever leads somewhere comes after it and goes before it, so that no request meets a half-made
+/// route. Those of the same step keep their order.
+fn step_of(operation: &Operation) -> u8 {
+    match operation {
+        // What TLS needs, then where requests go, then what leads there.
+        Operation::AddCertificate { .. }
+        | Operation::SetCertificate { .. }
+        | Operation::AddCaFile { .. }
+        | Operation::SetCaFile { .. } => 0,
+        Operation::AddCrtListLine { .. } => 1,
+        Operation::AddBackend { .. } => 2,
+        // New servers before others go, so that no backend is empty in between.
+        Operation::AddServer { .. } => 3,
+        Operation::SetServerAddress { .. }
+        | Operation::SetServerWeight { .. }
+        | Operation::SetServerState { .. }
+        | Operation::SetServerMaxconn { .. }
+        | Operation::SetServerCheck { .. }
+        | Operation::SetFrontendMaxconn { .. } => 4,
+        Operation::PublishBackend { .. } => 5,
+        Operation::SetMapEntry { .. }
+        | Operation::AddMapEntry { .. }
+        | Operation::ReplaceMap { .. }
+        | Operation::AddAclEntry { .. } => 6,
+        // And back.
+        Operation::DelMapEntry { .. } | Operation::DelAclEntry { .. } => 7,
+        Operation::UnpublishBackend { .. } => 8,
+        Operation::DeleteServer { .. } => 9,
+        Operation::DeleteBackend { .. } => 10,
+        Operation::DeleteCrtListLine { .. } => 11,
+        Operation::DeleteCertificate { .. } | Operation::DeleteCaFile { .. } => 12,
     }
 }
 
@@ -203,6 +243,13 @@ impl Verdict {
             Self::Runtime { operations } => operations,
             Self::Nothing | Self::Reload { .. } => &[],
         }
+    }
+
+    /// The same, or a reload if the transport has `objections`.
+    fn or_reload_for(self, objections: Vec<String>) -> Self {
+        let reasons: Vec<_> =
+            objections.into_iter().map(|why| Reason::new(ReasonKind::Transport, why)).collect();
+        if reasons.is_empty() { self } else { Self::Reload { reasons } }
     }
 
     /// The same, its sentences without what they quote of Secrets.

@@ -1,7 +1,7 @@
 //! One server that comes, goes or changes, as socket operations or as the reason why that needs a reload.
 
-use super::{Effect, Reason, ReasonKind, accepted, backend::Backend, references::References};
-use haptic_haproxy::views::{Parameter, Server};
+use super::{Effect, Reason, ReasonKind, accepted, backend::BackendLines, references::References};
+use haptic_haproxy::views::{BackendServer, Parameter};
 use haptic_model::{
     Operation,
     operation::{CheckSetting, ServerState},
@@ -10,11 +10,11 @@ use std::net::IpAddr;
 
 /// Where a server stands, and what the running configuration says around it.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct ServerContext<'a> {
     /// The backend's name.
     pub name: &'a str,
     /// Its balancing.
-    pub backend: &'a Backend,
+    pub backend: &'a BackendLines,
     /// What the running configuration refers to.
     pub references: &'a References,
 }
@@ -24,9 +24,9 @@ const SETTABLE: &[&str] = &["weight", "maxconn", "disabled"];
 /// `set server … weight` takes no more.
 const MAX_WEIGHT: u16 = 256;
 
-impl Place<'_> {
+impl ServerContext<'_> {
     /// A server that is new among others.
-    pub fn added(&self, server: &Server) -> Effect {
+    pub fn added(&self, server: &BackendServer) -> Effect {
         match self.backend.why_numbered(Some(server)) {
             Some(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
             None => self.added_with_all(server),
@@ -34,7 +34,7 @@ impl Place<'_> {
     }
 
     /// A server of a backend that is new: they come in the order of their lines.
-    pub fn added_with_all(&self, server: &Server) -> Effect {
+    pub fn added_with_all(&self, server: &BackendServer) -> Effect {
         match self.add(server) {
             Ok(operation) => Effect::Operations(vec![operation]),
             Err(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
@@ -47,7 +47,7 @@ impl Place<'_> {
     }
 
     /// A server that is gone, and others stay.
-    pub fn removed(&self, server: &Server) -> Effect {
+    pub fn removed(&self, server: &BackendServer) -> Effect {
         match self.backend.why_numbered(None) {
             Some(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
             None => self.removed_with_all(server),
@@ -55,7 +55,7 @@ impl Place<'_> {
     }
 
     /// A server of a backend that is gone.
-    pub fn removed_with_all(&self, server: &Server) -> Effect {
+    pub fn removed_with_all(&self, server: &BackendServer) -> Effect {
         let (backend, name) = (self.name, &server.name);
         if server.param("resolvers").is_some() {
             let why = format!(
@@ -77,14 +77,14 @@ impl Place<'_> {
     }
 
     /// A server that stays under its name and is another one now.
-    pub fn changed(&self, old: &Server, new: &Server) -> Effect {
+    pub fn changed(&self, old: &BackendServer, new: &BackendServer) -> Effect {
         match self.change(old, new) {
             Ok(operations) => Effect::Operations(operations),
             Err(why) => Effect::Reload(Reason::new(ReasonKind::Server, why)),
         }
     }
 
-    fn add(&self, server: &Server) -> Result<Operation, String> {
+    fn add(&self, server: &BackendServer) -> Result<Operation, String> {
         if let Some(why) = self.backend.why_fixed() {
             return Err(why);
         }
@@ -143,7 +143,7 @@ impl Place<'_> {
     }
 
     /// Settings of checks that are new or others.
-    fn checks(&self, at: &str, old: &Server, new: &Server) -> Result<Vec<Operation>, String> {
+    fn checks(&self, at: &str, old: &BackendServer, new: &BackendServer) -> Result<Vec<Operation>, String> {
         let mut operations = Vec::new();
         for parameter in new.effective_params() {
             let (Some(setting), Some(value)) = (setting(&parameter.name), parameter.values.first()) else {
@@ -169,7 +169,7 @@ impl Place<'_> {
         Ok(operations)
     }
 
-    fn change(&self, old: &Server, new: &Server) -> Result<Vec<Operation>, String> {
+    fn change(&self, old: &BackendServer, new: &BackendServer) -> Result<Vec<Operation>, String> {
         let at = format!("server {}/{}", self.name, new.name);
         if let Some(difference) = unsettable_difference(old, new) {
             return Err(format!("{at}: {difference}"));
@@ -229,12 +229,12 @@ impl Place<'_> {
 }
 
 /// IP address and port, as far as written: an address that HAProxy need not resolve, map or open as a path.
-fn plain_address(server: &Server) -> Option<(IpAddr, Option<u16>)> {
+fn plain_address(server: &BackendServer) -> Option<(IpAddr, Option<u16>)> {
     let address: IpAddr = server.address.parse().ok()?;
     (server.port != Some(0)).then_some((address, server.port))
 }
 
-fn number(server: &Server, name: &str, absent: u32, at: &str) -> Result<u32, String> {
+fn number(server: &BackendServer, name: &str, absent: u32, at: &str) -> Result<u32, String> {
     let Some(values) = server.param(name) else { return Ok(absent) };
     let value = values.first().map(String::as_str).unwrap_or_default();
     value.parse().map_err(|_| format!("{at}: {name} {value:?} is not a plain number"))
@@ -262,8 +262,8 @@ fn is_settable(setting: CheckSetting, value: &str) -> bool {
 }
 
 /// What differs besides address, weight, maxconn and state: `inter 2s became inter 5s`.
-fn unsettable_difference(old: &Server, new: &Server) -> Option<String> {
-    let lasting = |server: &Server| {
+fn unsettable_difference(old: &BackendServer, new: &BackendServer) -> Option<String> {
+    let lasting = |server: &BackendServer| {
         let mut params = server.effective_params();
         params.retain(|p| !SETTABLE.contains(&p.name.as_str()) && !accepted::is_default(p));
         params

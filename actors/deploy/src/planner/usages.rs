@@ -2,7 +2,7 @@
 
 use haptic_haproxy::{
     Document, Line, SectionKind,
-    views::{Bases, FileKind, file_references_below},
+    views::{Bases, ReferenceKind, file_references_below},
 };
 use imbl::OrdMap;
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub(super) struct Usage {
 
 /// What one part of a configuration says of files.
 #[derive(Debug, Default)]
-struct Uses {
+struct PartUses {
     /// Path, line in this part from 1, and what for.
     files: Vec<(String, usize, How)>,
     unknown: u32,
@@ -41,7 +41,7 @@ struct Uses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum How {
     /// A converter looks values up.
-    Map(Match),
+    Map(KeyMatch),
     /// Patterns of a condition: found or not.
     Acl,
     /// Rules change it in memory (`set-map`, `add-acl`): the file says only how it began.
@@ -58,7 +58,7 @@ pub(super) enum How {
 
 /// How keys of a map are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Match {
+pub(super) enum KeyMatch {
     /// Equal strings.
     Exact,
     /// The longest prefix.
@@ -74,7 +74,7 @@ pub(super) enum Match {
 impl Usages {
     /// Adds what a part of a configuration uses (`by` is 1), or takes it away (-1). Returns whether it uses any file.
     pub fn count(&mut self, document: &Document<'_>, bases: &Bases, by: i32) -> bool {
-        let Uses { files, unknown, renaming, lua } = Uses::of(document, bases);
+        let PartUses { files, unknown, renaming, lua } = PartUses::of(document, bases);
         let shift = |count: &mut u32, of: u32| *count = count.saturating_add_signed(by * of.cast_signed());
         shift(&mut self.unknown, unknown);
         shift(&mut self.renaming, renaming);
@@ -130,11 +130,11 @@ impl Usages {
 
 /// The first line of a part of a configuration that uses the file at `path`, from 1.
 pub(super) fn first_line(document: &Document<'_>, bases: &Bases, path: &str) -> Option<usize> {
-    let uses = Uses::of(document, bases).files.into_iter();
+    let uses = PartUses::of(document, bases).files.into_iter();
     uses.filter(|(used, ..)| used == path).map(|(_, line, _)| line).min()
 }
 
-impl Uses {
+impl PartUses {
     fn of(document: &Document<'_>, bases: &Bases) -> Self {
         let mut uses = Self::default();
         let mut strict = HashSet::new();
@@ -166,12 +166,14 @@ impl Uses {
         }
         for file in file_references_below(document, bases) {
             let how = match file.kind {
-                FileKind::Map | FileKind::Acl => continue,
-                FileKind::CrtList => How::CrtList { strict_sni: strict.contains(&file.line) },
-                FileKind::Ca if servers_and_binds.contains(&file.line) && !others.contains(&file.line) => {
+                ReferenceKind::Map | ReferenceKind::Acl => continue,
+                ReferenceKind::CrtList => How::CrtList { strict_sni: strict.contains(&file.line) },
+                ReferenceKind::Ca
+                    if servers_and_binds.contains(&file.line) && !others.contains(&file.line) =>
+                {
                     How::Authority { of_server: !binds.contains(&file.line) }
                 }
-                FileKind::Certificate if servers_and_binds.contains(&file.line) => How::Certificate,
+                ReferenceKind::Certificate if servers_and_binds.contains(&file.line) => How::Certificate,
                 _ => How::Start,
             };
             uses.add(&file.path, file.line, how);
@@ -223,21 +225,21 @@ fn functions(word: &str) -> Vec<(How, String)> {
 fn of_function(function: &str) -> Option<How> {
     match function {
         "set-map" | "del-map" | "add-acl" | "del-acl" => return Some(How::Rewritten),
-        "map" => return Some(How::Map(Match::Exact)),
+        "map" => return Some(How::Map(KeyMatch::Exact)),
         _ => {}
     }
     let kind = function.strip_prefix("map_")?;
     Some(How::Map(match kind.split('_').next().unwrap_or(kind) {
-        "str" => Match::Exact,
-        "beg" => Match::Prefix,
-        "ip" => Match::Network,
-        "int" => Match::Number,
-        _ => Match::First,
+        "str" => KeyMatch::Exact,
+        "beg" => KeyMatch::Prefix,
+        "ip" => KeyMatch::Network,
+        "int" => KeyMatch::Number,
+        _ => KeyMatch::First,
     }))
 }
 
 /// The matches of a map's uses; `None` when a use is no lookup.
-pub(super) fn matches(usages: &[Usage]) -> Option<Vec<Match>> {
+pub(super) fn matches(usages: &[Usage]) -> Option<Vec<KeyMatch>> {
     usages
         .iter()
         .map(|usage| match usage.how {
@@ -265,15 +267,15 @@ mod tests {
     #[test]
     fn each_use_of_a_file_is_found() {
         for (line, expected) in [
-            ("use_backend %[req.hdr(host),lower,map(f,none)]", vec![How::Map(Match::Exact)]),
-            ("http-request set-var(txn.b) path,map_beg(\"f\")", vec![How::Map(Match::Prefix)]),
-            ("http-request set-var(txn.b) path,map_str_int(f,1)", vec![How::Map(Match::Exact)]),
-            ("http-request set-var(txn.b) src,map_ip(file@f)", vec![How::Map(Match::Network)]),
+            ("use_backend %[req.hdr(host),lower,map(f,none)]", vec![How::Map(KeyMatch::Exact)]),
+            ("http-request set-var(txn.b) path,map_beg(\"f\")", vec![How::Map(KeyMatch::Prefix)]),
+            ("http-request set-var(txn.b) path,map_str_int(f,1)", vec![How::Map(KeyMatch::Exact)]),
+            ("http-request set-var(txn.b) src,map_ip(file@f)", vec![How::Map(KeyMatch::Network)]),
             (
                 "http-request set-var(txn.b) path,map_reg(f) if { src -f f }",
-                vec![How::Acl, How::Map(Match::First)],
+                vec![How::Acl, How::Map(KeyMatch::First)],
             ),
-            ("http-request set-var(txn.b) path,map_dom(f)", vec![How::Map(Match::First)]),
+            ("http-request set-var(txn.b) path,map_dom(f)", vec![How::Map(KeyMatch::First)]),
             ("http-request set-map(f) %[src] 1", vec![How::Rewritten]),
             ("acl x hdr(host) -i -M -f f", vec![How::Acl]),
             ("bind :1 ssl crt-list f strict-sni", vec![How::CrtList { strict_sni: true }]),

@@ -2,11 +2,15 @@
 //! known of the bundle before it where that is the same.
 
 use super::{
-    map_keys::Keys,
-    mentions::Mentions,
-    usages::{How, Match},
+    map_keys::MapKeys,
+    references::References,
+    usages::{How, KeyMatch, Usages},
 };
-use haptic_haproxy::outline::Outline;
+use haptic_haproxy::{
+    Document,
+    block_index::{Aggregate, BlockIndex},
+    views::Bases,
+};
 use haptic_model::{Bundle, BundleFile, Digest, FileKey, FileKind, Layout, Text, agent_api::RunningBundle};
 use std::{
     collections::BTreeMap,
@@ -17,9 +21,29 @@ use std::{
 #[derive(Default)]
 pub struct RunningView {
     bundle: Option<Bundle>,
-    outline: OnceLock<Outline<Mentions>>,
+    outline: OnceLock<BlockIndex<ConfigIndex>>,
     /// Of maps that have changed, by path.
-    keys: Mutex<BTreeMap<Arc<str>, Keys>>,
+    keys: Mutex<BTreeMap<Arc<str>, MapKeys>>,
+}
+
+/// What lines refer to, and what files are used for, counted block by block: after a change only the changed blocks are read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ConfigIndex {
+    pub references: References,
+    pub usages: Usages,
+}
+
+impl Aggregate for ConfigIndex {
+    /// Blocks that use files are found again: the order of uses is the order in which maps change.
+    fn enter(&mut self, block: &Document<'_>, bases: &Bases) -> bool {
+        self.references.count(block, 1);
+        self.usages.count(block, bases, 1)
+    }
+
+    fn remove(&mut self, block: &Document<'_>, bases: &Bases) {
+        self.references.count(block, -1);
+        self.usages.count(block, bases, -1);
+    }
 }
 
 impl RunningView {
@@ -40,7 +64,7 @@ impl RunningView {
     #[must_use]
     pub fn forgetful(bundle: Bundle) -> Self {
         let view = Self::of(bundle);
-        let mut outline = Outline::forgetful();
+        let mut outline = BlockIndex::forgetful();
         outline.advance(&view.bundle.as_ref().map(|bundle| bundle.config.text.clone()).unwrap_or_default());
         Self { outline: outline.into(), ..view }
     }
@@ -74,19 +98,19 @@ impl RunningView {
 
     /// Whether rules of haproxy.cfg change the map or list at `path` in memory, so that its file says only how it began.
     pub(crate) fn is_rewritten(&self, path: &str) -> bool {
-        self.outline().ledger().usages.of(path).iter().any(|usage| usage.how == How::Rewritten)
+        self.block_index().ledger().usages.of(path).iter().any(|usage| usage.how == How::Rewritten)
     }
 
     /// Its haproxy.cfg.
-    pub(super) fn outline(&self) -> &Outline<Mentions> {
-        self.outline.get_or_init(|| self.bundle.as_ref().map(outline_of).unwrap_or_default())
+    pub(super) fn block_index(&self) -> &BlockIndex<ConfigIndex> {
+        self.outline.get_or_init(|| self.bundle.as_ref().map(block_index_of).unwrap_or_default())
     }
 
     /// Takes over what is known of `before`, so that only what differs will be read.
     pub(super) fn follow(&self, before: &Self) {
         let (Some(bundle), Some(old)) = (&self.bundle, &before.bundle) else { return };
         // Before the cell below is filled: two views may follow each other at once.
-        let known = before.outline();
+        let known = before.block_index();
         self.outline.get_or_init(|| {
             let mut outline = known.clone();
             outline.advance(&bundle.config.text);
@@ -101,28 +125,28 @@ impl RunningView {
     }
 
     /// The keys of the map at `path`; `None` when two entries may match the same.
-    pub(super) fn keys(&self, path: &str, kinds: &[Match]) -> Option<Keys> {
+    pub(super) fn keys(&self, path: &str, kinds: &[KeyMatch]) -> Option<MapKeys> {
         let known = self.known_keys().get(path).filter(|keys| keys.are_for(kinds)).cloned();
         known.or_else(|| {
             let file = self.bundle.as_ref()?.files.get(path)?;
-            let keys = Keys::of(kinds, &file.text.to_string())?;
+            let keys = MapKeys::of(kinds, &file.text.to_string())?;
             self.keep_keys(path, keys.clone());
             Some(keys)
         })
     }
 
     /// Keeps what was found out of a map's keys.
-    pub(super) fn keep_keys(&self, path: &str, keys: Keys) {
+    pub(super) fn keep_keys(&self, path: &str, keys: MapKeys) {
         self.known_keys().insert(path.into(), keys);
     }
 
-    fn known_keys(&self) -> std::sync::MutexGuard<'_, BTreeMap<Arc<str>, Keys>> {
+    fn known_keys(&self) -> std::sync::MutexGuard<'_, BTreeMap<Arc<str>, MapKeys>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn outline_of(bundle: &Bundle) -> Outline<Mentions> {
-    Outline::of(&bundle.config.text)
+fn block_index_of(bundle: &Bundle) -> BlockIndex<ConfigIndex> {
+    BlockIndex::of(&bundle.config.text)
 }
 
 /// What a file on a pod is, as far as its path says. Certificates and crt-lists share a folder.

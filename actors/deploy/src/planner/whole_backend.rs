@@ -2,20 +2,22 @@
 //!
 //! Such a backend takes everything from a named defaults section. So the section may hold servers and nothing else.
 
-use super::{Effect, Reason, ReasonKind, backend::Backend, configuration::Configuration, server::Place};
+use super::{
+    Effect, Reason, ReasonKind, backend::BackendLines, configuration::DifferingConfig, server::ServerContext,
+};
 use haptic_haproxy::{Section, SectionKind, views::servers};
 use haptic_model::{Capabilities, Operation};
 
 /// A backend that is only in the new configuration, at `position` there.
 pub(super) fn added(
-    old: &Configuration<'_>,
-    new: &Configuration<'_>,
+    old: &DifferingConfig<'_>,
+    new: &DifferingConfig<'_>,
     position: usize,
     capabilities: Capabilities,
 ) -> Vec<Effect> {
     let document = new.document();
     let Some(section) = document.sections.get(position) else { return Vec::new() };
-    let facts = Backend::read(document, &new.inheritance, position);
+    let facts = BackendLines::read(document, &new.inheritance, position);
     match defaults_of(section, &facts, "add", capabilities) {
         Err(why) => vec![reload(why)],
         Ok(_) if old.references.has_namesake(&section.name) => {
@@ -23,7 +25,7 @@ pub(super) fn added(
         }
         Ok(defaults) => {
             let (backend, defaults) = (section.name.to_string(), defaults.to_owned());
-            let place = Place { name: &backend, backend: &facts, references: old.references };
+            let place = ServerContext { name: &backend, backend: &facts, references: old.references };
             let mut effects = vec![Effect::Operations(vec![
                 Operation::AddBackend { backend: backend.clone(), defaults },
                 Operation::PublishBackend { backend: backend.clone() },
@@ -39,12 +41,12 @@ pub(super) fn added(
 }
 
 /// A backend that is only in the running configuration.
-pub(super) fn removed(old: &Configuration<'_>, name: &str, capabilities: Capabilities) -> Vec<Effect> {
+pub(super) fn removed(old: &DifferingConfig<'_>, name: &str, capabilities: Capabilities) -> Vec<Effect> {
     let document = old.document();
     let is_it = |section: &Section<'_>| section.kind == SectionKind::Backend && section.name == name;
     let Some(position) = document.sections.iter().position(is_it) else { return Vec::new() };
     let Some(section) = document.sections.get(position) else { return Vec::new() };
-    let facts = Backend::read(document, &old.inheritance, position);
+    let facts = BackendLines::read(document, &old.inheritance, position);
     let defaults = match defaults_of(section, &facts, "remove", capabilities) {
         Ok(_) if old.references.names_backend(name) => {
             return vec![reload(format!(
@@ -55,7 +57,7 @@ pub(super) fn removed(old: &Configuration<'_>, name: &str, capabilities: Capabil
         Err(why) => return vec![reload(why)],
     };
     let backend = name.to_owned();
-    let place = Place { name, backend: &facts, references: old.references };
+    let place = ServerContext { name, backend: &facts, references: old.references };
     let mut effects = vec![Effect::Operations(vec![
         Operation::UnpublishBackend { backend: backend.clone() },
         Operation::DeleteBackend { backend, defaults },
@@ -69,7 +71,7 @@ pub(super) fn removed(old: &Configuration<'_>, name: &str, capabilities: Capabil
 /// The defaults section that the backend takes everything from, or why it cannot come or go at run time.
 fn defaults_of<'s>(
     section: &'s Section<'_>,
-    facts: &Backend,
+    facts: &BackendLines,
     verb: &str,
     capabilities: Capabilities,
 ) -> Result<&'s str, String> {

@@ -1,8 +1,8 @@
 //! The agent's HTTP interface. Routes and bodies: [`haptic_model::agent_api`].
 
 use super::{
-    Answer, Transport, TransportError,
-    caller::{Call, Caller, Reply},
+    CallFuture, Transport, TransportError,
+    caller::{Caller, PodCall, PodReply},
     error::Peer,
 };
 use awc::http::StatusCode;
@@ -15,6 +15,8 @@ use haptic_runtime::cpu;
 use serde::de::DeserializeOwned;
 use std::{sync::Arc, time::Duration};
 
+/// As errors call it.
+pub const PEER: Peer = Peer("agent");
 /// An agent answers its status from memory and one socket command.
 const STATUS_LIMIT: Duration = Duration::from_secs(5);
 /// An agent keeps a question for its next incarnation waiting for less.
@@ -35,12 +37,12 @@ impl AgentTransport {
     /// [`TransportError::Setup`]: https without a usable `caBundle`.
     pub fn new(pod: &HaproxyPod, config: &ActiveConfig) -> Result<Self, TransportError> {
         Ok(Self {
-            caller: Caller::new(Peer::Agent, pod, config)?,
+            caller: Caller::new(PEER, pod, config)?,
             apply_limit: config.spec.dataplane.deployment_timeout.or(Duration::from_secs(30)),
         })
     }
 
-    fn get<'a, T: DeserializeOwned + 'a>(&'a self, call: Call<'a>) -> Answer<'a, T> {
+    fn get<'a, T: DeserializeOwned + 'a>(&'a self, call: PodCall<'a>) -> CallFuture<'a, T> {
         async move {
             let path = call.path;
             let reply = self.caller.call(call).await?;
@@ -50,7 +52,7 @@ impl AgentTransport {
     }
 
     /// The body as `T`. An outcome may come with any status: the body says what happened.
-    fn read<T: DeserializeOwned>(&self, call: &'static str, reply: &Reply) -> Result<T, TransportError> {
+    fn read<T: DeserializeOwned>(&self, call: &'static str, reply: &PodReply) -> Result<T, TransportError> {
         let error = match serde_json::from_slice(&reply.body) {
             Ok(value) => return Ok(value),
             Err(error) => error,
@@ -58,9 +60,9 @@ impl AgentTransport {
         let excerpt = reply.excerpt();
         // What an agent says when it fails is a sentence; a success that is not JSON is not an agent's.
         Err(if reply.status.is_success() {
-            self.caller.stranger(call, format!("{} {excerpt:?} ({error})", reply.status))
+            self.caller.unexpected(call, format!("{} {excerpt:?} ({error})", reply.status))
         } else if reply.status == StatusCode::NOT_FOUND {
-            self.caller.stranger(call, format!("{} {excerpt:?}", reply.status))
+            self.caller.unexpected(call, format!("{} {excerpt:?}", reply.status))
         } else {
             self.caller.failed(call, format!("{}: {excerpt}", reply.status))
         })
@@ -68,28 +70,28 @@ impl AgentTransport {
 }
 
 impl Transport for AgentTransport {
-    fn status(&self) -> Answer<'_, Status> {
-        self.get(Call::get("/v1/status", STATUS_LIMIT))
+    fn status(&self) -> CallFuture<'_, Status> {
+        self.get(PodCall::get("/v1/status", STATUS_LIMIT))
     }
 
-    fn running_bundle(&self) -> Answer<'_, Option<RunningBundle>> {
-        self.get(Call::get("/v1/bundle", self.apply_limit))
+    fn running_bundle(&self) -> CallFuture<'_, Option<RunningBundle>> {
+        self.get(PodCall::get("/v1/bundle", self.apply_limit))
     }
 
-    fn runtime(&self) -> Answer<'_, Runtime> {
-        self.get(Call::get("/v1/runtime", self.apply_limit))
+    fn runtime(&self) -> CallFuture<'_, Runtime> {
+        self.get(PodCall::get("/v1/runtime", self.apply_limit))
     }
 
-    fn incarnation(&self, not: u64) -> Answer<'_, u64> {
+    fn incarnation(&self, not: u64) -> CallFuture<'_, u64> {
         async move {
             let target = format!("/v1/incarnation?not={not}");
-            let call = Call { target: &target, ..Call::get("/v1/incarnation", WAIT_LIMIT) };
+            let call = PodCall { target: &target, ..PodCall::get("/v1/incarnation", WAIT_LIMIT) };
             self.get::<Incarnation>(call).await.map(|now| now.incarnation)
         }
         .boxed_local()
     }
 
-    fn apply(&self, order: Arc<Apply>) -> Answer<'_, Outcome> {
+    fn apply(&self, order: Arc<Apply>) -> CallFuture<'_, Outcome> {
         async move {
             let body = if sent(&order) > WRITTEN_AT_ONCE {
                 let written = cpu("deploy", move || serde_json::to_vec(&*order)).await;
@@ -100,7 +102,7 @@ impl Transport for AgentTransport {
             let body = body.map_err(|error| {
                 TransportError::Setup(format!("the order cannot be written as JSON: {error}"))
             })?;
-            let call = Call::post("/v1/apply", "application/json", body.into(), self.apply_limit);
+            let call = PodCall::post("/v1/apply", "application/json", body.into(), self.apply_limit);
             let reply = self.caller.call(call).await?;
             self.read("/v1/apply", &reply)
         }

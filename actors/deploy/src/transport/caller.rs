@@ -22,10 +22,11 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 const EXCERPT: usize = 200;
 
 /// Whoever listens on one pod.
-pub(super) struct Caller {
+pub struct Caller {
     client: Client,
     base: String,
-    pub peer: Peer,
+    peer: Peer,
+    /// `IP:port`.
     pub address: String,
     /// `Authorization` values, the newest credentials first.
     authorizations: Vec<String>,
@@ -35,31 +36,42 @@ pub(super) struct Caller {
 
 /// What is called.
 #[derive(Clone)]
-pub(super) struct Call<'a> {
+pub struct PodCall<'a> {
+    /// `GET` and the like.
     pub method: Method,
     /// For errors.
     pub path: &'static str,
     /// The whole path, with its query.
     pub target: &'a str,
+    /// Of the body.
     pub content_type: Option<&'a str>,
+    /// One more header.
     pub header: Option<(&'static str, &'a str)>,
+    /// What is sent.
     pub body: Option<Bytes>,
+    /// The whole exchange takes no longer.
     pub limit: Duration,
 }
 
 /// What was answered.
-pub(super) struct Reply {
+pub struct PodReply {
+    /// Its first line.
     pub status: StatusCode,
-    pub headers: HeaderMap,
+    headers: HeaderMap,
+    /// Its content.
     pub body: Bytes,
 }
 
-impl<'a> Call<'a> {
+impl<'a> PodCall<'a> {
+    /// A call without a body.
+    #[must_use]
     pub fn get(path: &'static str, limit: Duration) -> Self {
         let (method, target) = (Method::GET, path);
         Self { method, path, target, content_type: None, header: None, body: None, limit }
     }
 
+    /// A call with a body.
+    #[must_use]
     pub fn post(path: &'static str, content_type: &'a str, body: Bytes, limit: Duration) -> Self {
         Self {
             method: Method::POST,
@@ -70,7 +82,7 @@ impl<'a> Call<'a> {
     }
 }
 
-impl Reply {
+impl PodReply {
     /// A header as text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
@@ -115,7 +127,7 @@ impl Caller {
     }
 
     /// Calls with each of the known credentials until one is accepted, beginning with the one that worked last.
-    pub async fn call(&self, call: Call<'_>) -> Result<Reply, TransportError> {
+    pub async fn call(&self, call: PodCall<'_>) -> Result<PodReply, TransportError> {
         let known = self.authorizations.len();
         for attempt in 0..known {
             let index = (self.accepted.get() + attempt) % known;
@@ -129,8 +141,8 @@ impl Caller {
         Err(TransportError::Unauthorised { peer: self.peer, address: self.address.clone() })
     }
 
-    async fn call_as(&self, authorization: &str, call: Call<'_>) -> Result<Reply, TransportError> {
-        let Call { method, path, target, content_type, header, body, limit } = call;
+    async fn call_as(&self, authorization: &str, call: PodCall<'_>) -> Result<PodReply, TransportError> {
+        let PodCall { method, path, target, content_type, header, body, limit } = call;
         // awc's own limit, 5 s, is shorter than a reload may take: it is off, and ours counts.
         let mut request = self
             .client
@@ -149,7 +161,7 @@ impl Caller {
             };
             let mut response = sent.await.map_err(|error| self.explain(path, &error))?.timeout(limit);
             let body = response.body().limit(BODY_LIMIT).await.map_err(|error| self.broken(path, &error))?;
-            Ok(Reply { status: response.status(), headers: response.headers().clone(), body })
+            Ok(PodReply { status: response.status(), headers: response.headers().clone(), body })
         };
         match tokio::time::timeout(limit, exchange).await {
             Ok(reply) => reply,
@@ -175,7 +187,7 @@ impl Caller {
             SendRequestError::Connect(cause) => unreachable(cause.to_string()),
             SendRequestError::Response(cause) => match cut_off(cause) {
                 Some(cause) => unreachable(cause),
-                None => self.stranger(call, format!("what is not HTTP ({cause})")),
+                None => self.unexpected(call, format!("what is not HTTP ({cause})")),
             },
             other => self.broken(call, other),
         }
@@ -186,7 +198,7 @@ impl Caller {
     }
 
     /// What answered so is somebody else.
-    pub fn stranger(&self, call: &'static str, answer: String) -> TransportError {
+    pub fn unexpected(&self, call: &'static str, answer: String) -> TransportError {
         TransportError::Stranger { peer: self.peer, address: self.address.clone(), call, answer }
     }
 

@@ -2,21 +2,13 @@
 
 use std::{fmt, time::Duration};
 
-/// What listens on a pod.
+/// What listens on a pod, as people call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// Our own agent.
-    Agent,
-    /// HAProxy's Data Plane API.
-    DataPlaneApi,
-}
+pub struct Peer(pub &'static str);
 
 impl fmt::Display for Peer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Agent => "agent",
-            Self::DataPlaneApi => "Data Plane API",
-        })
+        f.write_str(self.0)
     }
 }
 
@@ -105,51 +97,9 @@ pub enum TransportError {
         /// Status and the beginning of the body.
         answer: String,
     },
-    /// A reload is said to have worked, and HAProxy is the same process as before.
-    #[error(
-        "the Data Plane API on {address} says that HAProxy reloaded, and the same worker answers as before: does its master_runtime \
-         lead to the master socket (-S) of this HAProxy?"
-    )]
-    SameWorker {
-        /// `IP:port`.
-        address: String,
-    },
-    /// The Data Plane API answers, and HAProxy does not.
-    #[error("the Data Plane API on {address} does not reach HAProxy ({cause}): {hint}")]
-    WithoutHaproxy {
-        /// `IP:port`.
-        address: String,
-        /// Its words.
-        cause: String,
-        /// What to look at.
-        hint: &'static str,
-    },
-    /// It cannot write its files.
-    #[error(
-        "the Data Plane API on {address} cannot write its files ({cause}): are its folders on a volume that it may write to?"
-    )]
-    ReadOnly {
-        /// `IP:port`.
-        address: String,
-        /// Its words.
-        cause: String,
-    },
-    /// Its own limit is lower than what it was sent.
-    #[error("the Data Plane API on {address} takes no more ({cause}): raise max_body_size in its settings")]
-    TooLarge {
-        /// `IP:port`.
-        address: String,
-        /// Its words.
-        cause: String,
-    },
-    /// Somebody else writes, too.
-    #[error(
-        "somebody else changes the configuration through the Data Plane API on {address}: is another controller or tool at work there?"
-    )]
-    TwoWriters {
-        /// `IP:port`.
-        address: String,
-    },
+    /// What can only happen to one kind of transport, in its words.
+    #[error("{0}")]
+    Own(String),
     /// The configuration does not allow a connection.
     #[error("{0}")]
     Setup(String),

@@ -4,55 +4,41 @@
 //! had an effect. Its futures stay on their thread, because awc's client does.
 
 mod agent;
-mod caller;
-mod data_plane_api;
+pub mod caller;
 mod error;
 mod tls;
 
 pub use agent::AgentTransport;
-pub use data_plane_api::DataPlaneApi;
-pub(crate) use data_plane_api::step;
 pub use error::{Peer, TransportError};
 
 use futures::future::LocalBoxFuture;
 use haptic_model::{
-    ActiveConfig, HaproxyPod, Transport as Kind,
+    ActiveConfig, HaproxyPod,
     agent_api::{Apply, Outcome, RunningBundle, Runtime, Status},
 };
 use std::{rc::Rc, sync::Arc};
 
 /// The answer to a call, later.
-pub type Answer<'a, T> = LocalBoxFuture<'a, Result<T, TransportError>>;
+pub type CallFuture<'a, T> = LocalBoxFuture<'a, Result<T, TransportError>>;
 
 /// One pod, as the deployment sees it.
 pub trait Transport {
     /// How the pod and its HAProxy are.
-    fn status(&self) -> Answer<'_, Status>;
+    fn status(&self) -> CallFuture<'_, Status>;
 
     /// The files of what it runs; `None` when the pod cannot give them back.
-    fn running_bundle(&self) -> Answer<'_, Option<RunningBundle>>;
+    fn running_bundle(&self) -> CallFuture<'_, Option<RunningBundle>>;
 
     /// What HAProxy itself says of its servers and maps.
-    fn runtime(&self) -> Answer<'_, Runtime>;
+    fn runtime(&self) -> CallFuture<'_, Runtime>;
 
     /// The number of its incarnations, once it is another one than `not` or after a while.
-    fn incarnation(&self, not: u64) -> Answer<'_, u64>;
+    fn incarnation(&self, not: u64) -> CallFuture<'_, u64>;
 
     /// Brings it from one bundle to another. After an error it is unknown what the pod runs: read its status.
-    fn apply(&self, order: Arc<Apply>) -> Answer<'_, Outcome>;
+    fn apply(&self, order: Arc<Apply>) -> CallFuture<'_, Outcome>;
 }
 
-/// Makes the transport to a pod under a configuration: [`connect`], or a test's own.
+/// Makes the transport to a pod under a configuration.
 pub type Connect =
     Arc<dyn Fn(&HaproxyPod, &ActiveConfig) -> Result<Rc<dyn Transport>, TransportError> + Send + Sync>;
-
-/// The transport that `config` asks for.
-///
-/// # Errors
-/// [`TransportError::Setup`] with what to change in the configuration.
-pub fn connect(pod: &HaproxyPod, config: &ActiveConfig) -> Result<Rc<dyn Transport>, TransportError> {
-    Ok(match config.spec.dataplane.transport {
-        Kind::Agent => Rc::new(AgentTransport::new(pod, config)?),
-        Kind::DataPlaneApi => Rc::new(DataPlaneApi::new(pod, config)?),
-    })
-}

@@ -121,8 +121,8 @@ impl Sight<'_> {
     }
 
     /// What two HAProxys must agree on: also the server, when it does not depend on chance.
-    fn of_interest(&self, answer: Answer) -> Vec<String> {
-        let Answer { status, found, server, body, key } = answer;
+    fn of_interest(&self, answer: CallFuture) -> Vec<String> {
+        let CallFuture { status, found, server, body, key } = answer;
         let name = found.split(' ').next().unwrap_or_default();
         let backend = self.world.backends.iter().find(|(number, backend)| backend.name(**number) == name);
         let Some((_, backend)) = backend else { return vec![format!("{status} {found}")] };
@@ -140,7 +140,7 @@ impl Sight<'_> {
 }
 
 /// One answer.
-struct Answer {
+struct CallFuture {
     status: String,
     found: String,
     server: String,
@@ -148,7 +148,7 @@ struct Answer {
     key: usize,
 }
 
-fn ask(haproxy: &Haproxy, host: &str, path: &str, key: usize) -> Answer {
+fn ask(haproxy: &Haproxy, host: &str, path: &str, key: usize) -> CallFuture {
     let mut stream = UnixStream::connect(haproxy.path("http")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
     let address = ["10.1.2.3", "10.1.9.9", "10.9.9.9", "fd00::1"][key % 4];
@@ -160,7 +160,7 @@ fn ask(haproxy: &Haproxy, host: &str, path: &str, key: usize) -> Answer {
         let line = text.lines().find_map(|line| line.strip_prefix(name));
         line.unwrap_or_default().trim_start_matches(": ").to_owned()
     };
-    Answer {
+    CallFuture {
         status: text.split(' ').nth(1).unwrap_or("none").to_owned(),
         found: header("x-found"),
         server: header("x-server"),

@@ -1,8 +1,8 @@
 //! Whether HAProxy knows the fetches and converters of expressions, and how many arguments they take.
 
-use super::keywords::{Checker, known_elsewhere, with_help};
+use super::keywords::{KeywordChecker, known_elsewhere, with_help};
 use crate::document::{Line, Word};
-use crate::expressions::{Call, Calls, Reading, calls, embedded, formats_read_later, places};
+use crate::expressions::{Calls, ExpressionCall, WordFormat, calls, embedded, formats_read_later, places};
 use crate::problem::{Code, Problem};
 
 /// How the names of functions begin that only other builds have.
@@ -10,14 +10,14 @@ const OTHER_BUILDS: [&str; 4] = ["51d.", "da-", "wurfl-", "ot."];
 
 /// What may stand at a place of an expression.
 #[derive(Clone, Copy)]
-enum Role {
+enum ExpressionRole {
     /// The keyword of an ACL, or a fetch.
     Acl,
     Fetch,
     Converter,
 }
 
-impl Role {
+impl ExpressionRole {
     fn table(self) -> &'static str {
         match self {
             Self::Acl | Self::Fetch => "fetches",
@@ -26,7 +26,7 @@ impl Role {
     }
 }
 
-impl Checker<'_, '_> {
+impl KeywordChecker<'_, '_> {
     /// The expressions that HAProxy reads when it comes to the line.
     pub(super) fn expressions(&self, line: &Line<'_>, problems: &mut Vec<Problem>) {
         // Which backend a disabled proxy would use is never read.
@@ -49,18 +49,22 @@ impl Checker<'_, '_> {
         &self,
         line: &Line<'_>,
         at: usize,
-        reading: Reading,
+        reading: WordFormat,
         problems: &mut Vec<Problem>,
     ) {
         let Some(word) = line.words.get(at).filter(|word| !word.has_variable) else { return };
         let first = |calls, role| self.first_problem(line, word, calls, role);
         problems.extend(match reading {
-            Reading::Format => embedded(&word.value).find_map(|calls| first(calls, Role::Fetch)),
-            Reading::SampleOrNumber if word.value.starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {
+            WordFormat::Format => embedded(&word.value).find_map(|calls| first(calls, ExpressionRole::Fetch)),
+            WordFormat::SampleOrNumber
+                if word.value.starts_with(|c: char| c == '-' || c.is_ascii_digit()) =>
+            {
                 None
             }
-            Reading::Sample | Reading::SampleOrNumber => first(calls(&word.value), Role::Fetch),
-            Reading::Acl => first(calls(&word.value), Role::Acl),
+            WordFormat::Sample | WordFormat::SampleOrNumber => {
+                first(calls(&word.value), ExpressionRole::Fetch)
+            }
+            WordFormat::Acl => first(calls(&word.value), ExpressionRole::Acl),
         });
     }
 
@@ -69,7 +73,7 @@ impl Checker<'_, '_> {
         line: &Line<'_>,
         word: &Word<'_>,
         calls: Calls<'_>,
-        first: Role,
+        first: ExpressionRole,
     ) -> Option<Problem> {
         let mut role = first;
         for call in calls {
@@ -83,14 +87,18 @@ impl Checker<'_, '_> {
                 let problem = Problem::new(code, line.number, word.column + start, message);
                 return Some(with_help(problem, help));
             }
-            role = Role::Converter;
+            role = ExpressionRole::Converter;
         }
         None
     }
 
-    fn unknown_function(&self, call: &Call<'_>, role: Role) -> Option<(Code, String, Option<String>)> {
+    fn unknown_function(
+        &self,
+        call: &ExpressionCall<'_>,
+        role: ExpressionRole,
+    ) -> Option<(Code, String, Option<String>)> {
         let names = self.known.table(role.table())?;
-        let aliases = self.known.table("acl").filter(|_| matches!(role, Role::Acl));
+        let aliases = self.known.table("acl").filter(|_| matches!(role, ExpressionRole::Acl));
         if names.contains(call.name) || aliases.is_some_and(|aliases| aliases.contains(call.name)) {
             return None;
         }
@@ -106,14 +114,18 @@ impl Checker<'_, '_> {
                 .or_else(|| near.map(|(_, near)| format!("did you mean '{near}'?")))
         };
         let noun = match role {
-            Role::Acl | Role::Fetch => "sample fetch",
-            Role::Converter => "converter",
+            ExpressionRole::Acl | ExpressionRole::Fetch => "sample fetch",
+            ExpressionRole::Converter => "converter",
         };
         let message = format!("HAProxy {} has no {noun} '{}'.", self.version, call.name);
         Some((Code::UnknownKeyword, message, help))
     }
 
-    fn wrong_arguments(&self, call: &Call<'_>, role: Role) -> Option<(Code, String, Option<String>)> {
+    fn wrong_arguments(
+        &self,
+        call: &ExpressionCall<'_>,
+        role: ExpressionRole,
+    ) -> Option<(Code, String, Option<String>)> {
         let names = self.known.table(role.table()).filter(|names| names.contains(call.name))?;
         let (least, most) = names.arity(call.name);
         // None at all may mean what the surroundings say.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::expressions::NEEDS_LUA;
 use crate::document::{Document, Line, Section, SectionKind};
-use crate::expressions::Reading;
-use crate::keywords::{Keywords, Table, UNNAMED_DEFAULTS, all};
+use crate::expressions::WordFormat;
+use crate::keywords::{KeywordTable, Keywords, UNNAMED_DEFAULTS, all};
 use crate::problem::{Code, Problem};
 use crate::version::Version;
 
@@ -42,7 +42,8 @@ pub(super) fn check(
     let bind = parameters("listen bind", "bind values");
     for (section, disabled) in document.sections.iter().zip(disabled.iter().copied()) {
         let lacks = known.lacks(table_name(section));
-        let checker = Checker { section, known, version, sections, server, bind, lacks, lua, disabled };
+        let checker =
+            KeywordChecker { section, known, version, sections, server, bind, lacks, lua, disabled };
         if checker.unknown_section(problems) {
             continue;
         }
@@ -72,15 +73,15 @@ fn table_name<'s>(section: &'s Section<'_>) -> &'s str {
     }
 }
 
-pub(super) struct Checker<'c, 'd> {
+pub(super) struct KeywordChecker<'c, 'd> {
     pub(super) section: &'c Section<'d>,
     pub(super) known: &'c Keywords,
     pub(super) version: Version,
-    sections: Option<&'c Table>,
+    sections: Option<&'c KeywordTable>,
     server: Option<Parameters<'c>>,
     bind: Option<Parameters<'c>>,
     /// What `listen` takes and this section does not, by the words before it.
-    lacks: Option<&'c HashMap<&'static str, Table>>,
+    lacks: Option<&'c HashMap<&'static str, KeywordTable>>,
     /// Whether a script may have registered names.
     pub(super) lua: bool,
     /// Whether the section is a proxy that is not started.
@@ -90,11 +91,11 @@ pub(super) struct Checker<'c, 'd> {
 /// The parameters of `server` or `bind`, and those of them that take a value.
 #[derive(Clone, Copy)]
 struct Parameters<'c> {
-    table: &'c Table,
-    values: &'c Table,
+    table: &'c KeywordTable,
+    values: &'c KeywordTable,
 }
 
-impl Checker<'_, '_> {
+impl KeywordChecker<'_, '_> {
     /// A section that this version does not have: then its lines are not looked at.
     fn unknown_section(&self, problems: &mut Vec<Problem>) -> bool {
         let (Some(header), Some(sections)) = (&self.section.header, self.sections) else { return false };
@@ -110,7 +111,7 @@ impl Checker<'_, '_> {
         true
     }
 
-    fn line(&self, line: &Line<'_>, words: Option<&Table>, problems: &mut Vec<Problem>) {
+    fn line(&self, line: &Line<'_>, words: Option<&KeywordTable>, problems: &mut Vec<Problem>) {
         let negated = PREFIXES.contains(&line.keyword());
         let first = usize::from(negated);
         let Some(keyword) = line.words.get(first).filter(|word| !word.has_variable && !word.value.is_empty())
@@ -295,7 +296,7 @@ impl Checker<'_, '_> {
             }
             // A default is only read where a server takes it.
             if matches!(name, "sni" | "pool-conn-name") && line.keyword() != "default-server" {
-                self.expression(line, at + 1, Reading::Sample, problems);
+                self.expression(line, at + 1, WordFormat::Sample, problems);
             }
             at += match name {
                 "source" => source_words(line, at),
@@ -304,7 +305,7 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn unknown(&self, line: &Line<'_>, at: usize, words: &Table) -> Problem {
+    fn unknown(&self, line: &Line<'_>, at: usize, words: &KeywordTable) -> Problem {
         let (keyword, section) = (line.value(at), self.section.kind.name());
         if self.section.kind.is_proxy() && self.known.table("listen").is_some_and(|all| all.contains(keyword))
         {

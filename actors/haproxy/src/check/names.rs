@@ -21,7 +21,7 @@ pub(super) fn check(
     disabled: &[bool],
     problems: &mut Vec<Problem>,
 ) {
-    let mut names = Names { version, ..Names::default() };
+    let mut names = TakenNames { version, ..TakenNames::default() };
     let mut defaults: HashMap<&str, Vec<usize>> = HashMap::new();
     let mut taken = HashMap::new();
     for (section, disabled) in document.sections.iter().zip(disabled) {
@@ -98,14 +98,14 @@ fn missing_name(section: &Section<'_>, problems: &mut Vec<Problem>) {
 }
 
 /// The names that are taken, with the line of their section.
-struct Names<'d> {
+struct TakenNames<'d> {
     version: Version,
     frontends: HashMap<&'d str, (&'d SectionKind, usize)>,
     backends: HashMap<&'d str, (&'d SectionKind, usize)>,
     others: HashMap<(&'d SectionKind, &'d str), usize>,
 }
 
-impl Default for Names<'_> {
+impl Default for TakenNames<'_> {
     fn default() -> Self {
         Self {
             version: ONE_NAME_FOR_PROXIES,
@@ -116,7 +116,7 @@ impl Default for Names<'_> {
     }
 }
 
-impl<'d> Names<'d> {
+impl<'d> TakenNames<'d> {
     fn add(&mut self, section: &'d Section<'_>, problems: &mut Vec<Problem>) {
         let (kind, name) = (&section.kind, section.name.as_ref());
         if name.is_empty() || !is_certain(section) {

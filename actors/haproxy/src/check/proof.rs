@@ -5,10 +5,10 @@
 //! not suffice (a defaults section after its users, `.if` around several blocks) there is no proof, which says
 //! nothing: only [`check`](super::check) finds problems, and their places.
 
-use super::tally::Tally;
+use super::statistics::CheckStatistics;
 use crate::{
+    block_index::{Aggregate, BlockIndex},
     document::Document,
-    outline::{Ledger, Outline},
     version::Version,
     views::Bases,
 };
@@ -17,7 +17,7 @@ use haptic_model::{Text, crd::Allowance};
 /// What is known of the configuration that was looked at last.
 #[derive(Debug, Default)]
 pub struct Proof {
-    outline: Outline<Tally>,
+    outline: BlockIndex<CheckStatistics>,
 }
 
 impl Proof {
@@ -25,7 +25,7 @@ impl Proof {
     /// `files` says whether a file will be there.
     pub fn holds(&mut self, text: &Text, versions: &[Version], files: &dyn Fn(&str) -> bool) -> bool {
         if self.outline.ledger().versions() != versions {
-            self.outline = self.outline.anew(Tally::of(versions));
+            self.outline = self.outline.anew(CheckStatistics::of(versions));
         }
         self.outline.advance(text);
         self.outline.has_defaults_first() && self.outline.ledger().is_clean(files)
@@ -46,17 +46,17 @@ impl Proof {
     #[doc(hidden)]
     #[must_use]
     pub fn forgetful() -> Self {
-        Self { outline: Outline::forgetful() }
+        Self { outline: BlockIndex::forgetful() }
     }
 }
 
-impl Ledger for Tally {
+impl Aggregate for CheckStatistics {
     fn enter(&mut self, block: &Document<'_>, bases: &Bases) -> bool {
         self.count(block, bases, 1);
         false
     }
 
-    fn strike(&mut self, block: &Document<'_>, bases: &Bases) {
+    fn remove(&mut self, block: &Document<'_>, bases: &Bases) {
         self.count(block, bases, -1);
     }
 

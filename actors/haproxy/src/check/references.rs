@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use super::CheckOptions;
 use crate::document::{Document, Line, Section, SectionKind};
-use crate::expressions::{Calls, Reading, calls, embedded, places};
+use crate::expressions::{Calls, WordFormat, calls, embedded, places};
 use crate::keywords::nearest_name;
 use crate::problem::{Code, Problem};
 use crate::version::Version;
-use crate::views::{Bases, FileKind, FileReference, UseBackend, backend_names, file_references_below};
+use crate::views::{Bases, FileReference, ReferenceKind, UseBackend, backend_names, file_references_below};
 
 /// For how many names that are not there the nearest one is looked for.
 const SUGGESTED: usize = 20;
@@ -109,7 +109,7 @@ pub(super) fn userlists_needed(section: &Section<'_>, mut found: impl FnMut(&Lin
                 }
             };
             match reading {
-                Reading::Format => embedded(&word.value).for_each(in_calls),
+                WordFormat::Format => embedded(&word.value).for_each(in_calls),
                 _ => in_calls(calls(&word.value)),
             }
         });
@@ -130,9 +130,9 @@ fn missing_files(document: &Document<'_>, is_there: &dyn Fn(&str) -> bool, probl
 }
 
 /// Whether a file is there, or, for a certificate, those of a bundle that have its name and the kind of their key.
-pub(super) fn is_there_somehow(is_there: &dyn Fn(&str) -> bool, kind: FileKind, path: &str) -> bool {
+pub(super) fn is_there_somehow(is_there: &dyn Fn(&str) -> bool, kind: ReferenceKind, path: &str) -> bool {
     let in_bundle = || ["rsa", "ecdsa", "dsa"].iter().any(|key| is_there(&format!("{path}.{key}")));
-    is_there(path) || (kind == FileKind::Certificate && in_bundle())
+    is_there(path) || (kind == ReferenceKind::Certificate && in_bundle())
 }
 
 /// The files without which HAProxy does not start.
@@ -143,17 +143,17 @@ pub(super) fn files_needed(document: &Document<'_>, bases: &Bases) -> impl Itera
     files.filter(move |file| !file.optional && !conditional.contains(&file.line))
 }
 
-fn noun(kind: FileKind) -> &'static str {
+fn noun(kind: ReferenceKind) -> &'static str {
     match kind {
-        FileKind::Map => "map",
-        FileKind::Acl => "pattern file",
-        FileKind::ErrorFile => "error file",
-        FileKind::Body | FileKind::Format => "response body",
-        FileKind::Certificate => "certificate",
-        FileKind::Key => "key",
-        FileKind::CrtList => "crt-list",
-        FileKind::Ca => "CA file",
-        FileKind::Crl => "revocation list",
-        FileKind::Code | FileKind::Other => "file",
+        ReferenceKind::Map => "map",
+        ReferenceKind::Acl => "pattern file",
+        ReferenceKind::ErrorFile => "error file",
+        ReferenceKind::Body | ReferenceKind::Format => "response body",
+        ReferenceKind::Certificate => "certificate",
+        ReferenceKind::Key => "key",
+        ReferenceKind::CrtList => "crt-list",
+        ReferenceKind::Ca => "CA file",
+        ReferenceKind::Crl => "revocation list",
+        ReferenceKind::Code | ReferenceKind::Other => "file",
     }
 }

@@ -5,10 +5,10 @@
 use crate::document::{Line, Word};
 
 /// Options that take no value, one, or two, by how many words follow them.
-type Options = &'static [(&'static str, usize)];
+type OptionArity = &'static [(&'static str, usize)];
 
 /// An answer that HAProxy gives by itself.
-const ANSWER: Options = &[
+const ANSWER: OptionArity = &[
     ("status", 1),
     ("deny_status", 1),
     ("content-type", 1),
@@ -21,7 +21,7 @@ const ANSWER: Options = &[
     ("default-errorfiles", 0),
     ("hdr", 2),
 ];
-const REDIRECT: Options = &[
+const REDIRECT: OptionArity = &[
     ("location", 1),
     ("prefix", 1),
     ("scheme", 1),
@@ -34,10 +34,10 @@ const REDIRECT: Options = &[
     ("ignore-empty", 0),
     ("keep-query", 0),
 ];
-const BANDWIDTH: Options = &[("limit", 1), ("period", 1)];
-const BANDWIDTH_FILTER: Options =
+const BANDWIDTH: OptionArity = &[("limit", 1), ("period", 1)];
+const BANDWIDTH_FILTER: OptionArity =
     &[("default-limit", 1), ("default-period", 1), ("limit", 1), ("key", 1), ("table", 1), ("min-size", 1)];
-const COOKIE: Options = &[
+const COOKIE: OptionArity = &[
     ("rewrite", 0),
     ("insert", 0),
     ("prefix", 0),
@@ -53,7 +53,7 @@ const COOKIE: Options = &[
     ("maxlife", 1),
     ("attr", 1),
 ];
-const STICK_TABLE: Options = &[
+const STICK_TABLE: OptionArity = &[
     ("type", 1),
     ("len", 1),
     ("size", 1),
@@ -72,7 +72,7 @@ const PAGES: [&str; 17] = [
 
 /// A rule as HAProxy understands it: two lines with equal meanings do the same.
 #[derive(Debug, PartialEq, Eq)]
-struct Meaning<'l> {
+struct RuleMeaning<'l> {
     /// Keyword and action.
     action: Vec<&'l str>,
     /// Each option with its values, by name; those of one name in their order.
@@ -83,7 +83,8 @@ struct Meaning<'l> {
 
 /// Whether two lines mean the same, in the API's wording or HAProxy's own.
 pub(super) fn same(one: &Line<'_>, other: &Line<'_>) -> bool {
-    values(one).eq(values(other)) || Meaning::of(one).is_some_and(|one| Some(one) == Meaning::of(other))
+    values(one).eq(values(other))
+        || RuleMeaning::of(one).is_some_and(|one| Some(one) == RuleMeaning::of(other))
 }
 
 /// What the API would change of this line; `is_last` when no other line of its keyword comes after it.
@@ -115,14 +116,14 @@ fn damage_of_rule(line: &Line<'_>, is_last: bool) -> Option<String> {
         action if action.starts_with("set-var") && line.words.get(1).is_some_and(is_quoted) => {
             moved("a set-var whose variable is in quotes")
         }
-        "redirect" => redirect(&Meaning::of(line)?, moved),
-        "deny" | "tarpit" | "return" => answer(&Meaning::of(line)?),
+        "redirect" => redirect(&RuleMeaning::of(line)?, moved),
+        "deny" | "tarpit" | "return" => answer(&RuleMeaning::of(line)?),
         _ => None,
     }
 }
 
 /// It reads options of redirects two by two: `drop-query` has no value, and takes the word behind it for one.
-fn redirect(rule: &Meaning<'_>, moved: impl Fn(&str) -> Option<String>) -> Option<String> {
+fn redirect(rule: &RuleMeaning<'_>, moved: impl Fn(&str) -> Option<String>) -> Option<String> {
     let is_target = |option: &&Vec<&str>| matches!(option.first(), Some(&("location" | "prefix" | "scheme")));
     let others: Vec<_> = rule.options.iter().filter(|option| !is_target(option)).collect();
     let words: usize = others.iter().map(|option| option.len()).sum();
@@ -137,7 +138,7 @@ fn redirect(rule: &Meaning<'_>, moved: impl Fn(&str) -> Option<String>) -> Optio
     (pairs > 1).then(|| "Of several options of a redirect the Data Plane API keeps the last one.".to_owned())
 }
 
-fn answer(rule: &Meaning<'_>) -> Option<String> {
+fn answer(rule: &RuleMeaning<'_>) -> Option<String> {
     let of =
         |names: &[&str]| rule.options.iter().find(|o| o.first().is_some_and(|name| names.contains(name)));
     let status = of(&["deny_status"]).or(of(&["status"])).and_then(|option| option.get(1)).copied();
@@ -162,7 +163,7 @@ fn values<'l>(line: &'l Line<'_>) -> impl Iterator<Item = &'l str> {
 }
 
 /// The options of a line's action, and where they begin.
-fn options_of(line: &Line<'_>) -> Option<(usize, Options)> {
+fn options_of(line: &Line<'_>) -> Option<(usize, OptionArity)> {
     let is_content = line.value(1) == "content";
     Some(match (line.keyword(), line.value(1), line.value(2)) {
         ("http-request" | "http-response" | "http-after-response", "deny" | "tarpit" | "return", _) => {
@@ -178,7 +179,7 @@ fn options_of(line: &Line<'_>) -> Option<(usize, Options)> {
     })
 }
 
-impl<'l> Meaning<'l> {
+impl<'l> RuleMeaning<'l> {
     fn of(line: &'l Line<'_>) -> Option<Self> {
         let (start, known) = options_of(line)?;
         let words: Vec<&str> = values(line).collect();

@@ -3,28 +3,28 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use super::Change;
+use super::ConfigChange;
 use super::lines::what_changed;
 use crate::document::{Document, Line, Section, SectionKind};
-use crate::views::{Server, servers};
+use crate::views::{BackendServer, servers};
 
 /// Kind, name, and how many sections of that kind and name came before.
-type Key<'s> = (&'s SectionKind, &'s str, usize);
+type SectionKey<'s> = (&'s SectionKind, &'s str, usize);
 
 /// One of the two documents with what is needed to find its sections.
-struct Side<'s, 'd> {
+struct DocumentSide<'s, 'd> {
     document: &'s Document<'d>,
-    keys: Vec<Key<'s>>,
-    positions: HashMap<Key<'s>, usize>,
+    keys: Vec<SectionKey<'s>>,
+    positions: HashMap<SectionKey<'s>, usize>,
     inheritance: Vec<Option<usize>>,
 }
 
-pub(super) struct Comparison<'s, 'o, 'n> {
-    old: Side<'s, 'o>,
-    new: Side<'s, 'n>,
+pub(super) struct SectionComparison<'s, 'o, 'n> {
+    old: DocumentSide<'s, 'o>,
+    new: DocumentSide<'s, 'n>,
 }
 
-impl<'s, 'd> Side<'s, 'd> {
+impl<'s, 'd> DocumentSide<'s, 'd> {
     fn new(document: &'s Document<'d>) -> Self {
         let mut seen: HashMap<(&SectionKind, &str), usize> = HashMap::with_capacity(document.sections.len());
         let mut keys = Vec::with_capacity(document.sections.len());
@@ -42,7 +42,7 @@ impl<'s, 'd> Side<'s, 'd> {
     }
 
     /// The key of the defaults section that a section starts from.
-    fn parent(&self, position: usize) -> Option<Key<'s>> {
+    fn parent(&self, position: usize) -> Option<SectionKey<'s>> {
         self.inheritance.get(position).copied().flatten().and_then(|parent| self.keys.get(parent).copied())
     }
 
@@ -54,7 +54,7 @@ impl<'s, 'd> Side<'s, 'd> {
     }
 
     /// For each other section that is in both documents, how many `global` sections come before it.
-    fn globals_before(&self, other: &Side<'_, '_>) -> HashMap<Key<'s>, usize> {
+    fn globals_before(&self, other: &DocumentSide<'_, '_>) -> HashMap<SectionKey<'s>, usize> {
         let mut globals = 0;
         let mut counts = HashMap::new();
         for key in self.keys.iter().filter(|key| other.positions.contains_key(*key)) {
@@ -67,23 +67,23 @@ impl<'s, 'd> Side<'s, 'd> {
         counts
     }
 
-    fn servers(&self, position: usize) -> Vec<Server> {
+    fn servers(&self, position: usize) -> Vec<BackendServer> {
         servers(self.document, &self.inheritance, position)
     }
 }
 
-impl<'s, 'o, 'n> Comparison<'s, 'o, 'n> {
+impl<'s, 'o, 'n> SectionComparison<'s, 'o, 'n> {
     pub(super) fn new(old: &'s Document<'o>, new: &'s Document<'n>) -> Self {
-        Self { old: Side::new(old), new: Side::new(new) }
+        Self { old: DocumentSide::new(old), new: DocumentSide::new(new) }
     }
 
-    pub(super) fn changes(&self) -> Vec<Change> {
+    pub(super) fn changes(&self) -> Vec<ConfigChange> {
         let mut changes = Vec::new();
         for (position, key) in self.new.keys.iter().enumerate() {
             match self.old.positions.get(key) {
                 Some(before) => changes.extend(self.section(*before, position)),
                 None if self.new.section(position).is_some_and(is_blank) => {}
-                None => changes.push(Change::SectionAdded {
+                None => changes.push(ConfigChange::SectionAdded {
                     kind: key.0.clone(),
                     name: key.1.to_owned(),
                     position,
@@ -93,7 +93,7 @@ impl<'s, 'o, 'n> Comparison<'s, 'o, 'n> {
         let gone = self.old.keys.iter().enumerate().filter(|(_, key)| !self.new.positions.contains_key(*key));
         for (position, key) in gone {
             if !self.old.section(position).is_some_and(is_blank) {
-                changes.push(Change::SectionRemoved { kind: key.0.clone(), name: key.1.to_owned() });
+                changes.push(ConfigChange::SectionRemoved { kind: key.0.clone(), name: key.1.to_owned() });
             }
         }
         changes.extend(self.reordered());
@@ -103,20 +103,20 @@ impl<'s, 'o, 'n> Comparison<'s, 'o, 'n> {
 
     /// A `global` section whose lines come into force before or after other sections than before: directories of
     /// certificates, environment variables.
-    fn global_moved(&self) -> Option<Change> {
+    fn global_moved(&self) -> Option<ConfigChange> {
         if [&self.old, &self.new].iter().all(|side| side.has_global_first()) {
             return None;
         }
         let what = "global section: it stands before or after other sections".to_owned();
         let moved = self.old.globals_before(&self.new) != self.new.globals_before(&self.old);
-        moved.then(|| Change::Section { kind: SectionKind::Global, name: String::new(), what })
+        moved.then(|| ConfigChange::Section { kind: SectionKind::Global, name: String::new(), what })
     }
 
-    fn section(&self, before: usize, after: usize) -> Option<Change> {
+    fn section(&self, before: usize, after: usize) -> Option<ConfigChange> {
         let (old, new) = (self.old.section(before)?, self.new.section(after)?);
         let change = |what: String| {
             let what = format!("{}: {what}", new.title());
-            Some(Change::Section { kind: new.kind.clone(), name: new.name.to_string(), what })
+            Some(ConfigChange::Section { kind: new.kind.clone(), name: new.name.to_string(), what })
         };
         if self.old.parent(before) != self.new.parent(after) {
             return change("it starts from another defaults section".to_owned());
@@ -148,12 +148,15 @@ impl<'s, 'o, 'n> Comparison<'s, 'o, 'n> {
     }
 
     /// Frontends and listens that are in both documents, in different orders.
-    fn reordered(&self) -> Option<Change> {
-        let shared = |side: &[Key<'s>], other: &HashMap<Key<'s>, usize>| -> Vec<Key<'s>> {
-            side.iter().filter(|key| key.0.has_frontend() && other.contains_key(*key)).copied().collect()
-        };
+    fn reordered(&self) -> Option<ConfigChange> {
+        let shared =
+            |side: &[SectionKey<'s>], other: &HashMap<SectionKey<'s>, usize>| -> Vec<SectionKey<'s>> {
+                side.iter().filter(|key| key.0.has_frontend() && other.contains_key(*key)).copied().collect()
+            };
         let same = shared(&self.old.keys, &self.new.positions) == shared(&self.new.keys, &self.old.positions);
-        (!same).then(|| Change::Reordered { what: "frontends and listens stand in another order".to_owned() })
+        (!same).then(|| ConfigChange::Reordered {
+            what: "frontends and listens stand in another order".to_owned(),
+        })
     }
 }
 
@@ -167,7 +170,7 @@ fn has_conditions(section: &Section<'_>) -> bool {
     section.all_lines().any(|line| line.conditional || line.directive().is_some())
 }
 
-fn has_two_of_a_name(servers: &[Server]) -> bool {
+fn has_two_of_a_name(servers: &[BackendServer]) -> bool {
     let mut names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     names.sort_unstable();
     names.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
@@ -177,8 +180,13 @@ fn count_server_lines(section: &Section<'_>) -> usize {
     section.lines.iter().filter(|line| line.keyword() == "server").count()
 }
 
-fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>, reordered: bool) -> Option<Change> {
-    let mut before: HashMap<String, Server> =
+fn servers_changed(
+    backend: &str,
+    old: Vec<BackendServer>,
+    new: Vec<BackendServer>,
+    reordered: bool,
+) -> Option<ConfigChange> {
+    let mut before: HashMap<String, BackendServer> =
         old.iter().map(|server| (server.name.clone(), server.clone())).collect();
     let (mut added, mut modified) = (Vec::new(), Vec::new());
     for server in new {
@@ -188,11 +196,12 @@ fn servers_changed(backend: &str, old: Vec<Server>, new: Vec<Server>, reordered:
             None => added.push(server),
         }
     }
-    let removed: Vec<Server> = old.into_iter().filter(|server| before.contains_key(&server.name)).collect();
+    let removed: Vec<BackendServer> =
+        old.into_iter().filter(|server| before.contains_key(&server.name)).collect();
     if added.is_empty() && removed.is_empty() && modified.is_empty() && !reordered {
         return None;
     }
-    Some(Change::Servers { backend: backend.to_owned(), added, removed, modified, reordered })
+    Some(ConfigChange::Servers { backend: backend.to_owned(), added, removed, modified, reordered })
 }
 
 /// The servers and templates of a section by their names, in the order in which HAProxy numbers them.

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use crate::document::{Document, Line, Section, SectionKind};
-use crate::expressions::{Calls, Reading, answers, calls, embedded, places};
+use crate::expressions::{Calls, WordFormat, answers, calls, embedded, places};
 
 /// A file that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReference {
     /// What HAProxy reads from it.
-    pub kind: FileKind,
+    pub kind: ReferenceKind,
     /// As HAProxy will look for it: with `crt-base` or `ca-base` before a relative name, without `file@`.
     pub path: String,
     /// Line number, from 1.
@@ -22,7 +22,7 @@ pub struct FileReference {
 
 /// What a file is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum FileKind {
+pub enum ReferenceKind {
     /// A map: `map(…)` and its relatives, `-M -f`, `set-map(…)`.
     Map,
     /// Patterns of an ACL: `-f`, `add-acl(…)`.
@@ -107,7 +107,7 @@ impl Bases {
 }
 
 /// A reference, and where its name is written.
-pub(super) struct Found {
+pub(super) struct NamedFile {
     pub reference: FileReference,
     /// The number of the word on its line.
     pub word: usize,
@@ -119,12 +119,12 @@ pub(super) struct Found {
 
 pub(super) struct Collector<'b> {
     bases: Cow<'b, Bases>,
-    pub found: Vec<Found>,
+    pub found: Vec<NamedFile>,
 }
 
 /// What is known of a name before it is read.
-struct Place {
-    kind: FileKind,
+struct NameContext {
+    kind: ReferenceKind,
     needed: bool,
     certain: bool,
 }
@@ -141,14 +141,14 @@ impl Collector<'_> {
             "" => {}
             "server" | "default-server" => self.parameters(line, 3.min(line.words.len())),
             "bind" | "default-bind" => self.parameters(line, 1),
-            "errorfile" => self.word(FileKind::ErrorFile, line, 2),
+            "errorfile" => self.word(ReferenceKind::ErrorFile, line, 2),
             "load" if *section == SectionKind::CrtStore => self.store_entry(line),
-            "lua-load" | "lua-load-per-thread" => self.word(FileKind::Code, line, 1),
+            "lua-load" | "lua-load-per-thread" => self.word(ReferenceKind::Code, line, 1),
             "filter" if line.value(1) == "spoe" => {
                 let at = line.words.iter().position(|word| word.value == "config");
-                self.word(FileKind::Code, line, at.map_or(usize::MAX, |at| at + 1));
+                self.word(ReferenceKind::Code, line, at.map_or(usize::MAX, |at| at + 1));
             }
-            "ssl-dh-param-file" | "h1-case-adjust-file" => self.word(FileKind::Other, line, 1),
+            "ssl-dh-param-file" | "h1-case-adjust-file" => self.word(ReferenceKind::Other, line, 1),
             _ => {
                 self.patterns(section, line);
                 self.bodies(line);
@@ -164,11 +164,11 @@ impl Collector<'_> {
     fn parameters(&mut self, line: &Line<'_>, from: usize) {
         for at in from..line.words.len() {
             let kind = match line.value(at) {
-                "crt" | "default-crt" => FileKind::Certificate,
-                "crt-list" => FileKind::CrtList,
-                "ca-file" | "ca-verify-file" | "ca-sign-file" => FileKind::Ca,
-                "crl-file" => FileKind::Crl,
-                "tls-ticket-keys" => FileKind::Other,
+                "crt" | "default-crt" => ReferenceKind::Certificate,
+                "crt-list" => ReferenceKind::CrtList,
+                "ca-file" | "ca-verify-file" | "ca-sign-file" => ReferenceKind::Ca,
+                "crl-file" => ReferenceKind::Crl,
+                "tls-ticket-keys" => ReferenceKind::Other,
                 _ => continue,
             };
             self.word(kind, line, at + 1);
@@ -180,11 +180,11 @@ impl Collector<'_> {
         let is_needed = !line.words.iter().any(|word| word.value == "acme");
         for at in 1..line.words.len() {
             let kind = match line.value(at) {
-                "crt" | "ocsp" | "issuer" | "sctl" => FileKind::Certificate,
-                "key" => FileKind::Key,
+                "crt" | "ocsp" | "issuer" | "sctl" => ReferenceKind::Certificate,
+                "key" => ReferenceKind::Key,
                 _ => continue,
             };
-            self.place(Place { kind, needed: is_needed, certain: true }, line, at + 1);
+            self.place(NameContext { kind, needed: is_needed, certain: true }, line, at + 1);
         }
     }
 
@@ -195,7 +195,7 @@ impl Collector<'_> {
         }
         let mut needed = Vec::new();
         places(section, line, &mut |at, reading| {
-            if reading == Reading::Acl {
+            if reading == WordFormat::Acl {
                 needed.extend(pattern_files(line, at + 1));
             }
         });
@@ -204,7 +204,7 @@ impl Collector<'_> {
             match line.value(at) {
                 "-M" => is_map = true,
                 "-f" => {
-                    let kind = if is_map { FileKind::Map } else { FileKind::Acl };
+                    let kind = if is_map { ReferenceKind::Map } else { ReferenceKind::Acl };
                     self.word_if(needed.contains(&(at + 1)), kind, line, at + 1);
                 }
                 "}" | "--" => is_map = false,
@@ -224,9 +224,9 @@ impl Collector<'_> {
         answers(line, from, |at| keywords.push(at));
         for at in 1..line.words.len() {
             let kind = match line.value(at) {
-                "file" => FileKind::Body,
-                "lf-file" => FileKind::Format,
-                "errorfile" => FileKind::ErrorFile,
+                "file" => ReferenceKind::Body,
+                "lf-file" => ReferenceKind::Format,
+                "errorfile" => ReferenceKind::ErrorFile,
                 "if" | "unless" => break,
                 _ => continue,
             };
@@ -252,7 +252,7 @@ impl Collector<'_> {
                     let needed = needed.iter().any(|(word, map)| *word == at && *map == path);
                     let is_action =
                         start.is_none() && word.value.starts_with(function) && is_action(line, at);
-                    let place = Place { kind, needed, certain: needed || is_action };
+                    let place = NameContext { kind, needed, certain: needed || is_action };
                     self.push(&place, path, line, at, word.value.len() - after.len());
                 }
                 rest = after;
@@ -260,24 +260,24 @@ impl Collector<'_> {
         }
     }
 
-    fn word(&mut self, kind: FileKind, line: &Line<'_>, at: usize) {
+    fn word(&mut self, kind: ReferenceKind, line: &Line<'_>, at: usize) {
         self.word_if(true, kind, line, at);
     }
 
-    fn word_if(&mut self, is_needed: bool, kind: FileKind, line: &Line<'_>, at: usize) {
-        self.place(Place { kind, needed: is_needed, certain: is_needed }, line, at);
+    fn word_if(&mut self, is_needed: bool, kind: ReferenceKind, line: &Line<'_>, at: usize) {
+        self.place(NameContext { kind, needed: is_needed, certain: is_needed }, line, at);
     }
 
-    fn place(&mut self, place: Place, line: &Line<'_>, at: usize) {
+    fn place(&mut self, place: NameContext, line: &Line<'_>, at: usize) {
         if let Some(word) = line.words.get(at) {
             self.push(&place, Cow::Borrowed(&word.value), line, at, 0);
         }
     }
 
     /// Takes the name `path` that begins in the word `at` at or behind the byte `from` of its value.
-    fn push(&mut self, place: &Place, path: Cow<'_, str>, line: &Line<'_>, at: usize, from: usize) {
+    fn push(&mut self, place: &NameContext, path: Cow<'_, str>, line: &Line<'_>, at: usize, from: usize) {
         let Some(word) = line.words.get(at) else { return };
-        let Place { kind, needed, certain } = *place;
+        let NameContext { kind, needed, certain } = *place;
         let (path, optional) = match path.split_once('@') {
             Some(("file", rest)) => (rest, false),
             Some(("opt", rest)) => (rest, true),
@@ -288,9 +288,9 @@ impl Collector<'_> {
             return;
         }
         let base = match kind {
-            FileKind::Key => self.bases.key.as_deref(),
-            FileKind::Certificate => self.bases.crt.as_deref(),
-            FileKind::Ca | FileKind::Crl => self.bases.ca.as_deref(),
+            ReferenceKind::Key => self.bases.key.as_deref(),
+            ReferenceKind::Certificate => self.bases.crt.as_deref(),
+            ReferenceKind::Ca | ReferenceKind::Crl => self.bases.ca.as_deref(),
             _ => None,
         };
         let path = match base {
@@ -299,7 +299,7 @@ impl Collector<'_> {
         };
         let optional = optional || !needed;
         let reference = FileReference { kind, path, line: line.number, column: word.column, optional };
-        self.found.push(Found { reference, word: at, from, certain });
+        self.found.push(NamedFile { reference, word: at, from, certain });
     }
 }
 
@@ -339,7 +339,7 @@ fn maps_needed<'l>(section: &SectionKind, line: &'l Line<'_>) -> Vec<(usize, Cow
             needed.extend(maps.filter_map(|call| Some((at, argument(call.arguments?)))));
         };
         match reading {
-            Reading::Format => embedded(&word.value).for_each(in_calls),
+            WordFormat::Format => embedded(&word.value).for_each(in_calls),
             _ => in_calls(calls(&word.value)),
         }
     });
@@ -347,11 +347,11 @@ fn maps_needed<'l>(section: &SectionKind, line: &'l Line<'_>) -> Vec<(usize, Cow
 }
 
 /// The functions whose first argument is a file (configuration manual 4.2 and 7.3.1).
-fn names_file(function: &str) -> Option<FileKind> {
+fn names_file(function: &str) -> Option<ReferenceKind> {
     match function {
-        "map" | "set-map" | "del-map" => Some(FileKind::Map),
-        "add-acl" | "del-acl" => Some(FileKind::Acl),
-        _ if function.starts_with("map_") => Some(FileKind::Map),
+        "map" | "set-map" | "del-map" => Some(ReferenceKind::Map),
+        "add-acl" | "del-acl" => Some(ReferenceKind::Acl),
+        _ if function.starts_with("map_") => Some(ReferenceKind::Map),
         _ => None,
     }
 }
@@ -383,14 +383,14 @@ fn argument(after: &str) -> Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Vec<(FileKind, String, usize)> {
+    fn found(text: &str) -> Vec<(ReferenceKind, String, usize)> {
         let document = Document::parse(text);
         file_references(&document).into_iter().map(|f| (f.kind, f.path, f.line)).collect()
     }
 
     #[test]
     fn files_are_found_wherever_they_stand() {
-        use FileKind::{Acl, Body, Ca, Certificate, Code, Crl, CrtList, ErrorFile, Format, Map, Other};
+        use ReferenceKind::{Acl, Body, Ca, Certificate, Code, Crl, CrtList, ErrorFile, Format, Map, Other};
         for (line, expected) in [
             ("use_backend %[req.hdr(host),lower,map(maps/hosts.map,none)]", vec![(Map, "maps/hosts.map")]),
             (

@@ -1,6 +1,6 @@
 //! A line with other names for the files that it names.
 
-use super::files::{Bases, Collector, Found};
+use super::files::{Bases, Collector, NamedFile};
 use crate::document::{Document, Line, SectionKind, Word};
 use crate::expressions::{Calls, calls, embedded};
 use std::ops::Range;
@@ -33,7 +33,7 @@ pub fn with_files_renamed(
 }
 
 /// Where on the line the name of `found` is.
-fn named(line: &Line<'_>, found: &Found) -> Option<Range<usize>> {
+fn named(line: &Line<'_>, found: &NamedFile) -> Option<Range<usize>> {
     written(line.words.get(found.word)?, &found.reference.path, found.from)
 }
 

@@ -5,7 +5,7 @@ use crate::keywords;
 
 /// A server of a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Server {
+pub struct BackendServer {
     /// Its name.
     pub name: String,
     /// The address without the port: `10.0.0.1`, `2001:db8::1` (without brackets), `shop.example`, `unix@/run/x`.
@@ -123,7 +123,7 @@ impl Parameter {
     }
 }
 
-impl Server {
+impl BackendServer {
     /// Reads a `server` line; `None` for any other line or one without name and address.
     /// `defaults` are the `default-server` lines in effect at that line, oldest first.
     pub fn from_line(line: &Line<'_>, defaults: &[&Line<'_>]) -> Option<Self> {
@@ -204,7 +204,11 @@ impl Server {
 
 /// The servers of the section at `position`, with the `default-server` lines of the section and of the defaults
 /// sections it starts from. `inheritance` is [`Document::inheritance`] of the same document.
-pub fn servers(document: &Document<'_>, inheritance: &[Option<usize>], position: usize) -> Vec<Server> {
+pub fn servers(
+    document: &Document<'_>,
+    inheritance: &[Option<usize>],
+    position: usize,
+) -> Vec<BackendServer> {
     let mut chain = Vec::new();
     let mut parent = inheritance.get(position).copied().flatten();
     while let Some(at) = parent {
@@ -221,7 +225,7 @@ pub fn servers(document: &Document<'_>, inheritance: &[Option<usize>], position:
     for line in &section.lines {
         match line.keyword() {
             "default-server" => defaults.push(line),
-            "server" => servers.extend(Server::from_line(line, &defaults)),
+            "server" => servers.extend(BackendServer::from_line(line, &defaults)),
             _ => {}
         }
     }
@@ -292,7 +296,7 @@ mod tests {
         let document = Document::parse(text);
         let inheritance = document.inheritance();
         let at = document.sections.len() - 1;
-        let write = |server: &Server| {
+        let write = |server: &BackendServer| {
             let params = server.effective_params();
             let words: Vec<_> = params.iter().flat_map(Parameter::words).collect();
             format!("{} {}", server.name, words.join(" "))

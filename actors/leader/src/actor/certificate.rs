@@ -1,33 +1,116 @@
 //! CertificateActor: keeps the certificate for hosts that have none.
 
-use crate::certificate::keeper::Keeper;
-use actix::{fut::wrap_future, prelude::*};
-use haptic_runtime::Seat;
+use crate::{
+    certificate::{
+        DefaultCertificate,
+        upkeep::{UpkeepFailure, look, publish, report},
+    },
+    rounds::Rounds,
+};
+use actix::prelude::*;
+use haptic_model::{config::AcceptedConfig, default_certificate, pipeline::Leadership};
+use haptic_runtime::{
+    Alarm, OwnHandle, Publisher, Topic, Work,
+    messages::{ConfigAccepted, LeadershipChanged},
+};
+use kube::Client;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::time::Instant;
 
-/// Runs a [`Keeper`].
+/// What a [`CertificateActor`] is built from; the same for each of its lives.
+#[derive(Clone)]
+pub struct CertificateOptions {
+    /// The API server.
+    pub client: Client,
+    /// Read right before a Secret is written.
+    pub leadership: Topic<Leadership>,
+    /// What is found or made.
+    pub certificate: Arc<Publisher<DefaultCertificate>>,
+}
+
+/// Looks at the Secret from time to time, and at once when something changed.
 pub struct CertificateActor {
-    seat: Seat<Self>,
-    keeper: Keeper,
+    own: OwnHandle<Self>,
+    options: CertificateOptions,
+    /// The configuration that was accepted last: it says whether a certificate is wanted.
+    accepted: Option<AcceptedConfig>,
+    began: Option<Instant>,
+    rounds: Rounds,
+    looking: Option<Work>,
+    trouble: Option<UpkeepFailure>,
+    alarm: Alarm,
 }
 
 impl CertificateActor {
-    /// An actor that begins when it is started.
+    /// An actor that has received nothing yet.
     #[must_use]
-    pub fn new(seat: Seat<Self>, keeper: Keeper) -> Self {
-        Self { seat, keeper }
+    pub fn new(own: OwnHandle<Self>, options: CertificateOptions) -> Self {
+        Self {
+            own,
+            options,
+            accepted: None,
+            began: None,
+            rounds: Rounds::new(Instant::now()),
+            looking: None,
+            trouble: None,
+            alarm: Alarm::default(),
+        }
+    }
+
+    fn advance(&mut self, context: &mut Context<Self>) {
+        let wanted = |config: &&AcceptedConfig| default_certificate::is_wanted(&config.spec);
+        let Some(config) = self.accepted.as_ref().filter(wanted) else { return };
+        let now = Instant::now();
+        if !self.rounds.begin(now) {
+            return self
+                .rounds
+                .next()
+                .into_iter()
+                .for_each(|next| self.alarm.set(next, context, Self::advance));
+        }
+        let began = *self.began.get_or_insert(now);
+        let CertificateOptions { client, leadership, .. } = self.options.clone();
+        // What changes from here on makes another look due.
+        let look = look(client, leadership, config.0.clone());
+        self.looking = Some(Work::start(context, look, move |found, actor: &mut Self, context| {
+            actor.looked(found, began, context);
+        }));
+    }
+
+    fn looked(
+        &mut self,
+        found: Result<Option<Value>, UpkeepFailure>,
+        began: Instant,
+        context: &mut Context<Self>,
+    ) {
+        self.looking = None;
+        let (now, pause) = (Instant::now(), publish(&self.options.certificate, &found, began));
+        self.rounds.ended(now, Some(now + pause));
+        let is_known = matches!(*self.options.certificate.latest(), DefaultCertificate::Secret(_));
+        report(&mut self.trouble, found.err().filter(|failure| failure.costs_a_certificate(is_known)));
+        self.advance(context);
     }
 }
 
-impl Actor for CertificateActor {
-    type Context = Context<Self>;
+haptic_runtime::supervised!(CertificateActor);
 
-    fn started(&mut self, context: &mut Self::Context) {
-        context.spawn(wrap_future(self.keeper.clone().run()));
+impl Handler<ConfigAccepted> for CertificateActor {
+    type Result = ();
+
+    fn handle(&mut self, accepted: ConfigAccepted, context: &mut Self::Context) {
+        self.accepted = (*accepted).clone();
+        self.rounds.changed();
+        self.advance(context);
     }
 }
 
-impl Supervised for CertificateActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+impl Handler<LeadershipChanged> for CertificateActor {
+    type Result = ();
+
+    /// A replica that leads from now on may make it.
+    fn handle(&mut self, _: LeadershipChanged, context: &mut Self::Context) {
+        self.rounds.changed();
+        self.advance(context);
     }
 }

@@ -1,42 +1,64 @@
-//! LeaderActor: runs the campaign in its context, so that a panic in it is the Keeper's.
+//! LeaderActor: reads the configuration, watches the Lease, tries to hold it when the election says so, and keeps the fence informed.
 
 use crate::{
     Fence, Succession,
-    campaign::{Campaign, Standing, settings_of},
+    election::{ElectionAction, LeaseAttempt, LeaseResponse, ObservedLease},
+    lease::LeaseApi,
+    run::{ElectionRun, ElectionState},
 };
-use actix::{fut::wrap_future, prelude::*};
-use haptic_model::{ActiveConfig, config::Judgement, crd::LeaderElectionSpec};
-use haptic_runtime::{CellReader, CellWriter, Seat, cell};
+use actix::prelude::*;
+use haptic_model::{crd::LeaderElectionSpec, pipeline::Leadership};
+use haptic_runtime::{
+    Alarm, OwnHandle, Work,
+    messages::{ConfigActivated, ConfigValidated},
+};
 use std::sync::Arc;
+use tokio::time::Instant;
 
 /// What a [`LeaderActor`] is built from; the same for each of its lives.
 #[derive(Clone)]
-pub struct LeaderArguments {
+pub struct LeaderOptions {
     /// The API server.
     pub client: kube::Client,
     /// Where the Lease is.
     pub namespace: Arc<str>,
-    /// Under which name this process stands in it.
+    /// The name that this process has in it.
     pub identity: Arc<str>,
     /// What a process of this pod left that died, and this one leaves.
     pub succession: Arc<Succession>,
-    /// Whose settings count.
-    pub config: CellReader<Option<Arc<ActiveConfig>>>,
-    /// Whose settings count as long as no configuration was valid: somebody has to say that it is not.
-    pub judged: CellReader<Option<Judgement>>,
-    /// Who is told whether we lead.
+    /// Publishes whether this replica leads.
     pub fence: Fence,
 }
 
-/// Takes part in the election until it is told to step down.
+/// Takes part in the election until it is to step down.
 pub struct LeaderActor {
-    seat: Seat<Self>,
-    arguments: LeaderArguments,
-    settings: (Arc<CellWriter<Option<LeaderElectionSpec>>>, CellReader<Option<LeaderElectionSpec>>),
-    stop: (CellWriter<bool>, CellReader<bool>),
+    own: OwnHandle<Self>,
+    options: LeaderOptions,
+    /// The settings of the active configuration.
+    active: Option<LeaderElectionSpec>,
+    /// Those of a configuration that was refused. They count until one was valid: some replica has to report that it is not.
+    refused: Option<LeaderElectionSpec>,
+    /// The Lease of the run before.
+    lease_before: Option<String>,
+    phase: ElectionPhase,
+    is_stepping_down: bool,
+    alarm: Alarm,
 }
 
-/// Ends the actor, with the Lease released. [`haptic_runtime::Kept::exited`] tells when it is.
+enum ElectionPhase {
+    /// There is no Lease to hold, by these settings.
+    Idle(Option<LeaderElectionSpec>),
+    Running {
+        run: Box<ElectionRun>,
+        /// It always comes to its end: a second one beside it would be judged by what the first one changes.
+        attempt: Option<Work>,
+        _watch: Work,
+    },
+    /// The run has ended and its Lease is being released.
+    Releasing { _released: Work },
+}
+
+/// Ends the actor, with the Lease released. [`haptic_runtime::ActorHandle::exited`] resolves when it is.
 #[derive(Clone, Copy, Debug)]
 pub struct StepDown;
 
@@ -45,59 +67,184 @@ impl Message for StepDown {
 }
 
 impl LeaderActor {
-    /// An actor that begins when it is started.
+    /// An actor that has received nothing yet.
     #[must_use]
-    pub fn new(seat: Seat<Self>, arguments: LeaderArguments) -> Self {
-        let (writer, reader) = cell(arguments.settings());
-        Self { seat, arguments, settings: (Arc::new(writer), reader), stop: cell(false) }
-    }
-
-    fn campaign(&self) -> Campaign {
-        let (seat, arguments) = (self.seat.clone(), self.arguments.clone());
-        Campaign {
-            client: arguments.client,
-            namespace: arguments.namespace,
-            identity: arguments.identity,
-            succession: arguments.succession,
-            settings: self.settings.1.clone(),
-            fence: arguments.fence,
-            stop: self.stop.1.clone(),
-            show: Arc::new(move |standing: &Standing| seat.set_detail(standing)),
+    pub fn new(own: OwnHandle<Self>, options: LeaderOptions) -> Self {
+        Self {
+            own,
+            options,
+            active: None,
+            refused: None,
+            lease_before: None,
+            phase: ElectionPhase::Idle(None),
+            is_stepping_down: false,
+            alarm: Alarm::default(),
         }
     }
-}
 
-impl LeaderArguments {
-    fn settings(&self) -> Option<LeaderElectionSpec> {
-        let refused = || self.judged.read().as_ref().as_ref()?.leader_election.clone();
-        self.config.read().as_ref().as_deref().map(settings_of).or_else(refused)
-    }
-}
-
-/// Whatever else changes in the configuration is no news to an election.
-async fn follow(mut arguments: LeaderArguments, settings: Arc<CellWriter<Option<LeaderElectionSpec>>>) {
-    loop {
-        settings.publish_if_changed(arguments.settings());
-        tokio::select! {
-            _ = arguments.config.changed() => {}
-            _ = arguments.judged.changed() => {}
+    /// Does what is to be done now. What comes during an attempt or a release is taken up at its end.
+    fn advance(&mut self, context: &mut Context<Self>) {
+        let settings = self.active.as_ref().or(self.refused.as_ref());
+        match &mut self.phase {
+            ElectionPhase::Idle(_) if self.is_stepping_down => {
+                self.options.succession.forget();
+                self.finish(context);
+            }
+            ElectionPhase::Idle(before) if before.as_ref() != settings => {
+                let settings = settings.cloned();
+                self.begin(settings, context);
+            }
+            ElectionPhase::Running { run, attempt: None, .. } => {
+                let is_same =
+                    settings.is_some_and(|settings| run.settings == *settings || run.adopt(settings));
+                if self.is_stepping_down || !is_same {
+                    return self.release(context);
+                }
+                self.attempt_when_due(context);
+                self.display();
+            }
+            ElectionPhase::Running { .. } => self.display(),
+            ElectionPhase::Idle(_) | ElectionPhase::Releasing { .. } => {}
         }
+    }
+
+    /// Begins what `settings` ask for.
+    fn begin(&mut self, settings: Option<LeaderElectionSpec>, context: &mut Context<Self>) {
+        let Some(settings) = settings.clone().filter(|settings| settings.enabled) else {
+            if settings.is_some() {
+                self.options.fence.hold_alone();
+            }
+            self.phase = ElectionPhase::Idle(settings);
+            return self.display();
+        };
+        let LeaderOptions { client, namespace, identity, succession, .. } = self.options.clone();
+        let name = settings.lease_name.as_str().into();
+        let lease = LeaseApi { client, namespace, name, identity };
+        let watch = Work::follow(context, lease.watch(), |observed, actor: &mut Self, context| {
+            actor.observed(observed, context);
+        });
+        let before = self.lease_before.replace(settings.lease_name.clone());
+        let run = Box::new(ElectionRun::new(lease, settings, before.as_deref(), &succession));
+        self.phase = ElectionPhase::Running { run, attempt: None, _watch: watch };
+        self.advance(context);
+    }
+
+    fn attempt_when_due(&mut self, context: &mut Context<Self>) {
+        let ElectionPhase::Running { run, attempt, .. } = &mut self.phase else { return };
+        match run.election.next(Instant::now()) {
+            ElectionAction::Wait(until) => self.alarm.set(until, context, Self::advance),
+            ElectionAction::Attempt(permit) => {
+                let (began, lease) = (run.election.begin(permit, Instant::now()), run.lease.clone());
+                let tried = async move {
+                    let response = lease.attempt(&began).await;
+                    (began, response)
+                };
+                *attempt =
+                    Some(Work::start(context, tried, |(began, response), actor: &mut Self, context| {
+                        actor.tried(&began, response, context);
+                    }));
+            }
+        }
+    }
+
+    fn tried(&mut self, began: &LeaseAttempt, response: LeaseResponse, context: &mut Context<Self>) {
+        let LeaderOptions { fence, succession, .. } = &self.options;
+        let ElectionPhase::Running { run, attempt, .. } = &mut self.phase else { return };
+        *attempt = None;
+        // Trouble is an event when it begins, changes and ends, not with every attempt.
+        let trouble = response.trouble();
+        if run.trouble != trouble {
+            fence.emit_trouble(&run.lease.name, trouble.as_deref());
+            run.trouble = trouble;
+        }
+        run.election.concluded(began, response, Instant::now());
+        match run.election.term(Instant::now()) {
+            Some(term) => {
+                if (Leadership { leads: true, epoch: term.epoch }) != *fence.leadership().latest() {
+                    succession.leave(&run.former(term.epoch));
+                }
+                fence.hold(term);
+            }
+            None => fence.end(),
+        }
+        self.advance(context);
+    }
+
+    fn observed(&mut self, observed: ObservedLease, context: &mut Context<Self>) {
+        if let ElectionPhase::Running { run, .. } = &mut self.phase {
+            run.election.watched(observed, Instant::now());
+            self.advance(context);
+        }
+    }
+
+    /// Ends the run.
+    fn release(&mut self, context: &mut Context<Self>) {
+        let ElectionPhase::Running { run, .. } = &mut self.phase else { return };
+        let released = run.end();
+        self.options.fence.end();
+        let released = Work::start(context, released, |is_released, actor: &mut Self, context| {
+            actor.released(is_released, context);
+        });
+        self.phase = ElectionPhase::Releasing { _released: released };
+    }
+
+    fn released(&mut self, is_released: bool, context: &mut Context<Self>) {
+        if self.is_stepping_down {
+            if is_released {
+                self.options.succession.forget();
+            }
+            return self.finish(context);
+        }
+        let settings = self.active.as_ref().or(self.refused.as_ref()).cloned();
+        self.begin(settings, context);
+    }
+
+    fn finish(&mut self, context: &mut Context<Self>) {
+        self.options.fence.end();
+        self.own.finish(context);
+    }
+
+    fn display(&self) {
+        let state = match &self.phase {
+            ElectionPhase::Running { run, .. } => run.state(),
+            ElectionPhase::Idle(settings) => {
+                ElectionState { leads: settings.is_some(), ..ElectionState::default() }
+            }
+            ElectionPhase::Releasing { .. } => return,
+        };
+        self.own.set_detail(&ElectionState { identity: self.options.identity.to_string(), ..state });
     }
 }
 
 impl Actor for LeaderActor {
     type Context = Context<Self>;
 
-    fn started(&mut self, context: &mut Self::Context) {
-        context.spawn(wrap_future(follow(self.arguments.clone(), Arc::clone(&self.settings.0))));
-        let campaign = wrap_future::<_, Self>(self.campaign().run());
-        context.spawn(campaign.map(|(), actor, context| actor.seat.finish(context)));
+    fn started(&mut self, _: &mut Self::Context) {
+        self.display();
     }
 }
 
 impl Supervised for LeaderActor {
     fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+        *self = self.own.rebuild();
+    }
+}
+
+impl Handler<ConfigActivated> for LeaderActor {
+    type Result = ();
+
+    fn handle(&mut self, active: ConfigActivated, context: &mut Self::Context) {
+        self.active = active.as_ref().map(|config| config.spec.controller.leader_election.clone());
+        self.advance(context);
+    }
+}
+
+impl Handler<ConfigValidated> for LeaderActor {
+    type Result = ();
+
+    fn handle(&mut self, judged: ConfigValidated, context: &mut Self::Context) {
+        self.refused = judged.as_ref().and_then(|judged| judged.leader_election.clone());
+        self.advance(context);
     }
 }
 
@@ -105,7 +252,8 @@ impl Handler<StepDown> for LeaderActor {
     type Result = ();
 
     fn handle(&mut self, _: StepDown, context: &mut Self::Context) {
-        self.seat.received::<StepDown>(context);
-        self.stop.0.publish(true);
+        self.own.received::<StepDown>(context);
+        self.is_stepping_down = true;
+        self.advance(context);
     }
 }

@@ -1,9 +1,11 @@
 //! The crate's actors: the only modules that know actix.
 
 mod certificate;
+mod fence;
 mod leader;
 mod reporter;
 
-pub use certificate::CertificateActor;
-pub use leader::{LeaderActor, LeaderArguments, StepDown};
-pub use reporter::{ReporterActor, ReporterArguments};
+pub use certificate::{CertificateActor, CertificateOptions};
+pub use fence::{DeadlineMoved, FenceActor};
+pub use leader::{LeaderActor, LeaderOptions, StepDown};
+pub use reporter::{ReporterActor, ReporterOptions};

@@ -1,99 +1,330 @@
-//! ReporterActor: hears of everything, and tells the API server while this replica leads.
+//! ReporterActor: receives what is to be reported, and reports it to the API server while this replica leads.
 
 use crate::{
-    notices::{api::NoticeApi, notice},
-    report::{api::StatusApi, health::Failed},
-    reporter::{ReportBoard, Reporter},
-    reporting::Reporting,
+    notices::{api::NoticeApi, limiter::Limiter, notice},
+    publish::PublishTask,
+    report::{api::StatusApi, health::FailedGeneration},
+    reporter::{AddressTask, EventTask, ReportInputs, StatusTask, standing},
+    reporting::{Report, Reporting, record},
 };
-use actix::{fut::wrap_future, prelude::*};
-use haptic_model::Event;
-use haptic_runtime::{CellWriter, Envelope, Seat, cell};
-use std::sync::Arc;
-use tokio::sync::mpsc;
-
-/// Notices that may wait; more than the limiter would let through in a minute.
-const BACKLOG: usize = 256;
+use actix::prelude::*;
+use haptic_runtime::{
+    Alarm, OwnHandle, Publisher, Work,
+    messages::{
+        BundleValidated, ConfigAccepted, ConfigActivated, ConfigValidated, EventEmitted, LeadershipChanged,
+        MassDeletionsHeld, ObjectsRejected, PodStatesChanged, QuarantineChanged, StoresChanged,
+        StoresTroubled,
+    },
+};
+use kube::Client;
+use std::{collections::BTreeMap, sync::Arc};
+use tokio::time::Instant;
 
 /// What a [`ReporterActor`] is built from; the same for each of its lives.
 #[derive(Clone)]
-pub struct ReporterArguments {
+pub struct ReporterOptions {
     /// The API server.
-    pub client: kube::Client,
+    pub client: Client,
     /// The configuration's namespace.
     pub namespace: Arc<str>,
     /// Its name.
     pub name: Arc<str>,
-    /// Under which name this process speaks.
+    /// The name under which this process reports.
     pub identity: Arc<str>,
-    /// What it reads.
-    pub board: ReportBoard,
-    /// Where it notes what it cannot report.
-    pub reporting: Arc<CellWriter<Reporting>>,
+    /// What cannot be reported.
+    pub reporting: Arc<Publisher<Reporting>>,
 }
 
-/// Tells the API server what only the leader tells.
+/// Reports to the API server what only the leader reports.
 pub struct ReporterActor {
-    seat: Seat<Self>,
-    arguments: ReporterArguments,
-    failed: CellWriter<Option<Failed>>,
-    notices: mpsc::Sender<notice::Notice>,
-    happened: Option<mpsc::Receiver<notice::Notice>>,
+    own: OwnHandle<Self>,
+    options: ReporterOptions,
+    notices: NoticeApi,
+    inputs: ReportInputs,
+    /// How the newest generation failed.
+    failed: Option<FailedGeneration>,
+    /// The configuration's `metadata.uid`.
+    uid: Option<String>,
+    limiter: Limiter,
+    /// While this replica leads.
+    tasks: Option<Tasks>,
+    alarm: Alarm,
+}
+
+/// What a leader does. Dropped, it is given up amid a call.
+struct Tasks {
+    status: StatusTask,
+    addresses: AddressTask,
+    published: PublishTask,
+    events: EventTask,
+    running: BTreeMap<Report, Work>,
 }
 
 impl ReporterActor {
-    /// An actor that begins when it is started.
+    /// An actor that has received nothing yet.
     #[must_use]
-    pub fn new(seat: Seat<Self>, arguments: ReporterArguments) -> Self {
-        let (notices, happened) = mpsc::channel(BACKLOG);
-        Self { seat, arguments, failed: cell(None).0, notices, happened: Some(happened) }
+    pub fn new(own: OwnHandle<Self>, options: ReporterOptions) -> Self {
+        let ReporterOptions { client, namespace, name, identity, .. } = options.clone();
+        Self {
+            own,
+            notices: NoticeApi::new(client, &identity, namespace, name),
+            options,
+            inputs: ReportInputs::default(),
+            failed: None,
+            uid: None,
+            limiter: Limiter::new(Instant::now()),
+            tasks: None,
+            alarm: Alarm::default(),
+        }
     }
 
-    fn reporter(&mut self) -> Option<Reporter> {
-        let ReporterArguments { client, namespace, name, identity, board, reporting } =
-            self.arguments.clone();
-        Some(Reporter {
-            status: StatusApi::new(client.clone(), &namespace, &name),
-            notices: NoticeApi::new(client.clone(), &identity, namespace, name),
-            client,
-            board,
-            failed: self.failed.reader(),
-            happened: self.happened.take()?,
-            reporting,
-        })
+    fn lead(&mut self, context: &mut Context<Self>) {
+        let (ReporterOptions { client, namespace, name, .. }, now) = (&self.options, Instant::now());
+        let mut events = EventTask::new(now);
+        events.add(standing::all(&self.inputs, self.failed.as_ref()));
+        self.tasks = Some(Tasks {
+            status: StatusTask::new(StatusApi::new(client.clone(), namespace, name), now),
+            addresses: AddressTask::new(now),
+            published: PublishTask::new(now),
+            events,
+            running: BTreeMap::new(),
+        });
+        self.advance(context);
     }
-}
 
-impl Actor for ReporterActor {
-    type Context = Context<Self>;
+    /// Another replica reports from now on.
+    fn follow(&mut self) {
+        if self.tasks.take().is_some() {
+            self.options.reporting.publish(Reporting::default());
+        }
+    }
 
-    fn started(&mut self, context: &mut Self::Context) {
-        if let Some(reporter) = self.reporter() {
-            context.spawn(wrap_future(reporter.run()));
+    /// Begins every round that it is time for.
+    fn advance(&mut self, context: &mut Context<Self>) {
+        let Self { options, inputs, failed, uid, limiter, notices, tasks: Some(tasks), .. } = self else {
+            return;
+        };
+        let (now, client) = (Instant::now(), &options.client);
+        if let Some(round) = tasks.status.begin(inputs, failed.as_ref(), options.reporting.latest(), now) {
+            tasks.run(Report::Status, context, round, |(known, done), actor, tasks| {
+                if let Some(found) = &known
+                    && actor.uid != found.uid
+                {
+                    actor.uid.clone_from(&found.uid);
+                    tasks.published.rounds.changed();
+                }
+                tasks.status.ended(known, done.is_ok(), Instant::now());
+                done
+            });
+        }
+        if let Some(round) = tasks.addresses.begin(client, inputs, now) {
+            tasks.run(Report::Addresses, context, round, |(written, done), _, tasks| {
+                tasks.addresses.ended(written, Instant::now());
+                done
+            });
+        }
+        tasks.published.wake_if_reached(inputs, now);
+        if let Some(round) = tasks.published.begin(client, inputs, uid.as_deref(), now) {
+            tasks.run(Report::Published, context, round, |(published, done), actor, tasks| {
+                if let Some(omitted) = tasks.published.ended(published, done.is_ok(), Instant::now()) {
+                    let before = Reporting::clone(&actor.options.reporting.latest());
+                    let now = Reporting { omitted: Some(omitted), ..before };
+                    actor.options.reporting.publish_if_changed(now);
+                }
+                done
+            });
+        }
+        if let Some(writing) = tasks.events.begin(notices, inputs, uid.as_deref(), limiter, now) {
+            tasks.run(Report::Events, context, writing, |done, _, tasks| {
+                tasks.events.ended();
+                done
+            });
+        }
+        if let Some(next) = tasks.next(now) {
+            self.alarm.set(next, context, Self::advance);
+        }
+    }
+
+    /// The inputs changed that these reports are made from.
+    fn changed(&mut self, reports: &[Report], context: &mut Context<Self>) {
+        if let Some(tasks) = &mut self.tasks {
+            reports.iter().for_each(|report| tasks.changed(*report));
+        }
+        self.advance(context);
+    }
+
+    /// A topic's message that was published before this replica led, and is received after, is about something that went wrong before.
+    fn add_lasting(&mut self, published: Instant, notices: impl IntoIterator<Item = notice::Notice>) {
+        if let Some(tasks) = &mut self.tasks
+            && published < tasks.events.began
+        {
+            tasks.events.add(notices);
         }
     }
 }
 
-impl Supervised for ReporterActor {
-    fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+impl Tasks {
+    /// Runs a round; `ended` takes up its result.
+    fn run<T: 'static>(
+        &mut self,
+        report: Report,
+        context: &mut Context<ReporterActor>,
+        round: impl Future<Output = T> + 'static,
+        ended: impl FnOnce(T, &mut ReporterActor, &mut Self) -> Result<(), String> + 'static,
+    ) {
+        let done = move |result: T, actor: &mut ReporterActor, context: &mut Context<ReporterActor>| {
+            let Some(mut tasks) = actor.tasks.take() else { return };
+            let before = actor.options.reporting.latest();
+            let done = ended(result, actor, &mut tasks);
+            record(&actor.options.reporting, report, done);
+            if before != actor.options.reporting.latest() {
+                tasks.changed(Report::Status);
+            }
+            actor.tasks = Some(tasks);
+            actor.advance(context);
+        };
+        self.running.insert(report, Work::start(context, round, done));
+    }
+
+    fn changed(&mut self, report: Report) {
+        match report {
+            Report::Status => self.status.rounds.changed(),
+            Report::Addresses => self.addresses.rounds.changed(),
+            Report::Published => self.published.rounds.changed(),
+            Report::Events => {}
+        }
+    }
+
+    /// When a round may begin that has not begun.
+    fn next(&self, now: Instant) -> Option<Instant> {
+        let rounds = [&self.status.rounds, &self.addresses.rounds, &self.published.rounds];
+        // What could begin now and has not waits for a message.
+        rounds.into_iter().filter_map(|rounds| rounds.next()).filter(|next| *next > now).min()
     }
 }
 
-impl Handler<Envelope<Event>> for ReporterActor {
+haptic_runtime::supervised!(ReporterActor);
+
+impl Handler<ConfigValidated> for ReporterActor {
     type Result = ();
 
-    fn handle(&mut self, event: Envelope<Event>, context: &mut Self::Context) {
-        self.seat.received::<Envelope<Event>>(context);
-        let failed = Failed::after(self.failed.read().as_ref().clone(), &event.payload);
-        self.failed.publish_if_changed(failed);
-        if self.arguments.board.leadership.read().leads {
-            for notice in notice::of(&event.payload) {
-                // A full backlog means that the API server is slow, and the limiter would refuse most of it.
-                if self.notices.try_send(notice).is_err() {
-                    tracing::debug!("a notice was dropped: the API server is slow");
-                }
-            }
+    fn handle(&mut self, judged: ConfigValidated, context: &mut Self::Context) {
+        self.inputs.judged = (*judged).clone();
+        self.add_lasting(judged.sent, judged.iter().flat_map(standing::of_verdict));
+        self.changed(&[Report::Status], context);
+    }
+}
+
+impl Handler<ConfigAccepted> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, accepted: ConfigAccepted, context: &mut Self::Context) {
+        self.inputs.accepted = (*accepted).clone();
+        self.changed(&[Report::Status], context);
+    }
+}
+
+impl Handler<ConfigActivated> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, active: ConfigActivated, context: &mut Self::Context) {
+        self.inputs.active = (*active).clone();
+        self.changed(&[Report::Addresses, Report::Published], context);
+    }
+}
+
+impl Handler<StoresChanged> for ReporterActor {
+    type Result = ();
+
+    /// Objects alone change no report: what is rendered from them does.
+    fn handle(&mut self, stores: StoresChanged, _: &mut Self::Context) {
+        self.inputs.snapshots = stores.payload;
+    }
+}
+
+impl Handler<StoresTroubled> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, troubles: StoresTroubled, context: &mut Self::Context) {
+        self.inputs.troubles = troubles.payload;
+        self.changed(&[Report::Status], context);
+    }
+}
+
+impl Handler<MassDeletionsHeld> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, missing: MassDeletionsHeld, context: &mut Self::Context) {
+        self.inputs.missing = missing.payload;
+        self.changed(&[Report::Status], context);
+    }
+}
+
+impl Handler<ObjectsRejected> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, rejected: ObjectsRejected, context: &mut Self::Context) {
+        self.add_lasting(rejected.sent, standing::rejected(&rejected));
+        self.inputs.rejected = rejected.payload;
+        self.changed(&[Report::Status], context);
+    }
+}
+
+impl Handler<BundleValidated> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, validated: BundleValidated, context: &mut Self::Context) {
+        self.inputs.validated = (*validated).clone();
+        self.changed(&[Report::Status, Report::Addresses, Report::Published], context);
+    }
+}
+
+impl Handler<QuarantineChanged> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, quarantine: QuarantineChanged, context: &mut Self::Context) {
+        self.add_lasting(quarantine.sent, standing::quarantined(&quarantine));
+        self.inputs.quarantine = quarantine.payload;
+        self.changed(&[Report::Status, Report::Published], context);
+    }
+}
+
+impl Handler<PodStatesChanged> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, pods: PodStatesChanged, context: &mut Self::Context) {
+        self.inputs.pods = pods.payload;
+        self.changed(&[Report::Status, Report::Published], context);
+    }
+}
+
+impl Handler<LeadershipChanged> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, leadership: LeadershipChanged, context: &mut Self::Context) {
+        match (leadership.leads, &self.tasks) {
+            (true, None) => self.lead(context),
+            (true, Some(_)) => {}
+            (false, _) => self.follow(),
+        }
+    }
+}
+
+impl Handler<EventEmitted> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, event: EventEmitted, context: &mut Self::Context) {
+        self.own.received::<EventEmitted>(context);
+        let failed = FailedGeneration::after(self.failed.clone(), &event.payload);
+        let is_news = failed != self.failed;
+        self.failed = failed;
+        if let Some(tasks) = &mut self.tasks {
+            tasks.events.add(notice::of(&event.payload));
+        }
+        if is_news {
+            self.changed(&[Report::Status], context);
+        } else {
+            self.advance(context);
         }
     }
 }

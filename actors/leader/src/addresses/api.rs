@@ -1,6 +1,6 @@
 //! Reads the Service that the addresses come from, and writes the status of Ingresses.
 
-use super::changes::Change;
+use super::changes::StatusChange;
 use k8s_openapi::api::{core::v1::Service, networking::v1::Ingress};
 use kube::{
     Api, Client,
@@ -25,14 +25,14 @@ pub async fn service(client: &Client, namespace: &str, name: &str) -> Result<Opt
 ///
 /// # Errors
 /// The API server's words.
-pub async fn write(client: &Client, change: &Change) -> Result<(), String> {
+pub async fn write(client: &Client, change: &StatusChange) -> Result<(), String> {
     let api: Api<Ingress> = Api::namespaced(client.clone(), &change.name.0);
     let patch = Patch::Merge(json!({ "status": { "loadBalancer": { "ingress": change.addresses } } }));
     let params = PatchParams::default();
     let call = api.patch_status(&change.name.1, &params, &patch);
     match tokio::time::timeout(PATIENCE, call).await {
         Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(()),
-        Ok(answer) => said(answer, || "patch on ingresses/status (networking.k8s.io)".into()).map(drop),
+        Ok(answer) => explained(answer, || "patch on ingresses/status (networking.k8s.io)".into()).map(drop),
         Err(_) => Err(late()),
     }
 }
@@ -42,12 +42,12 @@ async fn in_time<T>(
     right: impl Fn() -> String,
 ) -> Result<T, String> {
     match tokio::time::timeout(PATIENCE, call).await {
-        Ok(answer) => said(answer, right),
+        Ok(answer) => explained(answer, right),
         Err(_) => Err(late()),
     }
 }
 
-fn said<T>(answer: kube::Result<T>, right: impl Fn() -> String) -> Result<T, String> {
+fn explained<T>(answer: kube::Result<T>, right: impl Fn() -> String) -> Result<T, String> {
     answer.map_err(|error| match error {
         kube::Error::Api(status) if status.code == 403 => format!("{}. Allow {}", status.message, right()),
         other => other.to_string(),

@@ -9,24 +9,24 @@ use std::{
 };
 
 /// Namespace and name.
-pub type Name = (Arc<str>, Arc<str>);
+pub type NamespacedName = (Arc<str>, Arc<str>);
 
 /// One status to write.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Change {
+pub struct StatusChange {
     /// Whose.
-    pub name: Name,
+    pub name: NamespacedName,
     /// What it should be; nothing: it is not served any more.
     pub addresses: Vec<Address>,
 }
 
 /// What this process has written, for stores that leave the status out, and to know what to clear.
 #[derive(Clone, Debug, Default)]
-pub struct Written(HashMap<Name, Vec<Address>>);
+pub struct WrittenStatuses(HashMap<NamespacedName, Vec<Address>>);
 
-impl Written {
+impl WrittenStatuses {
     /// Remembers a write that succeeded.
-    pub fn note(&mut self, change: &Change) {
+    pub fn note(&mut self, change: &StatusChange) {
         self.0.insert(change.name.clone(), change.addresses.clone());
     }
 
@@ -37,9 +37,9 @@ impl Written {
     pub fn changes(
         &mut self,
         ingresses: &Snapshot,
-        served: &HashSet<Name>,
+        served: &HashSet<NamespacedName>,
         addresses: &[Address],
-    ) -> Vec<Change> {
+    ) -> Vec<StatusChange> {
         self.0.retain(|(namespace, name), _| ingresses.get(namespace, name).is_some());
         let mut changes = Vec::new();
         for object in ingresses.iter() {
@@ -50,7 +50,7 @@ impl Written {
             let wanted: &[Address] = if served.contains(&name) { addresses } else { &[] };
             let is = has.unwrap_or_default();
             if is != wanted && (served.contains(&name) || ours) {
-                changes.push(Change { name, addresses: wanted.to_vec() });
+                changes.push(StatusChange { name, addresses: wanted.to_vec() });
             }
         }
         changes
@@ -76,7 +76,7 @@ mod tests {
         Address { ip: Some(ip.to_owned()), ..Address::default() }
     }
 
-    fn name(name: &str) -> Name {
+    fn name(name: &str) -> NamespacedName {
         ("default".into(), name.into())
     }
 
@@ -95,10 +95,10 @@ mod tests {
 
     #[test]
     fn served_ones_get_the_addresses_once() {
-        let (mut written, served) = (Written::default(), HashSet::from([name("a"), name("b")]));
+        let (mut written, served) = (WrittenStatuses::default(), HashSet::from([name("a"), name("b")]));
         let all = store(&[("a", None), ("b", Some("192.0.2.7")), ("c", None)]);
         let changes = written.changes(&all, &served, &[ip("192.0.2.7")]);
-        assert_eq!(changes, [Change { name: name("a"), addresses: vec![ip("192.0.2.7")] }]);
+        assert_eq!(changes, [StatusChange { name: name("a"), addresses: vec![ip("192.0.2.7")] }]);
         let after = store(&[("a", Some("192.0.2.7")), ("b", Some("192.0.2.7")), ("c", None)]);
         assert!(written.changes(&after, &served, &[ip("192.0.2.7")]).is_empty());
     }
@@ -106,16 +106,19 @@ mod tests {
     #[test]
     fn one_that_is_not_served_any_more_is_cleared_whoever_of_us_wrote_it() {
         let all = store(&[("a", Some("192.0.2.7")), ("foreign", Some("198.51.100.1"))]);
-        let changes = Written::default().changes(&all, &HashSet::new(), &[ip("192.0.2.7")]);
-        assert_eq!(changes, [Change { name: name("a"), addresses: vec![] }]);
+        let changes = WrittenStatuses::default().changes(&all, &HashSet::new(), &[ip("192.0.2.7")]);
+        assert_eq!(changes, [StatusChange { name: name("a"), addresses: vec![] }]);
     }
 
     #[test]
     fn what_this_process_wrote_is_cleared_when_no_address_is_left() {
-        let (mut written, served) = (Written::default(), HashSet::from([name("a")]));
-        written.note(&Change { name: name("a"), addresses: vec![ip("192.0.2.7")] });
+        let (mut written, served) = (WrittenStatuses::default(), HashSet::from([name("a")]));
+        written.note(&StatusChange { name: name("a"), addresses: vec![ip("192.0.2.7")] });
         let all = store(&[("a", Some("192.0.2.7"))]);
-        assert_eq!(written.changes(&all, &served, &[]), [Change { name: name("a"), addresses: vec![] }]);
+        assert_eq!(
+            written.changes(&all, &served, &[]),
+            [StatusChange { name: name("a"), addresses: vec![] }]
+        );
     }
 
     #[test]
@@ -123,7 +126,7 @@ mod tests {
         let mut store = Snapshot::full();
         let reference = Arc::new(ObjectRef::new("ingresses", "default", "a"));
         store.apply(Object { reference, version: 0, json: b"{}".to_vec().into() }, Default::default());
-        let (mut written, served) = (Written::default(), HashSet::from([name("a")]));
+        let (mut written, served) = (WrittenStatuses::default(), HashSet::from([name("a")]));
         let changes = written.changes(&store, &served, &[ip("192.0.2.7")]);
         assert_eq!(changes.len(), 1);
         written.note(&changes[0]);

@@ -16,7 +16,7 @@ const BEFORE_THE_END: i64 = 30 * 24 * 3600;
 
 /// What is to be done about the Secret that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judgement {
+pub enum SecretState {
     /// It serves.
     Good,
     /// It is ours, and ends soon.
@@ -56,20 +56,20 @@ fn pair(now: Timestamp) -> Result<(String, String), rcgen::Error> {
 
 /// Whether `secret` can go on serving.
 #[must_use]
-pub fn judge(secret: &Value, now: Timestamp) -> Judgement {
+pub fn examine(secret: &Value, now: Timestamp) -> SecretState {
     let text = |entry: &str| {
         let encoded = secret.pointer("/data")?.get(entry)?.as_str()?;
         String::from_utf8(STANDARD.decode(encoded).ok()?).ok()
     };
     let (Some(chain), Some(_)) = (text("tls.crt"), text("tls.key").filter(|k| k.contains("PRIVATE KEY")))
     else {
-        return Judgement::Broken;
+        return SecretState::Broken;
     };
-    let Some(Ok(first)) = Pem::iter_from_buffer(chain.as_bytes()).next() else { return Judgement::Broken };
-    let Ok(certificate) = first.parse_x509() else { return Judgement::Broken };
+    let Some(Ok(first)) = Pem::iter_from_buffer(chain.as_bytes()).next() else { return SecretState::Broken };
+    let Ok(certificate) = first.parse_x509() else { return SecretState::Broken };
     let ours = certificate.subject().iter_common_name().any(|name| name.as_str() == Ok(COMMON_NAME));
     let end = certificate.validity().not_after.timestamp();
-    if ours && end - BEFORE_THE_END < now.as_second() { Judgement::Spent } else { Judgement::Good }
+    if ours && end - BEFORE_THE_END < now.as_second() { SecretState::Spent } else { SecretState::Good }
 }
 
 #[cfg(test)]
@@ -86,9 +86,9 @@ mod tests {
         let secret = secret("edge", "web", now).unwrap();
         assert_eq!(secret["metadata"]["name"], "web-default-certificate");
         let years = |years: i64| at_second(now.as_second() + years * 365 * 24 * 3600);
-        assert_eq!(judge(&secret, now), Judgement::Good);
-        assert_eq!(judge(&secret, years(9)), Judgement::Good);
-        assert_eq!(judge(&secret, years(10)), Judgement::Spent);
+        assert_eq!(examine(&secret, now), SecretState::Good);
+        assert_eq!(examine(&secret, years(9)), SecretState::Good);
+        assert_eq!(examine(&secret, years(10)), SecretState::Spent);
     }
 
     #[test]
@@ -101,8 +101,8 @@ mod tests {
             let (chain, key) = (STANDARD.encode(chain), STANDARD.encode(key.serialize_pem()));
             json!({ "data": { "tls.crt": chain, "tls.key": key } })
         };
-        assert_eq!(judge(&with(&pem), at_second(1_800_000_000)), Judgement::Good);
-        assert_eq!(judge(&with("nothing"), at_second(1_800_000_000)), Judgement::Broken);
-        assert_eq!(judge(&json!({}), at_second(1_800_000_000)), Judgement::Broken);
+        assert_eq!(examine(&with(&pem), at_second(1_800_000_000)), SecretState::Good);
+        assert_eq!(examine(&with("nothing"), at_second(1_800_000_000)), SecretState::Broken);
+        assert_eq!(examine(&json!({}), at_second(1_800_000_000)), SecretState::Broken);
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! The crate reads the Lease, compares `renewTime` with the wall clock, and writes without saying what it has read: two
 //! candidates can both take an expired lease, and one with a fast clock takes a live one. Here a read shows the
-//! crate a lease that is over exactly when the attempt's [`Warrant`] names it, and a write carries the
+//! crate a lease that is over exactly when the attempt's [`Permit`] names it, and a write carries the
 //! `resourceVersion` that was read, so that the API server refuses it (409) when somebody else was faster.
 
-use crate::warrant::Warrant;
+use crate::permit::Permit;
 use http::{Method, Request, Response, StatusCode};
 use kube::{Client, client::Body};
 use serde_json::{Value, json};
@@ -20,17 +20,17 @@ const LONG_AGO: &str = "1970-01-01T00:00:00.000000Z";
 const FAR_AHEAD: &str = "2970-01-01T00:00:00.000000Z";
 
 /// A client for one attempt.
-pub fn client(api_server: Client, namespace: &str, warrant: Warrant) -> Client {
+pub fn client(api_server: Client, namespace: &str, permit: Permit) -> Client {
     let read: Arc<Mutex<Option<Value>>> = Arc::default();
-    let warrant = Arc::new(warrant);
+    let permit = Arc::new(permit);
     let service = service_fn(move |request: Request<Body>| {
-        let (api_server, warrant, read) = (api_server.clone(), warrant.clone(), read.clone());
+        let (api_server, permit, read) = (api_server.clone(), permit.clone(), read.clone());
         async move {
             let method = request.method().clone();
             let (parts, body) = request.into_parts();
             let body = body.collect_bytes().await?;
             let version = read.lock().unwrap_or_else(PoisonError::into_inner).take();
-            let body = match written(&method, &body, version, &warrant)? {
+            let body = match written(&method, &body, version, &permit)? {
                 Ok(body) => body,
                 Err(refusal) => return Ok(refusal),
             };
@@ -41,12 +41,12 @@ pub fn client(api_server: Client, namespace: &str, warrant: Warrant) -> Client {
             let (mut parts, body) = answer.into_parts();
             let body = body.collect_bytes().await?;
             match parts.status {
-                StatusCode::NOT_FOUND if warrant.create.is_none() => {
+                StatusCode::NOT_FOUND if permit.create.is_none() => {
                     Ok(status(NO_LEASE, "the Lease does not exist"))
                 }
                 StatusCode::OK => {
                     let mut lease: Value = serde_json::from_slice(&body)?;
-                    let version = shown(&mut lease, &warrant);
+                    let version = as_permitted(&mut lease, &permit);
                     *read.lock().unwrap_or_else(PoisonError::into_inner) = version;
                     parts.headers.remove(http::header::CONTENT_LENGTH);
                     Ok(Response::from_parts(parts, Body::from(serde_json::to_vec(&lease)?)))
@@ -63,14 +63,14 @@ fn written(
     method: &Method,
     body: &[u8],
     version: Option<Value>,
-    warrant: &Warrant,
+    permit: &Permit,
 ) -> Result<Result<Vec<u8>, Response<Body>>, BoxError> {
     let change = |change: &dyn Fn(&mut Value)| -> Result<Vec<u8>, BoxError> {
         let mut value: Value = serde_json::from_slice(body)?;
         change(&mut value);
         Ok(serde_json::to_vec(&value)?)
     };
-    Ok(match (method, version, warrant.create) {
+    Ok(match (method, version, permit.create) {
         (&Method::GET, ..) => Ok(body.to_vec()),
         (&Method::PATCH, Some(version), _) => {
             Ok(change(&|lease| put(lease, "metadata", "resourceVersion", version.clone()))?)
@@ -82,10 +82,10 @@ fn written(
     })
 }
 
-/// Makes the crate see what the warrant says, and what it misses in a Lease that somebody made by hand; the version.
-fn shown(lease: &mut Value, warrant: &Warrant) -> Option<Value> {
+/// Makes the crate see what the permit says, and what it misses in a Lease that somebody made by hand; the version.
+fn as_permitted(lease: &mut Value, permit: &Permit) -> Option<Value> {
     let version = lease.pointer("/metadata/resourceVersion").cloned()?;
-    let over = version.as_str().is_some_and(|version| warrant.covers(version));
+    let over = version.as_str().is_some_and(|version| permit.covers(version));
     for (field, missing) in
         [("holderIdentity", json!("")), ("leaseTransitions", json!(0)), ("leaseDurationSeconds", json!(1))]
     {
@@ -127,15 +127,15 @@ mod tests {
             "leaseTransitions": 3, "renewTime": "2026-01-01T00:00:00.000000Z"}})
     }
 
-    fn warrant(version: &str) -> Warrant {
-        Warrant { take: Some(version.to_owned()), create: None }
+    fn permit(version: &str) -> Permit {
+        Permit { take: Some(version.to_owned()), create: None }
     }
 
     #[test]
-    fn only_the_version_that_the_warrant_names_is_shown_as_over() {
+    fn only_the_version_that_the_permit_names_is_shown_as_over() {
         for (version, renewed) in [("5", LONG_AGO), ("4", FAR_AHEAD)] {
             let mut lease = lease();
-            assert_eq!(shown(&mut lease, &warrant(version)), Some(json!("5")));
+            assert_eq!(as_permitted(&mut lease, &permit(version)), Some(json!("5")));
             assert_eq!(lease["spec"]["renewTime"], renewed);
         }
     }
@@ -146,7 +146,7 @@ mod tests {
             json!({"metadata": {"resourceVersion": "5"}}),
             json!({"metadata": {"resourceVersion": "5"}, "spec": null}),
         ] {
-            shown(&mut lease, &warrant("5"));
+            as_permitted(&mut lease, &permit("5"));
             assert_eq!(lease["spec"]["leaseTransitions"], 0);
             assert_eq!(lease["spec"]["holderIdentity"], "");
         }
@@ -154,14 +154,14 @@ mod tests {
 
     #[test]
     fn a_write_carries_the_version_that_was_read() {
-        let sent = written(&Method::PATCH, b"{\"spec\":{}}", Some(json!("5")), &Warrant::look()).unwrap();
+        let sent = written(&Method::PATCH, b"{\"spec\":{}}", Some(json!("5")), &Permit::look()).unwrap();
         let sent: Value = serde_json::from_slice(&sent.unwrap()).unwrap();
         assert_eq!(sent["metadata"]["resourceVersion"], "5");
     }
 
     #[test]
     fn nothing_is_written_unread_and_nothing_is_made_without_permission() {
-        assert!(written(&Method::PATCH, b"{}", None, &warrant("5")).unwrap().is_err());
-        assert!(written(&Method::POST, b"{}", Some(json!("5")), &warrant("5")).unwrap().is_err());
+        assert!(written(&Method::PATCH, b"{}", None, &permit("5")).unwrap().is_err());
+        assert!(written(&Method::POST, b"{}", Some(json!("5")), &permit("5")).unwrap().is_err());
     }
 }

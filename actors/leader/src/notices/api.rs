@@ -1,6 +1,6 @@
 //! Writes notices as Kubernetes Events (`events.k8s.io/v1`).
 
-use super::notice::{About, Notice};
+use super::notice::{Notice, NoticeSubject};
 use haptic_model::{HAProxyTemplateConfig, HaproxyPod, Oversized, Snapshots, pipeline::PodState};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
@@ -23,7 +23,7 @@ pub struct NoticeApi {
 }
 
 /// Where what a notice is about is found.
-pub struct Known<'a> {
+pub struct NoticeTargets<'a> {
     /// The watched objects.
     pub snapshots: &'a Snapshots,
     /// The pods.
@@ -47,7 +47,7 @@ impl NoticeApi {
     ///
     /// # Errors
     /// The API server's words, with what to allow when it is a matter of rights.
-    pub async fn write(&self, notice: &Notice, known: &Known<'_>) -> Result<(), String> {
+    pub async fn write(&self, notice: &Notice, known: &NoticeTargets<'_>) -> Result<(), String> {
         let event = Event {
             type_: if notice.warning { EventType::Warning } else { EventType::Normal },
             reason: notice.reason.to_owned(),
@@ -70,18 +70,20 @@ impl NoticeApi {
         }
     }
 
-    fn reference(&self, about: &About, known: &Known<'_>) -> ObjectReference {
+    fn reference(&self, about: &NoticeSubject, known: &NoticeTargets<'_>) -> ObjectReference {
         let found = match about {
-            About::Config => None,
-            About::Object(object) => known
+            NoticeSubject::Config => None,
+            NoticeSubject::Object(object) => known
                 .snapshots
                 .get(&object.resource)
                 .and_then(|store| store.get(&object.namespace, &object.name))
                 .and_then(|object| object.value().ok())
                 .and_then(|value| reference_to(&value)),
-            About::Oversized(oversized) => Some(reference_to_oversized(oversized)),
-            About::Namespace(name) => (!name.is_empty()).then(|| reference_to_namespace(name)),
-            About::Pod(name) => known.pods.keys().find(|pod| pod.to_string() == **name).map(pod_reference),
+            NoticeSubject::Oversized(oversized) => Some(reference_to_oversized(oversized)),
+            NoticeSubject::Namespace(name) => (!name.is_empty()).then(|| reference_to_namespace(name)),
+            NoticeSubject::Pod(name) => {
+                known.pods.keys().find(|pod| pod.to_string() == **name).map(pod_reference)
+            }
         };
         found.unwrap_or_else(|| self.config_reference(known.config))
     }

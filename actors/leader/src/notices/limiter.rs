@@ -4,7 +4,7 @@
 //! A template that fails fails again with each change of any object: without this the API server would store an
 //! Event for each of them.
 
-use super::notice::{About, Notice};
+use super::notice::{Notice, NoticeSubject};
 use std::{collections::HashMap, sync::Arc, time::Duration};
 use tokio::time::Instant;
 
@@ -22,8 +22,8 @@ const REFILL: Duration = Duration::from_secs(1);
 /// What was said lately.
 #[derive(Debug)]
 pub struct Limiter {
-    said: HashMap<Notice, Instant>,
-    about: HashMap<About, Vec<Instant>>,
+    written: HashMap<Notice, Instant>,
+    about: HashMap<NoticeSubject, Vec<Instant>>,
     namespaces: HashMap<Arc<str>, Vec<Instant>>,
     tokens: u32,
     refilled: Instant,
@@ -35,7 +35,7 @@ impl Limiter {
     #[must_use]
     pub fn new(now: Instant) -> Self {
         Self {
-            said: HashMap::new(),
+            written: HashMap::new(),
             about: HashMap::new(),
             namespaces: HashMap::new(),
             tokens: BURST,
@@ -48,12 +48,12 @@ impl Limiter {
     pub fn lets(&mut self, notice: &Notice, now: Instant) -> bool {
         self.refill(now);
         self.sweep(now);
-        let lately = |said: Option<&Vec<Instant>>| {
-            said.map_or(0, |said| said.iter().filter(|then| now < **then + MINUTE).count())
+        let lately = |written: Option<&Vec<Instant>>| {
+            written.map_or(0, |written| written.iter().filter(|then| now < **then + MINUTE).count())
         };
         let namespace = notice.about.namespace().cloned();
         let of_namespace = namespace.as_ref().map_or(0, |namespace| lately(self.namespaces.get(namespace)));
-        let repeated = self.said.get(notice).is_some_and(|then| now < *then + SAME);
+        let repeated = self.written.get(notice).is_some_and(|then| now < *then + SAME);
         let is_enough = lately(self.about.get(&notice.about)) >= EACH || of_namespace >= OF_NAMESPACE;
         if self.tokens == 0 || repeated || is_enough {
             return false;
@@ -63,7 +63,7 @@ impl Limiter {
         if let Some(namespace) = namespace {
             self.namespaces.entry(namespace).or_default().push(now);
         }
-        self.said.insert(notice.clone(), now);
+        self.written.insert(notice.clone(), now);
         true
     }
 
@@ -78,13 +78,13 @@ impl Limiter {
 
     fn sweep(&mut self, now: Instant) {
         if now >= self.swept + MINUTE {
-            self.said.retain(|_, then| now < *then + SAME);
+            self.written.retain(|_, then| now < *then + SAME);
             let is_recent = |then: &Instant| now < *then + MINUTE;
             for said in self.about.values_mut().chain(self.namespaces.values_mut()) {
                 said.retain(is_recent);
             }
-            self.about.retain(|_, said| !said.is_empty());
-            self.namespaces.retain(|_, said| !said.is_empty());
+            self.about.retain(|_, times| !times.is_empty());
+            self.namespaces.retain(|_, times| !times.is_empty());
             self.swept = now;
         }
     }
@@ -97,7 +97,7 @@ mod tests {
 
     fn about(pod: &str, note: &str) -> Notice {
         Notice {
-            about: About::Pod(Arc::from(pod)),
+            about: NoticeSubject::Pod(Arc::from(pod)),
             warning: true,
             reason: "DeploymentFailed",
             action: "Deploy",
@@ -140,7 +140,7 @@ mod tests {
         let mut limiter = Limiter::new(start);
         let mut of = |namespace: &str, number: u64| {
             let object = Arc::new(ObjectRef::new("ingresses", namespace, &number.to_string()));
-            let notice = Notice { about: About::Object(object), ..about("", "no") };
+            let notice = Notice { about: NoticeSubject::Object(object), ..about("", "no") };
             limiter.lets(&notice, start + Duration::from_millis(number))
         };
         let said = (0..59_000).filter(|number| of("evil", *number)).count();
@@ -156,6 +156,6 @@ mod tests {
         for n in 0..100_u64 {
             limiter.lets(&about(&n.to_string(), "no"), start + Duration::from_secs(60 * n));
         }
-        assert!(limiter.said.len() <= 11, "{}", limiter.said.len());
+        assert!(limiter.written.len() <= 11, "{}", limiter.written.len());
     }
 }

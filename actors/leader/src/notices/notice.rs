@@ -11,7 +11,7 @@ const FIRST: usize = 10;
 
 /// What a notice is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum About {
+pub enum NoticeSubject {
     /// The configuration.
     Config,
     /// A watched object.
@@ -24,7 +24,7 @@ pub enum About {
     Pod(Arc<str>),
 }
 
-impl About {
+impl NoticeSubject {
     /// The namespace whose people may have caused it.
     #[must_use]
     pub fn namespace(&self) -> Option<&Arc<str>> {
@@ -41,7 +41,7 @@ impl About {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Notice {
     /// What it is about.
-    pub about: About,
+    pub about: NoticeSubject,
     /// Warning, or Normal.
     pub warning: bool,
     /// One word, as Kubernetes has it: `RenderFailed`.
@@ -57,7 +57,7 @@ pub struct Notice {
 pub fn of(event: &Event) -> Vec<Notice> {
     match event {
         Event::ConfigAccepted { revision, .. } => vec![Notice {
-            about: About::Config,
+            about: NoticeSubject::Config,
             warning: false,
             reason: "ConfigurationAccepted",
             action: "Validate",
@@ -72,7 +72,7 @@ pub fn of(event: &Event) -> Vec<Notice> {
         Event::ValidationFailed { diagnostics, .. } => blamed("CheckFailed", "Render", diagnostics),
         Event::QuarantineChanged { entered, left, .. } => {
             let left = left.iter().filter(|released| !released.gone).map(|released| Notice {
-                about: About::Object(Arc::clone(&released.object)),
+                about: NoticeSubject::Object(Arc::clone(&released.object)),
                 warning: false,
                 reason: "Released",
                 action: "Render",
@@ -84,24 +84,24 @@ pub fn of(event: &Event) -> Vec<Notice> {
             blamed("Warned", "Render", std::slice::from_ref(diagnostic))
         }
         Event::MassDeletionHeld { missing } => {
-            vec![warning(About::Config, "DeletionsHeld", "Watch", &missing.to_string())]
+            vec![warning(NoticeSubject::Config, "DeletionsHeld", "Watch", &missing.to_string())]
         }
         Event::LimitReached { reached } => vec![limit_reached(reached)],
         Event::ObjectMalformed { object, message } => {
-            vec![warning(About::Object(Arc::clone(object)), "Malformed", "Watch", message)]
+            vec![warning(NoticeSubject::Object(Arc::clone(object)), "Malformed", "Watch", message)]
         }
         Event::DeployFailed { pod, message, .. } => {
-            vec![warning(About::Pod(Arc::clone(pod)), "DeploymentFailed", "Deploy", message)]
+            vec![warning(NoticeSubject::Pod(Arc::clone(pod)), "DeploymentFailed", "Deploy", message)]
         }
         Event::TakenBack { generation, pod, why, .. } => {
             let note = format!(
                 "generation {generation} was live and HAProxy's checker refuses it: {why}; it is taken back"
             );
-            vec![warning(About::Pod(Arc::clone(pod)), "TakenBack", "Deploy", &note)]
+            vec![warning(NoticeSubject::Pod(Arc::clone(pod)), "TakenBack", "Deploy", &note)]
         }
         Event::DriftFound { pod, what } => {
             let note = format!("somebody else changed HAProxy: {what}; it is brought back");
-            vec![warning(About::Pod(Arc::clone(pod)), "DriftFound", "Deploy", &note)]
+            vec![warning(NoticeSubject::Pod(Arc::clone(pod)), "DriftFound", "Deploy", &note)]
         }
         _ => Vec::new(),
     }
@@ -124,12 +124,12 @@ fn fair(notices: impl Iterator<Item = Notice>) -> Vec<Notice> {
 pub fn blamed(reason: &'static str, action: &'static str, diagnostics: &[Diagnostic]) -> Vec<Notice> {
     let mut notices: Vec<Notice> = Vec::new();
     for diagnostic in diagnostics {
-        let about = diagnostic.object.clone().map_or(About::Config, About::Object);
+        let about = diagnostic.object.clone().map_or(NoticeSubject::Config, NoticeSubject::Object);
         // Where in the output it is changes with every other object.
-        let said = Diagnostic { output: None, ..diagnostic.clone() }.to_string();
+        let text = Diagnostic { output: None, ..diagnostic.clone() }.to_string();
         match notices.iter_mut().find(|notice| notice.about == about) {
-            Some(notice) => notice.note = shortened(&format!("{}\n{said}", notice.note)),
-            None => notices.push(warning(about, reason, action, &said)),
+            Some(notice) => notice.note = shortened(&format!("{}\n{text}", notice.note)),
+            None => notices.push(warning(about, reason, action, &text)),
         }
     }
     notices
@@ -138,26 +138,26 @@ pub fn blamed(reason: &'static str, action: &'static str, diagnostics: &[Diagnos
 /// That an object is held back.
 #[must_use]
 pub fn held_back(held: &Quarantined) -> Notice {
-    warning(About::Object(Arc::clone(&held.object)), "Quarantined", "Render", &held.to_string())
+    warning(NoticeSubject::Object(Arc::clone(&held.object)), "Quarantined", "Render", &held.to_string())
 }
 
 /// That the Secret of the credentials is not as it should be.
 #[must_use]
 pub fn credentials_unreadable(why: &Diagnostic) -> Notice {
-    warning(About::Config, "CredentialsUnreadable", "Validate", &why.to_string())
+    warning(NoticeSubject::Config, "CredentialsUnreadable", "Validate", &why.to_string())
 }
 
 /// That objects are left out because they are too large or too many.
 #[must_use]
 pub fn limit_reached(reached: &LimitReached) -> Notice {
     let about = match reached {
-        LimitReached::Namespace { namespace, .. } => About::Namespace(Arc::clone(namespace)),
-        LimitReached::Object(oversized) => About::Oversized(Arc::clone(oversized)),
+        LimitReached::Namespace { namespace, .. } => NoticeSubject::Namespace(Arc::clone(namespace)),
+        LimitReached::Object(oversized) => NoticeSubject::Oversized(Arc::clone(oversized)),
     };
     warning(about, "LimitReached", "Watch", &reached.to_string())
 }
 
-fn warning(about: About, reason: &'static str, action: &'static str, note: &str) -> Notice {
+fn warning(about: NoticeSubject, reason: &'static str, action: &'static str, note: &str) -> Notice {
     Notice { about, warning: true, reason, action, note: shortened(note) }
 }
 
@@ -189,7 +189,7 @@ mod tests {
         ]);
         assert_eq!(notices.len(), 3);
         assert!(notices[0].note.contains("no host") && notices[0].note.contains("no path"));
-        assert_eq!(notices[2].about, About::Config);
+        assert_eq!(notices[2].about, NoticeSubject::Config);
     }
 
     #[test]

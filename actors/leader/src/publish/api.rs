@@ -1,6 +1,6 @@
 //! The published resources at the API server.
 
-use super::content::{CONFIG, KINDS, Wanted};
+use super::content::{CONFIG, FileToPublish, KINDS};
 use haptic_model::crd::{HAProxyCfgStatus, PublishedFile};
 use kube::{
     Api, Client,
@@ -22,11 +22,11 @@ const GROUP: &str = "haproxy-haptic.org";
 const VERSION: &str = "v1alpha1";
 
 /// Each file that is at the API server, by plural and name.
-pub type Written = BTreeMap<(String, String), Found>;
+pub type WrittenFiles = BTreeMap<(String, String), PublishedFileAtServer>;
 
 /// A file at the API server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct PublishedFileAtServer {
     /// Of its content.
     pub digest: String,
     /// Its path and why its content is not there.
@@ -52,8 +52,8 @@ impl PublishApi {
     ///
     /// # Errors
     /// The API server's words, with what to do.
-    pub async fn read(&self) -> Result<(Written, HAProxyCfgStatus), String> {
-        let mut written = Written::new();
+    pub async fn read(&self) -> Result<(WrittenFiles, HAProxyCfgStatus), String> {
+        let mut written = WrittenFiles::new();
         let ours = ListParams::default().labels(&format!("{LABEL}={}", self.label()));
         for plural in KINDS {
             let api: Api<PartialObjectMeta<DynamicObject>> =
@@ -61,7 +61,7 @@ impl PublishApi {
             for object in in_time(plural, api.list_metadata(&ours)).await? {
                 let mut annotations = object.metadata.annotations.unwrap_or_default();
                 let digest = annotations.remove(DIGEST).unwrap_or_default();
-                let found = Found { digest, omitted: annotations.remove(OMITTED) };
+                let found = PublishedFileAtServer { digest, omitted: annotations.remove(OMITTED) };
                 written.insert((plural.to_owned(), object.metadata.name.unwrap_or_default()), found);
             }
         }
@@ -74,7 +74,11 @@ impl PublishApi {
     ///
     /// # Errors
     /// The API server's words, with what to do.
-    pub async fn write(&self, file: &Wanted, spec: &PublishedFile) -> Result<Found, String> {
+    pub async fn write(
+        &self,
+        file: &FileToPublish,
+        spec: &PublishedFile,
+    ) -> Result<PublishedFileAtServer, String> {
         let omitted = spec.omitted.as_ref().map(|why| format!("{}: {why}", spec.path));
         let mut annotations = BTreeMap::from([(DIGEST, &file.digest)]);
         annotations.extend(omitted.iter().map(|omitted| (OMITTED, omitted)));
@@ -95,7 +99,7 @@ impl PublishApi {
         let api = self.api(file.plural);
         let parameters = PatchParams::apply("haptic").force();
         in_time(file.plural, api.patch(&file.name, &parameters, &Patch::Apply(object))).await?;
-        Ok(Found { digest: file.digest.clone(), omitted })
+        Ok(PublishedFileAtServer { digest: file.digest.clone(), omitted })
     }
 
     /// Writes the status.

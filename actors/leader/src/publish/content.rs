@@ -16,7 +16,7 @@ pub const KINDS: [&str; 4] = [CONFIG, "haproxymapfiles", "haproxygeneralfiles", 
 
 /// A file to be published.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct FileToPublish {
     /// The plural of its kind.
     pub plural: &'static str,
     /// Its name, the same for as long as configuration and path are.
@@ -27,7 +27,7 @@ pub struct Wanted {
     pub file: Arc<BundleFile>,
 }
 
-impl Wanted {
+impl FileToPublish {
     /// Plural and name.
     #[must_use]
     pub fn key(&self) -> (String, String) {
@@ -37,7 +37,7 @@ impl Wanted {
 
 /// Everything of `bundle` that is published: all but certificates.
 #[must_use]
-pub fn wanted(config: &str, bundle: &Bundle) -> Vec<Wanted> {
+pub fn wanted(config: &str, bundle: &Bundle) -> Vec<FileToPublish> {
     let all = bundle.all().filter_map(|file| {
         let plural = match file.key.kind {
             FileKind::Config => CONFIG,
@@ -48,7 +48,7 @@ pub fn wanted(config: &str, bundle: &Bundle) -> Vec<Wanted> {
         };
         let name =
             if file.key.kind == FileKind::Config { config.to_owned() } else { name_of(config, &file.path) };
-        Some(Wanted { plural, name, digest: file.digest.to_string(), file: Arc::clone(file) })
+        Some(FileToPublish { plural, name, digest: file.digest.to_string(), file: Arc::clone(file) })
     });
     all.collect()
 }

@@ -15,7 +15,7 @@ const NAMED: usize = 50;
 const CONVERGED: &str = "Converged";
 
 /// What of the files is not there.
-pub enum Missing {
+pub enum MissingFiles {
     /// The content of these, each with why; nothing when there are none.
     TooLarge(Vec<String>),
     /// Something that the API server did not take.
@@ -30,7 +30,7 @@ pub fn status(
     validated: &Validated,
     pods: &BTreeMap<HaproxyPod, PodState>,
     quarantine: &Quarantine,
-    missing: &Missing,
+    missing: &MissingFiles,
     now: Timestamp,
 ) -> HAProxyCfgStatus {
     let digest = validated.bundle().digest;
@@ -45,11 +45,11 @@ pub fn status(
         }
     };
     let (complete, what, message) = match missing {
-        Missing::TooLarge(files) if files.is_empty() => {
+        MissingFiles::TooLarge(files) if files.is_empty() => {
             ("True", "Complete", "every file is there".to_owned())
         }
-        Missing::TooLarge(files) => ("False", "TooLarge", files.join("; ")),
-        Missing::Refused(why) => {
+        MissingFiles::TooLarge(files) => ("False", "TooLarge", files.join("; ")),
+        MissingFiles::Refused(why) => {
             ("False", "Refused", format!("not every file is there, or not as it is now: {why}"))
         }
     };

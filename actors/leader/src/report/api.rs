@@ -20,7 +20,7 @@ pub struct StatusApi {
 
 /// What is at the API server.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct StatusAtServer {
     /// `metadata.uid`, for events about it.
     pub uid: Option<String>,
     /// Its status; empty when it was never written.
@@ -39,9 +39,9 @@ impl StatusApi {
     ///
     /// # Errors
     /// The API server's words.
-    pub async fn read(&self) -> Result<Option<Found>, String> {
+    pub async fn read(&self) -> Result<Option<StatusAtServer>, String> {
         let found = in_time(self.api.get_opt(&self.name)).await?;
-        Ok(found.map(|object| Found {
+        Ok(found.map(|object| StatusAtServer {
             uid: object.metadata.uid.clone(),
             // One that somebody else wrote and that does not fit is as good as none: it is replaced.
             status: object

@@ -1,10 +1,10 @@
-//! How everything is, from what the board shows: a configuration, its last render and check, the pods.
+//! How everything is, from what the topics show: a configuration, its last render and check, the pods.
 
 use crate::reporting::Reporting;
 use haptic_model::{
     ActiveConfig, AllLeftOut, Diagnostic, Event, Generation, HaproxyPod, MassDeletions, Quarantine,
     Snapshots,
-    config::Judgement,
+    config::ConfigVerdict,
     pipeline::{PodState, Validated},
 };
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -13,29 +13,49 @@ use tokio::time::Instant;
 /// A pod that is behind for this long without any progress is reported; until then it is only being brought up.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The stage at which a generation failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailedStage {
+    /// It could not be rendered.
+    Render,
+    /// It did not pass the checks.
+    Check,
+}
+
+impl FailedStage {
+    /// Of a condition or an Event.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Render => "RenderFailed",
+            Self::Check => "CheckFailed",
+        }
+    }
+}
+
 /// What happened to the newest generation, if it failed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Failed {
+pub struct FailedGeneration {
     /// Which.
     pub generation: Generation,
     /// `metadata.generation` of the configuration it was made from.
     pub configuration: i64,
-    /// Where: `RenderFailed` or `CheckFailed`.
-    pub reason: &'static str,
+    /// Where.
+    pub stage: FailedStage,
     /// Why; never empty.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-impl Failed {
+impl FailedGeneration {
     /// Remembers what `event` tells of a generation; `failed` is what was known before.
     #[must_use]
     pub fn after(failed: Option<Self>, event: &Event) -> Option<Self> {
         match event {
             Event::RenderFailed { generation, configuration, diagnostics } => {
-                Some(Self::new(*generation, *configuration, "RenderFailed", diagnostics))
+                Some(Self::new(*generation, *configuration, FailedStage::Render, diagnostics))
             }
             Event::ValidationFailed { generation, configuration, diagnostics, .. } => {
-                Some(Self::new(*generation, *configuration, "CheckFailed", diagnostics))
+                Some(Self::new(*generation, *configuration, FailedStage::Check, diagnostics))
             }
             // What passes of an older configuration says nothing of a newer one that fails.
             Event::Validated { generation, configuration, .. } => failed
@@ -47,10 +67,10 @@ impl Failed {
     fn new(
         generation: Generation,
         configuration: i64,
-        reason: &'static str,
+        stage: FailedStage,
         diagnostics: &[Diagnostic],
     ) -> Self {
-        Self { generation, configuration, reason, diagnostics: diagnostics.to_vec() }
+        Self { generation, configuration, stage, diagnostics: diagnostics.to_vec() }
     }
 
     /// Whether an object is at fault, and not the configuration.
@@ -62,7 +82,7 @@ impl Failed {
 
 /// How the pods are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fleet {
+pub enum FleetHealth {
     /// Nothing passed all checks yet.
     NothingToDeploy,
     /// No pod fits the selector.
@@ -114,17 +134,17 @@ impl Progress {
 
 /// Everything that the status is made of.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Health {
+pub struct ReportedHealth {
     /// The verdict on the newest configuration.
-    pub judgement: Judgement,
+    pub judgement: ConfigVerdict,
     /// How far the newest valid one is.
     pub progress: Progress,
     /// `metadata.generation` of the configuration that the newest checked bundle is rendered from.
     pub checked: Option<i64>,
     /// How the newest generation failed.
-    pub failed: Option<Failed>,
+    pub failed: Option<FailedGeneration>,
     /// How the pods are: whether they run the newest checked bundle.
-    pub fleet: Fleet,
+    pub fleet: FleetHealth,
     /// What is held back.
     pub quarantine: Arc<Quarantine>,
     /// Objects that vanished at once and are held.
@@ -141,10 +161,10 @@ pub struct Health {
 #[derive(Clone, Debug, Default)]
 pub struct Lag(BTreeMap<HaproxyPod, (Option<Generation>, Instant)>);
 
-impl Health {
+impl ReportedHealth {
     /// How the newest generation of the newest configuration failed; what failed of one before it says nothing any more.
     #[must_use]
-    pub fn failed(&self) -> Option<&Failed> {
+    pub fn failed(&self) -> Option<&FailedGeneration> {
         self.failed.as_ref().filter(|failed| failed.configuration == self.judgement.resource_generation)
     }
 
@@ -165,8 +185,8 @@ impl Lag {
         validated: Option<&Validated>,
         pods: &BTreeMap<HaproxyPod, PodState>,
         now: Instant,
-    ) -> Fleet {
-        let Some(validated) = validated else { return Fleet::NothingToDeploy };
+    ) -> FleetHealth {
+        let Some(validated) = validated else { return FleetHealth::NothingToDeploy };
         let behind: Vec<(&HaproxyPod, &PodState)> =
             pods.iter().filter(|(_, state)| !is_current(state, validated)).collect();
         self.0.retain(|pod, _| behind.iter().any(|(other, _)| *other == pod));
@@ -181,12 +201,12 @@ impl Lag {
             }
         }
         match (pods.len(), behind.len(), stuck.first()) {
-            (0, ..) => Fleet::NoPods,
-            (all, 0, _) => Fleet::Deployed(all),
-            (_, _, None) => Fleet::Catching,
+            (0, ..) => FleetHealth::NoPods,
+            (all, 0, _) => FleetHealth::Deployed(all),
+            (_, _, None) => FleetHealth::Catching,
             (of, _, Some((_, why))) => {
                 let why = why.clone();
-                Fleet::Behind { pods: stuck.into_iter().map(|(pod, _)| pod).collect(), of, why }
+                FleetHealth::Behind { pods: stuck.into_iter().map(|(pod, _)| pod).collect(), of, why }
             }
         }
     }
@@ -217,10 +237,16 @@ mod tests {
 
     #[test]
     fn a_failure_is_over_when_a_newer_generation_passes() {
-        let failed = Failed::after(None, &failure(5));
-        assert!(Failed::after(failed.clone(), &validated(4, 1)).is_some(), "an older one proves nothing");
-        assert!(Failed::after(failed.clone(), &validated(6, 0)).is_some(), "nor does an older configuration");
-        assert!(Failed::after(failed.clone(), &Event::CredentialsChanged).is_some());
-        assert!(Failed::after(failed, &validated(6, 1)).is_none());
+        let failed = FailedGeneration::after(None, &failure(5));
+        assert!(
+            FailedGeneration::after(failed.clone(), &validated(4, 1)).is_some(),
+            "an older one proves nothing"
+        );
+        assert!(
+            FailedGeneration::after(failed.clone(), &validated(6, 0)).is_some(),
+            "nor does an older configuration"
+        );
+        assert!(FailedGeneration::after(failed.clone(), &Event::CredentialsChanged).is_some());
+        assert!(FailedGeneration::after(failed, &validated(6, 1)).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! The status of the resource: what it should say, and whether that is worth a write.
 
-use super::health::{Failed, Fleet, Health, Progress};
-use crate::reporting::Telling;
+use super::health::{FailedGeneration, FailedStage, FleetHealth, Progress, ReportedHealth};
+use crate::reporting::Report;
 use haptic_model::{
     Diagnostic,
     crd::{HAProxyTemplateConfigStatus, ValidationStatus},
@@ -16,7 +16,7 @@ const LONGEST: usize = 2000;
 const ACCEPTED: &str = "validators, render and HAProxy's own check accept it";
 
 /// A condition without its times.
-struct Verdict {
+struct ConditionVerdict {
     kind: &'static str,
     /// Which `metadata.generation` it speaks of.
     about: i64,
@@ -32,7 +32,7 @@ struct Verdict {
 #[must_use]
 pub fn changed(
     before: &HAProxyTemplateConfigStatus,
-    health: &Health,
+    health: &ReportedHealth,
     now: Timestamp,
 ) -> Option<HAProxyTemplateConfigStatus> {
     let generation = Some(health.judgement.resource_generation).filter(|generation| *generation > 0);
@@ -53,7 +53,7 @@ pub fn changed(
 }
 
 /// `was_valid`: this very configuration, before this controller had rendered it.
-fn validation(was_valid: bool, health: &Health) -> (ValidationStatus, String) {
+fn validation(was_valid: bool, health: &ReportedHealth) -> (ValidationStatus, String) {
     let unknown =
         |what: &str| (ValidationStatus::Unknown, shortened(format!("the validators accept it; {what}")));
     match (health.invalid(), &health.progress) {
@@ -61,11 +61,15 @@ fn validation(was_valid: bool, health: &Health) -> (ValidationStatus, String) {
         ([], Progress::Comes) if was_valid => (ValidationStatus::Valid, ACCEPTED.to_owned()),
         ([], Progress::Comes) => unknown("it is not yet rendered and checked"),
         ([], Progress::Waits(why)) => unknown(&format!("it is rendered when these can be read: {why}")),
-        (problems, _) => (ValidationStatus::Invalid, sentence(problems)),
+        (problems, _) => (ValidationStatus::Invalid, text_of(problems)),
     }
 }
 
-fn conditions(before: &HAProxyTemplateConfigStatus, health: &Health, now: Timestamp) -> Vec<Condition> {
+fn conditions(
+    before: &HAProxyTemplateConfigStatus,
+    health: &ReportedHealth,
+    now: Timestamp,
+) -> Vec<Condition> {
     let judged = health.judgement.resource_generation;
     // What is held or left out is so in what was checked last.
     let checked = health.checked.unwrap_or(judged);
@@ -77,53 +81,58 @@ fn conditions(before: &HAProxyTemplateConfigStatus, health: &Health, now: Timest
     first.into_iter().chain(held).map(|verdict| verdict.at(before, now)).collect()
 }
 
-fn ready(health: &Health, deployed: &Verdict) -> Verdict {
+fn ready(health: &ReportedHealth, deployed: &ConditionVerdict) -> ConditionVerdict {
     let judged = health.judgement.resource_generation;
-    let not = |reason, message: &str| Verdict::new("Ready", "False", reason, message).about(judged);
+    let not = |reason, message: &str| ConditionVerdict::new("Ready", "False", reason, message).about(judged);
     match (&health.judgement.problems[..], health.failed(), &health.judgement.credentials) {
         ([], None, None) if deployed.status == "True" => {
             let what = "the configuration is in force on every pod";
-            Verdict::new("Ready", "True", "Deployed", what).about(judged)
+            ConditionVerdict::new("Ready", "True", "Deployed", what).about(judged)
         }
-        ([], None, None) => Verdict { kind: "Ready", message: deployed.message.clone(), ..*deployed },
-        ([], _, Some(why)) => not("CredentialsUnreadable", &sentence(std::slice::from_ref(why))),
-        ([], Some(Failed { reason, diagnostics, .. }), _) => not(reason, &sentence(diagnostics)),
-        (problems, ..) => not("Invalid", &sentence(problems)),
+        ([], None, None) => {
+            ConditionVerdict { kind: "Ready", message: deployed.message.clone(), ..*deployed }
+        }
+        ([], _, Some(why)) => not("CredentialsUnreadable", &text_of(std::slice::from_ref(why))),
+        ([], Some(FailedGeneration { stage, diagnostics, .. }), _) => {
+            not(stage.reason(), &text_of(diagnostics))
+        }
+        (problems, ..) => not("Invalid", &text_of(problems)),
     }
 }
 
-fn credentials_valid(health: &Health) -> Verdict {
+fn credentials_valid(health: &ReportedHealth) -> ConditionVerdict {
     let verdict = |status, reason, message: &str| {
-        let verdict = Verdict::new("CredentialsValid", status, reason, message);
+        let verdict = ConditionVerdict::new("CredentialsValid", status, reason, message);
         verdict.about(health.judgement.resource_generation)
     };
     match &health.judgement.credentials {
-        Some(why) => verdict("False", "CredentialsUnreadable", &sentence(std::slice::from_ref(why))),
+        Some(why) => verdict("False", "CredentialsUnreadable", &text_of(std::slice::from_ref(why))),
         None => verdict("True", "Read", "the Secret has what it needs"),
     }
 }
 
-fn templates_valid(health: &Health) -> Verdict {
+fn templates_valid(health: &ReportedHealth) -> ConditionVerdict {
     let judged = health.judgement.resource_generation;
-    let verdict =
-        |status, reason, message: &str| Verdict::new("TemplatesValid", status, reason, message).about(judged);
+    let verdict = |status, reason, message: &str| {
+        ConditionVerdict::new("TemplatesValid", status, reason, message).about(judged)
+    };
     let broken: Vec<Diagnostic> =
         health.judgement.problems.iter().filter(|problem| problem.source == "template").cloned().collect();
     match (&broken[..], health.failed()) {
-        ([], Some(failed)) if !failed.is_an_objects() && failed.reason == "RenderFailed" => {
-            verdict("False", failed.reason, &sentence(&failed.diagnostics))
+        ([], Some(failed)) if !failed.is_an_objects() && failed.stage == FailedStage::Render => {
+            verdict("False", failed.stage.reason(), &text_of(&failed.diagnostics))
         }
         ([], _) if health.judgement.leader_election.is_none() => {
             verdict("Unknown", "Unreadable", "the configuration does not fit its schema")
         }
         ([], _) => verdict("True", "Compiled", "all templates compile"),
-        (broken, _) => verdict("False", "Invalid", &sentence(broken)),
+        (broken, _) => verdict("False", "Invalid", &text_of(broken)),
     }
 }
 
 /// Whether every pod runs the newest valid configuration. Of a wrong one this says nothing: then it is about the one before.
-fn deployed(before: &HAProxyTemplateConfigStatus, health: &Health) -> Verdict {
-    let verdict = |status, reason, message: &str| Verdict::new("Deployed", status, reason, message);
+fn deployed(before: &HAProxyTemplateConfigStatus, health: &ReportedHealth) -> ConditionVerdict {
+    let verdict = |status, reason, message: &str| ConditionVerdict::new("Deployed", status, reason, message);
     let judged = health.judgement.resource_generation;
     let (about, found) = match &health.progress {
         _ if !health.invalid().is_empty() => (health.checked.unwrap_or(judged), of_fleet(&health.fleet)),
@@ -141,16 +150,21 @@ fn deployed(before: &HAProxyTemplateConfigStatus, health: &Health) -> Verdict {
 }
 
 /// `None`: they are being brought to it.
-fn of_fleet(fleet: &Fleet) -> Option<Verdict> {
-    let verdict = |status, reason, message: &str| Some(Verdict::new("Deployed", status, reason, message));
+fn of_fleet(fleet: &FleetHealth) -> Option<ConditionVerdict> {
+    let verdict =
+        |status, reason, message: &str| Some(ConditionVerdict::new("Deployed", status, reason, message));
     match fleet {
-        Fleet::Catching => None,
-        Fleet::NothingToDeploy => verdict("False", "NothingToDeploy", "nothing has passed all checks yet"),
-        Fleet::NoPods => verdict("False", "NoPods", "no HAProxy pod has the labels of spec.podSelector"),
-        Fleet::Deployed(pods) => {
+        FleetHealth::Catching => None,
+        FleetHealth::NothingToDeploy => {
+            verdict("False", "NothingToDeploy", "nothing has passed all checks yet")
+        }
+        FleetHealth::NoPods => {
+            verdict("False", "NoPods", "no HAProxy pod has the labels of spec.podSelector")
+        }
+        FleetHealth::Deployed(pods) => {
             verdict("True", "Deployed", &format!("{pods} of {pods} pods run the newest valid configuration"))
         }
-        Fleet::Behind { pods, of, why } => {
+        FleetHealth::Behind { pods, of, why } => {
             let why = why.as_deref().unwrap_or("see the controller's log");
             let names = pods.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
             verdict(
@@ -162,38 +176,39 @@ fn of_fleet(fleet: &Fleet) -> Option<Verdict> {
     }
 }
 
-fn quarantined(health: &Health) -> Verdict {
+fn quarantined(health: &ReportedHealth) -> ConditionVerdict {
     let held = &health.quarantine.held;
     if held.is_empty() {
-        return Verdict::new("Quarantined", "False", "None", "no object is held back");
+        return ConditionVerdict::new("Quarantined", "False", "None", "no object is held back");
     }
     let message = first(held.values().map(ToString::to_string), held.len());
-    Verdict::new("Quarantined", "True", "ObjectsHeldBack", &message)
+    ConditionVerdict::new("Quarantined", "True", "ObjectsHeldBack", &message)
 }
 
-fn limits_reached(health: &Health) -> Verdict {
+fn limits_reached(health: &ReportedHealth) -> ConditionVerdict {
     let reached: Vec<_> =
         health.left_out.iter().flat_map(|(resource, left_out)| left_out.reached(resource)).collect();
     if reached.is_empty() {
-        return Verdict::new("LimitsReached", "False", "None", "no object is left out");
+        return ConditionVerdict::new("LimitsReached", "False", "None", "no object is left out");
     }
     let message = first(reached.iter().map(ToString::to_string), reached.len());
-    Verdict::new("LimitsReached", "True", "ObjectsLeftOut", &message)
+    ConditionVerdict::new("LimitsReached", "True", "ObjectsLeftOut", &message)
 }
 
-fn deletions_held(health: &Health) -> Verdict {
+fn deletions_held(health: &ReportedHealth) -> ConditionVerdict {
     if health.missing.is_empty() {
-        return Verdict::new("DeletionsHeld", "False", "None", "no objects vanished at once");
+        return ConditionVerdict::new("DeletionsHeld", "False", "None", "no objects vanished at once");
     }
     let message = health.missing.values().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    Verdict::new("DeletionsHeld", "True", "ObjectsVanished", &shortened(message))
+    ConditionVerdict::new("DeletionsHeld", "True", "ObjectsVanished", &shortened(message))
 }
 
 /// `None`: nothing was tried yet, it is as it was.
-fn published(health: &Health) -> Option<Verdict> {
-    let verdict = |status, reason, message: &str| Some(Verdict::new("Published", status, reason, message));
+fn published(health: &ReportedHealth) -> Option<ConditionVerdict> {
+    let verdict =
+        |status, reason, message: &str| Some(ConditionVerdict::new("Published", status, reason, message));
     let reporting = &health.reporting;
-    match (reporting.failures.get(&Telling::Published), reporting.omitted.as_deref()) {
+    match (reporting.failures.get(&Report::Published), reporting.omitted.as_deref()) {
         (Some(why), _) => verdict("False", "Refused", &shortened(why.clone())),
         (None, None) => None,
         (None, Some([])) => verdict("True", "Complete", "every file is published"),
@@ -215,16 +230,16 @@ fn watched(before: &BTreeMap<String, i64>, now: &BTreeMap<String, usize>) -> BTr
     all
 }
 
-fn as_before(before: &HAProxyTemplateConfigStatus, kind: &'static str) -> Option<Verdict> {
+fn as_before(before: &HAProxyTemplateConfigStatus, kind: &'static str) -> Option<ConditionVerdict> {
     let found = before.conditions.iter().find(|condition| condition.type_ == kind)?;
     let known = ["Deployed", "NothingToDeploy", "NoPods", "PodsBehind", "Complete", "Refused", "TooLarge"];
     let reason = known.into_iter().find(|reason| *reason == found.reason)?;
     let status = ["True", "False", "Unknown"].into_iter().find(|status| *status == found.status)?;
     let about = found.observed_generation.unwrap_or_default();
-    Some(Verdict { kind, about, status, reason, message: found.message.clone() })
+    Some(ConditionVerdict { kind, about, status, reason, message: found.message.clone() })
 }
 
-impl Verdict {
+impl ConditionVerdict {
     fn new(kind: &'static str, status: &'static str, reason: &'static str, message: &str) -> Self {
         Self { kind, about: 0, status, reason, message: message.to_owned() }
     }
@@ -248,9 +263,9 @@ impl Verdict {
 }
 
 /// What is wrong, without the line of the output: that moves with every object that comes or goes.
-fn sentence(problems: &[Diagnostic]) -> String {
-    let said = |problem: &Diagnostic| Diagnostic { output: None, ..problem.clone() }.to_string();
-    first(problems.iter().map(said), problems.len())
+fn text_of(problems: &[Diagnostic]) -> String {
+    let text = |problem: &Diagnostic| Diagnostic { output: None, ..problem.clone() }.to_string();
+    first(problems.iter().map(text), problems.len())
 }
 
 /// The first few sentences of `all`, and how many more there are.

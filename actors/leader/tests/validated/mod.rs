@@ -27,7 +27,7 @@ pub fn validated(generation: u64) -> Validated {
         bundle,
         took: Duration::ZERO,
         warnings: Vec::new(),
-        hindsight: haptic_model::Hindsight::default(),
+        hindsight: haptic_model::PreviousFailures::default(),
     };
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }
 }

@@ -1,7 +1,7 @@
 //! An API server, a network and a few replicas in virtual time, all at the mercy of one number.
 //!
 //! A replica is the real [`Election`]; what kube-leader-election does between it and the API server (read, then
-//! write what the read and the warrant allow) is acted out message by message, so that anything can happen between.
+//! write what the read and the permit allow) is acted out message by message, so that anything can happen between.
 
 mod dice;
 mod server;
@@ -9,7 +9,7 @@ mod server;
 use dice::Dice;
 use haptic_leader::{
     Election, Timing,
-    election::{Answer, Attempt, Next, Record, Sight},
+    election::{ElectionAction, LeaseAttempt, LeaseRecord, LeaseResponse, ObservedLease},
 };
 use haptic_model::agent_api::Epoch;
 use server::{Outcome, Server, Write};
@@ -80,7 +80,7 @@ struct Replica {
     election: Election,
     /// How fast its clock runs, in percent, and what it showed at the beginning.
     rate: u64,
-    attempt: Option<(u64, Attempt)>,
+    attempt: Option<(u64, LeaseAttempt)>,
     frozen: bool,
     /// What waits for it while it is frozen.
     missed: Vec<Happening>,
@@ -209,7 +209,7 @@ impl World {
     fn leads(&self, who: usize) -> bool {
         let now = if self.rules.fault == Some(Fault::NoFence) { self.zero } else { self.clock(who) };
         let replica = &self.replicas[who];
-        replica.election.tenure(now).is_some() || replica.hasty.is_some_and(|until| now < until)
+        replica.election.term(now).is_some() || replica.hasty.is_some_and(|until| now < until)
     }
 
     fn check(&self) -> Result<(), Violation> {
@@ -265,11 +265,11 @@ impl World {
         match happening {
             Happening::Answered(_, number, outcome) => self.answered(who, number, outcome),
             Happening::GivenUp(_, number) => {
-                self.conclude(who, number, Answer::Failed("no answer in time".into()));
+                self.conclude(who, number, LeaseResponse::Failed("no answer in time".into()));
             }
             Happening::Watched(_, lease) => {
                 let now = self.clock(who);
-                self.replicas[who].election.watched(sight(lease.as_ref()), now);
+                self.replicas[who].election.watched(observed(lease.as_ref()), now);
             }
             _ => {}
         }
@@ -282,33 +282,35 @@ impl World {
         }
         let now = self.clock(who);
         match self.replicas[who].election.next(now) {
-            Next::Wait(until) => match self.tempted(who) {
+            ElectionAction::Wait(until) => match self.tempted(who) {
                 Some(attempt) => self.begin(who, attempt),
                 None => {
                     let when = self.true_time(who, until);
                     self.at(when, Happening::Wake(who));
                 }
             },
-            Next::Attempt(warrant) => {
-                let attempt = self.replicas[who].election.begin(warrant, now);
+            ElectionAction::Attempt(permit) => {
+                let attempt = self.replicas[who].election.begin(permit, now);
                 self.begin(who, attempt);
             }
         }
     }
 
     /// What a faulty replica tries before its time.
-    fn tempted(&mut self, who: usize) -> Option<Attempt> {
+    fn tempted(&mut self, who: usize) -> Option<LeaseAttempt> {
         let (now, election) = (self.clock(who), &mut self.replicas[who].election);
-        let mut warrant = haptic_leader::warrant::Warrant::look();
+        let mut permit = haptic_leader::permit::Permit::look();
         match (self.rules.fault, election.seen()) {
-            (Some(Fault::Impatience), Sight::Present(record)) => warrant.take = Some(record.version.clone()),
+            (Some(Fault::Impatience), ObservedLease::Present(record)) => {
+                permit.take = Some(record.version.clone())
+            }
             _ => return None,
         }
-        let attempt = election.begin(warrant, now);
+        let attempt = election.begin(permit, now);
         self.dice.one_in(20).then_some(attempt)
     }
 
-    fn begin(&mut self, who: usize, attempt: Attempt) {
+    fn begin(&mut self, who: usize, attempt: LeaseAttempt) {
         self.counter += 1;
         let number = self.counter;
         let given_up = self.true_time(who, self.clock(who) + attempt.timing.attempt());
@@ -394,52 +396,52 @@ impl World {
         let seconds = attempt.timing.lease_seconds();
         match outcome {
             Outcome::Read(Some(lease)) => {
-                let take = attempt.warrant.covers(&lease.version.to_string());
+                let take = attempt.permit.covers(&lease.version.to_string());
                 if lease.holder == identity || take {
                     let write = Write { on: Some(lease.version), holder: identity, seconds, transitions: 0 };
                     self.send(who, number, Some(write));
                 } else {
-                    self.conclude(who, number, Answer::Found(sight(Some(&lease))));
+                    self.conclude(who, number, LeaseResponse::Found(observed(Some(&lease))));
                 }
             }
-            Outcome::Read(None) => match attempt.warrant.create {
+            Outcome::Read(None) => match attempt.permit.create {
                 Some(transitions) => {
                     let write = Write { on: None, holder: identity, seconds, transitions };
                     self.send(who, number, Some(write));
                 }
-                None => self.conclude(who, number, Answer::Found(Sight::Absent)),
+                None => self.conclude(who, number, LeaseResponse::Found(ObservedLease::Absent)),
             },
-            Outcome::Written(lease) => self.conclude(who, number, Answer::Held(record(&lease))),
-            Outcome::Conflict => self.conclude(who, number, Answer::Conflict),
-            Outcome::Gone => self.conclude(who, number, Answer::Failed("404".into())),
+            Outcome::Written(lease) => self.conclude(who, number, LeaseResponse::Held(record(&lease))),
+            Outcome::Conflict => self.conclude(who, number, LeaseResponse::Conflict),
+            Outcome::Gone => self.conclude(who, number, LeaseResponse::Failed("404".into())),
         }
     }
 
-    fn conclude(&mut self, who: usize, number: u64, answer: Answer) {
+    fn conclude(&mut self, who: usize, number: u64, answer: LeaseResponse) {
         let now = self.clock(who);
         let replica = &mut self.replicas[who];
         if let Some((_, attempt)) = replica.attempt.take_if(|(current, _)| *current == number) {
-            if self.rules.fault == Some(Fault::HastyCreation) && matches!(answer, Answer::Held(_)) {
+            if self.rules.fault == Some(Fault::HastyCreation) && matches!(answer, LeaseResponse::Held(_)) {
                 replica.hasty = Some(attempt.began + attempt.timing.renew_deadline);
             }
             replica.election.concluded(&attempt, answer, now);
-            if let Some(tenure) = replica.election.tenure(now) {
-                replica.left = Some((Arc::clone(&replica.identity), tenure.epoch));
+            if let Some(term) = replica.election.term(now) {
+                replica.left = Some((Arc::clone(&replica.identity), term.epoch));
             }
         }
     }
 
     /// Not while a process has never seen the Lease: it would make one, as documented.
     fn delete(&mut self) {
-        let known = self.replicas.iter().all(|replica| *replica.election.seen() != Sight::Unknown);
+        let known = self.replicas.iter().all(|replica| *replica.election.seen() != ObservedLease::Unknown);
         if (known || self.rules.only_epochs) && self.server.delete(self.now) {
             self.tell_watches();
         }
     }
 }
 
-fn record(lease: &server::Lease) -> Record {
-    Record {
+fn record(lease: &server::Lease) -> LeaseRecord {
+    LeaseRecord {
         version: lease.version.to_string(),
         holder: Some(lease.holder.to_string()).filter(|holder| !holder.is_empty()),
         lasts: Duration::from_secs(lease.seconds),
@@ -447,6 +449,6 @@ fn record(lease: &server::Lease) -> Record {
     }
 }
 
-fn sight(lease: Option<&server::Lease>) -> Sight {
-    lease.map_or(Sight::Absent, |lease| Sight::Present(record(lease)))
+fn observed(lease: Option<&server::Lease>) -> ObservedLease {
+    lease.map_or(ObservedLease::Absent, |lease| ObservedLease::Present(record(lease)))
 }

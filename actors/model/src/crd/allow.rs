@@ -1,6 +1,6 @@
 //! What a configuration is allowed beyond what is safe in anybody's hands. Nothing by default.
 
-use super::{Allowance, Network};
+use super::{Allowance, AllowedNetwork};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::fmt;
@@ -15,20 +15,26 @@ pub struct Allow {
     /// Networks, such as 10.0.0.0/8, where servers may be though they are refused otherwise: loopback, link-local, reserved
     /// and multicast addresses, those of a cloud's metadata, and HAProxy's own ports.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub destinations: Vec<Network>,
+    pub destinations: Vec<AllowedNetwork>,
     /// Whether it was written as the list that it was once.
     #[serde(skip)]
     pub is_old_list: bool,
 }
 
+impl Allow {
+    pub(super) fn is_empty(&self) -> bool {
+        self.features.is_empty() && self.destinations.is_empty()
+    }
+}
+
 /// As it is written now.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Fields {
+struct AllowFields {
     #[serde(default)]
     features: Vec<Allowance>,
     #[serde(default)]
-    destinations: Vec<Network>,
+    destinations: Vec<AllowedNetwork>,
 }
 
 impl<'de> Deserialize<'de> for Allow {
@@ -43,8 +49,8 @@ impl<'de> Deserialize<'de> for Allow {
             }
 
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Allow, A::Error> {
-                let Fields { features, destinations } =
-                    Fields::deserialize(de::value::MapAccessDeserializer::new(map))?;
+                let AllowFields { features, destinations } =
+                    AllowFields::deserialize(de::value::MapAccessDeserializer::new(map))?;
                 Ok(Allow { features, destinations, is_old_list: false })
             }
 

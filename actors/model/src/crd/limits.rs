@@ -51,6 +51,11 @@ pub struct LimitsSpec {
     /// those of the namespaces that have most are held back, until the others fit.
     #[schemars(range(min = 2))]
     pub map_entries: usize,
+    /// Servers of haproxy.cfg: HAProxy and each check of it keep about 7 KB for one. The objects of one namespace may have three
+    /// quarters of them, and those whose servers come last are held back. Where all together have too many, those of the namespaces that have
+    /// most are held back, until the others fit. The default is what fits into the memory that the chart gives the controller.
+    #[schemars(range(min = 2))]
+    pub servers: usize,
     /// Files that templates add with `add_file`, one for each certificate. The objects of one namespace may add half of it, and half of
     /// `fileBytes` in all; those that add more are held back.
     #[schemars(range(min = 1))]
@@ -69,6 +74,7 @@ impl Default for LimitsSpec {
             routes_per_object: 5_000,
             file_bytes: 64 << 20,
             map_entries: 1_000_000,
+            servers: 60_000,
             files: 40_000,
         }
     }

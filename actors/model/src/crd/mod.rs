@@ -9,6 +9,7 @@ mod hosts;
 mod limits;
 mod network;
 mod published;
+mod requests_of_tests;
 mod settings;
 mod status;
 mod templates;
@@ -22,8 +23,9 @@ pub use allowance::{ALLOWANCES, Allowance};
 pub use duration::Interval;
 pub use hosts::HostOwners;
 pub use limits::LimitsSpec;
-pub use network::Network;
+pub use network::AllowedNetwork;
 pub use published::*;
+pub use requests_of_tests::*;
 pub use settings::*;
 use status::any_object;
 pub use status::{HAProxyTemplateConfigStatus, ValidationStatus};
@@ -79,7 +81,7 @@ pub struct HAProxyTemplateConfigSpec {
     #[serde(default)]
     pub templating_settings: TemplatingSettings,
     /// What is refused unless it is allowed here.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Allow::is_empty")]
     pub allow: Allow,
     /// Which namespaces hosts belong to. Of a host that is not listed the oldest Ingress counts.
     #[serde(default)]
@@ -112,7 +114,7 @@ pub struct HAProxyTemplateConfigSpec {
     #[serde(default)]
     pub crt_lists: BTreeMap<String, TemplateSource>,
     /// Tests of this configuration. A test takes the place of a library's of the same name.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "ValidationTests::is_empty")]
     pub validation_tests: ValidationTests,
 }
 
@@ -123,5 +125,19 @@ impl HAProxyTemplateConfigSpec {
         let is_asked_for =
             || self.watched_resources.values().any(|watched| watched.enable_validation_webhook);
         self.controller.webhook.clone().or_else(|| is_asked_for().then(WebhookSpec::default))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    /// The API server writes a default into each resource that is read, also for controllers that know these fields in their former shape.
+    #[test]
+    fn fields_that_had_another_shape_have_no_default() {
+        let schema = schemars::schema_for!(super::HAProxyTemplateConfigSpec).to_value();
+        for field in ["allow", "validationTests"] {
+            let field = &schema["properties"][field];
+            assert!(field.is_object() && field.get("default").is_none(), "{field}");
+        }
+        assert!(schema["properties"]["hosts"].get("default").is_some());
     }
 }

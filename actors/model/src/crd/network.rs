@@ -9,9 +9,9 @@ use std::{fmt, net::IpAddr, str::FromStr};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
-pub struct Network(IpNet);
+pub struct AllowedNetwork(IpNet);
 
-impl Network {
+impl AllowedNetwork {
     /// Whether it holds `address`.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
@@ -19,7 +19,7 @@ impl Network {
     }
 }
 
-impl FromStr for Network {
+impl FromStr for AllowedNetwork {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -31,7 +31,7 @@ impl FromStr for Network {
     }
 }
 
-impl TryFrom<String> for Network {
+impl TryFrom<String> for AllowedNetwork {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -39,13 +39,13 @@ impl TryFrom<String> for Network {
     }
 }
 
-impl From<Network> for String {
-    fn from(network: Network) -> Self {
+impl From<AllowedNetwork> for String {
+    fn from(network: AllowedNetwork) -> Self {
         network.to_string()
     }
 }
 
-impl fmt::Display for Network {
+impl fmt::Display for AllowedNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn a_network_holds_the_addresses_that_begin_like_it() {
-        let network = |text: &str| text.parse::<Network>().unwrap();
+        let network = |text: &str| text.parse::<AllowedNetwork>().unwrap();
         let holds = |text: &str, address: &str| network(text).contains(address.parse().unwrap());
         assert!(holds("10.0.0.0/8", "10.255.0.1") && !holds("10.0.0.0/8", "11.0.0.1"));
         assert!(holds("10.1.2.3", "10.1.2.3") && !holds("10.1.2.3", "10.1.2.4"));
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn what_is_no_network_is_refused_with_an_example() {
         for text in ["", "10", "10.0.0.0/33", "::/129", "example.com", "10.0.0.0/8 "] {
-            let why = text.parse::<Network>().unwrap_err();
+            let why = text.parse::<AllowedNetwork>().unwrap_err();
             assert!(why.contains("10.0.0.0/8"), "{why}");
         }
     }

@@ -184,7 +184,7 @@ pub struct PublishedObject {
     pub object: String,
     /// What is wrong with it.
     pub why: String,
-    /// What is served in its place: `last good version`, or `left out`.
+    /// What is served in its place: `last good version`, `defaults` (itself without annotations that cannot be read) or `left out`.
     pub in_force: String,
     /// Whether nothing is proven yet: it changed when something went wrong, and is tried again.
     #[serde(default)]

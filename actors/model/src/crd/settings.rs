@@ -1,7 +1,7 @@
 //! Settings of the controller itself.
 
 use super::{Interval, LimitsSpec, WebhookSpec};
-use crate::fleet::Transport;
+use crate::fleet::TransportKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -136,7 +136,7 @@ pub struct LoggingSpec {
 #[serde(rename_all = "camelCase", default)]
 pub struct DataplaneSpec {
     /// `agent` or `dataplaneapi`.
-    pub transport: Transport,
+    pub transport: TransportKind,
     /// Port of agent or Data Plane API on each pod.
     pub port: u16,
     /// http or https.
@@ -237,7 +237,7 @@ impl Default for RecordingSpec {
 impl Default for DataplaneSpec {
     fn default() -> Self {
         Self {
-            transport: Transport::Agent,
+            transport: TransportKind::Agent,
             port: 5555,
             scheme: Scheme::Http,
             ca_bundle: None,

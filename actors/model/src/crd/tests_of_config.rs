@@ -1,6 +1,6 @@
 //! Tests that a configuration brings along.
 
-use super::any_object;
+use super::{RequestCheck, any_object};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value};
@@ -25,9 +25,13 @@ pub struct ValidationTest {
     #[serde(default)]
     #[schemars(schema_with = "any_object")]
     pub extra_context: Map<String, Value>,
-    /// At least one.
+    /// At least one, unless there are requests.
     #[serde(default)]
     pub assertions: Vec<Assertion>,
+    /// Sent one after the other to a HAProxy that runs what was rendered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub requests: Vec<RequestCheck>,
 }
 
 /// One thing that must hold.
@@ -80,10 +84,11 @@ pub enum AssertionKind {
     Deterministic,
 }
 
-impl std::fmt::Display for AssertionKind {
+impl AssertionKind {
     /// As it is written in a configuration.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
             Self::HaproxyValid => "haproxy_valid",
             Self::Contains => "contains",
             Self::NotContains => "not_contains",
@@ -92,7 +97,13 @@ impl std::fmt::Display for AssertionKind {
             Self::MatchCount => "match_count",
             Self::MatchOrder => "match_order",
             Self::Deterministic => "deterministic",
-        })
+        }
+    }
+}
+
+impl std::fmt::Display for AssertionKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
     }
 }
 

@@ -30,6 +30,12 @@ struct NamedRef<'t> {
     test: &'t ValidationTest,
 }
 
+impl ValidationTests {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_name.is_empty()
+    }
+}
+
 impl Serialize for ValidationTests {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(self.by_name.iter().map(|(name, test)| NamedRef { name, test }))

@@ -2,7 +2,7 @@
 
 use super::{
     der::{OCTET_STRING, SEQUENCE, elements, inside},
-    kinds::{self, Kind},
+    kinds::{self, PublicKeyKind},
 };
 use ring::{
     rand::SystemRandom,
@@ -31,30 +31,30 @@ pub(super) fn fitting(public: &SubjectPublicKeyInfo<'_>, pem: &Pem) -> Option<Ve
     };
     let point = &*public.subject_public_key.data;
     match kinds::of(public)? {
-        Kind::Rsa(_) => {
+        PublicKeyKind::Rsa(_) => {
             let pair = rsa::KeyPair::from_der(inner).ok()?;
             (pair.public_key().as_ref() == point).then(|| pkcs8(RSA, inner))
         }
-        Kind::P256 => {
+        PublicKeyKind::P256 => {
             let scalar = scalar(inner, 32)?;
             let signs = &ECDSA_P256_SHA256_ASN1_SIGNING;
             EcdsaKeyPair::from_private_key_and_public_key(signs, &scalar, point, &SystemRandom::new())
                 .ok()?;
             Some(pkcs8(P256, &ec_private_key(&scalar)))
         }
-        Kind::P384 => {
+        PublicKeyKind::P384 => {
             let scalar = scalar(inner, 48)?;
             let signs = &ECDSA_P384_SHA384_ASN1_SIGNING;
             EcdsaKeyPair::from_private_key_and_public_key(signs, &scalar, point, &SystemRandom::new())
                 .ok()?;
             Some(pkcs8(P384, &ec_private_key(&scalar)))
         }
-        Kind::Ed25519 => {
+        PublicKeyKind::Ed25519 => {
             let seed = inside(inner, OCTET_STRING)?;
             Ed25519KeyPair::from_seed_and_public_key(seed, point).ok()?;
             Some(pkcs8(ED25519, &wrapped(OCTET_STRING, seed)))
         }
-        Kind::P521 => None,
+        PublicKeyKind::P521 => None,
     }
 }
 

@@ -16,7 +16,7 @@ use x509_parser::{
 
 /// What a public key is, as far as HAProxy is given it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PublicKeyKind {
     /// RSA, with the bits of its modulus.
     Rsa(usize),
     /// ECDSA on NIST P-256.
@@ -31,7 +31,7 @@ pub(super) enum Kind {
 
 /// Where in a chain a certificate stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum ChainPosition {
     /// The server's own, whose key signs in each handshake.
     First,
     /// One that is only sent along.
@@ -44,23 +44,25 @@ const LONGEST_RSA: usize = 4096;
 const SHORTEST_RSA: usize = 2048;
 
 /// Why a certificate cannot stand at that place of a chain.
-pub(super) fn check(certificate: &X509Certificate<'_>, place: Place) -> Result<(), String> {
+pub(super) fn check(certificate: &X509Certificate<'_>, place: ChainPosition) -> Result<(), String> {
     let kind = of(certificate.public_key());
     let taken = match (kind, place) {
-        (Some(Kind::Rsa(bits)), Place::First) => (SHORTEST_RSA..=LONGEST_RSA).contains(&bits),
-        (Some(Kind::Rsa(bits)), Place::Behind) => bits >= SHORTEST_RSA,
-        (Some(Kind::P521), Place::First) | (None, _) => false,
+        (Some(PublicKeyKind::Rsa(bits)), ChainPosition::First) => {
+            (SHORTEST_RSA..=LONGEST_RSA).contains(&bits)
+        }
+        (Some(PublicKeyKind::Rsa(bits)), ChainPosition::Behind) => bits >= SHORTEST_RSA,
+        (Some(PublicKeyKind::P521), ChainPosition::First) | (None, _) => false,
         _ => true,
     };
     if !taken {
         let is = match kind {
-            Some(Kind::Rsa(bits)) => format!("RSA of {bits} bits"),
+            Some(PublicKeyKind::Rsa(bits)) => format!("RSA of {bits} bits"),
             Some(kind) => format!("{kind:?}"),
             None => "of another kind".into(),
         };
         let wanted = match place {
-            Place::First => "RSA of 2048 to 4096 bits, ECDSA on P-256 or P-384, or Ed25519",
-            Place::Behind => "RSA of 2048 bits and more, ECDSA on P-256, P-384 or P-521, or Ed25519",
+            ChainPosition::First => "RSA of 2048 to 4096 bits, ECDSA on P-256 or P-384, or Ed25519",
+            ChainPosition::Behind => "RSA of 2048 bits and more, ECDSA on P-256, P-384 or P-521, or Ed25519",
         };
         return Err(format!("has a key that is {is}, it must be {wanted}"));
     }
@@ -70,16 +72,16 @@ pub(super) fn check(certificate: &X509Certificate<'_>, place: Place) -> Result<(
     Ok(())
 }
 
-pub(super) fn of(key: &SubjectPublicKeyInfo<'_>) -> Option<Kind> {
+pub(super) fn of(key: &SubjectPublicKeyInfo<'_>) -> Option<PublicKeyKind> {
     let algorithm = &key.algorithm.algorithm;
     if *algorithm == OID_PKCS1_RSAENCRYPTION {
         let PublicKey::RSA(rsa) = key.parsed().ok()? else { return None };
         // A long exponent makes each use of the key slow.
         let short = rsa.exponent.iter().skip_while(|byte| **byte == 0).count() <= 8;
-        return short.then(|| Kind::Rsa(bits(rsa.modulus)));
+        return short.then(|| PublicKeyKind::Rsa(bits(rsa.modulus)));
     }
     if *algorithm == OID_SIG_ED25519 {
-        return Some(Kind::Ed25519);
+        return Some(PublicKeyKind::Ed25519);
     }
     if *algorithm != OID_KEY_TYPE_EC_PUBLIC_KEY {
         return None;
@@ -87,9 +89,13 @@ pub(super) fn of(key: &SubjectPublicKeyInfo<'_>) -> Option<Kind> {
     // The parser takes another tag for that of an identifier, too.
     let parameters = key.algorithm.parameters.as_ref().filter(|any| any.tag().0 == 6)?;
     let curve: Oid<'_> = parameters.as_oid().ok()?;
-    [(OID_EC_P256, Kind::P256), (OID_NIST_EC_P384, Kind::P384), (OID_NIST_EC_P521, Kind::P521)]
-        .into_iter()
-        .find_map(|(known, kind)| (known == curve).then_some(kind))
+    [
+        (OID_EC_P256, PublicKeyKind::P256),
+        (OID_NIST_EC_P384, PublicKeyKind::P384),
+        (OID_NIST_EC_P521, PublicKeyKind::P521),
+    ]
+    .into_iter()
+    .find_map(|(known, kind)| (known == curve).then_some(kind))
 }
 
 fn bits(number: &[u8]) -> usize {

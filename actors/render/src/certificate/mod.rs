@@ -12,7 +12,7 @@ mod schema;
 mod tests;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use kinds::Place;
+use kinds::ChainPosition;
 use x509_parser::{certificate::X509Certificate, parse_x509_certificate, pem::Pem};
 
 /// Certificates that a server sends in each handshake.
@@ -38,11 +38,11 @@ pub fn pair(chain: &str, key: &str) -> Result<String, String> {
         if index > 0 && certificate.subject() == certificate.issuer() {
             continue;
         }
-        let place = if index == 0 { Place::First } else { Place::Behind };
+        let place = if index == 0 { ChainPosition::First } else { ChainPosition::Behind };
         kinds::check(&certificate, place)
             .map_err(|why| format!("certificate {} of tls.crt {why}", index + 1))?;
         write(&mut file, CERTIFICATE, &pem.contents);
-        if place == Place::First {
+        if place == ChainPosition::First {
             fitting = key::fitting(certificate.public_key(), &key);
         }
     }

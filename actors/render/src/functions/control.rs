@@ -2,8 +2,8 @@
 
 use super::{Call, Function, Group, Kind::*, Role, arg, function, many, statement};
 use crate::{
-    said::{QUOTE, SENTENCE, cut, shortened},
     value::{UNSAID, Value},
+    warnings::{QUOTE, SENTENCE, cut, shortened},
 };
 use haptic_model::Diagnostic;
 

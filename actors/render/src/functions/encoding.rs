@@ -2,7 +2,7 @@
 
 use super::{Function, Group, Kind::*, arg, function};
 use crate::{
-    read_json::{self, Keys},
+    read_json::{self, KeyInterner},
     value::Value,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -41,7 +41,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "The value that JSON stands for.",
         (r#"{{get (from_json "{\"a\": 5}") "a"}}"#, "5"),
         |call| {
-            read_json::read(&call.text(0), &Keys::default())
+            read_json::read(&call.text(0), &KeyInterner::default())
                 .map_err(|e| format!("this is not JSON at byte {}", e.position))
         },
     ),

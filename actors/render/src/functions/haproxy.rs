@@ -1,9 +1,10 @@
 //! HAProxy's own language: arguments, log-formats, names, paths of files.
 
 use super::{Call, Function, Group, Kind::*, arg, function, many, maybe};
-use crate::{certificate, marks, names, regex_cost, value::Value};
+use crate::{certificate, framing, value::Value};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::{ActiveConfig, FileKey, FileKind, Transport, suggest::did_you_mean};
+use haptic_model::{ActiveConfig, FileKey, FileKind, TransportKind, suggest::did_you_mean};
+use haptic_routes::{names, regex_cost};
 use std::{path::Path, sync::Arc};
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -175,7 +176,7 @@ fn add_file(call: &Call<'_>) -> Result<Value, String> {
     check_name(&key)?;
     let path = path_of(call.session.input().config, &key)?;
     let content = content(call);
-    marks::check_value(&content)?;
+    framing::check_value(&content)?;
     call.session.add_file(key, content, call.is_secret())?;
     Ok(path.into())
 }
@@ -236,7 +237,7 @@ pub fn path_of(config: &ActiveConfig, key: &FileKey) -> Result<String, String> {
         _ => None,
     };
     let Some(path) = own else { return Ok(config.layout.path(key.kind, &key.name)) };
-    if config.spec.dataplane.transport != Transport::Agent || !path.starts_with('/') {
+    if config.spec.dataplane.transport != TransportKind::Agent || !path.starts_with('/') {
         return Ok(path.to_owned());
     }
     let root = Path::new(&config.spec.dataplane.config_file).parent().unwrap_or(Path::new("/"));

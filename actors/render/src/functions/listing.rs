@@ -1,13 +1,17 @@
 //! The table for people and machines: what `haptic functions` prints.
 
 use super::{Count, Function, Group, call::wanted, table};
+use crate::{jinja, language::Language};
 use haptic_model::suggest::did_you_mean;
 use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 
-/// The functions that are printed, in the order of their groups.
+/// The functions that are printed, in the order of their groups, with examples in one language.
 #[derive(Debug)]
-pub struct Listing(Vec<&'static Function>);
+pub struct Listing {
+    functions: Vec<&'static Function>,
+    language: Language,
+}
 
 impl Listing {
     /// All of them.
@@ -15,7 +19,7 @@ impl Listing {
     pub fn whole() -> Self {
         let mut functions: Vec<&'static Function> = table().collect();
         functions.sort_by_key(|f| f.group);
-        Self(functions)
+        Self { functions, language: Language::Handlebars }
     }
 
     /// The one of that name.
@@ -23,11 +27,21 @@ impl Listing {
     /// # Errors
     /// When there is none, with the nearest.
     pub fn of(name: &str) -> Result<Self, String> {
-        let found = table().find(|f| f.name == name).map(|f| Self(vec![f]));
+        let found = table().find(|f| f.name == name).map(|f| Self { functions: vec![f], ..Self::whole() });
         found.ok_or_else(|| {
             let near = did_you_mean(name, table().map(|f| f.name));
             format!("there is no function {name:?}{near}; haptic functions prints all")
         })
+    }
+
+    /// The same with examples in that language.
+    #[must_use]
+    pub fn in_language(self, language: Language) -> Self {
+        Self { language, ..self }
+    }
+
+    fn example(&self, f: &Function) -> (String, String) {
+        example(f, self.language)
     }
 
     /// One line a function, in groups.
@@ -36,7 +50,7 @@ impl Listing {
         self.by_group(|out, group, functions| {
             _ = writeln!(out, "{}", title(group));
             for f in functions {
-                let (example, result) = f.example;
+                let (example, result) = self.example(f);
                 _ = writeln!(
                     out,
                     "  {}\n      {}\n      {example} -> {}",
@@ -52,15 +66,16 @@ impl Listing {
     /// The page of the documentation.
     #[must_use]
     pub fn as_markdown(&self) -> String {
+        let language = self.language.name();
         self.by_group(|out, group, functions| {
             _ = writeln!(out, "## {}\n", title(group));
             for f in functions {
-                let (example, result) = f.example;
+                let (example, result) = self.example(f);
                 _ = writeln!(out, "### `{}`\n\n{}\n", f.usage(), f.doc);
                 for a in f.arguments {
                     _ = writeln!(out, "* `{}`: {}{}", a.name, wanted(a.kind), often(a.count));
                 }
-                _ = writeln!(out, "\n```handlebars\n{example}\n```\n\ngives\n\n```\n{result}\n```\n");
+                _ = writeln!(out, "\n```{language}\n{example}\n```\n\ngives\n\n```\n{result}\n```\n");
             }
         })
     }
@@ -68,12 +83,12 @@ impl Listing {
     /// A list of objects, one a function.
     #[must_use]
     pub fn as_json(&self) -> Json {
-        self.0.iter().map(|f| in_json(f)).collect()
+        self.functions.iter().map(|f| in_json(f, self.language)).collect()
     }
 
     fn by_group(&self, print: impl Fn(&mut String, Group, &[&'static Function])) -> String {
         let mut out = String::new();
-        for group in self.0.chunk_by(|a, b| a.group == b.group) {
+        for group in self.functions.chunk_by(|a, b| a.group == b.group) {
             if let Some(first) = group.first() {
                 print(&mut out, first.group, group);
             }
@@ -82,7 +97,17 @@ impl Listing {
     }
 }
 
-fn in_json(f: &Function) -> Json {
+/// A template that calls it in that language, and what it prints.
+#[must_use]
+pub fn example(f: &Function, language: Language) -> (String, String) {
+    match language {
+        Language::Handlebars => (f.example.0.to_owned(), f.example.1.to_owned()),
+        Language::Jinja2 => jinja::example(f),
+    }
+}
+
+fn in_json(f: &Function, language: Language) -> Json {
+    let (template, gives) = example(f, language);
     let arguments: Vec<Json> = f
         .arguments
         .iter()
@@ -94,7 +119,7 @@ fn in_json(f: &Function) -> Json {
         "usage": f.usage(),
         "arguments": arguments,
         "doc": f.doc,
-        "example": {"template": f.example.0, "gives": f.example.1},
+        "example": {"template": template, "gives": gives},
     })
 }
 

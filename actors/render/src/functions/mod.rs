@@ -21,13 +21,13 @@ mod variables;
 pub use call::Call;
 pub use control::glob_matches;
 pub use haproxy::{check_name, path_of};
-pub use listing::Listing;
+pub use listing::{Listing, example};
 
 use crate::{
-    marks,
-    said::{SENTENCE, cut},
+    framing,
     session::Session,
     value::Value,
+    warnings::{SENTENCE, cut},
 };
 use haptic_model::suggest::did_you_mean;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use std::sync::Arc;
 pub const LONGEST_LIST: usize = 1_000_000;
 
 /// The longest text that a function makes of more than one.
-const LONGEST_TEXT: usize = 16 << 20;
+pub(crate) const LONGEST_TEXT: usize = 16 << 20;
 
 /// Whether a text of so many bytes may be made: known before it is.
 fn check_length(bytes: usize) -> Result<(), String> {
@@ -226,9 +226,9 @@ impl Function {
     #[must_use]
     pub fn frame(&self) -> char {
         match self.name {
-            "arg" => marks::ARGUMENT,
-            "lf" => marks::LOG_FORMAT,
-            _ => marks::VALUE,
+            "arg" => framing::ARGUMENT,
+            "lf" => framing::LOG_FORMAT,
+            _ => framing::VALUE,
         }
     }
 

@@ -2,14 +2,17 @@
 
 use super::{Call, Function, Group, Kind::*, arg, function, many};
 use crate::{
-    routes::{
+    servers::{
         destinations::Destinations,
         endpoints::{self, Found, Server, Surroundings},
-        owners::{Listed, Owners},
     },
     value::Value,
 };
 use haptic_model::{Diagnostic, ObjectRef, store::Key};
+use haptic_routes::{
+    options::Settings,
+    owners::{Listed, Owners},
+};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -42,7 +45,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "routes",
         Group::Resources,
         &[arg("resource", Text), many("key", Text)],
-        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name, annotations), options (its annotations haproxy-haptic.org/…, without that; they are not among the others), routes (host, path, exact, key, tls, backend), backends (name, service, port; each once), tls (the lines it has in a crt-list: hosts, except: hosts below these that the line is not for, namespace and secret of the certificate, ca with namespace and secret of the CA that verifies clients, first: whether it is the first certificate of the hosts, trusted: whether that CA alone verifies their clients), clientCa (NAMESPACE/SECRET, where it names one) and rejected (sentences).",
+        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name), options (what its annotations haproxy-haptic.org/… ask for, as values), groups (the options of its paths, by the names of groups: those without options of their own have the Ingress's name), faults (sentences: why it cannot be taken), routes (host, path, exact, key, tls, https: whether HTTP is redirected, group, backend), backends (name, service, port, group; each once), tls (the lines it has in a crt-list: hosts, except: hosts below these that the line is not for, namespace and secret of the certificate, ca with namespace and secret of the CA that verifies clients, first: whether it is the first certificate of the hosts, trusted: whether that CA alone verifies their clients), clientCa (NAMESPACE/SECRET, where it names one) and rejected (sentences).",
         (
             r#"{{#each (routes "ingresses") as |set|}}{{#each set.routes as |r|}}{{r.key}}={{r.backend.service}} {{/each}}{{/each}}"#,
             "blog.example/=blog shop.example/=shop ",
@@ -58,6 +61,21 @@ pub(super) static FUNCTIONS: &[Function] = &[
         |call| {
             let found = call.session.askers(&call.text(0), call.text(1))?;
             Ok(Value::Bool(matches!(found, Value::List(found) if !found.is_empty())))
+        },
+    ),
+    function(
+        "route_settings_problems",
+        Group::Resources,
+        &[],
+        "What cannot be read of extraContext.routes, in sentences.",
+        (
+            r#"{{#each (route_settings_problems) as |why|}}{{why}}{{else}}nothing is wrong{{/each}}"#,
+            "nothing is wrong",
+        ),
+        |call| {
+            let context = &call.session.input().config.spec.templating_settings.extra_context;
+            let problems = Settings::of(context).class.problems;
+            Ok(Value::list(problems.into_iter().map(Value::from).collect()))
         },
     ),
     function(
@@ -80,6 +98,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
         |call| call.session.userlists(&call.text(0), key(call, 1)),
     ),
     function(
+        "auth_targets",
+        Group::Resources,
+        &[arg("resource", Text), many("key", Text)],
+        "Who is asked whether requests of a namespace may pass (annotation auth-url), each once; with a namespace, only those of its routes. Each has metadata (namespace: of the routes), name (of its backend), host, port, tls, abroad (whether it is no Service of that namespace) and, of a Service, namespace and service.",
+        (r#"{{len (auth_targets "ingresses")}} {{len (auth_targets "ingresses" "default")}}"#, "0 0"),
+        |call| call.session.auth_targets(&call.text(0), key(call, 1)),
+    ),
+    function(
         "default_certificate",
         Group::Resources,
         &[],
@@ -97,12 +123,20 @@ pub(super) static FUNCTIONS: &[Function] = &[
             arg("service", Text),
             arg("port", Any),
         ],
-        "The servers of a Service's port (its number or name): dicts with name, address, port and external, by address. Takes the watched resources of Services and of EndpointSlices, these indexed by namespace and Service. Ready endpoints count; where there are none, those that serve while they terminate. A Service of type ExternalName has those that the controller resolves its name to (external is true). Loopback, link-local, multicast and reserved addresses, those of a cloud's metadata, and HAProxy's own ports in its pods are left out with a warning, unless spec.allow.destinations has their network.",
+        "The servers of a Service's port (its number or name): dicts with name, address, port, named and external, by address. Takes the watched resources of Services and of EndpointSlices, these indexed by namespace and Service. Ready endpoints count; where there are none, those that serve while they terminate. A Service of type ExternalName has those that the controller resolves its name to (external is true; named: whether spec.allow.destinations has their network). Loopback, link-local, multicast and reserved addresses, those of a cloud's metadata, and HAProxy's own ports in its pods are left out with a warning, unless spec.allow.destinations has their network.",
         (
             r#"{{#each (servers "services" "endpoints" "default" "shop" 80) as |s|}}{{s.name}} {{s.address}}:{{s.port}} {{/each}}"#,
             "10.0.0.1_8080 10.0.0.1:8080 10.0.0.2_8080 10.0.0.2:8080 ",
         ),
         servers,
+    ),
+    function(
+        "host_servers",
+        Group::Resources,
+        &[arg("host", Text), arg("port", Any)],
+        "The servers that a host name or address outside of the cluster leads to, by what the controller resolves it to: dicts as those of servers. Only those whose network spec.allow.destinations has.",
+        (r#"{{len (host_servers "auth.example" 443)}}"#, "0"),
+        host_servers,
     ),
 ];
 
@@ -139,6 +173,19 @@ fn servers(call: &Call<'_>) -> Result<Value, String> {
     Ok(Value::list(found.servers.into_iter().map(server).collect()))
 }
 
+fn host_servers(call: &Call<'_>) -> Result<Value, String> {
+    let input = call.session.input();
+    let around = Surroundings {
+        destinations: Destinations::new(&input.config.spec, input.fleet),
+        resolved: &|name| call.session.external_name(name),
+    };
+    let found = endpoints::of_host(&call.text(0), call.value(1), &around);
+    if !found.left_out.is_empty() {
+        call.session.warn(nothing_goes_to(&found));
+    }
+    Ok(Value::list(found.servers.into_iter().map(server).collect()))
+}
+
 fn nothing_goes_to(found: &Found) -> Diagnostic {
     let more = match found.more_left_out {
         0 => String::new(),
@@ -155,12 +202,13 @@ fn nothing_goes_to(found: &Found) -> Diagnostic {
 }
 
 fn server(server: Server) -> Value {
-    let Server { name, address, port, external } = server;
+    let Server { name, address, port, external, named } = server;
     let fields = [
         ("name", name.into()),
         ("address", address.into()),
         ("port", Value::Number(port.into())),
         ("external", Value::Bool(external)),
+        ("named", Value::Bool(named)),
     ];
     Value::dict(fields.map(|(key, value)| (key.into(), value)))
 }

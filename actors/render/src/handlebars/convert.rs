@@ -2,15 +2,18 @@
 
 use super::{
     foreign,
-    node::{At, Block, Call, Expression, Frame, Include, Kind, Name, Node},
-    path::{Path, Start},
+    node::{Block, CallNode, Expression, Frame, Include, NodeKind, SnippetName, TemplateNode},
+    path::{Path, PathStart},
     scan::{self, Prepared, STATEMENT, Tag, TagKind},
 };
 use crate::{
     engine::Template,
+    evaluation::At,
+    framing,
     functions::{self, Count, Function, Role},
-    keypath, marks,
-    output::{Place, Segment},
+    keypath,
+    output::{Segment, TemplateLine},
+    program::{CompiledTemplate, SnippetNeed, SnippetUse, TemplateNotes},
     value::Value,
 };
 use handlebars::{
@@ -19,32 +22,21 @@ use handlebars::{
 };
 use haptic_model::{Diagnostic, suggest::did_you_mean};
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::Arc,
 };
 
+/// The pattern of all snippets' names.
+const ANY: &str = "*";
+
 const BLOCKS: [&str; 4] = ["each", "if", "unless", "with"];
 
-/// One template, converted as far as it could be.
-pub(super) struct Converted {
-    pub block: Block,
-    pub problems: Vec<Diagnostic>,
-    /// Names of inline partials it defines.
-    pub inline: BTreeSet<Arc<str>>,
-    /// Snippets it includes by a fixed name, without a fallback.
-    pub included: Vec<Included>,
-    /// Functions it calls.
-    pub calls: BTreeSet<&'static str>,
-}
-
-/// An inclusion to be checked when all templates are known.
-pub(super) struct Included {
-    pub name: Arc<str>,
-    pub at: At,
-}
-
-/// Converts one template.
-pub(super) fn template(template: &Template, number: u16, allow_raw: bool) -> Converted {
+/// Converts one template, as far as it can be.
+pub(crate) fn template(
+    template: &Template,
+    number: u16,
+    allow_raw: bool,
+) -> (CompiledTemplate, TemplateNotes) {
     let mut converter = Converter {
         name: template.name.clone(),
         field: template.field.clone(),
@@ -53,16 +45,10 @@ pub(super) fn template(template: &Template, number: u16, allow_raw: bool) -> Con
         alone: BTreeMap::new(),
         prepared: Prepared::default(),
         line: 1,
-        converted: Converted {
-            block: Block::default(),
-            problems: vec![],
-            inline: BTreeSet::new(),
-            included: vec![],
-            calls: BTreeSet::new(),
-        },
+        notes: TemplateNotes::default(),
     };
-    converter.run(&template.source);
-    converter.converted
+    let block = converter.run(&template.source);
+    (CompiledTemplate::Handlebars(block), converter.notes)
 }
 
 struct Converter {
@@ -75,11 +61,11 @@ struct Converter {
     prepared: Prepared,
     /// The line of the text converted last.
     line: u32,
-    converted: Converted,
+    notes: TemplateNotes,
 }
 
 impl Converter {
-    fn run(&mut self, source: &str) {
+    fn run(&mut self, source: &str) -> Block {
         if let Some((line, column)) = find_mark(source) {
             self.problem(
                 line,
@@ -87,12 +73,13 @@ impl Converter {
                 "the template holds a private-use character between U+E000 and U+E00F",
                 None,
             );
-            return;
+            return Block::default();
         }
         let tags = match scan::tags(source) {
             Ok(tags) => tags,
             Err(trouble) => {
-                return self.problem(trouble.line, trouble.column, &trouble.message, trouble.help);
+                self.problem(trouble.line, trouble.column, &trouble.message, trouble.help);
+                return Block::default();
             }
         };
         let troubles = scan::unbalanced(&tags);
@@ -100,16 +87,19 @@ impl Converter {
             for trouble in troubles {
                 self.problem(trouble.line, trouble.column, &trouble.message, trouble.help);
             }
-            return;
+            return Block::default();
         }
         self.alone = tags.iter().map(|t| ((t.line, t.column), t.alone)).collect();
         self.prepared = scan::prepare(source, &tags);
         match parse(&self.prepared.source) {
             Ok(tree) => {
                 let at = At { template: self.number, line: 1, column: 1 };
-                self.converted.block = self.block(&tree, at);
+                self.block(&tree, at)
             }
-            Err(position) => self.unreadable(position, &tags),
+            Err(position) => {
+                self.unreadable(position, &tags);
+                Block::default()
+            }
         }
     }
 
@@ -146,7 +136,7 @@ impl Converter {
             .at_field(self.field.clone())
             .at_template(&self.name, line, column);
         diagnostic.help = help;
-        self.converted.problems.push(diagnostic);
+        self.notes.problems.push(diagnostic);
     }
 
     fn problem_at(&mut self, at: At, message: &str, help: &str) {
@@ -166,7 +156,7 @@ impl Converter {
                 None => within,
             };
             if let Some(kind) = self.element(element, at) {
-                nodes.push(Node { at, kind });
+                nodes.push(TemplateNode { at, kind });
             }
         }
         Block { nodes }
@@ -176,11 +166,11 @@ impl Converter {
         tree.map(|t| self.block(t, within)).unwrap_or_default()
     }
 
-    fn element(&mut self, element: &TemplateElement, at: At) -> Option<Kind> {
+    fn element(&mut self, element: &TemplateElement, at: At) -> Option<NodeKind> {
         match element {
             TemplateElement::RawString(text) => {
                 let segments = self.segments(text);
-                (!segments.is_empty()).then_some(Kind::Text(segments))
+                (!segments.is_empty()).then_some(NodeKind::Text(segments))
             }
             TemplateElement::Expression(tag) => {
                 self.line = at.line;
@@ -211,7 +201,7 @@ impl Converter {
     fn segments(&mut self, text: &str) -> Vec<Segment> {
         let mut segments: Vec<Segment> = Vec::new();
         let mut add = |text: &str, line: u32, template: u16| {
-            let place = Place { template, line };
+            let place = TemplateLine { template, line };
             match segments.last_mut() {
                 Some(last) if last.place == place && !last.text.ends_with('\n') => {
                     last.text = format!("{}{text}", last.text).into();
@@ -223,7 +213,7 @@ impl Converter {
         for part in text.split_inclusive('\n') {
             let mut rest = part;
             let mut blank = "";
-            while let Some((before, after)) = rest.split_once(marks::LINE) {
+            while let Some((before, after)) = rest.split_once(framing::LINE) {
                 let (number, after) = after.split_once(';').unwrap_or(("", after));
                 if !before.trim().is_empty() {
                     add(before, self.line, self.number);
@@ -245,7 +235,7 @@ impl Converter {
         segments
     }
 
-    fn print(&mut self, tag: &HelperTemplate, at: At) -> Option<Kind> {
+    fn print(&mut self, tag: &HelperTemplate, at: At) -> Option<NodeKind> {
         if let Some(name) = tag.name.as_name().map(str::to_owned)
             && functions::is_statement(&name)
             && (!tag.params.is_empty() || !tag.hash.is_empty())
@@ -255,23 +245,23 @@ impl Converter {
         let expression = self.tag_expression(tag, at, true)?;
         let mark = match &expression {
             Expression::Call(call) => call.function.frame(),
-            _ => marks::VALUE,
+            _ => framing::VALUE,
         };
-        Some(Kind::Print { expression, frame: Frame::Marked(mark) })
+        Some(NodeKind::Print { expression, frame: Frame::Marked(mark) })
     }
 
-    fn print_raw(&mut self, tag: &HelperTemplate, at: At) -> Option<Kind> {
+    fn print_raw(&mut self, tag: &HelperTemplate, at: At) -> Option<NodeKind> {
         let expression = self.tag_expression(tag, at, true)?;
         if self.allow_raw {
-            return Some(Kind::Print { expression, frame: Frame::Raw });
+            return Some(NodeKind::Print { expression, frame: Frame::Raw });
         }
         // The configuration's own values are as trusted as its templates; they are looked up at the top of the
         // context whatever stands around, so nothing watched can take their name.
-        if let Expression::Path(Path { raw, start: Start::Name | Start::Root, keys }) = &expression
+        if let Expression::Path(Path { raw, start: PathStart::Name | PathStart::Root, keys }) = &expression
             && keys.first().is_some_and(|k| matches!(&**k, "extraContext" | "config"))
         {
-            let path = Path { raw: raw.clone(), start: Start::Root, keys: keys.clone() };
-            return Some(Kind::Print { expression: Expression::Path(path), frame: Frame::Raw });
+            let path = Path { raw: raw.clone(), start: PathStart::Root, keys: keys.clone() };
+            return Some(NodeKind::Print { expression: Expression::Path(path), frame: Frame::Raw });
         }
         let source = expression.source();
         self.problem_at(
@@ -293,8 +283,8 @@ impl Converter {
     fn parameter(&mut self, parameter: &Parameter, at: At, printed: bool) -> Option<Expression> {
         match parameter {
             Parameter::Literal(json) => Some(Expression::Literal(Value::from(json))),
-            Parameter::Path(path) => Some(Expression::Path(Path::parse(raw(path)))),
-            Parameter::Name(name) => Some(Expression::Path(Path::parse(name))),
+            Parameter::Path(path) => Some(self.path(raw(path))),
+            Parameter::Name(name) => Some(self.path(name)),
             Parameter::Subexpression(sub) => match sub.as_element() {
                 TemplateElement::Expression(tag) if tag.params.is_empty() && tag.hash.is_empty() => {
                     let name = tag.name.as_name().unwrap_or_default();
@@ -311,6 +301,14 @@ impl Converter {
             },
             _ => None,
         }
+    }
+
+    fn path(&mut self, raw: &str) -> Expression {
+        let path = Path::parse(raw);
+        if path.start == PathStart::Name {
+            self.notes.reads.extend(path.keys.first().cloned());
+        }
+        Expression::Path(path)
     }
 
     fn call(
@@ -336,7 +334,7 @@ impl Converter {
             self.problem_at(at, &message, &format!("Write it as a tag of its own: {{{{{name} …}}}}"));
             return None;
         }
-        if function.frame() != marks::VALUE && !printed {
+        if function.frame() != framing::VALUE && !printed {
             let message = format!("({name} …) only means something where it is printed");
             self.problem_at(at, &message, &format!("Write {{{{{name} …}}}}, around everything else"));
             return None;
@@ -352,8 +350,8 @@ impl Converter {
         }
         let arguments = params.iter().map(|p| self.parameter(p, at, false)).collect::<Option<Vec<_>>>()?;
         let named = self.named(hash, at)?;
-        self.converted.calls.insert(function.name);
-        Some(Expression::Call(Box::new(Call { function, arguments, named })))
+        self.notes.calls.insert(function.name);
+        Some(Expression::Call(Box::new(CallNode { function, arguments, named })))
     }
 
     /// Named arguments by name: the grammar's own order is random.
@@ -369,7 +367,7 @@ impl Converter {
         hash: &HashMap<String, Parameter>,
         at: At,
         indent: &str,
-    ) -> Option<Kind> {
+    ) -> Option<NodeKind> {
         let function = functions::find(name)?;
         if let Err(message) = function.check_count(params.len(), hash.keys().map(String::as_str)) {
             self.problem_at(at, &message, &format!("Usage: {}", function.usage()));
@@ -393,7 +391,7 @@ impl Converter {
                     };
                     assigned.push((variable, value));
                 }
-                Some(Kind::Assign { declare: function.role == Role::Declare, values: assigned })
+                Some(NodeKind::Assign { declare: function.role == Role::Declare, values: assigned })
             }
             Role::Push => {
                 let mut values = values.into_iter();
@@ -405,24 +403,30 @@ impl Converter {
                     );
                     return None;
                 };
-                Some(Kind::Push { variable, values: values.collect() })
+                Some(NodeKind::Push { variable, values: values.collect() })
             }
             Role::Glob => {
                 let pattern = values.into_iter().next()?;
-                Some(Kind::Glob { pattern, indent: indent.into(), alone })
+                self.notes.prints.insert(match &pattern {
+                    Expression::Literal(Value::Text(pattern)) => pattern.clone(),
+                    _ => ANY.into(),
+                });
+                Some(NodeKind::Glob { pattern, indent: indent.into(), alone })
             }
-            Role::Effect | Role::Value => {
-                Some(Kind::Run(Expression::Call(Box::new(Call { function, arguments: values, named }))))
-            }
+            Role::Effect | Role::Value => Some(NodeKind::Run(Expression::Call(Box::new(CallNode {
+                function,
+                arguments: values,
+                named,
+            })))),
         }
     }
 
-    fn helper_block(&mut self, tag: &HelperTemplate, at: At) -> Option<Kind> {
+    fn helper_block(&mut self, tag: &HelperTemplate, at: At) -> Option<NodeKind> {
         let name = tag.name.as_name().unwrap_or_default().to_owned();
         if name == "raw" {
             let mut nodes = self.optional_block(tag.template.as_ref(), at).nodes;
             return match nodes.pop() {
-                Some(Node { kind: kind @ Kind::Text(_), .. }) => Some(kind),
+                Some(TemplateNode { kind: kind @ NodeKind::Text(_), .. }) => Some(kind),
                 _ => None,
             };
         }
@@ -451,15 +455,15 @@ impl Converter {
         let otherwise = tag.inverse.as_ref().map(|t| self.block(t, at));
         let subject = subject?;
         Some(match name.as_str() {
-            "each" => Kind::Each {
+            "each" => NodeKind::Each {
                 over: subject,
                 item: first,
                 index: second,
                 body,
                 otherwise: otherwise.unwrap_or_default(),
             },
-            "with" => Kind::With { of: subject, name: first, body, otherwise },
-            _ => Kind::If {
+            "with" => NodeKind::With { of: subject, name: first, body, otherwise },
+            _ => NodeKind::If {
                 test: subject,
                 wanted: name == "if",
                 zero_counts: matches!(
@@ -472,7 +476,7 @@ impl Converter {
         })
     }
 
-    fn partial(&mut self, tag: &DecoratorTemplate, at: At) -> Option<Kind> {
+    fn partial(&mut self, tag: &DecoratorTemplate, at: At) -> Option<NodeKind> {
         self.line = at.line;
         let alone = self.alone.get(&(at.line, at.column)).copied().unwrap_or(false);
         let indent = if alone { tag.indent.as_deref().unwrap_or_default() } else { "" };
@@ -483,18 +487,21 @@ impl Converter {
             return self.statement(statement, &tag.params, &tag.hash, at, indent);
         }
         if fixed.as_deref() == Some("@partial-block") {
-            return Some(Kind::Slot);
+            return Some(NodeKind::Slot);
         }
         let block = tag.template.as_ref().map(|t| self.block(t, at));
         let name = match fixed {
             Some(name) => {
                 let name: Arc<str> = name.into();
-                if block.is_none() {
-                    self.converted.included.push(Included { name: name.clone(), at });
-                }
-                Name::Fixed(name)
+                let how = if block.is_some() { SnippetUse::GiveBlock } else { SnippetUse::Print };
+                self.notes.needs.push(SnippetNeed { name: name.clone(), at, how });
+                self.notes.prints.insert(name.clone());
+                SnippetName::Fixed(name)
             }
-            None => Name::Computed(self.parameter(&tag.name, at, false)?),
+            None => {
+                self.notes.prints.insert(ANY.into());
+                SnippetName::Computed(self.parameter(&tag.name, at, false)?)
+            }
         };
         let context = match tag.params.as_slice() {
             [] => None,
@@ -506,10 +513,17 @@ impl Converter {
             }
         };
         let values = self.named(&tag.hash, at)?;
-        Some(Kind::Include(Box::new(Include { name, context, values, indent: indent.into(), alone, block })))
+        Some(NodeKind::Include(Box::new(Include {
+            name,
+            context,
+            values,
+            indent: indent.into(),
+            alone,
+            block,
+        })))
     }
 
-    fn inline_partial(&mut self, tag: &DecoratorTemplate, at: At) -> Option<Kind> {
+    fn inline_partial(&mut self, tag: &DecoratorTemplate, at: At) -> Option<NodeKind> {
         let name = match (tag.name.as_name(), tag.params.as_slice()) {
             (Some("inline"), [Parameter::Literal(serde_json::Value::String(name))]) => name.as_str().into(),
             _ => {
@@ -517,9 +531,9 @@ impl Converter {
                 return None;
             }
         };
-        self.converted.inline.insert(Arc::clone(&name));
+        self.notes.inline.insert(Arc::clone(&name));
         let body = self.optional_block(tag.template.as_ref(), at);
-        Some(Kind::Inline { name, body })
+        Some(NodeKind::Inline { name, body })
     }
 }
 
@@ -557,7 +571,9 @@ fn wrong_path<'p>(function: &Function, params: &'p [Parameter]) -> Option<(&'p s
 fn variable_name(expression: &Expression) -> Option<Arc<str>> {
     match expression {
         Expression::Literal(Value::Text(name)) => Some(name.clone()),
-        Expression::Path(Path { start: Start::Name, keys, .. }) if keys.len() == 1 => keys.first().cloned(),
+        Expression::Path(Path { start: PathStart::Name, keys, .. }) if keys.len() == 1 => {
+            keys.first().cloned()
+        }
         _ => None,
     }
 }
@@ -571,7 +587,7 @@ fn sigil(kind: TagKind, inner: &str) -> String {
 }
 
 fn find_mark(source: &str) -> Option<(u32, u32)> {
-    let at = source.find(marks::is_mark)?;
+    let at = source.find(framing::is_mark)?;
     let before = source.get(..at)?;
     let line = before.matches('\n').count() + 1;
     let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;

@@ -1,152 +1,114 @@
 //! Walks a template's nodes and prints.
 
 use super::{
-    Program,
-    node::{At, Block, Call, Expression, Frame, Include, Kind, Name, Node},
-    path::{Path, Start},
-    scope::{Loop, Scope},
+    node::{Block, CallNode, Expression, Frame, Include, NodeKind, SnippetName, TemplateNode},
+    path::{Path, PathStart},
+    scope::{BlockScope, Loop},
 };
 use crate::{
-    around::Border,
-    engine::Limits,
-    functions,
-    output::{Output, Place},
-    recall::Site,
-    session::Session,
+    captured::Boundary,
+    evaluation::{
+        At, BlockId, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block,
+    },
+    jinja,
+    program::{CompiledTemplate, PartInputs, Program, Snippet, SnippetUse},
     value::Value,
     watched::Watched,
 };
-use haptic_model::{Diagnostic, Limit, ObjectRef, suggest::did_you_mean};
+use haptic_model::suggest::did_you_mean;
 use std::sync::Arc;
 
-/// Why a render stopped.
-pub(super) struct Failure {
-    message: String,
-    help: Option<String>,
-    at: Option<At>,
-    object: Option<Arc<ObjectRef>>,
-    /// The limit that was passed, where it is a setting.
-    limit: Option<Limit>,
-    /// Whether a limit was passed that is one for all objects together.
-    of_all: bool,
-}
-
-type Outcome<T = ()> = Result<T, Box<Failure>>;
-
 /// Renders one file.
-pub(super) struct Evaluator<'p> {
+struct TemplateEvaluator<'m, 'p> {
     program: &'p Program,
-    session: Session<'p>,
-    output: Output<'p>,
-    limits: &'p Limits,
-    /// Partials being printed, for the message when they nest too deep.
-    including: Vec<Arc<str>>,
+    machine: &'m mut Machine<'p>,
 }
 
-impl From<String> for Box<Failure> {
-    fn from(message: String) -> Self {
-        Box::new(Failure { message, help: None, at: None, object: None, limit: None, of_all: false })
-    }
+/// What a tag prints: a part of this language, inline or not, or one of another.
+#[derive(Clone, Copy)]
+enum Printed<'p> {
+    Block(&'p Block),
+    Foreign(Snippet<'p>),
 }
 
-impl Failure {
-    fn with_help(message: String, help: impl Into<String>) -> Box<Self> {
-        Box::new(Self {
-            message,
-            help: Some(help.into()),
-            at: None,
-            object: None,
-            limit: None,
-            of_all: false,
-        })
-    }
-
-    pub fn into_diagnostic(self, names: &[Arc<str>]) -> Diagnostic {
-        let mut diagnostic = Diagnostic::error("render", self.message).of_object(self.object);
-        diagnostic.help = self.help;
-        diagnostic.field = self.limit.map(Limit::field);
-        match self.at.and_then(|at| Some((at, names.get(usize::from(at.template))?))) {
-            Some((at, name)) => diagnostic.at_template(name, at.line, at.column),
-            None => diagnostic,
+impl<'p> From<Snippet<'p>> for Printed<'p> {
+    fn from(snippet: Snippet<'p>) -> Self {
+        match snippet.part {
+            CompiledTemplate::Handlebars(block) => Self::Block(block),
+            CompiledTemplate::Jinja2(_) => Self::Foreign(snippet),
         }
     }
 }
 
-impl<'p> Evaluator<'p> {
-    pub fn new(program: &'p Program, session: Session<'p>, output: Output<'p>, limits: &'p Limits) -> Self {
-        Self { program, session, output, limits, including: Vec::new() }
+impl<'p> LanguageEvaluator<'p> for TemplateEvaluator<'_, 'p> {
+    fn machine(&mut self) -> &mut Machine<'p> {
+        self.machine
     }
+}
 
-    pub fn run(&mut self, block: &'p Block) -> Outcome {
-        let scope = Scope::top(self.session.input().context.clone());
-        self.block(block, &scope)
-    }
+/// Prints a template, which sees `inputs` and the top of the context.
+pub(crate) fn print<'p>(
+    program: &'p Program,
+    machine: &mut Machine<'p>,
+    block: &'p Block,
+    inputs: PartInputs<'p>,
+) -> EvaluationResult {
+    let mut scope = BlockScope::top(machine.session.input().context.clone());
+    scope.parameters.extend(inputs.into_iter().map(|(name, value)| (name.clone(), value)));
+    TemplateEvaluator { program, machine }.block(block, &scope)
+}
 
-    pub fn into_parts(self) -> (Session<'p>, Output<'p>) {
-        (self.session, self.output)
-    }
-
-    fn block(&mut self, block: &'p Block, scope: &Scope<'_, 'p>) -> Outcome {
+impl<'p> TemplateEvaluator<'_, 'p> {
+    fn block(&mut self, block: &'p Block, scope: &BlockScope<'_, 'p>) -> EvaluationResult {
         for node in &block.nodes {
-            if let Kind::Text(segments) = &node.kind {
-                segments.iter().for_each(|s| self.output.text(s));
-                continue;
+            match &node.kind {
+                NodeKind::Text(segments) => self.machine.text(segments),
+                _ => self.node(node, scope).map_err(|failure| self.machine.failed(failure, node.at))?,
             }
-            self.node(node, scope).map_err(|mut failure| {
-                failure.at.get_or_insert(node.at);
-                if failure.object.is_none() {
-                    failure.object = self.session.owner();
-                }
-                failure
-            })?;
         }
-        self.output.tick().map_err(|passed| {
-            let failure = Failure::with_help(passed.message, passed.help);
-            Box::new(Failure { limit: passed.limit, of_all: passed.of_all, ..*failure })
-        })
+        self.machine.tick()
     }
 
-    fn node(&mut self, node: &'p Node, scope: &Scope<'_, 'p>) -> Outcome {
+    fn node(&mut self, node: &'p TemplateNode, scope: &BlockScope<'_, 'p>) -> EvaluationResult {
         match &node.kind {
-            Kind::Text(segments) => segments.iter().for_each(|s| self.output.text(s)),
-            Kind::Print { expression, frame } => {
+            NodeKind::Text(segments) => self.machine.text(segments),
+            NodeKind::Print { expression, frame } => {
                 let value = self.evaluate(expression, scope)?;
                 self.print(&value, expression, *frame, node.at, scope)?;
             }
-            Kind::Run(expression) => {
-                let before = self.session.said();
+            NodeKind::Run(expression) => {
+                let before = self.machine.session.said();
                 let result = self.evaluate(expression, scope);
-                let name = self.program.names.get(usize::from(node.at.template)).map_or("", |n| n);
-                self.session.place_new(before, name, node.at.line, node.at.column);
+                self.machine.place_said(before, node.at);
                 result?;
             }
-            Kind::Assign { declare, values } => self.assign(*declare, values, scope)?,
-            Kind::Push { variable, values } => self.push(variable, values, scope)?,
-            Kind::If { test, wanted, zero_counts, body, otherwise } => {
+            NodeKind::Assign { declare, values } => self.assign(*declare, values, scope)?,
+            NodeKind::Push { variable, values } => self.push(variable, values, scope)?,
+            NodeKind::If { test, wanted, zero_counts, body, otherwise } => {
                 let value = self.evaluate(test, scope)?;
                 let is_true = value.is_true() || (*zero_counts && matches!(value, Value::Number(_)));
                 self.block(if is_true == *wanted { body } else { otherwise }, scope)?;
             }
-            Kind::Each { over, item, index, body, otherwise } => {
+            NodeKind::Each { over, item, index, body, otherwise } => {
                 let list = self.evaluate(over, scope)?;
                 self.each(&list, over, (item.as_ref(), index.as_ref()), (body, otherwise), node.at, scope)?;
             }
-            Kind::With { of, name, body, otherwise } => {
+            NodeKind::With { of, name, body, otherwise } => {
                 let value = self.evaluate(of, scope)?;
                 self.with(value, of, name.as_ref(), (body, otherwise.as_ref()), node.at, scope)?;
             }
-            Kind::Include(include) => self.include(include, scope)?,
-            Kind::Slot => match scope.slot() {
+            NodeKind::Include(include) => self.include(include, scope)?,
+            NodeKind::Slot => match scope.slot() {
                 Some((block, around)) => self.block(block, around)?,
                 None => {
-                    return Err(Failure::with_help(
+                    return Err(EvaluationFailure::with_help(
                         "there is no @partial-block here".into(),
                         "Include this snippet with {{#> snippet}}…{{/snippet}}",
                     ));
                 }
             },
-            Kind::Glob { pattern, indent, alone } => self.glob(pattern, indent, *alone, scope)?,
-            Kind::Inline { name, body } => scope.define_inline(name, body),
+            NodeKind::Glob { pattern, indent, alone } => self.glob(pattern, indent, *alone, scope)?,
+            NodeKind::Inline { name, body } => scope.define_inline(name, body),
         }
         Ok(())
     }
@@ -157,38 +119,13 @@ impl<'p> Evaluator<'p> {
         expression: &Expression,
         frame: Frame,
         at: At,
-        scope: &Scope<'_, 'p>,
-    ) -> Outcome {
-        let place = Place { template: at.template, line: at.line };
-        let printed;
-        let text = match (value, frame) {
-            (Value::Text(text), _) => &**text,
-            (Value::Secret(text), _) => {
-                self.output.secret();
-                &**text
-            }
-            (Value::Number(number), Frame::Marked(mark)) => {
-                self.output.number(number, mark, place);
-                return Ok(());
-            }
-            (other, _) => match other.printed() {
-                Some(text) => {
-                    printed = text;
-                    &*printed
-                }
-                None => return Err(unprintable(value, expression, scope)),
-            },
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult {
+        let printed = match frame {
+            Frame::Marked(mark) => self.machine.print(value, mark, at)?,
+            Frame::Raw => self.machine.print_raw(value, at, || expression.source())?,
         };
-        match frame {
-            Frame::Marked(mark) => self.output.value(text, mark, place).map_err(Into::into),
-            Frame::Raw => {
-                if text.contains(crate::marks::is_mark) {
-                    return Err(format!("{} holds a private-use character", expression.source()).into());
-                }
-                self.output.raw(text, place);
-                Ok(())
-            }
-        }
+        if printed { Ok(()) } else { Err(unprintable(value, expression, scope)) }
     }
 
     fn each(
@@ -198,8 +135,8 @@ impl<'p> Evaluator<'p> {
         (item_name, index_name): (Option<&Arc<str>>, Option<&Arc<str>>),
         (body, otherwise): (&'p Block, &'p Block),
         at: At,
-        scope: &Scope<'_, 'p>,
-    ) -> Outcome {
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult {
         let mut inner = scope.block(Value::Missing);
         let mut step = |this: &mut Self, value: Value, state: Loop| {
             if let Some(name) = item_name {
@@ -214,10 +151,10 @@ impl<'p> Evaluator<'p> {
             inner.loop_state = Some(state);
             match &value {
                 Value::Object(object) => {
-                    if this.stands_again(object, body, &inner) {
+                    if this.is_cache_hit(object, BlockId::of(body, at), &inner) {
                         return Ok(());
                     }
-                    let fresh = this.session.recent(object);
+                    let fresh = this.machine.session.recent(object);
                     inner.this = Value::Object(fresh.clone());
                     if let Some(parameter) = inner.parameters.first_mut() {
                         parameter.1 = inner.this.clone();
@@ -248,72 +185,29 @@ impl<'p> Evaluator<'p> {
             Value::Missing => {
                 Err(missing(over, scope, "Write (default … (array)) around it if it may be absent"))
             }
-            other => Err(Failure::with_help(
+            other => Err(EvaluationFailure::with_help(
                 format!("{} is {}, which has no items", over.source(), other.describe()),
                 "{{#each}} takes a list or a dict",
             )),
         }
     }
 
-    /// Prints what an outermost object's block printed in the render before, if it would print the same again.
-    fn stands_again(&mut self, object: &Watched, body: &'p Block, scope: &Scope<'_, 'p>) -> bool {
-        let Some(recall) = self.session.recall() else { return false };
-        let block = std::ptr::from_ref(body).addr();
-        let Some((number, kept)) = recall.find(block, object.object(), self.including.len()) else {
-            return false;
-        };
-        let namespace = &object.reference().namespace;
-        let stands = self.output.fits(namespace, kept.indent(), kept.most())
-            && kept.around().iter().all(|(around, found)| scope.finds(around, found, recall.alike()))
-            && self.session.again(number, kept.effects());
-        if stands {
-            self.output.again(object.reference(), kept.fragment(), kept.bytes());
-        }
-        stands
+    fn is_cache_hit(&mut self, object: &Watched, body: BlockId, scope: &BlockScope<'_, 'p>) -> bool {
+        let finds = |around: &_, found: &_, alike: &_| scope.finds(around, found, alike);
+        self.machine.is_cache_hit(object, body, finds)
     }
 
-    /// A block printed for a watched object: reads and lines within belong to it. An outermost one that fails prints
-    /// nothing, and the render goes on.
     fn object_block(
         &mut self,
         object: &Watched,
         body: &'p Block,
         at: At,
-        scope: &mut Scope<'_, 'p>,
-    ) -> Outcome {
-        let site = self.session.recall().map(|_| Site {
-            block: std::ptr::from_ref(body).addr(),
-            place: (at.template, at.line, at.column),
-            object: object.object().clone(),
-            depth: self.including.len(),
-            indent: self.output.indentation().into(),
-        });
-        scope.border = site.as_ref().map(|_| Border::default());
-        let (outermost, depth) = (self.session.owner().is_none(), self.including.len());
-        self.session.enter(object);
-        self.output.begin_object(object.reference());
-        let result = self.block(body, scope).map_err(|mut failure| {
-            failure.object.get_or_insert_with(|| object.reference().clone());
-            failure
-        });
-        self.session.leave();
-        match result {
-            Err(failure) if outermost && !failure.of_all => {
-                self.output.abandon_object();
-                self.including.truncate(depth);
-                self.session.failed(object.reference(), failure.into_diagnostic(&self.program.names));
-                Ok(())
-            }
-            result => {
-                let printed = self.output.end_object();
-                if let (Ok(()), Some(site), Some(border), Some(printed)) =
-                    (&result, site, &scope.border, printed)
-                {
-                    self.session.remember(site, border, printed);
-                }
-                result
-            }
-        }
+        scope: &mut BlockScope<'_, 'p>,
+    ) -> EvaluationResult {
+        let site = self.machine.site(object, BlockId::of(body, at));
+        scope.border = site.as_ref().map(|_| Boundary::default());
+        let scope = &*scope;
+        object_block(self, object, site.zip(scope.border.as_ref()), |me| me.block(body, scope))
     }
 
     fn with(
@@ -323,8 +217,8 @@ impl<'p> Evaluator<'p> {
         name: Option<&Arc<str>>,
         (body, otherwise): (&'p Block, Option<&'p Block>),
         at: At,
-        scope: &Scope<'_, 'p>,
-    ) -> Outcome {
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult {
         if !value.is_true() {
             return match otherwise {
                 Some(block) => self.block(block, scope),
@@ -337,16 +231,16 @@ impl<'p> Evaluator<'p> {
         let mut inner = scope.block(value.clone());
         inner.parameters.extend(name.map(|n| (n.clone(), value.clone())));
         match &value {
-            Value::Object(object) if self.stands_again(object, body, &inner) => Ok(()),
+            Value::Object(object) if self.is_cache_hit(object, BlockId::of(body, at), &inner) => Ok(()),
             Value::Object(object) => self.object_block(object, body, at, &mut inner),
             _ => self.block(body, &inner),
         }
     }
 
-    fn include(&mut self, include: &'p Include, scope: &Scope<'_, 'p>) -> Outcome {
+    fn include(&mut self, include: &'p Include, scope: &BlockScope<'_, 'p>) -> EvaluationResult {
         let name: Arc<str> = match &include.name {
-            Name::Fixed(name) => name.clone(),
-            Name::Computed(expression) => match self.evaluate(expression, scope)? {
+            SnippetName::Fixed(name) => name.clone(),
+            SnippetName::Computed(expression) => match self.evaluate(expression, scope)? {
                 Value::Text(name) => name,
                 other => {
                     return Err(format!(
@@ -359,18 +253,14 @@ impl<'p> Evaluator<'p> {
             },
         };
         let program = self.program;
-        let block = match scope.inline(&name).or_else(|| program.snippet(&name)) {
-            Some(block) => block,
-            None => match &include.block {
-                Some(fallback) => return self.block(fallback, scope),
-                None => {
-                    let hint = did_you_mean(&name, program.snippets.keys().map(|n| &**n));
-                    return Err(Failure::with_help(
-                        format!("there is no snippet {name:?}{hint}"),
-                        "Add it to templateSnippets",
-                    ));
-                }
-            },
+        let snippet = || program.snippet(&name).map(Printed::from);
+        let printed = match (scope.inline(&name).map(Printed::Block).or_else(snippet), &include.block) {
+            (Some(Printed::Foreign(snippet)), Some(_)) => {
+                return snippet.refuse(SnippetUse::GiveBlock).map_or(Ok(()), Err);
+            }
+            (Some(printed), _) => printed,
+            (None, Some(fallback)) => return self.block(fallback, scope),
+            (None, None) => return Err(program.unknown(&name)),
         };
         let this = match &include.context {
             Some(expression) => self.argument(expression, scope)?,
@@ -383,61 +273,71 @@ impl<'p> Evaluator<'p> {
         if let Some(own) = &include.block {
             // {{#> layout}}{{#*inline "part"}}…: parts defined in the block are seen by the snippet.
             own.nodes.iter().for_each(|node| {
-                if let Kind::Inline { name, body } = &node.kind {
+                if let NodeKind::Inline { name, body } = &node.kind {
                     inner.define_inline(name, body);
                 }
             });
         }
-        self.partial(&name, block, &include.indent, include.alone, &inner)
+        self.partial(&name, printed, &include.indent, include.alone, &inner)
     }
 
     fn partial(
         &mut self,
         name: &Arc<str>,
-        block: &'p Block,
+        printed: Printed<'p>,
         indent: &str,
         alone: bool,
-        scope: &Scope<'_, 'p>,
-    ) -> Outcome {
-        self.including.push(name.clone());
-        if self.including.len() > self.limits.depth {
-            let chain: Vec<&str> = self.including.iter().rev().take(4).rev().map(|n| &**n).collect();
-            return Err(Failure::with_help(
-                format!("snippets are nested deeper than {}: … > {}", self.limits.depth, chain.join(" > ")),
-                "A snippet that includes itself must stop some day: put it into an {{#if}}",
-            ));
-        }
-        let before = self.output.indent(indent);
-        let result = self.block(block, scope);
-        self.output.dedent(before, alone && result.is_ok() && !block.nodes.is_empty());
-        self.including.pop();
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult {
+        self.machine.enter_snippet(name)?;
+        let before = self.machine.output.indent(indent);
+        let (result, is_empty) = match printed {
+            Printed::Block(block) => (self.block(block, scope), block.nodes.is_empty()),
+            Printed::Foreign(snippet) => (self.foreign(snippet, scope), false),
+        };
+        self.machine.output.dedent(before, alone && result.is_ok() && !is_empty);
+        self.machine.leave_snippet();
         result
     }
 
-    fn glob(&mut self, pattern: &'p Expression, indent: &str, alone: bool, scope: &Scope<'_, 'p>) -> Outcome {
+    fn glob(
+        &mut self,
+        pattern: &'p Expression,
+        indent: &str,
+        alone: bool,
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult {
         let Value::Text(pattern) = self.argument(pattern, scope)? else {
             return Err("render_glob takes a pattern of snippet names, such as \"backend-*\""
                 .to_owned()
                 .into());
         };
         let program = self.program;
-        for (name, number) in &program.snippets {
-            if functions::glob_matches(&pattern, name)
-                && let Some(block) = program.blocks.get(usize::from(*number))
-            {
-                let inner = scope.partial(scope.this.clone(), None);
-                self.partial(name, block, indent, alone, &inner)?;
-            }
+        for snippet in program.snippets_like(&pattern) {
+            let inner = scope.partial(scope.this.clone(), None);
+            self.partial(snippet.name, snippet.into(), indent, alone, &inner)?;
         }
         Ok(())
+    }
+
+    /// Prints a part of another language with the values of the names that it looks up.
+    fn foreign(&mut self, snippet: Snippet<'p>, scope: &BlockScope<'_, 'p>) -> EvaluationResult {
+        let mut inputs = Vec::new();
+        for name in snippet.inputs {
+            match scope.visible(name)? {
+                Value::Missing => {}
+                value => inputs.push((name, value)),
+            }
+        }
+        jinja::print_part(self.program, self.machine, snippet.number, inputs)
     }
 
     fn assign(
         &mut self,
         declare: bool,
         values: &'p [(Arc<str>, Expression)],
-        scope: &Scope<'_, 'p>,
-    ) -> Outcome {
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult {
         for (name, expression) in values {
             let value = self.argument(expression, scope)?;
             if declare {
@@ -449,8 +349,13 @@ impl<'p> Evaluator<'p> {
         Ok(())
     }
 
-    fn push(&mut self, name: &Arc<str>, values: &'p [Expression], scope: &Scope<'_, 'p>) -> Outcome {
-        let values = values.iter().map(|v| self.argument(v, scope)).collect::<Outcome<Vec<_>>>()?;
+    fn push(
+        &mut self,
+        name: &Arc<str>,
+        values: &'p [Expression],
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult {
+        let values = values.iter().map(|v| self.argument(v, scope)).collect::<EvaluationResult<Vec<_>>>()?;
         let mut is_list = true;
         let found = scope.change(name, |variable| match variable {
             Value::List(list) => Arc::make_mut(list).extend(values),
@@ -462,7 +367,11 @@ impl<'p> Evaluator<'p> {
         if is_list { Ok(()) } else { Err(format!("push: {name} is not a list").into()) }
     }
 
-    fn evaluate(&mut self, expression: &'p Expression, scope: &Scope<'_, 'p>) -> Outcome<Value> {
+    fn evaluate(
+        &mut self,
+        expression: &'p Expression,
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult<Value> {
         match expression {
             Expression::Literal(value) => Ok(value.clone()),
             Expression::Path(path) => scope.lookup(path).map_err(Into::into),
@@ -471,7 +380,11 @@ impl<'p> Evaluator<'p> {
     }
 
     /// The value of an expression that must be there.
-    fn argument(&mut self, expression: &'p Expression, scope: &Scope<'_, 'p>) -> Outcome<Value> {
+    fn argument(
+        &mut self,
+        expression: &'p Expression,
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult<Value> {
         match self.evaluate(expression, scope)? {
             Value::Missing => Err(missing(expression, scope, "")),
             value => Ok(value),
@@ -481,12 +394,12 @@ impl<'p> Evaluator<'p> {
     fn named(
         &mut self,
         values: &'p [(Arc<str>, Expression)],
-        scope: &Scope<'_, 'p>,
-    ) -> Outcome<Vec<(Arc<str>, Value)>> {
+        scope: &BlockScope<'_, 'p>,
+    ) -> EvaluationResult<Vec<(Arc<str>, Value)>> {
         values.iter().map(|(name, e)| Ok((name.clone(), self.argument(e, scope)?))).collect()
     }
 
-    fn call(&mut self, call: &'p Call, scope: &Scope<'_, 'p>) -> Outcome<Value> {
+    fn call(&mut self, call: &'p CallNode, scope: &BlockScope<'_, 'p>) -> EvaluationResult<Value> {
         let mut arguments = Vec::with_capacity(call.arguments.len());
         for (i, expression) in call.arguments.iter().enumerate() {
             let value = self.evaluate(expression, scope)?;
@@ -501,46 +414,26 @@ impl<'p> Evaluator<'p> {
             arguments.push(value);
         }
         let named = self.named(&call.named, scope)?;
-        let value = call.function.call(arguments, &named, &self.session)?;
-        self.output.hold(self.session.take_held());
-        if self.session.made(value.own_bytes()) > self.limits.values {
-            let message = format!("functions made more than {} bytes of values for it", self.limits.values);
-            let failure =
-                Failure::with_help(message, "Look for a loop that computes too much, or raise the limit");
-            return Err(Box::new(Failure { limit: Some(Limit::ValueBytes), ..*failure }));
-        }
-        match &value {
-            Value::Text(text) | Value::Secret(text) if text.len() > self.limits.output => {
-                Err(format!("{}: the result is longer than {} bytes", call.function.name, self.limits.output)
-                    .into())
-            }
-            Value::List(list) if list.len() > functions::LONGEST_LIST => Err(format!(
-                "{}: the result has more than {} items",
-                call.function.name,
-                functions::LONGEST_LIST
-            )
-            .into()),
-            _ => Ok(value),
-        }
+        self.machine.call(call.function, arguments, &named)
     }
 }
 
-fn undeclared(name: &str) -> Box<Failure> {
-    Failure::with_help(
+fn undeclared(name: &str) -> Box<EvaluationFailure> {
+    EvaluationFailure::with_help(
         format!("there is no variable {name:?} here"),
         format!("Declare it in this block or one around it: {{{{let {name}=…}}}}"),
     )
 }
 
-fn unprintable(value: &Value, expression: &Expression, scope: &Scope<'_, '_>) -> Box<Failure> {
+fn unprintable(value: &Value, expression: &Expression, scope: &BlockScope<'_, '_>) -> Box<EvaluationFailure> {
     let source = expression.source();
     match value {
         Value::Missing => missing(expression, scope, ""),
-        Value::Null => Failure::with_help(
+        Value::Null => EvaluationFailure::with_help(
             format!("{source} is null, which prints nothing"),
             format!("Write {{{{default {source} \"value\"}}}} if it may be null"),
         ),
-        other => Failure::with_help(
+        other => EvaluationFailure::with_help(
             format!("{source} is {}, which cannot be printed as text", other.describe()),
             "Print one of its fields, or its JSON with {{json …}}",
         ),
@@ -548,15 +441,15 @@ fn unprintable(value: &Value, expression: &Expression, scope: &Scope<'_, '_>) ->
 }
 
 /// Says how far a path leads, and what could be meant.
-fn missing(expression: &Expression, scope: &Scope<'_, '_>, help: &str) -> Box<Failure> {
+fn missing(expression: &Expression, scope: &BlockScope<'_, '_>, help: &str) -> Box<EvaluationFailure> {
     let Expression::Path(path) = expression else {
-        return Failure::with_help(format!("{} gives nothing", expression.source()), help);
+        return EvaluationFailure::with_help(format!("{} gives nothing", expression.source()), help);
     };
     let raw = &path.raw;
     let Some((last, before)) = path.keys.split_last() else {
-        return Failure::with_help(format!("{raw} is missing"), help);
+        return EvaluationFailure::with_help(format!("{raw} is missing"), help);
     };
-    if path.start == Start::Name && before.is_empty() {
+    if path.start == PathStart::Name && before.is_empty() {
         let names = scope.names();
         let hint = did_you_mean(last, names.iter().map(|n| &**n));
         let help = if scope.root_has(last) {
@@ -564,7 +457,7 @@ fn missing(expression: &Expression, scope: &Scope<'_, '_>, help: &str) -> Box<Fa
         } else {
             help.to_owned()
         };
-        return Failure::with_help(format!("{raw} is missing{hint}"), help);
+        return EvaluationFailure::with_help(format!("{raw} is missing{hint}"), help);
     }
     // The first key that leads nowhere.
     for length in 0..path.keys.len() {
@@ -583,15 +476,15 @@ fn missing(expression: &Expression, scope: &Scope<'_, '_>, help: &str) -> Box<Fa
             Ok(Some(dict)) => did_you_mean(next, dict.iter().map(|(k, _)| &**k)),
             _ => String::new(),
         };
-        let help = if path.start == Start::Name && length == 0 && scope.root_has(next) {
+        let help = if path.start == PathStart::Name && length == 0 && scope.root_has(next) {
             format!("Inside a block, names at the top of the context are reached as @root.{raw}")
         } else {
             help.to_owned()
         };
-        return Failure::with_help(
+        return EvaluationFailure::with_help(
             format!("{raw} is missing: {what} is {}, without {next:?}{hint}", value.describe()),
             help,
         );
     }
-    Failure::with_help(format!("{raw} is missing"), help)
+    EvaluationFailure::with_help(format!("{raw} is missing"), help)
 }

@@ -1,31 +1,23 @@
 //! A template as the evaluator walks it.
 
 use super::path::Path;
-use crate::{functions::Function, output::Segment, value::Value};
+use crate::{evaluation::At, functions::Function, output::Segment, value::Value};
 use std::sync::Arc;
-
-/// A place in a template, for messages and provenance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct At {
-    pub template: u16,
-    pub line: u32,
-    pub column: u32,
-}
 
 /// Nodes in order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Block {
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<TemplateNode>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Node {
+pub(crate) struct TemplateNode {
     pub at: At,
-    pub kind: Kind,
+    pub kind: NodeKind,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     /// Template text.
     Text(Vec<Segment>),
     /// `{{expression}}`.
@@ -54,7 +46,7 @@ pub(crate) enum Kind {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Include {
-    pub name: Name,
+    pub name: SnippetName,
     pub context: Option<Expression>,
     pub values: Vec<(Arc<str>, Expression)>,
     /// The white space before a tag that stands alone on its line.
@@ -67,7 +59,7 @@ pub(crate) struct Include {
 
 /// A snippet's name.
 #[derive(Clone, Debug)]
-pub(crate) enum Name {
+pub(crate) enum SnippetName {
     Fixed(Arc<str>),
     Computed(Expression),
 }
@@ -85,11 +77,11 @@ pub(crate) enum Frame {
 pub(crate) enum Expression {
     Literal(Value),
     Path(Path),
-    Call(Box<Call>),
+    Call(Box<CallNode>),
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub(crate) struct CallNode {
     pub function: &'static Function,
     pub arguments: Vec<Expression>,
     pub named: Vec<(Arc<str>, Expression)>,

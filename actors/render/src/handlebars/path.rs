@@ -7,12 +7,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     pub raw: Arc<str>,
-    pub start: Start,
+    pub start: PathStart,
     pub keys: Vec<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum PathStart {
     /// The first key is a block parameter, a variable, or a field of `this`.
     Name,
     /// `this`, or with `../` the `this` of a block further out.
@@ -26,30 +26,30 @@ pub(crate) enum Start {
 impl Path {
     pub fn parse(raw: &str) -> Self {
         let mut rest = raw.trim();
-        let mut start = Start::Name;
+        let mut start = PathStart::Name;
         if let Some(after) = rest.strip_prefix("./") {
-            (rest, start) = (after, Start::This { up: 0 });
+            (rest, start) = (after, PathStart::This { up: 0 });
         }
         if let Some(after) = strip_word(rest, "@root") {
-            (rest, start) = (after, Start::Root);
+            (rest, start) = (after, PathStart::Root);
         } else {
             if let Some(after) = rest.strip_prefix('@') {
-                (rest, start) = (after, Start::Local { up: 0 });
+                (rest, start) = (after, PathStart::Local { up: 0 });
             }
             while let Some(after) = rest.strip_prefix("../").or_else(|| rest.strip_prefix("...")) {
                 rest = after;
                 start = match start {
-                    Start::Local { up } => Start::Local { up: up + 1 },
-                    Start::This { up } => Start::This { up: up + 1 },
-                    _ => Start::This { up: 1 },
+                    PathStart::Local { up } => PathStart::Local { up: up + 1 },
+                    PathStart::This { up } => PathStart::This { up: up + 1 },
+                    _ => PathStart::This { up: 1 },
                 };
             }
-            if start != Start::Root
+            if start != PathStart::Root
                 && let Some(after) = strip_word(rest, "this")
             {
                 rest = after;
-                if start == Start::Name {
-                    start = Start::This { up: 0 };
+                if start == PathStart::Name {
+                    start = PathStart::This { up: 0 };
                 }
             }
         }
@@ -71,26 +71,26 @@ fn strip_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn parsed(raw: &str) -> (Start, Vec<String>) {
+    fn parsed(raw: &str) -> (PathStart, Vec<String>) {
         let path = Path::parse(raw);
         (path.start, path.keys.iter().map(ToString::to_string).collect())
     }
 
     #[test]
     fn each_form_of_a_path_is_understood() {
-        let cases: [(&str, Start, &[&str]); 12] = [
-            ("a.b", Start::Name, &["a", "b"]),
-            ("a/b", Start::Name, &["a", "b"]),
-            ("this", Start::This { up: 0 }, &[]),
-            ("this.a", Start::This { up: 0 }, &["a"]),
-            ("./a", Start::This { up: 0 }, &["a"]),
-            ("thisish.a", Start::Name, &["thisish", "a"]),
-            ("../../a", Start::This { up: 2 }, &["a"]),
-            ("../this", Start::This { up: 1 }, &[]),
-            ("@root.config.x", Start::Root, &["config", "x"]),
-            ("@index", Start::Local { up: 0 }, &["index"]),
-            ("@../index", Start::Local { up: 1 }, &["index"]),
-            ("m.[a.b/c].['d.e'].0", Start::Name, &["m", "a.b/c", "d.e", "0"]),
+        let cases: [(&str, PathStart, &[&str]); 12] = [
+            ("a.b", PathStart::Name, &["a", "b"]),
+            ("a/b", PathStart::Name, &["a", "b"]),
+            ("this", PathStart::This { up: 0 }, &[]),
+            ("this.a", PathStart::This { up: 0 }, &["a"]),
+            ("./a", PathStart::This { up: 0 }, &["a"]),
+            ("thisish.a", PathStart::Name, &["thisish", "a"]),
+            ("../../a", PathStart::This { up: 2 }, &["a"]),
+            ("../this", PathStart::This { up: 1 }, &[]),
+            ("@root.config.x", PathStart::Root, &["config", "x"]),
+            ("@index", PathStart::Local { up: 0 }, &["index"]),
+            ("@../index", PathStart::Local { up: 1 }, &["index"]),
+            ("m.[a.b/c].['d.e'].0", PathStart::Name, &["m", "a.b/c", "d.e", "0"]),
         ];
         for (raw, start, keys) in cases {
             assert_eq!(parsed(raw), (start, keys.iter().map(ToString::to_string).collect()), "{raw}");

@@ -4,7 +4,7 @@
 //! Text that goes to the grammar gets a LINE mark before the first character of each line's text; statements such
 //! as `{{let …}}` alone on a line are written as partials, which leave no empty line behind.
 
-use crate::{functions, marks};
+use crate::{framing, functions};
 
 /// Prefix of statements written as partials.
 pub(super) const STATEMENT: char = '@';
@@ -39,7 +39,7 @@ pub(super) struct Tag<'s> {
 
 /// Something wrong that is seen without a grammar.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(super) struct ScanProblem {
     pub line: u32,
     pub column: u32,
     pub message: String,
@@ -81,14 +81,14 @@ impl Tag<'_> {
 ///
 /// # Errors
 /// A tag without an end.
-pub(super) fn tags(source: &str) -> Result<Vec<Tag<'_>>, Trouble> {
+pub(super) fn tags(source: &str) -> Result<Vec<Tag<'_>>, ScanProblem> {
     let mut found = Vec::new();
     let mut position = 0;
     let mut counter = LineCounter::new(source);
     while let Some(start) = next_open(source, position) {
         let rest = source.get(start..).unwrap_or_default();
         let (line, column) = counter.at(start);
-        let (kind, inner, length) = tag(rest).ok_or_else(|| Trouble {
+        let (kind, inner, length) = tag(rest).ok_or_else(|| ScanProblem {
             line,
             column,
             message: format!("this tag has no end: {}", rest.lines().next().unwrap_or_default().trim()),
@@ -106,7 +106,7 @@ pub(super) fn tags(source: &str) -> Result<Vec<Tag<'_>>, Trouble> {
 }
 
 /// Blocks that are not closed, closed twice, or closed by another name.
-pub(super) fn unbalanced(tags: &[Tag<'_>]) -> Vec<Trouble> {
+pub(super) fn unbalanced(tags: &[Tag<'_>]) -> Vec<ScanProblem> {
     let mut open: Vec<&Tag<'_>> = Vec::new();
     let mut troubles = Vec::new();
     for tag in tags {
@@ -154,8 +154,8 @@ pub(super) fn unbalanced(tags: &[Tag<'_>]) -> Vec<Trouble> {
     troubles
 }
 
-fn trouble(tag: &Tag<'_>, message: String, help: Option<String>) -> Trouble {
-    Trouble { line: tag.line, column: tag.column, message, help }
+fn trouble(tag: &Tag<'_>, message: String, help: Option<String>) -> ScanProblem {
+    ScanProblem { line: tag.line, column: tag.column, message, help }
 }
 
 /// Adds LINE marks to the text and turns statements that stand alone into partials.
@@ -198,7 +198,7 @@ impl Prepared {
             let (blank, words) = part.split_at(part.len() - words.len());
             self.source.push_str(blank);
             if !words.is_empty() {
-                let mark = format!("{}{line};", marks::LINE);
+                let mark = format!("{}{line};", framing::LINE);
                 let before = *column + u32::try_from(blank.chars().count()).unwrap_or(0);
                 self.inserted.push((*line, before, u32::try_from(mark.chars().count()).unwrap_or(0)));
                 self.source.push_str(&mark);

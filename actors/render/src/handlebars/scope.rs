@@ -2,17 +2,17 @@
 
 use super::{
     node::Block,
-    path::{Path, Start},
+    path::{Path, PathStart},
 };
 use crate::{
-    around::{Alike, Around, Border, Found, Untracked},
+    captured::{Alike, Around, Boundary, LookupResult, Uncacheable},
     value::Value,
 };
 use std::{cell::RefCell, sync::Arc};
 
 /// One block being rendered. Blocks inside borrow the ones around them.
-pub(super) struct Scope<'s, 't> {
-    outer: Option<&'s Scope<'s, 't>>,
+pub(super) struct BlockScope<'s, 't> {
+    outer: Option<&'s BlockScope<'s, 't>>,
     pub this: Value,
     /// Block parameters, or the values a partial was given.
     pub parameters: Vec<(Arc<str>, Value)>,
@@ -20,10 +20,10 @@ pub(super) struct Scope<'s, 't> {
     variables: RefCell<Vec<(Arc<str>, Value)>>,
     inline: RefCell<Vec<(&'t str, &'t Block)>>,
     /// What `{{> @partial-block}}` prints, and the scope it is printed in.
-    pub slot: Option<(&'t Block, &'s Scope<'s, 't>)>,
+    pub slot: Option<(&'t Block, &'s BlockScope<'s, 't>)>,
     is_partial: bool,
     /// Set on an outermost object's block: what is looked up further out is noted there.
-    pub border: Option<Border>,
+    pub border: Option<Boundary>,
 }
 
 /// Where a loop stands.
@@ -34,7 +34,7 @@ pub(super) struct Loop {
     pub key: Option<Arc<str>>,
 }
 
-impl<'s, 't> Scope<'s, 't> {
+impl<'s, 't> BlockScope<'s, 't> {
     /// The top of a file.
     pub fn top(context: Value) -> Self {
         Self {
@@ -56,11 +56,11 @@ impl<'s, 't> Scope<'s, 't> {
     }
 
     /// A partial included here.
-    pub fn partial(&'s self, this: Value, slot: Option<(&'t Block, &'s Scope<'s, 't>)>) -> Self {
+    pub fn partial(&'s self, this: Value, slot: Option<(&'t Block, &'s BlockScope<'s, 't>)>) -> Self {
         Self { outer: Some(self), this, slot, is_partial: true, ..Self::top(Value::Missing) }
     }
 
-    fn outwards(&self) -> impl Iterator<Item = &Scope<'s, 't>> {
+    fn outwards(&self) -> impl Iterator<Item = &BlockScope<'s, 't>> {
         let mut next = Some(self);
         std::iter::from_fn(move || {
             let here = next?;
@@ -70,7 +70,7 @@ impl<'s, 't> Scope<'s, 't> {
     }
 
     /// From here outwards; with each scope the border that lies before it, if there is one.
-    fn beyond(&self) -> impl Iterator<Item = (&Scope<'s, 't>, Option<&Border>)> {
+    fn beyond(&self) -> impl Iterator<Item = (&BlockScope<'s, 't>, Option<&Boundary>)> {
         let mut crossed = None;
         self.outwards().map(move |scope| {
             let before = crossed;
@@ -87,19 +87,28 @@ impl<'s, 't> Scope<'s, 't> {
     pub fn lookup(&self, path: &Path) -> Result<Value, String> {
         let keys = path.keys.as_slice();
         match &path.start {
-            Start::Root => self.root().below(keys).cloned(),
-            Start::This { up } => match self.this_of(*up) {
+            PathStart::Root => self.root().below(keys).cloned(),
+            PathStart::This { up } => match self.this_of(*up) {
                 Some(this) => this.below(keys).cloned(),
                 None => Ok(Value::Missing),
             },
-            Start::Local { up } => Ok(self.local(*up, keys)),
-            Start::Name => {
+            PathStart::Local { up } => Ok(self.local(*up, keys)),
+            PathStart::Name => {
                 let Some((first, rest)) = keys.split_first() else { return Ok(self.this.clone()) };
                 match self.named(first) {
                     Some(value) => Ok(value.below(rest)?.clone()),
                     None => self.this.below(keys).cloned(),
                 }
             }
+        }
+    }
+
+    /// What a name is here; `this` is the value that the block is for.
+    pub fn visible(&self, name: &Arc<str>) -> Result<Value, String> {
+        match self.named(name) {
+            Some(value) => Ok(value),
+            None if &**name == "this" => Ok(self.this.clone()),
+            None => self.this.below(std::slice::from_ref(name)).cloned(),
         }
     }
 
@@ -118,14 +127,14 @@ impl<'s, 't> Scope<'s, 't> {
             }
         }
         if let Some(border) = crossed {
-            note_this(border, 1 + up - inside, Ok(Found::Nothing));
+            note_this(border, 1 + up - inside, Ok(LookupResult::Nothing));
         }
         None
     }
 
     /// What a look at `this` finds. The top of the context never changes while blocks are kept.
-    fn found(&self) -> Result<Found, Untracked> {
-        if self.outer.is_none() { Ok(Found::Top) } else { Found::of(Some(&self.this)) }
+    fn found(&self) -> Result<LookupResult, Uncacheable> {
+        if self.outer.is_none() { Ok(LookupResult::Top) } else { LookupResult::of(Some(&self.this)) }
     }
 
     /// A block parameter or variable.
@@ -145,7 +154,11 @@ impl<'s, 't> Scope<'s, 't> {
             }
         }
         if let Some(border) = crossed {
-            border.note(|| Around::Name(name.into()), |known| is_name(known, name), Ok(Found::Nothing));
+            border.note(
+                || Around::Name(name.into()),
+                |known| is_name(known, name),
+                Ok(LookupResult::Nothing),
+            );
         }
         None
     }
@@ -184,25 +197,25 @@ impl<'s, 't> Scope<'s, 't> {
             Around::Loop(number, name) => {
                 self.outwards().filter_map(|s| s.loop_state.as_ref()).nth(*number).map(|s| s.value(name))
             }
-            Around::This(_) | Around::Inline(_) => None,
+            Around::This(_) | Around::Inline(_) | Around::Scoped(..) => None,
         }
     }
 
     /// Whether a look out of this scope, which is an object's block, would find the same again.
-    pub fn finds(&self, around: &Around, found: &Found, alike: &Alike) -> bool {
+    pub fn finds(&self, around: &Around, found: &LookupResult, alike: &Alike) -> bool {
         match (around, found) {
             (Around::Inline(name), _) => {
                 let now = self.outer.and_then(|outer| outer.inline(name));
                 match (found, now) {
-                    (Found::Nothing, None) => true,
-                    (Found::Inline(then), Some(now)) => *then == std::ptr::from_ref(now).addr(),
+                    (LookupResult::Nothing, None) => true,
+                    (LookupResult::Inline(then), Some(now)) => *then == std::ptr::from_ref(now).addr(),
                     _ => false,
                 }
             }
             (Around::This(number), _) => match (found, self.outwards().nth(*number)) {
-                (Found::Nothing, None) => true,
-                (Found::Top, Some(now)) => now.outer.is_none(),
-                (Found::Nothing | Found::Top, _) | (_, None) => false,
+                (LookupResult::Nothing, None) => true,
+                (LookupResult::Top, Some(now)) => now.outer.is_none(),
+                (LookupResult::Nothing | LookupResult::Top, _) | (_, None) => false,
                 (found, Some(now)) => now.outer.is_some() && found.is(Some(&now.this), alike),
             },
             _ => found.is(self.look(around).as_ref(), alike),
@@ -230,7 +243,7 @@ impl<'s, 't> Scope<'s, 't> {
             let mut variables = scope.variables.borrow_mut();
             if let Some((_, value)) = variables.iter_mut().find(|(n, _)| &**n == name) {
                 if let Some(border) = border {
-                    border.refuse(Untracked::OuterVariable);
+                    border.refuse(Uncacheable::OuterVariable);
                 }
                 change(value);
                 return true;
@@ -267,20 +280,20 @@ impl<'s, 't> Scope<'s, 't> {
             crossed = border.or(scope.border.as_ref());
             let found = scope.inline.borrow().iter().rev().find(|(n, _)| *n == name).map(|(_, b)| *b);
             if let Some(block) = found {
-                let noted = Found::Inline(std::ptr::from_ref(block).addr());
+                let noted = LookupResult::Inline(std::ptr::from_ref(block).addr());
                 note_inline(border, name, noted);
                 return Some(block);
             }
         }
-        note_inline(crossed, name, Found::Nothing);
+        note_inline(crossed, name, LookupResult::Nothing);
         None
     }
 
     /// The block given to the innermost partial.
-    pub fn slot(&self) -> Option<(&'t Block, &'s Scope<'s, 't>)> {
+    pub fn slot(&self) -> Option<(&'t Block, &'s BlockScope<'s, 't>)> {
         let (scope, border) = self.beyond().find(|(s, _)| s.is_partial)?;
         if let Some(border) = border {
-            border.refuse(Untracked::GivenBlock);
+            border.refuse(Uncacheable::GivenBlock);
         }
         scope.slot
     }
@@ -302,26 +315,30 @@ fn is_name(known: &Around, name: &str) -> bool {
     matches!(known, Around::Name(n) if **n == *name)
 }
 
-fn note_name(border: Option<&Border>, name: &str, value: Value) -> Value {
+fn note_name(border: Option<&Boundary>, name: &str, value: Value) -> Value {
     if let Some(border) = border {
-        border.note(|| Around::Name(name.into()), |known| is_name(known, name), Found::of(Some(&value)));
+        border.note(
+            || Around::Name(name.into()),
+            |known| is_name(known, name),
+            LookupResult::of(Some(&value)),
+        );
     }
     value
 }
 
-fn note_this(border: &Border, number: usize, found: Result<Found, Untracked>) {
+fn note_this(border: &Boundary, number: usize, found: Result<LookupResult, Uncacheable>) {
     let look = Around::This(number);
     border.note(|| look.clone(), |known| *known == look, found);
 }
 
-fn note_loop(border: Option<&Border>, number: usize, name: &Arc<str>, value: Option<&Value>) {
+fn note_loop(border: Option<&Boundary>, number: usize, name: &Arc<str>, value: Option<&Value>) {
     if let Some(border) = border {
         let look = Around::Loop(number, name.clone());
-        border.note(|| look.clone(), |known| *known == look, Found::of(value));
+        border.note(|| look.clone(), |known| *known == look, LookupResult::of(value));
     }
 }
 
-fn note_inline(border: Option<&Border>, name: &str, found: Found) {
+fn note_inline(border: Option<&Boundary>, name: &str, found: LookupResult) {
     if let Some(border) = border {
         let known = |known: &Around| matches!(known, Around::Inline(n) if **n == *name);
         border.note(|| Around::Inline(name.into()), known, Ok(found));

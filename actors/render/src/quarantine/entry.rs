@@ -1,8 +1,14 @@
 //! One object that is held back: which version of it, what stands in for it, and when it is tried again.
 
-use super::Moment;
+use super::RenderTiming;
 use crate::engine::Read;
-use haptic_model::{Diagnostic, Generation, Object, ObjectRef, Quarantined, Snapshots, store::Key};
+use haptic_model::{
+    ActiveConfig, Diagnostic, Generation, Instead, Object, ObjectRef, Quarantined, Snapshots, store::Key,
+};
+use haptic_routes::{
+    class::ingress_stores,
+    options::{Settings, mended},
+};
 use std::{
     collections::BTreeSet,
     sync::Arc,
@@ -23,11 +29,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// Who found it at fault.
 #[derive(Clone, Debug)]
-pub(super) enum Found {
+pub(super) enum FoundBy {
     /// A render, in milliseconds: it is tried again as soon as anything changes that its block had read.
-    ByRender { seen: Vec<Seen> },
+    ByRender { seen: Vec<ObservedRead> },
     /// A later stage, so often: it is tried again after a rest, too.
-    ByChecks { relapses: u32, seen: Vec<Seen> },
+    ByChecks { relapses: u32, seen: Vec<ObservedRead> },
     /// Nobody yet: it is among those that changed, and was so often.
     Suspected {
         /// How often it was.
@@ -39,19 +45,46 @@ pub(super) enum Found {
 
 /// What one read gave when the object was found at fault.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct ObservedRead {
     read: Read,
     version: u64,
     object: Option<Arc<Object>>,
 }
 
+/// What is rendered in the place of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Replacement {
+    pub object: Arc<Object>,
+    pub key: Key,
+    /// Whether nobody has ever checked it: it is the object itself without what cannot be read.
+    pub is_mended: bool,
+}
+
+impl Replacement {
+    /// A version that was good.
+    pub fn good(object: &Arc<Object>, key: &Key) -> Self {
+        Self { object: object.clone(), key: key.clone(), is_mended: false }
+    }
+
+    /// The object itself, if there is anything in it that can be left out.
+    pub fn mended(object: &Arc<Object>, key: &Key, config: &ActiveConfig) -> Option<Self> {
+        if !ingress_stores(&config.spec).any(|store| store == object.reference.resource) {
+            return None;
+        }
+        let settings = Settings::of(&config.spec.templating_settings.extra_context);
+        let json = mended(&object.json, &settings)?.into();
+        let object = Object { json, ..Object::clone(object) };
+        Some(Self { object: Arc::new(object), key: key.clone(), is_mended: true })
+    }
+}
+
 /// One object that is held back.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct QuarantineEntry {
     refused: Arc<Object>,
-    instead: Option<(Arc<Object>, Key)>,
+    instead: Option<Replacement>,
     why: Diagnostic,
-    found: Found,
+    found: FoundBy,
     since: Generation,
     at: Instant,
     /// When a change of what its block had read counts, and when it is tried again without one. Of one that is only suspected,
@@ -61,24 +94,24 @@ pub(super) struct Entry {
     not_before: Instant,
 }
 
-impl Entry {
+impl QuarantineEntry {
     pub fn new(
         refused: Arc<Object>,
-        instead: Option<(Arc<Object>, Key)>,
+        instead: Option<Replacement>,
         why: Diagnostic,
-        found: Found,
-        moment: &Moment<'_>,
+        found: FoundBy,
+        moment: &RenderTiming<'_>,
     ) -> Self {
         let relapses = match &found {
-            Found::ByChecks { relapses, .. } | Found::Suspected { relapses, .. } => *relapses,
-            Found::ByRender { .. } => 0,
+            FoundBy::ByChecks { relapses, .. } | FoundBy::Suspected { relapses, .. } => *relapses,
+            FoundBy::ByRender { .. } => 0,
         };
         let not_before = moment.now + pause(relapses);
         let rest = match &found {
-            Found::ByChecks { relapses, .. } => {
+            FoundBy::ByChecks { relapses, .. } => {
                 Some((moment.now + rest(relapses.saturating_sub(1)), moment.now + rest(relapses + 3)))
             }
-            Found::Suspected { costs_a_reload: true, .. } => {
+            FoundBy::Suspected { costs_a_reload: true, .. } => {
                 Some((moment.now + FIRST_REST, moment.now + FIRST_REST))
             }
             _ => None,
@@ -87,7 +120,7 @@ impl Entry {
     }
 
     /// What is rendered in its place.
-    pub fn instead(&self) -> Option<&(Arc<Object>, Key)> {
+    pub fn instead(&self) -> Option<&Replacement> {
         self.instead.as_ref()
     }
 
@@ -100,8 +133,8 @@ impl Entry {
         did
     }
 
-    pub fn stands_in(&self, object: &Arc<Object>) -> bool {
-        self.instead.as_ref().is_some_and(|(instead, _)| same(instead, object))
+    pub fn replaces(&self, object: &Arc<Object>) -> bool {
+        self.instead.as_ref().is_some_and(|instead| same(&instead.object, object))
     }
 
     /// Whether this version of it is held back.
@@ -110,13 +143,13 @@ impl Entry {
     }
 
     pub fn is_of_render(&self) -> bool {
-        matches!(self.found, Found::ByRender { .. })
+        matches!(self.found, FoundBy::ByRender { .. })
     }
 
     /// How often it was suspected, if it is no more than that.
     pub fn times_suspected(&self) -> Option<u32> {
         match self.found {
-            Found::Suspected { relapses, .. } => Some(relapses),
+            FoundBy::Suspected { relapses, .. } => Some(relapses),
             _ => None,
         }
     }
@@ -127,8 +160,8 @@ impl Entry {
     }
 
     /// Others are tried now: one that is only suspected, and may cost a reload, waits until that is over.
-    pub fn rest_again(&mut self, now: Instant) {
-        if matches!(self.found, Found::Suspected { costs_a_reload: true, .. }) {
+    pub fn back_off_again(&mut self, now: Instant) {
+        if matches!(self.found, FoundBy::Suspected { costs_a_reload: true, .. }) {
             self.rest = Some((now + FIRST_REST, now + FIRST_REST));
         }
     }
@@ -152,19 +185,23 @@ impl Entry {
             return self.not_before <= now;
         }
         match &self.found {
-            Found::ByRender { seen } => seen.iter().any(|seen| !seen.is(snapshots)),
-            Found::ByChecks { seen, .. } => self.rest.is_some_and(|(changes, anyway)| {
+            FoundBy::ByRender { seen } => seen.iter().any(|seen| !seen.is(snapshots)),
+            FoundBy::ByChecks { seen, .. } => self.rest.is_some_and(|(changes, anyway)| {
                 anyway <= now || (changes <= now && seen.iter().any(|seen| !seen.is(snapshots)))
             }),
-            Found::Suspected { .. } => false,
+            FoundBy::Suspected { .. } => false,
         }
     }
 
-    pub fn told(&self, object: &Arc<ObjectRef>) -> Quarantined {
+    pub fn described(&self, object: &Arc<ObjectRef>) -> Quarantined {
         Quarantined {
             object: object.clone(),
             why: self.why.clone(),
-            replaced: self.instead.is_some(),
+            instead: match &self.instead {
+                None => Instead::Nothing,
+                Some(Replacement { is_mended: true, .. }) => Instead::Defaults,
+                Some(_) => Instead::Former,
+            },
             suspected: self.times_suspected().is_some(),
             since: self.since,
             at: self.at,
@@ -172,7 +209,7 @@ impl Entry {
     }
 }
 
-impl Seen {
+impl ObservedRead {
     fn of(read: Read, snapshots: &Snapshots) -> Self {
         let (version, object) = now(&read, snapshots);
         Self { read, version, object }
@@ -190,12 +227,12 @@ impl Seen {
 }
 
 /// What one block's reads give now.
-pub(super) fn seen_by(reads: Option<&[Read]>, snapshots: &Snapshots) -> Vec<Seen> {
+pub(super) fn seen_by(reads: Option<&[Read]>, snapshots: &Snapshots) -> Vec<ObservedRead> {
     seen(reads.map(|reads| [reads.into()]).as_ref().map(<[_; 1]>::as_slice), snapshots)
 }
 
 /// What reads give now. Of reads that are not known, or too many, all stores.
-pub(super) fn seen(reads: Option<&[Arc<[Read]>]>, snapshots: &Snapshots) -> Vec<Seen> {
+pub(super) fn seen(reads: Option<&[Arc<[Read]>]>, snapshots: &Snapshots) -> Vec<ObservedRead> {
     let mut all: Vec<Read> = Vec::new();
     for read in reads.into_iter().flatten().flat_map(|reads| reads.iter()) {
         if all.len() <= MOST_READS && !all.contains(read) {
@@ -206,7 +243,7 @@ pub(super) fn seen(reads: Option<&[Arc<[Read]>]>, snapshots: &Snapshots) -> Vec<
         let whole = |(resource, _): (&Arc<str>, _)| Read { resource: resource.clone(), key: [].into() };
         all = snapshots.iter().map(whole).collect();
     }
-    all.into_iter().map(|read| Seen::of(read, snapshots)).collect()
+    all.into_iter().map(|read| ObservedRead::of(read, snapshots)).collect()
 }
 
 /// Whether any of these reads gives something else now than it did then: the cause may be gone already.

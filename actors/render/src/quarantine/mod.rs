@@ -1,4 +1,5 @@
-//! One bad object never stops the others: its last good version is rendered in its place, or nothing.
+//! One bad object never stops the others: its last good version is rendered in its place. Where none is known, the object itself
+//! is, without the annotations that cannot be read; or nothing.
 //!
 //! Held back is a *version* of an object. What is held back is laid over the stores before a render ([`overlay`]), so
 //! a render sees a cluster in which the object never changed, or is not there, and everybody else's bytes are those of
@@ -9,22 +10,22 @@
 //! Pure: snapshots in, snapshots out. Who finds objects at fault, and who tells of it, is elsewhere.
 
 mod entry;
+mod namespace_backoff;
 mod overlay;
-mod probation;
 mod trial;
 
 use crate::{
-    engine::{Compiled, Limits, Read},
+    engine::{Compiled, Read, RenderLimits},
     faults::Faults,
     render::{Renderer, Rendering},
 };
-use entry::{Entry, Found};
+use entry::{FoundBy, QuarantineEntry, Replacement};
 use haptic_model::{
-    ActiveConfig, Complaint, Diagnostic, Fleet, Generation, HaproxyVersion, Hindsight, ObjectRef, Quarantine,
-    Quarantined, Released, Snapshot, Snapshots, pipeline::Rendered,
+    ActiveConfig, Diagnostic, FailureReport, Fleet, Generation, HaproxyVersion, Object, ObjectRef,
+    PreviousFailures, Quarantine, Quarantined, Released, Snapshot, Snapshots, pipeline::Rendered,
 };
-use overlay::Overlay;
-use probation::Probation;
+use namespace_backoff::NamespaceBackoff;
+use overlay::StoreOverlay;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -36,29 +37,31 @@ use trial::Trial;
 const MANY_RELAPSES: usize = 4096;
 
 /// More complaints than all stages keep together.
-const HEARD: usize = 4 * Complaint::KEPT;
+const HEARD: usize = 4 * FailureReport::KEPT;
 
 /// What is held back, from render to render.
 #[derive(Clone, Debug, Default)]
-pub struct Ward {
-    entries: BTreeMap<Arc<ObjectRef>, Entry>,
-    overlay: Overlay,
-    ground: Option<Ground>,
-    heard: Vec<Arc<Complaint>>,
+pub struct QuarantineState {
+    entries: BTreeMap<Arc<ObjectRef>, QuarantineEntry>,
+    overlay: StoreOverlay,
+    ground: Option<AttributionBase>,
+    heard: Vec<Arc<FailureReport>>,
     /// How often a stage behind the render has found an object at fault; forgotten with the configuration.
     relapses: BTreeMap<Arc<ObjectRef>, u32>,
+    /// What stood in last for objects of which no version was good: that is not one either.
+    mended: BTreeMap<Arc<ObjectRef>, Arc<Object>>,
     /// Which namespaces had bundle after bundle refused.
-    probation: Probation,
+    probation: NamespaceBackoff,
     /// Whether the configuration itself is at fault.
     trial: Trial,
 }
 
 /// Namespaces, each with the watched resources of it that are concerned.
-type Concerned = BTreeMap<Arc<str>, BTreeSet<Arc<str>>>;
+type InvolvedObjects = BTreeMap<Arc<str>, BTreeSet<Arc<str>>>;
 
 /// What everything that was found at fault was found with.
 #[derive(Clone, Debug, PartialEq)]
-struct Ground {
+struct AttributionBase {
     revision: u64,
     fleet: Fleet,
 }
@@ -75,12 +78,12 @@ pub struct Job<'j> {
     /// The pods.
     pub fleet: &'j Fleet,
     /// What a render may use up.
-    pub limits: &'j Limits,
+    pub limits: &'j RenderLimits,
 }
 
 /// When a render happens.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'m> {
+pub struct RenderTiming<'m> {
     /// Its number.
     pub generation: Generation,
     /// Now, on a clock that only goes on.
@@ -91,7 +94,7 @@ pub struct Moment<'m> {
 
 /// A render in which nobody stops the others.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct QuarantinedRender {
     /// The bundle; or what is wrong that is no object's fault, or was found so late that the next render is needed.
     pub rendering: Result<Rendering, Faults>,
     /// The stores that it was made from.
@@ -102,13 +105,23 @@ pub struct Outcome {
     pub renders: u32,
 }
 
-impl Ward {
+impl QuarantineState {
     /// Renders what `job` says, without what is held back and what this render finds at fault.
-    pub fn render(&mut self, renderer: &mut Renderer, job: &Job<'_>, moment: &Moment<'_>) -> Outcome {
+    pub fn render(
+        &mut self,
+        renderer: &mut Renderer,
+        job: &Job<'_>,
+        moment: &RenderTiming<'_>,
+    ) -> QuarantinedRender {
         self.look(job, moment);
         if let Some(why) = self.trial.refusal() {
             let rendering = Err(Faults::of_templates(why.to_vec()));
-            return Outcome { rendering, snapshots: job.snapshots.clone(), again: false, renders: 0 };
+            return QuarantinedRender {
+                rendering,
+                snapshots: job.snapshots.clone(),
+                again: false,
+                renders: 0,
+            };
         }
         let mut attempt = |snapshots: &Snapshots| {
             renderer.attempt(job.compiled, job.config, snapshots, job.fleet, job.limits)
@@ -116,12 +129,16 @@ impl Ward {
         let snapshots = self.overlay.over(job.snapshots, &self.entries);
         let faults = match attempt(&snapshots) {
             Ok(rendering) => {
-                return Outcome { rendering: Ok(rendering), snapshots, again: false, renders: 1 };
+                return QuarantinedRender { rendering: Ok(rendering), snapshots, again: false, renders: 1 };
             }
             Err(faults) => faults,
         };
-        let failed =
-            |faults, snapshots, renders| Outcome { rendering: Err(faults), snapshots, again: false, renders };
+        let failed = |faults, snapshots, renders| QuarantinedRender {
+            rendering: Err(faults),
+            snapshots,
+            again: false,
+            renders,
+        };
         if let Some(why) = self.trial.of_render(&faults, &snapshots, job, moment) {
             return failed(Faults::of_templates(why), snapshots, 1);
         }
@@ -135,32 +152,32 @@ impl Ward {
             if let Some(why) = self.trial.of_render(successors, &snapshots, job, moment) {
                 return failed(Faults::of_templates(why), snapshots, 2);
             }
-            self.strike_successors(successors, took, moment);
+            self.refuse_successors(successors, took, moment);
         }
         let again = rendering.as_ref().is_err_and(|more| self.hold_all(more, job, moment));
-        Outcome { rendering, snapshots, again, renders: 2 }
+        QuarantinedRender { rendering, snapshots, again, renders: 2 }
     }
 
     /// An object may fail only once another one, whose path it takes over, is held back: a thousand of them would be found one
     /// render after the other. Each such render counts against their namespaces as a refused bundle does. One that is held back
     /// already is no successor: what stood in for it fails, too, and is left out.
-    fn strike_successors(&mut self, faults: &Faults, took: Duration, moment: &Moment<'_>) {
-        let mut at_fault = Concerned::new();
+    fn refuse_successors(&mut self, faults: &Faults, took: Duration, moment: &RenderTiming<'_>) {
+        let mut at_fault = InvolvedObjects::new();
         for object in faults.objects.keys().filter(|object| !self.entries.contains_key(*object)) {
             at_fault.entry(object.namespace.clone()).or_default().insert(object.resource.clone());
         }
         for (namespace, resources) in at_fault {
-            self.probation.strike(namespace, resources, took, moment);
+            self.probation.refuse_again(namespace, resources, took, moment);
         }
     }
 
     /// Takes in what a later stage found; each complaint counts once. `renderer` knows what blocks had read.
-    pub fn hear(
+    pub fn receive(
         &mut self,
-        complaint: &Arc<Complaint>,
+        complaint: &Arc<FailureReport>,
         renderer: &Renderer,
         job: &Job<'_>,
-        moment: &Moment<'_>,
+        moment: &RenderTiming<'_>,
     ) {
         if self.heard.iter().any(|heard| Arc::ptr_eq(heard, complaint)) {
             return;
@@ -178,7 +195,7 @@ impl Ward {
             return;
         }
         let good = complaint.good.as_ref().or(moment.good);
-        let spoilt = self.strike(complaint, &reads, moment);
+        let spoilt = self.refuse_again(complaint, &reads, moment);
         let proven = complaint.objects.iter().map(|of| (of, false));
         for ((object, why), suspected) in proven.chain(suspects(complaint, good).map(|of| (of, true))) {
             let checked =
@@ -193,7 +210,7 @@ impl Ward {
                 continue;
             }
             let known = self.entries.get(object);
-            let was = known.is_some_and(|entry| entry.stands_in(&checked));
+            let was = known.is_some_and(|entry| entry.replaces(&checked));
             // Of two pods that fail alike, each complains.
             let is = known.is_none()
                 && entry::find(job.snapshots, object).is_some_and(|(now, _)| entry::same(now, &checked));
@@ -209,25 +226,25 @@ impl Ward {
                 }
                 let found = match suspected {
                     true => {
-                        Found::Suspected { relapses: *relapses, costs_a_reload: complaint.good.is_some() }
+                        FoundBy::Suspected { relapses: *relapses, costs_a_reload: complaint.good.is_some() }
                     }
-                    false => Found::ByChecks {
+                    false => FoundBy::ByChecks {
                         relapses: *relapses,
                         seen: entry::seen_by(reads.get(object).map(Vec::as_slice), job.snapshots),
                     },
                 };
-                self.hold(object, why.clone(), found, job, &Moment { good, ..*moment });
+                self.hold(object, why.clone(), found, job, &RenderTiming { good, ..*moment });
             }
         }
     }
 
     /// Counts the refusal against the namespaces at fault. Gives those objects of distrusted ones that are served as before when what
     /// they read waits.
-    fn strike(
+    fn refuse_again(
         &mut self,
-        complaint: &Complaint,
+        complaint: &FailureReport,
         reads: &BTreeMap<Arc<ObjectRef>, Vec<Read>>,
-        moment: &Moment<'_>,
+        moment: &RenderTiming<'_>,
     ) -> BTreeSet<Arc<ObjectRef>> {
         let (now, by_a_check) = (&complaint.rendered.snapshots, complaint.good.is_none());
         let passed = moment.good.map(|good| good.reconcile.generation);
@@ -235,11 +252,11 @@ impl Ward {
         if by_a_check && passed > Some(complaint.rendered.reconcile.generation) {
             return spoilt;
         }
-        let distrusted = self.probation.distrusted(moment.now);
-        let is_distrusted = |object: &ObjectRef| by_a_check && distrusted.contains(&object.namespace);
+        let distrusted = self.probation.throttled(moment.now);
+        let is_throttled = |object: &ObjectRef| by_a_check && distrusted.contains(&object.namespace);
         // Where nothing is proven, a check accuses none but distrusted namespaces as a whole.
-        let suspects = complaint.suspects.iter().filter(|(object, _)| is_distrusted(object));
-        let mut at_fault = Concerned::new();
+        let suspects = complaint.suspects.iter().filter(|(object, _)| is_throttled(object));
+        let mut at_fault = InvolvedObjects::new();
         for (object, _) in complaint.objects.iter().chain(suspects) {
             let checked = entry::find(now, object).map(|(checked, _)| checked);
             let known = self.entries.get(object);
@@ -249,28 +266,29 @@ impl Ward {
             let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
             let then = complaint.good.as_ref().or(moment.good).map(|good| &good.snapshots);
             let changed = then.map(|then| entry::changed_for(object, read, then, now)).unwrap_or_default();
-            if is_distrusted(object) && !changed.is_empty() && !changed.contains(&object.resource) {
+            if is_throttled(object) && !changed.is_empty() && !changed.contains(&object.resource) {
                 spoilt.insert(object.clone());
             }
             at_fault.entry(object.namespace.clone()).or_default().extend(changed);
         }
         for (namespace, resources) in at_fault {
-            self.probation.strike(namespace, resources, complaint.took, moment);
+            self.probation.refuse_again(namespace, resources, complaint.took, moment);
         }
         spoilt
     }
 
     /// What is known of refused bundles.
     #[must_use]
-    pub fn hindsight(&self, now: Instant) -> Hindsight {
+    pub fn previous_failures(&self, now: Instant) -> PreviousFailures {
         let heard = self.heard.iter().map(|complaint| complaint.rendered.reconcile.generation).max();
-        Hindsight { heard, distrusted: self.probation.distrusted(now) }
+        PreviousFailures { heard, distrusted: self.probation.throttled(now) }
     }
 
     /// What is held back, as everybody is told.
     #[must_use]
-    pub fn told(&self) -> Quarantine {
-        let told = |(object, entry): (&Arc<ObjectRef>, &Entry)| (object.clone(), entry.told(object));
+    pub fn described(&self) -> Quarantine {
+        let told =
+            |(object, entry): (&Arc<ObjectRef>, &QuarantineEntry)| (object.clone(), entry.described(object));
         Quarantine { held: self.entries.iter().map(told).collect() }
     }
 
@@ -291,9 +309,9 @@ impl Ward {
     }
 
     /// Ends what has ended and lets out what is to be tried again.
-    fn look(&mut self, job: &Job<'_>, moment: &Moment<'_>) {
-        let ground = Ground { revision: job.config.revision, fleet: job.fleet.clone() };
-        let same = |versions: fn(&Ground) -> &[HaproxyVersion]| {
+    fn look(&mut self, job: &Job<'_>, moment: &RenderTiming<'_>) {
+        let ground = AttributionBase { revision: job.config.revision, fleet: job.fleet.clone() };
+        let same = |versions: fn(&AttributionBase) -> &[HaproxyVersion]| {
             self.ground.as_ref().is_some_and(|known| {
                 known.revision == ground.revision && versions(known) == versions(&ground)
             })
@@ -309,9 +327,12 @@ impl Ward {
         self.trial.look(job, moment.now);
         let waiting = self.probation.waiting(moment);
         self.release_suspects(&waiting, moment);
-        self.put_on_probation(&waiting, job, moment);
+        self.throttle(&waiting, job, moment);
         if self.relapses.len() > MANY_RELAPSES {
             self.relapses.retain(|object, _| entry::find(job.snapshots, object).is_some());
+        }
+        if self.mended.len() > MANY_RELAPSES {
+            self.mended.retain(|object, _| entry::find(job.snapshots, object).is_some());
         }
         self.ground = Some(ground);
     }
@@ -319,9 +340,9 @@ impl Ward {
     /// Half of those that are only suspected, namespace by namespace, once a bundle without them has passed. Those that were suspected
     /// less often come first: so the innocent are back first, and of those that fail again, fewer are tried together each time. Those of distrusted
     /// namespaces come last.
-    fn release_suspects(&mut self, waiting: &Concerned, moment: &Moment<'_>) {
+    fn release_suspects(&mut self, waiting: &InvolvedObjects, moment: &RenderTiming<'_>) {
         let passed = moment.good.map(|good| good.reconcile.generation);
-        let distrusted = self.probation.distrusted(moment.now);
+        let distrusted = self.probation.throttled(moment.now);
         let mut suspects: BTreeMap<(bool, u32), Vec<Arc<ObjectRef>>> = BTreeMap::new();
         for (object, entry) in &self.entries {
             let is_due = passed.is_some_and(|passed| passed >= entry.since()) && entry.has_rested(moment.now);
@@ -335,12 +356,12 @@ impl Ward {
         for object in half_of_namespaces(first) {
             self.entries.remove(&object);
         }
-        self.entries.values_mut().for_each(|entry| entry.rest_again(moment.now));
+        self.entries.values_mut().for_each(|entry| entry.back_off_again(moment.now));
     }
 
     /// Holds what changed in namespaces whose objects were refused again and again, until it is their turn. Where nothing was good
     /// yet, all of it has changed.
-    fn put_on_probation(&mut self, waiting: &Concerned, job: &Job<'_>, moment: &Moment<'_>) {
+    fn throttle(&mut self, waiting: &InvolvedObjects, job: &Job<'_>, moment: &RenderTiming<'_>) {
         let nothing = Snapshot::full();
         let resources: BTreeSet<&Arc<str>> = waiting.values().flatten().collect();
         for resource in resources {
@@ -354,22 +375,22 @@ impl Ward {
                 if !waits || self.entries.contains_key(reference) {
                     continue;
                 }
-                let instead = known.map(|(object, key)| (object.clone(), key.clone()));
-                let found = Found::Suspected { relapses: 0, costs_a_reload: false };
-                let why = probation::sentence(&reference.namespace);
-                let entry = Entry::new(object.clone(), instead, why, found, moment);
+                let instead = known.map(|(object, key)| Replacement::good(object, key));
+                let found = FoundBy::Suspected { relapses: 0, costs_a_reload: false };
+                let why = namespace_backoff::message(&reference.namespace);
+                let entry = QuarantineEntry::new(object.clone(), instead, why, found, moment);
                 self.entries.insert(reference.clone(), entry);
             }
         }
     }
 
     /// Whether any object is held back that was not, or not so.
-    fn hold_all(&mut self, faults: &Faults, job: &Job<'_>, moment: &Moment<'_>) -> bool {
+    fn hold_all(&mut self, faults: &Faults, job: &Job<'_>, moment: &RenderTiming<'_>) -> bool {
         let mut any = false;
         for (object, of_one) in &faults.objects {
             let Some(first) = of_one.first() else { continue };
             let reads = of_one.iter().map(|fault| fault.reads.clone()).collect::<Option<Vec<_>>>();
-            let found = Found::ByRender { seen: entry::seen(reads.as_deref(), job.snapshots) };
+            let found = FoundBy::ByRender { seen: entry::seen(reads.as_deref(), job.snapshots) };
             any |= self.hold(object, first.diagnostic.clone(), found, job, moment);
         }
         any
@@ -379,18 +400,25 @@ impl Ward {
         &mut self,
         object: &Arc<ObjectRef>,
         why: Diagnostic,
-        found: Found,
+        found: FoundBy,
         job: &Job<'_>,
-        moment: &Moment<'_>,
+        moment: &RenderTiming<'_>,
     ) -> bool {
-        let Some((now, _)) = entry::find(job.snapshots, object) else { return false };
+        let Some((now, key)) = entry::find(job.snapshots, object) else { return false };
         if let Some(entry) = self.entries.get_mut(object) {
             // What stands in for it is at fault, too.
             return entry.leave_out(why);
         }
-        let good = moment.good.and_then(|good| entry::find(&good.snapshots, object));
-        let instead = good.filter(|(good, _)| !entry::same(good, now)).map(|(o, k)| (o.clone(), k.clone()));
-        let entry = Entry::new(now.clone(), instead, why, found, moment);
+        let mended = self.mended.remove(object);
+        let good = moment.good.and_then(|good| entry::find(&good.snapshots, object)).filter(|(good, _)| {
+            !entry::same(good, now) && mended.as_ref().is_none_or(|mended| !entry::same(good, mended))
+        });
+        let instead = good.map(|(object, key)| Replacement::good(object, key));
+        let instead = instead.or_else(|| Replacement::mended(now, key, job.config));
+        if let Some(Replacement { object: mended, is_mended: true, .. }) = &instead {
+            self.mended.insert(object.clone(), mended.clone());
+        }
+        let entry = QuarantineEntry::new(now.clone(), instead, why, found, moment);
         self.entries.insert(object.clone(), entry);
         true
     }
@@ -399,7 +427,7 @@ impl Ward {
 /// Those of a complaint's suspects that are held. One whose own object is as it was when it was `good` (something else changed
 /// that its block reads) would lose what has always been served: it is spared as long as somebody else is held.
 fn suspects<'c>(
-    complaint: &'c Complaint,
+    complaint: &'c FailureReport,
     good: Option<&Arc<Rendered>>,
 ) -> impl Iterator<Item = &'c (Arc<ObjectRef>, Diagnostic)> {
     let now = &complaint.rendered.snapshots;

@@ -2,7 +2,7 @@
 //!
 //! What stands in for an object stays the same piece of memory from render to render, so that its blocks are kept, too.
 
-use super::entry::Entry;
+use super::entry::QuarantineEntry;
 use haptic_model::{ObjectRef, Snapshot, Snapshots};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,7 +11,7 @@ use std::{
 
 /// The stores that differ from what they are, as of the last render.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Overlay(BTreeMap<Arc<str>, Layer>);
+pub(super) struct StoreOverlay(BTreeMap<Arc<str>, Layer>);
 
 #[derive(Clone, Debug)]
 struct Layer {
@@ -23,10 +23,14 @@ struct Layer {
     held: BTreeSet<Arc<ObjectRef>>,
 }
 
-impl Overlay {
+impl StoreOverlay {
     /// `snapshots` without what `entries` hold back, with what stands in for them.
-    pub fn over(&mut self, snapshots: &Snapshots, entries: &BTreeMap<Arc<ObjectRef>, Entry>) -> Snapshots {
-        let mut of_store: BTreeMap<&Arc<str>, Vec<(&Arc<ObjectRef>, &Entry)>> = BTreeMap::new();
+    pub fn over(
+        &mut self,
+        snapshots: &Snapshots,
+        entries: &BTreeMap<Arc<ObjectRef>, QuarantineEntry>,
+    ) -> Snapshots {
+        let mut of_store: BTreeMap<&Arc<str>, Vec<(&Arc<ObjectRef>, &QuarantineEntry)>> = BTreeMap::new();
         for (object, entry) in entries {
             of_store.entry(&object.resource).or_default().push((object, entry));
         }
@@ -50,7 +54,7 @@ impl Layer {
         Self { source: source.clone(), laid: source.clone(), held: BTreeSet::new() }
     }
 
-    fn updated(self, source: &Arc<Snapshot>, entries: &[(&Arc<ObjectRef>, &Entry)]) -> Self {
+    fn updated(self, source: &Arc<Snapshot>, entries: &[(&Arc<ObjectRef>, &QuarantineEntry)]) -> Self {
         let mut laid = (*self.laid).clone();
         for difference in source.differences_from(&self.source) {
             match (difference.after, difference.before) {
@@ -68,7 +72,7 @@ impl Layer {
         }
         for (object, entry) in entries {
             match entry.instead() {
-                Some((instead, key)) => laid.restore(instead.clone(), key.clone()),
+                Some(instead) => laid.restore(instead.object.clone(), instead.key.clone()),
                 None => _ = laid.remove(object),
             }
         }

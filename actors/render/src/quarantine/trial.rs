@@ -8,14 +8,14 @@
 //! configuration is refused it does not: endpoints change all the time.
 
 use super::{
-    Job, Moment,
-    entry::{self, Seen, changed_for, is_same_in},
+    Job, RenderTiming,
+    entry::{self, ObservedRead, changed_for, is_same_in},
 };
 use crate::{
     engine::Read,
     faults::{Fault, FaultKind, Faults},
 };
-use haptic_model::{Complaint, Diagnostic, Limit, Object, ObjectRef, Snapshots, pipeline::Rendered};
+use haptic_model::{Diagnostic, FailureReport, Limit, Object, ObjectRef, Snapshots, pipeline::Rendered};
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -35,17 +35,17 @@ pub(super) struct Trial {
     refused: bool,
     /// How often a check refused it without an object.
     checks: u32,
-    refusal: Option<Refusal>,
+    refusal: Option<ConfigRefusal>,
 }
 
 /// Why the configuration is refused, and until when.
 #[derive(Clone, Debug)]
-struct Refusal {
+struct ConfigRefusal {
     why: Vec<Diagnostic>,
     /// The object that the configuration fails for. Without it, or with another version, the configuration is tried again.
     evidence: Option<Arc<Object>>,
     /// What that object's block had read; nor with something else there.
-    seen: Vec<Seen>,
+    seen: Vec<ObservedRead>,
     until: Option<Instant>,
 }
 
@@ -74,7 +74,7 @@ impl Trial {
         faults: &Faults,
         snapshots: &Snapshots,
         job: &Job<'_>,
-        moment: &Moment<'_>,
+        moment: &RenderTiming<'_>,
     ) -> Option<Vec<Diagnostic>> {
         let own = |of_one: &'_ [Fault]| of_one.iter().position(|fault| !is_objects_own(fault));
         let failing =
@@ -90,7 +90,7 @@ impl Trial {
             Some((object, fault)) => {
                 let evidence = entry::find(snapshots, object).map(|(object, _)| object.clone());
                 let seen = entry::seen_by(fault.reads.as_deref(), job.snapshots);
-                (vec![sentence(object, &fault.diagnostic)], evidence, seen)
+                (vec![message(object, &fault.diagnostic)], evidence, seen)
             }
             None => match most_of_a_kind(failing(), job) {
                 Some(why) => (vec![why], None, Vec::new()),
@@ -100,17 +100,17 @@ impl Trial {
         };
         self.refused = true;
         let until = Some(moment.now + REST);
-        self.refusal = Some(Refusal { why: why.clone(), evidence, seen, until });
+        self.refusal = Some(ConfigRefusal { why: why.clone(), evidence, seen, until });
         Some(why)
     }
 
     /// Whether the configuration is at fault for what a later stage found.
     pub fn takes(
         &mut self,
-        complaint: &Complaint,
+        complaint: &FailureReport,
         reads: &BTreeMap<Arc<ObjectRef>, Vec<Read>>,
         job: &Job<'_>,
-        moment: &Moment<'_>,
+        moment: &RenderTiming<'_>,
     ) -> bool {
         self.look(job, moment.now);
         let Some(good) = complaint.good.as_ref().or(moment.good).filter(|good| is_new(job, good)) else {
@@ -121,7 +121,8 @@ impl Trial {
             let until = Some(moment.now + rest);
             self.checks += 1;
             self.refused = true;
-            self.refusal = Some(Refusal { why: vec![whole(why)], evidence: None, seen: Vec::new(), until });
+            self.refusal =
+                Some(ConfigRefusal { why: vec![whole(why)], evidence: None, seen: Vec::new(), until });
             return true;
         }
         let now = &complaint.rendered.snapshots;
@@ -135,8 +136,8 @@ impl Trial {
         let suspected = || complaint.suspects.first().filter(|_| only_suspects());
         let Some((object, why)) = proven.or_else(suspected) else { return false };
         let Some((evidence, _)) = entry::find(now, object) else { return false };
-        self.refusal = Some(Refusal {
-            why: vec![sentence(object, why)],
+        self.refusal = Some(ConfigRefusal {
+            why: vec![message(object, why)],
             evidence: Some(evidence.clone()),
             seen: Vec::new(),
             until: proven.is_none().then(|| moment.now + REST),
@@ -157,7 +158,7 @@ impl Trial {
     }
 }
 
-impl Refusal {
+impl ConfigRefusal {
     fn has_ended(&self, snapshots: &Snapshots, now: Instant) -> bool {
         let is_gone = |evidence: &Arc<Object>| {
             let present = entry::find(snapshots, &evidence.reference);
@@ -175,7 +176,8 @@ fn is_new(job: &Job<'_>, good: &Rendered) -> bool {
 
 /// What a template says about an object, it means; and who takes more than a namespace's share is at fault whoever else is.
 fn is_objects_own(fault: &Fault) -> bool {
-    let is_share = |limit| matches!(limit, Limit::MapEntries | Limit::Files | Limit::FileBytes);
+    let is_share =
+        |limit| matches!(limit, Limit::MapEntries | Limit::Servers | Limit::Files | Limit::FileBytes);
     fault.kind == FaultKind::Registered || Limit::passed(&fault.diagnostic).is_some_and(is_share)
 }
 
@@ -199,7 +201,7 @@ fn most_of_a_kind<'f>(
     Some(Diagnostic { message, object: None, ..fault.diagnostic.clone() })
 }
 
-fn sentence(object: &ObjectRef, why: &Diagnostic) -> Diagnostic {
+fn message(object: &ObjectRef, why: &Diagnostic) -> Diagnostic {
     let message = format!("{object} did not change and fails with it: {}", why.message);
     whole(&Diagnostic { message, ..why.clone() })
 }

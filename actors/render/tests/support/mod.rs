@@ -2,20 +2,20 @@
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+pub mod cluster;
+
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Object, ObjectRef, Snapshot, Snapshots,
 };
-use haptic_render::{
-    Compiled, Engine, Limits, RenderInput, Templates, handlebars::HandlebarsEngine, marks, recall::Recall,
-    render, routes::Routes,
-};
+use haptic_render::{Compiled, RenderInput, RenderLimits, block_cache::BlockCache, framing, render};
+use haptic_routes::Routes;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 
 pub struct Setup {
     pub spec: Value,
     pub stores: BTreeMap<Arc<str>, Snapshot>,
-    pub limits: Limits,
+    pub limits: RenderLimits,
 }
 
 impl Setup {
@@ -38,7 +38,12 @@ impl Setup {
         });
         let stores = ["ingresses", "endpoints", "secrets", "labelledsecrets", "services"];
         let stores = stores.map(|name| (name.into(), Snapshot::full()));
-        Self { spec, stores: stores.into(), limits: Limits::default() }
+        Self { spec, stores: stores.into(), limits: RenderLimits::default() }
+    }
+
+    /// The same, its templates in Jinja2.
+    pub fn jinja(self) -> Self {
+        self.with("templatingSettings/engine", json!("jinja2"))
     }
 
     pub fn with(mut self, pointer: &str, value: Value) -> Self {
@@ -52,6 +57,11 @@ impl Setup {
 
     pub fn snippet(self, name: &str, template: &str) -> Self {
         self.with(&format!("templateSnippets/{name}/template"), json!(template))
+    }
+
+    /// A snippet that says what it is written in.
+    pub fn snippet_in(self, engine: &str, name: &str, template: &str) -> Self {
+        self.snippet(name, template).with(&format!("templateSnippets/{name}/engine"), json!(engine))
     }
 
     pub fn map(self, name: &str, template: &str) -> Self {
@@ -118,7 +128,7 @@ impl Setup {
     }
 
     pub fn compile(&self) -> Result<Arc<dyn Compiled>, Vec<Diagnostic>> {
-        HandlebarsEngine.compile(&Templates::of(&self.config().spec))
+        haptic_render::compile(&self.config().spec)
     }
 
     pub fn bundle(&self) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
@@ -141,7 +151,7 @@ impl Setup {
     }
 
     /// The same, with what is known of a render before.
-    pub fn rendered_with(&self, recall: Option<&Recall<'_>>) -> haptic_render::engine::RenderedFile {
+    pub fn rendered_with(&self, recall: Option<&BlockCache<'_>>) -> haptic_render::engine::RenderedFile {
         let compiled = self.compile().unwrap_or_else(|e| panic!("{}", all(&e)));
         let config = self.config();
         let snapshots = Routes::default().beside(&config, &self.snapshots());
@@ -155,9 +165,27 @@ impl Setup {
 
     /// The same without marks: what it would be without the settling pass.
     pub fn unmarked(&self) -> String {
-        let pieces: String = self.rendered().marked.pieces.iter().map(marks::Piece::as_str).collect();
+        let pieces: String =
+            self.rendered().marked.pieces.iter().map(framing::FramedFragment::as_str).collect();
         without_marks(&pieces)
     }
+}
+
+/// The marked text of haproxy.cfg, or why there is none.
+pub fn marked_or_not(setup: &Setup) -> Result<String, String> {
+    let compiled = setup.compile().map_err(|problems| all(&problems))?;
+    let (config, fleet) = (setup.config(), Fleet::default());
+    let (snapshots, context) = (setup.snapshots(), haptic_render::render::context(&config, &fleet)?);
+    let input = RenderInput { config: &config, snapshots: &snapshots, fleet: &fleet, context: &context };
+    let file = compiled.render(&FileKey::config(), &input, &setup.limits);
+    let file =
+        file.map_err(|faults| faults.iter().map(|fault| fault.diagnostic.to_string()).collect::<String>())?;
+    Ok(file.marked.pieces.iter().map(framing::FramedFragment::as_str).collect())
+}
+
+/// The text of haproxy.cfg before it is settled, or why there is none.
+pub fn printed_or_not(setup: &Setup) -> Result<String, String> {
+    marked_or_not(setup).map(|text| without_marks(&text))
 }
 
 pub fn all(diagnostics: &[Diagnostic]) -> String {
@@ -171,8 +199,8 @@ pub fn without_marks(text: &str) -> String {
         match c {
             ';' if in_mark => in_mark = false,
             _ if in_mark => {}
-            marks::LINE | marks::OWNER => in_mark = true,
-            c if marks::is_mark(c) => {}
+            framing::LINE | framing::OWNER => in_mark = true,
+            c if framing::is_mark(c) => {}
             c => out.push(c),
         }
     }

@@ -9,21 +9,21 @@ fn names(names: impl IntoIterator<Item = impl AsRef<str>>) -> Vec<Arc<str>> {
     names.into_iter().map(|name| name.as_ref().into()).collect()
 }
 
-fn table(now: Instant) -> Table {
-    let mut table = Table::default();
+fn table(now: Instant) -> NameTable {
+    let mut table = NameTable::default();
     table.want(&names([NAME]), now);
     table
 }
 
-fn found(address: &str, seconds: u64) -> Answer {
-    Answer::Addresses(vec![address.parse().unwrap()], Duration::from_secs(seconds))
+fn found(address: &str, seconds: u64) -> LookupResponse {
+    LookupResponse::Addresses(vec![address.parse().unwrap()], Duration::from_secs(seconds))
 }
 
-fn failure() -> Answer {
-    Answer::Failure("nobody answers".into())
+fn failure() -> LookupResponse {
+    LookupResponse::Failure("nobody answers".into())
 }
 
-fn addresses(table: &Table) -> Vec<String> {
+fn addresses(table: &NameTable) -> Vec<String> {
     table.known().get(NAME).into_iter().flat_map(|known| &known.addresses).map(ToString::to_string).collect()
 }
 
@@ -38,7 +38,7 @@ fn an_answer_is_good_for_its_time_to_live_within_bounds() {
         let mut table = table(now);
         assert_eq!(table.take_due(now), [NAME.into()]);
         assert!(table.take_due(now).is_empty(), "it is under way");
-        assert!(!table.is_whole() && table.note(NAME, found("10.0.0.1", lives), now) && table.is_whole());
+        assert!(!table.is_whole() && table.record(NAME, found("10.0.0.1", lives), now) && table.is_whole());
         assert_eq!(table.next_due(now), Some(now + seconds(good_for)));
         assert!(table.take_due(now + seconds(good_for) - Duration::from_millis(1)).is_empty());
         assert_eq!(table.take_due(now + seconds(good_for)), [NAME.into()]);
@@ -50,12 +50,12 @@ fn addresses_are_sorted_each_once_and_bounded() {
     let now = Instant::now();
     let mut table = table(now);
     let many = (0..100_u8).rev().chain(0..100).map(|last| IpAddr::from([10, 0, 0, last])).collect();
-    table.note(NAME, Answer::Addresses(many, seconds(60)), now);
+    table.record(NAME, LookupResponse::Addresses(many, seconds(60)), now);
     let known = addresses(&table);
     assert_eq!((known.len(), &*known[0], &*known[31]), (ADDRESSES, "10.0.0.0", "10.0.0.31"));
     let again = (0..100_u8).map(|last| IpAddr::from([10, 0, 0, last])).collect();
     assert!(
-        !table.note(NAME, Answer::Addresses(again, seconds(60)), now),
+        !table.record(NAME, LookupResponse::Addresses(again, seconds(60)), now),
         "the same in another order is no change"
     );
 }
@@ -64,15 +64,15 @@ fn addresses_are_sorted_each_once_and_bounded() {
 fn while_nobody_answers_the_last_answer_stays() {
     let mut now = Instant::now();
     let mut table = table(now);
-    table.note(NAME, found("10.0.0.1", 5), now);
+    table.record(NAME, found("10.0.0.1", 5), now);
     for _ in 0..1000 {
         now = table.next_due(now).unwrap();
         table.take_due(now);
-        assert!(!table.note(NAME, failure(), now));
+        assert!(!table.record(NAME, failure(), now));
         assert!(table.next_due(now).unwrap() - now <= seconds(80));
     }
     assert_eq!(addresses(&table), ["10.0.0.1"]);
-    assert!(table.note(NAME, found("10.0.0.2", 5), now));
+    assert!(table.record(NAME, found("10.0.0.2", 5), now));
     assert_eq!(addresses(&table), ["10.0.0.2"]);
 }
 
@@ -80,13 +80,13 @@ fn while_nobody_answers_the_last_answer_stays() {
 fn that_there_is_nothing_must_be_so_for_a_while() {
     let now = Instant::now();
     let mut table = table(now);
-    table.note(NAME, found("10.0.0.1", 5), now);
-    assert!(!table.note(NAME, Answer::Nothing, now + seconds(5)));
-    assert!(!table.note(NAME, Answer::Nothing, now + seconds(34)));
+    table.record(NAME, found("10.0.0.1", 5), now);
+    assert!(!table.record(NAME, LookupResponse::Nothing, now + seconds(5)));
+    assert!(!table.record(NAME, LookupResponse::Nothing, now + seconds(34)));
     // A failure in between says nothing of it, so the time begins anew.
-    assert!(!table.note(NAME, failure(), now + seconds(34)));
-    assert!(!table.note(NAME, Answer::Nothing, now + seconds(36)));
-    assert!(table.note(NAME, Answer::Nothing, now + seconds(66)));
+    assert!(!table.record(NAME, failure(), now + seconds(34)));
+    assert!(!table.record(NAME, LookupResponse::Nothing, now + seconds(36)));
+    assert!(table.record(NAME, LookupResponse::Nothing, now + seconds(66)));
     assert!(addresses(&table).is_empty() && table.known()[NAME].why.contains("does not exist"));
 }
 
@@ -94,14 +94,14 @@ fn that_there_is_nothing_must_be_so_for_a_while() {
 fn a_name_without_an_answer_has_a_reason_and_is_asked_for_less_and_less_often() {
     let mut now = Instant::now();
     let mut table = table(now);
-    assert!(table.note(NAME, failure(), now));
+    assert!(table.record(NAME, failure(), now));
     assert_eq!(table.known()[NAME].why, "nobody answers");
     let mut pauses = Vec::new();
     for _ in 0..6 {
         let due = table.next_due(now).unwrap();
         pauses.push((due - now).as_secs());
         now = due;
-        table.note(NAME, Answer::Nothing, now);
+        table.record(NAME, LookupResponse::Nothing, now);
     }
     assert_eq!(pauses, [5, 10, 20, 40, 80, 80]);
 }
@@ -109,12 +109,12 @@ fn a_name_without_an_answer_has_a_reason_and_is_asked_for_less_and_less_often() 
 #[test]
 fn names_that_nobody_answers_for_leave_room_for_others() {
     let now = Instant::now();
-    let mut table = Table::default();
+    let mut table = NameTable::default();
     let good = names((0..100).map(|n| format!("good{n:03}.example")));
     let bad = names((0..1000).map(|n| format!("bad{n}.example")));
     table.want(&good, now);
     for name in &good {
-        table.note(name, found("10.0.0.1", 5), now);
+        table.record(name, found("10.0.0.1", 5), now);
     }
     table.want(&[bad, good.clone()].concat(), now);
     let first = table.take_due(now);
@@ -128,7 +128,7 @@ fn names_that_nobody_answers_for_leave_room_for_others() {
     );
     // One that was never asked for comes before those that failed.
     for name in &first {
-        table.note(name, failure(), now);
+        table.record(name, failure(), now);
     }
     assert!(table.take_due(now + seconds(90)).iter().all(|name| !first.contains(name)));
 }
@@ -139,7 +139,7 @@ fn what_is_not_wanted_any_more_is_forgotten_also_while_it_is_asked_for() {
     let mut table = table(now);
     table.take_due(now);
     table.want(&[], now);
-    assert!(!table.note(NAME, found("10.0.0.1", 5), now));
+    assert!(!table.record(NAME, found("10.0.0.1", 5), now));
     assert!(table.known().is_empty() && table.next_due(now).is_none() && table.is_whole());
 }
 
@@ -148,10 +148,10 @@ fn what_is_remembered_stands_until_there_is_another_answer() {
     let now = Instant::now();
     let known: ExternalNames =
         [(NAME.into(), Resolved { addresses: vec!["10.0.0.1".parse().unwrap()], why: String::new() })].into();
-    let mut table = Table::remembering(known);
+    let mut table = NameTable::remembering(known);
     table.want(&names([NAME]), now);
     assert_eq!(table.take_due(now), [NAME.into()]);
-    assert!(!table.note(NAME, failure(), now));
+    assert!(!table.record(NAME, failure(), now));
     assert_eq!(addresses(&table), ["10.0.0.1"]);
 }
 
@@ -167,11 +167,11 @@ proptest! {
             now += seconds(pause);
             let address = format!("10.0.{kind}.{number}");
             let answer = match kind {
-                0 => Answer::Nothing,
+                0 => LookupResponse::Nothing,
                 1 => failure(),
                 _ => { last = Some(address.clone()); found(&address, pause) }
             };
-            table.note(NAME, answer, now);
+            table.record(NAME, answer, now);
             let known = addresses(&table);
             prop_assert!(known.is_empty() || Some(&known[0]) == last.as_ref());
             prop_assert!(kind < 2 || !known.is_empty());

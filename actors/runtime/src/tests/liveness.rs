@@ -8,9 +8,9 @@ use std::{
 use actix::prelude::*;
 use tokio::sync::oneshot;
 
-use crate::{ActorSpec, Arbiters, Health, Keeper, Kept, Seat, Supervision};
+use crate::{ActorHandle, Arbiters, Health, OwnHandle, Spec, Supervision};
 
-struct Blocker(Seat<Self>);
+struct Blocker(OwnHandle<Self>);
 
 /// Blocks its arbiter's thread until the other end is dropped.
 #[derive(Message)]
@@ -54,11 +54,11 @@ fn a_blocked_actor_and_its_arbiter_fail_liveness_by_name_until_they_return() {
         let health = Health::new();
         let arbiters = Arbiters::new(runtime, health.clone(), BOUND);
         let arbiter = arbiters.start("validation").expect("a thread");
-        let spec = ActorSpec::named("validate").busy_bound(BOUND);
-        let kept: Kept<Blocker> = Keeper::start(&arbiter, spec, &Supervision::new(health.clone()), Blocker);
+        let spec = Spec::named("validate").busy_bound(BOUND);
+        let kept: ActorHandle<Blocker> = spec.start(&arbiter, &Supervision::new(health.clone()), Blocker);
 
         let (release, released) = mpsc::channel();
-        let blocked = kept.post().send(BlockUntil(released));
+        let blocked = kept.mailbox().send(BlockUntil(released));
         // On a busy machine others may be late for a moment, too.
         until(|| {
             let complaints = health.why_not_live();
@@ -86,12 +86,12 @@ fn a_blocked_observer_and_its_arbiter_are_named_and_the_process_stays_live() {
         let health = Health::new();
         let arbiters = Arbiters::new(runtime, health.clone(), BOUND);
         let arbiter = arbiters.start_observing("observe").expect("a thread");
-        let spec = ActorSpec::named("metrics").busy_bound(BOUND);
+        let spec = Spec::named("metrics").busy_bound(BOUND);
         let supervision = Supervision::new(health.clone()).observing();
-        let kept: Kept<Blocker> = Keeper::start(&arbiter, spec, &supervision, Blocker);
+        let kept: ActorHandle<Blocker> = spec.start(&arbiter, &supervision, Blocker);
 
         let (release, released) = mpsc::channel();
-        let blocked = kept.post().send(BlockUntil(released));
+        let blocked = kept.mailbox().send(BlockUntil(released));
         until(|| {
             let complaints = health.why_not_observed();
             let is_told = |begin: &str| complaints.iter().any(|complaint| complaint.starts_with(begin));
@@ -112,9 +112,8 @@ fn a_blocked_observer_and_its_arbiter_are_named_and_the_process_stays_live() {
 async fn an_arbiter_that_stops_takes_liveness_with_it() {
     let health = Health::new();
     let arbiter = Arbiter::new();
-    let kept: Kept<Blocker> = Keeper::start(
+    let kept: ActorHandle<Blocker> = Spec::named("validate").start(
         &arbiter.handle(),
-        ActorSpec::named("validate"),
         &Supervision::new(health.clone()).on_escalate(|_| {}),
         Blocker,
     );
@@ -128,7 +127,7 @@ async fn an_arbiter_that_stops_takes_liveness_with_it() {
 type Fired = (Duration, u64);
 
 struct Timer {
-    seat: Seat<Self>,
+    own: OwnHandle<Self>,
     started: Instant,
     fired: Arc<std::sync::Mutex<Option<oneshot::Sender<Fired>>>>,
 }
@@ -142,8 +141,8 @@ impl Actor for Timer {
 
     fn started(&mut self, context: &mut Self::Context) {
         context.run_later(Duration::from_millis(50), |timer, _| {
-            let handled = timer.seat.vitals.state().handled;
-            if let Some(fired) = crate::vitals::lock(&timer.fired).take() {
+            let handled = timer.own.stats.state().handled;
+            if let Some(fired) = crate::stats::lock(&timer.fired).take() {
                 let _gone = fired.send((timer.started.elapsed(), handled));
             }
         });
@@ -152,7 +151,7 @@ impl Actor for Timer {
 
 impl Supervised for Timer {
     fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+        *self = self.own.rebuild();
     }
 }
 
@@ -160,7 +159,7 @@ impl Handler<Work> for Timer {
     type Result = ();
 
     fn handle(&mut self, _: Work, context: &mut Self::Context) {
-        self.seat.received::<Work>(context);
+        self.own.received::<Work>(context);
         let start = Instant::now();
         while start.elapsed() < Duration::from_micros(20) {
             std::hint::spin_loop();
@@ -173,12 +172,10 @@ async fn a_flooded_actors_timer_fires_in_time() {
     let (sender, fired) = oneshot::channel();
     let fired_slot = Arc::new(std::sync::Mutex::new(Some(sender)));
     let arbiter = Arbiter::new();
-    let kept = Keeper::start(
-        &arbiter.handle(),
-        ActorSpec::named("debounce"),
-        &Supervision::new(Health::new()),
-        move |seat| Timer { seat, started: Instant::now(), fired: Arc::clone(&fired_slot) },
-    );
+    let kept =
+        Spec::named("debounce").start(&arbiter.handle(), &Supervision::new(Health::new()), move |own| {
+            Timer { own, started: Instant::now(), fired: Arc::clone(&fired_slot) }
+        });
     let address = kept.addr().clone();
     let flood = std::thread::spawn(move || {
         let start = Instant::now();

@@ -4,3 +4,4 @@ mod flow;
 mod liveness;
 mod subject;
 mod supervision;
+mod topics;

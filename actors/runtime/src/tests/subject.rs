@@ -10,10 +10,10 @@ use std::{
 
 use actix::prelude::*;
 
-use crate::{ActorSpec, Health, Keeper, Kept, Seat, Supervision};
+use crate::{ActorHandle, Health, OwnHandle, Spec, Supervision};
 
 pub struct Subject {
-    seat: Seat<Self>,
+    own: OwnHandle<Self>,
     counters: Arc<Counters>,
     /// State that must not survive a restart.
     sum: usize,
@@ -67,7 +67,7 @@ impl Actor for Subject {
 
 impl Supervised for Subject {
     fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+        *self = self.own.rebuild();
     }
 }
 
@@ -75,7 +75,7 @@ impl Handler<Add> for Subject {
     type Result = usize;
 
     fn handle(&mut self, Add(number): Add, context: &mut Self::Context) -> usize {
-        self.seat.received::<Add>(context);
+        self.own.received::<Add>(context);
         self.sum += number;
         self.sum
     }
@@ -85,7 +85,7 @@ impl Handler<Panic> for Subject {
     type Result = AtomicResponse<Self, ()>;
 
     fn handle(&mut self, Panic(place): Panic, context: &mut Self::Context) -> Self::Result {
-        self.seat.received::<Panic>(context);
+        self.own.received::<Panic>(context);
         self.sum += 1000;
         match place {
             Place::Handle => panic!("boom in handle"),
@@ -108,7 +108,7 @@ impl Handler<Finish> for Subject {
     type Result = ();
 
     fn handle(&mut self, _: Finish, context: &mut Self::Context) {
-        self.seat.finish(context);
+        self.own.finish(context);
     }
 }
 
@@ -121,12 +121,12 @@ impl Handler<StopUnasked> for Subject {
 }
 
 /// A kept subject on the test's own arbiter.
-pub fn start(supervision: &Supervision, counters: &Arc<Counters>) -> Kept<Subject> {
+pub fn start(supervision: &Supervision, counters: &Arc<Counters>) -> ActorHandle<Subject> {
     let counters = Arc::clone(counters);
-    Keeper::start(&Arbiter::current(), ActorSpec::named("subject"), supervision, move |seat| {
+    Spec::named("subject").start(&Arbiter::current(), supervision, move |own| {
         counters.built.fetch_add(1, SeqCst);
         assert!(!take_one(&counters.panics_on_build), "boom in the factory");
-        Subject { seat, counters: Arc::clone(&counters), sum: 0 }
+        Subject { own, counters: Arc::clone(&counters), sum: 0 }
     })
 }
 
@@ -135,7 +135,7 @@ pub fn supervision() -> (Supervision, Arc<std::sync::Mutex<Vec<String>>>) {
     let escalated = Arc::new(std::sync::Mutex::new(Vec::new()));
     let told = Arc::clone(&escalated);
     let supervision = Supervision::new(Health::new())
-        .on_escalate(move |actor| crate::vitals::lock(&told).push(actor.to_owned()));
+        .on_escalate(move |actor| crate::stats::lock(&told).push(actor.to_owned()));
     (supervision, escalated)
 }
 

@@ -9,9 +9,9 @@ use actix::System;
 use tokio::time::{Instant, advance, pause, sleep};
 
 use super::subject::{Add, Counters, Finish, Panic, Place, StopUnasked, start, supervision};
-use crate::{Exit, Health, Life, Lost, Post, RestartPolicy, Supervision};
+use crate::{Exit, Health, Lifecycle, Lost, Mailbox, RestartPolicy, Supervision};
 
-async fn ask(post: &Post<Add>, number: usize) -> Result<usize, Lost> {
+async fn ask(post: &Mailbox<Add>, number: usize) -> Result<usize, Lost> {
     post.send(Add(number)).await
 }
 
@@ -21,7 +21,7 @@ async fn queued_messages_are_answered_by_the_rebuilt_actor_at_the_same_address()
     let (supervision, _) = supervision();
     let counters = Arc::new(Counters::default());
     let kept = start(&supervision, &counters);
-    let (add, panic) = (kept.post::<Add>(), kept.post::<Panic>());
+    let (add, panic) = (kept.mailbox::<Add>(), kept.mailbox::<Panic>());
     assert_eq!(ask(&add, 5).await, Ok(5));
 
     let failing = panic.send(Panic(Place::Handle));
@@ -31,7 +31,7 @@ async fn queued_messages_are_answered_by_the_rebuilt_actor_at_the_same_address()
     assert_eq!((first.await, second.await), (Ok(1), Ok(3)), "state begins afresh, messages are kept");
 
     let state = kept.state();
-    assert_eq!((state.state, state.restarts, state.mailbox), (Life::Running, 1, 0));
+    assert_eq!((state.state, state.restarts, state.mailbox), (Lifecycle::Running, 1, 0));
     assert!(state.last_panic.is_some_and(|why| why.contains("boom in handle")));
     assert_eq!(state.handled, 4);
     assert_eq!(state.last_message.as_deref(), Some("Add"));
@@ -44,13 +44,13 @@ async fn panics_in_every_place_are_survived() {
         let (supervision, escalated) = supervision();
         let counters = Arc::new(Counters::default());
         let kept = start(&supervision, &counters);
-        let _lost_or_not = kept.post::<Panic>().send(Panic(place)).await;
+        let _lost_or_not = kept.mailbox::<Panic>().send(Panic(place)).await;
         sleep(Duration::from_millis(200)).await;
         assert_eq!(kept.state().restarts, 1, "{place:?}");
-        assert_eq!(ask(&kept.post(), 7).await, Ok(7), "{place:?}");
+        assert_eq!(ask(&kept.mailbox(), 7).await, Ok(7), "{place:?}");
         assert_eq!(counters.started.load(SeqCst), 2, "{place:?}");
         assert!(supervision.health.is_live());
-        assert!(crate::vitals::lock(&escalated).is_empty());
+        assert!(crate::stats::lock(&escalated).is_empty());
     }
 }
 
@@ -60,7 +60,7 @@ async fn timers_of_the_new_life_tick_and_those_of_the_old_one_do_not() {
     let (supervision, _) = supervision();
     let counters = Arc::new(Counters::default());
     let kept = start(&supervision, &counters);
-    let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
+    let _lost = kept.mailbox::<Panic>().send(Panic(Place::Handle)).await;
     sleep(Duration::from_millis(100)).await;
     let before = counters.ticks.load(SeqCst);
     sleep(Duration::from_millis(100)).await;
@@ -76,9 +76,9 @@ async fn an_actor_that_panics_in_started_or_in_its_factory_is_tried_again() {
     counters.panics_on_build.store(1, SeqCst);
     counters.panics_on_start.store(2, SeqCst);
     let kept = start(&supervision, &counters);
-    assert_eq!(ask(&kept.post(), 1).await, Ok(1));
+    assert_eq!(ask(&kept.mailbox(), 1).await, Ok(1));
     assert_eq!(kept.state().restarts, 3);
-    assert!(crate::vitals::lock(&escalated).is_empty());
+    assert!(crate::stats::lock(&escalated).is_empty());
 }
 
 #[actix::test]
@@ -86,12 +86,12 @@ async fn an_actor_that_rests_between_two_lives_is_still_there_and_does_in_the_ne
     pause();
     let (supervision, _) = supervision();
     let kept = start(&supervision, &Arc::new(Counters::default()));
-    let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
-    while kept.state().state != Life::Restarting {
+    let _lost = kept.mailbox::<Panic>().send(Panic(Place::Handle)).await;
+    while kept.state().state != Lifecycle::Restarting {
         tokio::task::yield_now().await;
     }
     assert!(supervision.health.make_panic("subject"), "it is known while it rests");
-    assert_eq!(ask(&kept.post(), 1).await, Ok(1));
+    assert_eq!(ask(&kept.mailbox(), 1).await, Ok(1));
     assert_eq!(kept.state().restarts, 2);
     assert!(!supervision.health.make_panic("nobody"));
 }
@@ -102,15 +102,15 @@ async fn over_budget_the_actor_is_dead_not_live_by_name_and_escalated_once() {
     let (supervision, escalated) = supervision();
     let kept = start(&supervision, &Arc::new(Counters::default()));
     for _ in 0..6 {
-        let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
+        let _lost = kept.mailbox::<Panic>().send(Panic(Place::Handle)).await;
     }
     assert_eq!(kept.exited().await, Exit::Dead);
-    assert_eq!(*crate::vitals::lock(&escalated), ["subject"]);
-    assert_eq!(kept.state().state, Life::Dead);
+    assert_eq!(*crate::stats::lock(&escalated), ["subject"]);
+    assert_eq!(kept.state().state, Lifecycle::Dead);
     let complaints = supervision.health.why_not_live();
     assert_eq!(complaints.len(), 1);
     assert!(complaints[0].starts_with("actor subject is dead: boom in handle"), "{complaints:?}");
-    let lost = ask(&kept.post(), 1).await.expect_err("nobody is there");
+    let lost = ask(&kept.mailbox(), 1).await.expect_err("nobody is there");
     assert!(lost.to_string().contains("subject"));
 }
 
@@ -120,12 +120,12 @@ async fn panics_far_apart_never_spend_the_budget() {
     let (supervision, escalated) = supervision();
     let kept = start(&supervision, &Arc::new(Counters::default()));
     for _ in 0..30 {
-        let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
+        let _lost = kept.mailbox::<Panic>().send(Panic(Place::Handle)).await;
         advance(Duration::from_secs(13)).await;
     }
-    assert_eq!(ask(&kept.post(), 1).await, Ok(1));
+    assert_eq!(ask(&kept.mailbox(), 1).await, Ok(1));
     assert_eq!(kept.state().restarts, 30);
-    assert!(crate::vitals::lock(&escalated).is_empty());
+    assert!(crate::stats::lock(&escalated).is_empty());
 }
 
 #[actix::test]
@@ -134,13 +134,13 @@ async fn each_restart_is_told_with_its_reason_and_number() {
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = Arc::clone(&told);
     let supervision =
-        supervision().0.on_restart(move |restart| crate::vitals::lock(&seen).push(restart.clone()));
+        supervision().0.on_restart(move |restart| crate::stats::lock(&seen).push(restart.clone()));
     let kept = start(&supervision, &Arc::new(Counters::default()));
     for _ in 0..2 {
-        let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
-        ask(&kept.post(), 1).await.expect("it is back");
+        let _lost = kept.mailbox::<Panic>().send(Panic(Place::Handle)).await;
+        ask(&kept.mailbox(), 1).await.expect("it is back");
     }
-    let told = crate::vitals::lock(&told);
+    let told = crate::stats::lock(&told);
     assert_eq!(told.iter().map(|restart| restart.restarts).collect::<Vec<_>>(), [1, 2]);
     assert!(told.iter().all(|restart| &*restart.actor == "subject" && restart.reason.contains("boom")));
 }
@@ -153,9 +153,9 @@ async fn restarts_wait_longer_each_time() {
     let kept = start(&supervision, &Arc::new(Counters::default()));
     let mut rests = Vec::new();
     for _ in 0..10 {
-        let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
+        let _lost = kept.mailbox::<Panic>().send(Panic(Place::Handle)).await;
         let failed = Instant::now();
-        ask(&kept.post(), 1).await.expect("answered after the rest");
+        ask(&kept.mailbox(), 1).await.expect("answered after the rest");
         rests.push(failed.elapsed());
     }
     assert!(rests.is_sorted(), "{rests:?}");
@@ -169,11 +169,11 @@ async fn an_actor_that_finishes_is_done_and_not_restarted() {
     let (supervision, _) = supervision();
     let counters = Arc::new(Counters::default());
     let kept = start(&supervision, &counters);
-    kept.post::<Finish>().send(Finish).await.expect("handled");
+    kept.mailbox::<Finish>().send(Finish).await.expect("handled");
     assert_eq!(kept.exited().await, Exit::Done);
     sleep(Duration::from_secs(60)).await;
     assert_eq!(counters.built.load(SeqCst), 1);
-    assert!(ask(&kept.post(), 1).await.is_err());
+    assert!(ask(&kept.mailbox(), 1).await.is_err());
     assert!(supervision.health.is_live());
 }
 
@@ -182,7 +182,7 @@ async fn a_dismissed_actor_ends_even_while_it_rests() {
     pause();
     let (supervision, _) = supervision();
     let kept = start(&supervision, &Arc::new(Counters::default()));
-    let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
+    let _lost = kept.mailbox::<Panic>().send(Panic(Place::Handle)).await;
     kept.dismiss();
     assert_eq!(kept.exited().await, Exit::Done);
 }
@@ -192,9 +192,9 @@ async fn stopping_the_context_unasked_is_a_failure_and_restarts() {
     pause();
     let (supervision, _) = supervision();
     let kept = start(&supervision, &Arc::new(Counters::default()));
-    kept.post::<StopUnasked>().send(StopUnasked).await.expect("handled");
-    assert_eq!(ask(&kept.post(), 4).await, Ok(4));
-    assert!(kept.state().last_panic.is_some_and(|why| why.contains("without Seat::finish")));
+    kept.mailbox::<StopUnasked>().send(StopUnasked).await.expect("handled");
+    assert_eq!(ask(&kept.mailbox(), 4).await, Ok(4));
+    assert!(kept.state().last_panic.is_some_and(|why| why.contains("without OwnHandle::finish")));
 }
 
 #[actix::test]
@@ -205,7 +205,7 @@ async fn an_actor_stays_although_nobody_holds_its_address() {
     drop(start(&supervision, &counters));
     sleep(Duration::from_millis(101)).await;
     assert!(counters.ticks.load(SeqCst) >= 19);
-    assert_eq!(supervision.health.actors()[0].state, Life::Running);
+    assert_eq!(supervision.health.actors()[0].state, Lifecycle::Running);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_spent_budget_ends_the_process_with_code_70() {
         let policy = RestartPolicy { budget: 0, ..RestartPolicy::default() };
         let supervision = Supervision::new(Health::new()).policy(policy);
         let kept = start(&supervision, &Arc::new(Counters::default()));
-        let _lost = kept.post::<Panic>().send(Panic(Place::Handle)).await;
+        let _lost = kept.mailbox::<Panic>().send(Panic(Place::Handle)).await;
         std::future::pending().await
     });
     assert_eq!(code.expect("the system ran"), 70);

@@ -6,36 +6,36 @@ use std::{collections::BTreeMap, sync::Arc};
 
 /// Objects that are examined together.
 #[derive(Clone)]
-pub(super) struct Group {
+pub(super) struct ObjectGroup {
     pub objects: Vec<Arc<ObjectRef>>,
-    pub known: Known,
+    pub known: GroupResult,
 }
 
 /// What is known of a group.
 #[derive(Clone)]
-pub(super) enum Known {
+pub(super) enum GroupResult {
     /// Nothing yet.
     Open,
     /// It failed.
-    Fails(Arc<Failed>),
+    Fails(Arc<FailedGroup>),
     /// What it is a part of failed, and the other part passes.
-    Left(Arc<Failed>),
+    Left(Arc<FailedGroup>),
 }
 
 /// A group that failed when it was looked at.
-pub(super) struct Failed {
+pub(super) struct FailedGroup {
     pub objects: Vec<Arc<ObjectRef>>,
     pub ruling: Ruling,
 }
 
-impl Group {
+impl ObjectGroup {
     pub fn open(objects: Vec<Arc<ObjectRef>>) -> Self {
-        Self { objects, known: Known::Open }
+        Self { objects, known: GroupResult::Open }
     }
 
     pub fn failed(objects: Vec<Arc<ObjectRef>>, ruling: Ruling) -> Self {
-        let failed = Failed { objects: objects.clone(), ruling };
-        Self { objects, known: Known::Fails(Arc::new(failed)) }
+        let failed = FailedGroup { objects: objects.clone(), ruling };
+        Self { objects, known: GroupResult::Fails(Arc::new(failed)) }
     }
 }
 

@@ -15,12 +15,12 @@ mod ruling;
 #[cfg(test)]
 mod tests;
 
-pub use ruling::{Blamed, Found, Nobodys, Ruling};
+pub use ruling::{FailingByCause, FailureCauses, Nobodys, Ruling};
 
 use futures::future::{Either, select};
-use groups::{Failed, Group, Known, by_namespace, halves, spread};
+use groups::{FailedGroup, GroupResult, ObjectGroup, by_namespace, halves, spread};
 use haptic_model::{Bundle, Diagnostic, ObjectRef, Severity};
-use parts::{Objects, Parts};
+use parts::{ObjectSet, Parts};
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     pin::pin,
@@ -51,8 +51,11 @@ pub struct Charge<'c> {
 
 /// Looks for those at fault in what is charged. `judge` says what is wrong with a bundle of so many of its objects, beside what
 /// they name; `None`, that there is no more time.
-pub async fn culprits(charge: &Charge<'_>, judge: impl AsyncFn(Bundle, usize) -> Option<Ruling>) -> Found {
-    let Some(why) = charge.ruling.why() else { return Found::default() };
+pub async fn culprits(
+    charge: &Charge<'_>,
+    judge: impl AsyncFn(Bundle, usize) -> Option<Ruling>,
+) -> FailureCauses {
+    let Some(why) = charge.ruling.why() else { return FailureCauses::default() };
     let mut changed = charge.bundle.changed_since(charge.good);
     let mut good = charge.good;
     if changed.is_empty() {
@@ -64,7 +67,7 @@ pub async fn culprits(charge: &Charge<'_>, judge: impl AsyncFn(Bundle, usize) ->
         parts: Parts::of(charge.bundle),
         good,
         changed,
-        base: Objects::new(),
+        base: ObjectSet::new(),
         why,
         judge: &judge,
         culprits: BTreeMap::new(),
@@ -76,7 +79,7 @@ pub async fn culprits(charge: &Charge<'_>, judge: impl AsyncFn(Bundle, usize) ->
 
 /// What changed since `good` in the namespace whose changes are largest: where all is too large, it waits first.
 #[must_use]
-pub fn largest(bundle: &Bundle, good: Option<&Bundle>, why: &Diagnostic) -> Blamed {
+pub fn largest(bundle: &Bundle, good: Option<&Bundle>, why: &Diagnostic) -> FailingByCause {
     let parts = Parts::of(bundle);
     let groups = by_namespace(bundle.changed_since(good));
     let bytes =
@@ -94,9 +97,9 @@ struct Case<'c, J> {
     parts: Parts<'c>,
     good: Option<&'c Bundle>,
     /// What may be at fault.
-    changed: Objects,
+    changed: ObjectSet,
     /// What every check is made with, beside what is nobody's.
-    base: Objects,
+    base: ObjectSet,
     /// What was said first.
     why: &'c Diagnostic,
     judge: &'c J,
@@ -129,9 +132,9 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         let (distrusted, trusted): (Vec<_>, Vec<_>) = self.rest().into_iter().partition(is_distrusted);
         let is_all = self.culprits.is_empty() && trusted.len() == self.parts.all().count();
         self.examine_all(if is_all {
-            Group::failed(trusted, charge.ruling.clone())
+            ObjectGroup::failed(trusted, charge.ruling.clone())
         } else {
-            Group::open(trusted)
+            ObjectGroup::open(trusted)
         })
         .await;
         self.examine_distrusted(distrusted).await;
@@ -147,14 +150,14 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     /// Finds what passes without all that changed: what is nobody's, with whatever it names, or else with all that did not
     /// change. `Some(Some(_))`: nothing does, so it is nobody's fault.
     async fn stand(&mut self) -> Option<Option<Nobodys>> {
-        let unchanged: Objects =
+        let unchanged: ObjectSet =
             self.parts.all().filter(|object| !self.changed.contains(*object)).cloned().collect();
-        let mut bases = vec![self.parts.named_by_nobody().clone(), Objects::new(), unchanged];
+        let mut bases = vec![self.parts.named_by_nobody().clone(), ObjectSet::new(), unchanged];
         bases.dedup();
         let mut first = None;
         for base in bases {
             self.base = base;
-            let ruling = self.judge_of(&Objects::new()).await?;
+            let ruling = self.judge_of(&ObjectSet::new()).await?;
             if ruling.passes() {
                 return Some(None);
             }
@@ -162,7 +165,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         }
         let why = first.as_ref().and_then(Ruling::why).unwrap_or(self.why).clone();
         let before = match self.good {
-            Some(good) => (self.judge)(Parts::of(good).together(&Objects::new()), 0).await?,
+            Some(good) => (self.judge)(Parts::of(good).together(&ObjectSet::new()), 0).await?,
             None => first.unwrap_or(Ruling::Passes),
         };
         let is_machine = match self.good {
@@ -209,7 +212,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     }
 
     /// Splits `group` until all are cleared, culprits or suspects.
-    async fn examine_all(&mut self, group: Group) {
+    async fn examine_all(&mut self, group: ObjectGroup) {
         let mut queue = VecDeque::from([group]);
         while let Some(mut group) = queue.pop_front() {
             // Without what is left out they are others: the next bundle tells.
@@ -228,8 +231,8 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     }
 
     /// There is no more time for these: those known to fail are suspected; if none are, all, unless it is better already.
-    fn suspect(&mut self, groups: impl IntoIterator<Item = Group>) {
-        let is_open = |group: &Group| matches!(group.known, Known::Open);
+    fn suspect(&mut self, groups: impl IntoIterator<Item = ObjectGroup>) {
+        let is_open = |group: &ObjectGroup| matches!(group.known, GroupResult::Open);
         let (open, failing): (Vec<_>, Vec<_>) = groups.into_iter().partition(is_open);
         let is_better = !self.culprits.is_empty() || !self.suspects.is_empty();
         let suspected = if failing.is_empty() && !is_better { open } else { failing };
@@ -237,40 +240,40 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     }
 
     /// What is to be examined of a group next; `None` when there is no more time.
-    async fn examine(&mut self, group: Group) -> Option<Vec<Group>> {
-        let Group { objects, known } = group;
+    async fn examine(&mut self, group: ObjectGroup) -> Option<Vec<ObjectGroup>> {
+        let ObjectGroup { objects, known } = group;
         match (known, &*objects) {
-            (Known::Open, _) => {
+            (GroupResult::Open, _) => {
                 let ruling = self.judge_of(&of(&objects)).await?;
                 self.failed(objects, ruling).await
             }
-            (Known::Left(within), [only]) => {
+            (GroupResult::Left(within), [only]) => {
                 let ruling = self.judge_of(&[only.clone()].into()).await?;
                 match ruling.passes() {
                     true => self.only_together(only.clone(), &within).await,
                     false => self.failed(objects, ruling).await,
                 }
             }
-            (Known::Fails(failed) | Known::Left(failed), _) => self.split(objects, failed).await,
+            (GroupResult::Fails(failed) | GroupResult::Left(failed), _) => self.split(objects, failed).await,
         }
     }
 
     /// What is to be done when `objects` were found to be like this.
-    async fn failed(&mut self, objects: Vec<Arc<ObjectRef>>, ruling: Ruling) -> Option<Vec<Group>> {
+    async fn failed(&mut self, objects: Vec<Arc<ObjectRef>>, ruling: Ruling) -> Option<Vec<ObjectGroup>> {
         let Some(why) = ruling.why() else { return Some(Vec::new()) };
         if let Ruling::Refused(said) = &ruling
             && self.name(said, Some(&objects))
         {
-            return Some(vec![Group::open(objects)]);
+            return Some(vec![ObjectGroup::open(objects)]);
         }
         match &*objects {
             [only] => self.accuse(only, why).await,
-            _ => Some(vec![Group::failed(objects, ruling)]),
+            _ => Some(vec![ObjectGroup::failed(objects, ruling)]),
         }
     }
 
     /// `object` fails by itself: it is at fault, unless it is something that it names.
-    async fn accuse(&mut self, object: &Arc<ObjectRef>, why: &Diagnostic) -> Option<Vec<Group>> {
+    async fn accuse(&mut self, object: &Arc<ObjectRef>, why: &Diagnostic) -> Option<Vec<ObjectGroup>> {
         let mut needs = self.parts.closure([object]);
         needs.retain(|needed| {
             needed != object && self.changed.contains(needed) && !self.base.contains(needed)
@@ -279,7 +282,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
             let ruling = self.judge_of(&needs).await?;
             if !ruling.passes() {
                 let needs = needs.into_iter().collect();
-                return Some(vec![Group::failed(needs, ruling)]);
+                return Some(vec![ObjectGroup::failed(needs, ruling)]);
             }
         }
         self.culprits.insert(object.clone(), why.clone());
@@ -287,9 +290,13 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     }
 
     /// Looks at both halves of what failed at once. Where one passes, the other is not waited for.
-    async fn split(&mut self, objects: Vec<Arc<ObjectRef>>, failed: Arc<Failed>) -> Option<Vec<Group>> {
+    async fn split(
+        &mut self,
+        objects: Vec<Arc<ObjectRef>>,
+        failed: Arc<FailedGroup>,
+    ) -> Option<Vec<ObjectGroup>> {
         let (one, other) = halves(objects);
-        let left = |objects| Group { objects, known: Known::Left(failed.clone()) };
+        let left = |objects| ObjectGroup { objects, known: GroupResult::Left(failed.clone()) };
         if other.is_empty() {
             return Some(vec![left(one)]);
         }
@@ -319,7 +326,11 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     }
 
     /// Both halves fail: is it for what both name? Whoever gives a thing a common name would be in every part.
-    async fn shared(&self, one: &[Arc<ObjectRef>], other: &[Arc<ObjectRef>]) -> Option<Option<Vec<Group>>> {
+    async fn shared(
+        &self,
+        one: &[Arc<ObjectRef>],
+        other: &[Arc<ObjectRef>],
+    ) -> Option<Option<Vec<ObjectGroup>>> {
         let (mut shared, of_other) = (self.parts.closure(one), self.parts.closure(other));
         shared.retain(|object| of_other.contains(object) && self.changed.contains(object));
         if shared.is_empty() {
@@ -330,14 +341,18 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
             return Some(None);
         }
         let without = |half: &[Arc<ObjectRef>]| {
-            Group::open(half.iter().filter(|object| !shared.contains(*object)).cloned().collect())
+            ObjectGroup::open(half.iter().filter(|object| !shared.contains(*object)).cloned().collect())
         };
         let (one, other) = (without(one), without(other));
-        Some(Some(vec![Group::failed(shared.into_iter().collect(), ruling), one, other]))
+        Some(Some(vec![ObjectGroup::failed(shared.into_iter().collect(), ruling), one, other]))
     }
 
     /// `left` passes by itself, though all others of a group that failed do, too.
-    async fn only_together(&mut self, left: Arc<ObjectRef>, failed: &Failed) -> Option<Vec<Group>> {
+    async fn only_together(
+        &mut self,
+        left: Arc<ObjectRef>,
+        failed: &FailedGroup,
+    ) -> Option<Vec<ObjectGroup>> {
         let mut all = failed.objects.clone();
         all.retain(|object| !self.needs_a_culprit(object));
         let ruling = self.judge_of(&of(&all)).await?;
@@ -349,11 +364,11 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
             Ruling::Unfinished(_) => {
                 let (costly, others) = all.into_iter().partition(|object| object.namespace == left.namespace);
                 self.suspects.extend::<Vec<_>>(costly);
-                Some(vec![Group::open(others)])
+                Some(vec![ObjectGroup::open(others)])
             }
             _ => {
                 self.examine_together(&all, ruling).await?;
-                Some(vec![Group::open(all)])
+                Some(vec![ObjectGroup::open(all)])
             }
         }
     }
@@ -381,7 +396,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
             return Some(Nobodys::Nothing);
         }
         let all: Vec<_> = self.changed.iter().cloned().collect();
-        let without = self.judge_of(&Objects::new()).await;
+        let without = self.judge_of(&ObjectSet::new()).await;
         if let Some(why) = without.as_ref().and_then(Ruling::why) {
             return Some(Nobodys::Templates(why.clone()));
         }
@@ -436,7 +451,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     }
 
     /// What is wrong when of those that may be at fault these are there, with what they name.
-    async fn judge_of(&self, objects: &Objects) -> Option<Ruling> {
+    async fn judge_of(&self, objects: &ObjectSet) -> Option<Ruling> {
         let mut with = self.parts.closure(objects.iter().chain(&self.base));
         with.retain(|object| !self.culprits.contains_key(object));
         let reduced = self.parts.together(&with);
@@ -461,15 +476,15 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
         self.culprits.len() > before
     }
 
-    fn found(self, nobodys: Option<Nobodys>) -> Found {
+    fn found(self, nobodys: Option<Nobodys>) -> FailureCauses {
         let message = format!(
             "it changed since the last good configuration, as others did, and is not cleared yet: {}",
             self.why.message
         );
         let why = Diagnostic::error(self.why.source, message);
-        let suspects: Objects =
+        let suspects: ObjectSet =
             self.suspects.into_iter().filter(|object| !self.culprits.contains_key(object)).collect();
-        Found {
+        FailureCauses {
             culprits: self.culprits.into_iter().collect(),
             suspects: suspects.into_iter().map(|object| (object, why.clone())).collect(),
             nobodys,
@@ -477,7 +492,7 @@ impl<J: AsyncFn(Bundle, usize) -> Option<Ruling>> Case<'_, J> {
     }
 }
 
-fn of(objects: &[Arc<ObjectRef>]) -> Objects {
+fn of(objects: &[Arc<ObjectRef>]) -> ObjectSet {
     objects.iter().cloned().collect()
 }
 

@@ -10,31 +10,31 @@ use std::{
     sync::Arc,
 };
 
-pub(super) type Objects = BTreeSet<Arc<ObjectRef>>;
+pub(super) type ObjectSet = BTreeSet<Arc<ObjectRef>>;
 
 /// A bundle's pieces by whom they would not be there without.
 pub(super) struct Parts<'b> {
     files: Vec<&'b Arc<BundleFile>>,
     /// By file.
     nobodys: BTreeMap<usize, Vec<usize>>,
-    of: BTreeMap<Arc<ObjectRef>, Part>,
+    of: BTreeMap<Arc<ObjectRef>, CheckedPart>,
     /// Those whose pieces nobody's lines name.
-    named_by_nobody: Objects,
+    named_by_nobody: ObjectSet,
 }
 
 #[derive(Default)]
-struct Part {
+struct CheckedPart {
     /// Files and pieces, by number.
     pieces: Vec<(usize, usize)>,
     /// Whose pieces it names, but for its own.
-    needs: Objects,
+    needs: ObjectSet,
 }
 
 impl<'b> Parts<'b> {
     pub fn of(bundle: &'b Bundle) -> Self {
         let files: Vec<_> = bundle.all().collect();
         let mut parts =
-            Self { files, nobodys: BTreeMap::new(), of: BTreeMap::new(), named_by_nobody: Objects::new() };
+            Self { files, nobodys: BTreeMap::new(), of: BTreeMap::new(), named_by_nobody: ObjectSet::new() };
         for (number, file) in parts.files.iter().enumerate() {
             for (piece, fragment) in file.text.fragments().iter().enumerate() {
                 match &fragment.blame().block {
@@ -61,13 +61,13 @@ impl<'b> Parts<'b> {
     }
 
     /// Whose pieces nobody's lines name.
-    pub fn named_by_nobody(&self) -> &Objects {
+    pub fn named_by_nobody(&self) -> &ObjectSet {
         &self.named_by_nobody
     }
 
     /// These, and all whose pieces they name.
-    pub fn closure<'o>(&self, objects: impl IntoIterator<Item = &'o Arc<ObjectRef>>) -> Objects {
-        let mut all = Objects::new();
+    pub fn closure<'o>(&self, objects: impl IntoIterator<Item = &'o Arc<ObjectRef>>) -> ObjectSet {
+        let mut all = ObjectSet::new();
         let mut open: Vec<&Arc<ObjectRef>> = Vec::new();
         for object in objects {
             if all.insert(object.clone()) {
@@ -86,7 +86,7 @@ impl<'b> Parts<'b> {
     }
 
     /// A bundle of what is nobody's and the pieces of `objects`.
-    pub fn together(&self, objects: &Objects) -> Bundle {
+    pub fn together(&self, objects: &ObjectSet) -> Bundle {
         let mut pieces = self.nobodys.clone();
         for (file, piece) in
             objects.iter().filter_map(|object| self.of.get(object)).flat_map(|part| &part.pieces)
@@ -114,8 +114,8 @@ impl<'b> Parts<'b> {
 
     fn find_needs(&mut self) {
         let defined = self.defined();
-        let mut needs: BTreeMap<Arc<ObjectRef>, Objects> = BTreeMap::new();
-        let mut by_nobody = Objects::new();
+        let mut needs: BTreeMap<Arc<ObjectRef>, ObjectSet> = BTreeMap::new();
+        let mut by_nobody = ObjectSet::new();
         for file in
             self.files.iter().filter(|file| matches!(file.key.kind, FileKind::Config | FileKind::CrtList))
         {

@@ -15,15 +15,15 @@ pub enum Ruling {
 }
 
 /// Objects, each with what is wrong.
-pub type Blamed = Vec<(Arc<ObjectRef>, Diagnostic)>;
+pub type FailingByCause = Vec<(Arc<ObjectRef>, Diagnostic)>;
 
 /// Who is at fault.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FailureCauses {
     /// These are, each with what is wrong.
-    pub culprits: Blamed,
+    pub culprits: FailingByCause,
     /// These are not cleared: among them may be some that are, and there was no time to find out which.
-    pub suspects: Blamed,
+    pub suspects: FailingByCause,
     /// Why it is no object.
     pub nobodys: Option<Nobodys>,
 }

@@ -97,7 +97,7 @@ async fn search(bundle: &Bundle, terms: Terms<'_>, judge: impl Fn(&Bundle) -> Ru
         })
     })
     .await;
-    let names = |blamed: &Blamed| blamed.iter().map(|(object, _)| object.name.to_string()).collect();
+    let names = |blamed: &FailingByCause| blamed.iter().map(|(object, _)| object.name.to_string()).collect();
     let (culprits, suspects) = (names(&found.culprits), names(&found.suspects));
     Search { culprits, suspects, nobodys: found.nobodys, checks: checks.get() }
 }
@@ -272,7 +272,7 @@ async fn a_file_is_there_with_whoever_names_it() {
     let with = parts.together(&parts.closure([&object("c")]));
     assert_eq!(with.files["ssl/list.txt"].text.to_string(), "ssl/a.pem a.example\nssl/a.pem c.example\n");
     assert!(with.files.contains_key("ssl/a.pem"));
-    let without = parts.together(&Objects::new());
+    let without = parts.together(&ObjectSet::new());
     assert!(without.files.contains_key("ssl/list.txt") && !without.files.contains_key("ssl/a.pem"));
 }
 

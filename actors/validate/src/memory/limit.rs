@@ -10,14 +10,14 @@ const NONE: u64 = 1 << 60;
 
 /// A limit on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Limit {
+pub struct MemoryLimit {
     /// Bytes.
     pub bytes: u64,
     /// Whether it is the container's; otherwise it is this process'.
     pub is_containers: bool,
 }
 
-impl Limit {
+impl MemoryLimit {
     /// The smallest limit there is, if any.
     #[must_use]
     pub fn read() -> Option<Self> {

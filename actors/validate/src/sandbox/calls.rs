@@ -2,7 +2,8 @@
 //! that has no such call, which C libraries and HAProxy can live with.
 //!
 //! HAProxy makes a UDP socket for each name server while it reads a configuration. It gets these; that they are connected it
-//! is only told, so nothing can be sent.
+//! is only told, so nothing can be sent. One that [answers](Order::answers) may listen at UNIX sockets, and
+//! has no way to connect any socket: what it says to servers goes over the one that it was started with.
 //!
 //! The numbers are those of the `libc` crate; nothing of C is called.
 
@@ -165,6 +166,32 @@ const FOR_NAMES: &[c_long] = &[
     libc::SYS_socket,
 ];
 
+/// To listen at sockets with names, to answer there, and to pass connections on: not to make one. No address of a network is
+/// long enough to be bound, and no socket that could send to one is there.
+const TO_ANSWER: &[c_long] = &[
+    libc::SYS_accept4,
+    libc::SYS_fchmodat,
+    libc::SYS_linkat,
+    libc::SYS_listen,
+    libc::SYS_recvfrom,
+    libc::SYS_recvmsg,
+    libc::SYS_renameat,
+    libc::SYS_renameat2,
+    libc::SYS_sendmsg,
+    libc::SYS_shutdown,
+    libc::SYS_unlinkat,
+];
+
+/// Those of them that newer machines do not have any more.
+#[cfg(target_arch = "x86_64")]
+const TO_ANSWER_OLDER: &[c_long] =
+    &[libc::SYS_accept, libc::SYS_chmod, libc::SYS_link, libc::SYS_rename, libc::SYS_unlink];
+#[cfg(not(target_arch = "x86_64"))]
+const TO_ANSWER_OLDER: &[c_long] = &[];
+
+/// The size of a UNIX socket's address.
+const UNIX_ADDRESS: u64 = 110;
+
 /// The bits of a socket's type that are no flags.
 const SOCKET_TYPE: u64 = 0xf;
 
@@ -175,23 +202,31 @@ pub(super) fn put_on(order: &Order) -> Result<(), String> {
     };
     apply(allowing(order).map_err(no_filter)?)?;
     // Of two filters that both answer in the kernel's place, the later one is heard.
-    if order.names { Ok(()) } else { apply(pretending().map_err(no_filter)?) }
+    if order.names || order.answers { Ok(()) } else { apply(pretending().map_err(no_filter)?) }
 }
 
 fn allowing(order: &Order) -> Result<BpfProgram, BackendError> {
     let for_names = if order.names { FOR_NAMES } else { &[] };
-    let freely = [FILES, ITSELF, OLDER, SOCKETS, for_names].concat();
+    let (to_answer, older) = if order.answers { (TO_ANSWER, TO_ANSWER_OLDER) } else { (&[][..], &[][..]) };
+    let freely = [FILES, ITSELF, OLDER, SOCKETS, for_names, to_answer, older].concat();
     let mut rules: Rules = freely.into_iter().map(|call| (call, Vec::new())).collect();
-    if !order.names {
+    if order.answers {
+        let stream = SeccompRule::new(socket(libc::AF_UNIX, libc::SOCK_STREAM)?)?;
+        rules.insert(libc::SYS_socket, vec![stream.clone(), tried_by_quic()?]);
+        rules.insert(libc::SYS_socketpair, vec![stream]);
+        rules.insert(libc::SYS_bind, argument(2, Length::Dword, Is::Eq, UNIX_ADDRESS)?);
+        rules.insert(libc::SYS_sendto, argument(4, Length::Qword, Is::Eq, 0)?);
+    } else if !order.names {
+        let udp = |family| SeccompRule::new(socket(family, libc::SOCK_DGRAM)?);
         rules.insert(libc::SYS_socket, vec![udp(libc::AF_INET)?, udp(libc::AF_INET6)?]);
     }
     // Threads, no processes.
     let thread = flag(libc::CLONE_THREAD);
-    rules.insert(libc::SYS_clone, first(Length::Qword, Is::MaskedEq(thread), thread)?);
+    rules.insert(libc::SYS_clone, argument(0, Length::Qword, Is::MaskedEq(thread), thread)?);
     // Its own limits, and a signal to itself, which `abort` sends. Executing a program keeps the id.
-    rules.insert(libc::SYS_prlimit64, first(Length::Dword, Is::Eq, 0)?);
+    rules.insert(libc::SYS_prlimit64, argument(0, Length::Dword, Is::Eq, 0)?);
     let own = u64::from(std::process::id());
-    rules.insert(libc::SYS_tgkill, first(Length::Dword, Is::Eq, own)?);
+    rules.insert(libc::SYS_tgkill, argument(0, Length::Dword, Is::Eq, own)?);
     let unknown = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
     SeccompFilter::new(rules, unknown, SeccompAction::Allow, ARCH.try_into()?)?.try_into()
 }
@@ -201,17 +236,24 @@ fn pretending() -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, SeccompAction::Allow, SeccompAction::Errno(0), ARCH.try_into()?)?.try_into()
 }
 
-fn udp(family: c_int) -> Result<SeccompRule, BackendError> {
-    let datagrams = flag(libc::SOCK_DGRAM);
-    SeccompRule::new(vec![
+fn socket(family: c_int, kind: c_int) -> Result<Vec<SeccompCondition>, BackendError> {
+    Ok(vec![
         SeccompCondition::new(0, Length::Dword, Is::Eq, flag(family))?,
-        SeccompCondition::new(1, Length::Dword, Is::MaskedEq(SOCKET_TYPE), datagrams)?,
+        SeccompCondition::new(1, Length::Dword, Is::MaskedEq(SOCKET_TYPE), flag(kind))?,
     ])
 }
 
-/// A call with this first argument.
-fn first(length: Length, is: Is, value: u64) -> Result<Vec<SeccompRule>, BackendError> {
-    Ok(vec![SeccompRule::new(vec![SeccompCondition::new(0, length, is, value)?])?])
+/// Before it reads a configuration, HAProxy makes a UDP socket to see what the machine can do for QUIC, and ends if there is none.
+/// It names no protocol for that; for all that it uses it does.
+fn tried_by_quic() -> Result<SeccompRule, BackendError> {
+    let mut conditions = socket(libc::AF_INET, libc::SOCK_DGRAM)?;
+    conditions.push(SeccompCondition::new(2, Length::Dword, Is::Eq, 0)?);
+    SeccompRule::new(conditions)
+}
+
+/// A call with this argument, counted from 0.
+fn argument(at: u8, length: Length, is: Is, value: u64) -> Result<Vec<SeccompRule>, BackendError> {
+    Ok(vec![SeccompRule::new(vec![SeccompCondition::new(at, length, is, value)?])?])
 }
 
 fn flag(flag: c_int) -> u64 {

@@ -68,6 +68,7 @@ fn restrict(order: &Order) -> Result<RulesetStatus, RulesetError> {
     let read: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::ReadDir;
     let own = AccessFs::ReadFile | AccessFs::Execute;
     let null = AccessFs::ReadFile | AccessFs::WriteFile;
+    let sockets = if order.answers { read | AccessFs::MakeSock | AccessFs::RemoveFile } else { read };
     let for_names: &[&str] = if order.names { &FOR_NAMES } else { &[] };
     let outside: &[&str] = if order.outside { &OUTSIDE } else { &[] };
     // Files that are not there are left out.
@@ -77,7 +78,7 @@ fn restrict(order: &Order) -> Result<RulesetStatus, RulesetError> {
         .handle_access(AccessNet::from_all(WANTED))?
         .scope(Scope::from_all(WANTED))?
         .create()?
-        .add_rules(path_beneath_rules(["."], read))?
+        .add_rules(path_beneath_rules(["."], sockets))?
         .add_rules(path_beneath_rules(COMMON.iter().chain(for_names).chain(outside), read))?
         .add_rules(path_beneath_rules(["/dev/null"], null))?
         .add_rules(path_beneath_rules(&order.files, own))?

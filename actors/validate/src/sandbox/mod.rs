@@ -15,7 +15,12 @@ pub use order::{NotAnOrder, Order};
 
 use serde::Serialize;
 use std::{
-    ffi::OsString, fmt, os::unix::process::CommandExt, path::PathBuf, process::Command, str::FromStr,
+    ffi::OsString,
+    fmt,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::Command,
+    str::FromStr,
     sync::Arc,
 };
 
@@ -42,7 +47,7 @@ pub const PROTECTIONS: [Protection; 4] =
 
 /// A protection that is not there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Missing {
+pub struct MissingProtection {
     /// Which.
     pub protection: Protection,
     /// Why.
@@ -58,7 +63,7 @@ struct Launcher {
     /// A `haptic`; none where it cannot be run, which is no reason to check nothing.
     program: Option<PathBuf>,
     without: Vec<Protection>,
-    missing: Vec<Missing>,
+    missing: Vec<MissingProtection>,
 }
 
 impl Protection {
@@ -98,7 +103,7 @@ impl FromStr for Protection {
     }
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingProtection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.protection, self.why)
     }
@@ -129,7 +134,7 @@ impl Sandbox {
 
     /// What is not there, and why: the kernel, the pod's profile, or somebody who turned it off.
     #[must_use]
-    pub fn missing(&self) -> Vec<Missing> {
+    pub fn missing(&self) -> Vec<MissingProtection> {
         match &self.0 {
             None => all_missing("checks run with the controller's own rights"),
             Some(launcher) => launcher.missing.clone(),
@@ -138,37 +143,44 @@ impl Sandbox {
 
     /// What to execute in place of `program` with `arguments`: its first word is the program.
     pub(crate) fn command(&self, order: Order) -> (PathBuf, Vec<OsString>) {
-        let launcher = self.0.as_deref().and_then(|launcher| Some((launcher, launcher.program.clone()?)));
+        let launcher = self.0.as_deref().zip(self.launcher());
         let Some((launcher, program)) = launcher else {
             let mut command = order.command.into_iter();
             return (command.next().unwrap_or_default().into(), command.collect());
         };
         let order = Order { without: launcher.without.clone(), ..order };
-        (program, std::iter::once(SUBCOMMAND.into()).chain(order.words()).collect())
+        (program.into(), std::iter::once(SUBCOMMAND.into()).chain(order.words()).collect())
+    }
+
+    /// The program that confines itself before it becomes HAProxy, if there is one.
+    pub(crate) fn launcher(&self) -> Option<&Path> {
+        self.0.as_deref()?.program.as_deref()
     }
 }
 
-fn all_missing(why: &str) -> Vec<Missing> {
-    PROTECTIONS.into_iter().map(|protection| Missing { protection, why: why.to_owned() }).collect()
+fn all_missing(why: &str) -> Vec<MissingProtection> {
+    PROTECTIONS.into_iter().map(|protection| MissingProtection { protection, why: why.to_owned() }).collect()
 }
 
 /// Lines as [`enter`]'s caller prints them.
-fn read_missing(said: &str) -> Vec<Missing> {
+fn read_missing(said: &str) -> Vec<MissingProtection> {
     let lines = said.lines().filter_map(|line| line.split_once(": "));
     lines
-        .filter_map(|(name, why)| Some(Missing { protection: name.parse().ok()?, why: why.to_owned() }))
+        .filter_map(|(name, why)| {
+            Some(MissingProtection { protection: name.parse().ok()?, why: why.to_owned() })
+        })
         .collect()
 }
 
 /// Gives up all that `order` does not grant, for good. Gives back what could not be given up.
 #[must_use]
-pub fn enter(order: &Order) -> Vec<Missing> {
+pub fn enter(order: &Order) -> Vec<MissingProtection> {
     let put_on = PROTECTIONS.into_iter().filter_map(|protection| {
         let done = match order.without.contains(&protection) {
             true => Err("it is turned off".to_owned()),
             false => protection.put_on(order),
         };
-        done.err().map(|why| Missing { protection, why })
+        done.err().map(|why| MissingProtection { protection, why })
     });
     put_on.collect()
 }

@@ -20,6 +20,8 @@ pub struct Order {
     pub names: bool,
     /// Whether files may be read that are neither HAProxy's own nor the check's.
     pub outside: bool,
+    /// Whether it listens at UNIX sockets in its folder and answers; else it only checks.
+    pub answers: bool,
     /// What is turned off.
     pub without: Vec<Protection>,
     /// Files, beside those in the current folder, that may be read and executed: HAProxy's own.
@@ -39,12 +41,9 @@ impl Order {
     pub fn words(&self) -> Vec<OsString> {
         let without: Vec<&str> = self.without.iter().map(|protection| protection.name()).collect();
         let without = if without.is_empty() { NOTHING.to_owned() } else { without.join(",") };
-        let granted = match (self.names, self.outside) {
-            (true, true) => "names,outside",
-            (true, false) => "names",
-            (false, true) => "outside",
-            (false, false) => NOTHING,
-        };
+        let granted = [("names", self.names), ("outside", self.outside), ("answers", self.answers)];
+        let granted: Vec<&str> = granted.iter().filter(|(_, is)| *is).map(|(what, _)| *what).collect();
+        let granted = if granted.is_empty() { NOTHING.to_owned() } else { granted.join(",") };
         let mut words: Vec<OsString> = vec![
             self.memory.to_string().into(),
             self.seconds.to_string().into(),
@@ -77,6 +76,7 @@ impl Order {
             seconds: number(seconds)?,
             names: is_granted("names"),
             outside: is_granted("outside"),
+            answers: is_granted("answers"),
             without,
             files: files.iter().map(PathBuf::from).collect(),
             command: command.iter().skip(1).cloned().collect(),
@@ -95,6 +95,7 @@ mod tests {
             seconds: 30,
             names: true,
             outside: true,
+            answers: true,
             without: vec![Protection::Files, Protection::Calls],
             files: vec!["/usr/sbin/haproxy".into(), "/lib/x y.so".into()],
             command: ["/usr/sbin/haproxy", "-c", "--", "-f"].map(OsString::from).to_vec(),

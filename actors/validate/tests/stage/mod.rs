@@ -3,12 +3,10 @@
 
 use actix_rt::Arbiter;
 use haptic_model::{
-    ActiveConfig, Bundle, Complaints, Event, Fleet, Generation, Hindsight, Snapshots,
+    ActiveConfig, Bundle, Event, FailureReports, Fleet, Generation, PreviousFailures, Snapshots,
     pipeline::{Cause, Reconcile, Refused, Rendered, Validated},
 };
-use haptic_runtime::{
-    ActorSpec, CellReader, CellWriter, Envelope, Events, Health, Keeper, Kept, Supervision, cell,
-};
+use haptic_runtime::{ActorHandle, Envelope, Events, Health, Publisher, Spec, Supervision, Topic, topic};
 use haptic_validate::{
     Checker,
     actor::{ValidateActor, ValidateOptions},
@@ -34,46 +32,45 @@ pub fn of_bundle(generation: u64, bundle: Bundle, heard: Option<u64>) -> Rendere
         bundle,
         took: Duration::ZERO,
         warnings: Vec::new(),
-        hindsight: Hindsight { heard: heard.map(Generation), ..Hindsight::default() },
+        hindsight: PreviousFailures { heard: heard.map(Generation), ..PreviousFailures::default() },
     }
 }
 
 /// The stage, and what it is connected with.
 pub struct Stage {
-    pub rendered: CellWriter<Option<Arc<Rendered>>>,
-    pub validated: CellReader<Option<Arc<Validated>>>,
-    pub refused: CellReader<Option<Arc<Refused>>>,
-    pub complaints: CellReader<Complaints>,
+    pub rendered: Publisher<Option<Arc<Rendered>>>,
+    pub validated: Topic<Option<Arc<Validated>>>,
+    pub refused: Topic<Option<Arc<Refused>>>,
+    pub complaints: Topic<FailureReports>,
     pub told: mpsc::Receiver<Envelope<Event>>,
-    _fleet: CellWriter<Fleet>,
-    _actor: Kept<ValidateActor>,
+    _fleet: Publisher<Fleet>,
+    _actor: ActorHandle<ValidateActor>,
 }
 
 pub fn stage(checker: Checker) -> Stage {
-    let (rendered_writer, rendered) = cell(None);
-    let (validated_writer, validated) = cell(None);
-    let (refused_writer, refused) = cell(None);
-    let (complaints_writer, complaints) = cell(Complaints::new());
+    let (rendered_writer, rendered) = topic(None);
+    let (validated_writer, validated) = topic(None);
+    let (refused_writer, refused) = topic(None);
+    let (complaints_writer, complaints) = topic(FailureReports::new());
     let (events, told) = Events::channel(64);
-    let (_fleet, fleet) = cell(Fleet::default());
+    let (_fleet, fleet) = topic(Fleet::default());
     let options = ValidateOptions {
         checker,
-        rendered,
-        fleet,
-        candidate: Arc::new(cell(None).0),
+        candidate: Arc::new(topic(None).0),
         validated: Arc::new(validated_writer),
         refused: Arc::new(refused_writer),
         complaints: Arc::new(complaints_writer),
         events,
     };
     let supervision = Supervision::new(Health::default());
-    let _actor =
-        Keeper::start(&Arbiter::current(), ActorSpec::named("validate"), &supervision, move |seat| {
-            ValidateActor::new(seat, options.clone())
-        });
+    let _actor = Spec::named("validate").subscribes(&fleet).subscribes(&rendered).start(
+        &Arbiter::current(),
+        &supervision,
+        move |own| ValidateActor::new(own, options.clone()),
+    );
     Stage { rendered: rendered_writer, validated, refused, complaints, told, _fleet, _actor }
 }
 
-pub async fn changed<T: Send + Sync>(cell: &mut CellReader<T>) {
-    tokio::time::timeout(Duration::from_secs(60), cell.changed()).await.expect("it changes in the end");
+pub async fn changed<T: Send + Sync>(topic: &mut Topic<T>) {
+    tokio::time::timeout(Duration::from_secs(60), topic.changed()).await.expect("it changes in the end");
 }

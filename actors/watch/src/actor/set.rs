@@ -1,16 +1,19 @@
-//! Brings the running watches to those the configuration names. Unchanged ones are not touched.
+//! Brings the running watches to those that the accepted and the active configuration name. Unchanged ones are not touched.
 
 use crate::{
     actor::WatchActor,
     pool::Pool,
-    pump::{Guarding, OnChange, WatchJob},
-    source::Origin,
+    pump::{Guarding, WatchTask},
+    source::OpenedSource,
     spec::{WatchSpec, diff},
     stores::Stores,
 };
 use actix::{Actor, ArbiterHandle, Context, Handler, Supervised};
-use haptic_model::{ActiveConfig, Remarks};
-use haptic_runtime::{ActorSpec, CellReader, Events, Keeper, Kept, Look, Seat, Supervision};
+use haptic_model::{ActiveConfig, Remarks, config::AcceptedConfig};
+use haptic_runtime::{
+    ActorHandle, Events, OwnHandle, Spec, Supervision, Topic,
+    messages::{ConfigAccepted, ConfigActivated},
+};
 use serde_json::json;
 use std::{
     collections::BTreeMap,
@@ -21,22 +24,18 @@ use std::{
 /// What the set of watches needs; the factory of its actor keeps one and clones it for each life.
 #[derive(Clone)]
 pub struct WatchSet {
-    /// The configuration that was accepted last: what it watches is watched.
-    pub accepted: CellReader<Option<Arc<ActiveConfig>>>,
-    /// The configuration in force: what it watches stays watched until the accepted one has taken its place.
-    pub in_force: CellReader<Option<Arc<ActiveConfig>>>,
+    /// Says for how long objects that vanish at once are held.
+    pub accepted: Topic<Option<AcceptedConfig>>,
     /// Where all watches look.
-    pub origin: Origin,
+    pub origin: OpenedSource,
     /// Where all snapshots go.
     pub stores: Stores,
     /// What they may take together.
     pub pool: Pool,
     /// What the configuration's resource says beside its spec.
-    pub remarks: CellReader<Remarks>,
+    pub remarks: Topic<Remarks>,
     /// Who observes.
     pub events: Events,
-    /// Who acts on changes.
-    pub on_change: OnChange,
     /// Where the watches' actors run.
     pub arbiter: ArbiterHandle,
     /// How they are kept.
@@ -52,34 +51,39 @@ pub struct RunningWatches(Arc<Mutex<BTreeMap<Arc<str>, Child>>>);
 #[derive(Debug)]
 struct Child {
     spec: Arc<WatchSpec>,
-    actor: Kept<WatchActor>,
+    actor: ActorHandle<WatchActor>,
 }
 
-/// The actor of the set: looks at the configuration when it starts and at each [`Look`].
+/// The actor of the set.
 #[derive(Debug)]
 pub struct WatchSetActor {
-    seat: Seat<Self>,
+    own: OwnHandle<Self>,
     set: WatchSet,
+    /// What it watches is watched.
+    accepted: Option<AcceptedConfig>,
+    /// What it watches stays watched until the accepted one has taken its place. `None`: not received in this life, and nothing may be
+    /// given up for want of it.
+    active: Option<Arc<Option<Arc<ActiveConfig>>>>,
 }
 
 impl WatchSetActor {
     /// The actor of `set`.
     #[must_use]
-    pub fn new(seat: Seat<Self>, set: WatchSet) -> Self {
-        Self { seat, set }
+    pub fn new(own: OwnHandle<Self>, set: WatchSet) -> Self {
+        Self { own, set, accepted: None, active: None }
     }
 
-    fn look(&self) {
-        if let Some(accepted) = self.set.accepted.read().as_ref() {
-            let mut wanted = WatchSpec::all(&accepted.spec);
-            if let Some(in_force) = self.set.in_force.read().as_ref() {
-                for (name, spec) in WatchSpec::all(&in_force.spec) {
-                    wanted.entry(name).or_insert(spec);
-                }
+    fn bring_to_configurations(&self) {
+        let (Some(accepted), Some(active)) = (&self.accepted, &self.active) else { return };
+        let mut wanted = WatchSpec::all(&accepted.spec);
+        if let Some(active) = active.as_ref() {
+            for (name, spec) in WatchSpec::all(&active.spec) {
+                wanted.entry(name).or_insert(spec);
             }
-            self.set.bring_to(&wanted);
-            self.seat.set_detail(&json!({"watches": self.set.running.names()}));
         }
+        self.set.bring_to(&wanted);
+        self.set.stores.prepared_for(accepted.revision);
+        self.own.set_detail(&json!({"watches": self.set.running.names()}));
     }
 }
 
@@ -107,20 +111,18 @@ impl WatchSet {
         }
     }
 
-    fn start(&self, spec: Arc<WatchSpec>) -> Kept<WatchActor> {
+    fn start(&self, spec: Arc<WatchSpec>) -> ActorHandle<WatchActor> {
         let name = format!("watch/{}", spec.name);
-        let job = WatchJob {
+        let job = WatchTask {
             spec,
             origin: self.origin.clone(),
             stores: self.stores.clone(),
             pool: self.pool.clone(),
             guarding: Some(Guarding { config: self.accepted.clone(), remarks: self.remarks.clone() }),
             events: self.events.clone(),
-            on_change: self.on_change.clone(),
         };
-        Keeper::start(&self.arbiter, ActorSpec::named(name), &self.supervision, move |seat| {
-            WatchActor::new(seat, job.clone())
-        })
+        Spec::named(name)
+            .start(&self.arbiter, &self.supervision, move |own| WatchActor::new(own, job.clone()))
     }
 }
 
@@ -145,24 +147,29 @@ impl RunningWatches {
 
 impl Actor for WatchSetActor {
     type Context = Context<Self>;
+}
 
-    fn started(&mut self, _: &mut Self::Context) {
-        self.look();
+impl Handler<ConfigAccepted> for WatchSetActor {
+    type Result = ();
+
+    fn handle(&mut self, accepted: ConfigAccepted, _: &mut Self::Context) {
+        self.accepted = (*accepted).clone();
+        self.bring_to_configurations();
     }
 }
 
-impl Handler<Look> for WatchSetActor {
+impl Handler<ConfigActivated> for WatchSetActor {
     type Result = ();
 
-    fn handle(&mut self, _: Look, context: &mut Self::Context) {
-        self.seat.received::<Look>(context);
-        self.look();
+    fn handle(&mut self, active: ConfigActivated, _: &mut Self::Context) {
+        self.active = Some(active.payload);
+        self.bring_to_configurations();
     }
 }
 
 impl Supervised for WatchSetActor {
     fn restarting(&mut self, _: &mut Self::Context) {
-        *self = self.seat.rebuild();
+        *self = self.own.rebuild();
     }
 }
 

@@ -1,6 +1,6 @@
 //! From `apiVersion` and plural name to what a client needs: kind and scope, asked of the API server.
 
-use super::sentences;
+use super::messages;
 use crate::spec::WatchSpec;
 use kube::{Client, api::ApiResource};
 
@@ -24,7 +24,7 @@ pub(crate) async fn discover(client: &Client, spec: &WatchSpec) -> Result<Served
     } else {
         client.list_api_group_resources(api_version).await
     };
-    let listed = listed.map_err(|error| sentences::of_call(&error, "discover", spec, ""))?;
+    let listed = listed.map_err(|error| messages::of_call(&error, "discover", spec, ""))?;
     let Some(found) = listed.resources.iter().find(|resource| resource.name.eq_ignore_ascii_case(plural))
     else {
         let close: Vec<_> = listed
@@ -34,7 +34,7 @@ pub(crate) async fn discover(client: &Client, spec: &WatchSpec) -> Result<Served
             .map(|r| format!("; did you mean `{}`?", r.name))
             .take(1)
             .collect();
-        return Err(format!("{}{}", sentences::not_served(spec), close.concat()));
+        return Err(format!("{}{}", messages::not_served(spec), close.concat()));
     };
     Ok(Served {
         resource: ApiResource {

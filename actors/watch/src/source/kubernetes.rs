@@ -5,16 +5,16 @@
 use super::{
     backoff::Backoff,
     discovery::{Served, discover},
+    messages::{self, Remedy},
     offers::Offers,
     on_demand::OnDemand,
-    raw::Raw,
-    sentences::{self, Remedy},
+    raw::{PAGE, RawSource},
 };
 use crate::{
     ingest::{Ingest, Ingested},
     pool::Pool,
     spec::WatchSpec,
-    update::{Scope, Update},
+    update::{ListScope, Update},
 };
 use futures::StreamExt;
 use haptic_model::crd::WatchedResource;
@@ -34,10 +34,6 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-/// Objects that are asked for at once: with 1.5 MiB each, which is the most that the API server stores, a page takes 75 MB, and
-/// as much again while it is read.
-pub(crate) const PAGE: u32 = 50;
-
 /// Watches one resource in a cluster.
 #[derive(Clone)]
 pub(crate) struct KubernetesSource {
@@ -49,14 +45,14 @@ pub(crate) struct KubernetesSource {
 }
 
 /// Why a watch came to an end.
-enum End {
+enum WatchEnd {
     /// Nobody listens any more.
     Closed,
     /// It must be looked up again: why.
     Rediscover(String),
 }
 
-type Watching = Result<std::convert::Infallible, End>;
+type WatchFuture = Result<std::convert::Infallible, WatchEnd>;
 
 impl KubernetesSource {
     pub(crate) fn new(client: Client, spec: Arc<WatchSpec>, ingest: Arc<Ingest>, pool: Pool) -> Self {
@@ -69,15 +65,15 @@ impl KubernetesSource {
     }
 
     /// Watches until `out` is closed.
-    pub(crate) async fn run(self, out: Sender<Update>, wanted: watch::Receiver<BTreeSet<Scope>>) {
+    pub(crate) async fn run(self, out: Sender<Update>, wanted: watch::Receiver<BTreeSet<ListScope>>) {
         let mut backoff = Backoff::new();
         loop {
             let failure = match discover(&self.client, &self.spec).await {
                 Ok(served) => {
                     backoff.reset();
                     match self.watch(Arc::new(served), &out, wanted.clone()).await {
-                        End::Closed => return,
-                        End::Rediscover(message) => message,
+                        WatchEnd::Closed => return,
+                        WatchEnd::Rediscover(message) => message,
                     }
                 }
                 Err(message) => message,
@@ -96,13 +92,13 @@ impl KubernetesSource {
         &self,
         served: Arc<Served>,
         out: &Sender<Update>,
-        wanted: watch::Receiver<BTreeSet<Scope>>,
-    ) -> End {
+        wanted: watch::Receiver<BTreeSet<ListScope>>,
+    ) -> WatchEnd {
         let resource = &self.spec.resource;
         let by_namespace = !resource.namespaces.is_empty() || resource.selects_namespaces().is_some();
         if by_namespace && !served.namespaced {
             let name = &self.spec.name;
-            return End::Rediscover(format!(
+            return WatchEnd::Rediscover(format!(
                 "{} are not in any namespace: remove namespaces and namespaceSelector of watchedResources.{name}",
                 resource.resources
             ));
@@ -120,7 +116,7 @@ impl KubernetesSource {
         };
         let ended = tokio::select! {
             ended = self.watch_all(&served, out) => ended,
-            Err(_) = offers.run(wanted) => Err(End::Closed),
+            Err(_) = offers.run(wanted) => Err(WatchEnd::Closed),
         };
         match ended {
             Err(end) => end,
@@ -128,37 +124,44 @@ impl KubernetesSource {
         }
     }
 
-    async fn watch_all(&self, served: &Arc<Served>, out: &Sender<Update>) -> Watching {
+    async fn watch_all(&self, served: &Arc<Served>, out: &Sender<Update>) -> WatchFuture {
         let resource = &self.spec.resource;
         match resource.selects_namespaces() {
-            None if resource.namespaces.is_empty() => self.fixed([Scope::from("")].into(), served, out).await,
+            None if resource.namespaces.is_empty() => {
+                self.fixed([ListScope::from("")].into(), served, out).await
+            }
             None => {
-                let scopes = resource.namespaces.iter().map(|name| Scope::from(name.as_str())).collect();
+                let scopes = resource.namespaces.iter().map(|name| ListScope::from(name.as_str())).collect();
                 self.fixed(scopes, served, out).await
             }
             Some(selector) => self.selected(selector, served, out).await,
         }
     }
 
-    async fn fixed(&self, scopes: BTreeSet<Scope>, served: &Arc<Served>, out: &Sender<Update>) -> Watching {
+    async fn fixed(
+        &self,
+        scopes: BTreeSet<ListScope>,
+        served: &Arc<Served>,
+        out: &Sender<Update>,
+    ) -> WatchFuture {
         let mut watches = Watches::default();
         watches.follow(self, scopes, served, out).await?;
         watches.ended().await
     }
 
     /// Namespaces come and go with their labels.
-    async fn selected(&self, selector: &str, served: &Arc<Served>, out: &Sender<Update>) -> Watching {
-        let namespaces: Api<Raw<true>> =
+    async fn selected(&self, selector: &str, served: &Arc<Served>, out: &Sender<Update>) -> WatchFuture {
+        let namespaces: Api<RawSource<true>> =
             Api::all_with(self.client.clone(), &ApiResource::erase::<Namespace>(&()));
         let config = watcher::Config::default().labels(selector);
         let mut stream = pin!(watcher(namespaces, config));
         let mut watches = Watches::default();
         let mut backoff = Backoff::new();
-        let (mut selected, mut listing) = (BTreeSet::<Scope>::new(), BTreeSet::<Scope>::new());
+        let (mut selected, mut listing) = (BTreeSet::<ListScope>::new(), BTreeSet::<ListScope>::new());
         loop {
             let event = tokio::select! {
                 ended = watches.ended(), if !watches.tasks.is_empty() => return ended,
-                () = out.closed() => return Err(End::Closed),
+                () = out.closed() => return Err(WatchEnd::Closed),
                 event = stream.next() => event,
             };
             match event {
@@ -182,13 +185,13 @@ impl KubernetesSource {
                 Some(Err(error)) => {
                     self.recover(&error, &namespaces_spec(&self.spec), "", &mut backoff, out).await?;
                 }
-                None => return Err(End::Rediscover("the watch of namespaces ended".into())),
+                None => return Err(WatchEnd::Rediscover("the watch of namespaces ended".into())),
             }
         }
     }
 
     /// Of the selected namespaces those that `namespaces` names, if it names any.
-    fn allowed(&self, selected: &BTreeSet<Scope>) -> BTreeSet<Scope> {
+    fn allowed(&self, selected: &BTreeSet<ListScope>) -> BTreeSet<ListScope> {
         let named = &self.spec.resource.namespaces;
         selected
             .iter()
@@ -198,7 +201,7 @@ impl KubernetesSource {
     }
 
     /// Watches one scope for ever.
-    async fn scope(self, scope: Scope, served: Arc<Served>, out: Sender<Update>) -> Watching {
+    async fn scope(self, scope: ListScope, served: Arc<Served>, out: Sender<Update>) -> WatchFuture {
         if self.spec.is_on_demand() {
             self.scope_of::<true>(scope, served, out).await
         } else {
@@ -208,14 +211,14 @@ impl KubernetesSource {
 
     async fn scope_of<const METADATA: bool>(
         self,
-        scope: Scope,
+        scope: ListScope,
         served: Arc<Served>,
         out: Sender<Update>,
-    ) -> Watching {
+    ) -> WatchFuture {
         let mut backoff = Backoff::new();
         loop {
             let client = self.client.clone();
-            let api: Api<Raw<METADATA>> = if scope.is_empty() {
+            let api: Api<RawSource<METADATA>> = if scope.is_empty() {
                 Api::all_with(client, &served.resource)
             } else {
                 Api::namespaced_with(client, &scope, &served.resource)
@@ -235,7 +238,7 @@ impl KubernetesSource {
                             backoff.reset();
                         }
                         let update = self.update(event, &scope, &served);
-                        out.send(update).await.map_err(|_| End::Closed)?;
+                        out.send(update).await.map_err(|_| WatchEnd::Closed)?;
                     }
                     Err(error) => {
                         drop(turn.take());
@@ -256,14 +259,14 @@ impl KubernetesSource {
         namespace: &str,
         backoff: &mut Backoff,
         out: &Sender<Update>,
-    ) -> Result<bool, End> {
-        let remedy = sentences::remedy(error, backoff.failures());
-        let sentence = sentences::of_watch(error, spec, namespace);
+    ) -> Result<bool, WatchEnd> {
+        let remedy = messages::remedy(error, backoff.failures());
+        let sentence = messages::of_watch(error, spec, namespace);
         match remedy {
-            Remedy::Rediscover => return Err(End::Rediscover(sentence)),
+            Remedy::Rediscover => return Err(WatchEnd::Rediscover(sentence)),
             Remedy::Routine => tracing::debug!(resource = &*spec.name, %error, "watch interrupted"),
             Remedy::Wait | Remedy::List => {
-                out.send(Update::Failed(sentence)).await.map_err(|_| End::Closed)?;
+                out.send(Update::Failed(sentence)).await.map_err(|_| WatchEnd::Closed)?;
             }
         }
         backoff.wait().await;
@@ -282,11 +285,11 @@ impl KubernetesSource {
 
     fn update<const METADATA: bool>(
         &self,
-        event: Event<Raw<METADATA>>,
-        scope: &Scope,
+        event: Event<RawSource<METADATA>>,
+        scope: &ListScope,
         served: &Served,
     ) -> Update {
-        let update = |raw: Raw<METADATA>, taken: fn(Scope, Ingested) -> Update| {
+        let update = |raw: RawSource<METADATA>, taken: fn(ListScope, Ingested) -> Update| {
             self.ingest.update(raw.typed(&served.resource), scope, taken)
         };
         match event {
@@ -305,8 +308,8 @@ impl KubernetesSource {
 /// The running watches, one for each scope.
 #[derive(Default)]
 struct Watches {
-    tasks: JoinSet<Watching>,
-    by_scope: BTreeMap<Scope, AbortHandle>,
+    tasks: JoinSet<WatchFuture>,
+    by_scope: BTreeMap<ListScope, AbortHandle>,
     told: bool,
 }
 
@@ -315,10 +318,10 @@ impl Watches {
     async fn follow(
         &mut self,
         source: &KubernetesSource,
-        scopes: BTreeSet<Scope>,
+        scopes: BTreeSet<ListScope>,
         served: &Arc<Served>,
         out: &Sender<Update>,
-    ) -> Result<(), End> {
+    ) -> Result<(), WatchEnd> {
         if self.told && self.by_scope.keys().eq(&scopes) {
             return Ok(());
         }
@@ -330,7 +333,7 @@ impl Watches {
             }
             stays
         });
-        out.send(Update::Scopes(scopes.clone())).await.map_err(|_| End::Closed)?;
+        out.send(Update::Scopes(scopes.clone())).await.map_err(|_| WatchEnd::Closed)?;
         for scope in scopes {
             if !self.by_scope.contains_key(&scope) {
                 let watch = source.clone().scope(scope.clone(), served.clone(), out.clone());
@@ -341,12 +344,14 @@ impl Watches {
     }
 
     /// Resolves when one of the watches has ended for a reason; aborted ones have none.
-    async fn ended(&mut self) -> Watching {
+    async fn ended(&mut self) -> WatchFuture {
         while let Some(ended) = self.tasks.join_next().await {
             match ended {
                 Ok(ended) => return ended,
                 Err(error) if error.is_cancelled() => {}
-                Err(error) => return Err(End::Rediscover(format!("the watch failed in itself: {error}"))),
+                Err(error) => {
+                    return Err(WatchEnd::Rediscover(format!("the watch failed in itself: {error}")));
+                }
             }
         }
         std::future::pending().await

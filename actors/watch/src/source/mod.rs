@@ -4,35 +4,58 @@ mod backoff;
 pub mod directory;
 mod discovery;
 mod kubernetes;
+mod messages;
 mod offers;
 pub mod on_demand;
 mod raw;
-mod sentences;
 
 use crate::{
     ingest::Ingest,
     pool::Pool,
     spec::WatchSpec,
-    update::{Scope, Update},
+    update::{ListScope, Update},
 };
-use directory::Directory;
+use directory::{Directory, DirectoryError};
+use haptic_runtime::Events;
 use kubernetes::KubernetesSource;
 use on_demand::OnDemand;
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, path::PathBuf, sync::Arc};
 use tokio::sync::{mpsc, watch};
 
 /// Where all watches of this process look.
 #[derive(Clone)]
-pub enum Origin {
+pub enum OpenedSource {
     /// The API server behind this client.
     Cluster(kube::Client),
     /// Manifests on disk.
     Directory(Directory),
 }
 
+/// Where watched objects come from, before anything is read there.
+#[derive(Clone)]
+pub enum ObjectSource {
+    /// The API server.
+    Cluster(kube::Client),
+    /// A folder of manifests.
+    Folder(PathBuf),
+}
+
+impl ObjectSource {
+    /// Opens a folder; `events` receives what is wrong with its files.
+    ///
+    /// # Errors
+    /// When the folder cannot be read or watched.
+    pub fn open(&self, events: &Events) -> Result<OpenedSource, DirectoryError> {
+        Ok(match self {
+            Self::Cluster(client) => OpenedSource::Cluster(client.clone()),
+            Self::Folder(folder) => OpenedSource::Directory(Directory::open(folder, events.clone())?),
+        })
+    }
+}
+
 /// One watch's source.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub(crate) enum WatchSource {
     Kubernetes(KubernetesSource),
     Directory {
         directory: Directory,
@@ -42,14 +65,19 @@ pub(crate) enum Source {
     },
 }
 
-impl Source {
-    pub(crate) fn new(origin: &Origin, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>, pool: &Pool) -> Self {
+impl WatchSource {
+    pub(crate) fn new(
+        origin: &OpenedSource,
+        spec: &Arc<WatchSpec>,
+        ingest: &Arc<Ingest>,
+        pool: &Pool,
+    ) -> Self {
         match origin {
-            Origin::Cluster(client) => {
+            OpenedSource::Cluster(client) => {
                 let (client, pool) = (client.clone(), pool.clone());
                 Self::Kubernetes(KubernetesSource::new(client, spec.clone(), ingest.clone(), pool))
             }
-            Origin::Directory(directory) => Self::Directory {
+            OpenedSource::Directory(directory) => Self::Directory {
                 directory: directory.clone(),
                 spec: spec.clone(),
                 ingest: ingest.clone(),
@@ -67,7 +95,7 @@ impl Source {
     }
 
     /// Sends updates for as long as `out` is open. Of the namespaces in `wanted`, what there is is sent again.
-    pub(crate) async fn run(self, out: mpsc::Sender<Update>, wanted: watch::Receiver<BTreeSet<Scope>>) {
+    pub(crate) async fn run(self, out: mpsc::Sender<Update>, wanted: watch::Receiver<BTreeSet<ListScope>>) {
         match self {
             Self::Kubernetes(source) => source.run(out, wanted).await,
             Self::Directory { directory, spec, ingest, .. } => {
@@ -77,7 +105,7 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Origin {
+impl fmt::Debug for OpenedSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cluster(_) => f.write_str("Cluster"),

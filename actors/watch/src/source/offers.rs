@@ -2,12 +2,17 @@
 //!
 //! Whoever makes room again and again gets no more than a small part of everybody's time and of the API server's.
 
-use super::{backoff::Backoff, discovery::Served, kubernetes::PAGE, raw::Raw, sentences};
+use super::{
+    backoff::Backoff,
+    discovery::Served,
+    messages,
+    raw::{PAGE, RawSource},
+};
 use crate::{
     ingest::Ingest,
     pool::Pool,
     spec::WatchSpec,
-    update::{Scope, Update},
+    update::{ListScope, Update},
 };
 use kube::{Api, Client, api::ListParams};
 use std::{
@@ -37,7 +42,7 @@ pub(crate) struct Offers {
 }
 
 /// The first namespace that is wanted, after a pause; for ever, when nobody can want anything any more.
-pub(crate) async fn next(wanted: &mut watch::Receiver<BTreeSet<Scope>>) -> Scope {
+pub(crate) async fn next(wanted: &mut watch::Receiver<BTreeSet<ListScope>>) -> ListScope {
     tokio::time::sleep(PAUSE).await;
     let first = match wanted.wait_for(|wanted| !wanted.is_empty()).await {
         Ok(wanted) => wanted.first().cloned(),
@@ -53,7 +58,7 @@ impl Offers {
     /// For as long as somebody listens.
     pub(crate) async fn run(
         self,
-        mut wanted: watch::Receiver<BTreeSet<Scope>>,
+        mut wanted: watch::Receiver<BTreeSet<ListScope>>,
     ) -> Result<Infallible, Closed> {
         loop {
             let namespace = next(&mut wanted).await;
@@ -67,15 +72,15 @@ impl Offers {
     }
 
     /// What is left out is only known again when all was offered, so it is tried until it is done.
-    async fn offer<const METADATA: bool>(&self, namespace: &Scope) -> Result<(), Closed> {
+    async fn offer<const METADATA: bool>(&self, namespace: &ListScope) -> Result<(), Closed> {
         let client = self.client.clone();
-        let api: Api<Raw<METADATA>> = match &**namespace {
+        let api: Api<RawSource<METADATA>> = match &**namespace {
             "" => Api::all_with(client, &self.served.resource),
             namespace => Api::namespaced_with(client, namespace, &self.served.resource),
         };
         let mut backoff = Backoff::new();
         while let Err(error) = self.list(&api, namespace).await? {
-            self.send(Update::Failed(sentences::of_call(&error, "list", &self.spec, namespace))).await?;
+            self.send(Update::Failed(messages::of_call(&error, "list", &self.spec, namespace))).await?;
             backoff.wait().await;
         }
         Ok(())
@@ -83,8 +88,8 @@ impl Offers {
 
     async fn list<const METADATA: bool>(
         &self,
-        api: &Api<Raw<METADATA>>,
-        namespace: &Scope,
+        api: &Api<RawSource<METADATA>>,
+        namespace: &ListScope,
     ) -> Result<kube::Result<()>, Closed> {
         let _turn = self.pool.turn().await;
         self.send(Update::OfferBegun(namespace.clone())).await?;

@@ -3,7 +3,7 @@
 //! The cache is bounded in bytes, and an object is dropped from it as soon as the watch sees a change. Called from
 //! render threads, which wait here; never from the runtime's own workers.
 
-use super::{directory::Directory, discovery::Served, raw::Raw, sentences};
+use super::{directory::Directory, discovery::Served, messages, raw::RawSource};
 use crate::{ingest::Ingest, spec::WatchSpec};
 use haptic_model::{Object, ObjectRef, store::FetchObject};
 use kube::{Api, Client};
@@ -26,13 +26,13 @@ const CAPACITY: u64 = 16 << 20;
 pub struct OnDemand {
     spec: Arc<WatchSpec>,
     ingest: Arc<Ingest>,
-    origin: Origin,
+    origin: FetchSource,
     cache: Cache<Arc<ObjectRef>, Arc<Object>>,
     /// Counts changes seen, so that an answer which a change overtook is not kept.
     changes: Mutex<u64>,
 }
 
-enum Origin {
+enum FetchSource {
     /// The resource is known once it has been discovered.
     Cluster {
         client: Client,
@@ -45,17 +45,17 @@ enum Origin {
 impl OnDemand {
     pub(crate) fn from_cluster(client: Client, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
         Self::new(
-            Origin::Cluster { client, runtime: Handle::current(), served: RwLock::default() },
+            FetchSource::Cluster { client, runtime: Handle::current(), served: RwLock::default() },
             spec,
             ingest,
         )
     }
 
     pub(crate) fn from_files(directory: Directory, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
-        Self::new(Origin::Files(directory), spec, ingest)
+        Self::new(FetchSource::Files(directory), spec, ingest)
     }
 
-    fn new(origin: Origin, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
+    fn new(origin: FetchSource, spec: &Arc<WatchSpec>, ingest: &Arc<Ingest>) -> Arc<Self> {
         let weigh =
             |_: &Arc<ObjectRef>, object: &Arc<Object>| u32::try_from(object.json.len()).unwrap_or(u32::MAX);
         let cache = Cache::builder().max_capacity(CAPACITY).weigher(weigh).time_to_live(TIME_TO_LIVE).build();
@@ -64,7 +64,7 @@ impl OnDemand {
 
     /// Tells how the API server calls the resource.
     pub(crate) fn served(&self, resource: Arc<Served>) {
-        if let Origin::Cluster { served, .. } = &self.origin {
+        if let FetchSource::Cluster { served, .. } = &self.origin {
             *served.write().unwrap_or_else(PoisonError::into_inner) = Some(resource);
         }
     }
@@ -96,8 +96,8 @@ impl OnDemand {
 
     fn load(&self, reference: &Arc<ObjectRef>) -> Result<Option<Object>, String> {
         match &self.origin {
-            Origin::Files(directory) => directory.fetch(&self.spec, &self.ingest, reference, PATIENCE),
-            Origin::Cluster { client, runtime, served } => {
+            FetchSource::Files(directory) => directory.fetch(&self.spec, &self.ingest, reference, PATIENCE),
+            FetchSource::Cluster { client, runtime, served } => {
                 let served = served.read().unwrap_or_else(PoisonError::into_inner).clone();
                 let served = served
                     .ok_or_else(|| format!("{reference} cannot be fetched: its resource is not known yet"))?;
@@ -136,7 +136,7 @@ async fn fetch(
     ingest: Arc<Ingest>,
     reference: Arc<ObjectRef>,
 ) -> Result<Option<Object>, String> {
-    let api: Api<Raw<false>> = if served.namespaced {
+    let api: Api<RawSource<false>> = if served.namespaced {
         Api::namespaced_with(client, &reference.namespace, &served.resource)
     } else {
         Api::all_with(client, &served.resource)
@@ -148,7 +148,7 @@ async fn fetch(
             .map(Some)
             .map_err(|malformed| format!("{reference} cannot be used: {}", malformed.message)),
         Err(error) => {
-            let sentence = sentences::of_call(&error, "get", &spec, &reference.namespace);
+            let sentence = messages::of_call(&error, "get", &spec, &reference.namespace);
             Err(format!("{reference} cannot be fetched: {sentence}"))
         }
     }

@@ -17,9 +17,13 @@ use serde::{
 use serde_json::Value;
 use std::{borrow::Cow, fmt};
 
+/// Objects that are asked for at once: with 1.5 MiB each, which is the most that the API server stores, a page takes 75 MB, and
+/// as much again while it is read.
+pub(crate) const PAGE: u32 = 50;
+
 /// With `METADATA`, the API server is asked for metadata only.
 #[derive(Clone)]
-pub(crate) struct Raw<const METADATA: bool> {
+pub(crate) struct RawSource<const METADATA: bool> {
     /// Just what a watch needs.
     meta: ObjectMeta,
     /// Compact JSON.
@@ -38,7 +42,7 @@ struct Transcript<'t> {
     levels: usize,
 }
 
-impl<'de, const METADATA: bool> Deserialize<'de> for Raw<METADATA> {
+impl<'de, const METADATA: bool> Deserialize<'de> for RawSource<METADATA> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut text = Vec::new();
         Transcript { text: &mut text, levels: KEPT_LEVELS }.deserialize(deserializer)?;
@@ -50,7 +54,7 @@ impl<'de, const METADATA: bool> Deserialize<'de> for Raw<METADATA> {
 /// Who it is, and in which version.
 fn meta(text: &[u8]) -> ObjectMeta {
     #[derive(Default, Deserialize)]
-    struct Head {
+    struct ListHead {
         #[serde(default)]
         metadata: ObjectHead,
     }
@@ -61,7 +65,7 @@ fn meta(text: &[u8]) -> ObjectMeta {
         namespace: Option<String>,
         resource_version: Option<String>,
     }
-    let head = serde_json::from_slice::<Head>(text).map(|head| head.metadata).unwrap_or_else(|_| {
+    let head = serde_json::from_slice::<ListHead>(text).map(|head| head.metadata).unwrap_or_else(|_| {
         let value: Value = serde_json::from_slice(text).unwrap_or_default();
         let field = |pointer| value.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
         ObjectHead {
@@ -74,7 +78,7 @@ fn meta(text: &[u8]) -> ObjectMeta {
     ObjectMeta { name, namespace, resource_version, ..ObjectMeta::default() }
 }
 
-impl<const METADATA: bool> Raw<METADATA> {
+impl<const METADATA: bool> RawSource<METADATA> {
     /// The object, with the type that items of a list lack and watch events have: both must give the same bytes.
     pub(crate) fn typed(&self, resource: &ApiResource) -> Value {
         let mut value: Value = serde_json::from_slice(&self.text).unwrap_or_default();
@@ -168,7 +172,7 @@ impl<'de> Visitor<'de> for Transcript<'_> {
     }
 }
 
-impl<const METADATA: bool> Resource for Raw<METADATA> {
+impl<const METADATA: bool> Resource for RawSource<METADATA> {
     type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 
@@ -206,7 +210,7 @@ impl<const METADATA: bool> Resource for Raw<METADATA> {
 }
 
 /// Who it is, never what is in it: it may be a Secret.
-impl<const METADATA: bool> fmt::Debug for Raw<METADATA> {
+impl<const METADATA: bool> fmt::Debug for RawSource<METADATA> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Raw")
             .field("namespace", &self.meta.namespace)
@@ -238,7 +242,8 @@ mod tests {
             format!(r#"{{"type":"ADDED","object":{object}}}"#),
             format!(r#"{{"object":{object},"type":"ADDED"}}"#),
         ] {
-            let WatchEvent::Added(raw) = serde_json::from_str::<WatchEvent<Raw<false>>>(&event).unwrap()
+            let WatchEvent::Added(raw) =
+                serde_json::from_str::<WatchEvent<RawSource<false>>>(&event).unwrap()
             else {
                 panic!("another event")
             };
@@ -263,7 +268,7 @@ mod tests {
             r#"{"metadata":{"resourceVersion":"1"},"spec":null}"#,
         ] {
             let event = format!(r#"{{"type":"ADDED","object":{object}}}"#);
-            assert!(serde_json::from_str::<WatchEvent<Raw<false>>>(&event).is_ok(), "{object}");
+            assert!(serde_json::from_str::<WatchEvent<RawSource<false>>>(&event).is_ok(), "{object}");
         }
     }
 
@@ -273,7 +278,7 @@ mod tests {
         let page = format!(
             r#"{{"metadata":{{}},"items":[{{"metadata":{{"name":"deep"}},"spec":{deep},"after":1}},{{"metadata":{{"name":"other"}}}}]}}"#
         );
-        let page: kube::core::ObjectList<Raw<false>> = serde_json::from_str(&page).unwrap();
+        let page: kube::core::ObjectList<RawSource<false>> = serde_json::from_str(&page).unwrap();
         let names: Vec<_> = page.items.iter().map(|raw| raw.meta.name.as_deref().unwrap_or("")).collect();
         assert_eq!(names, ["deep", "other"]);
         let value: Value = serde_json::from_slice(&page.items[0].text).unwrap();
@@ -284,7 +289,7 @@ mod tests {
     #[test]
     fn a_debug_print_shows_no_content() {
         let secret = r#"{"metadata":{"name":"tls"},"data":{"key":"c2VjcmV0"}}"#;
-        let raw: Raw<false> = serde_json::from_str(secret).unwrap();
+        let raw: RawSource<false> = serde_json::from_str(secret).unwrap();
         assert!(!format!("{raw:?}").contains("c2VjcmV0"));
     }
 }

@@ -61,7 +61,7 @@ fn list(writer: &mut StoreWriter, objects: &[(&str, &str, i64)]) {
 
 fn listed(base: Snapshot, objects: &[(&str, &str, i64)]) -> StoreWriter {
     let mut writer = StoreWriter::new(base, FOUR);
-    writer.apply(Update::Scopes([Scope::from("")].into()));
+    writer.apply(Update::Scopes([ListScope::from("")].into()));
     list(&mut writer, objects);
     writer
 }
@@ -125,7 +125,7 @@ fn a_place_that_is_free_is_asked_for_once_and_taken_by_the_oldest_of_those_left_
     gone(&mut writer, "junk", "a");
     assert!(writer.wanting().is_empty(), "it was not in");
     gone(&mut writer, "junk", "e");
-    assert_eq!(writer.wanting(), [Scope::from("junk")].into());
+    assert_eq!(writer.wanting(), [ListScope::from("junk")].into());
     writer.apply(Update::OfferBegun("junk".into()));
     assert!(writer.wanting().is_empty() && writer.left_out().is_none());
     for (name, created) in [("b", 5), ("c", 4), ("d", 3), ("f", 1)] {
@@ -148,7 +148,7 @@ fn what_the_watch_told_during_an_offer_is_as_it_told() {
     writer.apply(Update::OfferEnded("junk".into()));
     assert_eq!(names(&writer), "c d e new");
     assert_eq!(writer.snapshot().get("junk", "new").unwrap().json.len(), 10);
-    writer.apply(Update::Scopes([Scope::from("shop")].into()));
+    writer.apply(Update::Scopes([ListScope::from("shop")].into()));
     writer.apply(Update::OfferBegun("junk".into()));
     writer.apply(Update::Offered("junk".into(), object("junk", "c", 4)));
     writer.apply(Update::OfferEnded("junk".into()));
@@ -178,7 +178,7 @@ fn an_object_that_is_too_large_is_left_out_and_one_that_becomes_so_stays_as_it_w
 fn a_full_store_gives_up_the_newest_of_whoever_takes_most() {
     let limits = StoreLimits { objects_per_namespace: 100, ..FOUR };
     let mut writer = StoreWriter::new(Snapshot::full(), limits);
-    writer.apply(Update::Scopes([Scope::from("")].into()));
+    writer.apply(Update::Scopes([ListScope::from("")].into()));
     list(&mut writer, &[]);
     for number in 0..40 {
         writer.apply(Update::Put("".into(), sized("junk", &format!("{number:02}"), number, 3 * KIB)));
@@ -195,7 +195,7 @@ fn a_full_store_gives_up_the_newest_of_whoever_takes_most() {
 fn thousands_of_objects_of_one_namespace_never_take_more_memory_than_it_may() {
     let limits = StoreLimits { objects_per_namespace: 1000, ..StoreLimits::default() };
     let mut writer = StoreWriter::new(Snapshot::full(), limits);
-    writer.apply(Update::Scopes([Scope::from("")].into()));
+    writer.apply(Update::Scopes([ListScope::from("")].into()));
     writer.apply(Update::ListBegun("".into()));
     let mut most = (0, 0);
     for number in 0..10_000_i64 {

@@ -1,18 +1,27 @@
 //! One watch under test: its store, its events and its changes, awaited with a limit.
 
-use haptic_model::{Event, Snapshot, Snapshots, StoreLimits, crd::WatchedResource};
-use haptic_runtime::{CellReader, Envelope, Events};
-use haptic_watch::{Changed, Origin, Pool, Stores, WatchJob, WatchSpec, pump::Running};
+use haptic_model::{Event, Snapshot, Snapshots, StoreLimits, crd::WatchedResource, pipeline::Cause};
+use haptic_runtime::{Envelope, Events, Topic};
+use haptic_watch::{OpenedSource, Pool, Stores, WatchSpec, WatchTask, pump::RunningPump};
 use std::{sync::Arc, time::Duration};
-use tokio::sync::mpsc::{Receiver, UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 const LIMIT: Duration = Duration::from_secs(90);
 
+/// What is published with a snapshot.
+#[allow(dead_code)]
+pub struct Changed {
+    /// How many objects were created, modified and deleted, and one of them.
+    pub cause: Cause,
+    /// Whether the store is read to its end for the first time.
+    pub initial: bool,
+}
+
 pub struct Watching {
     name: String,
-    job: WatchJob,
-    running: Option<Running>,
-    board: CellReader<Snapshots>,
+    job: WatchTask,
+    running: Option<RunningPump>,
+    topics: Topic<Snapshots>,
     events: Receiver<Envelope<Event>>,
     changes: UnboundedReceiver<Changed>,
 }
@@ -35,30 +44,22 @@ pub fn resource(api_version: &str, plural: &str) -> WatchedResource {
 }
 
 impl Watching {
-    pub fn start(origin: Origin, resource: WatchedResource, told: Told) -> Self {
+    pub fn start(origin: OpenedSource, resource: WatchedResource, told: Told) -> Self {
         Self::limited(origin, resource, told, StoreLimits::default())
     }
 
-    pub fn limited(origin: Origin, resource: WatchedResource, told: Told, limits: StoreLimits) -> Self {
-        let (stores, board) = Stores::new();
+    pub fn limited(origin: OpenedSource, resource: WatchedResource, told: Told, limits: StoreLimits) -> Self {
+        let (stores, topics) = Stores::new();
         let (changed, changes) = unbounded_channel();
         let ignore = vec!["metadata.managedFields".to_owned()];
         let spec = Arc::new(WatchSpec::new(&resource.resources, &resource, &ignore, limits));
-        let on_change = Arc::new(move |change| drop(changed.send(change)));
-        let job = WatchJob {
-            spec,
-            origin,
-            stores,
-            pool: Pool::new(None),
-            guarding: None,
-            events: told.0,
-            on_change,
-        };
+        tokio::spawn(follow(topics.clone(), resource.resources.clone(), changed));
+        let job = WatchTask { spec, origin, stores, pool: Pool::new(None), guarding: None, events: told.0 };
         let running = Some(job.start());
-        Self { name: resource.resources, job, running, board, events: told.1, changes }
+        Self { name: resource.resources, job, running, topics, events: told.1, changes }
     }
 
-    /// As the Keeper does it after a panic.
+    /// As the supervisor does it after a panic.
     #[allow(dead_code)]
     pub fn restart(&mut self) {
         self.running = None;
@@ -67,8 +68,8 @@ impl Watching {
 
     /// The store, once it is as `wanted`.
     pub async fn until(&self, what: &str, wanted: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
-        let mut board = self.board.clone();
-        let there = board.wait_for(|all| all.get(&self.name).is_some_and(|store| wanted(store)));
+        let mut topics = self.topics.clone();
+        let there = topics.wait_for(|all| all.get(&self.name).is_some_and(|store| wanted(store)));
         match tokio::time::timeout(LIMIT, there).await {
             Ok(all) => all.get(&self.name).unwrap().clone(),
             Err(_) => panic!("waited {LIMIT:?} in vain until {what}; the store holds {:?}", self.names()),
@@ -110,7 +111,7 @@ impl Watching {
     /// Why it cannot be read, as readiness shows it.
     #[allow(dead_code)]
     pub fn trouble(&self) -> Option<String> {
-        self.job.stores.troubles().read().get(self.name.as_str()).cloned()
+        self.job.stores.troubles().latest().get(self.name.as_str()).cloned()
     }
 
     #[allow(dead_code)]
@@ -155,8 +156,31 @@ impl Watching {
         tokio::time::timeout(LIMIT, self.changes.recv()).await.unwrap().unwrap()
     }
 
+    /// How many snapshots were published, as far as events of them were not taken yet.
+    #[allow(dead_code)]
+    pub fn publications(&mut self) -> usize {
+        let events = std::iter::from_fn(|| self.events.try_recv().ok());
+        events.filter(|event| matches!(**event, Event::StoreSynced { .. } | Event::StoreSize { .. })).count()
+    }
+
     fn names(&self) -> Vec<String> {
-        self.board.read().get(&self.name).map(|store| names_of(store)).unwrap_or_default()
+        self.topics.latest().get(&self.name).map(|store| names_of(store)).unwrap_or_default()
+    }
+}
+
+/// Snapshots that are published while this task has no turn are one change.
+async fn follow(mut stores: Topic<Snapshots>, name: String, changed: UnboundedSender<Changed>) {
+    let mut before = stores.latest();
+    loop {
+        let now = stores.changed().await;
+        let initial = !before.synced([&*name]) && now.synced([&*name]);
+        let cause = now.changes().since(before.changes());
+        before = now;
+        if (initial || cause.is_some())
+            && changed.send(Changed { initial, cause: cause.unwrap_or_default() }).is_err()
+        {
+            return;
+        }
     }
 }
 

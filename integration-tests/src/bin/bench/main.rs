@@ -84,7 +84,10 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
     for (_, size) in sizes().filter(|_| arguments.includes(Way::Stages)) {
         begin("stages", size);
         let mut scope = figures.of_size(size);
-        tokio::task::block_in_place(|| stages::measure(dataset(size), &dir.join("stages"), &mut scope))?;
+        tokio::task::block_in_place(|| {
+            stages::measure(dataset(size), &dir.join("stages"), &mut scope)?;
+            stages::compare_languages(dataset(size), &mut scope.within("languages"))
+        })?;
     }
     for (number, size) in sizes().filter(|_| arguments.includes(Way::Local)) {
         begin("haptic local", size);

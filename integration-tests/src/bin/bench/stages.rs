@@ -9,9 +9,9 @@ use haptic_model::{
     secret::{Credentials, Sensitive},
 };
 use haptic_render::{
-    Compiled, Limits, RenderInput, Renderer, Templates, engine, render::context, routes::Routes,
-    settle::settle,
+    Compiled, RenderInput, RenderLimits, Renderer, compile, encode::encode, render::context,
 };
+use haptic_routes::Routes;
 use haptic_validate::{
     folder,
     syntax::{self, Syntax},
@@ -23,7 +23,7 @@ use integration_tests::{
     ensure,
     program::{self, HaproxySeries},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::{
     fs,
     hint::black_box,
@@ -47,13 +47,11 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     let (taken, snapshots) = timed(|| stores(&config, dataset.manifests()));
     into.add("store_ms", milliseconds(taken));
     let snapshots = snapshots?;
-    let templates = Templates::of(&config.spec);
-    let engine = engine(&config.spec.templating_settings.engine).map_err(|problem| refused(&[problem]))?;
-    let compiled = engine.compile(&templates).map_err(|problems| refused(&problems))?;
+    let compiled = compile(&config.spec).map_err(|problems| refused(&problems))?;
     let fleet =
         Fleet { versions: vec![VERSION], common: Some(Capabilities::of(VERSION)), ..Fleet::default() };
 
-    let changed = after_change(&config, &snapshots, dataset)?;
+    let changed = after_change(&config, &snapshots, changed_slice(dataset))?;
     let (bundle, changed) = render(&*compiled, &config, (&snapshots, &changed), &fleet, into)?;
     into.add("bundle_mb", megabytes(bundle.size()));
     settle_alone(&*compiled, &config, &snapshots, &fleet, into)?;
@@ -61,6 +59,41 @@ pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
     check(&bundle, into)?;
     check_change(&bundle, &changed, into)?;
     plan_change(&bundle, &changed, into)
+}
+
+/// One configuration in two languages: the whole render of each and that after one change, which print the same.
+///
+/// # Errors
+/// A configuration is invalid, or cannot be rendered with `dataset`.
+pub fn compare_languages(dataset: Dataset, into: &mut Scope<'_>) -> Outcome {
+    let mut whole = Vec::new();
+    for (language, file) in
+        [("handlebars", "fixtures/classic/config.yaml"), ("jinja2", "fixtures/seed/config.yaml")]
+    {
+        let config = config_of(&Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file))?;
+        let compiled = compile(&config.spec).map_err(|problems| refused(&problems))?;
+        let before = stores(&config, dataset.manifests().map(of_pods))?;
+        let after = after_change(&config, &before, of_pods(changed_slice(dataset)))?;
+        let fleet = Fleet::of_version(VERSION);
+        let render = |renderer: &mut Renderer, snapshots| {
+            renderer.render(&*compiled, &config, snapshots, &fleet, &RenderLimits::default())
+        };
+        let mut renderer = Renderer::default();
+        let bundle = render(&mut renderer, &before).map_err(|problems| refused(&problems))?.bundle;
+        let mut turn = [&after, &before].into_iter().cycle();
+        let change = median(|| turn.next().map(|snapshots| render(&mut renderer, snapshots)));
+        let full = median(|| render(&mut Renderer::default(), &before));
+        let mut into = into.within(language);
+        into.add("whole_ms", milliseconds(full));
+        into.add("change_ms", milliseconds(change));
+        into.add("kept_mb", megabytes(renderer.cache().bytes));
+        into.add("written_mb", megabytes(bundle.size()));
+        whole.push(full.as_secs_f64());
+    }
+    if let [handlebars, jinja] = *whole.as_slice() {
+        into.add("jinja2_ratio", jinja / handlebars);
+    }
+    Ok(())
 }
 
 /// A render of everything, and one after a single endpoint changed; the bundles before and after that change.
@@ -72,7 +105,7 @@ fn render(
     into: &mut Scope<'_>,
 ) -> Outcome<(Bundle, Bundle)> {
     let render = |renderer: &mut Renderer, snapshots| {
-        renderer.render(compiled, config, snapshots, fleet, &Limits::default())
+        renderer.render(compiled, config, snapshots, fleet, &RenderLimits::default())
     };
     into.add("render_ms", milliseconds(median(|| render(&mut Renderer::default(), before))));
     let mut renderer = Renderer::default();
@@ -96,14 +129,14 @@ fn settle_alone(
     // A renderer keeps the routes itself; here there is none.
     let snapshots = &Routes::default().beside(config, snapshots);
     let input = RenderInput { config, snapshots, fleet, context: &context };
-    let render = |file| compiled.render(file, &input, &Limits::default()).map(|done| done.marked);
+    let render = |file| compiled.render(file, &input, &RenderLimits::default()).map(|done| done.marked);
     let files = compiled.files();
     let (printing, marked) = timed(|| files.iter().map(render).collect::<Result<Vec<_>, _>>());
     let marked = marked
         .map_err(|faults| refused(&faults.into_iter().map(|fault| fault.diagnostic).collect::<Vec<_>>()))?;
     into.add("print_ms", milliseconds(printing));
     let all =
-        || files.iter().zip(&marked).map(|(file, marked)| settle(file.kind, marked)).collect::<Vec<_>>();
+        || files.iter().zip(&marked).map(|(file, marked)| encode(file.kind, marked)).collect::<Vec<_>>();
     into.add("settle_ms", milliseconds(median(all)));
     Ok(())
 }
@@ -179,7 +212,11 @@ fn active_config(dir: &Path) -> Outcome<ActiveConfig> {
     fs::create_dir_all(dir)?;
     let file = dir.join("config.yaml");
     fs::write(&file, Configuration::libraries(NAMESPACE)?.manifest.to_string())?;
-    let candidate = haptic_config::load_file(&file).map_err(|problems| refused(&problems))?;
+    config_of(&file)
+}
+
+fn config_of(file: &Path) -> Outcome<ActiveConfig> {
+    let candidate = haptic_config::load_file(file).map_err(|problems| refused(&problems))?;
     Ok(ActiveConfig {
         layout: Layout::of(&candidate.spec.dataplane).map_err(Failure::new)?,
         name: candidate.name,
@@ -213,9 +250,22 @@ fn stores(config: &ActiveConfig, manifests: impl Iterator<Item = Value>) -> Outc
     Ok(Snapshots::new(synced.collect()))
 }
 
-/// The stores after one endpoint moved.
-fn after_change(config: &ActiveConfig, before: &Snapshots, dataset: Dataset) -> Outcome<Snapshots> {
-    let mut slice = dataset.change(dataset.ingresses / 2).slice;
+fn changed_slice(dataset: Dataset) -> Value {
+    dataset.change(dataset.ingresses / 2).slice
+}
+
+/// A slice whose endpoints name their pods, as Kubernetes writes them.
+fn of_pods(mut manifest: Value) -> Value {
+    if manifest["kind"] == "EndpointSlice" {
+        for endpoint in manifest["endpoints"].as_array_mut().into_iter().flatten() {
+            endpoint["targetRef"] = json!({ "kind": "Pod", "name": endpoint["addresses"][0] });
+        }
+    }
+    manifest
+}
+
+/// The stores after `slice` changed.
+fn after_change(config: &ActiveConfig, before: &Snapshots, mut slice: Value) -> Outcome<Snapshots> {
     slice["metadata"]["namespace"] = Value::from(NAMESPACE);
     let mut after = before.clone();
     for (name, spec) in WatchSpec::all(&config.spec) {

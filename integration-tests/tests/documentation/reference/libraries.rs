@@ -2,6 +2,10 @@
 //! their sources give them.
 
 use super::{cell, haptic, json};
+use haptic_routes::options::{
+    Settings,
+    table::{Reload, Row, TABLE},
+};
 use integration_tests::Outcome;
 use integration_tests::markdown::read;
 use serde_json::Value;
@@ -12,19 +16,23 @@ const HEAD: &str = "# Built-in libraries\n\n\
     `haptic library show NAME` prints one.\n";
 
 const ANNOTATIONS: &str = "Of an Ingress, as `haproxy-haptic.org/NAME`: for all its paths and nothing else, over HTTP and HTTPS alike. A wrong value \
-    refuses the Ingress, with a sentence.\n\n\
-    On HAProxy 3.4 none of them takes a reload, unless it says so: then HAProxy reads at a start what the annotation asks for, and is \
-    reloaded once when the annotation appears, changes or goes; endpoints of such an Ingress change without one. Before HAProxy 3.4 \
-    every new route is a reload. `haptic plan` tells before it happens.\n\n\
+    refuses the Ingress, with a sentence. Where a wrong one got in nevertheless, the Ingress stays as it was when it was right; where the \
+    controller knows no such version, the option has its default, and where it **guards** access every request of the Ingress gets 503.\n\n\
+    On HAProxy 3.4 none of them takes a reload, unless the last column says so: `change` means that HAProxy reads at a start what the \
+    annotation asks for, and is reloaded once when the annotation appears, changes or goes; endpoints of such an Ingress change without \
+    one. Before HAProxy 3.4 every new route is a reload. `haptic plan` tells before it happens.\n\n\
+    An option stands at these levels, of which the nearest counts: a path (`haproxy-haptic.org/paths` of the Ingress: YAML from a path, as the \
+    Ingress has it, to options: `/api: {timeout-server: 5m}`), the Ingress, the Service that a path leads to, and the class (`routes.defaults` \
+    and `routes.enforced` above).\n\n\
     Secrets for users and CAs are read only if they have the label `haproxy-haptic.org/use`.\n\n\
-    | Annotation | |\n|---|---|\n";
+    | Annotation | Value | Default | | Levels | Reload |\n|---|---|---|---|---|---|\n";
 
 const WATCHED: &str = "| Name | | |\n|---|---|---|\n";
 
 const TESTS: &str = "Run with those of your configuration, unless it replaces one of the parts above.\n\n";
 
-/// The extraContext key that lists the annotations of Ingresses.
-const OPTIONS: &str = "ingressOptions";
+/// The library whose templates write the options.
+const OF_OPTIONS: &str = "ingress";
 
 /// The page.
 pub async fn page() -> Outcome<String> {
@@ -39,15 +47,20 @@ pub async fn page() -> Outcome<String> {
 }
 
 fn one(name: &str, text: &str) -> Outcome<String> {
-    let library: Value = serde_saphyr::from_str(text)?;
+    let files: Vec<(&str, Value)> = text
+        .split("\n---\n")
+        .map(|text| Ok((text, serde_saphyr::from_str(text)?)))
+        .collect::<Outcome<_>>()?;
     let tests: Value = serde_saphyr::from_str(&read(format!("charts/haptic/libraries/tests/{name}.yaml")))?;
-    let spec = &library["spec"];
+    let of_all = |rows: fn(&str, &Value) -> Vec<String>| -> Vec<String> {
+        files.iter().flat_map(|(text, library)| rows(text, &library["spec"])).collect()
+    };
     let settings = "Keys of `templatingSettings.extraContext`.\n\n| Key | Default | |\n|---|---|---|\n";
     Ok(format!("\n## {name}\n\n{}\n", head(text))
-        + &section("Settings", settings, &settings_of(text, &spec["templatingSettings"]["extraContext"]))
-        + &section("Annotations", ANNOTATIONS, &annotations(text))
-        + &section("Watched resources", WATCHED, &watched_by(text, &spec["watchedResources"]))
-        + &section("Parts", "", &parts_of(text))
+        + &section("Settings", settings, &of_all(settings_of))
+        + &section("Annotations", ANNOTATIONS, &annotations(name))
+        + &section("Watched resources", WATCHED, &of_all(watched_by))
+        + &section("Parts", "", &of_all(|text, _| parts_of(text)))
         + &section("Tests", TESTS, &tests_of(&tests["validationTests"])))
 }
 
@@ -58,18 +71,37 @@ fn section(title: &str, above: &str, rows: &[String]) -> String {
     format!("\n### {title}\n\n{above}{}\n", rows.join("\n"))
 }
 
-fn settings_of(text: &str, context: &Value) -> Vec<String> {
-    let shown = entries(text, "extraContext:").into_iter().filter(|entry| entry.name != OPTIONS);
+fn settings_of(text: &str, spec: &Value) -> Vec<String> {
+    let context = &spec["templatingSettings"]["extraContext"];
+    let shown = entries(text, "extraContext:").into_iter();
     shown.flat_map(|entry| setting(text, &entry, &context[&entry.name])).collect()
 }
 
-fn annotations(text: &str) -> Vec<String> {
-    let listed = entries(text, &format!("{OPTIONS}:"));
-    listed.iter().map(|entry| format!("| `{}` | {} |", entry.name, cell(&entry.comment))).collect()
+fn annotations(library: &str) -> Vec<String> {
+    if library == OF_OPTIONS { TABLE.iter().map(annotation).collect() } else { Vec::new() }
 }
 
-fn watched_by(text: &str, resources: &Value) -> Vec<String> {
-    let row = |entry: &Entry| watched(entry, &resources[&entry.name]);
+fn annotation(row: &Row) -> String {
+    let value = row.kind.expected(&Settings::default());
+    let guards = if row.guards { "**Guards.** " } else { "" };
+    let reload = match row.reload {
+        Reload::No => "",
+        Reload::Change => "change",
+        Reload::FirstUse => "first use",
+    };
+    let levels: Vec<&str> = row.levels.iter().map(|level| level.word()).collect();
+    let levels = levels.join(", ");
+    let default = if row.default.is_empty() { String::new() } else { format!("`{}`", cell(row.default)) };
+    format!(
+        "| `{}` | {} | {default} | {guards}{} | {levels} | {reload} |",
+        row.name,
+        cell(&value),
+        cell(row.about)
+    )
+}
+
+fn watched_by(text: &str, spec: &Value) -> Vec<String> {
+    let row = |entry: &Entry| watched(entry, &spec["watchedResources"][&entry.name]);
     entries(text, "watchedResources:").iter().map(row).collect()
 }
 

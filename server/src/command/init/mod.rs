@@ -1,7 +1,7 @@
 //! `haptic init`: a first configuration with manifests, to run at once and to change.
 
 use crate::{
-    cli::{Failure, InitArgs, StartFrom, SummaryOrJson},
+    cli::{CommandFailure, InitArgs, StartFrom, SummaryOrJson},
     output,
 };
 use serde_json::json;
@@ -12,7 +12,7 @@ use std::{
 };
 
 /// A file to write, below the folder.
-struct Start {
+struct InitFile {
     path: &'static str,
     text: &'static str,
 }
@@ -27,12 +27,12 @@ const NEXT: [&str; 2] = [
 ///
 /// # Errors
 /// When a file is there, cannot be written, or standard output cannot be.
-pub fn run(args: &InitArgs) -> Result<(), Failure> {
+pub fn run(args: &InitArgs) -> Result<(), CommandFailure> {
     let files = files(args.from);
     let known =
         files.iter().map(|file| args.folder.join(file.path)).find(|path| path.symlink_metadata().is_ok());
     if let Some(known) = known {
-        return Err(Failure::Because(format!(
+        return Err(CommandFailure::Because(format!(
             "{} is there already, nothing was written: name another folder, haptic init DIR",
             known.display()
         )));
@@ -40,24 +40,27 @@ pub fn run(args: &InitArgs) -> Result<(), Failure> {
     for file in &files {
         let path = args.folder.join(file.path);
         write(&path, file.text)
-            .map_err(|error| Failure::Because(format!("cannot write {}: {error}", path.display())))?;
+            .map_err(|error| CommandFailure::Because(format!("cannot write {}: {error}", path.display())))?;
     }
     match args.output {
-        SummaryOrJson::Summary => output::print(&told(&args.folder, &files)),
+        SummaryOrJson::Summary => output::print(&summary(&args.folder, &files)),
         SummaryOrJson::Json => {
             let paths = files.map(|file| args.folder.join(file.path));
             output::print_json(&json!({"folder": args.folder, "files": paths, "next": NEXT}))
         }
     }
-    .map_err(Failure::because)
+    .map_err(CommandFailure::because)
 }
 
-fn files(from: StartFrom) -> [Start; 2] {
+fn files(from: StartFrom) -> [InitFile; 2] {
     let (config, manifests) = match from {
         StartFrom::Ingress => (include_str!("ingress/config.yaml"), include_str!("ingress/hello.yaml")),
         StartFrom::Services => (include_str!("services/config.yaml"), include_str!("services/hello.yaml")),
     };
-    [Start { path: "config.yaml", text: config }, Start { path: "manifests/hello.yaml", text: manifests }]
+    [
+        InitFile { path: "config.yaml", text: config },
+        InitFile { path: "manifests/hello.yaml", text: manifests },
+    ]
 }
 
 /// Never over something else, not even what came to be just now.
@@ -68,7 +71,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     File::create_new(path)?.write_all(text.as_bytes())
 }
 
-fn told(folder: &Path, files: &[Start]) -> String {
+fn summary(folder: &Path, files: &[InitFile]) -> String {
     let written = files.iter().map(|file| format!("wrote {}\n", folder.join(file.path).display()));
     let mut text: String = written.collect();
     text.push_str("\nCheck it, and run it:\n");
@@ -95,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_next_command_works_with_any_folder() {
-        let line = |folder: &str| told(Path::new(folder), &[]);
+        let line = |folder: &str| summary(Path::new(folder), &[]);
         assert!(!line(".").contains("cd "), "{}", line("."));
         assert!(line("a/b").contains("\n  cd a/b\n"));
         assert!(line("it's mine").contains("\n  cd 'it'\\''s mine'\n"));

@@ -3,7 +3,7 @@
 use crate::wiring::Pipeline;
 use haptic_haproxy::{Document, views::binds};
 use haptic_model::{HaproxyPod, pipeline::PodState};
-use haptic_runtime::CellReader;
+use haptic_runtime::Topic;
 use std::{
     collections::BTreeMap,
     future::Future,
@@ -21,21 +21,21 @@ pub fn greeting(
     manifests: PathBuf,
     debug: Option<SocketAddr>,
 ) -> impl Future<Output = String> + use<> {
-    let (mut pods, validated) = (pipeline.pods.clone(), pipeline.validated.clone());
+    let (mut pods, validated) = (pipeline.readers.pods.clone(), pipeline.readers.validated.clone());
     async move {
         runs_something(&mut pods).await;
-        let validated = validated.read();
+        let validated = validated.latest();
         let listens =
             validated.as_ref().as_ref().map(|validated| listeners(&validated.bundle().config.text.shown()));
-        told(&listens.unwrap_or_default(), &config, &manifests, debug)
+        text(&listens.unwrap_or_default(), &config, &manifests, debug)
     }
 }
 
-async fn runs_something(pods: &mut CellReader<BTreeMap<HaproxyPod, PodState>>) {
+async fn runs_something(pods: &mut Topic<BTreeMap<HaproxyPod, PodState>>) {
     pods.wait_for(|pods| pods.values().any(|pod| pod.deployed.is_some())).await;
 }
 
-fn told(listens: &[String], config: &Path, manifests: &Path, debug: Option<SocketAddr>) -> String {
+fn text(listens: &[String], config: &Path, manifests: &Path, debug: Option<SocketAddr>) -> String {
     let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned()).display().to_string();
     let mut text = format!("HAProxy listens at {}\n", listens.join(", "));
     text.push_str(&format!("edit the manifests in {}, or {}\n", whole(manifests), whole(config)));
@@ -86,7 +86,7 @@ mod tests {
         ];
         assert_eq!(listens, expected);
         let debug = "127.0.0.1:6060".parse().ok();
-        let text = told(&listens, Path::new("config.yaml"), Path::new("/nowhere/manifests"), debug);
+        let text = text(&listens, Path::new("config.yaml"), Path::new("/nowhere/manifests"), debug);
         assert_eq!(
             text.lines().collect::<Vec<_>>(),
             [

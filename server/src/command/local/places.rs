@@ -1,13 +1,17 @@
 //! Where everything listens on this machine: on loopback, at ports that are free, unless somebody says otherwise. Pure but for
-//! the question whether a port is free.
+//! [`PortClaims`], which asks whether a port is free.
 
 use crate::cli::ListenArgs;
-use haptic_config::Overlay;
+use haptic_config::FileOverlay;
 use haptic_model::{HAProxyTemplateConfigSpec, crd::ControllerSpec};
 use serde_json::{Map, Value, json};
 use std::{
     collections::BTreeSet,
     net::{IpAddr, Ipv4Addr, TcpListener},
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr as UnixAddress, UnixListener},
+    },
 };
 
 /// Where libraries listen unless told otherwise.
@@ -17,50 +21,65 @@ const TRIED: u16 = 100;
 
 /// What is laid over the configuration, and what is to be told of it.
 #[derive(Debug, Default)]
-pub struct Places {
+pub struct LocalAddresses {
     /// Addresses and ports.
-    pub overlay: Overlay,
+    pub overlay: FileOverlay,
     /// Which ports are other ones, and why.
     pub moved: Vec<String>,
 }
 
 /// Of the controller's servers.
 #[derive(Clone, Copy, Debug)]
-pub struct Servers {
+pub struct ServerAddresses {
     /// Health and metrics.
     pub bind: IpAddr,
     /// `/debug`.
     pub debug: IpAddr,
 }
 
-/// Chooses for `spec`. `is_free`: whether nobody listens at an address and port.
+/// Ports that this process will listen at, so that another `haptic local` does not choose them meanwhile.
+#[derive(Debug, Default)]
+pub struct PortClaims {
+    held: Vec<UnixListener>,
+}
+
+/// Chooses for `spec`. `is_free`: whether nobody listens at an address and port, which is ours then.
 ///
 /// # Errors
 /// An option that this configuration has no use for.
 pub fn choose(
     spec: &HAProxyTemplateConfigSpec,
     args: &ListenArgs,
-    servers: Servers,
-    is_free: impl Fn(IpAddr, u16) -> bool,
-) -> Result<Places, String> {
-    let mut choice = Choice { places: Places::default(), chosen: BTreeSet::new(), is_free };
+    servers: ServerAddresses,
+    is_free: impl FnMut(IpAddr, u16) -> bool,
+) -> Result<LocalAddresses, String> {
+    let mut choice = AddressChoice { places: LocalAddresses::default(), chosen: BTreeSet::new(), is_free };
     choice.haproxy(&spec.templating_settings.extra_context, args)?;
     choice.controller(&spec.controller, args, servers);
     Ok(choice.places)
 }
 
-/// Whether a listener can be had at `address` and `port`.
-pub fn is_free(address: IpAddr, port: u16) -> bool {
-    TcpListener::bind((address, port)).is_ok()
+impl PortClaims {
+    /// Whether a listener can be had at `address` and `port`, and no other process has claimed the port. It is claimed then.
+    pub fn claim(&mut self, address: IpAddr, port: u16) -> bool {
+        // A name that the kernel forgets with the process, and that is known as far as the port is: in one network namespace.
+        let name = UnixAddress::from_abstract_name(format!("haptic-local-port-{port}"));
+        let Ok(claim) = name.and_then(|name| UnixListener::bind_addr(&name)) else { return false };
+        let free = TcpListener::bind((address, port)).is_ok();
+        if free {
+            self.held.push(claim);
+        }
+        free
+    }
 }
 
-struct Choice<F> {
-    places: Places,
+struct AddressChoice<F> {
+    places: LocalAddresses,
     chosen: BTreeSet<u16>,
     is_free: F,
 }
 
-impl<F: Fn(IpAddr, u16) -> bool> Choice<F> {
+impl<F: FnMut(IpAddr, u16) -> bool> AddressChoice<F> {
     /// The variables of the libraries; templates that read none listen where they say.
     fn haproxy(&mut self, context: &Map<String, Value>, args: &ListenArgs) -> Result<(), String> {
         let listen = args.listen.unwrap_or(Ipv4Addr::LOCALHOST.into());
@@ -105,7 +124,7 @@ impl<F: Fn(IpAddr, u16) -> bool> Choice<F> {
         Ok(())
     }
 
-    fn controller(&mut self, spec: &ControllerSpec, args: &ListenArgs, servers: Servers) {
+    fn controller(&mut self, spec: &ControllerSpec, args: &ListenArgs, servers: ServerAddresses) {
         let usual = ControllerSpec::default();
         let mut port = |at, now, usual, asked, what: &str| self.port(at, now, usual, asked, what);
         let healthz =
@@ -126,7 +145,8 @@ impl<F: Fn(IpAddr, u16) -> bool> Choice<F> {
         asked: Option<u16>,
         what: &str,
     ) -> Option<u16> {
-        let free = |port: &u16| !self.chosen.contains(port) && (self.is_free)(at, *port);
+        let Self { chosen, is_free, .. } = self;
+        let mut free = |port: &u16| !chosen.contains(port) && is_free(at, *port);
         let found = match asked {
             Some(port) => Some(port),
             None if configured != usual || free(&configured) => None,
@@ -150,8 +170,8 @@ fn unread(option: &str, variable: &str) -> String {
 mod tests {
     use super::*;
 
-    const SERVERS: Servers =
-        Servers { bind: IpAddr::V4(Ipv4Addr::LOCALHOST), debug: IpAddr::V4(Ipv4Addr::LOCALHOST) };
+    const SERVERS: ServerAddresses =
+        ServerAddresses { bind: IpAddr::V4(Ipv4Addr::LOCALHOST), debug: IpAddr::V4(Ipv4Addr::LOCALHOST) };
 
     fn spec(context: Value) -> HAProxyTemplateConfigSpec {
         let spec = json!({
@@ -170,7 +190,7 @@ mod tests {
 
     #[test]
     fn everything_is_on_loopback_and_stays_at_its_ports() {
-        let Places { overlay, moved } =
+        let LocalAddresses { overlay, moved } =
             choose(&spec(libraries()), &ListenArgs::default(), SERVERS, |_, _| true).unwrap();
         assert_eq!(overlay.extra_context["bindAddresses"], json!(["127.0.0.1"]));
         assert_eq!(overlay.extra_context["healthAddress"], json!("127.0.0.1"));
@@ -180,7 +200,7 @@ mod tests {
     #[test]
     fn usual_ports_that_are_taken_move_to_free_ones_of_their_own_and_that_is_told() {
         let taken = [7080, 7081, 7443, 6060, 8080];
-        let Places { overlay, moved } =
+        let LocalAddresses { overlay, moved } =
             choose(&spec(libraries()), &ListenArgs::default(), SERVERS, |_, port| !taken.contains(&port))
                 .unwrap();
         assert_eq!(
@@ -211,15 +231,26 @@ mod tests {
             debug_port: Some(9001),
             ..ListenArgs::default()
         };
-        let Places { overlay, .. } = choose(&spec(own), &args, SERVERS, nothing_free).unwrap();
+        let LocalAddresses { overlay, .. } = choose(&spec(own), &args, SERVERS, nothing_free).unwrap();
         assert_eq!(overlay.extra_context["bindAddresses"], json!(["::1"]));
         assert_eq!((&overlay.extra_context["httpPort"], overlay.debug_port), (&json!(9000), Some(9001)));
     }
 
     #[test]
+    fn a_port_that_one_process_will_listen_at_is_not_free_for_another_until_it_ends() {
+        let here = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let port = TcpListener::bind((here, 0)).unwrap().local_addr().unwrap().port();
+        let (mut one, mut other) = (PortClaims::default(), PortClaims::default());
+        assert!(one.claim(here, port));
+        assert!(!other.claim(here, port), "nobody listens there yet, and still it is the first one's");
+        drop(one);
+        assert!(other.claim(here, port));
+    }
+
+    #[test]
     fn templates_of_ones_own_listen_where_they_say() {
         let places = choose(&spec(json!({})), &ListenArgs::default(), SERVERS, |_, _| true).unwrap();
-        assert_eq!(places.overlay, Overlay::default());
+        assert_eq!(places.overlay, FileOverlay::default());
         let args = ListenArgs { http_port: Some(9000), ..ListenArgs::default() };
         let why = choose(&spec(json!({})), &args, SERVERS, |_, _| true).unwrap_err();
         assert!(why.contains("--http-port") && why.contains("httpPort"), "{why}");

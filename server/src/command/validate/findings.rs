@@ -1,7 +1,7 @@
 //! All that `haptic validate` found out, however it is printed.
 
-use crate::tests_of_config::Report;
 use haptic_config::library::Untested;
+use haptic_inspect::tests_of_config::Report;
 use haptic_model::{Diagnostic, HaproxyVersion, Severity};
 use haptic_render::engine::ImpureBlock;
 use std::collections::{BTreeMap, BTreeSet};

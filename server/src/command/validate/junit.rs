@@ -1,7 +1,7 @@
 //! Findings as JUnit's XML, which CI systems show: each test a test case, and the configuration itself one more.
 
 use super::findings::Findings;
-use crate::tests_of_config::TestResult;
+use haptic_inspect::tests_of_config::TestResult;
 use haptic_model::Severity;
 use std::time::Duration;
 

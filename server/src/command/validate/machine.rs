@@ -2,7 +2,7 @@
 //! before HAPTIC was written in Rust is there by its names, too: `totalTests` and the like, and `testResults`.
 
 use super::findings::Findings;
-use crate::tests_of_config::{Report, TestResult};
+use haptic_inspect::tests_of_config::{Report, TestResult};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 

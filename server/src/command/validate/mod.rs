@@ -6,23 +6,28 @@ mod machine;
 mod summary;
 
 use crate::{
-    binaries,
-    cli::{ConfigurationArgs, Failure, ValidateArgs, ValidateOutput},
-    command::{self, Loading, load},
-    default_certificate, objects, output, process,
-    tests_of_config::{self, Suite},
-    wiring,
-    wiring::OriginOf,
+    cli::{CommandFailure, ConfigurationArgs, ValidateArgs, ValidateOutput},
+    command::{
+        binaries,
+        input::{self, Loading, load},
+    },
+    output, process,
 };
 use findings::Findings;
 use haptic_config::{
-    Candidate, library,
+    ConfigCandidate, library,
     validators::{TIME_LIMIT, refused, scatter_gather},
 };
+use haptic_inspect::{
+    maps,
+    offline::{certificate, objects},
+    tests_of_config::{self, Suite},
+    validators,
+};
 use haptic_model::{ActiveConfig, Diagnostic, Fleet, HaproxyVersion, Snapshots};
-use haptic_render::{Checked, Compiled, Limits, Renderer, compile};
+use haptic_render::{Checked, Compiled, RenderLimits, Renderer, compile};
 use haptic_validate::Checker;
-use haptic_watch::given;
+use haptic_watch::{ObjectSource, provided};
 use std::{
     io::{IsTerminal, Write},
     path::PathBuf,
@@ -33,14 +38,14 @@ use std::{
 ///
 /// # Errors
 /// Exit code 1 when anything is wrong; told before. 2 for arguments that do not fit together.
-pub fn run(args: &ValidateArgs) -> Result<(), Failure> {
+pub fn run(args: &ValidateArgs) -> Result<(), CommandFailure> {
     let runtime = process::runtime()?;
     let mut all = Vec::new();
     for configuration in configurations(args) {
         all.push(runtime.block_on(examine(args, &configuration))?);
     }
     report(args, &all)?;
-    if all.iter().all(Findings::is_valid) { Ok(()) } else { Err(Failure::Exit(1)) }
+    if all.iter().all(Findings::is_valid) { Ok(()) } else { Err(CommandFailure::Exit(1)) }
 }
 
 fn configurations(args: &ValidateArgs) -> Vec<ConfigurationArgs> {
@@ -51,7 +56,7 @@ fn configurations(args: &ValidateArgs) -> Vec<ConfigurationArgs> {
     args.files.iter().map(of).collect()
 }
 
-async fn examine(args: &ValidateArgs, configuration: &ConfigurationArgs) -> Result<Findings, Failure> {
+async fn examine(args: &ValidateArgs, configuration: &ConfigurationArgs) -> Result<Findings, CommandFailure> {
     let mut findings = Findings::of(name_of(configuration));
     match load(configuration).await {
         Err(Loading::Failed(failure)) => return Err(failure),
@@ -59,7 +64,7 @@ async fn examine(args: &ValidateArgs, configuration: &ConfigurationArgs) -> Resu
         Ok(candidate) => {
             known_test(args, &candidate)?;
             match check(args, candidate, &mut findings).await {
-                Err(Failure::Because(why)) => {
+                Err(CommandFailure::Because(why)) => {
                     findings.diagnostics.push(Diagnostic::error("validate", why));
                 }
                 done => done?,
@@ -71,40 +76,46 @@ async fn examine(args: &ValidateArgs, configuration: &ConfigurationArgs) -> Resu
 
 fn name_of(configuration: &ConfigurationArgs) -> String {
     match &configuration.file {
-        Some(file) if command::is_standard_input(file) => "standard input".to_owned(),
+        Some(file) if input::is_standard_input(file) => "standard input".to_owned(),
         Some(file) => file.display().to_string(),
         None => configuration.name.clone().unwrap_or_default(),
     }
 }
 
 /// A mistyped `--test` must not look like a configuration whose tests pass.
-fn known_test(args: &ValidateArgs, candidate: &Candidate) -> Result<(), Failure> {
+fn known_test(args: &ValidateArgs, candidate: &ConfigCandidate) -> Result<(), CommandFailure> {
     let tests = &candidate.spec.validation_tests.by_name;
     match &args.test {
         Some(test) if !tests.contains_key(test) => {
             let known: Vec<&str> = tests.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Err(Failure::Usage(format!("there is no test {test:?}; validationTests has: {known}")))
+            Err(CommandFailure::Usage(format!("there is no test {test:?}; validationTests has: {known}")))
         }
         _ => Ok(()),
     }
 }
 
-async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) -> Result<(), Failure> {
+async fn check(
+    args: &ValidateArgs,
+    candidate: ConfigCandidate,
+    found: &mut Findings,
+) -> Result<(), CommandFailure> {
     let checker = binaries::checker(&args.haproxy)?;
     found.untested.clone_from(&candidate.untested);
     found.of_libraries = library::tests_of(&candidate.spec.libraries);
-    let config = command::as_if_active(candidate)?;
-    found.diagnostics = scatter_gather(&wiring::validators(), &config.spec, TIME_LIMIT).await.diagnostics;
+    let notices = candidate.notices.clone();
+    let config = candidate.as_if_active()?;
+    found.diagnostics = notices;
+    found.diagnostics.extend(scatter_gather(&validators(), &config.spec, TIME_LIMIT).await.diagnostics);
     if refused(&found.diagnostics) {
         return Ok(());
     }
-    let compiled = compile(&config.spec).map_err(|problems| Failure::told(&problems))?;
+    let compiled = compile(&config.spec).map_err(|problems| CommandFailure::printed(&problems))?;
     found.haproxy = checker.newest().map(|binary| binary.version);
     let version = found.haproxy.unwrap_or(HaproxyVersion::new(3, 4));
     let checker = checker.allowing(&config.spec.allow.features);
     let snapshots = objects_of(args, &config, found).await?;
-    let snapshots = default_certificate::beside(&config.spec, &snapshots, None)?;
+    let snapshots = certificate::beside(&config.spec, &snapshots, None)?;
     let renders = check_render(args, found, &config, (&*compiled, version), &snapshots, &checker).await;
     let config = if renders { config } else { with_own_tests(&config, found) };
     let suite = Suite {
@@ -114,6 +125,7 @@ async fn check(args: &ValidateArgs, candidate: Candidate, found: &mut Findings) 
         version,
         only: args.test.clone(),
         keep_rendered: args.dump_rendered,
+        requests_within: None,
     };
     run_tests(args, &suite, found).await;
     Ok(())
@@ -123,12 +135,12 @@ async fn objects_of(
     args: &ValidateArgs,
     config: &ActiveConfig,
     found: &mut Findings,
-) -> Result<Snapshots, Failure> {
+) -> Result<Snapshots, CommandFailure> {
     let Some(folder) = &args.resources else {
-        let none = given::snapshots(&config.spec, &given::Given::new());
-        return none.map_err(|problems| Failure::Because(problems.join("; ")));
+        let none = provided::snapshots(&config.spec, &provided::ProvidedObjects::new());
+        return none.map_err(|problems| CommandFailure::Because(problems.join("; ")));
     };
-    let read = objects::read(&config.spec, &OriginOf::Folder(folder.clone())).await?;
+    let read = objects::read(&config.spec, &ObjectSource::Folder(folder.clone())).await?;
     found.diagnostics.extend(read.ignored.into_iter().map(|sentence| Diagnostic::warning("watch", sentence)));
     found.diagnostics.extend(read.problems.into_iter().map(|sentence| Diagnostic::error("watch", sentence)));
     Ok(read.snapshots)
@@ -146,15 +158,16 @@ async fn check_render(
     let before = found.errors();
     let mut renderer = Renderer::checked(Checked::Never);
     let fleet = Fleet::of_version(version);
-    let rendering = renderer.render(compiled, config, snapshots, &fleet, &Limits::default());
+    let rendering = renderer.render(compiled, config, snapshots, &fleet, &RenderLimits::default());
     found.untracked = compiled.impure_blocks().into_iter().map(|block| (block, 0)).collect();
-    for seen in renderer.untracked(compiled) {
+    for seen in renderer.uncacheable(compiled) {
         *found.untracked.entry(seen.block).or_default() += seen.count;
     }
     match rendering {
         Err(problems) => found.diagnostics.extend(problems),
         Ok(rendering) => {
             found.diagnostics.extend(rendering.warnings);
+            found.diagnostics.extend(maps::doubtful(&rendering.bundle));
             let verdict = checker.check(&rendering.bundle, &[version]).await;
             found.diagnostics.extend(verdict.diagnostics);
             if args.dump_rendered {
@@ -192,15 +205,15 @@ async fn run_tests(args: &ValidateArgs, suite: &Suite, found: &mut Findings) {
     }
 }
 
-fn report(args: &ValidateArgs, all: &[Findings]) -> Result<(), Failure> {
+fn report(args: &ValidateArgs, all: &[Findings]) -> Result<(), CommandFailure> {
     match args.output {
         ValidateOutput::Summary => all.iter().try_for_each(|findings| {
             output::complain_about(&findings.diagnostics);
             output::print(&summary::text(findings, args.verbose))
         }),
         ValidateOutput::Json => output::print_json(&machine::value(all)),
-        ValidateOutput::Yaml => output::print(&machine::yaml(all).map_err(Failure::Because)?),
+        ValidateOutput::Yaml => output::print(&machine::yaml(all).map_err(CommandFailure::Because)?),
         ValidateOutput::Junit => output::print(&junit::xml(all)),
     }
-    .map_err(Failure::because)
+    .map_err(CommandFailure::because)
 }

@@ -1,7 +1,7 @@
 //! Findings for people: each test with its assertions, and the lines around what failed.
 
 use super::findings::Findings;
-use crate::tests_of_config::{AssertionResult, ExcerptLine, TestResult};
+use haptic_inspect::tests_of_config::{AssertionResult, ExcerptLine, TestResult};
 use haptic_render::engine::ImpureBlock;
 use owo_colors::OwoColorize;
 use std::{
@@ -45,7 +45,7 @@ pub(super) fn text(findings: &Findings, verbose: bool) -> String {
         text.push_str(&dump(&format!("{}: ", test.name), &test.rendered));
     }
     if verbose {
-        text.push_str(&untracked(&findings.untracked));
+        text.push_str(&uncacheable(&findings.untracked));
     }
     text.push_str(&format!("{}: {}\n", findings.name, verdict(findings)));
     text
@@ -119,7 +119,7 @@ fn dump(of: &str, files: &BTreeMap<String, String>) -> String {
     files.iter().map(file).collect()
 }
 
-fn untracked(blocks: &BTreeMap<ImpureBlock, usize>) -> String {
+fn uncacheable(blocks: &BTreeMap<ImpureBlock, usize>) -> String {
     if blocks.is_empty() {
         return "after a change, only the blocks of what changed are rendered\n".to_owned();
     }

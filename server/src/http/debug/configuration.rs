@@ -1,20 +1,21 @@
 //! `/debug/config`: the configuration in force, and what is wrong with the newest one.
 
-use super::{Inside, json_of, redaction};
+use super::state::{DebugState, json_of};
 use actix_web::{HttpResponse, web};
 use haptic_config::ConfigState;
+use haptic_inspect::redaction;
 use haptic_model::ActiveConfig;
 use serde_json::{Value, json};
 
-pub(super) async fn show(inside: web::Data<Inside>) -> HttpResponse {
-    let state = match &*inside.vitality.config_state.read() {
+pub(super) async fn show(state: web::Data<DebugState>) -> HttpResponse {
+    let newest = match &*state.readers.config_state.latest() {
         ConfigState::Waiting(why) => json!({"state": "waiting", "why": why}),
         ConfigState::Valid => json!({"state": "valid"}),
         ConfigState::Invalid(problems) => json!({"state": "invalid", "problems": problems}),
         ConfigState::Deleted => json!({"state": "deleted"}),
     };
-    let active = inside.vitality.config.read();
-    json_of(&json!({"state": state, "active": (*active).as_ref().map(|active| shown(active))}))
+    let active = state.readers.config.latest();
+    json_of(&json!({"state": newest, "active": (*active).as_ref().map(|active| shown(active))}))
 }
 
 fn shown(active: &ActiveConfig) -> Value {

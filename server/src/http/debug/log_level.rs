@@ -1,13 +1,13 @@
 //! `/debug/log-level`: what is logged, and `PUT /debug/log-level/debug` until `DELETE` for whoever is on this machine.
 
-use super::{Inside, json_of};
+use super::state::{DebugState, json_of};
 use actix_web::{HttpRequest, HttpResponse, web};
-use haptic_commentator::Level;
+use haptic_commentator::MessageLevel;
 use serde_json::json;
 
 /// The level, where it comes from, and the configured one behind it.
-pub(super) async fn show(inside: web::Data<Inside>) -> HttpResponse {
-    let levels = inside.log_level.levels();
+pub(super) async fn show(state: web::Data<DebugState>) -> HttpResponse {
+    let levels = state.log_level.levels();
     let level = levels.forced.map_or(levels.configured.clone(), |forced| forced.name().to_owned());
     json_of(&json!({"level": level, "configured": levels.configured, "forced": levels.forced}))
 }
@@ -15,27 +15,31 @@ pub(super) async fn show(inside: web::Data<Inside>) -> HttpResponse {
 /// Another level than the configured one, until it is let go or the process ends.
 pub(super) async fn force(
     request: HttpRequest,
-    inside: web::Data<Inside>,
+    state: web::Data<DebugState>,
     level: web::Path<String>,
 ) -> HttpResponse {
-    let Some(level) = Level::parse(&level) else {
+    let Some(level) = MessageLevel::parse(&level) else {
         return HttpResponse::BadRequest().body("a level is trace, debug, info, warn or error\n");
     };
-    change(&request, inside, Some(level)).await
+    change(&request, state, Some(level)).await
 }
 
 /// The configured level again.
-pub(super) async fn let_go(request: HttpRequest, inside: web::Data<Inside>) -> HttpResponse {
-    change(&request, inside, None).await
+pub(super) async fn let_go(request: HttpRequest, state: web::Data<DebugState>) -> HttpResponse {
+    change(&request, state, None).await
 }
 
-async fn change(request: &HttpRequest, inside: web::Data<Inside>, level: Option<Level>) -> HttpResponse {
+async fn change(
+    request: &HttpRequest,
+    state: web::Data<DebugState>,
+    level: Option<MessageLevel>,
+) -> HttpResponse {
     if !is_from_here(request) {
         return HttpResponse::Forbidden()
             .body("the level is changed from this machine only: kubectl port-forward\n");
     }
-    inside.log_level.force(level);
-    show(inside).await
+    state.log_level.force(level);
+    show(state).await
 }
 
 /// Whether the caller is on this machine, also when `/debug` listens elsewhere.

@@ -1,68 +1,27 @@
 //! `/debug`: what every part of the process is doing, as JSON and as a page for people. On loopback unless told otherwise;
-//! nothing of a Secret, ever ([`redaction`]). Only looks: nothing here changes anything but
+//! nothing of a Secret, ever ([redaction](haptic_inspect::redaction)). Only looks: nothing here changes anything but
 //! [how much is logged](log_level).
 
 pub mod access;
 mod configuration;
+mod explain;
 mod files;
 mod journal;
 mod log_level;
 #[cfg(debug_assertions)]
 mod provoke;
 mod quarantine;
-pub mod recording;
-pub mod redaction;
+mod recording;
+mod state;
 mod stores;
 mod ui;
-mod way;
 
-use super::health::Vitality;
-use crate::{logging::LogLevel, overview::look::look};
+pub use state::DebugState;
+
 use actix_web::{HttpRequest, HttpResponse, http::header, middleware::from_fn, web};
-use haptic_commentator::History;
-use haptic_deploy::PodStates;
-use haptic_leader::Reporting;
-use haptic_model::{
-    Quarantine,
-    pipeline::{Leadership, Refused, Rendered, SetAside, Validated},
-};
-use haptic_runtime::CellReader;
-use serde_json::{Value, json};
-use std::sync::Arc;
-
-/// What can be looked at.
-#[derive(Clone, Debug)]
-pub struct Inside {
-    /// Actors, configuration, stores, and what speaks against being ready.
-    pub vitality: Vitality,
-    /// What was rendered last.
-    pub rendered: CellReader<Option<Arc<Rendered>>>,
-    /// What passed all checks last.
-    pub validated: CellReader<Option<Arc<Validated>>>,
-    /// What was checked last, when it was refused.
-    pub refused: CellReader<Option<Arc<Refused>>>,
-    /// The newest configuration, while another one is rendered in its place.
-    pub set_aside: CellReader<Option<Arc<SetAside>>>,
-    /// What is known of each pod.
-    pub pods: CellReader<PodStates>,
-    /// What is held back.
-    pub quarantine: CellReader<Quarantine>,
-    /// Whether this process leads.
-    pub leadership: CellReader<Leadership>,
-    /// What cannot be told to the API server.
-    pub reporting: CellReader<Reporting>,
-    /// What is logged.
-    pub log_level: LogLevel,
-    /// What happened.
-    pub history: History,
-    /// What the last generations were made from.
-    pub recorder: recording::Recorder,
-    /// What protects checks, as it is everywhere: [`crate::protections`].
-    pub protections: Arc<Value>,
-    /// Who is told, for tests.
-    #[cfg(debug_assertions)]
-    pub events: haptic_runtime::Events,
-}
+use haptic_inspect::overview::{self, Overview};
+use serde_json::json;
+use state::json_of;
 
 /// The pages, with what each shows.
 const PAGES: [(&str, &str); 14] = [
@@ -92,15 +51,15 @@ const PAGES: [(&str, &str); 14] = [
 ];
 
 /// All paths below `/debug`, for callers that [`access`] lets in.
-pub fn routes(inside: Inside, open: bool) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
+pub fn routes(state: DebugState, open: bool) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static {
     move |service| {
         let gate = from_fn(move |request, next| access::gate(open, request, next));
         let scope = web::scope("/debug")
-            .app_data(web::Data::new(inside.clone()))
+            .app_data(web::Data::new(state.clone()))
             .wrap(gate)
             .route("", web::get().to(index))
             .route("/", web::get().to(index))
-            .route("/overview", web::get().to(overview))
+            .route("/overview", web::get().to(show_overview))
             .route("/actors", web::get().to(actors))
             .route("/config", web::get().to(configuration::show))
             .route("/stores", web::get().to(stores::all))
@@ -115,7 +74,7 @@ pub fn routes(inside: Inside, open: bool) -> impl Fn(&mut web::ServiceConfig) + 
             .route("/quarantine", web::get().to(held_back))
             .route("/recording", web::get().to(recording::show))
             .route("/checks", web::get().to(checks))
-            .route("/explain", web::get().to(way::show))
+            .route("/explain", web::get().to(explain::show))
             .route("/ui.css", web::get().to(ui::style))
             .route("/ui.js", web::get().to(ui::script))
             .route("/log-level", web::get().to(log_level::show))
@@ -146,40 +105,33 @@ async fn index(request: HttpRequest) -> HttpResponse {
     json_of(&json!(pages))
 }
 
-async fn overview(inside: web::Data<Inside>) -> HttpResponse {
-    json_of(&json!(look(&inside)))
+async fn show_overview(state: web::Data<DebugState>) -> HttpResponse {
+    json_of(&json!(overview_now(&state)))
 }
 
-async fn actors(inside: web::Data<Inside>) -> HttpResponse {
-    let actors = &inside.vitality.actors;
+fn overview_now(state: &DebugState) -> Overview {
+    overview::live::overview(&state.readers, &state.protections)
+}
+
+async fn actors(state: web::Data<DebugState>) -> HttpResponse {
+    let actors = &state.readers.actors;
     let complaints = [actors.why_not_live(), actors.why_not_observed()].concat();
     json_of(&json!({"actors": actors.actors(), "complaints": complaints}))
 }
 
-async fn pods(inside: web::Data<Inside>) -> HttpResponse {
-    json_of(&json!(look(&inside).pods()))
+async fn pods(state: web::Data<DebugState>) -> HttpResponse {
+    json_of(&json!(overview_now(&state).pods()))
 }
 
-async fn plan(inside: web::Data<Inside>) -> HttpResponse {
-    let one = |pod: &crate::overview::Pod| json!({"pod": pod.pod, "lastPlan": pod.last_plan});
-    json_of(&json!(look(&inside).pods().iter().map(one).collect::<Vec<_>>()))
+async fn plan(state: web::Data<DebugState>) -> HttpResponse {
+    let one = |pod: &overview::PodOverview| json!({"pod": pod.pod, "lastPlan": pod.last_plan});
+    json_of(&json!(overview_now(&state).pods().iter().map(one).collect::<Vec<_>>()))
 }
 
-async fn held_back(inside: web::Data<Inside>) -> HttpResponse {
-    json_of(&quarantine::shown(&inside.quarantine.read(), std::time::Instant::now()))
+async fn held_back(state: web::Data<DebugState>) -> HttpResponse {
+    json_of(&quarantine::shown(&state.readers.quarantine.latest(), std::time::Instant::now()))
 }
 
-async fn checks(inside: web::Data<Inside>) -> HttpResponse {
-    json_of(&json!({ "protections": *inside.protections }))
-}
-
-fn json_of(value: &Value) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .insert_header((header::CACHE_CONTROL, "no-store"))
-        .body(format!("{value:#}\n"))
-}
-
-fn nothing(why: String) -> HttpResponse {
-    HttpResponse::NotFound().content_type("text/plain; charset=utf-8").body(why + "\n")
+async fn checks(state: web::Data<DebugState>) -> HttpResponse {
+    json_of(&json!({ "protections": *state.protections }))
 }

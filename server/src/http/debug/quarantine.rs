@@ -19,7 +19,7 @@ fn entry(held: &Quarantined, now: Instant) -> Value {
         "suspected": held.suspected,
         "sinceGeneration": held.since,
         "heldForSeconds": now.saturating_duration_since(held.at).as_secs(),
-        "inForce": if held.replaced { "its last good version" } else { "nothing: no good version of it is known" },
+        "inForce": held.in_force(),
         "template": template,
         "sentence": held.to_string(),
     })
@@ -28,34 +28,34 @@ fn entry(held: &Quarantined, now: Instant) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use haptic_model::{Diagnostic, Generation, ObjectRef};
+    use haptic_model::{Diagnostic, Generation, Instead, ObjectRef};
     use std::{sync::Arc, time::Duration};
 
     #[test]
     fn it_says_who_is_held_back_by_whom_since_when_and_what_is_in_force_instead() {
         let object = Arc::new(ObjectRef::new("ingresses", "shop", "web"));
         let at = Instant::now();
-        let held = |replaced, suspected| Quarantined {
+        let held = |instead, suspected| Quarantined {
             object: object.clone(),
             why: Diagnostic::error("haproxy", "unknown keyword \"foo\"").at_template("haproxyConfig", 7, 3),
-            replaced,
+            instead,
             suspected,
             since: Generation(12),
             at,
         };
         let quarantine = |held| Quarantine { held: [(object.clone(), held)].into() };
-        let all = shown(&quarantine(held(true, false)), at + Duration::from_secs(90));
+        let all = shown(&quarantine(held(Instead::Former, false)), at + Duration::from_secs(90));
         assert_eq!((&all["held"], &all["suspected"]), (&json!(1), &json!(0)));
         let one = &all["objects"][0];
         assert_eq!((&one["object"], &one["foundBy"]), (&json!("ingresses shop/web"), &json!("haproxy")));
         assert_eq!((&one["sinceGeneration"], &one["heldForSeconds"]), (&json!(12), &json!(90)));
         assert_eq!(
             (&one["inForce"], &one["template"]),
-            (&json!("its last good version"), &json!("haproxyConfig:7"))
+            (&json!("last good version"), &json!("haproxyConfig:7"))
         );
         assert!(one["sentence"].as_str().is_some_and(|sentence| sentence.contains("unknown keyword")));
-        let other = shown(&quarantine(held(false, true)), at);
+        let other = shown(&quarantine(held(Instead::Nothing, true)), at);
         assert_eq!(other["suspected"], json!(1));
-        assert_eq!(other["objects"][0]["inForce"], json!("nothing: no good version of it is known"));
+        assert_eq!(other["objects"][0]["inForce"], json!("left out"));
     }
 }

@@ -1,7 +1,8 @@
 //! `/debug/stores`: watched objects. Objects of a store on demand are not fetched to be shown.
 
-use super::{Inside, json_of, nothing, redaction};
+use super::state::{DebugState, json_of, nothing};
 use actix_web::{HttpResponse, web};
+use haptic_inspect::redaction;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -10,15 +11,15 @@ const LISTED: usize = 1000;
 
 /// Which objects are listed.
 #[derive(Debug, Deserialize)]
-pub(super) struct Wanted {
+pub(super) struct StoreQuery {
     /// A part of `namespace/name`.
     #[serde(default)]
     q: String,
 }
 
-pub(super) async fn all(inside: web::Data<Inside>) -> HttpResponse {
-    let snapshots = inside.vitality.snapshots.read();
-    let troubles = inside.vitality.troubles.read();
+pub(super) async fn all(state: web::Data<DebugState>) -> HttpResponse {
+    let snapshots = state.readers.snapshots.latest();
+    let troubles = state.readers.troubles.latest();
     let shown = snapshots.iter().map(|(name, store)| {
         let shown = json!({"objects": store.len(), "bytes": store.bytes(), "synced": store.is_synced(),
             "onDemand": store.is_on_demand(), "version": store.version(), "trouble": troubles.get(name.as_ref())});
@@ -28,11 +29,11 @@ pub(super) async fn all(inside: web::Data<Inside>) -> HttpResponse {
 }
 
 pub(super) async fn one(
-    inside: web::Data<Inside>,
+    state: web::Data<DebugState>,
     store: web::Path<String>,
-    wanted: web::Query<Wanted>,
+    wanted: web::Query<StoreQuery>,
 ) -> HttpResponse {
-    let snapshots = inside.vitality.snapshots.read();
+    let snapshots = state.readers.snapshots.latest();
     let Some(found) = snapshots.get(&store) else { return nothing(format!("there is no store {store}")) };
     let mut objects = found.iter().filter_map(|object| {
         let reference = &object.reference;
@@ -44,9 +45,9 @@ pub(super) async fn one(
     json_of(&json!({"store": *store, "objects": listed, "notListed": objects.count()}))
 }
 
-pub(super) async fn object(inside: web::Data<Inside>, path: web::Path<(String, String)>) -> HttpResponse {
+pub(super) async fn object(state: web::Data<DebugState>, path: web::Path<(String, String)>) -> HttpResponse {
     let (store, name) = path.into_inner();
-    let snapshots = inside.vitality.snapshots.read();
+    let snapshots = state.readers.snapshots.latest();
     let (namespace, own) = name.split_once('/').unwrap_or(("", &name));
     let is_it = |object: &&std::sync::Arc<haptic_model::Object>| {
         *object.reference.name == *own && *object.reference.namespace == *namespace

@@ -1,9 +1,9 @@
-//! The actor under a Keeper, fed through a real outbox, its log captured.
+//! The actor under a fed through a real outbox, its log captured.
 
 use std::sync::Mutex;
 
 use haptic_model::Generation;
-use haptic_runtime::{ActorSpec, CellWriter, Events, Health, Keeper, Observer, Outbox, Supervision, cell};
+use haptic_runtime::{Events, Health, Observer, Outbox, Publisher, Spec, Supervision, topic};
 use tracing::{
     Metadata, Subscriber,
     field::{Field, Visit},
@@ -45,7 +45,7 @@ impl Subscriber for Log {
 struct World {
     events: Events,
     history: History,
-    config: CellWriter<Option<Arc<ActiveConfig>>>,
+    config: Publisher<Option<Arc<ActiveConfig>>>,
     log: Log,
     _subscriber: tracing::subscriber::DefaultGuard,
 }
@@ -54,9 +54,9 @@ impl World {
     fn new() -> Self {
         let log = Log::default();
         let subscriber = tracing::subscriber::set_default(log.clone());
-        let (config, reader) = cell(None);
+        let (config, reader) = topic(None);
         let history = History::new();
-        let ((_, fleet), (_, forced_level)) = (cell(Fleet::default()), cell(None));
+        let ((_, fleet), (_, forced_level)) = (topic(Fleet::default()), topic(None));
         let losses = Losses::default();
         let observed = Observed {
             config: reader,
@@ -66,11 +66,10 @@ impl World {
             losses: losses.clone(),
         };
         let supervision = Supervision::new(Health::new());
-        let kept =
-            Keeper::start(&Arbiter::current(), ActorSpec::named("commentator"), &supervision, move |seat| {
-                CommentatorActor::new(seat, observed.clone())
-            });
-        let events = Outbox::new(100, vec![Observer::new(kept.post(), losses)]);
+        let kept = Spec::named("commentator").start(&Arbiter::current(), &supervision, move |own| {
+            CommentatorActor::new(own, observed.clone())
+        });
+        let events = Outbox::new(100, vec![Observer::new(kept.mailbox(), losses)]);
         Self { events, history, config, log, _subscriber: subscriber }
     }
 
@@ -94,14 +93,14 @@ impl World {
     async fn tell_three(&self) -> Vec<String> {
         self.log.0.lock().expect("not poisoned").clear();
         let told = self.events.emitted() + 3;
-        self.events.tell(Event::PodDiscovered { pod: "default/haproxy-0".into() });
-        self.events.tell(Event::Validated {
+        self.events.emit(Event::PodDiscovered { pod: "default/haproxy-0".into() });
+        self.events.emit(Event::Validated {
             generation: Generation(3),
             configuration: 1,
             took: std::time::Duration::ZERO,
             cached: true,
         });
-        self.events.tell(Event::PodGone { pod: "default/haproxy-0".into() });
+        self.events.emit(Event::PodGone { pod: "default/haproxy-0".into() });
         let kept = || self.history.latest(1).first().map_or(0, |entry| entry.number + 1);
         while kept() < told {
             tokio::task::yield_now().await;
@@ -139,9 +138,9 @@ async fn at_trace_everything_is_logged_figures_with_their_generation_among_it_an
         operations: 2,
         took: std::time::Duration::from_millis(4),
     };
-    world.events.tell(planned);
+    world.events.emit(planned);
     let before = world.history.latest(99).len();
-    world.events.tell(Event::CredentialsChanged);
+    world.events.emit(Event::CredentialsChanged);
     while world.history.latest(99).len() == before {
         tokio::task::yield_now().await;
     }
@@ -174,7 +173,7 @@ async fn where_events_are_missing_the_history_says_how_many() {
     let world = World::new();
     // Nothing is taken while this thread does not wait: 100 fit, and one may be on its way.
     for number in 0..150 {
-        world.events.tell(Event::StoreSize { resource: "ingresses".into(), objects: number });
+        world.events.emit(Event::StoreSize { resource: "ingresses".into(), objects: number });
     }
     let lost = world.events.dropped();
     assert!(lost >= 49, "{lost} lost");

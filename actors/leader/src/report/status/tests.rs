@@ -2,23 +2,24 @@
 
 use super::*;
 use haptic_model::{
-    Generation, LeftOut, Limit, ObjectRef, config::Judgement, crd::LeaderElectionSpec, limits::Crowded,
+    Generation, Limit, ObjectRef, RejectedObjects, config::ConfigVerdict, crd::LeaderElectionSpec,
+    limits::Crowded,
 };
 use std::sync::Arc;
 
-fn healthy() -> Health {
-    let judgement = Judgement {
+fn healthy() -> ReportedHealth {
+    let judgement = ConfigVerdict {
         resource_generation: 3,
         problems: Vec::new(),
         leader_election: Some(LeaderElectionSpec::default()),
         credentials: None,
     };
-    Health {
+    ReportedHealth {
         judgement,
         progress: Progress::Rendered,
         checked: Some(3),
         failed: None,
-        fleet: Fleet::Deployed(3),
+        fleet: FleetHealth::Deployed(3),
         quarantine: Arc::default(),
         missing: Arc::default(),
         left_out: Arc::default(),
@@ -31,7 +32,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_000_000_000 + second).unwrap()
 }
 
-fn written(health: &Health) -> HAProxyTemplateConfigStatus {
+fn written(health: &ReportedHealth) -> HAProxyTemplateConfigStatus {
     changed(&HAProxyTemplateConfigStatus::default(), health, at(0)).unwrap()
 }
 
@@ -50,9 +51,9 @@ fn spoken<'a>(status: &'a HAProxyTemplateConfigStatus, kind: &str) -> (&'a str, 
 }
 
 /// A newer configuration than the one that pods run, accepted.
-fn accepted(progress: Progress) -> Health {
-    let judgement = Judgement { resource_generation: 4, ..healthy().judgement };
-    Health { judgement, progress, ..healthy() }
+fn accepted(progress: Progress) -> ReportedHealth {
+    let judgement = ConfigVerdict { resource_generation: 4, ..healthy().judgement };
+    ReportedHealth { judgement, progress, ..healthy() }
 }
 
 #[test]
@@ -64,11 +65,11 @@ fn a_configuration_is_ready_when_it_is_in_force_and_not_when_it_is_accepted() {
     for kind in ["Ready", "Deployed"] {
         assert_eq!(spoken(&comes, kind), ("Unknown", Some(4)), "{kind}");
     }
-    let catching = Health { fleet: Fleet::Catching, ..accepted(Progress::Rendered) };
+    let catching = ReportedHealth { fleet: FleetHealth::Catching, ..accepted(Progress::Rendered) };
     let catches = changed(&comes, &catching, at(2)).unwrap();
     assert_eq!(spoken(&catches, "Deployed"), ("Unknown", Some(4)), "pods are on their way to it");
     assert_eq!(changed(&catches, &catching, at(2)), None);
-    let there = Health { checked: Some(4), ..accepted(Progress::Rendered) };
+    let there = ReportedHealth { checked: Some(4), ..accepted(Progress::Rendered) };
     let there = changed(&comes, &there, at(3)).unwrap();
     assert_eq!((spoken(&there, "Ready"), spoken(&there, "Deployed")), (("True", Some(4)), ("True", Some(4))));
 }
@@ -83,7 +84,7 @@ fn a_configuration_is_valid_when_it_was_rendered_and_checked_and_unknown_before(
         assert_eq!(status.last_validated, before.last_validated, "nothing was found valid");
     }
     assert!(waits.validation_message.unwrap().contains("gateways: forbidden"));
-    let there = Health { checked: Some(4), ..accepted(Progress::Rendered) };
+    let there = ReportedHealth { checked: Some(4), ..accepted(Progress::Rendered) };
     let there = changed(&comes, &there, at(3)).unwrap();
     assert_eq!(there.validation_status, Some(ValidationStatus::Valid));
     assert_eq!(there.validation_message.as_deref(), Some(ACCEPTED));
@@ -93,7 +94,7 @@ fn a_configuration_is_valid_when_it_was_rendered_and_checked_and_unknown_before(
 #[test]
 fn credentials_that_change_leave_what_is_deployed_as_it_is() {
     let before = written(&healthy());
-    assert_eq!(changed(&before, &Health { progress: Progress::Comes, ..healthy() }, at(1)), None);
+    assert_eq!(changed(&before, &ReportedHealth { progress: Progress::Comes, ..healthy() }, at(1)), None);
 }
 
 #[test]
@@ -110,10 +111,10 @@ fn a_configuration_that_waits_for_resources_says_for_which_and_is_not_ready() {
 
 #[test]
 fn what_failed_of_the_configuration_before_says_nothing_of_the_new_one() {
-    let failing = Health { failed: failed("RenderFailed", None), ..healthy() };
+    let failing = ReportedHealth { failed: failed(FailedStage::Render, None), ..healthy() };
     let before = written(&failing);
     assert_eq!(before.validation_status, Some(ValidationStatus::Invalid));
-    let repaired = Health { failed: failing.failed, ..accepted(Progress::Comes) };
+    let repaired = ReportedHealth { failed: failing.failed, ..accepted(Progress::Comes) };
     let status = changed(&before, &repaired, at(1)).unwrap();
     assert_eq!(status.validation_status, Some(ValidationStatus::Unknown), "nothing is known of it yet");
     assert_eq!(condition(&status, "TemplatesValid").status, "True");
@@ -135,10 +136,10 @@ fn credentials_that_cannot_be_had_are_a_condition_and_nothing_is_taken_away() {
     assert_eq!(spoken(&changed(&status, &healthy(), at(2)).unwrap(), "Ready"), ("True", Some(3)));
 }
 
-fn failed(reason: &'static str, object: Option<&str>) -> Option<Failed> {
+fn failed(stage: FailedStage, object: Option<&str>) -> Option<FailedGeneration> {
     let object = object.map(|name| Arc::new(ObjectRef::new("ingresses", "default", name)));
     let diagnostics = vec![Diagnostic::error("render", "no host").of_object(object)];
-    Some(Failed { generation: Generation(7), configuration: 3, reason, diagnostics })
+    Some(FailedGeneration { generation: Generation(7), configuration: 3, stage, diagnostics })
 }
 
 #[test]
@@ -172,16 +173,18 @@ fn nothing_new_is_not_written_whoever_leads_and_however_much_time_passes() {
 #[test]
 fn a_fleet_that_catches_up_changes_nothing() {
     let status = written(&healthy());
-    assert_eq!(changed(&status, &Health { fleet: Fleet::Catching, ..healthy() }, at(9)), None);
-    let first = written(&Health { fleet: Fleet::Catching, ..healthy() });
+    assert_eq!(changed(&status, &ReportedHealth { fleet: FleetHealth::Catching, ..healthy() }, at(9)), None);
+    let first = written(&ReportedHealth { fleet: FleetHealth::Catching, ..healthy() });
     assert_eq!(condition(&first, "Deployed").status, "Unknown");
     assert_eq!(condition(&first, "Ready").status, "Unknown");
 }
 
 #[test]
 fn a_pod_that_stays_behind_is_named_and_its_recovery_told() {
-    let behind = Fleet::Behind { pods: vec!["edge/b".into()], of: 3, why: Some("no connection".into()) };
-    let status = changed(&written(&healthy()), &Health { fleet: behind, ..healthy() }, at(60)).unwrap();
+    let behind =
+        FleetHealth::Behind { pods: vec!["edge/b".into()], of: 3, why: Some("no connection".into()) };
+    let status =
+        changed(&written(&healthy()), &ReportedHealth { fleet: behind, ..healthy() }, at(60)).unwrap();
     let deployed = condition(&status, "Deployed");
     assert_eq!((deployed.status.as_str(), deployed.reason.as_str()), ("False", "PodsBehind"));
     assert_eq!(deployed.message, "1 of 3 pods are behind (edge/b): no connection");
@@ -196,16 +199,16 @@ fn a_pod_that_stays_behind_is_named_and_its_recovery_told() {
 #[test]
 fn a_refused_configuration_is_invalid_until_it_is_put_right() {
     let problems = vec![Diagnostic::error("template", "unknown function").at_template("http", 4, 2)];
-    let judgement = Judgement { resource_generation: 4, problems, ..healthy().judgement };
-    let status = changed(&written(&healthy()), &Health { judgement, ..healthy() }, at(5)).unwrap();
+    let judgement = ConfigVerdict { resource_generation: 4, problems, ..healthy().judgement };
+    let status = changed(&written(&healthy()), &ReportedHealth { judgement, ..healthy() }, at(5)).unwrap();
     assert_eq!(status.validation_status, Some(ValidationStatus::Invalid));
     assert_eq!(status.validation_message.as_deref(), Some("unknown function; template http:4:2"));
     assert_eq!(status.observed_generation, Some(4));
     assert_eq!(status.last_validated.as_deref(), Some("2001-09-09T01:46:40Z"), "a refusal is no validation");
     let told = ["Ready", "TemplatesValid", "Deployed"].map(|kind| spoken(&status, kind));
     assert_eq!(told, [("False", Some(4)), ("False", Some(4)), ("True", Some(3))]);
-    let judgement = Judgement { resource_generation: 5, ..healthy().judgement };
-    let repaired = changed(&status, &Health { judgement, ..healthy() }, at(9)).unwrap();
+    let judgement = ConfigVerdict { resource_generation: 5, ..healthy().judgement };
+    let repaired = changed(&status, &ReportedHealth { judgement, ..healthy() }, at(9)).unwrap();
     assert_eq!(repaired.validation_message.as_deref(), Some(ACCEPTED));
     assert_eq!(condition(&repaired, "TemplatesValid").status, "True");
     assert_eq!(repaired.last_validated.as_deref(), Some("2001-09-09T01:46:49Z"));
@@ -213,10 +216,10 @@ fn a_refused_configuration_is_invalid_until_it_is_put_right() {
 
 #[test]
 fn a_template_that_fails_is_the_configurations_fault_and_an_objects_failure_is_not() {
-    let status = written(&Health { failed: failed("RenderFailed", None), ..healthy() });
+    let status = written(&ReportedHealth { failed: failed(FailedStage::Render, None), ..healthy() });
     assert_eq!(status.validation_status, Some(ValidationStatus::Invalid));
     assert_eq!(condition(&status, "TemplatesValid").status, "False");
-    let status = written(&Health { failed: failed("CheckFailed", Some("shop")), ..healthy() });
+    let status = written(&ReportedHealth { failed: failed(FailedStage::Check, Some("shop")), ..healthy() });
     assert_eq!(status.validation_status, Some(ValidationStatus::Valid));
     assert_eq!(condition(&status, "TemplatesValid").status, "True");
     let ready = condition(&status, "Ready");
@@ -227,13 +230,13 @@ fn a_template_that_fails_is_the_configurations_fault_and_an_objects_failure_is_n
 #[test]
 fn where_in_the_output_it_is_makes_no_difference() {
     let failed = |line| {
-        let mut failed = failed("CheckFailed", None).unwrap();
+        let mut failed = failed(FailedStage::Check, None).unwrap();
         failed.diagnostics = vec![Diagnostic::error("haproxy", "no").at_output(
             haptic_model::FileKey::config(),
             line,
             "bind x",
         )];
-        Health { failed: Some(failed), ..healthy() }
+        ReportedHealth { failed: Some(failed), ..healthy() }
     };
     assert_eq!(changed(&written(&failed(12)), &failed(13), at(5)), None);
 }
@@ -254,11 +257,18 @@ fn what_is_held_back_is_told_in_the_sentences_that_its_events_say() {
         let (since, at) = (Generation(3), std::time::Instant::now());
         (
             object.clone(),
-            haptic_model::Quarantined { object, why, replaced: false, suspected: false, since, at },
+            haptic_model::Quarantined {
+                object,
+                why,
+                instead: haptic_model::Instead::Nothing,
+                suspected: false,
+                since,
+                at,
+            },
         )
     };
     let quarantine = haptic_model::Quarantine { held: ["a", "b", "c", "d", "e", "f", "g"].map(held).into() };
-    let status = written(&Health { quarantine: Arc::new(quarantine), ..healthy() });
+    let status = written(&ReportedHealth { quarantine: Arc::new(quarantine), ..healthy() });
     let told = condition(&status, "Quarantined");
     assert_eq!((told.status.as_str(), told.reason.as_str()), ("True", "ObjectsHeldBack"));
     assert!(told.message.starts_with(&held("a").1.to_string()), "{}", told.message);
@@ -278,12 +288,12 @@ fn what_vanished_at_once_is_a_condition_and_counts_are_written_when_they_are_oth
     };
     let watched = |count| BTreeMap::from([("ingresses".to_owned(), count)]);
     let missing = Arc::new([(missing.resource.clone(), missing)].into());
-    let before = written(&Health { missing, watched: watched(100), ..healthy() });
+    let before = written(&ReportedHealth { missing, watched: watched(100), ..healthy() });
     let held = before.conditions.iter().find(|condition| condition.type_ == "DeletionsHeld").unwrap();
     assert!(held.status == "True" && held.message.contains("confirm-deletion=ingresses:30"), "{held:?}");
     assert_eq!(before.watched_objects["ingresses"], 100);
     let count = |now| {
-        let health = Health { watched: watched(now), ..healthy() };
+        let health = ReportedHealth { watched: watched(now), ..healthy() };
         changed(&before, &health, at(9)).unwrap().watched_objects["ingresses"]
     };
     assert_eq!([100, 120, 80, 126, 74, 0].map(count), [100, 100, 100, 126, 74, 0]);
@@ -295,8 +305,9 @@ fn what_vanished_at_once_is_a_condition_and_counts_are_written_when_they_are_oth
 fn what_is_left_out_is_a_condition_that_stays_as_it_is_while_only_numbers_change() {
     let left_out = |count| {
         let crowded = Crowded { by: Limit::ObjectsPerNamespace, most: 20, left_out: count };
-        let of_store = LeftOut { crowded: [("junk".into(), crowded)].into(), ..LeftOut::default() };
-        Health { left_out: Arc::new([("ingresses".into(), of_store)].into()), ..healthy() }
+        let of_store =
+            RejectedObjects { crowded: [("junk".into(), crowded)].into(), ..RejectedObjects::default() };
+        ReportedHealth { left_out: Arc::new([("ingresses".into(), of_store)].into()), ..healthy() }
     };
     let status = written(&left_out(5));
     let told = condition(&status, "LimitsReached");
@@ -311,11 +322,11 @@ fn what_is_left_out_is_a_condition_that_stays_as_it_is_while_only_numbers_change
 fn that_publishing_is_refused_is_a_condition_until_it_is_not_and_disturbs_no_other() {
     let reporting = |failure: Option<&str>, omitted: Option<&[&str]>| {
         Arc::new(crate::Reporting {
-            failures: failure.map(|why| (Telling::Published, why.to_owned())).into_iter().collect(),
+            failures: failure.map(|why| (Report::Published, why.to_owned())).into_iter().collect(),
             omitted: omitted.map(|omitted| omitted.iter().map(|&file| file.to_owned()).collect()),
         })
     };
-    let refused = Health { reporting: reporting(Some("forbidden. Allow patch"), None), ..healthy() };
+    let refused = ReportedHealth { reporting: reporting(Some("forbidden. Allow patch"), None), ..healthy() };
     let status = written(&refused);
     let told = condition(&status, "Published");
     assert_eq!(
@@ -325,9 +336,11 @@ fn that_publishing_is_refused_is_a_condition_until_it_is_not_and_disturbs_no_oth
     assert_eq!(condition(&status, "Ready").status, "True");
     assert_eq!(changed(&status, &healthy(), at(9)), None, "a new leader has not tried yet");
     let status =
-        changed(&status, &Health { reporting: reporting(None, Some(&[])), ..healthy() }, at(9)).unwrap();
+        changed(&status, &ReportedHealth { reporting: reporting(None, Some(&[])), ..healthy() }, at(9))
+            .unwrap();
     assert_eq!(condition(&status, "Published").status, "True");
     let long = ["maps/a.map: 2000000 bytes"];
-    let status = changed(&status, &Health { reporting: reporting(None, Some(&long)), ..healthy() }, at(9));
+    let status =
+        changed(&status, &ReportedHealth { reporting: reporting(None, Some(&long)), ..healthy() }, at(9));
     assert_eq!(condition(&status.unwrap(), "Published").reason, "TooLarge");
 }

@@ -2,7 +2,7 @@
 //!
 //! An object that two files define is taken from the first by path order, whatever was read first.
 
-use super::manifest::{Identity, Manifest};
+use super::manifest::{Manifest, ManifestIdentity};
 use haptic_model::Digest;
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -12,31 +12,31 @@ use std::{
 /// All files and the objects they give.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
-    files: BTreeMap<PathBuf, HashMap<Identity, Digest>>,
-    givers: HashMap<Identity, BTreeSet<PathBuf>>,
+    files: BTreeMap<PathBuf, HashMap<ManifestIdentity, Digest>>,
+    givers: HashMap<ManifestIdentity, BTreeSet<PathBuf>>,
 }
 
 /// What a new content of one file means.
 #[derive(Debug, Default)]
-pub(crate) struct Effects {
+pub(crate) struct FileEffects {
     /// Places in the given manifests of those that are new, changed, or now taken from this file.
     pub(crate) put: Vec<usize>,
     /// No file gives these any more.
-    pub(crate) gone: Vec<Identity>,
+    pub(crate) gone: Vec<ManifestIdentity>,
     /// Another file gives these from now on: it must be read.
-    pub(crate) moved: BTreeMap<PathBuf, Vec<Identity>>,
+    pub(crate) moved: BTreeMap<PathBuf, Vec<ManifestIdentity>>,
     /// Objects defined twice in this file, as sentences.
     pub(crate) problems: Vec<String>,
     /// Objects that this file and another one define, with a sentence.
-    pub(crate) doubled: Vec<(Identity, String)>,
+    pub(crate) doubled: Vec<(ManifestIdentity, String)>,
     /// Objects that were defined twice, and are not any more.
-    pub(crate) single: Vec<Identity>,
+    pub(crate) single: Vec<ManifestIdentity>,
 }
 
 impl Catalog {
     /// The file holds exactly these now; an empty slice is a file that is gone.
-    pub(crate) fn admit(&mut self, path: &Path, manifests: &[Manifest]) -> Effects {
-        let mut effects = Effects::default();
+    pub(crate) fn admit(&mut self, path: &Path, manifests: &[Manifest]) -> FileEffects {
+        let mut effects = FileEffects::default();
         let before = self.files.remove(path).unwrap_or_default();
         let mut now = HashMap::new();
         for (place, manifest) in manifests.iter().enumerate() {
@@ -68,26 +68,26 @@ impl Catalog {
     }
 
     /// Whether the object is taken from this file.
-    pub(crate) fn gives(&self, path: &Path, identity: &Identity) -> bool {
+    pub(crate) fn gives(&self, path: &Path, identity: &ManifestIdentity) -> bool {
         self.giver(identity).is_some_and(|giver| giver == path)
     }
 
     /// The file the object is taken from.
-    pub(crate) fn giver(&self, identity: &Identity) -> Option<&Path> {
+    pub(crate) fn giver(&self, identity: &ManifestIdentity) -> Option<&Path> {
         self.givers.get(identity)?.first().map(PathBuf::as_path)
     }
 
     /// What a file gave when it was last read.
-    pub(crate) fn objects_of(&self, path: &Path) -> impl Iterator<Item = &Identity> {
+    pub(crate) fn objects_of(&self, path: &Path) -> impl Iterator<Item = &ManifestIdentity> {
         self.files.get(path).into_iter().flat_map(HashMap::keys)
     }
 
     /// Every object.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = &Identity> {
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &ManifestIdentity> {
         self.givers.keys()
     }
 
-    fn leave(&mut self, path: &Path, identity: Identity, effects: &mut Effects) {
+    fn leave(&mut self, path: &Path, identity: ManifestIdentity, effects: &mut FileEffects) {
         let Some(givers) = self.givers.get_mut(&identity) else { return };
         let gave = givers.first().is_some_and(|first| first == path);
         givers.remove(path);
@@ -109,7 +109,7 @@ fn digest_of(manifest: &Manifest) -> Digest {
     Digest::of(manifest.value.to_string().as_bytes())
 }
 
-fn doubled(identity: &Identity, givers: &BTreeSet<PathBuf>) -> Option<String> {
+fn doubled(identity: &ManifestIdentity, givers: &BTreeSet<PathBuf>) -> Option<String> {
     let mut files = givers.iter().map(|path| path.display());
     let (first, second) = (files.next()?, files.next()?);
     Some(format!(
@@ -134,7 +134,7 @@ mod tests {
         parse(Path::new("x.yaml"), text.as_bytes()).unwrap().manifests
     }
 
-    fn named(identities: &[Identity]) -> Vec<&str> {
+    fn named(identities: &[ManifestIdentity]) -> Vec<&str> {
         identities.iter().map(|identity| &*identity.name).collect()
     }
 

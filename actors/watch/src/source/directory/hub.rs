@@ -6,11 +6,11 @@
 //! with ten thousands of them that takes a while.
 
 use super::{
-    catalog::{Catalog, Effects},
-    manifest::{Broken, Contents, Identity, Manifest, parse},
+    catalog::{Catalog, FileEffects},
+    manifest::{Broken, FolderContents, Manifest, ManifestIdentity, parse},
     scan::{Stamp, is_manifest, scan},
     signs::{self, Sign},
-    subscriber::{NamespaceLabels, Subscriber},
+    subscriber::{DirectorySubscriber, NamespaceLabels},
 };
 use crate::{ingest::Ingest, spec::WatchSpec};
 use haptic_model::{Event, Object, ObjectRef};
@@ -40,7 +40,7 @@ const QUIET: Duration = Duration::from_millis(500);
 /// What the thread is told.
 pub(super) enum Message {
     Files(notify::Result<notify::Event>),
-    Subscribe(Subscriber),
+    Subscribe(DirectorySubscriber),
     Fetch(Fetch),
     Kinds(oneshot::Sender<()>),
     Close,
@@ -57,9 +57,9 @@ pub(super) struct Fetch {
 pub(super) struct Hub {
     root: PathBuf,
     events: Events,
-    subscribers: Vec<Subscriber>,
+    subscribers: Vec<DirectorySubscriber>,
     /// Waiting for their first list.
-    arriving: Vec<Subscriber>,
+    arriving: Vec<DirectorySubscriber>,
     catalog: Catalog,
     namespaces: NamespaceLabels,
     stamps: BTreeMap<PathBuf, Stamp>,
@@ -70,7 +70,7 @@ pub(super) struct Hub {
     /// What has been said of each file, so that it is said once.
     told: BTreeMap<PathBuf, BTreeSet<String>>,
     /// What has been said of objects that two files define, and of which file.
-    doubled: BTreeMap<Identity, (PathBuf, String)>,
+    doubled: BTreeMap<ManifestIdentity, (PathBuf, String)>,
     /// Kinds and a file that holds one, not yet told about.
     kinds: BTreeMap<(Arc<str>, Arc<str>), PathBuf>,
     kinds_told: BTreeSet<(Arc<str>, Arc<str>)>,
@@ -119,7 +119,7 @@ impl Hub {
                 Ok(Message::Subscribe(subscriber)) => self.arrive(subscriber),
                 Ok(Message::Fetch(fetch)) => self.answer(fetch),
                 Ok(Message::Kinds(done)) => {
-                    self.tell_unwatched_kinds();
+                    self.report_unwatched_kinds();
                     // Nobody waits any more: fine.
                     _ = done.send(());
                 }
@@ -130,7 +130,7 @@ impl Hub {
         }
     }
 
-    fn arrive(&mut self, subscriber: Subscriber) {
+    fn arrive(&mut self, subscriber: DirectorySubscriber) {
         self.subscribers.retain(|known| !known.is_for_the_same_as(&subscriber));
         self.arriving.push(subscriber);
         let now = Instant::now();
@@ -153,7 +153,7 @@ impl Hub {
             std::mem::take(&mut self.emptied).iter().for_each(|path| self.read_if_changed(path));
         }
         if take_if_due(&mut self.due.kinds, now) {
-            self.tell_unwatched_kinds();
+            self.report_unwatched_kinds();
         }
     }
 
@@ -234,9 +234,9 @@ impl Hub {
         };
         self.forget_missing(&found);
         let arriving = std::mem::take(&mut self.arriving);
-        arriving.iter().for_each(Subscriber::begin);
+        arriving.iter().for_each(DirectorySubscriber::begin);
         // Labels of namespaces first: they decide about objects of files read earlier.
-        let selecting = arriving.iter().any(Subscriber::selects_namespaces);
+        let selecting = arriving.iter().any(DirectorySubscriber::selects_namespaces);
         if selecting && self.namespaces.is_empty() {
             self.read_namespaces(found.keys());
         }
@@ -244,7 +244,7 @@ impl Hub {
             self.stamps.insert(path.clone(), stamp);
             match read(&path) {
                 Err(broken) => {
-                    self.tell(&path, [self.sentence(&broken, &path)].into());
+                    self.report(&path, [self.message(&broken, &path)].into());
                     for identity in self.catalog.objects_of(&path) {
                         arriving.iter().for_each(|subscriber| subscriber.keep(identity));
                     }
@@ -259,24 +259,24 @@ impl Hub {
                 }
             }
         }
-        arriving.iter().for_each(Subscriber::end);
-        self.subscribers.retain(Subscriber::listens);
+        arriving.iter().for_each(DirectorySubscriber::end);
+        self.subscribers.retain(DirectorySubscriber::listens);
         self.subscribers.extend(arriving);
     }
 
     fn reread(&mut self, path: &Path) {
         match read(path) {
             Ok(contents) => self.admit(path, &contents),
-            Err(broken) => self.tell(path, [self.sentence(&broken, path)].into()),
+            Err(broken) => self.report(path, [self.message(&broken, path)].into()),
         }
     }
 
     /// Takes a file's new content and sends what follows from it.
-    fn admit(&mut self, path: &Path, contents: &Contents) {
+    fn admit(&mut self, path: &Path, contents: &FolderContents) {
         let effects = self.catalog.admit(path, &contents.manifests);
         let own = contents.problems.iter().map(|problem| format!("{}: {problem}", path.display()));
-        self.tell(path, own.chain(effects.problems.iter().cloned()).collect());
-        self.tell_doubled(path, &effects);
+        self.report(path, own.chain(effects.problems.iter().cloned()).collect());
+        self.report_doubled(path, &effects);
         let changed: Vec<&Manifest> =
             effects.put.iter().filter_map(|place| contents.manifests.get(*place)).collect();
         let namespaces_changed = self.note_namespaces(&changed, &effects.gone);
@@ -290,7 +290,7 @@ impl Hub {
         }
     }
 
-    fn send_gone_and_moved(&mut self, effects: Effects) {
+    fn send_gone_and_moved(&mut self, effects: FileEffects) {
         for identity in &effects.gone {
             self.subscribers.iter().for_each(|subscriber| subscriber.gone(identity));
         }
@@ -310,24 +310,25 @@ impl Hub {
 
     fn forget(&mut self, path: &Path) {
         if self.stamps.remove(path).is_some() {
-            self.admit(path, &Contents::default());
+            self.admit(path, &FolderContents::default());
             self.told.remove(path);
         }
     }
 
     /// Labels of namespaces changed: watches that select by them are listed anew.
     fn reselect(&mut self) {
-        let (selecting, others) =
-            std::mem::take(&mut self.subscribers).into_iter().partition(Subscriber::selects_namespaces);
+        let (selecting, others) = std::mem::take(&mut self.subscribers)
+            .into_iter()
+            .partition(DirectorySubscriber::selects_namespaces);
         self.subscribers = others;
-        let selecting: Vec<Subscriber> = selecting;
+        let selecting: Vec<DirectorySubscriber> = selecting;
         if !selecting.is_empty() {
             self.arriving.extend(selecting);
             self.due.list.get_or_insert(Instant::now() + GATHER);
         }
     }
 
-    fn note_namespaces(&mut self, changed: &[&Manifest], gone: &[Identity]) -> bool {
+    fn note_namespaces(&mut self, changed: &[&Manifest], gone: &[ManifestIdentity]) -> bool {
         let mut any = false;
         for manifest in changed.iter().filter(|manifest| is_namespace(&manifest.identity)) {
             let labels = manifest.value.pointer("/metadata/labels").and_then(Value::as_object).cloned();
@@ -349,7 +350,7 @@ impl Hub {
         }
     }
 
-    fn note_kind(&mut self, path: &Path, identity: &Identity) {
+    fn note_kind(&mut self, path: &Path, identity: &ManifestIdentity) {
         let kind = (identity.api_version.clone(), identity.kind.clone());
         let ours = identity.api_version.starts_with("haproxy-haptic.org/");
         if !ours && !is_namespace(identity) && !self.kinds_told.contains(&kind) {
@@ -358,9 +359,9 @@ impl Hub {
         }
     }
 
-    fn tell_unwatched_kinds(&mut self) {
+    fn report_unwatched_kinds(&mut self) {
         for ((api_version, kind), path) in std::mem::take(&mut self.kinds) {
-            let example = Identity {
+            let example = ManifestIdentity {
                 api_version: api_version.clone(),
                 kind: kind.clone(),
                 namespace: "".into(),
@@ -374,12 +375,12 @@ impl Hub {
                 "ignored: {file} holds objects of kind {kind} ({api_version}), which no entry of watchedResources watches"
             );
             self.kinds_told.insert((api_version, kind));
-            self.events.tell(Event::ManifestIgnored { file, message });
+            self.events.emit(Event::ManifestIgnored { file, message });
         }
     }
 
     /// Says what is new about a file; what was said before and still holds is not said again.
-    fn tell(&mut self, path: &Path, problems: BTreeSet<String>) {
+    fn report(&mut self, path: &Path, problems: BTreeSet<String>) {
         let before = self.told.remove(path).unwrap_or_default();
         for problem in problems.difference(&before) {
             self.event(path, problem.clone());
@@ -391,7 +392,7 @@ impl Hub {
         }
     }
 
-    fn tell_doubled(&mut self, path: &Path, effects: &Effects) {
+    fn report_doubled(&mut self, path: &Path, effects: &FileEffects) {
         for identity in &effects.single {
             if let Some((file, _)) = self.doubled.remove(identity) {
                 self.mended(&file);
@@ -408,7 +409,7 @@ impl Hub {
     fn mended(&self, path: &Path) {
         let is_doubled = self.doubled.values().any(|(file, _)| file == path);
         if !is_doubled && !self.told.contains_key(path) {
-            self.events.tell(Event::ManifestMended { file: path.display().to_string().into() });
+            self.events.emit(Event::ManifestMended { file: path.display().to_string().into() });
         }
     }
 
@@ -416,24 +417,24 @@ impl Hub {
         let root = self.root.clone();
         match scan(&root) {
             Ok(found) => {
-                self.tell(&root, BTreeSet::new());
+                self.report(&root, BTreeSet::new());
                 Some(found)
             }
             Err(error) => {
-                let sentence = Broken::unreadable(&error).sentence(&root, !self.stamps.is_empty());
-                self.tell(&root, [sentence].into());
+                let sentence = Broken::unreadable(&error).message(&root, !self.stamps.is_empty());
+                self.report(&root, [sentence].into());
                 None
             }
         }
     }
 
-    fn sentence(&self, broken: &Broken, path: &Path) -> String {
-        broken.sentence(path, self.catalog.objects_of(path).next().is_some())
+    fn message(&self, broken: &Broken, path: &Path) -> String {
+        broken.message(path, self.catalog.objects_of(path).next().is_some())
     }
 
     fn event(&self, path: &Path, message: String) {
         let file = path.display().to_string().into();
-        self.events.tell(Event::ManifestRefused { file, message });
+        self.events.emit(Event::ManifestRefused { file, message });
     }
 
     fn answer(&self, fetch: Fetch) {
@@ -444,7 +445,7 @@ impl Hub {
 
     fn look_up(&self, fetch: &Fetch) -> Result<Option<Object>, String> {
         let resource = &fetch.spec.resource;
-        let wanted = |identity: &&Identity| {
+        let wanted = |identity: &&ManifestIdentity| {
             identity.name == fetch.reference.name
                 && identity.namespace == fetch.reference.namespace
                 && identity.is_of(&resource.api_version, &resource.resources)
@@ -452,7 +453,7 @@ impl Hub {
         let Some(identity) = self.catalog.objects().find(wanted) else { return Ok(None) };
         let Some(path) = self.catalog.giver(identity) else { return Ok(None) };
         let contents = read(path).map_err(|broken| {
-            format!("{} cannot be read again: {}", fetch.reference, broken.sentence(path, false))
+            format!("{} cannot be read again: {}", fetch.reference, broken.message(path, false))
         })?;
         let Some(manifest) = contents.manifests.into_iter().find(|m| m.identity == *identity) else {
             return Ok(None);
@@ -472,15 +473,15 @@ fn take_if_due(at: &mut Option<Instant>, now: Instant) -> bool {
 }
 
 /// A file that has just gone is one that holds nothing.
-fn read(path: &Path) -> Result<Contents, Broken> {
+fn read(path: &Path) -> Result<FolderContents, Broken> {
     match std::fs::read(path) {
         Ok(bytes) => parse(path, &bytes),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Contents::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(FolderContents::default()),
         Err(error) => Err(Broken::unreadable(&error)),
     }
 }
 
-fn is_namespace(identity: &Identity) -> bool {
+fn is_namespace(identity: &ManifestIdentity) -> bool {
     &*identity.kind == "Namespace" && &*identity.api_version == "v1"
 }
 

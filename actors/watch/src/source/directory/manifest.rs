@@ -24,7 +24,7 @@ const CLUSTER_SCOPED: &[&str] = &[
 
 /// Who an object is, on disk.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Identity {
+pub(crate) struct ManifestIdentity {
     pub(crate) api_version: Arc<str>,
     pub(crate) kind: Arc<str>,
     /// Empty for cluster-scoped kinds.
@@ -34,13 +34,13 @@ pub(crate) struct Identity {
 
 /// One object of a file.
 pub(crate) struct Manifest {
-    pub(crate) identity: Identity,
+    pub(crate) identity: ManifestIdentity,
     pub(crate) value: Value,
 }
 
 /// What a file holds.
 #[derive(Default)]
-pub(crate) struct Contents {
+pub(crate) struct FolderContents {
     pub(crate) manifests: Vec<Manifest>,
     /// Documents that are no objects, as sentences.
     pub(crate) problems: Vec<String>,
@@ -58,13 +58,13 @@ pub(crate) struct Broken {
 ///
 /// # Errors
 /// Where the text ceases to be what it should be.
-pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Contents, Broken> {
+pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<FolderContents, Broken> {
     let documents = if path.extension().is_some_and(|ending| ending == "json") {
         json_documents(bytes)?
     } else {
         yaml_documents(bytes)?
     };
-    let mut contents = Contents::default();
+    let mut contents = FolderContents::default();
     for (place, document) in documents.into_iter().enumerate() {
         contents.add(&format!("document {}", place + 1), document);
     }
@@ -128,7 +128,7 @@ fn without_place(said: &str) -> &str {
     said.rsplit_once(" at line ").map_or(said, |(what, _)| what)
 }
 
-impl Contents {
+impl FolderContents {
     /// Takes a document; a list by its items.
     pub(crate) fn add(&mut self, place: &str, document: Value) {
         let Value::Object(mut fields) = document else {
@@ -160,7 +160,7 @@ fn text<'f>(fields: &'f Map<String, Value>, name: &str) -> &'f str {
 }
 
 /// Who the object is; writes the default namespace into it.
-fn identify(fields: &mut Map<String, Value>) -> Result<Identity, &'static str> {
+fn identify(fields: &mut Map<String, Value>) -> Result<ManifestIdentity, &'static str> {
     let (api_version, kind) = (text(fields, "apiVersion").to_owned(), text(fields, "kind").to_owned());
     if api_version.is_empty() {
         return Err("apiVersion");
@@ -179,7 +179,7 @@ fn identify(fields: &mut Map<String, Value>) -> Result<Identity, &'static str> {
         metadata.insert("namespace".into(), "default".into());
     }
     let namespace = text(metadata, "namespace");
-    Ok(Identity {
+    Ok(ManifestIdentity {
         namespace: namespace.into(),
         api_version: api_version.into(),
         kind: kind.into(),
@@ -208,7 +208,7 @@ fn base64_of(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-impl Identity {
+impl ManifestIdentity {
     /// Whether `resources`, the plural of the watched resource, is this kind's plural.
     ///
     /// Without an API server to ask, the plural is formed as Kubernetes forms it: `ingresses`, `networkpolicies`,
@@ -236,7 +236,7 @@ impl Broken {
     }
 
     /// `FILE:LINE:COLUMN: why`. `gave`: whether it gave objects before.
-    pub(crate) fn sentence(&self, path: &Path, gave: bool) -> String {
+    pub(crate) fn message(&self, path: &Path, gave: bool) -> String {
         let path = path.display();
         let rest = if gave { "what it held before stays; correct the file" } else { "correct the file" };
         match self.place {
@@ -246,7 +246,7 @@ impl Broken {
     }
 }
 
-impl fmt::Display for Identity {
+impl fmt::Display for ManifestIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let separator = if self.namespace.is_empty() { "" } else { "/" };
         write!(f, "{} {}{separator}{}", self.kind, self.namespace, self.name)
@@ -258,11 +258,11 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn yaml(text: &str) -> Contents {
+    fn yaml(text: &str) -> FolderContents {
         parse(Path::new("x.yaml"), text.as_bytes()).unwrap()
     }
 
-    fn names(contents: &Contents) -> Vec<String> {
+    fn names(contents: &FolderContents) -> Vec<String> {
         contents.manifests.iter().map(|manifest| manifest.identity.to_string()).collect()
     }
 
@@ -270,7 +270,7 @@ mod tests {
     fn an_annotation_that_is_no_text_is_told_by_its_name() {
         let text = "apiVersion: v1\nkind: Service\nmetadata: {name: a, annotations: {code: 301}}\n";
         let why =
-            parse(Path::new("x.yaml"), text.as_bytes()).err().unwrap().sentence(Path::new("x.yaml"), true);
+            parse(Path::new("x.yaml"), text.as_bytes()).err().unwrap().message(Path::new("x.yaml"), true);
         assert_eq!(
             why,
             "x.yaml: Service default/a: the annotation code is 301, which is no text; write \"301\"; what it held before \
@@ -297,13 +297,13 @@ mod tests {
             parse(Path::new("x.json"), br#"{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s"}}"#);
         assert_eq!(names(&contents.unwrap()), ["Secret default/s"]);
         let broken = parse(Path::new("x.json"), b"{\n  \"a\": }").err().unwrap();
-        assert!(broken.sentence(Path::new("d/x.json"), false).starts_with("d/x.json:2:8: "));
+        assert!(broken.message(Path::new("d/x.json"), false).starts_with("d/x.json:2:8: "));
     }
 
     #[test]
     fn a_file_that_is_not_yaml_is_told_with_line_and_column() {
         let broken = parse(Path::new("x.yaml"), b"kind: Service\nmetadata: {name: [\n").err().unwrap();
-        let sentence = broken.sentence(Path::new("d/x.yaml"), true);
+        let sentence = broken.message(Path::new("d/x.yaml"), true);
         let place: Vec<&str> = sentence.split(':').take(3).collect();
         assert_eq!(place[0], "d/x.yaml");
         assert!(
@@ -311,7 +311,7 @@ mod tests {
             "{sentence}"
         );
         let latin = parse(Path::new("x.yaml"), b"kind: x\nname: \xe9").err().unwrap();
-        assert!(latin.sentence(Path::new("x.yaml"), false).starts_with("x.yaml:2:7: this is not UTF-8"));
+        assert!(latin.message(Path::new("x.yaml"), false).starts_with("x.yaml:2:7: this is not UTF-8"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::offers;
 use crate::{
     ingest::Ingest,
     spec::WatchSpec,
-    update::{Scope, Update},
+    update::{ListScope, Update},
 };
 use haptic_model::{Object, ObjectRef};
 use haptic_runtime::Events;
@@ -27,17 +27,17 @@ use std::{
     sync::{Arc, mpsc},
     time::Duration,
 };
-use subscriber::Subscriber;
+use subscriber::DirectorySubscriber;
 use tokio::sync::{mpsc::Sender, oneshot, watch};
 
-pub(crate) use manifest::{Contents, Manifest};
+pub(crate) use manifest::{FolderContents, Manifest};
 pub(crate) use subscriber::{NamespaceLabels, Selection};
 
 /// A watched directory; clones share it. Reading ends with the last of them.
 #[derive(Clone)]
-pub struct Directory(Arc<Shared>);
+pub struct Directory(Arc<DirectoryState>);
 
-struct Shared {
+struct DirectoryState {
     root: PathBuf,
     hub: mpsc::Sender<Message>,
     /// Sends file events for as long as it lives.
@@ -91,7 +91,7 @@ impl Directory {
             .name("manifests".into())
             .spawn(move || worker.run(&messages))
             .map_err(unreadable)?;
-        Ok(Self(Arc::new(Shared { root: root.to_owned(), hub, _watcher: watcher })))
+        Ok(Self(Arc::new(DirectoryState { root: root.to_owned(), hub, _watcher: watcher })))
     }
 
     /// Sends the objects of `spec`, and then their changes, to `out` until it is closed; all of them again when some are `wanted`.
@@ -100,10 +100,10 @@ impl Directory {
         spec: Arc<WatchSpec>,
         ingest: Arc<Ingest>,
         out: Sender<Update>,
-        mut wanted: watch::Receiver<BTreeSet<Scope>>,
+        mut wanted: watch::Receiver<BTreeSet<ListScope>>,
     ) {
         loop {
-            match Subscriber::new(&spec, ingest.clone(), out.clone()) {
+            match DirectorySubscriber::new(&spec, ingest.clone(), out.clone()) {
                 Ok(subscriber) => {
                     if self.0.hub.send(Message::Subscribe(subscriber)).is_err() {
                         tracing::error!(directory = %self.0.root.display(), "the manifests thread has ended");
@@ -123,7 +123,7 @@ impl Directory {
     }
 
     /// Tells of kinds that nobody watches now, and not when no watch has started for a while.
-    pub async fn tell_unwatched_kinds(&self) {
+    pub async fn report_unwatched_kinds(&self) {
         let (done, told) = oneshot::channel();
         if self.0.hub.send(Message::Kinds(done)).is_ok() {
             drop(told.await);
@@ -147,7 +147,7 @@ impl Directory {
     }
 }
 
-impl Drop for Shared {
+impl Drop for DirectoryState {
     fn drop(&mut self) {
         drop(self.hub.send(Message::Close));
     }

@@ -1,11 +1,11 @@
 //! One watch of a directory: which objects it takes, and the way to its pump.
 
-use super::manifest::{Identity, Manifest};
+use super::manifest::{Manifest, ManifestIdentity};
 use crate::{
     ingest::{Ingest, Ingested},
     selector::{FieldSelector, LabelSelector, SelectorError},
     spec::WatchSpec,
-    update::{Scope, Update},
+    update::{ListScope, Update},
 };
 use haptic_model::{ObjectRef, crd::WatchedResource};
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ use tokio::sync::mpsc::Sender;
 pub(crate) type NamespaceLabels = BTreeMap<Arc<str>, Map<String, Value>>;
 
 /// A watch that listens.
-pub(super) struct Subscriber {
+pub(super) struct DirectorySubscriber {
     spec: Arc<WatchSpec>,
     ingest: Arc<Ingest>,
     selection: Selection,
@@ -31,7 +31,7 @@ pub(crate) struct Selection {
     named: Vec<String>,
 }
 
-impl Subscriber {
+impl DirectorySubscriber {
     pub(super) fn new(
         spec: &Arc<WatchSpec>,
         ingest: Arc<Ingest>,
@@ -51,7 +51,7 @@ impl Subscriber {
     }
 
     /// Whether it watches this kind at all.
-    pub(super) fn watches(&self, identity: &Identity) -> bool {
+    pub(super) fn watches(&self, identity: &ManifestIdentity) -> bool {
         identity.is_of(&self.spec.resource.api_version, &self.spec.resource.resources)
     }
 
@@ -77,7 +77,7 @@ impl Subscriber {
     }
 
     /// An object whose file cannot be read at present.
-    pub(super) fn keep(&self, identity: &Identity) {
+    pub(super) fn keep(&self, identity: &ManifestIdentity) {
         if self.watches(identity) {
             self.send(Update::Kept(everything(), self.reference(identity)));
         }
@@ -96,17 +96,17 @@ impl Subscriber {
     }
 
     /// An object that is not there any more.
-    pub(super) fn gone(&self, identity: &Identity) {
+    pub(super) fn gone(&self, identity: &ManifestIdentity) {
         if self.watches(identity) {
             self.send(Update::Gone(everything(), self.reference(identity)));
         }
     }
 
-    fn give(&self, manifest: &Manifest, taken: impl FnOnce(Scope, Ingested) -> Update) {
+    fn give(&self, manifest: &Manifest, taken: impl FnOnce(ListScope, Ingested) -> Update) {
         self.send(self.ingest.update(manifest.value.clone(), &everything(), taken));
     }
 
-    fn reference(&self, identity: &Identity) -> Arc<ObjectRef> {
+    fn reference(&self, identity: &ManifestIdentity) -> Arc<ObjectRef> {
         Arc::new(ObjectRef {
             resource: self.spec.name.clone(),
             namespace: identity.namespace.clone(),
@@ -155,6 +155,6 @@ fn selects_namespace(selector: &LabelSelector, namespace: &Arc<str>, known: &Nam
     selector.matches(Some(&labels))
 }
 
-fn everything() -> Scope {
-    Scope::from("")
+fn everything() -> ListScope {
+    ListScope::from("")
 }

@@ -1,0 +1,171 @@
+//! The bundle that an order leads to: its files, and the contents of those that are not on disk. Nothing of it is written or
+//! sent to HAProxy before all of it is known to be what its digests say.
+//!
+//! Reads from the disk: callers run it off the async threads.
+
+use crate::{
+    disk::bundles::{Bundles, StoredBundle, StoredContents},
+    disk::request,
+};
+use haptic_model::{
+    Content, Digest, Generation,
+    agent_api::{Apply, Outcome, Running, RunningBundle},
+};
+use std::{collections::BTreeMap, io, sync::Arc};
+
+/// Contents by their digest.
+pub(crate) type Texts = BTreeMap<Digest, Arc<str>>;
+
+/// A bundle with the contents that are not on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct TargetBundle {
+    pub(crate) digest: Digest,
+    pub(crate) generation: Generation,
+    /// haproxy.cfg's path.
+    pub(crate) config: String,
+    pub(crate) files: BTreeMap<String, Digest>,
+    pub(crate) texts: Texts,
+}
+
+/// What the agent has already.
+pub(crate) struct Available<'a> {
+    pub(crate) bundles: &'a Bundles,
+    /// On disk.
+    pub(crate) stored: Option<&'a StoredBundle>,
+    /// What HAProxy runs, when that is something else.
+    pub(crate) live: Option<&'a TargetBundle>,
+}
+
+impl TargetBundle {
+    pub(crate) fn running(&self) -> Running {
+        Running { digest: self.digest, generation: self.generation }
+    }
+
+    /// All contents.
+    pub(crate) fn read(&self, bundles: &Bundles, stored: Option<&StoredBundle>) -> io::Result<RunningBundle> {
+        let content = |path: &String| Ok((path.clone(), self.content(bundles, stored, path)?.to_string()));
+        let files = self.files.keys().map(content).collect::<io::Result<_>>()?;
+        Ok(RunningBundle { config: self.config.clone(), files })
+    }
+
+    /// The same bundle once `now` is on disk in place of `before`: it needs no contents that are there, and keeps those that
+    /// were there.
+    pub(crate) fn beside(
+        &self,
+        bundles: &Bundles,
+        before: Option<&StoredBundle>,
+        now: &StoredBundle,
+    ) -> io::Result<Self> {
+        let (had, has) = (bundles.had(before, false), bundles.had(Some(now), false));
+        let mut texts = Texts::new();
+        for digest in
+            self.files.iter().filter(|(path, digest)| has.at(path, **digest).is_none()).map(|(_, d)| d)
+        {
+            let text = match self.texts.get(digest) {
+                Some(text) => text.clone(),
+                None => {
+                    had.read(*digest)?.ok_or_else(|| io::Error::other("a file that HAProxy runs is gone"))?
+                }
+            };
+            texts.insert(*digest, text);
+        }
+        Ok(Self { texts, ..self.clone() })
+    }
+
+    /// The content of one of its files.
+    pub(crate) fn content(
+        &self,
+        bundles: &Bundles,
+        stored: Option<&StoredBundle>,
+        path: &str,
+    ) -> io::Result<Arc<str>> {
+        let lacking = || io::Error::other(format!("{path} is not a file of the order's bundle"));
+        let digest = self.files.get(path).ok_or_else(lacking)?;
+        match self.texts.get(digest) {
+            Some(text) => Ok(text.clone()),
+            None => bundles.had(stored, false).read(*digest)?.ok_or_else(lacking),
+        }
+    }
+}
+
+impl Available<'_> {
+    /// The bundle that `apply` leads to.
+    ///
+    /// # Errors
+    /// The outcome: what is wrong with the order, or what is missing.
+    pub(crate) fn resolve(&self, apply: Apply) -> Result<TargetBundle, Outcome> {
+        request::check(&apply).map_err(failed)?;
+        let mut files = self.files(apply.since).ok_or(Outcome::Missing { paths: Vec::new() })?;
+        let is_same_tree = apply.files.iter().all(|(path, to)| to.is_some() == files.contains_key(path));
+        for (path, digest) in apply.files {
+            match digest {
+                Some(digest) => files.insert(path, digest),
+                None => files.remove(&path),
+            };
+        }
+        request::check_files(&apply.config, &files, apply.target, is_same_tree).map_err(failed)?;
+        // A repair looks at every file on disk.
+        let had =
+            self.bundles.had(self.stored, self.stored.is_some_and(|stored| stored.digest == apply.target));
+        let mut texts = self.still_used(&files);
+        for (path, content) in apply.contents {
+            let Some(digest) = files.get(&path) else { continue };
+            if let Some(text) = self.text(&path, content, *digest, &had)? {
+                texts.insert(*digest, text);
+            }
+        }
+        let missing: Vec<String> = files
+            .iter()
+            .filter(|(path, digest)| !texts.contains_key(*digest) && had.at(path, **digest).is_none())
+            .map(|(path, _)| path.clone())
+            .collect();
+        if !missing.is_empty() {
+            return Err(Outcome::Missing { paths: missing });
+        }
+        let Apply { target: digest, generation, config, .. } = apply;
+        Ok(TargetBundle { digest, generation, config, files, texts })
+    }
+
+    /// The files of a bundle that is there.
+    fn files(&self, since: Option<Digest>) -> Option<BTreeMap<String, Digest>> {
+        let Some(since) = since else { return Some(BTreeMap::new()) };
+        if let Some(live) = self.live.filter(|live| live.digest == since) {
+            return Some(live.files.clone());
+        }
+        self.stored.filter(|stored| stored.digest == since).map(StoredBundle::digests)
+    }
+
+    /// A content that was sent, verified; `None` when what it is a patch of is not there.
+    fn text(
+        &self,
+        path: &str,
+        content: Content,
+        digest: Digest,
+        had: &StoredContents<'_>,
+    ) -> Result<Option<Arc<str>>, Outcome> {
+        let text = match content {
+            Content::Whole(text) => text,
+            Content::Patch(patch) => {
+                let known = self.live.and_then(|live| live.texts.get(&patch.of).cloned());
+                let Some(old) = known.or_else(|| had.read(patch.of).ok().flatten()) else { return Ok(None) };
+                let patched = patch.apply(&old, request::MOST_BYTES);
+                patched.map_err(|e| failed(format!("the patch of {path:?} cannot be applied: {e}")))?
+            }
+        };
+        if Digest::of(text.as_bytes()) != digest {
+            return Err(failed(format!("the content of {path:?} is not what its digest says")));
+        }
+        Ok(Some(text.into()))
+    }
+
+    /// Contents that HAProxy runs and that are not on disk, as far as the bundle needs them.
+    fn still_used(&self, files: &BTreeMap<String, Digest>) -> Texts {
+        let texts = self.live.into_iter().flat_map(|live| &live.texts);
+        let used = texts.filter(|(digest, _)| files.values().any(|of| of == *digest));
+        used.map(|(digest, text)| (*digest, text.clone())).collect()
+    }
+}
+
+fn failed(message: String) -> Outcome {
+    Outcome::Failed { message }
+}

@@ -1,0 +1,202 @@
+//! What HAProxy answers to questions about itself: `show proc`, `show info`, and the log of a reload.
+
+use std::path::Path;
+
+/// Bytes of HAProxy's messages that are passed on.
+const LONGEST_MESSAGE: usize = 2000;
+
+/// The processes of one HAProxy, from `show proc` on the master socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Processes {
+    pub(crate) master: u32,
+    /// 0 when there is none.
+    pub(crate) worker: u32,
+    pub(crate) old_workers: u32,
+    /// Reloads, also failed ones.
+    pub(crate) reloads: u64,
+    /// Reloads that failed since the last one that succeeded.
+    pub(crate) failed: u64,
+}
+
+impl Processes {
+    /// Reads `show proc`. `None` when this is not its answer.
+    ///
+    /// After a failed reload, HAProxy 3.2 and later list the worker that still runs among the old ones: the current one is
+    /// the one that saw the fewest reloads.
+    pub(crate) fn parse(answer: &str) -> Option<Self> {
+        let mut found = Self::default();
+        let mut workers: Vec<(u64, u32)> = Vec::new();
+        for line in answer.lines().filter(|l| !l.starts_with('#')) {
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            match columns.as_slice() {
+                [pid, "master", reloads, rest @ ..] => {
+                    found.master = pid.parse().ok()?;
+                    found.reloads = reloads.parse().ok()?;
+                    if let ["[failed:", count, ..] = rest {
+                        found.failed = count.trim_end_matches(']').parse().unwrap_or(0);
+                    }
+                }
+                [pid, "worker", reloads, ..] => workers.push((reloads.parse().ok()?, pid.parse().ok()?)),
+                _ => {}
+            }
+        }
+        workers.sort_unstable();
+        found.worker = workers.first().map_or(0, |(_, pid)| *pid);
+        found.old_workers = u32::try_from(workers.len().saturating_sub(1)).unwrap_or(u32::MAX);
+        (found.master > 0).then_some(found)
+    }
+}
+
+/// A field of `show info`.
+pub(crate) fn info<'a>(answer: &'a str, field: &str) -> Option<&'a str> {
+    answer.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(": ")).map(str::trim)
+}
+
+/// The result of `reload` on the master socket: `Success=1`, a line `--`, then the log.
+/// `None` when the answer is none of it.
+pub(crate) fn reload(answer: &str) -> Option<(bool, &str)> {
+    let (head, log) = answer.split_once("\n--\n").unwrap_or((answer, ""));
+    let success = head.lines().find_map(|line| line.strip_prefix("Success="))?;
+    Some((success.trim() == "1", log))
+}
+
+/// Why HAProxy failed, from its log: its alerts without decoration, or all of it when there are none.
+pub(crate) fn failure(log: &str, current: &Path) -> String {
+    let lines = [
+        refusals(log),
+        messages(log, &["[ALERT]"]),
+        messages(log, &["[WARNING]"]),
+        log.lines().map(str::to_owned).collect::<Vec<_>>(),
+    ];
+    let chosen = lines.into_iter().find(|l| !l.is_empty()).unwrap_or_default();
+    shown(&chosen, current)
+}
+
+/// Whether HAProxy says itself what is wrong with its files. A worker that was killed, or ran out of memory, leaves the
+/// master's remarks alone.
+pub(crate) fn is_refusal(log: &str) -> bool {
+    !refusals(log).is_empty()
+}
+
+fn refusals(log: &str) -> Vec<String> {
+    const SUMMARIES: [&str; 4] = [
+        "Error(s) found in configuration file",
+        "Fatal errors found in configuration",
+        "exit-on-failure",
+        "Current worker",
+    ];
+    /// What a HAProxy that runs says of its servers.
+    const OF_TRAFFIC: &str = "has no server available";
+    let mut alerts = messages(log, &["[ALERT]"]);
+    alerts.retain(|line| {
+        !line.contains(OF_TRAFFIC) && !SUMMARIES.iter().any(|summary| line.starts_with(summary))
+    });
+    alerts
+}
+
+/// What is worth passing on of a reload that succeeded: warnings and alerts, without those every reload has.
+pub(crate) fn remarks(log: &str, current: &Path) -> String {
+    let mut lines = messages(log, &["[WARNING]", "[ALERT]"]);
+    lines.retain(|line| !line.starts_with("Former worker") && !line.contains("HAProxy was started as"));
+    shown(&lines, current)
+}
+
+/// The messages at the given levels: `[ALERT]    (123) : config : parsing [...` becomes `parsing [...`. What HAProxy says
+/// on further, indented lines belongs to the message.
+fn messages(log: &str, levels: &[&str]) -> Vec<String> {
+    let mut messages: Vec<String> = Vec::new();
+    let mut in_message = false;
+    for line in log.lines() {
+        if in_message && line.starts_with([' ', '\t']) {
+            if let Some(message) = messages.last_mut() {
+                *message = format!("{message} {}", line.trim());
+            }
+            continue;
+        }
+        let rest = levels.iter().find_map(|level| line.strip_prefix(level));
+        let text = rest.and_then(|rest| rest.split_once(" : ")).map(|(_, text)| text);
+        in_message = text.is_some();
+        messages.extend(text.map(|text| text.strip_prefix("config : ").unwrap_or(text).trim().to_owned()));
+    }
+    messages
+}
+
+fn shown(lines: &[String], current: &Path) -> String {
+    let mut text = lines.join("\n").replace(&format!("{}/", current.display()), "");
+    if text.len() > LONGEST_MESSAGE {
+        let end = (0..=LONGEST_MESSAGE).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(" …");
+    }
+    text.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILED_3_2: &str = "#<PID>          <type>          <reloads>       <uptime>        <version>      \n11774           master          3 [failed: 1]   0d00h00m13s     3.2.26-1       \n# workers\n# old workers\n13978           worker          1               0d00h00m06s     3.2.26-1       \n13900           worker          2               0d00h00m16s     3.2.26-1       \n\n";
+
+    #[test]
+    fn the_worker_that_runs_is_found_after_a_failed_reload() {
+        assert_eq!(
+            Processes::parse(FAILED_3_2),
+            Some(Processes { master: 11774, worker: 13978, old_workers: 1, reloads: 3, failed: 1 })
+        );
+    }
+
+    #[test]
+    fn the_programs_section_of_3_0_is_no_worker() {
+        let answer = "#<PID> <type> <reloads> <uptime> <version>\n1278 master 0 [failed: 0] 0d00h00m02s 3.0.11\n# workers\n1292 worker 0 0d 3.0.11\n# programs\n\n";
+        assert_eq!(
+            Processes::parse(answer),
+            Some(Processes { master: 1278, worker: 1292, ..Processes::default() })
+        );
+        assert_eq!(Processes::parse("Unknown command"), None);
+    }
+
+    #[test]
+    fn a_failed_reload_is_told_in_haproxys_own_words_without_its_paths() {
+        let answer = "Success=0\n--\n[NOTICE]   (22917) : haproxy version is 3.4.7-1\n[ALERT]    (27050) : config : parsing [/d/current/haproxy.cfg:13] : unknown keyword 'nonsense' in 'backend' section\n[ALERT]    (27050) : config : Error(s) found in configuration file : /d/current/haproxy.cfg\n[ALERT]    (27050) : config : Fatal errors found in configuration.\n[WARNING]  (22917) : Failed to load worker (27050) exited with code 1 (Exit)\n\n";
+        let (success, log) = reload(answer).unwrap();
+        assert!(!success);
+        assert_eq!(
+            failure(log, Path::new("/d/current")),
+            "parsing [haproxy.cfg:13] : unknown keyword 'nonsense' in 'backend' section"
+        );
+    }
+
+    #[test]
+    fn a_worker_that_was_killed_has_refused_nothing() {
+        let killed = "[NOTICE]   (1) : Initializing new worker (2)\n[ALERT]    (1) : Current worker (2) exited with code 137 (Killed)\n[ALERT]    (1) : exit-on-failure: killing every processes with SIGTERM\n";
+        assert!(!is_refusal(killed) && failure(killed, Path::new("/d")).contains("137"));
+        let ran_before = "[WARNING]  (2) : Server shop/a is DOWN, reason: Layer4 connection problem.\n[ALERT]    (2) : backend 'shop' has no server available!\n";
+        assert!(!is_refusal(&format!("{ran_before}{killed}")), "it ran until it was killed");
+        assert!(is_refusal(
+            "[ALERT]    (2) : Binding [/d/haproxy.cfg:3] for frontend a: cannot bind socket\n"
+        ));
+    }
+
+    #[test]
+    fn what_haproxy_says_on_further_lines_belongs_to_its_message() {
+        let log = "[ALERT]    (1) : config : parsing [/d/current/haproxy.cfg:6] : 'bind :443' in section 'frontend' : \n  'crt-list' : No Private Key found in 'ssl/a.pem.key'.\n  unable to load 'ssl/a.pem'.\n[NOTICE]   (1) : x\n  y\n[ALERT]    (1) : config : Fatal errors found in configuration.\n";
+        assert_eq!(
+            failure(log, Path::new("/d/current")),
+            "parsing [haproxy.cfg:6] : 'bind :443' in section 'frontend' : 'crt-list' : No Private Key found in 'ssl/a.pem.key'. unable to load 'ssl/a.pem'."
+        );
+    }
+
+    #[test]
+    fn a_reload_without_remarks_has_an_empty_log() {
+        let answer = "Success=1\n--\n[NOTICE]   (1) : New worker (2) forked\n[WARNING]  (1) : Former worker (3) exited with code 0 (Exit)\n\n";
+        let (success, log) = reload(answer).unwrap();
+        assert!(success);
+        assert_eq!(remarks(log, Path::new("/d/current")), "");
+    }
+
+    #[test]
+    fn an_answer_that_is_no_reloads_is_not_taken_for_one() {
+        assert_eq!(reload("garbage"), None);
+        assert_eq!(reload(""), None);
+    }
+}

@@ -1,0 +1,166 @@
+//! Certificates: `new`, `set`, `commit` and `del ssl cert`, and what `show ssl cert FILE` shows of them (management guide, 9.3).
+
+use super::{
+    exchange::Preparation,
+    pem,
+    read_back::{Expectation, Finding, ReadBack},
+};
+use rustls::pki_types::{CertificateDer, pem::PemObject};
+
+const KIND: &str = "cert";
+const SHOW: &str = "show ssl cert ";
+
+// --- commands --------------------------------------------------------------------------------------
+
+pub(super) fn add<'o>(path: &'o str, content: &'o str) -> Preparation<'o> {
+    let add = pem::add(KIND, path, with_private_key(content)?)?;
+    Ok(add.expecting(move |all| _ = all.certificates.insert(path, Some(content))))
+}
+
+pub(super) fn set<'o>(path: &'o str, content: &'o str) -> Preparation<'o> {
+    let set = pem::set(KIND, path, with_private_key(content)?)?;
+    Ok(set.expecting(move |all| _ = all.certificates.insert(path, Some(content))))
+}
+
+pub(super) fn delete<'o>(path: &'o str) -> Preparation<'o> {
+    Ok(pem::delete(KIND, path)?.expecting(move |all| _ = all.certificates.insert(path, None)))
+}
+
+fn with_private_key(content: &str) -> Result<&str, String> {
+    const PROBLEM: &str =
+        "the file has no private key; put certificate and key into one file, or leave this to a reload";
+    has_private_key(content).then_some(content).ok_or_else(|| PROBLEM.to_owned())
+}
+
+/// Whether a certificate file has a private key, without which HAProxy cannot present it. HAProxy 3.4 takes one without at
+/// run time all the same.
+fn has_private_key(pem: &str) -> bool {
+    pem.lines().any(|line| line.starts_with("-----BEGIN ") && line.trim_end().ends_with("PRIVATE KEY-----"))
+}
+
+/// What HAProxy answers when it did what it was told.
+pub(super) fn is_success(answer: &str) -> bool {
+    let last = answer.lines().last().unwrap_or_default().trim();
+    last == "Success!"
+        || answer.starts_with("New empty certificate store")
+        || last.starts_with("Transaction created for certificate")
+        || last.starts_with("Certificate '") && last.ends_with("deleted!")
+}
+
+// --- reading back ----------------------------------------------------------------------------------
+
+pub(super) fn questions<'e>(all: &'e Expectation<'_>) -> impl Iterator<Item = ReadBack<'e>> {
+    all.certificates.iter().map(|(path, content)| {
+        let expected = content.map(Leaf::of);
+        ReadBack::new(show(path), move |answer| {
+            let difference = match &expected {
+                Some(leaf) => leaf.difference(answer),
+                None => is_shown(answer).then(|| "is still there".to_owned()),
+            };
+            Finding::of(difference.map(|difference| format!("certificate {path} {difference}")))
+        })
+    })
+}
+
+pub(crate) fn show(path: &str) -> String {
+    format!("{SHOW}{path}")
+}
+
+/// HAProxy presents an expired certificate without a word: gives the certificate that `command` shows, and until when it was
+/// valid.
+pub(super) fn expired<'a>(command: &'a str, answer: &'a str) -> Option<(&'a str, &'a str)> {
+    let certificate = command.strip_prefix(SHOW)?;
+    expired_at(answer, jiff::Timestamp::now()).map(|until| (certificate, until))
+}
+
+/// The certificate that a file presents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Leaf {
+    /// As HAProxy prints it; `None` when the file has no certificate that can be read.
+    fingerprint: Option<String>,
+}
+
+impl Leaf {
+    /// The first certificate of a PEM file.
+    pub(crate) fn of(pem: &str) -> Self {
+        let first = CertificateDer::pem_slice_iter(pem.as_bytes()).next().and_then(Result::ok);
+        Self { fingerprint: first.map(|der| fingerprint(&der)) }
+    }
+
+    /// How the one that HAProxy shows differs.
+    pub(crate) fn difference(&self, answer: &str) -> Option<String> {
+        if !is_shown(answer) {
+            return Some("is not there".to_owned());
+        }
+        let wanted = self.fingerprint.as_deref()?;
+        match field(answer, "SHA1 FingerPrint") {
+            Some(shown) if shown == wanted => None,
+            Some(shown) => Some(format!("has the fingerprint {shown}, not {wanted}")),
+            None => Some("is empty".to_owned()),
+        }
+    }
+}
+
+/// Whether HAProxy has the certificate that it was asked for.
+fn is_shown(answer: &str) -> bool {
+    field(answer, "Filename").is_some()
+}
+
+/// Until when the certificate that HAProxy shows was valid, when that is past: `Nov 24 14:28:51 2026 GMT`.
+fn expired_at(answer: &str, now: jiff::Timestamp) -> Option<&str> {
+    let until = field(answer, "notAfter")?;
+    let parsed = jiff::civil::DateTime::strptime("%b %d %H:%M:%S %Y GMT", until).ok()?;
+    let end = parsed.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp();
+    (end < now).then_some(until)
+}
+
+fn field<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
+    let value = answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    value.map(str::trim).filter(|value| !value.is_empty())
+}
+
+fn fingerprint(der: &[u8]) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA1_FOR_LEGACY_USE_ONLY, der);
+    digest.as_ref().iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn certificate() -> (String, String) {
+        let made = rcgen::generate_simple_self_signed(["a.example".to_owned()]).unwrap();
+        (made.cert.pem(), made.signing_key.serialize_pem())
+    }
+
+    #[test]
+    fn another_certificate_of_the_same_name_is_told_by_its_fingerprint() {
+        let (pem, key) = certificate();
+        let leaf = Leaf::of(&format!("{key}{pem}"));
+        let answer = |print: &str| format!("Filename: ssl/a.pem\nStatus: Used\nSHA1 FingerPrint: {print}\n");
+        let print = leaf.fingerprint.clone().unwrap();
+        assert_eq!(print.len(), 40);
+        assert_eq!(leaf.difference(&answer(&print)), None);
+        let other = Leaf::of(&certificate().0);
+        assert!(other.difference(&answer(&print)).unwrap().contains(&print));
+        assert_eq!(leaf.difference("Can't display the certificate: Not found").unwrap(), "is not there");
+        assert_eq!(leaf.difference("Filename: ssl/a.pem\nStatus: Empty\n").unwrap(), "is empty");
+    }
+
+    #[test]
+    fn a_file_without_a_key_is_noticed() {
+        let (pem, key) = certificate();
+        assert!(!has_private_key(&pem));
+        assert!(has_private_key(&format!("{pem}{key}")));
+        assert!(!has_private_key(""));
+    }
+
+    #[test]
+    fn an_expired_certificate_is_noticed() {
+        let answer = "Filename: a\nnotBefore: Nov 21 14:28:51 2026 GMT\nnotAfter: Dec  4 14:28:51 2026 GMT\n";
+        let at = |text: &str| expired_at(answer, text.parse().unwrap());
+        assert_eq!(at("2026-12-04T14:28:52Z"), Some("Dec  4 14:28:51 2026 GMT"));
+        assert_eq!(at("2026-12-04T14:28:50Z"), None);
+        assert_eq!(expired_at("Filename: a\n", jiff::Timestamp::now()), None);
+    }
+}

@@ -1,0 +1,256 @@
+//! What the Data Plane API says, in words of a user's configuration.
+
+use crate::error::ApiError;
+use awc::http::StatusCode;
+use haptic_deploy::transport::caller::PodReply;
+use haptic_haproxy::{Document, Line, Section};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// How much of a message is kept: HAProxy's log of a reload may be long.
+const KEPT: usize = 8 << 10;
+/// How much of a log is read for what is worth keeping.
+const READ: usize = 256 << 10;
+/// What the API says, and what that means: the first that is found in an answer counts.
+const MEANINGS: [(&str, ResponseMeaning); 8] = [
+    ("cannot execute", ResponseMeaning::ActionFailed),
+    ("failed to parse certificate", ResponseMeaning::BadCertificate),
+    ("file should contain both certificate and private key", ResponseMeaning::BadCertificate),
+    // "Already exists" are HAProxy's own words.
+    ("lready exists", ResponseMeaning::Exists),
+    ("missing object", ResponseMeaning::NotStored),
+    ("no such file", ResponseMeaning::NoFile),
+    ("no data for", ResponseMeaning::NoData),
+    ("not found", ResponseMeaning::NotFound),
+];
+
+/// Why something was not done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ApiRefusal {
+    pub meaning: ResponseMeaning,
+    /// Those of the API, or of whoever read back what it said was done.
+    pub words: String,
+}
+
+/// What an answer means, as far as anything is decided by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResponseMeaning {
+    /// An action of a push failed; the push, and actions before it, are done.
+    ActionFailed,
+    /// The content is no certificate with its key.
+    BadCertificate,
+    Exists,
+    /// The storage has no such file.
+    NotStored,
+    NoFile,
+    /// HAProxy has no such backend or server.
+    NoData,
+    NotFound,
+    /// Nothing is said, which decides nothing: what was done is read back.
+    Silent,
+    Other,
+}
+
+impl ApiRefusal {
+    /// What `reply` refuses.
+    pub fn of(reply: &PodReply) -> Self {
+        let words = message(reply);
+        let found = MEANINGS.iter().find(|(part, _)| words.contains(part)).map(|(_, meaning)| *meaning);
+        let meaning =
+            if words.is_empty() { ResponseMeaning::Silent } else { found.unwrap_or(ResponseMeaning::Other) };
+        Self { meaning, words }
+    }
+
+    /// It was said to be done, and is not.
+    pub fn unproven(words: String) -> Self {
+        Self { meaning: ResponseMeaning::Other, words }
+    }
+}
+
+impl From<ApiRefusal> for String {
+    fn from(refusal: ApiRefusal) -> Self {
+        refusal.words
+    }
+}
+
+/// The sentence in an error's body, whatever its content type.
+pub(crate) fn message(reply: &PodReply) -> String {
+    #[derive(Deserialize)]
+    struct Error {
+        message: String,
+    }
+    if reply.status.is_success() {
+        return String::new();
+    }
+    let text = match serde_json::from_slice::<Error>(&reply.body) {
+        Ok(error) => error.message,
+        Err(_) => reply.excerpt(),
+    };
+    text.chars().take(KEPT).collect()
+}
+
+/// Whether `said` is what HAProxy's checker found, and not that it could not be run or did not come to its end.
+pub(crate) fn is_verdict(said: &str) -> bool {
+    said.contains("validation error: exit status") || said.starts_with("invalid configuration:")
+}
+
+/// Whether `log`, of a reload that failed, has HAProxy's own refusal: not only that its worker was killed, or that the API
+/// could not do what belongs to a reload.
+pub(crate) fn is_refusal(log: &str) -> bool {
+    log.lines().any(|line| {
+        line.trim_start().starts_with("[ALERT]")
+            && !line.contains("Current worker")
+            && !line.contains("exit-on-failure")
+            && !line.contains("has no server available")
+    })
+}
+
+/// As much of a log as is read.
+pub(crate) fn shortened(mut log: String) -> String {
+    let end = log.char_indices().nth(READ).map_or(log.len(), |(end, _)| end);
+    log.truncate(end);
+    log
+}
+
+/// What keeps the API itself from working.
+pub(crate) fn trouble(reply: &PodReply, address: &str) -> Option<ApiError> {
+    if reply.status == StatusCode::PAYLOAD_TOO_LARGE {
+        return Some(ApiError::TooLarge { address: address.to_owned(), cause: message(reply) });
+    }
+    if reply.status.as_u16() < 500 {
+        return None;
+    }
+    let cause = message(reply);
+    let has = |what: &str| cause.contains(what);
+    let address = address.to_owned();
+    if has("read-only file system") || has("permission denied") || has("no space left") {
+        return Some(ApiError::ReadOnly { address, cause });
+    }
+    if has("unable to configure runtime client") {
+        let hint = "is its master_runtime HAProxy's master socket (-S), on a volume that both share?";
+        return Some(ApiError::WithoutHaproxy { address, cause, hint });
+    }
+    None
+}
+
+/// What HAProxy's checker or its log said, about the configuration that was `sent`: the API's own copies of the file have other
+/// names, and in `written`, if given, other lines.
+pub(crate) fn about(said: &str, config_file: &str, sent: &str, written: Option<&str>) -> String {
+    let documents = written.map(|written| (Document::parse(written), Document::parse(sent)));
+    let lines: Vec<String> = said
+        .lines()
+        .filter_map(|line| {
+            // `msg="config parsing [FILE:27] …"` or `line=27 msg="…"`, as the API gives HAProxy's lines.
+            let (before, line) = line
+                .split_once("msg=\"")
+                .map_or(("", line), |(before, rest)| (before, rest.strip_suffix('"').unwrap_or(rest)));
+            let line = line.strip_prefix("validation error: exit status 1: ").unwrap_or(line);
+            let line = line.strip_prefix("config ").unwrap_or(line).trim();
+            let line = line.char_indices().nth(KEPT).map_or(line, |(end, _)| line.get(..end).unwrap_or(line));
+            if is_noise(line) {
+                return None;
+            }
+            let at = before.split_once("line=").and_then(|(_, number)| number.trim().parse::<usize>().ok());
+            let line = at.map_or(Cow::Borrowed(line), |at| format!("[{config_file}:{at}] : {line}").into());
+            Some(at_our_line(&line, config_file, documents.as_ref()).into_owned())
+        })
+        .collect();
+    let told = if lines.is_empty() { said.trim().to_owned() } else { lines.join("\n") };
+    told.chars().take(KEPT).collect()
+}
+
+fn is_noise(line: &str) -> bool {
+    line.is_empty()
+        || line.starts_with("[NOTICE]")
+        || line.starts_with("err transactionId=")
+        || line.starts_with("Error(s) found in configuration file")
+        || line.starts_with("Fatal errors found in configuration")
+}
+
+/// `[/etc/haproxy/dp/tx/haproxy.cfg.1a2b:27]` -> `[/etc/haproxy/haproxy.cfg:25]`.
+fn at_our_line<'l>(
+    line: &'l str,
+    config_file: &str,
+    documents: Option<&(Document<'_>, Document<'_>)>,
+) -> Cow<'l, str> {
+    for (open, _) in line.match_indices('[') {
+        let rest = line.get(open + 1..).unwrap_or_default();
+        let Some((inside, after)) = rest.split_once(']') else { continue };
+        let Some((path, number)) = inside.rsplit_once(':') else { continue };
+        let Ok(number) = number.parse::<usize>() else { continue };
+        let is_it = path == config_file || path.contains("/onlyvalidate") || path.contains("haproxy.cfg.");
+        if !is_it {
+            continue;
+        }
+        let number =
+            documents.and_then(|(written, sent)| counterpart(written, number, sent)).unwrap_or(number);
+        let before = line.get(..open).unwrap_or_default();
+        return Cow::Owned(format!("{before}[{config_file}:{number}]{after}"));
+    }
+    Cow::Borrowed(line)
+}
+
+/// The line of `sent` that became line `number` of `written`.
+fn counterpart(written: &Document<'_>, number: usize, sent: &Document<'_>) -> Option<usize> {
+    let in_section = |section: &&Section<'_>| section.all_lines().any(|line| line.number == number);
+    let section = written.sections.iter().find(in_section)?;
+    let line = section.all_lines().find(|line| line.number == number)?;
+    let words = |line: &Line<'_>| line.words.iter().map(|word| word.value.to_string()).collect::<Vec<_>>();
+    let own = sent.section(&section.kind, &section.name)?;
+    own.all_lines().find(|other| words(other) == words(line)).map(|line| line.number)
+}
+
+/// A configuration without what the API writes before it: the same for the same content, whatever its version.
+pub(crate) fn content(text: &str) -> &str {
+    let mut rest = text;
+    while let Some((line, after)) = rest.split_once('\n') {
+        let is_head =
+            line.trim().is_empty() || line.starts_with("# _md5hash=") || line.starts_with("# _version=");
+        if !is_head {
+            break;
+        }
+        rest = after;
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checkers_words_name_the_line_that_was_sent() {
+        let said = "validation error: exit status 1: msg=\"config parsing [/var/tmp/onlyvalidate4027106779:27] unknown keyword 'foo' in 'backend' section\"\nmsg=\"config Error(s) found in configuration file /var/tmp/onlyvalidate4027106779\"\nmsg=\"config Fatal errors found in configuration.\"";
+        assert_eq!(
+            about(said, "/etc/haproxy/haproxy.cfg", "", None),
+            "parsing [/etc/haproxy/haproxy.cfg:27] unknown keyword 'foo' in 'backend' section"
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_told_beside_the_words_is_kept() {
+        let said = "validation error: exit status 1: err transactionId=d0734da2 \nline=28 msg=\"backend 'b', another server named 's1' was already defined at line 27, please use distinct names.\"";
+        assert_eq!(
+            about(said, "/etc/haproxy/haproxy.cfg", "", None),
+            "[/etc/haproxy/haproxy.cfg:28] : backend 'b', another server named 's1' was already defined at line 27, please use distinct names."
+        );
+    }
+
+    #[test]
+    fn a_reloads_words_lead_from_the_apis_lines_to_ours() {
+        let sent = "frontend z\n  bind :81\nbackend a\n  server s 10.0.0.1:80\nfrontend b\n  bind :80\n";
+        let written = "# _md5hash=1\n# _version=2\n\nfrontend b\n  bind :80\n\nfrontend z\n  bind :81\n\nbackend a\n  server s 10.0.0.1:80\n";
+        let said = "[NOTICE]   (1) : Initializing new worker (2)\n[ALERT]    (2) : Binding [/etc/haproxy/haproxy.cfg:8] for frontend z: cannot bind socket";
+        assert_eq!(
+            about(said, "/etc/haproxy/haproxy.cfg", sent, Some(written)),
+            "[ALERT]    (2) : Binding [/etc/haproxy/haproxy.cfg:2] for frontend z: cannot bind socket"
+        );
+    }
+
+    #[test]
+    fn a_version_is_no_content() {
+        let one = "# _md5hash=aa\n# _version=7\n\nglobal\n  maxconn 3\n";
+        assert_eq!(content(one), content("# _version=8\nglobal\n  maxconn 3\n"));
+        assert_ne!(content(one), content("# _version=8\nglobal\n  maxconn 4\n"));
+    }
+}

@@ -1,0 +1,146 @@
+//! A configuration in blocks that are read again only when their text changed.
+//!
+//! A *block* is the smallest run of a text's pieces that surely begins with a section's header, so that it means the
+//! same wherever it stands. What one object's block in a template printed is usually one of them. Blocks are known
+//! by the memory of their pieces: an unchanged one is not even looked at.
+//!
+//! Whoever wants to know something of a whole configuration keeps a [`Aggregate`]: it hears of each block that comes or
+//! goes. Nothing here decides what is wrong or what a change means.
+
+mod block;
+mod builder;
+mod differing;
+
+pub use differing::differing;
+
+use crate::{document::Document, views::Bases};
+use block::IndexedBlock;
+use builder::Builder;
+use haptic_model::{Text, alignment::Stretch, text::Fragment};
+use std::sync::Arc;
+
+/// What is counted over all blocks of a configuration. Striking out a block must undo exactly what entering it did.
+pub trait Aggregate: Default {
+    /// A block has come. Returns whether it is worth finding again: see [`BlockIndex::marked`].
+    fn enter(&mut self, block: &Document<'_>, bases: &Bases) -> bool;
+
+    /// A block has gone.
+    fn remove(&mut self, block: &Document<'_>, bases: &Bases);
+
+    /// A ledger of the same kind in which nothing has been counted.
+    #[must_use]
+    fn anew(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// A configuration's blocks with a ledger of them. Cheap to clone if the ledger is.
+#[derive(Clone, Debug, Default)]
+pub struct BlockIndex<L> {
+    text: Text,
+    blocks: Arc<[IndexedBlock]>,
+    bases: Bases,
+    ledger: L,
+    forgetful: bool,
+}
+
+impl<L: Aggregate> BlockIndex<L> {
+    /// The outline of `text`.
+    #[must_use]
+    pub fn of(text: &Text) -> Self {
+        let mut outline = Self::default();
+        outline.advance(text);
+        outline
+    }
+
+    /// Goes on to another text, and reads what it does not share with the one before.
+    pub fn advance(&mut self, text: &Text) {
+        if self.turn(text) {
+            let mut bases = Bases::default();
+            let with_global = self.blocks.iter().filter(|entry| entry.traits.global);
+            with_global.for_each(|entry| entry.read(|document| bases.read(document)));
+            if bases != self.bases {
+                // What files are called depends on it everywhere.
+                *self = Self { bases, ..self.anew(self.ledger.anew()) };
+                self.turn(text);
+            }
+        }
+    }
+
+    /// An outline of nothing, with this ledger.
+    #[must_use]
+    pub fn anew(&self, ledger: L) -> Self {
+        Self { ledger, forgetful: self.forgetful, ..Self::default() }
+    }
+
+    /// Whether a block with a `global` section has come or gone.
+    fn turn(&mut self, text: &Text) -> bool {
+        let mut builder = Builder::new(&self.blocks, &self.bases, &mut self.ledger, self.forgetful);
+        let (old, new) = (self.text.fragments(), text.fragments());
+        for stretch in haptic_model::alignment::align(old, new, Fragment::address) {
+            match stretch {
+                Stretch::Same { old, .. } => builder.same(text_of(self.text.fragments(), &old), old.start),
+                Stretch::Differs { new, .. } => builder.printed(text_of(text.fragments(), &new)),
+            }
+        }
+        let (blocks, global) = builder.finish();
+        (self.blocks, self.text) = (blocks.into(), text.clone());
+        global
+    }
+
+    /// What has been counted.
+    #[must_use]
+    pub fn ledger(&self) -> &L {
+        &self.ledger
+    }
+
+    /// The directories that the `global` section sets.
+    #[must_use]
+    pub fn bases(&self) -> &Bases {
+        &self.bases
+    }
+
+    /// The first of the marked blocks for which `find` finds something, with the block's position. Each is read again.
+    pub fn marked<T>(&self, mut find: impl FnMut(&Document<'_>) -> Option<T>) -> Option<(usize, T)> {
+        let marked = self.blocks.iter().enumerate().filter(|(_, entry)| entry.traits.marked);
+        marked.into_iter().find_map(|(at, entry)| Some((at, entry.read(&mut find)?)))
+    }
+
+    /// Whether every block with a `defaults` section stands before, or is, the first one with a section that names
+    /// the defaults it starts from.
+    #[must_use]
+    pub fn has_defaults_first(&self) -> bool {
+        let last = self.blocks.iter().rposition(|entry| entry.traits.defaults);
+        let first = self.blocks.iter().position(|entry| entry.traits.inherits);
+        last.zip(first).is_none_or(|(last, first)| last <= first)
+    }
+
+    /// How many blocks there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Whether there is no block.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Bytes that the outline takes beside the text, which it shares, and the ledger.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.blocks.iter().map(IndexedBlock::bytes).sum()
+    }
+
+    /// An outline with a fault, for the tests that prove that tests find one: it forgets to strike out what has gone.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn forgetful() -> Self {
+        Self { forgetful: true, ..Self::default() }
+    }
+}
+
+fn text_of<'t>(fragments: &'t [Fragment], range: &std::ops::Range<usize>) -> &'t [Fragment] {
+    fragments.get(range.clone()).unwrap_or_default()
+}

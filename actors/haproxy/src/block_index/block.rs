@@ -1,0 +1,145 @@
+//! One block: its text, and the little about it that is asked often enough to be kept.
+
+use crate::document::{Directive, Document, Section, SectionKind};
+use haptic_model::text::Fragment;
+use std::{
+    borrow::Cow,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+/// A block in its list, with what walks over all blocks ask, so that they need not leave the list.
+#[derive(Clone, Debug)]
+pub(super) struct IndexedBlock {
+    pub block: Arc<ConfigBlock>,
+    /// The hash of its only section's kind and name; of several, those in the block.
+    pub key: Option<u64>,
+    pub fragments: u32,
+    pub traits: Traits,
+}
+
+/// A block.
+#[derive(Debug)]
+pub(super) struct ConfigBlock {
+    pub fragments: Box<[Fragment]>,
+    /// The hashes of kind and name of its sections, when they are not exactly one.
+    pub keys: Box<[u64]>,
+}
+
+/// What a block has.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Traits {
+    /// It begins with a header. Without one it can stand only at the beginning of a configuration.
+    pub headed: bool,
+    /// Its last line has an end.
+    pub ended: bool,
+    /// A `global` section.
+    pub global: bool,
+    /// A `defaults` section.
+    pub defaults: bool,
+    /// A section that names the defaults it starts from.
+    pub inherits: bool,
+    /// A `frontend` or `listen` section.
+    pub frontend: bool,
+    /// An `.if` without its `.endif`, or the other way round.
+    pub unbalanced: bool,
+    /// Its ledger wants to find it again.
+    pub marked: bool,
+}
+
+impl IndexedBlock {
+    pub fn new(fragments: Vec<Fragment>) -> Self {
+        let ended = fragments.last().is_some_and(ends_line);
+        let mut entry = Self {
+            fragments: u32::try_from(fragments.len()).unwrap_or(u32::MAX),
+            block: Arc::new(ConfigBlock { fragments: fragments.into(), keys: Box::default() }),
+            key: None,
+            traits: Traits::default(),
+        };
+        let (traits, keys) = entry.read(|document| (Traits::of(document), keys(document)));
+        entry.traits = Traits { ended, ..traits };
+        match keys.as_slice() {
+            [key] => entry.key = Some(*key),
+            _ => {
+                let fragments = entry.block.fragments.clone();
+                entry.block = Arc::new(ConfigBlock { fragments, keys: keys.into() });
+            }
+        }
+        entry
+    }
+
+    /// Reads its text.
+    pub fn read<T>(&self, reader: impl FnOnce(&Document<'_>) -> T) -> T {
+        reader(&Document::parse(&self.text()))
+    }
+
+    pub fn text(&self) -> Cow<'_, str> {
+        match &*self.block.fragments {
+            [one] => Cow::Borrowed(one.as_str()),
+            several => Cow::Owned(several.iter().map(Fragment::as_str).collect()),
+        }
+    }
+
+    /// The hashes of its sections' kinds and names.
+    pub fn keys(&self) -> &[u64] {
+        match &self.key {
+            Some(key) => std::slice::from_ref(key),
+            None => &self.block.keys,
+        }
+    }
+
+    pub fn bytes(&self) -> usize {
+        let ConfigBlock { fragments, keys } = &*self.block;
+        size_of::<Self>() + size_of::<ConfigBlock>() + size_of_val(&**fragments) + size_of_val(&**keys)
+    }
+}
+
+impl Traits {
+    fn of(document: &Document<'_>) -> Self {
+        let has = |is: &dyn Fn(&Section<'_>) -> bool| document.sections.iter().any(is);
+        let mut meaningful =
+            document.sections.iter().filter(|section| section.header.is_some() || has_words(section));
+        Self {
+            headed: meaningful.next().is_some_and(|first| first.header.is_some()),
+            ended: false,
+            global: has(&|section| section.kind == SectionKind::Global),
+            defaults: has(&|section| section.kind == SectionKind::Defaults),
+            inherits: has(&|section| section.from.is_some()),
+            frontend: has(&|section| section.kind.has_frontend()),
+            unbalanced: !is_balanced(document),
+            marked: false,
+        }
+    }
+}
+
+/// Lines before the first header that mean something.
+fn has_words(section: &Section<'_>) -> bool {
+    section.header.is_none() && section.lines.iter().any(|line| !line.words.is_empty())
+}
+
+fn is_balanced(document: &Document<'_>) -> bool {
+    let mut depth = 0_usize;
+    for line in document.lines() {
+        match line.directive() {
+            Some(Directive::If) => depth += 1,
+            Some(Directive::Endif) if depth == 0 => return false,
+            Some(Directive::Endif) => depth -= 1,
+            _ => {}
+        }
+    }
+    depth == 0
+}
+
+fn keys(document: &Document<'_>) -> Vec<u64> {
+    let sections = document.sections.iter().filter(|section| section.header.is_some() || has_words(section));
+    let hash = |section: &Section<'_>| {
+        let mut state = DefaultHasher::new();
+        (&section.kind, &section.name).hash(&mut state);
+        state.finish()
+    };
+    sections.map(hash).collect()
+}
+
+pub(super) fn ends_line(fragment: &Fragment) -> bool {
+    fragment.as_str().ends_with('\n')
+}

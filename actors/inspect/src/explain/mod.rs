@@ -1,0 +1,57 @@
+//! `haptic explain`: which way a request goes through what was rendered, and where each step of it comes from; or why it
+//! goes nowhere.
+//!
+//! HAProxy's own rules are followed ([`rules`]), so it holds for any templates, as far as the rules use what is known here
+//! ([`expression`]); where they do not, it says at which line it stops. Why a request goes nowhere is looked up among the
+//! watched objects ([`absent`]). Pure: a bundle and stores in, an explanation out.
+
+mod absent;
+mod condition;
+mod explanation;
+mod expression;
+mod rules;
+mod servers;
+pub mod text;
+
+pub use explanation::{Context, ExplainedRequest, Explanation, ExplanationStep};
+
+use expression::Traveller;
+use haptic_haproxy::Document;
+use haptic_model::Instead;
+use std::collections::{BTreeSet, HashMap};
+
+/// Follows `request` through what was rendered.
+#[must_use]
+pub fn explain(context: &Context<'_>, request: ExplainedRequest) -> Explanation {
+    let text = context.bundle.config.text.to_string();
+    let document = Document::parse(&text);
+    let mut explanation = Explanation { request: request.clone(), ..Explanation::default() };
+    let mut traveller = Traveller { context, request: &request, variables: HashMap::new(), maps: Vec::new() };
+    match rules::follow(&document, &mut traveller, &mut explanation) {
+        rules::RouteFinding::Backend(name) => {
+            servers::list(&document, &name, &mut traveller, &mut explanation);
+            explanation.backend = Some(name);
+            if explanation.servers.is_empty() {
+                absent::reasons(context, &mut explanation);
+            }
+        }
+        rules::RouteFinding::Nowhere(why) => {
+            explanation.why_not.push(why);
+            absent::reasons(context, &mut explanation);
+        }
+        rules::RouteFinding::Redirected(to) => explanation.redirected = Some(to),
+        rules::RouteFinding::Answered(why) | rules::RouteFinding::Lost(why) => explanation.why_not.push(why),
+    }
+    explanation.held_back = held_back(context, &explanation);
+    explanation
+}
+
+/// Its lines are those of a former version, then.
+fn held_back(context: &Context<'_>, explanation: &Explanation) -> Vec<String> {
+    let steps = explanation.steps.iter().chain(&explanation.servers);
+    let objects: BTreeSet<&str> = steps.filter_map(|step| step.object.as_deref()).collect();
+    let held = context.quarantine.held.values();
+    let of_way =
+        held.filter(|held| held.instead != Instead::Nothing && objects.contains(&*held.object.to_string()));
+    of_way.map(ToString::to_string).collect()
+}

@@ -1,0 +1,219 @@
+//! Follows a request through the rules of a frontend to its backend.
+
+use super::{
+    condition::applies,
+    explanation::{ExplainedRequest, Explanation, ExplanationStep},
+    expression::{Sample, Traveller},
+};
+use haptic_haproxy::{Document, Line, Section, views::binds};
+
+/// Where a request goes.
+pub enum RouteFinding {
+    Backend(String),
+    /// To no backend: a rule answers it, or no frontend takes it. What is asked for it by objects has no part in that.
+    Answered(String),
+    /// Elsewhere, as a rule tells its client.
+    Redirected(String),
+    /// Nowhere: there is no backend for it.
+    Nowhere(String),
+    /// It cannot be followed any further.
+    Lost(String),
+}
+
+/// Follows a request, noting the lines that it comes by.
+pub fn follow(
+    document: &Document<'_>,
+    traveller: &mut Traveller<'_>,
+    explanation: &mut Explanation,
+) -> RouteFinding {
+    let (config, request) = (&traveller.context.bundle.config, traveller.request);
+    let Some((frontend, bind)) = frontend(document, request) else {
+        let what = if request.tls { "TLS" } else { "plain HTTP" };
+        let port = request.port.map(|port| format!(" on port {port}")).unwrap_or_default();
+        return RouteFinding::Answered(format!("no frontend takes {what}{port}"));
+    };
+    explanation.steps.push(ExplanationStep::at("frontend", config, frontend.line));
+    explanation.steps.push(ExplanationStep::at("bind", config, bind));
+    let found = frontend.lines.iter().find_map(|line| pass(line, frontend, traveller, explanation));
+    if let Some(way) = found {
+        return way;
+    }
+    let default = frontend.lines.iter().rfind(|line| line.keyword() == "default_backend");
+    match default {
+        Some(line) => {
+            explanation.steps.push(ExplanationStep::at("rule", config, line.number));
+            RouteFinding::Backend(line.value(1).to_owned())
+        }
+        None => RouteFinding::Nowhere(
+            "no use_backend takes it, and the frontend has no default_backend: HAProxy answers 503".into(),
+        ),
+    }
+}
+
+/// Takes a request past one line of the section it is in; the way that it goes from there, if it goes no further. A rule that
+/// answers or does not, which is not known here, is noted.
+pub fn pass(
+    line: &Line<'_>,
+    section: &Section<'_>,
+    traveller: &mut Traveller<'_>,
+    explanation: &mut Explanation,
+) -> Option<RouteFinding> {
+    let rule = RoutingRule::of(line)?;
+    let applies = applies(line.from(rule.condition), section, traveller);
+    let came_by = std::mem::take(&mut traveller.maps);
+    let (steps, config) = (&mut explanation.steps, &traveller.context.bundle.config);
+    match (rule.action, applies) {
+        (Action::SetVariable(name), Ok(true)) => {
+            let value = match line.value(1).starts_with("set-var-fmt") {
+                true => traveller.format(line.value(2)),
+                false => traveller.sample(line.value(2)),
+            };
+            steps.append(&mut traveller.maps);
+            traveller.variables.insert(name, value);
+        }
+        (Action::SetVariable(name), Err(why)) => {
+            traveller.variables.insert(name, Sample::Unknown(why));
+        }
+        (Action::Answer, Ok(true)) => {
+            steps.extend(came_by);
+            steps.push(ExplanationStep::at("rule", config, line.number));
+            return Some(answered(line, traveller));
+        }
+        (Action::Answer, Err(why)) => {
+            let text = line.text().trim();
+            let maybe = format!("haproxy.cfg:{}, which depends on {why}: {text}", line.number);
+            explanation.may_be_answered_by.push(maybe);
+        }
+        (Action::Use(target), Ok(true)) => {
+            let name = traveller.format(&target);
+            steps.extend(came_by);
+            steps.append(&mut traveller.maps);
+            match name {
+                Sample::Text(name) if !name.is_empty() => {
+                    steps.push(ExplanationStep::at("rule", config, line.number));
+                    return Some(RouteFinding::Backend(name));
+                }
+                Sample::Unknown(why) => return Some(lost(line, &why)),
+                _ => {}
+            }
+        }
+        (Action::Use(_), Err(why)) => return Some(lost(line, &why)),
+        (Action::Code(variables), Ok(true) | Err(_)) => {
+            let why = format!("what {} does", line.value(1));
+            if variables.is_empty() {
+                let maybe = format!(
+                    "haproxy.cfg:{}, Lua that may lead it elsewhere: {}",
+                    line.number,
+                    line.text().trim()
+                );
+                explanation.may_be_answered_by.push(maybe);
+            }
+            for name in variables {
+                traveller.variables.insert(name, Sample::Unknown(why.clone()));
+            }
+        }
+        (_, Ok(false)) => {}
+    }
+    None
+}
+
+fn answered(line: &Line<'_>, traveller: &mut Traveller<'_>) -> RouteFinding {
+    let words = || line.words.iter().map(|word| &*word.value).skip_while(|word| *word != "redirect").skip(1);
+    let after = |option: &str| words().skip_while(|word| *word != option).nth(1).map(str::to_owned);
+    let code = after("code").unwrap_or_else(|| "302".into());
+    let request = traveller.request;
+    let to = match (after("location"), after("prefix"), after("scheme")) {
+        (Some(location), _, _) => Some(traveller.format(&location)),
+        (_, Some(prefix), _) => Some(traveller.format(&format!("{prefix}{}", request.path))),
+        (_, _, Some(scheme)) => {
+            Some(traveller.format(&format!("{scheme}://{}{}", request.host, request.path)))
+        }
+        _ => None,
+    };
+    match to {
+        Some(Sample::Text(to)) => {
+            RouteFinding::Redirected(format!("{code} to {to}, by haproxy.cfg:{}", line.number))
+        }
+        Some(_) => RouteFinding::Redirected(format!(
+            "{code}, by haproxy.cfg:{}: {}",
+            line.number,
+            line.text().trim()
+        )),
+        None => {
+            RouteFinding::Answered(format!("haproxy.cfg:{} answers it: {}", line.number, line.text().trim()))
+        }
+    }
+}
+
+fn lost(line: &Line<'_>, why: &str) -> RouteFinding {
+    let text = line.text().trim();
+    RouteFinding::Lost(format!(
+        "it cannot be followed beyond haproxy.cfg:{}, which depends on {why}: {text}",
+        line.number
+    ))
+}
+
+/// The first frontend that takes such a request, sooner one that leads to backends; of its lines the `bind`.
+fn frontend<'d>(document: &'d Document<'d>, request: &ExplainedRequest) -> Option<(&'d Section<'d>, usize)> {
+    let takes = |section: &&'d Section<'d>| section.kind.has_frontend();
+    let chooses = |section: &Section<'_>| {
+        section.lines.iter().any(|line| matches!(line.keyword(), "use_backend" | "default_backend"))
+    };
+    let fitting = |by_port: bool, any: bool| {
+        document.sections.iter().filter(takes).filter(|s| any || chooses(s)).find_map(|section| {
+            let fits = |params: &[String], address: &str| {
+                let tls = params.iter().any(|word| word == "ssl");
+                let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+                tls == request.tls && (!by_port || port == request.port)
+            };
+            let bind = binds(section).into_iter().find(|bind| fits(&bind.params, &bind.address))?;
+            Some((section, bind.line))
+        })
+    };
+    // A Service or a node may lead another port here than the one that HAProxy listens on.
+    let by_port = || request.port.and_then(|_| fitting(true, false).or_else(|| fitting(true, true)));
+    by_port().or_else(|| fitting(false, false)).or_else(|| fitting(false, true))
+}
+
+enum Action {
+    SetVariable(String),
+    Answer,
+    Use(String),
+    /// Lua, which sets these variables.
+    Code(Vec<String>),
+}
+
+/// A line that has to do with where a request goes.
+struct RoutingRule {
+    action: Action,
+    /// Where its condition begins.
+    condition: usize,
+}
+
+impl RoutingRule {
+    fn of(line: &Line<'_>) -> Option<Self> {
+        let condition = || {
+            let found = line.words.iter().position(|word| matches!(&*word.value, "if" | "unless"));
+            found.unwrap_or(line.words.len())
+        };
+        match (line.keyword(), line.value(1)) {
+            ("use_backend", target) => Some(Self { action: Action::Use(target.to_owned()), condition: 2 }),
+            (
+                "http-request",
+                "return" | "deny" | "reject" | "tarpit" | "redirect" | "auth" | "silent-drop",
+            ) => Some(Self { action: Action::Answer, condition: condition() }),
+            ("http-request", code) if code.starts_with("lua.") => {
+                let arguments = line.words.iter().map(|word| &*word.value).take(condition()).skip(2);
+                let variables =
+                    arguments.filter(|name| name.starts_with("txn.")).map(str::to_owned).collect();
+                Some(Self { action: Action::Code(variables), condition: condition() })
+            }
+            ("redirect", _) => Some(Self { action: Action::Answer, condition: condition() }),
+            ("http-request" | "tcp-request", set) if set.starts_with("set-var") => {
+                let name = set.split_once('(')?.1.strip_suffix(')')?.split(',').next()?.to_owned();
+                Some(Self { action: Action::SetVariable(name), condition: 3 })
+            }
+            _ => None,
+        }
+    }
+}

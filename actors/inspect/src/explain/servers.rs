@@ -1,0 +1,36 @@
+//! The servers of a backend, and what its own rules do.
+
+use super::{
+    explanation::{Explanation, ExplanationStep},
+    expression::Traveller,
+    rules::{RouteFinding, pass},
+};
+use haptic_haproxy::{Document, SectionKind};
+
+/// Adds the backend and its servers.
+pub fn list(
+    document: &Document<'_>,
+    name: &str,
+    traveller: &mut Traveller<'_>,
+    explanation: &mut Explanation,
+) {
+    let config = &traveller.context.bundle.config;
+    let kinds = [SectionKind::Backend, SectionKind::Listen];
+    let Some(section) = kinds.iter().find_map(|kind| document.section(kind, name)) else {
+        explanation.why_not.push(format!("haproxy.cfg has no backend {name}: HAProxy answers 503"));
+        return;
+    };
+    explanation.steps.push(ExplanationStep::at("backend", config, section.line));
+    for line in section.lines.iter().filter(|line| matches!(line.keyword(), "server" | "server-template")) {
+        explanation.servers.push(ExplanationStep::at("server", config, line.number));
+    }
+    for line in &section.lines {
+        if let Some(RouteFinding::Answered(_)) = pass(line, section, traveller, explanation) {
+            explanation.why_not.push(format!("backend {name} answers by itself: {}", line.text().trim()));
+            break;
+        }
+    }
+    if explanation.servers.is_empty() && explanation.why_not.is_empty() {
+        explanation.why_not.push(format!("backend {name} has no servers: HAProxy answers 503"));
+    }
+}

@@ -1,0 +1,431 @@
+//! What a file's last render printed, block by block, and what each block depended on.
+//!
+//! A block that an object was printed with is kept while its object is the same version, everything it read from stores
+//! is unchanged, and everything it looked up around itself is the same. A render is a pure function, so a block that
+//! would see the same prints the same. What cannot be compared is never kept.
+//!
+//! Stores are compared once, before the render: by the objects themselves, not by versions. Walking ten thousand blocks
+//! then compares numbers and addresses only.
+
+use crate::{
+    captured::{Alike, Around, LookupResult, Uncacheable},
+    engine::{AddedFile, Read},
+    faults::Fault,
+};
+use haptic_model::{Diagnostic, Object, ObjectRef, Snapshot, Snapshots, store::Key, text::Fragment};
+use std::{
+    cell::{Cell, OnceCell},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+/// What is kept of one file.
+#[derive(Debug, Default)]
+pub struct FileCache {
+    blocks: Vec<Arc<CachedBlock>>,
+    reads: ReadTable,
+    /// The stores that were read, as they were.
+    stores: BTreeMap<Arc<str>, Arc<Snapshot>>,
+    untracked: BTreeMap<(SourcePosition, Uncacheable), usize>,
+    printed: usize,
+    /// Bytes of memory of all blocks.
+    bytes: usize,
+}
+
+/// A place in a template: its number, line and column.
+pub(crate) type SourcePosition = (u16, u32, u32);
+
+/// One outermost object's block.
+#[derive(Clone, Debug)]
+pub(crate) struct CachedBlock {
+    site: BlockPosition,
+    around: Box<[(Around, LookupResult)]>,
+    /// Numbers in the [`ReadTable`].
+    reads: Box<[u32]>,
+    effects: Option<Box<BlockEffects>>,
+    fragment: Option<Fragment>,
+    bytes: usize,
+    most: usize,
+    /// Bytes of memory.
+    size: usize,
+}
+
+/// Which block, for which object, and how deep.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockPosition {
+    /// The block's address in its compiled template.
+    pub block: usize,
+    /// Where it begins.
+    pub place: SourcePosition,
+    pub object: Arc<Object>,
+    /// How many partials it stands in.
+    pub depth: usize,
+    /// What its lines are indented by.
+    pub indent: Box<str>,
+}
+
+/// What a block did beside printing.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockEffects {
+    pub warnings: Vec<Diagnostic>,
+    pub faults: Vec<Fault>,
+    pub added: Vec<AddedFile>,
+}
+
+/// An outermost object's block of a render.
+#[derive(Clone, Debug)]
+pub enum PrintedBlock {
+    /// The block of that number of the render before.
+    Kept(usize),
+    /// Printed now.
+    Fresh(Box<FreshBlock>),
+}
+
+/// A block printed now, with all it depended on.
+#[derive(Clone, Debug)]
+pub struct FreshBlock {
+    /// The piece of the marked text it printed, if it printed anything.
+    pub piece: Option<usize>,
+    /// Its object.
+    pub object: Arc<Object>,
+    /// What else it read.
+    pub reads: Vec<Read>,
+    pub(crate) site: BlockPosition,
+    pub(crate) around: Vec<(Around, LookupResult)>,
+    pub(crate) effects: BlockEffects,
+    pub(crate) untracked: Option<Uncacheable>,
+    pub(crate) bytes: usize,
+    pub(crate) most: usize,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheSize {
+    /// Blocks kept.
+    pub blocks: usize,
+    /// Blocks of the last render that could not be kept.
+    pub untracked: usize,
+    /// Blocks that the last render printed anew.
+    pub printed: usize,
+    /// Bytes of the blocks' text, origins and bookkeeping. Text and origins are shared with the last bundle.
+    pub bytes: usize,
+}
+
+impl CacheSize {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            blocks: self.blocks + other.blocks,
+            untracked: self.untracked + other.untracked,
+            printed: self.printed + other.printed,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+}
+
+/// Every key that was read, by number.
+#[derive(Debug, Default)]
+struct ReadTable {
+    numbers: HashMap<Arc<str>, HashMap<Key, u32>>,
+    count: u32,
+    /// Cleared of unused keys when it has grown beyond this.
+    bound: u32,
+}
+
+/// What is kept, ready to be compared with stores as they are now.
+#[derive(Debug)]
+pub struct BlockCache<'k> {
+    kept: &'k FileCache,
+    /// For each number of the [`ReadTable`]: whether what was read has changed.
+    changed: Vec<bool>,
+    /// Objects that no block was printed for, by address.
+    new: HashSet<usize>,
+    /// Where the next block is expected.
+    next: Cell<usize>,
+    by_object: OnceCell<HashMap<(usize, usize), usize>>,
+    alike: Alike,
+}
+
+/// So many blocks ahead are looked at before all of them are.
+const AHEAD: usize = 4;
+
+impl<'k> BlockCache<'k> {
+    /// `kept` compared with `snapshots`.
+    #[must_use]
+    pub fn new(kept: &'k FileCache, snapshots: &Snapshots) -> Self {
+        let mut changed = vec![false; kept.reads.count as usize];
+        let mut new = HashSet::new();
+        for (name, before) in &kept.stores {
+            let numbers = kept.reads.numbers.get(name);
+            let Some(now) = snapshots.get(name).filter(|s| !s.is_on_demand() && !before.is_on_demand())
+            else {
+                numbers.into_iter().flat_map(HashMap::values).for_each(|n| mark(&mut changed, *n));
+                continue;
+            };
+            if now.is_unchanged_since(before) {
+                continue;
+            }
+            for difference in now.differences_from(before) {
+                new.extend(difference.after.map(|(object, _)| address(object)));
+                for (object, key) in [difference.before, difference.after].into_iter().flatten() {
+                    let name = [object.reference.namespace.clone(), object.reference.name.clone()];
+                    let prefixes = (0..=key.len()).filter_map(|length| key.get(..length));
+                    for read in prefixes.chain([name.as_slice()]) {
+                        if let Some(number) = numbers.and_then(|numbers| numbers.get(read)) {
+                            mark(&mut changed, *number);
+                        }
+                    }
+                }
+            }
+        }
+        Self { kept, changed, new, next: Cell::new(0), by_object: OnceCell::new(), alike: Alike::default() }
+    }
+
+    /// The block that was printed at this place for this version of an object, with its number, if all it read is
+    /// unchanged.
+    pub(crate) fn find(
+        &self,
+        block: usize,
+        object: &Arc<Object>,
+        depth: usize,
+    ) -> Option<(usize, &CachedBlock)> {
+        let object = address(object);
+        let is_it = |kept: &CachedBlock| kept.site.block == block && address(&kept.site.object) == object;
+        let ahead = self.kept.blocks.iter().enumerate().skip(self.next.get()).take(AHEAD);
+        let number = ahead.into_iter().find(|(_, kept)| is_it(kept)).map(|(number, _)| number);
+        let number = match number {
+            Some(number) => number,
+            None if self.new.contains(&object) => return None,
+            None => *self.by_object().get(&(block, object))?,
+        };
+        self.next.set(number + 1);
+        let kept = self.kept.blocks.get(number)?;
+        let unchanged = kept.reads.iter().all(|read| self.changed.get(*read as usize) == Some(&false));
+        (unchanged && kept.site.depth == depth).then_some((number, &**kept))
+    }
+
+    pub(crate) fn alike(&self) -> &Alike {
+        &self.alike
+    }
+
+    fn by_object(&self) -> &HashMap<(usize, usize), usize> {
+        self.by_object.get_or_init(|| {
+            let blocks = self.kept.blocks.iter().enumerate();
+            blocks.map(|(number, kept)| ((kept.site.block, address(&kept.site.object)), number)).collect()
+        })
+    }
+}
+
+impl CachedBlock {
+    pub fn around(&self) -> &[(Around, LookupResult)] {
+        &self.around
+    }
+
+    pub fn effects(&self) -> Option<&BlockEffects> {
+        self.effects.as_deref()
+    }
+
+    pub fn fragment(&self) -> Option<&Fragment> {
+        self.fragment.as_ref()
+    }
+
+    pub fn indent(&self) -> &str {
+        &self.site.indent
+    }
+
+    /// Bytes of marked text it was.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The most bytes there were while it was printed.
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    fn measured(self) -> Self {
+        let fragment = self.fragment.as_ref().map_or(0, |f| {
+            let blame = f.blame();
+            f.as_str().len()
+                + size_of_val(&**blame)
+                + size_of_val(&*blame.lines)
+                + size_of_val(&*blame.objects)
+        });
+        let added = |e: &BlockEffects| e.added.iter().map(|a| a.content.len()).sum::<usize>();
+        let own = size_of::<Self>() + size_of_val(&*self.reads) + size_of_val(&*self.around);
+        let effects = self.effects.as_deref().map_or(0, |e| size_of::<BlockEffects>() + added(e));
+        Self { size: own + fragment + effects, ..self }
+    }
+}
+
+impl FileCache {
+    /// Whether a render would read only what it read before, from stores that have not changed since.
+    pub(crate) fn is_current(&self, snapshots: &Snapshots) -> bool {
+        self.stores.iter().all(|(name, before)| {
+            snapshots.get(name).is_some_and(|now| {
+                !now.is_on_demand() && !before.is_on_demand() && now.is_unchanged_since(before)
+            })
+        })
+    }
+
+    /// The file was the same again as a whole.
+    pub(crate) fn rest(&mut self) {
+        self.printed = 0;
+    }
+
+    /// What is kept of a render that has been settled. `fragments`: what became of each of its pieces; `refused`: those with
+    /// values that cannot stand there, which are not kept.
+    pub(crate) fn update(
+        &mut self,
+        blocks: Vec<PrintedBlock>,
+        outside: &[Read],
+        snapshots: &Snapshots,
+        fragment: impl Fn(usize) -> Option<Fragment>,
+        refused: &BTreeSet<usize>,
+    ) {
+        let before = std::mem::take(&mut self.blocks);
+        self.untracked.clear();
+        self.printed = blocks.iter().filter(|b| matches!(b, PrintedBlock::Fresh(_))).count();
+        let mut read: HashSet<Arc<str>> = outside.iter().map(|r| r.resource.clone()).collect();
+        self.blocks.reserve_exact(blocks.len());
+        for block in blocks {
+            match block {
+                PrintedBlock::Kept(number) => self.blocks.extend(before.get(number).cloned()),
+                PrintedBlock::Fresh(fresh) => {
+                    for r in &fresh.reads {
+                        if !read.contains(&r.resource) {
+                            read.insert(r.resource.clone());
+                        }
+                    }
+                    if fresh.piece.is_none_or(|piece| !refused.contains(&piece)) {
+                        self.fresh(*fresh, &fragment);
+                    }
+                }
+            }
+        }
+        // A resource that was read once is kept in sight: comparing one store too many costs nothing.
+        read.extend(self.stores.keys().cloned());
+        let now = |name: Arc<str>| snapshots.get(&name).map(|store| (name, store.clone()));
+        self.stores = read.into_iter().filter_map(now).collect();
+        self.sweep();
+        self.bytes = self.blocks.iter().map(|block| block.size).sum();
+    }
+
+    fn fresh(&mut self, fresh: FreshBlock, fragment: &impl Fn(usize) -> Option<Fragment>) {
+        let FreshBlock { piece, site, reads, around, effects, untracked, bytes, most, .. } = fresh;
+        let fragment = piece.and_then(fragment);
+        let untracked =
+            untracked.or((fragment.is_none() && piece.is_some()).then_some(Uncacheable::InsideLine));
+        if let Some(why) = untracked {
+            *self.untracked.entry((site.place, why)).or_default() += 1;
+            return;
+        }
+        let mut reads: Vec<u32> = reads.into_iter().map(|read| self.reads.number(read)).collect();
+        reads.sort_unstable();
+        reads.dedup();
+        let silent = effects.warnings.is_empty() && effects.faults.is_empty() && effects.added.is_empty();
+        let block = CachedBlock {
+            site,
+            around: around.into(),
+            reads: reads.into(),
+            effects: (!silent).then(|| Box::new(effects)),
+            fragment,
+            bytes,
+            most,
+            size: 0,
+        };
+        self.blocks.push(Arc::new(block.measured()));
+    }
+
+    /// Forgets keys that no block has read, once they could be half of all.
+    fn sweep(&mut self) {
+        if self.reads.count <= self.reads.bound {
+            return;
+        }
+        let mut used = vec![None; self.reads.count as usize];
+        let mut count = 0_u32;
+        for number in self.blocks.iter().flat_map(|block| &block.reads) {
+            if let Some(slot @ None) = used.get_mut(*number as usize) {
+                *slot = Some(count);
+                count += 1;
+            }
+        }
+        self.reads.bound = count.saturating_mul(2).saturating_add(1024);
+        if count == self.reads.count {
+            return;
+        }
+        let renumbered = |number: &u32| used.get(*number as usize).copied().flatten();
+        for block in &mut self.blocks {
+            let reads = block.reads.iter().filter_map(renumbered).collect();
+            *block = Arc::new(CachedBlock { reads, ..(**block).clone() });
+        }
+        for numbers in self.reads.numbers.values_mut() {
+            numbers.retain(|_, number| renumbered(number).map(|new| *number = new).is_some());
+        }
+        self.reads.count = count;
+    }
+
+    /// What the blocks of these objects read.
+    pub(crate) fn reads_of(&self, objects: &mut BTreeMap<Arc<ObjectRef>, Vec<Read>>) {
+        let mut keys = vec![None; self.reads.count as usize];
+        for (resource, numbers) in &self.reads.numbers {
+            for (key, number) in numbers {
+                if let Some(slot) = keys.get_mut(*number as usize) {
+                    *slot = Some((resource, key));
+                }
+            }
+        }
+        for block in &self.blocks {
+            let Some(reads) = objects.get_mut(&block.site.object.reference) else { continue };
+            let read = |number: &u32| {
+                let (resource, key) = keys.get(*number as usize).copied().flatten()?;
+                Some(Read { resource: resource.clone(), key: key.clone() })
+            };
+            reads.extend(block.reads.iter().filter_map(read));
+        }
+    }
+
+    pub(crate) fn size(&self) -> CacheSize {
+        // A key of two values, which nearly all are, and its place in the table.
+        let table = self.reads.count as usize * (size_of::<(Key, u32)>() + size_of::<[Arc<str>; 2]>());
+        CacheSize {
+            blocks: self.blocks.len(),
+            untracked: self.untracked.values().sum(),
+            printed: self.printed,
+            bytes: table + self.bytes,
+        }
+    }
+
+    /// Blocks of the last render that could not be kept: where, why, and how many.
+    pub(crate) fn uncacheable(&self) -> impl Iterator<Item = (SourcePosition, Uncacheable, usize)> {
+        self.untracked.iter().map(|((place, why), count)| (*place, *why, *count))
+    }
+
+    /// As if no block had read anything: for the test that proves that tracking is needed.
+    pub(crate) fn forget_reads(&mut self) {
+        self.reads = ReadTable::default();
+        for block in &mut self.blocks {
+            *block = Arc::new(CachedBlock { reads: Box::default(), ..(**block).clone() });
+        }
+    }
+}
+
+impl ReadTable {
+    fn number(&mut self, read: Read) -> u32 {
+        let next = self.count;
+        let number = *self.numbers.entry(read.resource).or_default().entry(read.key).or_insert(next);
+        self.count += u32::from(number == next);
+        number
+    }
+}
+
+fn mark(changed: &mut [bool], number: u32) {
+    if let Some(changed) = changed.get_mut(number as usize) {
+        *changed = true;
+    }
+}
+
+fn address(object: &Arc<Object>) -> usize {
+    Arc::as_ptr(object).addr()
+}

@@ -1,0 +1,342 @@
+//! The settling pass: turns what the engine printed into a file in which every value is only a value.
+//!
+//! What a template says is structure, what an expression prints is a value. One pass over the marked text runs the
+//! file kind's own lexer, encodes each value for the place it stands in, and refuses what no encoding can keep from
+//! being structure. Its marks become provenance: template line and object for every line of the file. Each line with values
+//! is then read again by a [proof] that shares nothing with all this.
+//!
+//! `haproxy -c` accepts injected directives, so this pass is the defence against hostile objects. It must never
+//! trust a value, guess in its favour, panic, or do I/O.
+
+mod certificate_list;
+mod config;
+mod directive;
+mod expression;
+mod fitting;
+mod framed;
+mod intern;
+mod map;
+mod opaque;
+mod proof;
+mod provenance;
+mod refusal;
+
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    faults::Fault,
+    framing::{FramedFragment, FramedText},
+};
+pub(crate) use fitting::Fitting;
+use fitting::{Fitted, with_placeholders};
+use framed::{LineEnd, LineSpan};
+use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
+pub(crate) use intern::EncodedGeneration;
+pub use intern::FileEncoder;
+use proof::EncodingProof;
+use provenance::Provenance;
+use refusal::Refusals;
+use std::collections::BTreeSet;
+
+/// At most this many refusals are reported for what a file prints outside of all objects' blocks.
+pub const MAX_REFUSALS: usize = 100;
+
+/// What HAProxy reads a file as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileFormat {
+    /// haproxy.cfg.
+    Config,
+    /// Keys with values, a line each.
+    Map,
+    /// Patterns, a line each.
+    Patterns,
+    /// A crt-list.
+    CertificateList,
+    /// PEM.
+    Certificate,
+    /// Bytes, or a response of HTTP.
+    #[default]
+    Content,
+    /// The body of a response.
+    Body,
+    /// The same as a log-format.
+    Format,
+    /// Something to be executed.
+    Code,
+}
+
+impl From<FileKind> for FileFormat {
+    fn from(kind: FileKind) -> Self {
+        match kind {
+            FileKind::Config => Self::Config,
+            FileKind::Map => Self::Map,
+            FileKind::CrtList => Self::CertificateList,
+            FileKind::Certificate => Self::Certificate,
+            FileKind::General => Self::Content,
+        }
+    }
+}
+
+/// Encodes all values of a file for their places and traces its lines to templates and objects.
+///
+/// # Errors
+/// Every value that no encoding can make harmless where it stands (source `structure`, a bounded number of each object):
+/// each names the object, the template line, the place, the value, and how to write it instead.
+pub fn encode(reading: impl Into<FileFormat>, marked: &FramedText) -> Result<Text, Vec<Diagnostic>> {
+    let settled = pieces(reading.into(), marked, &Fitting::default())
+        .map_err(|malformed| vec![malformed.diagnostic()])?;
+    match settled.refused.is_empty() {
+        true => Ok(Text::new(settled.fragments)),
+        false => Err(settled.refused.into_iter().map(|fault| fault.diagnostic).collect()),
+    }
+}
+
+/// A settled file, with what became of each piece.
+struct Encoded {
+    fragments: Vec<Fragment>,
+    /// The numbers of those that were settled before, in order.
+    kept: Vec<usize>,
+    /// For each piece: the number of its fragment, where one is exactly the other.
+    of_piece: Vec<Option<usize>>,
+    /// Values that cannot stand where they are. With any, the fragments are no file.
+    refused: Vec<Fault>,
+    /// The pieces that have such values, where each piece is a fragment.
+    refused_pieces: BTreeSet<usize>,
+    /// What is ignored of what no object's block says.
+    notices: Vec<Diagnostic>,
+}
+
+fn pieces(
+    reading: FileFormat,
+    marked: &FramedText,
+    fitting: &Fitting,
+) -> Result<Encoded, framed::MalformedText> {
+    let mut pass = Pass {
+        reading,
+        fitting,
+        notices: Vec::new(),
+        encoder: Encoder::new(reading),
+        proof: EncodingProof::new(reading),
+        provenance: Provenance::new(marked, reading == FileFormat::Config),
+        refusals: Refusals::new(marked),
+        spans: Vec::new(),
+        carry: String::new(),
+        kept: Vec::new(),
+        of_piece: Vec::with_capacity(marked.pieces.len()),
+        refused_pieces: BTreeSet::new(),
+    };
+    pass.run(&marked.pieces)?;
+    Ok(pass.finish())
+}
+
+/// One run over one file.
+struct Pass<'m> {
+    reading: FileFormat,
+    fitting: &'m Fitting,
+    notices: Vec<Diagnostic>,
+    encoder: Encoder,
+    proof: EncodingProof,
+    provenance: Provenance<'m>,
+    refusals: Refusals<'m>,
+    /// The current line, kept for its memory.
+    spans: Vec<LineSpan<'m>>,
+    /// The start of a line that goes on in the next piece.
+    carry: String,
+    kept: Vec<usize>,
+    of_piece: Vec<Option<usize>>,
+    refused_pieces: BTreeSet<usize>,
+}
+
+impl<'m> Pass<'m> {
+    fn run(&mut self, pieces: &'m [FramedFragment]) -> Result<(), framed::MalformedText> {
+        for piece in pieces {
+            let number = self.provenance.fragments();
+            let clean = self.carry.is_empty();
+            let refused = self.refusals.count();
+            match piece {
+                FramedFragment::Printed(text) => self.piece(text)?,
+                FramedFragment::Settled(fragment) if clean => {
+                    self.kept.push(number);
+                    self.encoder.text(fragment.as_str());
+                    self.provenance.keep(fragment.clone());
+                }
+                FramedFragment::Settled(_) => {
+                    return Err(framed::MalformedText("settled lines inside a line"));
+                }
+            }
+            let whole = clean && self.carry.is_empty() && self.provenance.fragments() == number + 1;
+            if self.refusals.count() > refused {
+                self.refused_pieces.insert(self.of_piece.len());
+            }
+            self.of_piece.push(whole.then_some(number));
+        }
+        self.carried_line()
+    }
+
+    fn piece(&mut self, piece: &'m str) -> Result<(), framed::MalformedText> {
+        let mut rest = piece;
+        while !rest.is_empty() {
+            let LineEnd { length, complete, marks, text } = framed::line_end(rest)?;
+            let (line, after) = rest.split_at_checked(length).unwrap_or((rest, ""));
+            rest = after;
+            if !self.carry.is_empty() || (!complete && text) {
+                self.carry.push_str(line);
+                if complete {
+                    self.carried_line()?;
+                }
+            } else if marks {
+                let mut spans = std::mem::take(&mut self.spans);
+                self.line(line, &mut spans)?;
+                spans.clear();
+                self.spans = spans;
+            } else if self.fitting.concerns_line(line)
+                && let Some(fitted) = self.fitted(line)
+            {
+                self.provenance.text(&fitted.line);
+                self.note(&fitted);
+            } else {
+                self.encoder.text(line);
+                self.provenance.text(line);
+            }
+        }
+        if self.carry.is_empty() {
+            self.provenance.cut();
+        }
+        Ok(())
+    }
+
+    fn carried_line(&mut self) -> Result<(), framed::MalformedText> {
+        if self.carry.is_empty() {
+            return Ok(());
+        }
+        let line = std::mem::take(&mut self.carry);
+        self.line(&line, &mut Vec::new())
+    }
+
+    /// One line with marks, or marks alone.
+    fn line<'l>(
+        &mut self,
+        line: &'l str,
+        spans: &mut Vec<LineSpan<'l>>,
+    ) -> Result<(), framed::MalformedText> {
+        let values = self.provenance.read(line, spans)?;
+        if spans.is_empty() {
+            return Ok(());
+        }
+        self.provenance.start_line(spans);
+        let concerned = self.fitting.concerns(spans);
+        if let Some(fitted) = concerned.then(|| self.fitted(&with_placeholders(spans))).flatten() {
+            self.encode(&fitted.spans(spans));
+            self.provenance.end_line();
+            self.note(&fitted);
+            return Ok(());
+        }
+        if values {
+            self.encode(spans);
+        } else {
+            for span in spans.iter() {
+                self.encoder.text(span.text());
+                self.provenance.output().push_str(span.text());
+            }
+        }
+        self.provenance.end_line();
+        Ok(())
+    }
+
+    /// The line as it is on a pod, if it is another one there.
+    fn fitted(&mut self, line: &str) -> Option<Fitted> {
+        match self.reading {
+            FileFormat::Config => self.fitting.config_line(&self.provenance.section(), line),
+            FileFormat::CertificateList => self.fitting.list_line(line),
+            _ => None,
+        }
+    }
+
+    /// Notes what is no longer said. What objects' blocks say is not told: those that are kept would be silent.
+    fn note(&mut self, fitted: &Fitted) {
+        if let Some(notice) = fitted.notice()
+            && let Some((template, line)) = self.provenance.place_outside_of_blocks()
+        {
+            self.notices.push(notice.at_template(template, line, 0));
+        }
+    }
+
+    /// Writes a line with values, and proves that they are only values in it. Of a refused line nothing is left but its
+    /// end: what comes next, and may be kept, begins a line of its own.
+    fn encode(&mut self, spans: &[LineSpan<'_>]) {
+        let (output, refused) = (self.provenance.output(), self.refusals.count());
+        let start = output.len();
+        self.encoder.encode(spans, output, &mut self.refusals);
+        if self.refusals.count() == refused
+            && let Err((value, breach)) = self.proof.line(spans, output.get(start..).unwrap_or_default())
+        {
+            self.refusals.breach(value, breach);
+        }
+        if self.refusals.count() > refused {
+            output.truncate(start);
+            output.push('\n');
+        }
+    }
+
+    fn finish(self) -> Encoded {
+        Encoded {
+            fragments: self.provenance.into_fragments(),
+            kept: self.kept,
+            of_piece: self.of_piece,
+            refused: self.refusals.into_faults(),
+            refused_pieces: self.refused_pieces,
+            notices: self.notices,
+        }
+    }
+}
+
+/// The lexer of a file kind.
+enum Encoder {
+    Config(config::ConfigLexer),
+    Map,
+    Patterns,
+    CertificateList,
+    Certificate,
+    General(opaque::General),
+    Format(opaque::Format),
+    Code,
+}
+
+impl Encoder {
+    fn new(reading: FileFormat) -> Self {
+        match reading {
+            FileFormat::Config => Self::Config(config::ConfigLexer::default()),
+            FileFormat::Map => Self::Map,
+            FileFormat::Patterns => Self::Patterns,
+            FileFormat::CertificateList => Self::CertificateList,
+            FileFormat::Certificate => Self::Certificate,
+            FileFormat::Content => Self::General(opaque::General::default()),
+            FileFormat::Body => Self::General(opaque::General::body()),
+            FileFormat::Format => Self::Format(opaque::Format::default()),
+            FileFormat::Code => Self::Code,
+        }
+    }
+
+    /// Text without values, or settled before.
+    fn text(&mut self, text: &str) {
+        match self {
+            Self::General(response) => response.text(text),
+            Self::Format(format) => format.text(text),
+            _ => {}
+        }
+    }
+
+    fn encode(&mut self, line: &[LineSpan<'_>], out: &mut String, refusals: &mut Refusals<'_>) {
+        match self {
+            Self::Config(words) => words.encode(line, out, refusals),
+            Self::Map => map::encode(line, out, refusals),
+            Self::Patterns => map::encode_pattern(line, out, refusals),
+            Self::CertificateList => certificate_list::encode(line, out, refusals),
+            Self::Certificate => opaque::encode_certificate(line, out, refusals),
+            Self::General(response) => response.encode(line, out, refusals),
+            Self::Format(format) => format.encode(line, out, refusals),
+            Self::Code => opaque::encode_code(line, out, refusals),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! A watched object's block: what is read and printed in it belongs to the object, its failure stops nothing else, and what
+//! it printed stands again while everything that it looked at is the same.
+
+use super::{At, EvaluationResult, Machine};
+use crate::{
+    block_cache::BlockPosition,
+    captured::{Alike, Around, Boundary, LookupResult},
+    watched::Watched,
+};
+
+/// An evaluator of one language.
+pub(crate) trait LanguageEvaluator<'p> {
+    fn machine(&mut self) -> &mut Machine<'p>;
+}
+
+/// A block of a template, by its address, and the place it is told at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockId {
+    block: usize,
+    at: At,
+}
+
+impl BlockId {
+    /// Of what lies there in the compiled templates.
+    pub fn of<T>(block: &T, at: At) -> Self {
+        Self { block: std::ptr::from_ref(block).addr(), at }
+    }
+}
+
+impl Machine<'_> {
+    /// Prints what an outermost object's block printed in the render before, if it would print the same again: if each look
+    /// out of it `finds` the same.
+    pub fn is_cache_hit(
+        &mut self,
+        object: &Watched,
+        body: BlockId,
+        finds: impl Fn(&Around, &LookupResult, &Alike) -> bool,
+    ) -> bool {
+        let Some(recall) = self.session.block_cache() else { return false };
+        let Some((number, kept)) = recall.find(body.block, object.object(), self.including.len()) else {
+            return false;
+        };
+        let namespace = &object.reference().namespace;
+        let stands = self.output.fits(namespace, kept.indent(), kept.most())
+            && kept.around().iter().all(|(around, found)| finds(around, found, recall.alike()))
+            && self.session.again(number, kept.effects());
+        if stands {
+            self.output.again(object.reference(), kept.fragment(), kept.bytes());
+        }
+        stands
+    }
+
+    /// Where a block begins that is outermost and may be kept; it needs a border then.
+    pub fn site(&self, object: &Watched, body: BlockId) -> Option<BlockPosition> {
+        self.session.block_cache().map(|_| BlockPosition {
+            block: body.block,
+            place: (body.at.template, body.at.line, body.at.column),
+            object: object.object().clone(),
+            depth: self.including.len(),
+            indent: self.output.indentation().into(),
+        })
+    }
+}
+
+/// A block printed for a watched object: reads and lines within belong to it. An outermost one that fails prints
+/// nothing, and the render goes on. `border` is that of an outermost block at a `site`.
+pub(crate) fn object_block<'p, F: LanguageEvaluator<'p>>(
+    front: &mut F,
+    object: &Watched,
+    site: Option<(BlockPosition, &Boundary)>,
+    print: impl FnOnce(&mut F) -> EvaluationResult,
+) -> EvaluationResult {
+    let machine = front.machine();
+    let (outermost, depth) = (machine.session.owner().is_none(), machine.including.len());
+    machine.session.enter(object);
+    machine.output.begin_object(object.reference());
+    let result = print(front).map_err(|failure| failure.of(Some(object.reference().clone())));
+    let machine = front.machine();
+    machine.session.leave();
+    match result {
+        Err(failure) if outermost && !failure.is_of_all() => {
+            machine.output.abandon_object();
+            machine.including.truncate(depth);
+            machine.session.failed(object.reference(), failure.into_diagnostic(machine.names));
+            Ok(())
+        }
+        result => {
+            let printed = machine.output.end_object();
+            if let (Ok(()), Some((site, border)), Some(printed)) = (&result, site, printed) {
+                machine.session.remember(site, border, printed);
+            }
+            result
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! While a new configuration is refused, what objects change is rendered with the last good one: endpoints come and go however long
+//! somebody looks for a mistake in a template.
+//!
+//! Pure. Whether the new one is tried again, and when, is the [ward](crate::quarantine)'s to say.
+
+use crate::{
+    engine::{CompileCache, Compiled, RenderLimits},
+    quarantine::{Job, QuarantineState, QuarantinedRender, RenderTiming},
+    render::Renderer,
+};
+use haptic_model::{ActiveConfig, FailureReports, Fleet, Snapshots, pipeline::Rendered};
+use std::sync::Arc;
+
+/// The last good configuration, and what is held back from it.
+#[derive(Debug)]
+pub struct FallbackConfig {
+    config: Arc<ActiveConfig>,
+    ward: QuarantineState,
+    compiled: CompileCache,
+}
+
+/// What a render of it is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct FallbackInputs<'c> {
+    /// The stores as they are.
+    pub snapshots: &'c Snapshots,
+    /// The pods.
+    pub fleet: &'c Fleet,
+    /// What a render may use up.
+    pub limits: &'c RenderLimits,
+}
+
+impl FallbackConfig {
+    /// What stands in for `config` should it be refused: what passed last, if `config` is another one. `before` is what stood in until
+    /// now, and `ward` the one of the configuration before `config`, or of `config`.
+    #[must_use]
+    pub fn of(
+        config: &ActiveConfig,
+        good: Option<&Arc<Rendered>>,
+        before: Option<Self>,
+        ward: &QuarantineState,
+    ) -> Option<Self> {
+        let good = good.filter(|good| can_stand_in(&good.config, config))?;
+        if before.as_ref().is_some_and(|before| before.config.revision == good.config.revision) {
+            return before;
+        }
+        let is_its = ward.revision() == Some(good.config.revision);
+        let ward = if is_its { ward.clone() } else { QuarantineState::default() };
+        Some(Self { config: good.config.clone(), ward, compiled: CompileCache::default() })
+    }
+
+    /// The configuration that stands in.
+    #[must_use]
+    pub fn config(&self) -> &Arc<ActiveConfig> {
+        &self.config
+    }
+
+    /// What is held back.
+    #[must_use]
+    pub fn quarantine(&self) -> &QuarantineState {
+        &self.ward
+    }
+
+    /// Its templates, once it has rendered.
+    #[must_use]
+    pub fn compiled(&self) -> Option<&dyn Compiled> {
+        self.compiled.last()
+    }
+
+    /// Takes in what later stages found, and renders; `None` when that fails, too.
+    pub fn render(
+        &mut self,
+        renderer: &mut Renderer,
+        cluster: FallbackInputs<'_>,
+        complaints: &FailureReports,
+        moment: &RenderTiming<'_>,
+    ) -> Option<QuarantinedRender> {
+        let compiled = self.compiled.of(&self.config).ok()?;
+        let FallbackInputs { snapshots, fleet, limits } = cluster;
+        let job = Job { compiled: &*compiled, config: &self.config, snapshots, fleet, limits };
+        for complaint in complaints {
+            self.ward.receive(complaint, renderer, &job, moment);
+        }
+        let outcome = self.ward.render(renderer, &job, moment);
+        outcome.rendering.is_ok().then_some(outcome)
+    }
+}
+
+/// Objects must be watched for both alike, and files lie where they lay.
+fn can_stand_in(good: &ActiveConfig, new: &ActiveConfig) -> bool {
+    let (one, other) = (&good.spec, &new.spec);
+    !Arc::ptr_eq(one, other)
+        && one.watched_resources == other.watched_resources
+        && one.watched_resources_ignore_fields == other.watched_resources_ignore_fields
+        && good.layout == new.layout
+}

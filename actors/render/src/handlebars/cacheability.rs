@@ -1,0 +1,460 @@
+//! Which objects' blocks may have to be printed in every render, told from the templates alone.
+//!
+//! The evaluator watches what a block really does; this says beforehand what it may do. It errs on the side of
+//! telling too much: what is not reported here is never found at render time, except for resources on demand.
+
+use super::{
+    node::{Block, CallNode, Expression, Include, NodeKind, SnippetName, TemplateNode},
+    path::{Path, PathStart},
+};
+use crate::{
+    engine::{ImpureBlock, Uncacheable},
+    evaluation::At,
+    functions::Group,
+    program::{CompiledTemplate, Program, Snippet},
+    value::Value,
+};
+use std::{cell::Cell, collections::BTreeSet, rc::Rc, sync::Arc};
+
+/// Snippets nested deeper than this are taken for recursive.
+const DEEPEST: usize = 12;
+
+/// So many nodes are looked at: snippets that include any of many others could take forever. What is found until then
+/// is told.
+const MOST_STEPS: usize = 200_000;
+
+/// Watched objects that a value may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Holds {
+    Nothing,
+    /// It may be one.
+    Object,
+    /// It may be a list of them.
+    List,
+    /// They may be anywhere in it.
+    Deep,
+}
+
+/// Where a line stands when a node is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LinePosition {
+    Between,
+    /// Inside one, or nobody knows.
+    Inside,
+}
+
+/// What names mean. Blocks inside take a copy; what a variable holds is shared.
+#[derive(Clone)]
+struct NameScope<'p> {
+    names: Vec<(Arc<str>, Rc<Cell<Holds>>)>,
+    /// What `this` holds, innermost last.
+    these: Vec<Holds>,
+    inline: Vec<(Arc<str>, &'p Block)>,
+    /// The outermost object's block, if any.
+    border: Option<ScopeBoundary>,
+    /// The block given to the innermost snippet, with the scope it was given in.
+    given: Option<(&'p Block, Rc<NameScope<'p>>)>,
+    /// Whether that snippet was included inside the object's block.
+    given_inside: bool,
+    depth: usize,
+}
+
+#[derive(Clone, Copy)]
+struct ScopeBoundary {
+    at: At,
+    names: usize,
+    these: usize,
+}
+
+struct PurityWalk<'p> {
+    program: &'p Program,
+    found: BTreeSet<ImpureBlock>,
+    steps: usize,
+}
+
+/// The blocks of all files of `program`.
+pub(crate) fn impure_blocks(program: &Program) -> Vec<ImpureBlock> {
+    let mut walk = PurityWalk { program, found: BTreeSet::new(), steps: 0 };
+    for (_, part) in program.file_parts() {
+        if let CompiledTemplate::Handlebars(block) = part {
+            walk.block(block, &mut NameScope::top(), LinePosition::Between);
+        }
+    }
+    walk.found.into_iter().collect()
+}
+
+fn own_block(snippet: Snippet<'_>) -> Option<&Block> {
+    match snippet.part {
+        CompiledTemplate::Handlebars(block) => Some(block),
+        CompiledTemplate::Jinja2(_) => None,
+    }
+}
+
+impl<'p> PurityWalk<'p> {
+    fn block(&mut self, block: &'p Block, scope: &mut NameScope<'p>, line: LinePosition) -> LinePosition {
+        self.steps += block.nodes.len() + 1;
+        if self.steps > MOST_STEPS {
+            return LinePosition::Inside;
+        }
+        block.nodes.iter().fold(line, |line, node| self.node(node, scope, line))
+    }
+
+    fn node(
+        &mut self,
+        node: &'p TemplateNode,
+        scope: &mut NameScope<'p>,
+        line: LinePosition,
+    ) -> LinePosition {
+        match &node.kind {
+            NodeKind::Text(segments) => match segments.iter().rev().find(|s| !s.text.is_empty()) {
+                Some(last) if last.text.ends_with('\n') => LinePosition::Between,
+                Some(_) => LinePosition::Inside,
+                None => line,
+            },
+            NodeKind::Print { expression, .. } => {
+                self.reads(expression, scope);
+                LinePosition::Inside
+            }
+            NodeKind::Run(expression) => {
+                self.reads(expression, scope);
+                line
+            }
+            NodeKind::Assign { declare, values } => {
+                for (name, expression) in values {
+                    let holds = self.reads(expression, scope);
+                    if *declare {
+                        scope.names.push((name.clone(), Rc::new(Cell::new(holds))));
+                    } else {
+                        self.changes(name, holds, scope);
+                    }
+                }
+                line
+            }
+            NodeKind::Push { variable, values } => {
+                for value in values {
+                    let holds = match self.reads(value, scope) {
+                        Holds::Nothing => Holds::Nothing,
+                        Holds::Object => Holds::List,
+                        _ => Holds::Deep,
+                    };
+                    self.changes(variable, holds, scope);
+                }
+                line
+            }
+            NodeKind::If { test, body, otherwise, .. } => {
+                self.reads(test, scope);
+                let ends = [self.block(body, scope, line), self.block(otherwise, scope, line)];
+                join(ends)
+            }
+            NodeKind::Each { over, item, index, body, otherwise } => {
+                let holds = self.reads(over, scope);
+                let item_holds = match holds {
+                    Holds::List => Holds::Object,
+                    other => other,
+                };
+                let named =
+                    [item.as_ref().map(|n| (n, item_holds)), index.as_ref().map(|n| (n, Holds::Nothing))];
+                let mut end = line;
+                // Twice: what one step leaves behind is what the next one finds.
+                for _ in 0..2 {
+                    let step = self.step(body, &named, item_holds, node.at, scope, end);
+                    end = join([end, step]);
+                }
+                let empty = self.block(otherwise, scope, line);
+                join([end, empty])
+            }
+            NodeKind::With { of, name, body, otherwise } => {
+                let holds = self.reads(of, scope);
+                let end =
+                    self.step(body, &[name.as_ref().map(|n| (n, holds)), None], holds, node.at, scope, line);
+                let missing = otherwise.as_ref().map_or(line, |block| self.block(block, scope, line));
+                join([end, missing])
+            }
+            NodeKind::Include(include) => self.include(include, scope, line),
+            NodeKind::Slot => self.given(scope, line),
+            NodeKind::Glob { pattern, alone, .. } => {
+                self.reads(pattern, scope);
+                self.glob(pattern, *alone, scope, line)
+            }
+            NodeKind::Inline { name, body } => {
+                scope.inline.push((name.clone(), body));
+                line
+            }
+        }
+    }
+
+    /// A block with an item of its own, which may be an object.
+    fn step(
+        &mut self,
+        body: &'p Block,
+        named: &[Option<(&Arc<str>, Holds)>; 2],
+        item: Holds,
+        at: At,
+        scope: &NameScope<'p>,
+        line: LinePosition,
+    ) -> LinePosition {
+        let bound = |object: bool| {
+            let mut inner = scope.clone();
+            let mut names =
+                named.iter().flatten().map(|(n, holds)| ((*n).clone(), Rc::new(Cell::new(*holds))));
+            inner.names.extend(names.next());
+            if object {
+                inner.border = Some(ScopeBoundary { at, names: scope.names.len(), these: scope.these.len() });
+                inner.given_inside = false;
+            }
+            inner.names.extend(names);
+            inner.these.push(item);
+            inner
+        };
+        let first = scope.border.is_none();
+        let mut ends = Vec::new();
+        if item == Holds::Nothing || item == Holds::Deep || !first {
+            ends.push(self.block(body, &mut bound(false), line));
+        }
+        if first && item >= Holds::Object {
+            let mut inner = bound(true);
+            let end = self.block(body, &mut inner, line);
+            if [line, end].contains(&LinePosition::Inside) {
+                self.report(&inner, Uncacheable::InsideLine);
+            }
+            ends.push(end);
+        }
+        join(ends)
+    }
+
+    fn include(
+        &mut self,
+        include: &'p Include,
+        scope: &mut NameScope<'p>,
+        line: LinePosition,
+    ) -> LinePosition {
+        let this = match &include.context {
+            Some(context) => self.reads(context, scope),
+            None => scope.these.last().copied().unwrap_or(Holds::Nothing),
+        };
+        let mut values = Vec::new();
+        for (name, expression) in &include.values {
+            values.push((name.clone(), Rc::new(Cell::new(self.reads(expression, scope)))));
+        }
+        let name = match &include.name {
+            SnippetName::Fixed(name) => Some(name),
+            SnippetName::Computed(expression) => {
+                self.reads(expression, scope);
+                None
+            }
+        };
+        if scope.depth >= DEEPEST {
+            return LinePosition::Inside;
+        }
+        // A snippet defined here or there, or any at all if the name is computed.
+        let program = self.program;
+        let fits = |known: &str| name.is_none_or(|name| **name == *known);
+        let inline = scope.inline.iter().filter(|(known, _)| fits(known)).map(|(_, block)| *block);
+        let shared = program.snippets_like("*").filter(|snippet| fits(snippet.name));
+        let (shared, foreign): (Vec<_>, Vec<_>) = shared.partition(|snippet| own_block(*snippet).is_some());
+        let shared = shared.into_iter().filter_map(own_block);
+        let blocks: Vec<&'p Block> = inline.chain(shared).collect();
+        let mut ends = Vec::new();
+        for block in blocks {
+            let mut inner = scope.partial(this, include.block.as_ref());
+            inner.names.extend(values.iter().cloned());
+            let own = include.block.iter().flat_map(|block| &block.nodes);
+            inner.inline.extend(own.filter_map(|node| match &node.kind {
+                NodeKind::Inline { name, body } => Some((name.clone(), body)),
+                _ => None,
+            }));
+            let end = self.block(block, &mut inner, line);
+            ends.push(if include.alone && !block.nodes.is_empty() { LinePosition::Between } else { end });
+        }
+        if let Some(fallback) = &include.block {
+            ends.push(self.block(fallback, scope, line));
+        }
+        for snippet in foreign {
+            let mut inner = scope.partial(this, None);
+            inner.names.extend(values.iter().cloned());
+            ends.push(self.foreign(snippet, include.alone, &inner));
+        }
+        join(ends)
+    }
+
+    /// A part of another language looks up its inputs here.
+    fn foreign(&mut self, snippet: Snippet<'p>, alone: bool, scope: &NameScope<'p>) -> LinePosition {
+        for name in snippet.inputs {
+            self.path(&Path { raw: name.clone(), start: PathStart::Name, keys: vec![name.clone()] }, scope);
+        }
+        if alone { LinePosition::Between } else { LinePosition::Inside }
+    }
+
+    fn glob(
+        &mut self,
+        pattern: &Expression,
+        alone: bool,
+        scope: &NameScope<'p>,
+        line: LinePosition,
+    ) -> LinePosition {
+        if scope.depth >= DEEPEST {
+            return LinePosition::Inside;
+        }
+        let program = self.program;
+        let this = scope.these.last().copied().unwrap_or(Holds::Nothing);
+        let mut line = line;
+        let pattern = match pattern {
+            Expression::Literal(Value::Text(pattern)) => pattern,
+            _ => "*",
+        };
+        for snippet in program.snippets_like(pattern) {
+            if let Some(block) = own_block(snippet) {
+                let end = self.block(block, &mut scope.partial(this, None), line);
+                line =
+                    if alone && !block.nodes.is_empty() { LinePosition::Between } else { join([line, end]) };
+            } else {
+                line = self.foreign(snippet, alone, &scope.partial(this, None));
+            }
+        }
+        line
+    }
+
+    fn given(&mut self, scope: &mut NameScope<'p>, line: LinePosition) -> LinePosition {
+        if scope.border.is_some() && !scope.given_inside {
+            self.report(scope, Uncacheable::GivenBlock);
+        }
+        let Some((block, around)) = scope.given.clone().filter(|_| scope.depth < DEEPEST) else {
+            return LinePosition::Inside;
+        };
+        let mut around = (*around).clone();
+        around.depth = scope.depth + 1;
+        self.block(block, &mut around, line)
+    }
+
+    fn changes(&mut self, name: &str, holds: Holds, scope: &NameScope<'p>) {
+        for (number, (known, held)) in scope.names.iter().enumerate() {
+            if **known == *name {
+                held.set(held.get().max(holds));
+                if scope.border.is_some_and(|border| number < border.names) {
+                    self.report(scope, Uncacheable::OuterVariable);
+                }
+            }
+        }
+    }
+
+    /// What an expression may hold, after a look at all it reads.
+    fn reads(&mut self, expression: &Expression, scope: &NameScope<'p>) -> Holds {
+        match expression {
+            Expression::Literal(_) => Holds::Nothing,
+            Expression::Path(path) => self.path(path, scope),
+            Expression::Call(call) => self.call(call, scope),
+        }
+    }
+
+    fn path(&mut self, path: &Path, scope: &NameScope<'p>) -> Holds {
+        let keys = path.keys.len();
+        match &path.start {
+            PathStart::Root | PathStart::Local { .. } => Holds::Nothing,
+            PathStart::This { up } => {
+                let number = scope.these.len().checked_sub(up + 1);
+                let holds = number.and_then(|n| scope.these.get(n)).copied().unwrap_or(Holds::Deep);
+                let beyond = scope.border.is_some_and(|border| number.is_none_or(|n| n < border.these));
+                self.seen(holds, beyond, scope);
+                below(holds, keys)
+            }
+            PathStart::Name => {
+                let this = scope.these.last().copied().unwrap_or(Holds::Nothing);
+                let Some(first) = path.keys.first() else { return this };
+                let mut holds = below(this, keys);
+                for (number, (name, held)) in scope.names.iter().enumerate() {
+                    if name == first {
+                        let beyond = scope.border.is_some_and(|border| number < border.names);
+                        self.seen(held.get(), beyond, scope);
+                        holds = holds.max(below(held.get(), keys - 1));
+                    }
+                }
+                holds
+            }
+        }
+    }
+
+    fn seen(&mut self, holds: Holds, beyond: bool, scope: &NameScope<'p>) {
+        if beyond && holds >= Holds::List {
+            self.report(scope, Uncacheable::OuterObjects);
+        }
+    }
+
+    fn call(&mut self, call: &CallNode, scope: &NameScope<'p>) -> Holds {
+        let mut most = Holds::Nothing;
+        let named = call.named.iter().map(|(_, expression)| expression);
+        for expression in call.arguments.iter().chain(named) {
+            most = most.max(self.reads(expression, scope));
+        }
+        let function = call.function;
+        match function.name {
+            "once" => {
+                if scope.border.is_some() {
+                    self.report(scope, Uncacheable::Once);
+                }
+                Holds::Nothing
+            }
+            "list" | "fetch" | "routes" | "userlists" | "auth_targets" => Holds::List,
+            "get_single" | "default_certificate" => Holds::Object,
+            "len" | "has" | "dict_keys" | "json" | "split" | "range" | "servers" | "host_servers" => {
+                Holds::Nothing
+            }
+            "default" | "where" | "reject" | "sort_by" | "unique" | "reverse" | "slice" => most,
+            "get" | "lookup" | "first" | "last" | "pluck" | "dict_values" => below(most, 1),
+            _ if matches!(
+                function.group,
+                Group::Comparison | Group::Strings | Group::Arithmetic | Group::Haproxy
+            ) =>
+            {
+                Holds::Nothing
+            }
+            _ if most == Holds::Nothing => Holds::Nothing,
+            _ => Holds::Deep,
+        }
+    }
+
+    fn report(&mut self, scope: &NameScope<'p>, why: Uncacheable) {
+        let Some(ScopeBoundary { at, .. }) = scope.border else { return };
+        let template = self.program.name(at.template);
+        self.found.insert(ImpureBlock { template, line: at.line, column: at.column, why });
+    }
+}
+
+impl<'p> NameScope<'p> {
+    fn top() -> Self {
+        Self {
+            names: Vec::new(),
+            these: vec![Holds::Nothing],
+            inline: Vec::new(),
+            border: None,
+            given: None,
+            given_inside: false,
+            depth: 0,
+        }
+    }
+
+    fn partial(&self, this: Holds, given: Option<&'p Block>) -> Self {
+        let mut inner = self.clone();
+        inner.these.push(this);
+        inner.given = given.map(|block| (block, Rc::new(self.clone())));
+        inner.given_inside = self.border.is_some();
+        inner.depth += 1;
+        inner
+    }
+}
+
+fn below(holds: Holds, keys: usize) -> Holds {
+    match (holds, keys) {
+        (holds, 0) => holds,
+        (Holds::List, 1) => Holds::Object,
+        (Holds::Deep, _) => Holds::Deep,
+        _ => Holds::Nothing,
+    }
+}
+
+fn join(ends: impl IntoIterator<Item = LinePosition>) -> LinePosition {
+    if ends.into_iter().any(|end| end == LinePosition::Inside) {
+        LinePosition::Inside
+    } else {
+        LinePosition::Between
+    }
+}

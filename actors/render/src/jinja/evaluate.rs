@@ -1,0 +1,659 @@
+//! Walks a template's nodes and prints.
+
+use super::{
+    lines,
+    looping::LoopState,
+    node::{Body, For, JinjaExpression, JinjaNode, Kind, Macro, NamedBlock, Target},
+    operand::{Closure, Grown, Module, Operand},
+    scope::ScopeStack,
+    text,
+};
+use crate::{
+    captured::{Boundary, Uncacheable},
+    evaluation::{self, At, EvaluationFailure, EvaluationResult, LanguageEvaluator, Machine, object_block},
+    framing,
+    handlebars::{self, Block},
+    output::Segment,
+    program::{CompiledTemplate, Program, Snippet, SnippetUse},
+    value::Value,
+    watched::Watched,
+};
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::Arc,
+};
+
+/// Renders one file.
+pub(super) struct JinjaEvaluator<'m, 'p> {
+    program: &'p Program,
+    pub machine: &'m mut Machine<'p>,
+    pub frames: ScopeStack<'p>,
+    /// What is printed in place of blocks: for each name the bodies of the templates that have it, innermost first.
+    blocks: Vec<(&'p str, Vec<&'p NamedBlock>)>,
+    /// The block being printed, and how many templates further out `super()` has led.
+    pub printing: Vec<(&'p str, usize)>,
+    /// The template that the one being printed extends.
+    extended: Option<u16>,
+    /// What a filter without a subject is applied to.
+    pub subject: Operand<'p>,
+    /// Line ends that are printed by another than their own text.
+    line_ends: LineEnds,
+    grown: Grown<'p>,
+}
+
+/// A loop over objects whose blocks begin with a line end prints it before the first one, and each block the next one's,
+/// the last one that of the text behind the loop: then blocks are whole lines, which can be kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct LineEnds {
+    /// The next text begins with one that the loop before it has printed.
+    printed: bool,
+    /// The block being printed has not come to its own.
+    awaited: bool,
+}
+
+/// How a body ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    On,
+    Break,
+    Continue,
+}
+
+impl<'p> LanguageEvaluator<'p> for JinjaEvaluator<'_, 'p> {
+    fn machine(&mut self) -> &mut Machine<'p> {
+        self.machine
+    }
+}
+
+impl<'m, 'p> JinjaEvaluator<'m, 'p> {
+    pub fn new(program: &'p Program, machine: &'m mut Machine<'p>) -> Self {
+        let (frames, blocks, printing) = (ScopeStack::new(), Vec::new(), Vec::new());
+        Self {
+            program,
+            machine,
+            frames,
+            blocks,
+            printing,
+            extended: None,
+            subject: Operand::UNDEFINED,
+            line_ends: LineEnds::default(),
+            grown: Grown::default(),
+        }
+    }
+
+    /// `item` is put into `of`.
+    pub fn keep(&mut self, item: &Operand<'p>, of: &Operand<'p>) {
+        self.grown.note(item, of);
+    }
+
+    /// Prints a template, or what it extends with its blocks in place.
+    /// Where a line end `follows` it, a loop at its end may print that.
+    pub fn template(&mut self, number: u16, follows: bool) -> EvaluationResult {
+        let mut next = Some(number);
+        let mut extends = 0;
+        while let Some(number) = next {
+            extends += 1;
+            if extends > self.machine.limits.depth {
+                return Err("templates extend one another without an end".to_owned().into());
+            }
+            let Some(tree) = self.program.tree(number) else { break };
+            for (name, block) in &tree.blocks {
+                match self.blocks.iter_mut().find(|(known, _)| *known == &**name) {
+                    Some((_, bodies)) => bodies.push(block),
+                    None => self.blocks.push((name, vec![block])),
+                }
+            }
+            let is_extending = tree.body.iter().any(|node| matches!(node.kind, Kind::Extends(_)));
+            self.extended = None;
+            if is_extending {
+                self.capture(|me| me.body(&tree.body, false))?;
+            } else {
+                self.body(&tree.body, follows)?;
+            }
+            next = self.extended.take();
+        }
+        Ok(())
+    }
+
+    /// A template of its own: its blocks are not those of the one that it is printed in.
+    fn inner_template(&mut self, number: u16, follows: bool) -> EvaluationResult {
+        let blocks = std::mem::take(&mut self.blocks);
+        let printing = std::mem::take(&mut self.printing);
+        let extended = self.extended.take();
+        let result = self.template(number, follows);
+        (self.blocks, self.printing, self.extended) = (blocks, printing, extended);
+        result
+    }
+
+    pub fn body(&mut self, body: &'p Body, follows: bool) -> EvaluationResult<Flow> {
+        for (number, node) in body.iter().enumerate() {
+            if let Kind::Text(segments) = &node.kind {
+                self.text(segments);
+                continue;
+            }
+            let follows =
+                body.get(number + 1).map_or(follows, |next| lines::begins_with_line_end(&next.kind));
+            match self.node(node, follows).map_err(|failure| self.machine.failed(failure, node.at))? {
+                Flow::On => {}
+                flow => return Ok(flow),
+            }
+        }
+        self.machine.tick()?;
+        Ok(Flow::On)
+    }
+
+    fn text(&mut self, segments: &[Segment]) {
+        if segments.is_empty() {
+            return;
+        }
+        let ends = &mut self.line_ends;
+        let is_elsewhere = std::mem::take(if ends.printed { &mut ends.printed } else { &mut ends.awaited });
+        let (_, rest) = segments.split_at(usize::from(is_elsewhere));
+        self.machine.text(rest);
+    }
+
+    fn node(&mut self, node: &'p JinjaNode, follows: bool) -> EvaluationResult<Flow> {
+        match &node.kind {
+            Kind::Text(segments) => self.text(segments),
+            Kind::Print(expression) => {
+                let value = self.evaluate(expression)?;
+                self.print(&value, expression, node.at)?;
+            }
+            Kind::Glob { pattern, indent } => self.glob(pattern, indent)?,
+            Kind::Do(expression) => _ = self.said_at(node.at, |me| me.evaluate(expression))?,
+            Kind::If { test, body, otherwise } => {
+                let is_true = self.evaluate(test)?.is_true();
+                return self.body(if is_true { body } else { otherwise }, follows);
+            }
+            Kind::For(for_loop) => self.for_loop(for_loop, node.at, follows)?,
+            Kind::With { values, body } => {
+                let mut evaluated = Vec::with_capacity(values.len());
+                for (target, value) in values {
+                    evaluated.push((target, self.evaluate(value)?));
+                }
+                return self.within(ScopeStack::enter, |me| {
+                    for (target, value) in evaluated {
+                        me.assign(target, value)?;
+                    }
+                    me.body(body, follows)
+                });
+            }
+            Kind::Set { target, value } => {
+                let value = self.said_at(node.at, |me| me.evaluate(value))?;
+                self.assign(target, value)?;
+            }
+            Kind::SetBlock { target, filter, body } => {
+                let mut value = Operand::Markup(
+                    self.capture(|me| me.within(ScopeStack::enter, |me| me.body(body, false)))?.into(),
+                );
+                if let Some(filter) = filter {
+                    value = self.filtered(value, filter)?;
+                }
+                self.assign(target, value)?;
+            }
+            Kind::Filter { filter, body } => {
+                let value = Operand::Markup(
+                    self.capture(|me| me.within(ScopeStack::enter, |me| me.body(body, false)))?.into(),
+                );
+                let value = self.filtered(value, filter)?;
+                self.print(&value, filter, node.at)?;
+            }
+            Kind::Macro(code) => {
+                let closure = Closure { code, home: self.frames.home() };
+                self.frames.set(&code.name, Operand::Macro(closure));
+            }
+            Kind::Call { call, caller } => {
+                let caller = Closure { code: caller, home: self.frames.home() };
+                let value = self.call_with(call, Some(caller))?;
+                self.print(&value, call, node.at)?;
+            }
+            Kind::Include { name, ignores_missing, with_context } => {
+                self.include(name, *ignores_missing, *with_context, follows)?;
+            }
+            Kind::Import { template, name, with_context } => {
+                let module = self.import(template, *with_context)?;
+                self.frames.set(name, Operand::Module(module));
+            }
+            Kind::From { template, names, with_context } => {
+                let module = Operand::Module(self.import(template, *with_context)?);
+                for (name, other) in names {
+                    let value = module.field(name)?.unwrap_or(Operand::UNDEFINED);
+                    self.frames.set(other, value);
+                }
+            }
+            Kind::Extends(expression) => {
+                self.extended = Some(self.extendable(expression)?.number);
+            }
+            Kind::Block(name) if self.extended.is_none() => self.block(name, 0)?,
+            Kind::Block(_) => {}
+            Kind::Break => return Ok(Flow::Break),
+            Kind::Continue => return Ok(Flow::Continue),
+        }
+        Ok(Flow::On)
+    }
+
+    /// What is said meanwhile is said at that place.
+    fn said_at<T>(
+        &mut self,
+        at: At,
+        say: impl FnOnce(&mut Self) -> EvaluationResult<T>,
+    ) -> EvaluationResult<T> {
+        let before = self.machine.session.said();
+        let result = say(self);
+        self.machine.place_said(before, at);
+        result
+    }
+
+    /// In a scope that ends whatever happens.
+    pub fn within<T>(
+        &mut self,
+        enter: impl FnOnce(&mut ScopeStack<'p>),
+        inside: impl FnOnce(&mut Self) -> EvaluationResult<T>,
+    ) -> EvaluationResult<T> {
+        let length = self.frames.len();
+        enter(&mut self.frames);
+        let result = inside(self);
+        self.frames.leave_to(length);
+        result
+    }
+
+    /// What is printed meanwhile, as marked text.
+    pub fn capture<T>(
+        &mut self,
+        print: impl FnOnce(&mut Self) -> EvaluationResult<T>,
+    ) -> EvaluationResult<String> {
+        let line_ends = std::mem::take(&mut self.line_ends);
+        let before = self.machine.output.begin_capture();
+        let result = print(self);
+        let text = self.machine.output.end_capture(before);
+        self.line_ends = line_ends;
+        result?;
+        self.machine.made(text.len())?;
+        Ok(text)
+    }
+
+    fn filtered(&mut self, value: Operand<'p>, filter: &'p JinjaExpression) -> EvaluationResult<Operand<'p>> {
+        let before = std::mem::replace(&mut self.subject, value);
+        let result = self.evaluate(filter);
+        self.subject = before;
+        result
+    }
+
+    fn print(&mut self, value: &Operand<'p>, expression: &JinjaExpression, at: At) -> EvaluationResult {
+        match value {
+            Operand::Markup(text) => self.machine.output.markup(text, at.place()),
+            Operand::Value(Value::Text(_) | Value::Secret(_)) => {
+                let Operand::Value(value) = value else { return Ok(()) };
+                self.machine.print(value, framing::VALUE, at)?;
+            }
+            other => match text::printed(other) {
+                Some(text) => self.machine.output.value(&text, framing::VALUE, at.place())?,
+                None => return Err(self.unprintable(other, expression)),
+            },
+        }
+        Ok(())
+    }
+
+    pub fn assign(&mut self, target: &'p Target, value: Operand<'p>) -> EvaluationResult {
+        match target {
+            Target::Name(name) => self.frames.set(name, value),
+            Target::Field(name, field) => match self.frames.lookup(name, None)? {
+                Some(Operand::Dict(namespace)) if namespace.is_namespace => {
+                    self.frames.changes(namespace.born);
+                    self.keep(&value, &Operand::Dict(namespace.clone()));
+                    namespace.entries.borrow_mut().set(super::keys::DictKey::of_text(field), value);
+                    self.machine.made(32)?;
+                }
+                _ => {
+                    return Err(EvaluationFailure::with_help(
+                        format!("{name} is no namespace"),
+                        format!("Declare it: {{% set {name} = namespace() %}}"),
+                    ));
+                }
+            },
+            Target::Each(targets) => {
+                let items = self.items(&value)?;
+                if items.len() != targets.len() {
+                    let (has, wanted) = (items.len(), targets.len());
+                    return Err(
+                        format!("{} has {has} items, here {wanted} are named", value.describe()).into()
+                    );
+                }
+                for (target, item) in targets.iter().zip(items) {
+                    self.assign(target, item)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn for_loop(&mut self, code: &'p For, at: At, follows: bool) -> EvaluationResult {
+        let over = self.evaluate(&code.over)?;
+        if over.is_undefined() {
+            return Err(self.missing(&code.over, "Write … | default([]) if it may be absent"));
+        }
+        self.for_items(code, over, at, 0, follows)
+    }
+
+    /// Runs a loop; `depth` counts the same loop around it.
+    pub fn for_items(
+        &mut self,
+        code: &'p For,
+        over: Operand<'p>,
+        at: At,
+        depth: usize,
+        follows: bool,
+    ) -> EvaluationResult {
+        let mut items = self.items(&over)?;
+        let home = code.recursive.then_some((code, at));
+        if let Some(test) = &code.test {
+            let mut kept = Vec::new();
+            for item in items {
+                let given = item.clone();
+                let fits = self.within(ScopeStack::enter, |me| {
+                    me.assign(&code.target, given)?;
+                    Ok(me.evaluate(test)?.is_true())
+                })?;
+                if fits {
+                    kept.push(item);
+                }
+            }
+            items = kept;
+        }
+        if items.is_empty() {
+            self.within(ScopeStack::enter, |me| me.body(&code.otherwise, false))?;
+            return Ok(());
+        }
+        let is_outermost =
+            || self.machine.session.owner().is_none() && items.iter().any(|i| watched(i).is_some());
+        let moves_line_ends =
+            follows && !self.line_ends.awaited && is_outermost() && lines::lead(self.program, &code.body);
+        let last = RefCell::new(None);
+        let state = Rc::new(LoopState { items, index: Cell::new(0), depth, last, recursive: home });
+        if moves_line_ends {
+            self.machine.output.line_end(at.place());
+        }
+        self.within(ScopeStack::enter, |me| {
+            for index in 0..state.items.len() {
+                state.index.set(index);
+                me.frames.forget();
+                me.frames.set("loop", Operand::Loop(state.clone()));
+                let item = state.items.get(index).cloned().unwrap_or(Operand::UNDEFINED);
+                if me.step(code, item, at, moves_line_ends)? == Flow::Break {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        self.line_ends.printed |= moves_line_ends;
+        Ok(())
+    }
+
+    fn step_body(&mut self, code: &'p For, at: At, moves_line_ends: bool) -> EvaluationResult<Flow> {
+        if !moves_line_ends {
+            return self.body(&code.body, false);
+        }
+        self.line_ends.awaited = true;
+        let result = self.body(&code.body, false);
+        let has_come = !std::mem::take(&mut self.line_ends.awaited);
+        if has_come && result.is_ok() {
+            self.machine.output.line_end(at.place());
+        }
+        result
+    }
+
+    /// One step of a loop; that of a watched object is a block of its own.
+    fn step(&mut self, code: &'p For, item: Operand<'p>, at: At, moves: bool) -> EvaluationResult<Flow> {
+        let Some(object) = watched(&item) else {
+            self.assign(&code.target, item)?;
+            return self.step_body(code, at, moves);
+        };
+        self.assign(&code.target, item.clone())?;
+        let body = evaluation::BlockId::of(&code.body, at);
+        let frames = &self.frames;
+        // What it prints depends on what was printed before, if that had no line end yet.
+        let awaits = self.line_ends.awaited;
+        if !awaits
+            && self
+                .machine
+                .is_cache_hit(&object, body, |around, found, alike| frames.finds(around, found, alike))
+        {
+            return Ok(Flow::On);
+        }
+        let fresh = self.machine.session.recent(&object);
+        self.assign(&code.target, with_object(item, fresh.clone()))?;
+        let site = self.machine.site(&object, body);
+        let border = site.as_ref().map(|_| Rc::new(Boundary::default()));
+        let mut flow = Flow::On;
+        let length = self.frames.len();
+        self.frames.enter_object(border.clone());
+        if awaits {
+            self.frames.refuse(Uncacheable::InsideLine);
+        }
+        let result = object_block(self, &fresh, site.zip(border.as_deref()), |me| {
+            flow = me.step_body(code, at, moves)?;
+            if flow == Flow::Break {
+                me.frames.refuse(Uncacheable::OuterVariable);
+            }
+            Ok(())
+        });
+        self.frames.leave_to(length);
+        result?;
+        Ok(flow)
+    }
+
+    /// The snippet of that name, or the first that is there of those in a list.
+    fn snippet_of(
+        &mut self,
+        expression: &'p JinjaExpression,
+    ) -> EvaluationResult<Result<Snippet<'p>, Arc<str>>> {
+        let name = self.evaluate(expression)?;
+        let names = match name.is_text() {
+            true => vec![name],
+            false => self.items(&name)?,
+        };
+        let mut last = None;
+        for name in names {
+            let Some(name) = text::printed(&name).filter(|_| name.is_text()) else {
+                return Err(format!("a snippet's name is a text, this is {}", name.describe()).into());
+            };
+            if let Some(snippet) = self.program.snippet(&name) {
+                return Ok(Ok(snippet));
+            }
+            last = Some(name);
+        }
+        Ok(Err(last.unwrap_or_default()))
+    }
+
+    /// A snippet that can be extended or imported.
+    fn extendable(&mut self, expression: &'p JinjaExpression) -> EvaluationResult<Snippet<'p>> {
+        let snippet = self.snippet_of(expression)?.map_err(|name| self.program.unknown(&name))?;
+        snippet.refuse(SnippetUse::Extend).map_or(Ok(snippet), Err)
+    }
+
+    fn include(
+        &mut self,
+        name: &'p JinjaExpression,
+        ignores_missing: bool,
+        with_context: bool,
+        follows: bool,
+    ) -> EvaluationResult {
+        let snippet = match self.snippet_of(name)? {
+            Ok(snippet) => snippet,
+            Err(_) if ignores_missing => return Ok(()),
+            Err(name) => return Err(self.program.unknown(&name)),
+        };
+        self.snippet(snippet, with_context, follows)
+    }
+
+    fn glob(&mut self, pattern: &'p JinjaExpression, indent: &str) -> EvaluationResult {
+        let pattern = self.evaluate(pattern)?;
+        let Some(pattern) = text::printed(&pattern).filter(|_| pattern.is_text()) else {
+            return Err("render_glob takes a pattern of snippet names, such as \"backend-*\""
+                .to_owned()
+                .into());
+        };
+        for snippet in self.program.snippets_like(&pattern) {
+            let before = self.machine.output.indent(indent);
+            let result = self.snippet(snippet, true, false);
+            self.machine.output.dedent(before, result.is_ok());
+            result?;
+        }
+        Ok(())
+    }
+
+    fn snippet(&mut self, snippet: Snippet<'p>, with_context: bool, follows: bool) -> EvaluationResult {
+        self.machine.enter_snippet(snippet.name)?;
+        match snippet.part {
+            CompiledTemplate::Handlebars(block) => self.foreign(snippet, block, with_context)?,
+            CompiledTemplate::Jinja2(_) => {
+                self.within(entering(with_context), |me| me.inner_template(snippet.number, follows))?;
+            }
+        }
+        self.machine.leave_snippet();
+        Ok(())
+    }
+
+    /// Prints a part of another language with the values of the names that it looks up.
+    fn foreign(&mut self, snippet: Snippet<'p>, block: &'p Block, with_context: bool) -> EvaluationResult {
+        let mut inputs = Vec::new();
+        for name in snippet.inputs.iter().filter(|_| with_context) {
+            if let Some(Ok(value)) = self.frames.lookup(name, None)?.map(|found| found.value()) {
+                inputs.push((name, value));
+            }
+        }
+        handlebars::print(self.program, self.machine, block, inputs)
+    }
+
+    fn import(
+        &mut self,
+        template: &'p JinjaExpression,
+        with_context: bool,
+    ) -> EvaluationResult<Rc<Module<'p>>> {
+        let Snippet { name, number, .. } = self.extendable(template)?;
+        self.machine.enter_snippet(name)?;
+        let mut names = Vec::new();
+        self.capture(|me| {
+            me.within(entering(with_context), |me| {
+                me.inner_template(number, false)?;
+                names = me.frames.take_names();
+                Ok(())
+            })
+        })?;
+        self.machine.leave_snippet();
+        Ok(Rc::new(Module { template: number, names }))
+    }
+
+    /// Prints a block, `further` templates out from the innermost that has it.
+    pub fn block(&mut self, name: &'p str, further: usize) -> EvaluationResult {
+        let bodies = self.blocks.iter().find(|(known, _)| *known == name);
+        let Some(block) = bodies.and_then(|(_, bodies)| bodies.get(further)).copied() else {
+            return Err(format!("there is no block {name:?} further out").into());
+        };
+        if block.required {
+            return Err(
+                format!("the block {name:?} must be replaced by a template that extends this one").into()
+            );
+        }
+        if self.printing.len() > self.machine.limits.depth {
+            return Err(format!("the block {name:?} prints itself").into());
+        }
+        self.printing.push((name, further));
+        let result = self.within(ScopeStack::enter, |me| me.body(&block.body, false));
+        self.printing.pop();
+        result?;
+        Ok(())
+    }
+
+    /// The text of a macro for those arguments.
+    pub fn run_macro(
+        &mut self,
+        closure: &Closure<'p>,
+        positional: Vec<Operand<'p>>,
+        mut named: Vec<(Arc<str>, Operand<'p>)>,
+        caller: Option<Closure<'p>>,
+    ) -> EvaluationResult<Operand<'p>> {
+        let code: &'p Macro = closure.code;
+        let too_many = positional.len().saturating_sub(code.parameters.len());
+        if too_many > 0 && !code.takes.more {
+            let (name, most) = (&code.name, code.parameters.len());
+            return Err(format!(
+                "the macro {name:?} takes {most} argument(s), here are {}",
+                positional.len()
+            )
+            .into());
+        }
+        self.machine.enter_snippet(&code.name)?;
+        let length = self.frames.len();
+        self.frames.enter_macro(&closure.home)?;
+        let mut positional = positional.into_iter();
+        let mut missing = Vec::new();
+        for parameter in &code.parameters {
+            let by_name =
+                named.iter().position(|(name, _)| *name == parameter.name).map(|i| named.remove(i).1);
+            match positional.next().or(by_name) {
+                Some(value) => self.frames.set(&parameter.name, value),
+                None => missing.push(parameter),
+            }
+        }
+        for parameter in missing {
+            let value = match &parameter.default {
+                Some(default) => self.evaluate(default)?,
+                None => Operand::UNDEFINED,
+            };
+            self.frames.set(&parameter.name, value);
+        }
+        if let Some((name, _)) = named.first()
+            && !code.takes.named
+        {
+            return Err(format!("the macro {:?} takes no argument {name:?}", code.name).into());
+        }
+        if code.takes.more {
+            self.frames.set("varargs", Operand::Tuple(positional.collect()));
+        }
+        if code.takes.named {
+            let born = self.frames.now();
+            let entries =
+                named.into_iter().map(|(name, value)| (super::keys::DictKey::Text(name), value)).collect();
+            self.frames.set("kwargs", Operand::dict(born, entries));
+        }
+        match caller {
+            Some(caller) if code.takes.caller => self.frames.set("caller", Operand::Macro(caller)),
+            Some(_) => return Err(format!("the macro {:?} does not call caller()", code.name).into()),
+            None => {}
+        }
+        let text = self.capture(|me| me.body(&code.body, false));
+        self.frames.leave_to(length);
+        let text = text?;
+        self.machine.leave_snippet();
+        Ok(Operand::Markup(text.into()))
+    }
+}
+
+fn entering<'p>(with_context: bool) -> fn(&mut ScopeStack<'p>) {
+    if with_context { ScopeStack::enter_template } else { ScopeStack::enter_alone }
+}
+
+/// The watched object that a step of a loop is for: the item, or the last of a pair.
+fn watched(item: &Operand<'_>) -> Option<Arc<Watched>> {
+    match item {
+        Operand::Value(Value::Object(object)) => Some(object.clone()),
+        Operand::Tuple(items) => match &**items {
+            [_, Operand::Value(Value::Object(object))] => Some(object.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The item with another handle of its object.
+fn with_object<'p>(item: Operand<'p>, object: Arc<Watched>) -> Operand<'p> {
+    match &item {
+        Operand::Tuple(items) => match &**items {
+            [first, _] => Operand::Tuple([first.clone(), Operand::Value(Value::Object(object))].into()),
+            _ => item,
+        },
+        _ => Operand::Value(Value::Object(object)),
+    }
+}

@@ -1,0 +1,379 @@
+//! Filters: those of Jinja2 with its meaning, and every function of the library with the value as its first argument.
+
+use super::{
+    evaluate::JinjaEvaluator,
+    keys::{DictKey, Entries},
+    lists,
+    node::{CallArgument, JinjaExpression},
+    operand::Operand,
+    operators, text,
+};
+use crate::{
+    evaluation::{EvaluationFailure, EvaluationResult},
+    functions,
+    value::Value,
+};
+use std::sync::Arc;
+
+/// Filters of this language's own.
+pub(super) const FILTERS: [&str; 56] = [
+    "abs",
+    "attr",
+    "b64decode",
+    "batch",
+    "capitalize",
+    "center",
+    "count",
+    "d",
+    "default",
+    "dictsort",
+    "filesizeformat",
+    "first",
+    "float",
+    "format",
+    "get_path",
+    "groupby",
+    "indent",
+    "int",
+    "items",
+    "join",
+    "last",
+    "length",
+    "list",
+    "log",
+    "lower",
+    "map",
+    "max",
+    "min",
+    "reject",
+    "rejectattr",
+    "replace",
+    "reverse",
+    "round",
+    "select",
+    "selectattr",
+    "slice",
+    "sort",
+    "string",
+    "strip",
+    "sum",
+    "title",
+    "tojson",
+    "trim",
+    "truncate",
+    "unique",
+    "upper",
+    "urlencode",
+    "wordcount",
+    "wordwrap",
+    "lstrip",
+    "rstrip",
+    "split",
+    "startswith",
+    "endswith",
+    "keys",
+    "values",
+];
+
+/// Filters that are not there, and why.
+pub(super) const REFUSED: [(&str, &str); 8] = [
+    ("safe", "Delete it: what a template says is structure, what it prints is encoded for its place"),
+    ("e", "Delete it: values are encoded for the place they stand in"),
+    ("escape", "Delete it: values are encoded for the place they stand in"),
+    ("forceescape", "Delete it: values are encoded for the place they stand in"),
+    ("xmlattr", "It is for HTML"),
+    ("striptags", "It is for HTML"),
+    ("urlize", "It is for HTML"),
+    ("random", "The same input must give the same output"),
+];
+
+/// Arguments of a filter, by place or by name.
+pub(super) struct FilterArguments<'p> {
+    pub positional: Vec<Operand<'p>>,
+    pub named: Vec<(Arc<str>, Operand<'p>)>,
+}
+
+impl<'p> FilterArguments<'p> {
+    pub fn get(&self, place: usize, name: &str) -> Option<&Operand<'p>> {
+        let by_name = || self.named.iter().find(|(known, _)| &**known == name).map(|(_, value)| value);
+        self.positional.get(place).or_else(by_name)
+    }
+
+    pub fn text(&self, place: usize, name: &str) -> Option<Arc<str>> {
+        self.get(place, name).and_then(text::printed)
+    }
+
+    pub fn whole(&self, place: usize, name: &str, otherwise: i64) -> i64 {
+        self.get(place, name).and_then(Operand::whole).unwrap_or(otherwise)
+    }
+
+    pub fn is_true(&self, place: usize, name: &str, otherwise: bool) -> bool {
+        self.get(place, name).map_or(otherwise, Operand::is_true)
+    }
+}
+
+impl<'p> JinjaEvaluator<'_, 'p> {
+    pub fn filter(
+        &mut self,
+        name: &str,
+        subject: Operand<'p>,
+        arguments: &'p [CallArgument],
+        expression: &JinjaExpression,
+    ) -> EvaluationResult<Operand<'p>> {
+        let (positional, named) = self.arguments(arguments)?;
+        if subject.is_undefined() && !matches!(name, "default" | "d" | "list" | "length" | "count") {
+            let super::node::ExpressionKind::Filter(_, Some(of), _) = &expression.kind else {
+                return Err(format!("{name}: its value is undefined").into());
+            };
+            return Err(self.missing(of, "Write … | default(…) if it may be absent"));
+        }
+        self.apply(name, subject, FilterArguments { positional, named })
+    }
+
+    /// The filter of that name.
+    pub fn apply(
+        &mut self,
+        name: &str,
+        subject: Operand<'p>,
+        given: FilterArguments<'p>,
+    ) -> EvaluationResult<Operand<'p>> {
+        Ok(match name {
+            "default" | "d" => {
+                let is_absent =
+                    subject.is_undefined() || (given.is_true(1, "boolean", false) && !subject.is_true());
+                let otherwise =
+                    || given.get(0, "default_value").cloned().unwrap_or(Operand::Markup("".into()));
+                if is_absent { otherwise() } else { subject }
+            }
+            "length" | "count" => Operand::count(self.length(&subject)?),
+            "first" => self.items(&subject)?.into_iter().next().unwrap_or(Operand::UNDEFINED),
+            "last" => self.items(&subject)?.pop().unwrap_or(Operand::UNDEFINED),
+            "list" if subject.is_undefined() => self.new_list(Vec::new())?,
+            "list" => {
+                let items = self.items(&subject)?;
+                self.new_list(items)?
+            }
+            "join" => self.join_items(&subject, &given)?,
+            "int" => whole(&subject, &given)?,
+            "float" => number(&subject, &given)?,
+            "abs" => match (subject.whole(), subject.number()) {
+                (Some(whole), _) => Operand::Value(Value::integer(whole.checked_abs().unwrap_or(i64::MAX))),
+                (None, Some(number)) => fraction(number.abs())?,
+                _ => return Err(format!("abs: {} is no number", subject.describe()).into()),
+            },
+            "round" => rounded(&subject, &given)?,
+            "log" => {
+                let of = subject.number().filter(|n| *n > 0.0);
+                let of = of.ok_or_else(|| format!("log: {} has no logarithm", subject.describe()))?;
+                fraction(match given.get(0, "base").and_then(Operand::number) {
+                    None => of.ln(),
+                    Some(2.0) => of.log2(),
+                    Some(10.0) => of.log10(),
+                    Some(base) => of.ln() / base.ln(),
+                })?
+            }
+            "max" | "min" | "sort" | "sum" | "unique" | "reverse" | "batch" | "slice" | "groupby" | "map"
+            | "select" | "reject" | "selectattr" | "rejectattr" | "dictsort" => {
+                self.list_filter(name, &subject, given)?
+            }
+            "items" => {
+                let pairs = self.pairs(&subject)?;
+                lists::pairs(self, pairs)?
+            }
+            "keys" | "values" => return self.method(&subject, name, Vec::new(), Vec::new()),
+            "attr" => {
+                let field = given.text(0, "name").unwrap_or_default();
+                subject.field(&field)?.unwrap_or(Operand::UNDEFINED)
+            }
+            "string" => match &subject {
+                Operand::Markup(_) => subject,
+                other if other.is_text() => subject,
+                other => match text::printed(other) {
+                    Some(text) => Operand::text(&text),
+                    None => return Err(format!("{} is no text", subject.describe()).into()),
+                },
+            },
+            "tojson" => {
+                let mut json = String::new();
+                let value = subject.value()?;
+                let indent = given.get(0, "indent").and_then(Operand::whole);
+                let indent = indent.and_then(|indent| usize::try_from(indent.clamp(0, 64)).ok());
+                text::json(&value.to_json()?, text::JsonLayout { indent, depth: 0 }, &mut json);
+                self.check_text(json.len())?;
+                self.machine.made(json.len())?;
+                let is_secret = value.holds_secret();
+                Operand::Value(if is_secret { Value::Secret(json.into()) } else { Value::text(&json) })
+            }
+            "get_path" => {
+                return self.library("file_path", prepend(subject, given.positional), given.named, None);
+            }
+            "format" if given.named.is_empty() => return self.format(&subject, &given.positional),
+            "format" => {
+                let by_name =
+                    given.named.into_iter().map(|(name, value)| (DictKey::Text(name), value)).collect();
+                let by_name = self.new_dict(by_name)?;
+                return self.format(&subject, &[by_name]);
+            }
+            name if FILTERS.contains(&name)
+                && functions::find(name).is_none_or(|_| super::texts::knows(name)) =>
+            {
+                return self.text_filter(name, &subject, given);
+            }
+            name => return self.library(name, prepend(subject, given.positional), given.named, None),
+        })
+    }
+
+    pub fn length(&mut self, of: &Operand<'p>) -> EvaluationResult<usize> {
+        if let Some(length) = operators::length(of) {
+            return Ok(length);
+        }
+        Ok(match of {
+            Operand::Dict(dict) => dict.entries.borrow().len(),
+            Operand::Store(name) => match self.machine.session.objects(name, [].into())? {
+                Value::List(all) => all.len(),
+                _ => 0,
+            },
+            Operand::Value(Value::Missing) => 0,
+            Operand::Value(value @ (Value::Dict(_) | Value::Object(_))) => {
+                value.as_dict()?.map_or(0, |dict| dict.len())
+            }
+            text if text.is_text() => text::printed(text).unwrap_or_default().chars().count(),
+            other => return Err(format!("{} has no length", other.describe()).into()),
+        })
+    }
+
+    fn join_items(
+        &mut self,
+        subject: &Operand<'p>,
+        given: &FilterArguments<'p>,
+    ) -> EvaluationResult<Operand<'p>> {
+        let mut items = self.items(subject)?;
+        if let Some(path) = given.get(1, "attribute") {
+            for item in &mut items {
+                *item = self.attribute(item, path)?;
+            }
+        }
+        let separator = given.get(0, "d").cloned().unwrap_or(Operand::Markup("".into()));
+        let mut parts = Vec::with_capacity(items.len() * 2);
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                parts.push(&separator);
+            }
+            parts.push(item);
+        }
+        self.join(&parts)
+    }
+
+    /// What stands below a dotted path, or at a position.
+    pub fn attribute(&mut self, of: &Operand<'p>, path: &Operand<'p>) -> EvaluationResult<Operand<'p>> {
+        let Some(path) = text::printed(path) else {
+            return Err(format!("an attribute is named by a text, this is {}", path.describe()).into());
+        };
+        let mut here = of.clone();
+        for part in path.split('.') {
+            let key = match part.parse::<i64>() {
+                Ok(index) => Operand::Value(Value::integer(index)),
+                Err(_) => Operand::text(part),
+            };
+            here = self.item(&here, &key)?;
+        }
+        Ok(here)
+    }
+
+    /// A dict that a template makes.
+    pub fn new_dict(&mut self, entries: Entries<'p>) -> EvaluationResult<Operand<'p>> {
+        self.machine.made(entries.len() * size_of::<(DictKey, Operand<'_>)>())?;
+        Ok(Operand::dict(self.frames.now(), entries))
+    }
+}
+
+fn prepend<'p>(subject: Operand<'p>, others: Vec<Operand<'p>>) -> Vec<Operand<'p>> {
+    std::iter::once(subject).chain(others).collect()
+}
+
+pub(super) fn fraction<'p>(number: f64) -> Result<Operand<'p>, String> {
+    let number = serde_json::Number::from_f64(number).ok_or("the result is not a finite number")?;
+    Ok(Operand::Value(Value::Number(number)))
+}
+
+fn whole<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Operand<'p>, String> {
+    let otherwise = || given.get(0, "default").cloned().unwrap_or(Operand::count(0));
+    let base =
+        u32::try_from(given.whole(1, "base", 10)).ok().filter(|base| (2..=36).contains(base)).unwrap_or(10);
+    if let Some(whole) = subject.whole() {
+        return Ok(Operand::Value(Value::integer(whole)));
+    }
+    let spelled = text::printed(subject).filter(|_| subject.is_text());
+    if let Some(text) = &spelled
+        && let Ok(whole) = i64::from_str_radix(text.trim(), base)
+    {
+        return Ok(Operand::Value(Value::integer(whole)));
+    }
+    let number = subject.number().or_else(|| spelled.and_then(|text| text.trim().parse().ok()));
+    Ok(match number.filter(|number| number.abs() < 9.2e18) {
+        #[expect(clippy::cast_possible_truncation, reason = "checked to fit")]
+        Some(number) => Operand::Value(Value::integer(number as i64)),
+        None => otherwise(),
+    })
+}
+
+fn number<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Operand<'p>, String> {
+    let spelled =
+        || text::printed(subject).filter(|_| subject.is_text()).and_then(|text| text.trim().parse().ok());
+    match subject.number().or_else(spelled).filter(|number: &f64| number.is_finite()) {
+        Some(number) => fraction(number),
+        None => given.get(0, "default").cloned().map_or_else(|| fraction(0.0), Ok),
+    }
+}
+
+fn rounded<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Operand<'p>, String> {
+    let number = subject.number().ok_or_else(|| format!("round: {} is no number", subject.describe()))?;
+    let digits = i32::try_from(given.whole(0, "precision", 0)).unwrap_or(0).clamp(-300, 300);
+    let method = given.text(1, "method").unwrap_or_else(|| "common".into());
+    let scale = 10f64.powi(digits);
+    let scaled = number * scale;
+    let result = match &*method {
+        // Python goes by a whole number, which has no -0.
+        "ceil" => (scaled.ceil() + 0.0) / scale,
+        "floor" => (scaled.floor() + 0.0) / scale,
+        "common" if digits >= 0 => {
+            let digits = usize::try_from(digits).unwrap_or(0);
+            format!("{number:.digits$}").parse().unwrap_or(number)
+        }
+        "common" => scaled.round_ties_even() / scale,
+        other => return Err(format!("round: {other:?} is none of common, ceil, floor")),
+    };
+    match (&*method, subject.whole()) {
+        // Python rounds a whole number to a whole number, but with `ceil` and `floor`.
+        ("common", Some(_)) if result.abs() < 9.2e18 => {
+            #[expect(clippy::cast_possible_truncation, reason = "checked to fit")]
+            let whole = result as i64;
+            Ok(Operand::Value(Value::integer(whole)))
+        }
+        _ => fraction(result),
+    }
+}
+
+/// Whether there is such a filter.
+///
+/// # Errors
+/// What to do instead.
+pub(super) fn check(name: &str) -> Result<(), (String, Option<&'static str>)> {
+    if let Some((_, help)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+        return Err((format!("the filter {name:?} is not there"), Some(help)));
+    }
+    if FILTERS.contains(&name) || functions::find(name).is_some() {
+        return Ok(());
+    }
+    let hint = haptic_model::suggest::did_you_mean(name, FILTERS.into_iter().chain(functions::names()));
+    Err((format!("there is no filter {name:?}{hint}"), Some("`haptic functions` lists them")))
+}
+
+impl From<(String, Option<&'static str>)> for Box<EvaluationFailure> {
+    fn from((message, help): (String, Option<&'static str>)) -> Self {
+        match help {
+            Some(help) => EvaluationFailure::with_help(message, help),
+            None => message.into(),
+        }
+    }
+}

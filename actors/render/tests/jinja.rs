@@ -1,0 +1,278 @@
+//! Jinja2: what templates print, what they refuse, and the example of the original design.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::Setup;
+
+fn setup(template: &str) -> Setup {
+    Setup::new(template).jinja().extra(json!({
+        "name": "shop", "words": ["b", "a", "c"], "port": 80, "nothing": null,
+        "people": [{"name": "Ann", "age": 31}, {"name": "Bob", "age": 17}, {"name": "cy", "age": 31}],
+    }))
+}
+
+/// What is printed, before it is fitted to its place.
+fn printed(template: &str) -> String {
+    setup(template).unmarked()
+}
+
+#[test]
+fn templates_print_what_those_of_python_print() {
+    for (template, expected) in [
+        ("{{ name }} {{ port }} {{ port / 4 }} {{ port // 3 }} {{ 2 ** 3 }}", "shop 80 20.0 26 8"),
+        ("{% for w in words %}{{ loop.index }}{{ w }}{{ ',' if not loop.last }}{% endfor %}", "1b,2a,3c"),
+        ("{% for w in words if w != 'a' %}{{ w }}{% else %}none{% endfor %}", "bc"),
+        ("{% for k, v in {'x': 1, 'a': 2}.items() %}{{ k }}={{ v }};{% endfor %}", "x=1;a=2;"),
+        (
+            "{% set l = [] %}{% set _ = l.append(1) %}{% do l.extend([2, 3]) %}{{ l | join('-') }} {{ l | length }}",
+            "1-2-3 3",
+        ),
+        (
+            "{% set ns = namespace(n=0) %}{% for w in words %}{% set ns.n = ns.n + 1 %}{% endfor %}{{ ns.n }}",
+            "3",
+        ),
+        ("{% macro m(a, b='y') %}<{{ a }}{{ b }}>{% endmacro %}{{ m('x') }}{{ m(1, b=2) }}", "<xy><12>"),
+        ("{% macro m() %}[{{ caller('c') }}]{% endmacro %}{% call(x) m() %}{{ x }}!{% endcall %}", "[c!]"),
+        ("{% set c %}a{{ name }}{% endset %}{{ c }}{{ c | upper }}", "ashopASHOP"),
+        ("{% filter upper %}x{{ name }}{% endfilter %}", "XSHOP"),
+        ("{% with a = 1, b = 2 %}{{ a + b }}{% endwith %}", "3"),
+        (
+            "{{ '%s-%03d' % (name, 7) }} {{ '{} {x}'.format(1, x=2) }} {{ 'a %s' | format(name) }}",
+            "shop-007 1 2 a shop",
+        ),
+        ("{{ name[1:3] }} {{ words[-1] }} {{ words[::-1] | join }} {{ name[0] }}", "ho c cab s"),
+        ("{{ people | selectattr('age', 'gt', 18) | map(attribute='name') | join(', ') }}", "Ann, cy"),
+        (
+            "{% for age, all in people | groupby('age') %}{{ age }}:{{ all | length }} {% endfor %}",
+            "17:1 31:2 ",
+        ),
+        ("{{ people | sort(attribute='name', reverse=true) | map(attribute='name') | join }}", "cyBobAnn"),
+        (
+            "{{ [3, 1, 2] | sort | join }} {{ [1, 1, 2] | unique | join }} {{ words | batch(2) | map('join') | join('|') }}",
+            "123 12 ba|c",
+        ),
+        ("{{ {'b': 1, 'a': 2} | dictsort | map('first') | join }}", "ab"),
+        (
+            "{{ nothing | default('x', true) }} {{ missing | default('y') }} {{ missing is defined }}",
+            "x y False",
+        ),
+        (
+            "{{ 7 | round(1) }} {{ 2.5 | round }} {{ 1.234 | round(2) }} {{ 5 / 2 | int }} {{ 3 | round(0, 'ceil') }}",
+            "7 2.0 1.23 2.5 3.0",
+        ),
+        (
+            "{{ 1 < 2 <= 2 }} {{ 'a' in words }} {{ 3 not in [1] }} {{ 1 == 1.0 }} {{ '1' == 1 }}",
+            "True True True True False",
+        ),
+        ("{{ 1e16 }} {{ 0.00001 }} {{ 10 ** 2 }} {{ -7 // 2 }} {{ -7 % 3 }}", "1e+16 1e-05 100 -4 2"),
+        (
+            "{% for w in words %}{% if w == 'a' %}{% continue %}{% endif %}{{ w }}{% if w == 'c' %}{% break %}{% endif %}{% endfor %}",
+            "bc",
+        ),
+        (
+            "{% set c = cycler('x', 'y') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}{% set j = joiner('|') %}{{ j() }}a{{ j() }}b",
+            "xyxa|b",
+        ),
+        (
+            "{% for x in [1, [2, [3]]] recursive %}{% if x is sequence %}({{ loop(x) }}){% else %}{{ x }}{% endif %}{% endfor %}",
+            "1(2(3))",
+        ),
+        ("{% raw %}{{ x }}{% endraw %}{# note #}!", "{{ x }}!"),
+        (
+            "{{ 'a,b,c'.split(',') | join('+') }} {{ ' x '.strip() }} {{ 'abc'.startswith('ab') }} {{ 'x'.upper() }}",
+            "a+b+c x True X",
+        ),
+        ("{{ lower('ABC') }} {{ 'ABC' | lower }} {{ sha256('a') | length }}", "abc abc 64"),
+    ] {
+        assert_eq!(printed(template), expected, "{template}");
+    }
+}
+
+#[test]
+fn snippets_see_the_context_and_declare_nothing_outside() {
+    let all = setup("{% set x = 1 %}{% include 'part' %}{{ y is defined }} {% include ['no', 'part'] without context %}{% include 'no' ignore missing %}{% import 'macros' as m %}{{ m.twice(x) }}{% from 'macros' import twice as t %}{{ t(2) }}")
+        .snippet("part", "<{{ x | default('none') }}>{% set y = 2 %}")
+        .snippet("macros", "{% set by = 2 %}{% macro twice(n) %}={{ n * by }}{% endmacro %}");
+    assert_eq!(all.unmarked(), "<1>False <none>=2=4");
+}
+
+#[test]
+fn a_template_replaces_blocks_of_the_one_it_extends() {
+    let all = setup("{% extends 'base' %}dropped{% block a %}[{{ super() }}]{% endblock %}")
+        .snippet("base", "1{% block a %}a{% endblock %}2{% block b %}b{{ self.a() }}{% endblock %}");
+    assert_eq!(all.unmarked(), "1[a]2b[a]");
+}
+
+#[test]
+fn what_is_undefined_can_be_asked_for_and_not_printed() {
+    for (template, expected) in [
+        ("{{ nme }}", "nme is undefined (did you mean \"name\"?)"),
+        ("{{ people[0].nme.x }}", "people[0].nme is undefined"),
+        ("{% for x in missing %}{% endfor %}", "missing is undefined"),
+        ("{{ nothing }}", "nothing is none, which prints nothing"),
+        ("{{ words }}", "words is a list of 3, which cannot be printed as text"),
+        ("{{ x | safe }}", "the filter \"safe\" is not there"),
+        ("{{ name | uper }}", "there is no filter \"uper\" (did you mean \"upper\"?)"),
+        ("{{ name.__class__ }}", "__class__ is no field of data"),
+        ("{% include 'nowhere' %}", "there is no snippet \"nowhere\""),
+        ("{{ 1 / 0 }}", "division by zero"),
+        ("{{ nofunction(1) }}", "there is no function or macro \"nofunction\""),
+    ] {
+        let errors = setup(template).errors();
+        assert!(errors.contains(expected), "{template}: {errors}");
+    }
+}
+
+#[test]
+fn values_never_become_structure_however_they_are_put_together() {
+    let hostile = "x\\nbackend evil";
+    for template in [
+        "# {{ name }}",
+        "# {{ 'a ' ~ name }}",
+        "# {{ [name, 'b c'] | join(' ') }}",
+        "# {{ '%s' | format(name) }}",
+        "# {{ '%s' % name }}",
+        "# {{ name | upper }}",
+        "# {{ name | replace('x', 'y') }}",
+        "# {{ 'a'.replace('a', name) }}",
+        "# {% set c %}q {{ name }}{% endset %}{{ c | trim }}",
+        "# {% macro m(x) %}{{ x }}{% endmacro %}{{ m(name) ~ 'z' }}",
+        "# {{ '{}'.format(name) }}",
+        "# {{ name | indent }}",
+        "# {{ (name, 'a')[0] }}",
+        "# {{ name.split('x') | last }}",
+    ] {
+        let errors = setup(&format!("global\n{template}\n"))
+            .extra(json!({"name": hostile.replace("\\n", "\n")}))
+            .errors();
+        assert!(errors.contains("haproxyConfig"), "{template}: {errors}");
+    }
+}
+
+#[test]
+fn white_space_around_tags_goes_with_them_where_the_settings_say_so() {
+    let template = "a\n  {% if true %}\nb\n  {% endif %}\nc";
+    assert_eq!(printed(template), "a\n  \nb\n  \nc");
+    let both = setup(template)
+        .with("templatingSettings/trimBlocks", json!(true))
+        .with("templatingSettings/lstripBlocks", json!(true));
+    assert_eq!(both.unmarked(), "a\nb\nc");
+}
+
+#[test]
+fn what_looks_like_another_language_is_told_so() {
+    for (template, expected) in [
+        ("{% for _, x := range y %}{% end %}", "This looks like Go's templates"),
+        ("{% if name %}x{% end %}", "a block is closed by its name"),
+        ("{{ .name }}", "names have no dot before them"),
+        ("{{#each words}}{{/each}}", "This looks like Handlebars"),
+    ] {
+        let errors = setup(template).errors();
+        assert!(errors.contains(expected), "{template}: {errors}");
+    }
+}
+
+#[test]
+fn templates_tell_their_engine_where_the_configuration_does_not() {
+    let told = |template: &str| Setup::new(template).extra(json!({"x": [1]})).unmarked();
+    assert_eq!(told("{%- for i in x %}{{ i }}{% endfor %}"), "1");
+    assert_eq!(told("{{#each x}}{% if %}{{this}}{{/each}}"), "{% if %}1");
+    assert_eq!(told("{{x.[0]}}"), "1");
+}
+
+#[test]
+fn templates_that_have_no_end_end_with_an_error() {
+    let deep = "not ".repeat(100);
+    for (template, expected) in [
+        (format!("{{% macro m() %}}{{{{ {deep} m() }}}}{{% endmacro %}}{{{{ m() }}}}"), "nested deeper than"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}".to_owned(), "nested deeper than 32"),
+        ("{% set l = [] %}{% do l.append(l) %}{{ l == [l] }}".to_owned(), "nested deeper than"),
+        ("{% set l = [] %}{% do l.append(l) %}{{ l | tojson }}".to_owned(), "nested deeper than"),
+        ("{% set ns = namespace(l=[]) %}{% for i in range(200000) %}{% set ns.l = [ns.l] %}{% endfor %}{{ ns.l == [ns.l] }}".to_owned(), "nested deeper than"),
+        ("{{ 'x' * 99999999999 }}".to_owned(), "longer than"),
+        ("{{ range(99999999) | length }}".to_owned(), "more than 1000000 items"),
+    ] {
+        let errors = setup(&template).errors();
+        assert!(errors.contains(expected), "{template}: {errors}");
+    }
+}
+
+#[test]
+fn resources_are_asked_as_the_original_design_asks_them() {
+    let with_objects = |template: &str| {
+        let setup = setup(template);
+        let setup = setup.object("ingresses", "n", "a", &["n", "a"], json!({"metadata": {"name": "a"}}));
+        setup.object("ingresses", "n", "b", &["n", "b"], json!({"metadata": {"name": "b"}}))
+    };
+    for (template, expected) in [
+        ("{% for i in resources.ingresses.List() %}{{ i.metadata.name }}{% endfor %}", "ab"),
+        ("{% for i in resources.ingresses.Fetch('n', 'b') %}{{ i.metadata.name }}{% endfor %}", "b"),
+        ("{{ resources.ingresses.GetSingle('n', 'a').metadata.name }}", "a"),
+        ("{{ resources.get('ingresses').List() | length }}", "2"),
+    ] {
+        assert_eq!(with_objects(template).unmarked(), expected, "{template}");
+    }
+}
+
+#[test]
+fn a_bad_object_stops_nothing_else() {
+    let all = setup("{%- for _, ing in resources.get('ingresses').items() %}\n# {{ ing.spec.rules[0].host }}\n{%- endfor %}\n")
+        .ingress("a", "good", "good.example", &[])
+        .object("ingresses", "b", "bad", &["b", "bad"], json!({"metadata": {"namespace": "b", "name": "bad"}}));
+    let rendered = all.rendered();
+    assert_eq!(rendered.faults.len(), 1, "{:?}", rendered.faults);
+    let diagnostic = rendered.faults[0].diagnostic.to_string();
+    assert!(diagnostic.contains("ing.spec is undefined"), "{diagnostic}");
+    assert!(all.unmarked().contains("# good.example"));
+}
+
+/// The configuration and the objects of `fixtures/seed`.
+fn seed() -> Setup {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/seed");
+    let text = std::fs::read_to_string(format!("{folder}/config.yaml")).unwrap();
+    let config: Value = serde_saphyr::from_str(&text).unwrap();
+    let mut setup = Setup::new(config["haproxy_config"]["template"].as_str().unwrap())
+        .jinja()
+        .with("watchedResources/endpoints/indexBy", json!(["metadata.labels['kubernetes.io/service-name']"]));
+    for (name, snippet) in config["template_snippets"].as_object().unwrap() {
+        setup = setup.snippet(name, snippet["template"].as_str().unwrap());
+    }
+    for kind in ["maps", "files"] {
+        for (name, file) in config[kind].as_object().unwrap() {
+            setup = setup.with(&format!("{kind}/{name}/template"), file["template"].clone());
+        }
+    }
+    let objects: Value =
+        serde_json::from_str(&std::fs::read_to_string(format!("{folder}/objects.json")).unwrap()).unwrap();
+    for (resource, list) in objects.as_object().unwrap() {
+        for object in list.as_array().unwrap() {
+            let metadata = &object["metadata"];
+            let (namespace, name) =
+                (metadata["namespace"].as_str().unwrap(), metadata["name"].as_str().unwrap());
+            let service = metadata["labels"]["kubernetes.io/service-name"].as_str();
+            let key = service.map_or_else(|| vec![namespace, name], |service| vec![service]);
+            setup = setup.object(resource, namespace, name, &key, object.clone());
+        }
+    }
+    setup
+}
+
+#[test]
+fn the_example_of_the_original_design_prints_what_python_prints() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/seed/python");
+    let python = |name: &str| std::fs::read_to_string(format!("{folder}/{name}")).unwrap();
+    // What is fitted to the pods afterwards (paths, `user`, `daemon`) is not the engine's.
+    let config = seed().unmarked().replace("general/", "/etc/haproxy/general/");
+    assert_eq!(config + "\n", python("haproxy.cfg"));
+    let (bundle, _) = seed().bundle().unwrap_or_else(|errors| panic!("{}", support::all(&errors)));
+    for file in bundle.files.values() {
+        let name = &*file.key.name;
+        let kind = if name.ends_with(".map") { "maps" } else { "files" };
+        // Where a line of a map ends is the settling pass's; what was stored ends with a line end.
+        let text = file.text.to_string();
+        let expected = python(&format!("{kind}/{name}"));
+        assert_eq!(text.strip_suffix('\n').unwrap_or(&text), expected.trim_end_matches('\n'), "{name}");
+    }
+}

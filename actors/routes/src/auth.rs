@@ -1,0 +1,82 @@
+//! Who is asked whether requests may pass, as templates write it: a backend for each namespace and target.
+
+use crate::{
+    names::name_of,
+    options::{
+        PREFIX,
+        auth::{AuthUrl, Place},
+        paths::{PATHS, paths},
+    },
+};
+use haptic_model::ObjectRef;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The option that names a target.
+pub const OPTION: &str = "auth-url";
+
+/// The name of the store of targets beside the store `resource`. No watched resource has such a name.
+#[must_use]
+pub fn store_of(resource: &str) -> Arc<str> {
+    format!("authentication of {resource}").into()
+}
+
+/// The target of `url` (`AuthUrl` as templates read it) for routes in `namespace`; none where a route of the host is looked up alone.
+pub(crate) fn target(namespace: &str, url: &Value) -> Option<(Arc<ObjectRef>, Arc<[u8]>)> {
+    let [host, port, scheme]: [String; 3] = serde_json::from_value(url.get("target")?.clone()).ok()?;
+    let name = name_of(&["auth", namespace, &host, &port, &scheme], "").ok()?;
+    let port: u16 = port.parse().ok()?;
+    let metadata = json!({"namespace": namespace, "name": name});
+    let of = |fields: Value| {
+        let mut all = json!({
+            "kind": "Authentication", "metadata": metadata, "name": name, "host": host, "port": port, "tls": scheme == "https",
+        });
+        if let (Value::Object(all), Value::Object(fields)) = (&mut all, fields) {
+            all.extend(fields);
+        }
+        all
+    };
+    let target = match Place::of(&host)? {
+        Place::OwnHost => return None,
+        Place::Service { namespace: named, name } => {
+            let of_service = named.as_deref().unwrap_or(namespace);
+            of(json!({"namespace": of_service, "service": name, "abroad": of_service != namespace}))
+        }
+        Place::Host(_) => of(json!({"abroad": true})),
+    };
+    let reference = Arc::new(ObjectRef::new("authentication", namespace, &name));
+    Some((reference, target.to_string().into_bytes().into()))
+}
+
+/// The hosts that are no Services of an Ingress in `json`, as it names them.
+#[must_use]
+pub fn hosts_named_by(json: &[u8]) -> BTreeSet<String> {
+    #[derive(Deserialize)]
+    struct Annotated {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        #[serde(default)]
+        annotations: BTreeMap<String, String>,
+    }
+
+    // Most name none, and are not parsed.
+    if !json.windows(OPTION.len()).any(|part| part == OPTION.as_bytes()) {
+        return BTreeSet::new();
+    }
+    let Ok(Annotated { metadata }) = serde_json::from_slice(json) else { return BTreeSet::new() };
+    let annotation = |name: &str| metadata.annotations.get(&format!("{PREFIX}{name}"));
+    let of_paths = annotation(PATHS).and_then(|text| paths(text).ok()).unwrap_or_default();
+    let urls =
+        annotation(OPTION).into_iter().chain(of_paths.values().filter_map(|options| options.get(OPTION)));
+    let hosts = urls.filter_map(|url| match AuthUrl::of(url).ok()?.place {
+        Place::Host(host) => Some(host),
+        _ => None,
+    });
+    hosts.collect()
+}

@@ -1,0 +1,131 @@
+//! Which of several backends a request of a route goes to: that of a canary, or one of those with weights.
+//!
+//! What decides is one text of the group, which HAProxy's Lua reads: a change of it is a change of a map's entry.
+
+use crate::{
+    claims::{Backend, Port},
+    lists::encoded,
+};
+use haptic_model::{Digest, host_name::is_host};
+use serde_json::{Map, Value};
+
+/// So many digits tell the cookies of canaries apart.
+const DIGITS: usize = 8;
+
+/// What a group of routes has besides the Services that its paths lead to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Choices {
+    canary: Option<Backend>,
+    weighted: Vec<(Backend, u64)>,
+}
+
+/// A port of a Service: `NAME:PORT`.
+pub(crate) fn service_port(text: &str) -> Option<Backend> {
+    let (service, port) = text.split_once(':')?;
+    let port = match port.parse::<u16>() {
+        Ok(0) => return None,
+        Ok(number) => Port::Number(number),
+        Err(_) => Port::Name(port.into()),
+    };
+    let is_label = |text: &str| is_host(text) && !text.contains(['.', '*']);
+    let is_port = match &port {
+        Port::Number(_) => true,
+        Port::Name(name) => is_label(name),
+    };
+    (is_label(service) && is_port).then(|| Backend { service: service.into(), port })
+}
+
+impl Choices {
+    /// What a group's options say.
+    pub fn of(options: &Map<String, Value>) -> Self {
+        let canary = options.get("canary-service").and_then(Value::as_str).and_then(service_port);
+        let weights = options.get("weights").and_then(Value::as_array).into_iter().flatten();
+        let weighted = weights.filter_map(|one| {
+            Some((service_port(one.get("service")?.as_str()?)?, one.get("weight")?.as_u64()?))
+        });
+        Self { canary, weighted: weighted.collect() }
+    }
+
+    pub fn backends(&self) -> Vec<Backend> {
+        self.canary.iter().chain(self.weighted.iter().map(|(backend, _)| backend)).cloned().collect()
+    }
+
+    /// As HAProxy's Lua reads it, with the names of backends.
+    pub fn text(&self, options: &Map<String, Value>, name_of: impl Fn(&Backend) -> String) -> Option<String> {
+        let mut parts: Vec<[String; 3]> = Vec::new();
+        let mut push = |what: &str, value: &str, more: &str| {
+            parts.push([what.to_owned(), encoded(value), encoded(more)]);
+        };
+        if let Some(canary) = &self.canary {
+            let name = name_of(canary);
+            push("canary", &name, "");
+            if is_sticky(options) {
+                let digest = Digest::of(name.as_bytes()).to_string();
+                push("sticky", digest.get(..DIGITS).unwrap_or_default(), "");
+            }
+            for option in ["header", "header-value", "cookie", "weight"] {
+                match options.get(&format!("canary-{option}")) {
+                    Some(Value::String(text)) => push(option, text, ""),
+                    Some(Value::Number(number)) => push(option, &number.to_string(), ""),
+                    _ => {}
+                }
+            }
+            if let Some(regex) = options.get("canary-header-pattern") {
+                let pattern = regex.get("pattern").and_then(Value::as_str).unwrap_or_default();
+                let longest = regex.get("longestPath").map_or_else(String::new, Value::to_string);
+                push("header-pattern", pattern, &longest);
+            }
+        }
+        for (backend, weight) in &self.weighted {
+            push("to", &name_of(backend), &weight.to_string());
+        }
+        let text: String = parts.iter().map(|part| part.join(",") + ";").collect();
+        (!text.is_empty()).then_some(text)
+    }
+}
+
+/// Where clients keep their server, they keep their version.
+fn is_sticky(options: &Map<String, Value>) -> bool {
+    let said = options.get("canary-sticky").and_then(Value::as_bool);
+    said.unwrap_or_else(|| options.contains_key("affinity"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_service_has_a_port_by_number_or_name() {
+        for (text, good) in [
+            ("v2:80", true),
+            ("v2:web", true),
+            ("v2", false),
+            ("v2:", false),
+            ("v2:0", false),
+            ("v2:65536x", true),
+            ("other/v2:80", false),
+            ("other.v2:80", false),
+            ("V2:80", false),
+        ] {
+            assert_eq!(service_port(text).is_some(), good, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_decides_is_one_text_without_what_settings_are_split_at() {
+        let options = json!({"canary-service": "v2:80", "canary-weight": 20, "canary-header": "X-Try", "affinity": "cookie",
+            "canary-header-pattern": {"pattern": "a|b;,\\d", "longestPath": 2048},
+            "weights": [{"service": "v3:web", "weight": 5}]});
+        let options = options.as_object().unwrap();
+        let choices = Choices::of(options);
+        let text = choices.text(options, |backend| format!("shop_{}", backend.service)).unwrap();
+        assert_eq!(
+            text,
+            "canary,shop_v2,;sticky,1b4c3dd0,;header,X-Try,;weight,20,;header-pattern,a%7Cb%3B%2C%5Cd,2048;to,shop_v3,5;"
+                .replace("1b4c3dd0", text.split(',').nth(3).unwrap())
+        );
+        assert_eq!(choices.backends().len(), 2);
+        assert_eq!(Choices::of(&Map::new()).text(&Map::new(), |_| String::new()), None);
+    }
+}

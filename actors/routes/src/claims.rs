@@ -1,0 +1,158 @@
+//! What one object asks for, before it is known who else asks for the same.
+
+use super::{contest::Age, matching::Match, names, regex_cost::PatternCost};
+use serde_json::{Map, Value};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+/// Everything that one object asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claims {
+    /// Of two that ask for the same, the older one gets it.
+    pub age: Age,
+    /// Its routes, in its own order.
+    pub routes: Vec<RouteClaim>,
+    /// The hosts it brings certificates for, as in [`Match::host`], with the names of the Secrets, in its namespace. Several for
+    /// one host are wanted: one ECDSA, one RSA.
+    pub certificates: BTreeMap<Arc<str>, Arc<[Arc<str>]>>,
+    /// The Secret with the CA that must have signed the certificates of clients, in the object's namespace.
+    pub client_ca: Option<Arc<str>>,
+    /// What cannot be done at all, in sentences.
+    pub refused: Vec<String>,
+    /// What counts for its routes; the first is what counts for the object as a whole.
+    pub groups: Vec<RouteGroup>,
+    /// What templates see of it besides routes and options: `metadata` and what else its kind gives.
+    pub fields: Fields,
+}
+
+/// Routes with the same options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteGroup {
+    /// The object's own name, or another one that no object can have.
+    pub id: Arc<str>,
+    /// What ends the names of their backends: one of another profile or protocol has another name, so that even a change of
+    /// these takes no reload.
+    pub suffix: Box<str>,
+    /// Where HTTP is redirected to HTTPS.
+    pub to_https: ToHttps,
+    /// The options.
+    pub options: Fields,
+    /// Backends that its requests may go to besides those of its routes.
+    pub others: Vec<Backend>,
+}
+
+impl RouteGroup {
+    /// What the backend of a Service is called in the group.
+    #[must_use]
+    pub fn name_of(&self, namespace: &str, backend: &Backend) -> String {
+        let parts = [namespace, &*self.id, &*backend.service, &backend.port.to_string()];
+        names::name_of(&parts, "").unwrap_or_default() + &self.suffix
+    }
+}
+
+/// Fields of an object, as text: they are as large as somebody made them, and read only where a set is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fields(Box<str>);
+
+impl From<Map<String, Value>> for Fields {
+    fn from(fields: Map<String, Value>) -> Self {
+        Self(Value::Object(fields).to_string().into())
+    }
+}
+
+impl Fields {
+    /// The fields.
+    #[must_use]
+    pub fn read(&self) -> Map<String, Value> {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+}
+
+/// Where HTTP is redirected to HTTPS.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToHttps {
+    /// Nowhere.
+    #[default]
+    Never,
+    /// Where the object has TLS for the host.
+    WithTls,
+    /// Everywhere.
+    Always,
+}
+
+/// A demand for requests.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RouteClaim {
+    /// Which requests.
+    pub wanted: Match,
+    /// What asking for it costs, where no key finds it.
+    pub cost: Option<PatternCost>,
+    /// Where they go.
+    pub backend: Backend,
+    /// Whether it is only for requests that no other route of the same match in its namespace takes, whatever its age.
+    pub fallback: bool,
+    /// Whether the object also brings a certificate for this host.
+    pub tls: bool,
+    /// The number of its group.
+    pub group: usize,
+    /// Whether another route of the object has the same match, and counts instead.
+    pub repeated: bool,
+}
+
+/// A port of a Service, in the object's namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Backend {
+    /// The Service's name.
+    pub service: Arc<str>,
+    /// Which of its ports.
+    pub port: Port,
+}
+
+/// A Service's port, as its user names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Port {
+    /// By number.
+    Number(u16),
+    /// By name.
+    Name(Arc<str>),
+}
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self {
+            age: Age::Unknown,
+            routes: Vec::new(),
+            certificates: BTreeMap::new(),
+            client_ca: None,
+            refused: Vec::new(),
+            groups: Vec::new(),
+            fields: Fields::default(),
+        }
+    }
+}
+
+impl Claims {
+    /// Marks the routes that another one of the same object takes the place of: the first that is no fallback counts.
+    pub fn mark_repeated(&mut self) {
+        let mut counting: HashMap<Match, (bool, usize)> = HashMap::new();
+        for (number, route) in self.routes.iter().enumerate() {
+            let rank = (route.fallback, number);
+            let best = counting.entry(route.wanted.clone()).or_insert(rank);
+            *best = rank.min(*best);
+        }
+        for (number, route) in self.routes.iter_mut().enumerate() {
+            route.repeated = counting.get(&route.wanted) != Some(&(route.fallback, number));
+        }
+    }
+}
+
+impl std::fmt::Display for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Name(name) => name.fmt(f),
+        }
+    }
+}

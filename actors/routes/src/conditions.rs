@@ -1,0 +1,156 @@
+//! What a request must have besides its path for a route to take it: a method, headers, parameters of its query.
+
+use crate::{
+    lists::encoded,
+    regex_cost::{self, PatternCost},
+};
+
+/// So many lines one option has.
+const MOST: usize = 16;
+/// A value has so many bytes.
+const LONGEST: usize = 256;
+
+/// All of these.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RouteConditions {
+    /// One of these, if there are any.
+    pub methods: Vec<String>,
+    /// Headers, by names in lower case.
+    pub headers: Vec<Condition>,
+    /// Parameters of the query: of one that is there several times the first counts.
+    pub query: Vec<Condition>,
+}
+
+/// What one of them has.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Condition {
+    /// Of what.
+    pub name: String,
+    /// Its value, or an expression that finds something in it.
+    pub value: String,
+    /// The longest value that is asked, where it is an expression.
+    pub longest: Option<usize>,
+}
+
+/// What lines of conditions are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// `NAME: VALUE`.
+    Header,
+    /// `NAME=VALUE`.
+    Query,
+}
+
+impl RouteConditions {
+    /// What asking for the expressions costs.
+    #[must_use]
+    pub fn cost(&self) -> Option<f64> {
+        let patterns = self.headers.iter().chain(&self.query).filter(|one| one.longest.is_some());
+        let steps = patterns
+            .filter_map(|one| regex_cost::cost(&one.value).ok())
+            .map(|PatternCost { steps, .. }| steps);
+        steps.reduce(|all, steps| all + steps)
+    }
+
+    /// By which routes with more of them are asked first.
+    #[must_use]
+    pub fn rank(&self) -> impl Ord + use<> {
+        (!self.methods.is_empty(), self.headers.len(), self.query.len())
+    }
+
+    /// As HAProxy's Lua reads it, each behind a comma.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut all = String::new();
+        if !self.methods.is_empty() {
+            all = format!(",method|{}", self.methods.join("|"));
+        }
+        for (kind, conditions) in [("header", &self.headers), ("query", &self.query)] {
+            for Condition { name, value, longest } in conditions {
+                let longest = longest.map(|longest| format!("|{longest}")).unwrap_or_default();
+                all += &format!(",{kind}|{}|{}{longest}", encoded(name), encoded(value));
+            }
+        }
+        all
+    }
+}
+
+/// The conditions of lines, which are expressions if `are_patterns`.
+///
+/// # Errors
+/// What it must be instead, behind the word "it".
+pub fn read(text: &str, of: Of, are_patterns: bool) -> Result<Vec<Condition>, String> {
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    if lines.is_empty() || lines.len() > MOST {
+        return Err(wanted(of));
+    }
+    let mut all =
+        lines.into_iter().map(|line| condition(line, of, are_patterns)).collect::<Result<Vec<_>, _>>()?;
+    all.sort();
+    Ok(all)
+}
+
+/// What lines must be.
+#[must_use]
+pub fn wanted(of: Of) -> String {
+    let line = match of {
+        Of::Header => "NAME: VALUE",
+        Of::Query => "NAME=VALUE",
+    };
+    format!("must be lines of {line}, no more than {MOST}, values in ASCII of up to {LONGEST} bytes")
+}
+
+fn condition(line: &str, of: Of, is_pattern: bool) -> Result<Condition, String> {
+    let (name, value) =
+        line.split_once(if of == Of::Header { ':' } else { '=' }).ok_or_else(|| wanted(of))?;
+    let (name, value) = (name.trim(), value.trim());
+    let is_inner = |c: char| match of {
+        Of::Header => c.is_ascii_alphanumeric() || "_-".contains(c),
+        Of::Query => c.is_ascii_graphic() && !"&#".contains(c),
+    };
+    let is_value = value.len() <= LONGEST && value.chars().all(|c| matches!(c, ' '..='~'));
+    if !(1..=64).contains(&name.len()) || !name.chars().all(is_inner) || !is_value {
+        return Err(wanted(of));
+    }
+    let longest = if is_pattern { Some(regex_cost::cost(value)?.longest_path) } else { None };
+    let name = if of == Of::Header { name.to_ascii_lowercase() } else { name.to_owned() };
+    Ok(Condition { name, value: value.to_owned(), longest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_conditions_in_one_order() {
+        let one = read("X-B: 2\nx-a:  a: b \n", Of::Header, false).unwrap();
+        assert_eq!(one, read("X-A: a: b\nX-B: 2", Of::Header, false).unwrap());
+        assert_eq!((&*one[0].name, &*one[0].value), ("x-a", "a: b"));
+        let query = read("q=a=b\nempty=", Of::Query, false).unwrap();
+        assert_eq!((&*query[1].name, &*query[1].value, &*query[0].value), ("q", "a=b", ""));
+        for (text, of) in [
+            ("", Of::Header),
+            ("X-A", Of::Header),
+            ("X A: 1", Of::Header),
+            ("a&b=1", Of::Query),
+            ("q=\u{e4}", Of::Query),
+        ] {
+            assert!(read(text, of, false).unwrap_err().contains("must be lines of NAME"), "{text}");
+        }
+        assert!(read("X-A: (a+)+b", Of::Header, true).is_err());
+        let many = "a=1\n".repeat(MOST + 1);
+        assert!(read(&many, Of::Query, false).is_err());
+    }
+
+    #[test]
+    fn a_list_has_them_without_what_it_is_split_at() {
+        let conditions = RouteConditions {
+            methods: vec!["GET".into(), "PUT".into()],
+            headers: read("X-A: a|b,c;", Of::Header, true).unwrap(),
+            query: read("q= ", Of::Query, false).unwrap(),
+        };
+        let longest = conditions.headers[0].longest.unwrap();
+        assert_eq!(conditions.text(), format!(",method|GET|PUT,header|x-a|a%7Cb%2Cc%3B|{longest},query|q|"));
+        assert!(conditions.cost().is_some() && RouteConditions::default().cost().is_none());
+    }
+}

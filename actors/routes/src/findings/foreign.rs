@@ -1,0 +1,132 @@
+//! Annotations of other controllers on an Ingress of ours, and what is called what here.
+
+/// What theirs begin with.
+const FAMILIES: [&str; 4] = [
+    "nginx.ingress.kubernetes.io/",
+    "haproxy.org/",
+    "haproxy-ingress.github.io/",
+    "traefik.ingress.kubernetes.io/",
+];
+
+/// So many are named.
+const NAMED: usize = 5;
+
+/// Their names behind what they begin with, in the order of the names, and ours.
+const COUNTERPARTS: &[(&str, &str)] = &[
+    ("affinity", "affinity"),
+    ("allow-list", "allow-from"),
+    ("allowlist-source-range", "allow-from"),
+    ("app-root", "app-root"),
+    ("auth-realm", "auth-realm"),
+    ("auth-secret", "auth-secret"),
+    ("auth-tls-secret", "client-ca-secret"),
+    ("auth-type", "auth-secret"),
+    ("backend-protocol", "protocol"),
+    ("balance-algorithm", "balance"),
+    ("blacklist", "deny-from"),
+    ("canary", "canary-service, at the Ingress that it is a canary of"),
+    ("canary-by-cookie", "canary-cookie"),
+    ("canary-by-header", "canary-header"),
+    ("canary-by-header-pattern", "canary-header-pattern"),
+    ("canary-by-header-value", "canary-header-value"),
+    ("canary-weight", "canary-weight"),
+    ("client-ca", "client-ca-secret"),
+    ("cookie-persistence", "affinity"),
+    ("cors-allow-credentials", "cors-allow-credentials"),
+    ("cors-allow-headers", "cors-allow-headers"),
+    ("cors-allow-methods", "cors-allow-methods"),
+    ("cors-allow-origin", "cors-allow-origin"),
+    ("cors-enable", "cors-allow-origin"),
+    ("cors-max-age", "cors-max-age"),
+    ("custom-headers", "response-headers"),
+    ("deny-list", "deny-from"),
+    ("denylist-source-range", "deny-from"),
+    ("enable-cors", "cors-allow-origin"),
+    ("force-ssl-redirect", "ssl-redirect: always"),
+    ("from-to-www-redirect", "redirect-www"),
+    ("hsts-include-subdomains", "hsts-subdomains"),
+    ("hsts-max-age", "hsts-max-age"),
+    ("limit-rpm", "rate-limit and rate-limit-period"),
+    ("limit-rps", "rate-limit"),
+    ("load-balance", "balance"),
+    ("maxconn-server", "max-connections"),
+    ("path-regex", "path-type: regex"),
+    ("path-rewrite", "rewrite-path"),
+    ("permanent-redirect", "redirect-to and redirect-code"),
+    ("pod-maxconn", "max-connections"),
+    ("proxy-body-size", "max-body-size"),
+    ("proxy-connect-timeout", "timeout-connect"),
+    ("proxy-next-upstream", "retry"),
+    ("proxy-read-timeout", "timeout-server"),
+    ("proxy-send-timeout", "timeout-server"),
+    ("proxy-ssl-secret", "server-ca-secret"),
+    ("rate-limit-period", "rate-limit-period"),
+    ("rate-limit-requests", "rate-limit"),
+    ("redirect-to", "redirect-to"),
+    ("request-redirect", "redirect-host"),
+    ("request-set-header", "request-headers"),
+    ("response-set-header", "response-headers"),
+    ("rewrite-target", "rewrite-path, or path-type: regex and rewrite-target"),
+    ("secure-backends", "protocol"),
+    ("server-ca", "server-ca-secret"),
+    ("server-proto", "protocol"),
+    ("server-ssl", "protocol"),
+    ("session-cookie-name", "affinity-cookie-name"),
+    ("ssl-redirect", "ssl-redirect"),
+    ("temporal-redirect", "redirect-to"),
+    ("timeout-connect", "timeout-connect"),
+    ("timeout-queue", "timeout-queue"),
+    ("timeout-server", "timeout-server"),
+    ("timeout-tunnel", "timeout-tunnel"),
+    ("upstream-hash-by", "balance"),
+    ("use-regex", "path-type: regex"),
+    ("whitelist", "allow-from"),
+    ("whitelist-source-range", "allow-from"),
+];
+
+/// The one sentence about those among `annotations`, if there are any.
+pub fn finding<'a>(annotations: impl Iterator<Item = &'a str>) -> Option<String> {
+    let foreign: Vec<String> = annotations.filter_map(named).collect();
+    let more = foreign.len().saturating_sub(NAMED);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let named: Vec<&str> = foreign.iter().take(NAMED).map(String::as_str).collect();
+    (!named.is_empty())
+        .then(|| format!("annotations of other controllers have no effect here: {}{rest}", named.join(", ")))
+}
+
+fn named(annotation: &str) -> Option<String> {
+    let key = FAMILIES.iter().find_map(|family| annotation.strip_prefix(family))?;
+    let found = COUNTERPARTS.binary_search_by(|(theirs, _)| theirs.cmp(&key));
+    let ours = found.ok().and_then(|at| COUNTERPARTS.get(at)).map(|(_, ours)| ours);
+    let ours = ours.map_or_else(|| "nothing like it here".to_owned(), |ours| format!("here {ours}"));
+    Some(format!("{} ({ours})", crate::sentences::shortened(annotation)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::table::row;
+
+    #[test]
+    fn what_others_read_is_named_with_what_it_is_called_here() {
+        assert_eq!(finding(["example.com/x", "haproxy-haptic.org/retry"].into_iter()), None);
+        let nginx = |name: &str| format!("nginx.ingress.kubernetes.io/{name}");
+        let all = [nginx("app-root"), nginx("lua-resty-waf"), "haproxy.org/server-ssl".into()];
+        assert_eq!(
+            finding(all.iter().map(String::as_str)).unwrap(),
+            "annotations of other controllers have no effect here: nginx.ingress.kubernetes.io/app-root (here app-root), \
+             nginx.ingress.kubernetes.io/lua-resty-waf (nothing like it here), haproxy.org/server-ssl (here protocol)"
+        );
+        let many: Vec<String> = (0..9).map(|n| nginx(&n.to_string())).collect();
+        assert!(finding(many.iter().map(String::as_str)).unwrap().ends_with(" and 4 more"));
+    }
+
+    #[test]
+    fn the_counterparts_are_sorted_and_options_of_ours() {
+        assert!(COUNTERPARTS.is_sorted_by(|(a, _), (b, _)| a < b));
+        for (_, ours) in COUNTERPARTS {
+            let first = ours.split([' ', ',', ':']).next().unwrap();
+            assert!(row(first).is_some(), "{ours}");
+        }
+    }
+}

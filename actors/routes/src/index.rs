@@ -1,0 +1,435 @@
+//! Who gets what they ask for: all claims of one kind of object, with conflicts resolved, kept up to date change by
+//! change. A change costs as much as there are objects that ask for the same.
+
+use super::{
+    asked::Demands,
+    claims::{Backend, Claims, RouteClaim},
+    contest::{Claimant, Claimants, Contest, Holder},
+    hosts::{Hosts, Tls},
+    lists::{HostList, ListEntry, Lists},
+    matching::{Match, MatchShape, candidates_of, hosts},
+    memory::{Clock, Memory, Thing},
+    owners::Owners,
+    record,
+};
+use haptic_model::{Object, ObjectRef, Snapshot};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+    time::Instant,
+};
+
+/// All claims and their winners.
+#[derive(Clone, Debug)]
+pub struct RouteIndex {
+    owners: Arc<Owners>,
+    clock: Option<Clock>,
+    memory: Memory,
+    /// What is remembered of these counts differently now.
+    undecided: Vec<Thing>,
+    claims: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
+    /// Who asks for the same requests.
+    matches: HashMap<Match, Contest>,
+    hosts: Hosts,
+    lists: Lists,
+    /// For each object what it got, as an object that templates read.
+    sets: Snapshot,
+    asked: Demands,
+}
+
+/// What is to be decided again.
+#[derive(Debug, Default)]
+struct Touched {
+    matches: HashSet<Match>,
+    hosts: BTreeSet<Arc<str>>,
+    /// Wildcards of which another certificate may count for the hosts below.
+    spreading: BTreeSet<Arc<str>>,
+    /// Hosts whose list may be another one.
+    lists: BTreeSet<Arc<str>>,
+    objects: BTreeSet<Arc<ObjectRef>>,
+}
+
+impl Touched {
+    /// Notes a wildcard of which `object` is the first of its namespace to bring a certificate.
+    fn spread(&mut self, host: &Arc<str>, object: &ObjectRef, brought: &Claimants) {
+        if is_exact(host) || self.spreading.contains(host) {
+            return;
+        }
+        if brought.of(&object.namespace).next().is_some_and(|first| *first.object == *object) {
+            self.spreading.insert(host.clone());
+        }
+    }
+}
+
+impl Default for RouteIndex {
+    fn default() -> Self {
+        let mut sets = Snapshot::full();
+        sets.set_synced();
+        Self {
+            owners: Arc::default(),
+            clock: None,
+            memory: Memory::default(),
+            undecided: Vec::new(),
+            claims: BTreeMap::new(),
+            matches: HashMap::new(),
+            hosts: Hosts::default(),
+            lists: Lists::default(),
+            sets,
+            asked: Demands::default(),
+        }
+    }
+}
+
+impl RouteIndex {
+    /// An index of nothing in which hosts belong to these namespaces.
+    #[must_use]
+    pub fn with_owners(owners: Arc<Owners>) -> Self {
+        Self { owners, ..Self::default() }
+    }
+
+    /// The same with all objects to come: what is remembered stays.
+    #[must_use]
+    pub fn emptied(&self, owners: Arc<Owners>) -> Self {
+        let (memory, undecided) = (self.memory.clone(), self.memory.things().cloned().collect());
+        let asked = self.asked.emptied();
+        Self { clock: self.clock, memory, undecided, asked, ..Self::with_owners(owners) }
+    }
+
+    /// Hosts belong to other namespaces from now on: all objects must be given to the next [`Self::update`].
+    pub fn set_owners(&mut self, owners: Arc<Owners>) {
+        self.owners = owners;
+        self.undecided = self.memory.things().cloned().collect();
+    }
+
+    /// What time the next [`Self::update`] has; without one nothing is remembered.
+    pub fn set_clock(&mut self, clock: Option<Clock>) {
+        self.clock = clock;
+    }
+
+    /// Objects that changed, each with what it asks for now; `None` when it is gone or asks for nothing. What was kept
+    /// long enough for others is given to who asks for it.
+    pub fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
+        let mut touched = Touched::default();
+        self.asked.forget(self.clock.as_ref());
+        let forgotten = self.memory.forget(self.clock.as_ref());
+        for thing in forgotten.into_iter().chain(std::mem::take(&mut self.undecided)) {
+            match thing {
+                Thing::Requests(wanted) => drop(touched.matches.insert(wanted)),
+                Thing::Host(host) => drop(touched.hosts.insert(host)),
+            }
+        }
+        for (object, claims) in changes {
+            if let Some(before) = self.claims.remove(&object) {
+                self.withdraw(&object, &before, &mut touched);
+                self.asked.remove(&object.namespace, &before, self.clock.as_ref());
+            }
+            if let Some(claims) = claims {
+                let claims = Arc::new(self.owners.admit(&object.namespace, claims));
+                self.enter(&object, &claims, &mut touched);
+                self.asked.add(&object.namespace, &claims);
+                self.claims.insert(object.clone(), claims);
+            }
+            touched.objects.insert(object);
+        }
+        self.decide_requests(&mut touched);
+        self.decide_hosts(&mut touched);
+        for host in &touched.lists {
+            touched.objects.extend(self.lists.of(host).cloned());
+        }
+        for object in touched.objects {
+            self.write(&object);
+        }
+    }
+
+    /// The objects with routes to one of these Services.
+    pub(super) fn leading_to(&self, services: &HashSet<Arc<ObjectRef>>) -> Vec<Arc<ObjectRef>> {
+        if services.is_empty() {
+            return Vec::new();
+        }
+        let names: HashSet<(&str, &str)> =
+            services.iter().map(|service| (&*service.namespace, &*service.name)).collect();
+        let leads = |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| {
+            let named = |backend: &Backend| names.contains(&(&*object.namespace, &*backend.service));
+            let mut others = claims.groups.iter().flat_map(|group| &group.others);
+            claims.routes.iter().any(|route| named(&route.backend)) || others.any(named)
+        };
+        self.claims.iter().filter(leads).map(|(object, _)| object.clone()).collect()
+    }
+
+    /// When an update is due though nothing may have changed.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        let hold = self.clock?.hold;
+        [self.memory.next(hold), self.asked.next(hold)].into_iter().flatten().min()
+    }
+
+    /// Whether something is kept that need not be any more.
+    #[must_use]
+    pub fn is_due(&self) -> bool {
+        match self.clock {
+            Some(clock) => self.due().is_some_and(|due| due <= clock.now),
+            None => !self.memory.is_empty() || self.asked.has_left(),
+        }
+    }
+
+    /// For each object what it got, under its own name; an object that asks for nothing is not there.
+    #[must_use]
+    pub fn sets(&self) -> &Snapshot {
+        &self.sets
+    }
+
+    /// An object for each option that any object asks for.
+    #[must_use]
+    pub fn options(&self) -> &Snapshot {
+        self.asked.options()
+    }
+
+    /// An object for each namespace and target that is asked whether its requests may pass.
+    #[must_use]
+    pub fn auth_targets(&self) -> &Snapshot {
+        self.asked.targets()
+    }
+
+    /// Where a request goes whose path is in the form in which paths are compared: the object that has it, and its backend. A host
+    /// that belongs to others is answered by nobody else's route for a wildcard or for every host.
+    #[must_use]
+    pub fn answer(&self, host: &str, path: &str) -> Option<(&ObjectRef, &Backend)> {
+        let host = host.to_ascii_lowercase();
+        let found = hosts(&host).into_iter().find_map(|level| self.answer_of(&level, path));
+        found.filter(|(object, _)| self.owners.admit_to(&host, &object.namespace))
+    }
+
+    /// The same among the routes of one host.
+    fn answer_of(&self, host: &Arc<str>, path: &str) -> Option<(&ObjectRef, &Backend)> {
+        let keyed = candidates_of(host, path).find_map(|wanted| self.served(&wanted));
+        let namespace = self.namespace_of(host);
+        let own = self.lists.of(host).filter(|object| namespace == Some(&*object.namespace));
+        let routes = own.filter_map(|object| self.claims.get(object)).flat_map(|claims| &claims.routes);
+        let fitting = routes
+            .map(|route| &route.wanted)
+            .filter(|wanted| wanted.host == *host && wanted.is_listed() && wanted.takes(path));
+        let listed = fitting.min_by_key(|wanted| wanted.rank()).and_then(|wanted| self.served(wanted));
+        let answer = match (keyed, listed) {
+            (Some(keyed), Some(listed)) if keyed.0.namespace == listed.0.namespace => {
+                let first = |(_, route): &(&ObjectRef, &RouteClaim)| {
+                    (route.wanted.shape == MatchShape::Exact, route.wanted.path.len())
+                };
+                if first(&keyed) > first(&listed) { keyed } else { listed }
+            }
+            (keyed, listed) => keyed.or(listed)?,
+        };
+        Some((answer.0, &answer.1.backend))
+    }
+
+    /// Who has the requests of a match, and the route that it has for them.
+    fn served(&self, wanted: &Match) -> Option<(&ObjectRef, &RouteClaim)> {
+        let winner = &self.holder(wanted)?.object.as_ref()?.object;
+        let routes = &self.claims.get(winner)?.routes;
+        let route = routes.iter().find(|route| route.wanted == *wanted && !route.repeated)?;
+        Some((&**winner, route))
+    }
+
+    fn enter(&mut self, object: &Arc<ObjectRef>, claims: &Claims, touched: &mut Touched) {
+        let claimant = |fallback| Claimant {
+            age: claims.age.clone(),
+            object: object.clone(),
+            fallback,
+            verifies: claims.client_ca.is_some(),
+        };
+        for route in claims.routes.iter().filter(|route| !route.repeated) {
+            let contest = self.matches.entry(route.wanted.clone()).or_default();
+            contest.claimants.enter(claimant(route.fallback));
+            touched.matches.insert(route.wanted.clone());
+            if route.wanted.is_listed() {
+                self.lists.enter(&route.wanted.host, object);
+                touched.lists.insert(route.wanted.host.clone());
+            }
+        }
+        for host in hosts_of(claims) {
+            self.hosts.entry(host).routes.claimants.enter(claimant(false));
+            touched.hosts.insert(host.clone());
+        }
+        for host in claims.certificates.keys() {
+            let brought = &mut self.hosts.entry(host).certificates;
+            brought.enter(claimant(false));
+            touched.spread(host, object, brought);
+            touched.hosts.insert(host.clone());
+        }
+    }
+
+    fn withdraw(&mut self, object: &Arc<ObjectRef>, claims: &Claims, touched: &mut Touched) {
+        for route in claims.routes.iter().filter(|route| !route.repeated) {
+            if let Some(contest) = self.matches.get_mut(&route.wanted) {
+                contest.claimants.leave(&claims.age, object);
+                touched.matches.insert(route.wanted.clone());
+            }
+            if route.wanted.is_listed() {
+                self.lists.leave(&route.wanted.host, object);
+                touched.lists.insert(route.wanted.host.clone());
+            }
+        }
+        for host in hosts_of(claims) {
+            self.hosts.entry(host).routes.claimants.leave(&claims.age, object);
+            touched.hosts.insert(host.clone());
+        }
+        for host in claims.certificates.keys() {
+            let brought = &mut self.hosts.entry(host).certificates;
+            touched.spread(host, object, brought);
+            brought.leave(&claims.age, object);
+            touched.hosts.insert(host.clone());
+        }
+    }
+
+    fn decide_requests(&mut self, touched: &mut Touched) {
+        for wanted in touched.matches.drain() {
+            let contest = self.matches.entry(wanted.clone()).or_default();
+            let thing = Thing::Requests(wanted.clone());
+            if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
+                touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
+                if wanted.is_listed() {
+                    touched.lists.insert(wanted.host.clone());
+                }
+            }
+            if contest.holder.is_none() {
+                self.matches.remove(&wanted);
+            }
+        }
+    }
+
+    /// First who has each host's routes, then what follows for TLS: of the wildcards first, for they cover others.
+    fn decide_hosts(&mut self, touched: &mut Touched) {
+        let mut wildcards = BTreeSet::new();
+        let mut exact = BTreeSet::new();
+        let spreading = std::mem::take(&mut touched.spreading);
+        for host in std::mem::take(&mut touched.hosts) {
+            let contest = &mut self.hosts.entry(&host).routes;
+            let thing = Thing::Host(host.clone());
+            if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
+                touched.lists.insert(host.clone());
+            }
+            let of_kind = if is_exact(&host) { &mut exact } else { &mut wildcards };
+            of_kind.insert(host);
+        }
+        // The routes for every host come first by name, then the wildcards.
+        while let Some(host) = wildcards.pop_first() {
+            if self.decide_tls(&host, touched) || spreading.contains(&host) {
+                for covered in self.hosts.covered_by(&host) {
+                    let of_kind = if is_exact(&covered) { &mut exact } else { &mut wildcards };
+                    of_kind.insert(covered);
+                }
+            }
+            self.hosts.forget_unused(&host);
+        }
+        let mut regrouped = BTreeSet::new();
+        for host in exact {
+            self.decide_tls(&host, touched);
+            self.hosts.forget_unused(&host);
+            regrouped.extend(self.hosts.note_apart(&host));
+        }
+        for wildcard in regrouped {
+            let different = self.hosts.choose_apart(&wildcard);
+            let concerned = different.iter().chain((!different.is_empty()).then_some(&wildcard));
+            for host in concerned.filter_map(|host| self.hosts.get(host)) {
+                touched.objects.extend(host.tls.listed_by.clone());
+                let verifying = host.routes.claimants.iter().filter(|claimant| claimant.verifies);
+                touched.objects.extend(verifying.map(|claimant| claimant.object.clone()));
+            }
+        }
+    }
+
+    /// Whether anything about a host's TLS became different.
+    fn decide_tls(&mut self, host: &Arc<str>, touched: &mut Touched) -> bool {
+        let after = self.hosts.tls(host, &self.owners, &self.claims);
+        let known = self.hosts.entry(host);
+        if known.tls == after {
+            return false;
+        }
+        let before = std::mem::replace(&mut known.tls, after);
+        let claimants = known.routes.claimants.iter().chain(known.certificates.iter());
+        touched.objects.extend(claimants.map(|claimant| claimant.object.clone()));
+        touched.objects.extend(before.listed_by);
+        true
+    }
+
+    fn write(&mut self, object: &Arc<ObjectRef>) {
+        let Some(claims) = self.claims.get(object) else {
+            self.sets.remove(object);
+            return;
+        };
+        let json = record::of(&record::Got { object, claims, index: self });
+        let key = [object.namespace.clone(), object.name.clone()].into();
+        self.sets.apply(Object { reference: object.clone(), version: 0, json }, key);
+    }
+
+    /// Who has the requests of a match.
+    pub(super) fn holder(&self, wanted: &Match) -> Option<&Holder> {
+        self.matches.get(wanted)?.holder.as_ref()
+    }
+
+    /// The namespace that has a host's routes.
+    pub(super) fn namespace_of(&self, host: &str) -> Option<&str> {
+        Some(&self.hosts.get(host)?.routes.holder.as_ref()?.namespace)
+    }
+
+    /// The list of a host, if `object` is the one that it is printed for.
+    pub(super) fn list_of<'i>(&'i self, host: &'i str, object: &ObjectRef) -> Option<HostList<'i>> {
+        let namespace = self.namespace_of(host)?;
+        let mut own = self.lists.of(host).filter(|object| &*object.namespace == namespace).peekable();
+        if own.peek().is_none_or(|first| ***first != *object) {
+            return None;
+        }
+        let entries = own.flat_map(|object| self.entries_of(host, object));
+        Some(HostList::new(namespace, entries.collect()))
+    }
+
+    fn entries_of<'i>(&'i self, host: &'i str, object: &'i ObjectRef) -> impl Iterator<Item = ListEntry<'i>> {
+        let routes = self.claims.get(object).into_iter().flat_map(|claims| &claims.routes);
+        let listed = routes.filter(move |route| {
+            let is_its_own = || {
+                let winner = self.holder(&route.wanted).and_then(|holder| holder.object.as_ref());
+                winner.is_some_and(|winner| *winner.object == *object)
+            };
+            *route.wanted.host == *host && route.wanted.is_listed() && !route.repeated && is_its_own()
+        });
+        listed.map(|route| ListEntry { wanted: &route.wanted, cost: route.cost })
+    }
+
+    /// How TLS is answered for a host.
+    pub(super) fn tls(&self, host: &str) -> Option<&Tls> {
+        self.hosts.get(host).map(|host| &host.tls)
+    }
+
+    /// All hosts.
+    pub(super) fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Whether a host belongs to namespaces by the operator's word.
+    pub(super) fn is_listed(&self, host: &str) -> bool {
+        self.owners.of_host(host).is_some()
+    }
+}
+
+/// Whether somebody else has the thing now. What is remembered of a namespace does not count where it may have nothing.
+fn decide(
+    contest: &mut Contest,
+    thing: &Thing,
+    memory: &mut Memory,
+    clock: Option<&Clock>,
+    owners: &Owners,
+) -> bool {
+    if let Some(clock) = clock {
+        memory.note(thing, contest, clock.now);
+    }
+    let remembered = memory.of(thing).filter(|known| owners.admit_to(thing.host(), &known.namespace));
+    contest.decide(remembered)
+}
+
+/// The hosts that an object has routes on, each once.
+pub(super) fn hosts_of(claims: &Claims) -> BTreeSet<&Arc<str>> {
+    claims.routes.iter().map(|route| &route.wanted.host).collect()
+}
+
+fn is_exact(host: &str) -> bool {
+    !host.starts_with('*')
+}

@@ -1,0 +1,38 @@
+//! The route model: what watched objects ask for, who gets it, with which options, and why others do not.
+//!
+//! Templates should not have to solve precedence, nor read what people write. What is asked for ([`claims`]) knows nothing of
+//! who gets it ([`index`]), and neither knows anything of Ingress ([`ingress`]). What annotations ask for is one table ([`options`]):
+//! their values are read here, once, and templates write them. Beside each store of objects there are stores of what became of
+//! it ([`stores`]).
+//!
+//! A function of stores and configuration; no I/O. Time comes from outside.
+
+mod apart;
+mod asked;
+pub mod auth;
+mod bounds;
+mod choices;
+pub mod claims;
+pub mod class;
+pub mod conditions;
+pub mod contest;
+pub mod findings;
+mod hosts;
+pub mod index;
+pub mod ingress;
+mod lists;
+pub mod matching;
+pub mod memory;
+pub mod names;
+pub mod options;
+pub mod owners;
+pub mod path;
+pub mod patterns;
+mod record;
+pub mod regex_cost;
+mod sentences;
+pub mod services;
+pub mod stores;
+pub mod userlists;
+
+pub use stores::{Routes, options_of, store_of};

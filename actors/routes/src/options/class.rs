@@ -1,0 +1,215 @@
+//! What the class says of options: defaults, which nearer levels override, and what is enforced, which they cannot.
+
+use super::{
+    Settings, Written, header::Header, level::Level, network::Network, table::row, value::OptionValue,
+};
+use serde_json::{Map, Value as Json};
+use std::collections::BTreeMap;
+
+type Values = BTreeMap<&'static str, OptionValue>;
+
+/// `extraContext.routes`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Class {
+    /// What counts where nothing nearer says anything.
+    pub defaults: Values,
+    /// What counts whatever nearer levels say: numbers are ceilings, lists intersect, switches stay.
+    pub enforced: Values,
+    /// What cannot be read of both, in sentences.
+    pub problems: Vec<String>,
+}
+
+impl Class {
+    /// Of the settings `extraContext`.
+    #[must_use]
+    pub fn of(context: &Map<String, Json>, settings: &Settings) -> Self {
+        let mut class = Self::default();
+        class.defaults = class.part(context, "defaults", settings);
+        class.enforced = class.part(context, "enforced", settings);
+        class
+    }
+
+    fn part(&mut self, context: &Map<String, Json>, part: &str, settings: &Settings) -> Values {
+        let given = context.get("routes").and_then(|routes| routes.get(part)).and_then(Json::as_object);
+        let texts: BTreeMap<&str, String> =
+            given.into_iter().flatten().map(|(name, value)| (name.as_str(), text_of(value))).collect();
+        let texts = texts.iter().map(|(name, text)| (*name, text.as_str()));
+        let written = Written::read(Level::Class, texts, settings);
+        let at = |option: &str| format!("extraContext.routes.{part}.{option}");
+        let refused =
+            written.refused.iter().map(|refusal| format!("{} {}", at(&refusal.option), refusal.why));
+        self.problems.extend(refused);
+        self.problems.extend(written.names_of_others().map(|name| format!("{} is no option", at(name))));
+        let misplaced = written.misplaced.iter().map(|row| row.name);
+        self.problems.extend(misplaced.map(|name| format!("{} stands at other levels only", at(name))));
+        written.values
+    }
+
+    /// What is enforced of `values`.
+    pub fn enforce(&self, values: &mut Values) {
+        for (name, limit) in &self.enforced {
+            // They go together: see `rate`.
+            if *name != "rate-limit-period" {
+                let value = values.remove(name);
+                values.insert(name, value.map_or_else(|| limit.clone(), |value| within(name, value, limit)));
+            }
+        }
+    }
+
+    /// Of two rates the lower one.
+    pub fn enforce_rate(&self, values: &mut Values) {
+        if !self.enforced.contains_key("rate-limit") {
+            return;
+        }
+        let given = per_hour(values);
+        if given.is_none_or(|given| per_hour(&self.enforced).is_some_and(|limit| limit < given)) {
+            for option in ["rate-limit", "rate-limit-period"] {
+                values.remove(option);
+                values.extend(self.enforced.get(option).map(|value| (option, value.clone())));
+            }
+        }
+    }
+}
+
+fn per_hour(values: &Values) -> Option<u64> {
+    let Some(OptionValue::Number(limit)) = values.get("rate-limit") else { return None };
+    let times = match values.get("rate-limit-period") {
+        Some(OptionValue::Text(period)) if period == "hour" => 1,
+        Some(OptionValue::Text(period)) if period == "minute" => 60,
+        _ => 3600,
+    };
+    limit.checked_mul(times)
+}
+
+/// A scalar as somebody would write it in an annotation; lists with commas between.
+pub(super) fn text_of(value: &Json) -> String {
+    match value {
+        Json::String(text) => text.clone(),
+        Json::Array(items) => items.iter().map(text_of).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+fn within(name: &str, value: OptionValue, limit: &OptionValue) -> OptionValue {
+    use OptionValue::{Headers, Names, Networks, Number, Text};
+    match (value, limit) {
+        // Elsewhere a rate is a number of requests in some time.
+        (value @ Number(_), Number(_)) if name == "rate-limit" => value,
+        (Number(value), Number(limit)) => Number(value.min(*limit)),
+        (Networks(value), Networks(limit)) if row(name).is_some_and(|row| row.name == "deny-from") => {
+            Networks(value.into_iter().chain(limit.iter().cloned()).collect())
+        }
+        (Networks(value), Networks(limit)) => Networks(in_both(&value, limit)),
+        (Names(value), Names(limit)) => Names(names_in_both(value, limit)),
+        (Headers(value), Headers(limit)) => Headers(with_headers(value, limit)),
+        // The newer version of TLS is the later text.
+        (Text(value), Text(limit)) if name == "min-tls-version" => Text(value.max(limit.clone())),
+        (_, limit) => limit.clone(),
+    }
+}
+
+fn in_both(some: &[Network], others: &[Network]) -> Vec<Network> {
+    let mut both: Vec<Network> = Vec::new();
+    for found in some.iter().flat_map(|one| others.iter().filter_map(|other| one.within(other))) {
+        if !both.contains(found) {
+            both.push(found.clone());
+        }
+    }
+    both
+}
+
+fn names_in_both(some: Vec<String>, others: &[String]) -> Vec<String> {
+    let is_all = |names: &[String]| names.iter().any(|name| name == "*");
+    match (is_all(&some), is_all(others)) {
+        (_, true) => some,
+        (true, false) => others.to_vec(),
+        _ => some
+            .into_iter()
+            .filter(|one| others.iter().any(|other| other.eq_ignore_ascii_case(one)))
+            .collect(),
+    }
+}
+
+fn with_headers(own: Vec<Header>, enforced: &[Header]) -> Vec<Header> {
+    let is_enforced =
+        |header: &Header| enforced.iter().any(|one| one.name.eq_ignore_ascii_case(&header.name));
+    own.into_iter().filter(|header| !is_enforced(header)).chain(enforced.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::RouteOptions;
+    use serde_json::json;
+
+    fn options(class: Json, written: &[(&str, &str)]) -> Json {
+        let context = Map::from_iter([("routes".to_owned(), class)]);
+        let settings = Settings::of(&context);
+        assert_eq!(settings.class.problems, Vec::<String>::new());
+        RouteOptions::read(written.iter().copied(), &settings).to_json()
+    }
+
+    #[test]
+    fn defaults_count_where_nothing_is_said() {
+        let class = json!({"defaults": {"timeout-server": "30s", "retries": 1, "closed": false}});
+        let expected = json!({"timeout-server": 30_000, "retries": 2, "closed": false});
+        assert_eq!(options(class, &[("retries", "2")]), expected);
+    }
+
+    #[test]
+    fn of_what_is_enforced_numbers_are_ceilings_lists_intersect_and_switches_stay() {
+        for (option, enforced, own, expected) in [
+            ("timeout-server", json!("30s"), "1m", json!(30_000)),
+            ("timeout-server", json!("30s"), "1s", json!(1000)),
+            ("max-body-size", json!("1m"), "2m", json!(1 << 20)),
+            ("retry", json!("idempotent"), "all", json!("idempotent")),
+            ("closed", json!(true), "false", json!(true)),
+            ("min-tls-version", json!("TLSv1.2"), "TLSv1.3", json!("TLSv1.3")),
+            ("min-tls-version", json!("TLSv1.3"), "TLSv1.2", json!("TLSv1.3")),
+        ] {
+            let class = json!({"enforced": {option: enforced}});
+            assert_eq!(options(class.clone(), &[(option, own)])[option], expected, "{option} {own}");
+            assert!(options(class, &[])[option] != Json::Null, "{option}");
+        }
+        let networks = |enforced: &str, option: &str, own: &str| -> Vec<String> {
+            let all = options(json!({"enforced": {option: enforced}}), &[(option, own)]);
+            let all = all[option].as_array().unwrap().iter();
+            all.map(|one| one["network"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(networks("10.0.0.0/8", "allow-from", "10.1.0.0/16, 192.168.0.0/16"), ["10.1.0.0/16"]);
+        assert_eq!(networks("10.0.0.0/8", "allow-from", "192.168.0.0/16"), Vec::<String>::new());
+        assert_eq!(networks("10.0.0.0/8", "deny-from", "::1"), ["::1", "10.0.0.0/8"]);
+        let class = json!({"enforced": {"response-headers": "X-A: class"}});
+        let headers =
+            options(class, &[("response-headers", "x-a: own\nX-B: own")])["response-headers"].clone();
+        assert_eq!(headers, json!([{"name": "X-B", "value": "own"}, {"name": "X-A", "value": "class"}]));
+    }
+
+    #[test]
+    fn an_enforced_rate_is_the_highest_whatever_its_period() {
+        let rate = |own: &[(&str, &str)]| {
+            let class = json!({"enforced": {"rate-limit": 100, "rate-limit-period": "minute"}});
+            let all = options(class, own);
+            (all["rate-limit"].clone(), all["rate-limit-period"].clone())
+        };
+        let enforced = (json!(100), json!("minute"));
+        assert_eq!(rate(&[]), enforced);
+        assert_eq!(rate(&[("rate-limit", "99")]), enforced);
+        assert_eq!(rate(&[("rate-limit", "1")]), (json!(1), json!("second")));
+        assert_eq!(rate(&[("rate-limit", "7000"), ("rate-limit-period", "hour")]), enforced);
+        assert_eq!(rate(&[("rate-limit", "50"), ("rate-limit-period", "hour")]), (json!(50), json!("hour")));
+    }
+
+    #[test]
+    fn what_the_class_cannot_say_is_told() {
+        let context = json!({"routes": {"defaults": {"retry": "x", "auth-secret": "users"}, "enforced": {"nonesuch": 1}}});
+        let said = Settings::of(context.as_object().unwrap()).class.problems.join("\n");
+        for part in [
+            "defaults.retry is \"x\", it must be idempotent or all",
+            "defaults.auth-secret stands",
+            "enforced.nonesuch is no option",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
+    }
+}

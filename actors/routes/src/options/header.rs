@@ -1,0 +1,108 @@
+//! Lines of `NAME: VALUE` that people write for headers of requests and answers.
+
+/// The longest line: what HAProxy keeps free for all of them together is 1,024 bytes.
+const LONGEST_LINE: usize = 1000;
+
+/// What a proxy tells its neighbour alone (RFC 9110, 7.6.1), or frames the message; and our own.
+const REFUSED: [&str; 12] = [
+    "connection",
+    "content-length",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+const INTERNAL: &str = "x-haptic-";
+
+/// One header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its name, as it was written.
+    pub name: String,
+    /// Its value, without blanks around it.
+    pub value: String,
+}
+
+/// The headers in lines of `text`; what is no such line is left out.
+pub fn lines(text: &str) -> impl Iterator<Item = Header> {
+    trimmed(text).filter_map(split)
+}
+
+/// The headers of `text`.
+///
+/// # Errors
+/// What the first wrong line must be instead, or that there are more than `most`.
+pub fn headers(text: &str, most: usize) -> Result<Vec<Header>, String> {
+    let count = trimmed(text).count();
+    if count > most {
+        return Err(format!("no more than {most} lines, there are {count}"));
+    }
+    trimmed(text).map(header).collect()
+}
+
+fn header(line: &str) -> Result<Header, String> {
+    let quoted: String = line.chars().take(50).collect();
+    let header = split(line).ok_or_else(|| format!("lines of NAME: VALUE, {quoted:?} is none"))?;
+    if line.len() > LONGEST_LINE || header.value.contains(char::is_control) {
+        return Err(format!(
+            "lines of up to {LONGEST_LINE} bytes without control characters, {quoted:?} is none"
+        ));
+    }
+    let lower = header.name.to_ascii_lowercase();
+    if REFUSED.contains(&&*lower) || lower.starts_with(INTERNAL) {
+        return Err(format!("without {}, which HAProxy itself sets", header.name));
+    }
+    Ok(header)
+}
+
+/// The names in `text`, in lower case: of headers that somebody else than the two ends may set.
+#[must_use]
+pub fn names(text: &str) -> Option<Vec<String>> {
+    let read = |name: &str| {
+        let name = name.trim().to_ascii_lowercase();
+        let framing = REFUSED.contains(&&*name) || name == "host" || name.starts_with(INTERNAL);
+        (is_name(&name) && !framing).then_some(name)
+    };
+    (text.len() <= LONGEST_LINE).then(|| text.split(',').map(read).collect()).flatten()
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
+fn trimmed(text: &str) -> impl Iterator<Item = &str> {
+    text.split('\n').map(str::trim).filter(|line| !line.is_empty())
+}
+
+fn split(line: &str) -> Option<Header> {
+    let (name, value) = line.split_once(':')?;
+    let value = value.trim();
+    (is_name(name) && !value.is_empty()).then(|| Header { name: name.to_owned(), value: value.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_a_name_and_a_value() {
+        for (line, is) in [
+            ("X-A:1", Some(("X-A", "1"))),
+            ("X-A: a: b ", Some(("X-A", "a: b"))),
+            ("X A: 1", None),
+            ("X-A", None),
+            ("X-A: ", None),
+            (": 1", None),
+            ("X_A: 1", None),
+        ] {
+            let header = split(line);
+            assert_eq!(header.as_ref().map(|h| (&*h.name, &*h.value)), is, "{line}");
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! The types of options' values: how the text of each is read, and what is said where it cannot be.
+
+use super::{
+    Settings,
+    auth::{AuthUrl, is_sign_in},
+    header::{self, headers},
+    network::networks,
+    quantity::{byte_count, milliseconds, number},
+    value::OptionValue,
+};
+use crate::{
+    choices::service_port,
+    conditions::{self, Of},
+    regex_cost,
+};
+use haptic_model::host_name::is_host;
+
+/// The longest time an option may say: a day.
+const LONGEST_TIME: u64 = 86_400_000;
+
+/// So many Services share the requests of a route with its own.
+const MOST_WEIGHTS: usize = 10;
+
+/// How a text is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `true` or `false`.
+    Switch,
+    /// One of these.
+    Choice(&'static [&'static str]),
+    /// One of the ways of balancing that the setting `balanceAlgorithms` has.
+    Balance,
+    /// A whole number, and of what.
+    Number {
+        /// At least.
+        least: u64,
+        /// At most.
+        most: u64,
+        /// What is counted, in words: `a number of seconds`.
+        what: &'static str,
+    },
+    /// A time with its unit, up to a day.
+    Time,
+    /// A time with its unit, up to so many milliseconds, and in words.
+    TimeUpTo(u64, &'static str),
+    /// A size in bytes, or with k, m or g.
+    Size,
+    /// Networks, separated by commas.
+    Networks,
+    /// `*`, or origins separated by commas.
+    Origins,
+    /// Names of headers or methods, separated by commas.
+    Names,
+    /// Names of headers that are passed on, separated by commas.
+    HeaderNames,
+    /// Some of these, separated by commas.
+    Several(&'static [&'static str]),
+    /// Where it is asked whether a request may pass.
+    AuthUrl,
+    /// Lines of `NAME: VALUE`.
+    Headers,
+    /// A text of up to so many characters.
+    Text {
+        /// Characters.
+        most: usize,
+        /// Which texts these are.
+        form: Form,
+    },
+    /// The name of a Secret of the same namespace.
+    Secret,
+    /// Lines of what a request must have.
+    Conditions {
+        /// Of headers or of the query.
+        of: Of,
+        /// Whether values are regular expressions.
+        patterns: bool,
+    },
+    /// A port of a Service of the same namespace.
+    ServicePort,
+    /// Ports of Services, each with the percentage of requests that it gets.
+    Weights,
+    /// A regular expression that is asked with paths.
+    Regex,
+}
+
+/// Which texts are good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A URL or path.
+    Location,
+    /// What takes the place of a prefix of a path.
+    Prefix,
+    /// A path with `\1` for the first group.
+    Replacement,
+    /// The same, which may begin with a group.
+    Target,
+    /// The name of a cookie.
+    Cookie,
+    /// The name of a header.
+    HeaderName,
+    /// What a header has.
+    HeaderValue,
+    /// What stands in quotes.
+    Realm,
+    /// A path of this host.
+    Path,
+    /// A host, and a port.
+    Host,
+    /// A URL with a few variables, where clients sign in.
+    SignIn,
+}
+
+impl Kind {
+    /// Reads `text`.
+    ///
+    /// # Errors
+    /// What it must be, behind the word "it".
+    pub fn read(self, text: &str, settings: &Settings) -> Result<OptionValue, String> {
+        let wrong = || format!("must be {}", self.expected(settings));
+        let value = match self {
+            Self::Switch => text.parse().ok().map(OptionValue::Switch),
+            Self::Choice(all) => all.contains(&text).then(|| OptionValue::Text(text.to_owned())),
+            Self::Balance => {
+                settings.balance.iter().any(|one| one == text).then(|| OptionValue::Text(text.to_owned()))
+            }
+            Self::Number { least, most, .. } => {
+                number(text).filter(|n| (least..=most).contains(n)).map(OptionValue::Number)
+            }
+            Self::Time => return time(text, LONGEST_TIME, wrong),
+            Self::TimeUpTo(most, _) => return time(text, most, wrong),
+            Self::HeaderNames => header::names(text).map(OptionValue::Names),
+            Self::Several(all) => several(text, all).map(OptionValue::Names),
+            Self::AuthUrl => {
+                let url = AuthUrl::of(text).map_err(|wanted| format!("must be {wanted}"))?;
+                Some(OptionValue::AuthUrl(url))
+            }
+            Self::Size => byte_count(text).filter(|n| *n > 0).map(OptionValue::Number),
+            Self::Networks => {
+                let read = networks(text, settings.networks).map_err(|wanted| format!("must be {wanted}"))?;
+                Some(OptionValue::Networks(read))
+            }
+            Self::Origins => return origins(text, settings.origins).ok_or_else(wrong),
+            Self::Names => names(text).map(OptionValue::Names),
+            Self::Headers => {
+                let read = headers(text, settings.headers).map_err(|wanted| format!("must be {wanted}"))?;
+                Some(OptionValue::Headers(read))
+            }
+            Self::Text { most, form } => {
+                let fits = text.chars().count() <= most && form.has(text);
+                fits.then(|| OptionValue::Text(form.kept(text).to_owned()))
+            }
+            Self::Secret => is_object_name(text).then(|| OptionValue::Text(text.to_owned())),
+            Self::Conditions { of, patterns } => {
+                return conditions::read(text, of, patterns).map(OptionValue::Conditions);
+            }
+            Self::ServicePort => service_port(text).map(|_| OptionValue::Text(text.to_owned())),
+            Self::Weights => weights(text).map(OptionValue::Weights),
+            Self::Regex => {
+                let longest = regex_cost::longest_path(text)?;
+                let longest_path = (longest < regex_cost::LONGEST_PATH).then_some(longest);
+                return Ok(OptionValue::Regex { pattern: text.to_owned(), longest_path });
+            }
+        };
+        value.ok_or_else(wrong)
+    }
+
+    /// What a value must be, behind "it must be".
+    #[must_use]
+    pub fn expected(self, settings: &Settings) -> String {
+        match self {
+            Self::Switch => "true or false".to_owned(),
+            Self::Choice(all) => one_of(all),
+            Self::Balance => format!("one of {}", settings.balance.join(", ")),
+            Self::Number { least, most, what } => format!("{what} from {least} to {most}"),
+            Self::Time => "a time such as 500ms, 30s or 5m, longer than 0 and up to 24h".to_owned(),
+            Self::TimeUpTo(_, most) => format!("a time such as 500ms or 2s, longer than 0 and up to {most}"),
+            Self::HeaderNames => {
+                "names of headers separated by commas, up to 1000 characters, without those that HAProxy itself sets"
+                    .to_owned()
+            }
+            Self::Several(all) => format!("some of {}, separated by commas", all.join(", ")),
+            Self::AuthUrl => super::auth::EXPECTED.to_owned(),
+            Self::Size => "a size such as 500k or 10m, larger than 0".to_owned(),
+            Self::Networks => format!(
+                "networks such as 10.0.0.0/8 or fd00::/8, separated by commas, no more than {}",
+                settings.networks
+            ),
+            Self::Origins => format!(
+                "* or origins such as https://shop.example, separated by commas, no more than {} origins",
+                settings.origins
+            ),
+            Self::Names => "names separated by commas, up to 1000 characters".to_owned(),
+            Self::Headers => format!(
+                "lines of NAME: VALUE, no more than {} of up to 1000 bytes, without those that HAProxy itself sets",
+                settings.headers
+            ),
+            Self::Text { most, form } => form.expected(most),
+            Self::Secret => "the name of a Secret in the same namespace".to_owned(),
+            Self::Conditions { of, .. } => conditions::wanted(of).trim_start_matches("must be ").to_owned(),
+            Self::ServicePort => "NAME:PORT of a Service in the same namespace".to_owned(),
+            Self::Weights => format!(
+                "up to {MOST_WEIGHTS} times NAME:PORT=PERCENT of Services in the same namespace, separated by commas, 100 percent together at the most"
+            ),
+            Self::Regex => {
+                "a regular expression of up to 500 characters that does not go back and forth over a path"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl Form {
+    fn has(self, text: &str) -> bool {
+        let printable = |c: char| c.is_ascii_graphic();
+        match self {
+            Self::Location => {
+                ["http://", "https://", "/"].iter().any(|start| text.starts_with(start))
+                    && text.chars().all(|c| printable(c) && c != '|')
+            }
+            Self::Prefix => text.starts_with('/') && text.chars().all(|c| printable(c) && c != '|'),
+            Self::Replacement => text.starts_with('/') && text.chars().all(printable),
+            Self::Target => {
+                let is_group = |two: &[u8]| matches!(two, [b'$', b'0'..=b'9']);
+                text.starts_with(['/', '\\'])
+                    && text.chars().all(|c| printable(c) && !"|?#".contains(c))
+                    && !text.as_bytes().windows(2).any(is_group)
+            }
+            Self::Cookie => {
+                let is_inner = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+                !text.is_empty() && !text.starts_with('-') && text.chars().all(is_inner)
+            }
+            Self::HeaderName => {
+                !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c))
+            }
+            Self::HeaderValue => {
+                !text.is_empty() && text.trim() == text && text.chars().all(|c| matches!(c, ' '..='~'))
+            }
+            // A word that begins with - could be an option of HAProxy's own.
+            Self::Realm => !text.is_empty() && !text.starts_with('-') && !text.contains(['"', '\\']),
+            Self::SignIn => is_sign_in(text),
+            Self::Path => {
+                let begins = text.starts_with('/') && !text.starts_with("//") && !text.starts_with("/\\");
+                begins && text.chars().all(|c| printable(c) && c != '|')
+            }
+            Self::Host => {
+                let (host, port) =
+                    text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port)));
+                let is_port = |port: &str| number(port).is_some_and(|port| (1..=65_535).contains(&port));
+                is_host(host) && !host.starts_with('*') && port.is_none_or(is_port)
+            }
+        }
+    }
+
+    /// What counts of a good one.
+    fn kept(self, text: &str) -> &str {
+        match self {
+            Self::Prefix => text.strip_suffix('/').unwrap_or(text),
+            _ => text,
+        }
+    }
+
+    fn expected(self, most: usize) -> String {
+        match self {
+            Self::Location => format!("a URL or path of up to {most} characters without blanks and |"),
+            Self::Prefix => {
+                format!("a path that begins with /, of up to {most} characters without blanks and |")
+            }
+            Self::Replacement => format!(
+                "a path of up to {most} characters that begins with / and has no blanks, with \\1 for the first group"
+            ),
+            Self::Target => format!(
+                "a path of up to {most} characters that begins with / or a group and has no blanks, |, ? and #, with \\1 (not $1) for the first group"
+            ),
+            Self::Cookie => format!("1 to {most} letters, digits, - and _, the first of which is no -"),
+            Self::HeaderName => format!("1 to {most} letters, digits, - and _"),
+            Self::HeaderValue => format!("1 to {most} characters of ASCII without blanks around them"),
+            Self::Path => {
+                format!("a path that begins with one /, of up to {most} characters without blanks and |")
+            }
+            Self::SignIn => format!(
+                "a URL or path of up to {most} characters without blanks and |, of variables only $host, $http_host, $scheme, $request_uri and $escaped_request_uri"
+            ),
+            Self::Host => "a host in lower case, and maybe a port".to_owned(),
+            Self::Realm => {
+                format!("1 to {most} characters without quotes and backslashes, the first of which is no -")
+            }
+        }
+    }
+}
+
+/// Whether an object can have the name: unlike those of DNS, its parts may be long.
+fn is_object_name(text: &str) -> bool {
+    let inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(inner) && !part.starts_with('-') && !part.ends_with('-')
+    };
+    text.len() <= 253 && text.split('.').all(is_part)
+}
+
+fn time(text: &str, most: u64, wrong: impl Fn() -> String) -> Result<OptionValue, String> {
+    match milliseconds(text) {
+        None if number(text).is_some_and(|n| n > 0 && n < 10_000_000) => {
+            Err(format!("must be a time with its unit: {text} what? Write {text}s"))
+        }
+        time => time.filter(|n| (1..=most).contains(n)).map(OptionValue::Number).ok_or_else(wrong),
+    }
+}
+
+fn several(text: &str, all: &[&str]) -> Option<Vec<String>> {
+    let known = |one: &str| all.contains(&one).then(|| one.to_owned());
+    text.split(',').map(|one| known(one.trim())).collect()
+}
+
+fn one_of(all: &[&str]) -> String {
+    match all {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => all.concat(),
+    }
+}
+
+/// `None`: not all of them are origins, or there are too many.
+fn origins(text: &str, most: usize) -> Option<OptionValue> {
+    let is_origin = |origin: &str| {
+        let rest = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
+        rest.is_some_and(|rest| {
+            let (host, port) = rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port)));
+            let is_port = |port: &str| (1..=5).contains(&port.len()) && number(port).is_some();
+            !host.is_empty()
+                && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-".contains(c))
+                && port.is_none_or(is_port)
+        })
+    };
+    let all: Vec<&str> = text.split(',').map(str::trim).collect();
+    let good = text == "*" || (all.len() <= most && all.iter().all(|origin| is_origin(origin)));
+    good.then(|| OptionValue::Names(all.into_iter().map(str::to_owned).collect()))
+}
+
+/// `None`: not all of them are, or they are too many or too much.
+fn weights(text: &str) -> Option<Vec<(String, u64)>> {
+    let one = |part: &str| {
+        let (service, weight) = part.trim().split_once('=')?;
+        let weight = number(weight).filter(|weight| *weight <= 100)?;
+        service_port(service).map(|_| (service.to_owned(), weight))
+    };
+    let all: Vec<(String, u64)> = text.split(',').take(MOST_WEIGHTS + 1).map(one).collect::<Option<_>>()?;
+    let together: u64 = all.iter().map(|(_, weight)| weight).sum();
+    (all.len() <= MOST_WEIGHTS && together <= 100).then_some(all)
+}
+
+fn names(text: &str) -> Option<Vec<String>> {
+    let is_name =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    let all: Vec<&str> = text.split(',').map(|name| name.trim_matches(' ')).collect();
+    let is_trimmed = text.trim_matches(' ') == text;
+    let good = text.len() <= 1000 && is_trimmed && all.iter().all(|name| is_name(name));
+    good.then(|| all.into_iter().map(str::to_owned).collect())
+}

@@ -1,0 +1,126 @@
+//! Where options stand: the nearest of path, Ingress, Service and class counts.
+
+use super::{
+    MOST_BYTES, PREFIX, Refusal, Settings,
+    paths::PATHS,
+    table::{Row, TABLE, row},
+    value::OptionValue,
+};
+use crate::sentences::shortened;
+use haptic_model::suggest::did_you_mean;
+use std::collections::BTreeMap;
+
+/// So many names that are no option's are told: to look for what was meant costs more than to read all others.
+const FEW: usize = 5;
+
+/// One of the places, the nearest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// The annotation [`super::PATHS`].
+    Path,
+    /// An annotation of the Ingress.
+    Ingress,
+    /// An annotation of the Service that a path leads to.
+    Service,
+    /// `extraContext.routes`.
+    Class,
+}
+
+impl Level {
+    /// In a word, for the reference.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Ingress => "Ingress",
+            Self::Service => "Service",
+            Self::Class => "class",
+        }
+    }
+}
+
+/// What stands at one place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Options of the table.
+    pub values: BTreeMap<&'static str, OptionValue>,
+    /// Those of a user's own, as they were written.
+    pub others: BTreeMap<String, String>,
+    /// What cannot be read.
+    pub refused: Vec<Refusal>,
+    /// Options that do not stand at this level, with those at which they do.
+    pub misplaced: Vec<&'static Row>,
+    unknown: Unknown,
+}
+
+/// Names that are no option's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Unknown {
+    /// The first few, each with what is said of it.
+    few: Vec<(String, String)>,
+    more: usize,
+}
+
+impl Written {
+    /// Of names and texts at `level`.
+    #[must_use]
+    pub fn read<'a>(
+        level: Level,
+        texts: impl IntoIterator<Item = (&'a str, &'a str)>,
+        settings: &Settings,
+    ) -> Self {
+        let mut written = Self::default();
+        for (name, text) in texts {
+            written.take(level, name, text, settings);
+        }
+        written
+    }
+
+    fn take(&mut self, level: Level, name: &str, text: &str, settings: &Settings) {
+        if text.len() > MOST_BYTES {
+            return self.refused.push(Refusal::of_size(name, text.len()));
+        }
+        let Some(row) = row(name) else {
+            return self.take_other(name, text, settings);
+        };
+        if !row.levels.contains(&level) {
+            return self.misplaced.push(row);
+        }
+        match row.kind.read(text, settings) {
+            Ok(value) => _ = self.values.insert(row.name, value),
+            Err(wanted) => self.refused.push(Refusal::of_value(name, text, wanted)),
+        }
+    }
+
+    /// Of what is no option only the name counts.
+    fn take_other(&mut self, name: &str, text: &str, settings: &Settings) {
+        if settings.own.iter().any(|own| own == name) {
+            self.others.insert(name.to_owned(), text.to_owned());
+        } else if self.unknown.few.len() < FEW {
+            self.unknown.few.push((name.to_owned(), unknown(name, settings)));
+        } else {
+            self.unknown.more += 1;
+        }
+    }
+
+    /// What is said of names that are no option's.
+    pub fn unknown(&self) -> impl Iterator<Item = String> {
+        let Unknown { few, more } = &self.unknown;
+        let more =
+            (*more > 0).then(|| format!("{more} more annotations {PREFIX}… are none, they are ignored"));
+        few.iter().map(|(_, said)| said.clone()).chain(more)
+    }
+
+    /// Names that are no option's of the table, the first few of them.
+    pub fn names_of_others(&self) -> impl Iterator<Item = &str> {
+        let unknown = self.unknown.few.iter().map(|(name, _)| name.as_str());
+        self.others.keys().map(String::as_str).chain(unknown)
+    }
+}
+
+fn unknown(name: &str, settings: &Settings) -> String {
+    let own = settings.own.iter().map(String::as_str);
+    let known = TABLE.iter().map(|row| row.name).chain([PATHS]).chain(own);
+    let name = shortened(name);
+    format!("there is no annotation {PREFIX}{name}{}, it is ignored", did_you_mean(&name, known))
+}

@@ -1,0 +1,58 @@
+//! The annotation that gives paths options of their own: YAML from path as the Ingress has it to options.
+
+use super::class::text_of;
+use serde_json::Value as Json;
+use std::collections::BTreeMap;
+
+/// Behind the prefix of annotations.
+pub const PATHS: &str = "paths";
+
+/// So many paths may have options of their own.
+const MOST: usize = 100;
+
+/// What is written for each path.
+///
+/// # Errors
+/// What the text must be instead, behind the word "it".
+pub fn paths(text: &str) -> Result<BTreeMap<String, BTreeMap<String, String>>, String> {
+    const WANTED: &str = "must be YAML from paths to options";
+    let options = serde_saphyr::options! {
+        // Aliases make much of a little text, and nobody needs them here.
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 0 },
+        with_snippet: false,
+        strict_booleans: true,
+    };
+    let read: BTreeMap<String, BTreeMap<String, Json>> =
+        serde_saphyr::from_str_with_options(text, options)
+            .map_err(|_| format!("{WANTED}, such as /api: {{timeout-server: 5m}}"))?;
+    if read.len() > MOST {
+        return Err(format!("{WANTED}, no more than {MOST} paths, there are {}", read.len()));
+    }
+    let texts = |options: BTreeMap<String, Json>| {
+        options.into_iter().map(|(name, value)| (name, text_of(&value))).collect()
+    };
+    Ok(read.into_iter().map(|(path, options)| (path, texts(options))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_paths_are_texts_whatever_yaml_makes_of_them() {
+        let text =
+            "/api: {timeout-server: 5m, retries: 1}\n/:\n  closed: true\n  allow-from: [10.0.0.0/8, ::1]\n";
+        let read = paths(text).unwrap();
+        assert_eq!(read["/api"]["timeout-server"], "5m");
+        assert_eq!(read["/api"]["retries"], "1");
+        assert_eq!((&*read["/"]["closed"], &*read["/"]["allow-from"]), ("true", "10.0.0.0/8, ::1"));
+        for wrong in ["/api", "[]", "/api: 5m", "{", "/: {}\n/: {}"] {
+            assert!(paths(wrong).unwrap_err().starts_with("must be YAML"), "{wrong}");
+        }
+        let bomb = "/a: {x: &a [1,1,1,1,1,1,1,1,1,1], y: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a], z: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b], \
+            w: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c], v: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d], u: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]}";
+        assert!(paths(bomb).unwrap_err().starts_with("must be YAML"));
+        let many: String = (0..=MOST).map(|n| format!("/{n}: {{}}\n")).collect();
+        assert!(paths(&many).unwrap_err().contains("no more than 100 paths, there are 101"));
+    }
+}

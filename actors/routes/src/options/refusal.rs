@@ -1,0 +1,70 @@
+//! What cannot be read, with what a user needs to set it right.
+
+use super::{MOST_BYTES, PREFIX, paths, table::row};
+use crate::sentences::shortened;
+use serde_json::Value as Json;
+use std::fmt;
+
+/// A value that an option cannot have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Whose: behind `haproxy-haptic.org/`.
+    pub option: String,
+    /// Of which path, where that has options of its own.
+    pub path: Option<String>,
+    /// What is wrong with it.
+    pub why: Wrong,
+}
+
+/// What is wrong with a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wrong {
+    /// So many bytes are too many.
+    Size(usize),
+    /// This is not what it must be.
+    Value {
+        /// As far as it is quoted.
+        text: String,
+        /// "must be …".
+        wanted: String,
+    },
+}
+
+impl Refusal {
+    /// Of so many bytes.
+    pub(super) fn of_size(option: &str, bytes: usize) -> Self {
+        Self { option: option.to_owned(), path: None, why: Wrong::Size(bytes) }
+    }
+
+    /// Of a text that must be something else.
+    pub(super) fn of_value(option: &str, text: &str, wanted: String) -> Self {
+        let why = Wrong::Value { text: shortened(text), wanted };
+        Self { option: option.to_owned(), path: None, why }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { option, path, why } = self;
+        match path {
+            Some(path) => write!(f, "annotation {PREFIX}{}: {option} of {}", paths::PATHS, shortened(path))?,
+            None => write!(f, "annotation {PREFIX}{option}")?,
+        }
+        write!(f, " {why}")?;
+        match (why, row(option).map_or("", |row| row.example)) {
+            (Wrong::Value { wanted, .. }, example) if !wanted.contains(example) => {
+                write!(f, ", for example {example}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Size(bytes) => write!(f, "has {bytes} bytes, it may have {MOST_BYTES}"),
+            Self::Value { text, wanted } => write!(f, "is {}, it {wanted}", Json::from(text.as_str())),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What is asked for in vain: options without those they go with, what other programs would read otherwise.
+
+use super::{
+    PREFIX, RouteOptions, Settings,
+    table::{TABLE, With},
+};
+
+impl RouteOptions {
+    /// Leaves out what does nothing, and says so.
+    pub(super) fn leave_out_ineffective(&mut self, settings: &Settings) {
+        for row in TABLE {
+            if let With::Beside(other) = row.with
+                && !self.is_given(other)
+                && self.values.remove(row.name).is_some()
+                && !settings.class.defaults.contains_key(row.name)
+            {
+                self.ineffective
+                    .push(format!("annotation {PREFIX}{} has no effect without {PREFIX}{other}", row.name));
+            }
+        }
+        self.ineffective.extend(self.in_vain());
+    }
+
+    /// What other options, or other controllers' habits, make of some.
+    fn in_vain(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        let is_tls = matches!(self.text("protocol"), Some("https" | "h2s"));
+        if self.values.contains_key("server-ca-secret") && !is_tls {
+            said.push(format!(
+                "annotation {PREFIX}server-ca-secret has no effect without {PREFIX}protocol: https or h2s"
+            ));
+        }
+        if ["rewrite-path", "rewrite-regex"].iter().all(|option| self.values.contains_key(option)) {
+            said.push(format!(
+                "annotations {PREFIX}rewrite-path and {PREFIX}rewrite-regex are both given: the second sees what the first made"
+            ));
+        }
+        for option in ["redirect-to", "rewrite-replacement", "rewrite-path", "app-root"] {
+            let foreign = self.text(option).and_then(|text| foreign_syntax(option, text));
+            said.extend(foreign.map(|part| {
+                format!(
+                    "annotation {PREFIX}{option} has {part:?}, which stands as it is: nothing takes its place"
+                )
+            }));
+        }
+        said
+    }
+}
+
+/// What is said of an option that is for hosts with TLS.
+pub(crate) fn without_tls(option: &str) -> String {
+    format!("annotation {PREFIX}{option} has no effect over HTTP, and spec.tls has no host of its routes")
+}
+
+/// What other programs would put something in the place of.
+fn foreign_syntax<'t>(option: &str, text: &'t str) -> Option<&'t str> {
+    let marks: &[&str] = if option == "rewrite-replacement" { &["$", "%["] } else { &["$", "%[", "\\1"] };
+    let at = marks.iter().filter_map(|mark| text.find(mark)).min()?;
+    let rest = text.get(at..)?;
+    let end = rest.char_indices().skip(1).find(|(_, c)| !c.is_alphanumeric() && !"_[]().{}".contains(*c));
+    rest.get(..end.map_or(rest.len(), |(end, _)| end))
+}

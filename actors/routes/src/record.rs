@@ -1,0 +1,317 @@
+//! What an object got, as the object that templates read.
+
+use super::{
+    claims::{Backend, Claims, Port, RouteClaim, RouteGroup, ToHttps},
+    contest::Age,
+    hosts::{ClientCa, Tls},
+    index::{RouteIndex, hosts_of},
+    lists::MOST,
+    matching::{ANY_HOST, Match, MatchShape, wildcard_over},
+    sentences::{few, shortened},
+};
+use haptic_model::ObjectRef;
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
+
+/// So many hosts are in one entry of `tls`, for a line of a crt-list and what HAProxy takes at run time are limited.
+const HOSTS_OF_AN_ENTRY: usize = 32;
+
+/// An object, and where what it got is looked up.
+pub(super) struct Got<'i> {
+    pub object: &'i ObjectRef,
+    pub claims: &'i Claims,
+    pub index: &'i RouteIndex,
+}
+
+/// What the hosts of one entry of `tls` have in common.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    /// Namespace and name of the Secret.
+    certificate: (Arc<str>, Arc<str>),
+    client_ca: Option<ClientCa>,
+    /// Whether it is the first certificate of the hosts.
+    first: bool,
+    /// Whether this CA alone verifies their clients.
+    trusted: bool,
+    /// The wildcard itself, where it leaves hosts out.
+    wildcard: Option<Arc<str>>,
+}
+
+/// The JSON of an object's routes: its own `fields`, `options`, `groups`, `routes`, `backends`, `tls`, `clientCa` and `rejected`.
+pub(super) fn of(got: &Got<'_>) -> Arc<[u8]> {
+    let mut rejected = got.claims.refused.clone();
+    let (mut routes, mut backends) = (Vec::new(), Vec::new());
+    let (mut known, mut served) = (HashSet::new(), BTreeSet::new());
+    for claim in &got.claims.routes {
+        match got.refusal(claim) {
+            Some(why) => rejected.extend(why),
+            None => {
+                let Some(group) = got.claims.groups.get(claim.group) else { continue };
+                let backend = backend(got.object, group, &claim.backend);
+                if known.insert((claim.group, &claim.backend)) {
+                    backends.push(backend.clone());
+                }
+                let others = group.others.iter().filter(|other| known.insert((claim.group, other)));
+                backends.extend(others.map(|other| self::backend(got.object, group, other)));
+                served.insert(&claim.wanted.host);
+                routes.push(route(claim, group, backend));
+            }
+        }
+    }
+    rejected.extend(served.iter().flat_map(|host| got.about_host(host)));
+    rejected.extend(got.left_out());
+    let over: HashSet<String> = served.iter().filter_map(|host| wildcard_over(host)).collect();
+    let brought = got.claims.certificates.iter();
+    rejected.extend(brought.filter_map(|(host, secrets)| got.about_certificate(host, secrets, &over)));
+    let mut fields = got.claims.fields.read();
+    for (name, value) in [
+        ("options", got.claims.groups.first().map(|group| Value::Object(group.options.read())).into()),
+        ("groups", got.groups()),
+        ("routes", Value::Array(routes)),
+        ("backends", Value::Array(backends)),
+        ("lists", got.lists()),
+        ("tls", got.tls()),
+        ("rejected", few(rejected).into()),
+    ] {
+        fields.insert(name.to_owned(), value);
+    }
+    if let Some(secret) = &got.claims.client_ca {
+        fields.insert("clientCa".to_owned(), json!(format!("{}/{secret}", got.object.namespace)));
+    }
+    Value::Object(fields).to_string().into_bytes().into()
+}
+
+impl Got<'_> {
+    /// Why it has not what it asks for; nothing is said of what was only asked for where nobody else does.
+    fn refusal(&self, claim: &RouteClaim) -> Option<Option<String>> {
+        if claim.repeated {
+            let sentence = || format!("{} is named twice, the first one counts", claim.wanted);
+            return Some((!claim.fallback).then(sentence));
+        }
+        let holder = self.index.holder(&claim.wanted)?;
+        if let Some(others) = self.host_of_others(claim) {
+            return Some(Some(others));
+        }
+        let what = if claim.fallback { "the default of " } else { "" };
+        let Some(winner) = &holder.object else {
+            return Some(Some(format!("{what}{} {}", claim.wanted, kept_for(&holder.namespace))));
+        };
+        if *winner.object == *self.object {
+            return None;
+        }
+        // A default backend steps back without a word: that is what it is for.
+        if claim.fallback && !winner.fallback && winner.object.namespace == self.object.namespace {
+            return Some(None);
+        }
+        let reason = self.reason(&winner.object, &winner.age);
+        Some(Some(format!("{what}{} is taken by {}, {reason}", claim.wanted, winner.object)))
+    }
+
+    /// Why a route that takes other paths than its own is not for this object.
+    fn host_of_others(&self, claim: &RouteClaim) -> Option<String> {
+        let Match { host, .. } = &claim.wanted;
+        let namespace =
+            self.index.namespace_of(host).filter(|namespace| **namespace != *self.object.namespace)?;
+        claim.wanted.is_listed().then(|| {
+            let wanted = &claim.wanted;
+            format!(
+                "{wanted} is not served: {} is held by namespace {namespace}, and only its own may be there",
+                host_name(host)
+            )
+        })
+    }
+
+    /// What it does not decide of a host on which it has routes.
+    fn about_host(&self, host: &str) -> Vec<String> {
+        let Some(tls) = self.index.tls(host) else { return Vec::new() };
+        let mut sentences = Vec::new();
+        if let Some(by) = self.held_by_others(host, tls) {
+            sentences.push(format!("{by}: its TLS and client verification are not this one's"));
+        }
+        let own = self.claims.client_ca.as_ref();
+        let own =
+            own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
+        if own.is_some() && own == tls.client_ca && !self.index.hosts().is_alone(host) {
+            sentences.push(format!(
+                "too many hosts are apart from the wildcard over {host}, whose certificates are another namespace's: requests there that need client-ca-secret are refused; list the host in spec.hosts, and the wildcard"
+            ));
+        } else if own.is_some() && own != tls.client_ca {
+            let other = tls.client_ca.as_ref().map_or("not verified".to_owned(), |ca| {
+                format!("verified with the CA of Secret {}/{}", ca.namespace, ca.secret)
+            });
+            let host = host_name(host);
+            sentences.push(format!(
+                "clients of {host} are {other}: all requests there that need client-ca-secret are refused"
+            ));
+        }
+        sentences
+    }
+
+    /// `over`: the wildcards over hosts of its own.
+    fn about_certificate(&self, host: &str, secrets: &[Arc<str>], over: &HashSet<String>) -> Option<String> {
+        let tls = self.index.tls(host)?;
+        let by = tls.certificates.as_ref();
+        let is_own = by.is_some_and(|by| {
+            let same = || secrets.iter().all(|secret| by.secrets.contains(secret));
+            *by.object == *self.object || (by.object.namespace == self.object.namespace && same())
+        });
+        if is_own {
+            return None;
+        }
+        let secret = secrets.first().map(|name| shortened(name)).unwrap_or_default();
+        let whose = match (self.held_by_others(host, tls), by) {
+            (Some(held), _) => held,
+            (None, Some(by)) => {
+                let reason = self.reason(&by.object, &by.age);
+                format!("{} has that of {}, {reason}", host_name(host), by.object)
+            }
+            (None, None) => return None,
+        };
+        // Hosts of its own right below a wildcard have a line each.
+        let instead = if over.contains(host) { "only used for hosts with routes" } else { "not used" };
+        Some(format!("the certificate of {} in Secret {secret} is {instead}: {whose}", host_name(host)))
+    }
+
+    /// Who has a host that is not listed, if it is another namespace.
+    fn held_by_others(&self, host: &str, tls: &Tls) -> Option<String> {
+        let holder = tls.holder.as_ref().filter(|holder| holder.namespace != self.object.namespace)?;
+        if self.index.is_listed(host) {
+            return None;
+        }
+        let host = host_name(host);
+        Some(match &holder.object {
+            Some(first) => {
+                format!("{host} is held by {}, {}", first.object, self.reason(&first.object, &first.age))
+            }
+            None => format!("{host} {}", kept_for(&holder.namespace)),
+        })
+    }
+
+    fn reason(&self, other: &ObjectRef, age: &Age) -> &'static str {
+        if *age < self.claims.age {
+            "which is older"
+        } else if *age == self.claims.age && *other < *self.object {
+            "which comes first by name"
+        } else {
+            "whose namespace had it first"
+        }
+    }
+
+    /// The options of each group.
+    fn groups(&self) -> Value {
+        let one = |group: &RouteGroup| (group.id.to_string(), Value::Object(group.options.read()));
+        Value::Object(self.claims.groups.iter().map(one).collect())
+    }
+
+    /// The lists that are printed for the object.
+    fn lists(&self) -> Value {
+        let lists = self.listed_hosts().into_iter().filter_map(|host| {
+            let list = self.index.list_of(host, self.object)?;
+            Some(json!({"host": host, "chunks": list.chunks()}))
+        });
+        lists.collect()
+    }
+
+    fn listed_hosts(&self) -> BTreeSet<&Arc<str>> {
+        let of_hosts = self.claims.routes.iter().filter(|route| route.wanted.is_listed());
+        of_hosts.map(|route| &route.wanted.host).collect()
+    }
+
+    /// What does not fit into the lists that are printed for the object.
+    fn left_out(&self) -> Vec<String> {
+        let lists = self.listed_hosts().into_iter().filter_map(|host| {
+            let left_out = self.index.list_of(host, self.object)?.left_out;
+            (left_out > 0).then(|| {
+                format!(
+                    "{left_out} routes of {} are not served: of regular expressions and conditions a host has {MOST}, and less where they are expensive, none of more than some thousand bytes; those count that begin with most",
+                    host_name(host)
+                )
+            })
+        });
+        lists.collect()
+    }
+
+    /// The lines that the object has in the crt-list.
+    fn tls(&self) -> Value {
+        let mut entries: BTreeMap<Entry, Vec<&Arc<str>>> = BTreeMap::new();
+        let hosts: BTreeSet<&Arc<str>> =
+            self.claims.certificates.keys().chain(hosts_of(self.claims)).collect();
+        for host in hosts {
+            let Some(tls) = self.index.tls(host) else { continue };
+            if tls.listed_by.as_deref() != Some(self.object) {
+                continue;
+            }
+            let hosts = self.index.hosts();
+            let Some(by) = &tls.certificates else { continue };
+            for (number, secret) in by.secrets.iter().enumerate() {
+                let entry = Entry {
+                    certificate: (by.object.namespace.clone(), secret.clone()),
+                    client_ca: tls.client_ca.clone(),
+                    first: number == 0,
+                    trusted: tls.client_ca.is_some() && hosts.is_alone(host),
+                    wildcard: hosts.apart_from(host).map(|_| host.clone()),
+                };
+                entries.entry(entry).or_default().push(host);
+            }
+        }
+        let chunks = entries.iter().flat_map(|(entry, hosts)| {
+            hosts.chunks(HOSTS_OF_AN_ENTRY).map(move |hosts| self.entry(entry, hosts))
+        });
+        chunks.collect()
+    }
+
+    fn entry(&self, entry: &Entry, hosts: &[&Arc<str>]) -> Value {
+        let (namespace, secret) = &entry.certificate;
+        let except = entry.wildcard.as_ref().and_then(|wildcard| self.index.hosts().apart_from(wildcard));
+        let mut value = json!({
+            "hosts": hosts, "except": except.cloned().unwrap_or_default(),
+            "namespace": namespace, "secret": secret, "first": entry.first, "trusted": entry.trusted,
+        });
+        if let (Some(ca), Some(fields)) = (&entry.client_ca, value.as_object_mut()) {
+            fields.insert("ca".to_owned(), json!({"namespace": ca.namespace, "secret": ca.secret}));
+        }
+        value
+    }
+}
+
+fn route(claim: &RouteClaim, group: &RouteGroup, backend: Value) -> Value {
+    let https = group.to_https == ToHttps::Always || (claim.tls && group.to_https == ToHttps::WithTls);
+    let path = if claim.wanted.path.is_empty() { "/" } else { &*claim.wanted.path };
+    json!({
+        "host": claim.wanted.host, "path": path, "length": claim.wanted.path.len(),
+        "exact": claim.wanted.shape == MatchShape::Exact, "kind": kind_of(&claim.wanted),
+        "key": claim.wanted.key(), "tls": claim.tls, "https": https,
+        "group": group.id, "backend": backend,
+    })
+}
+
+/// Which map has the route's key.
+fn kind_of(wanted: &Match) -> &'static str {
+    match wanted.shape {
+        _ if wanted.is_listed() => "listed",
+        MatchShape::Exact => "exact",
+        _ => "prefix",
+    }
+}
+
+fn backend(object: &ObjectRef, group: &RouteGroup, backend: &Backend) -> Value {
+    let port = match &backend.port {
+        Port::Number(number) => json!(number),
+        Port::Name(name) => json!(name),
+    };
+    let name = group.name_of(&object.namespace, backend);
+    json!({"name": name, "service": backend.service, "port": port, "group": group.id})
+}
+
+fn kept_for(namespace: &str) -> String {
+    format!(
+        "is kept for namespace {namespace}, which had it until lately (controller.hostHold); spec.hosts gives it to others at once"
+    )
+}
+
+fn host_name(host: &str) -> &str {
+    if host == ANY_HOST { "every other host" } else { host }
+}

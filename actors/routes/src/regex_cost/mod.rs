@@ -1,0 +1,66 @@
+//! What a regular expression may cost HAProxy, judged before HAProxy is asked with it.
+//!
+//! The same text is harmless to the `regex` crate, which never goes back, and deadly to PCRE2, which does: `(a+)+b` on a
+//! path of thirty characters keeps a thread busy for hours. So the expression is read as PCRE2 will run it ([`node`]), what
+//! both would read differently is refused ([`read`]), and the steps of the worst path are counted ([`steps`]).
+
+mod node;
+mod read;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+/// The longest expression that is read.
+pub const LONGEST_PATTERN: usize = 500;
+/// Longer paths than this do not fit into HAProxy's buffer.
+pub const LONGEST_PATH: usize = 16 << 10;
+/// Paths that everybody may have: an expression that cannot be asked with these is refused.
+const SHORTEST_PATH: usize = 1 << 10;
+/// Steps that one request may take: up to a millisecond of PCRE2 with its compiler (JIT), since they are an upper bound.
+const MOST_STEPS: f64 = 4e6;
+
+/// What an expression may cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PatternCost {
+    /// The longest path, in bytes, that HAProxy may be asked with, so that no request takes more than about a millisecond.
+    pub longest_path: usize,
+    /// Steps for the worst path of that length.
+    pub steps: f64,
+}
+
+impl PatternCost {
+    /// Of an expression for paths and so many steps for other texts.
+    #[must_use]
+    pub fn sum(of_path: Option<Self>, others: Option<f64>) -> Option<Self> {
+        let Some(others) = others else { return of_path };
+        let of_path = of_path.unwrap_or(Self { longest_path: LONGEST_PATH, steps: 0.0 });
+        Some(Self { steps: of_path.steps + others, ..of_path })
+    }
+}
+
+/// The longest path that HAProxy may be asked with: see [`PatternCost`].
+///
+/// # Errors
+/// Why the expression cannot be used: "it must …".
+pub fn longest_path(pattern: &str) -> Result<usize, String> {
+    cost(pattern).map(|cost| cost.longest_path)
+}
+
+/// What an expression may cost.
+///
+/// # Errors
+/// Why the expression cannot be used: "it must …".
+pub fn cost(pattern: &str) -> Result<PatternCost, String> {
+    let node = read::pattern(pattern)?;
+    if node.may_be_empty() {
+        return Err("must not match the empty path".into());
+    }
+    let lengths = std::iter::successors(Some(LONGEST_PATH), |length| Some(length / 2));
+    lengths
+        .take_while(|length| *length >= SHORTEST_PATH)
+        .map(|length| PatternCost { longest_path: length, steps: steps::worst(&node, length) })
+        .find(|cost| cost.steps <= MOST_STEPS)
+        .ok_or_else(|| {
+            "must not go back and forth over a path: of what is repeated, each must end where the next one begins, as in ([^/]+)/(.*)".into()
+        })
+}

@@ -1,0 +1,177 @@
+//! What Services say of the routes that lead to them: options, and which ports there are.
+
+use crate::{
+    claims::{Backend, Port},
+    options::{PREFIX, Settings, Written, level::Level},
+    sentences::shortened,
+};
+use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
+use serde::Deserialize;
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+/// Of a Service with more bytes no ports are looked up: what is said of them is worth less than it costs.
+const LONGEST: usize = 64 << 10;
+/// So many ports of a Service are named.
+const FEW: usize = 5;
+
+/// The Services of all namespaces, each read once however many Ingresses lead to it.
+#[derive(Debug, Default)]
+pub struct Services {
+    /// None where they are not watched.
+    store: Option<Arc<Snapshot>>,
+    known: HashMap<Arc<ObjectRef>, KnownService>,
+}
+
+/// What is known of a Service.
+#[derive(Debug)]
+struct KnownService {
+    options: Option<Written>,
+    ports: ServicePorts,
+}
+
+/// Which ports a Service has.
+#[derive(Debug)]
+enum ServicePorts {
+    /// Nobody can tell.
+    Any,
+    /// These.
+    These { numbers: HashSet<u16>, names: HashSet<Box<str>>, few: String },
+}
+
+#[derive(Deserialize)]
+struct Service {
+    metadata: ServiceMetadata,
+    spec: Option<Spec>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    ports: Option<Vec<PortOfService>>,
+}
+
+#[derive(Deserialize)]
+struct PortOfService {
+    name: Option<Box<str>>,
+    port: u16,
+}
+
+#[derive(Deserialize)]
+struct ServiceMetadata {
+    annotations: Option<BTreeMap<String, String>>,
+}
+
+/// The store of Services, if they are watched.
+#[must_use]
+pub fn watched(config: &ActiveConfig, snapshots: &Snapshots) -> Option<Arc<Snapshot>> {
+    let watched = config.spec.watched_resources.iter();
+    let mut services = watched.filter(|(_, of)| of.resources == "services" && of.api_version == "v1");
+    services.find_map(|(name, _)| snapshots.get(name)).filter(|store| !store.is_on_demand()).cloned()
+}
+
+impl Services {
+    /// Reads what is different in `store`. Returns what was read, and what is gone.
+    pub fn update(&mut self, store: Option<Arc<Snapshot>>, settings: &Settings) -> HashSet<Arc<ObjectRef>> {
+        let none = Arc::new(Snapshot::full());
+        let before = std::mem::replace(&mut self.store, store).unwrap_or_else(|| none.clone());
+        let now = self.store.as_ref().unwrap_or(&none);
+        let mut changed = HashSet::new();
+        for difference in now.differences_from(&before) {
+            let service = match (difference.after, difference.before) {
+                (Some((service, _)), _) => {
+                    self.known.insert(service.reference.clone(), KnownService::read(service, settings));
+                    service
+                }
+                (None, Some((service, _))) => {
+                    self.known.remove(&service.reference);
+                    service
+                }
+                (None, None) => continue,
+            };
+            changed.insert(service.reference.clone());
+        }
+        changed
+    }
+
+    /// Reads all of them anew, where what counts as an option is different.
+    pub fn read_again(&mut self, settings: &Settings) {
+        let all = self.store.iter().flat_map(|store| store.iter());
+        let read = |service: &Arc<Object>| (service.reference.clone(), KnownService::read(service, settings));
+        self.known = all.map(read).collect();
+    }
+
+    /// The options of one, if it has any.
+    #[must_use]
+    pub fn written(&self, namespace: &str, name: &str) -> Option<&Written> {
+        self.known(namespace, name)?.options.as_ref()
+    }
+
+    /// What is not there of what a backend of a namespace names, in words behind "leads to".
+    #[must_use]
+    pub fn missing(&self, namespace: &str, backend: &Backend) -> Option<String> {
+        self.store.as_ref()?;
+        let name = shortened(&backend.service);
+        let Some(service) = self.known(namespace, &backend.service) else {
+            return Some(format!("Service {name}, which is not there"));
+        };
+        let ServicePorts::These { numbers, names, few } = &service.ports else { return None };
+        let is_there = match &backend.port {
+            Port::Number(number) => numbers.contains(number),
+            Port::Name(name) => names.contains(&**name),
+        };
+        let port = backend.port.to_string();
+        (!is_there).then(|| format!("port {} of Service {name}, which has {few}", shortened(&port)))
+    }
+
+    fn known(&self, namespace: &str, name: &str) -> Option<&KnownService> {
+        self.known.get(&self.store.as_ref()?.get(namespace, name)?.reference)
+    }
+}
+
+impl KnownService {
+    /// Of an object that is no Service nothing is known.
+    fn read(object: &Object, settings: &Settings) -> Self {
+        let has_options = has_options(object);
+        let is_short = object.json.len() <= LONGEST;
+        let service: Option<Service> =
+            (has_options || is_short).then(|| serde_json::from_slice(&object.json).ok()).flatten();
+        let Some(Service { metadata, spec }) = service else {
+            return Self { options: None, ports: ServicePorts::Any };
+        };
+        let annotations = metadata.annotations.filter(|_| has_options);
+        let own = |annotations: &BTreeMap<String, String>| {
+            let own = annotations.iter();
+            let own = own.filter_map(|(key, text)| Some((key.strip_prefix(PREFIX)?, text.as_str())));
+            Written::read(Level::Service, own, settings)
+        };
+        let ports = spec.filter(|_| is_short).map_or(ServicePorts::Any, ServicePorts::of);
+        Self { options: annotations.as_ref().map(own), ports }
+    }
+}
+
+impl ServicePorts {
+    fn of(spec: Spec) -> Self {
+        if spec.kind.as_deref() == Some("ExternalName") {
+            return Self::Any;
+        }
+        let ports = spec.ports.unwrap_or_default();
+        let few = ports.iter().take(FEW).map(|port| match &port.name {
+            Some(name) => format!("{} ({name})", port.port),
+            None => port.port.to_string(),
+        });
+        let few: Vec<String> = few.collect();
+        let few = if few.is_empty() { "no port".to_owned() } else { few.join(", ") };
+        let numbers = ports.iter().map(|port| port.port).collect();
+        Self::These { numbers, names: ports.into_iter().filter_map(|port| port.name).collect(), few }
+    }
+}
+
+/// Most have none.
+fn has_options(service: &Object) -> bool {
+    service.json.windows(PREFIX.len()).any(|part| part == PREFIX.as_bytes())
+}

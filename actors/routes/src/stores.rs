@@ -1,0 +1,216 @@
+//! The stores beside one of objects that hold routes: *sets*, one for each object, with what it got; options that anybody asks
+//! for; users.
+//!
+//! `routes "ingresses"` reads sets as `list` reads the resource itself. Because a set is an object like any other, blocks that
+//! are printed for it are kept from render to render, and only those are printed anew whose own set changed: the index is
+//! updated by what changed in the store.
+
+use crate::{
+    auth,
+    claims::{Claims, RouteGroup},
+    class::{self, Classes},
+    index::RouteIndex,
+    ingress,
+    memory::Clock,
+    owners::Owners,
+    services::{self, Services},
+    userlists::{self, Userlists},
+};
+use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+/// How long things are kept for namespaces that are gone, if a configuration that is wrong does not say.
+const HOLD: Duration = Duration::from_secs(600);
+
+/// The indexes of all resources that hold routes, from render to render.
+#[derive(Debug, Default)]
+pub struct Routes {
+    tables: BTreeMap<Arc<str>, Table>,
+    now: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Table {
+    /// The store as the index knows it.
+    source: Arc<Snapshot>,
+    services: Services,
+    ground: Ground,
+    index: RouteIndex,
+    sets: Arc<Snapshot>,
+    options: Arc<Snapshot>,
+    auth_targets: Arc<Snapshot>,
+    userlists: Userlists,
+}
+
+/// What, besides the objects themselves, decides who gets what.
+#[derive(Clone, Debug, PartialEq)]
+struct Ground {
+    classes: Classes,
+    owners: Arc<Owners>,
+    /// Routes that one object may have.
+    most: usize,
+}
+
+/// The name of the store of sets beside the store `resource`. No watched resource has such a name.
+#[must_use]
+pub fn store_of(resource: &str) -> Arc<str> {
+    format!("routes of {resource}").into()
+}
+
+/// The name of the store that has an object for each option that any object of the store `resource` asks for.
+#[must_use]
+pub fn options_of(resource: &str) -> Arc<str> {
+    format!("options of {resource}").into()
+}
+
+impl Routes {
+    /// What time the next call of [`Self::beside`] has. Without a time nothing is kept for those that are gone.
+    pub fn set_time(&mut self, now: Instant) {
+        self.now = Some(now);
+    }
+
+    /// The same with nothing in it but what is remembered: what it gives next is that of a fresh start which knows as much.
+    #[must_use]
+    pub fn emptied(&self) -> Self {
+        let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.emptied()));
+        Self { tables: tables.collect(), now: self.now }
+    }
+
+    /// `snapshots` with a store of sets and ones of options and of userlists beside each store that holds routes.
+    #[must_use]
+    pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> Snapshots {
+        let most = config.spec.controller.limits.routes_per_object;
+        let ground = Ground {
+            classes: Classes::of(config, snapshots),
+            owners: Arc::new(Owners::of(&config.spec)),
+            most,
+        };
+        let hold = config.spec.controller.host_hold.or(HOLD);
+        let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
+        let services = services::watched(config, snapshots);
+        let mut all = snapshots.clone();
+        let known: Vec<Arc<str>> = class::ingress_stores(&config.spec).collect();
+        self.tables.retain(|name, _| known.contains(name));
+        for name in known {
+            // The objects of an on-demand store are not there to be looked at.
+            let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
+            let table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
+            let mut table = table.updated(source, services.clone(), &ground, clock);
+            let userlists = table.userlists.update(config, snapshots, &table.sets);
+            all =
+                all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
+            all = all.with(userlists::store_of(&name), userlists);
+            all = all.with(auth::store_of(&name), table.auth_targets.clone());
+            self.tables.insert(name, table);
+        }
+        all
+    }
+
+    /// When something that is kept for those that are gone is free, though nothing may change until then.
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        self.tables.values().filter_map(|table| table.index.due()).min()
+    }
+
+    /// The index of the resource of that name, as of the last call of [`Self::beside`].
+    #[must_use]
+    pub fn index(&self, resource: &str) -> Option<&RouteIndex> {
+        self.tables.get(resource).map(|table| &table.index)
+    }
+}
+
+impl Table {
+    fn new(ground: &Ground) -> Self {
+        Self::around(RouteIndex::with_owners(ground.owners.clone()), ground.clone())
+    }
+
+    fn emptied(&self) -> Self {
+        Self::around(self.index.emptied(self.ground.owners.clone()), self.ground.clone())
+    }
+
+    fn around(index: RouteIndex, ground: Ground) -> Self {
+        let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
+        let auth_targets = Arc::new(index.auth_targets().clone());
+        Self {
+            source: Arc::new(Snapshot::full()),
+            services: Services::default(),
+            ground,
+            index,
+            sets,
+            options,
+            auth_targets,
+            userlists: Userlists::default(),
+        }
+    }
+
+    fn updated(
+        mut self,
+        source: &Arc<Snapshot>,
+        services: Option<Arc<Snapshot>>,
+        ground: &Ground,
+        clock: Option<Clock>,
+    ) -> Self {
+        let services = self.services.update(services, &ground.classes.options);
+        if self.ground != *ground {
+            self = self.on(ground, clock);
+        }
+        self.index.set_clock(clock);
+        if source.is_unchanged_since(&self.source) && services.is_empty() && !self.index.is_due() {
+            return self;
+        }
+        let before = std::mem::replace(&mut self.source, source.clone());
+        let changes = source.differences_from(&before).filter_map(|d| match (d.after, d.before) {
+            (Some((object, _)), _) => Some(changed(object, ground, &self.services)),
+            (None, Some((object, _))) => Some((object.reference.clone(), None)),
+            (None, None) => None,
+        });
+        let leading = self.index.leading_to(&services);
+        let leading = leading.iter().filter_map(|object| source.get(&object.namespace, &object.name));
+        let leading = leading.map(|object| changed(object, ground, &self.services));
+        self.index.update(leading.chain(changes));
+        if !self.index.sets().is_unchanged_since(&self.sets) {
+            self.sets = Arc::new(self.index.sets().clone());
+        }
+        if !self.index.options().is_unchanged_since(&self.options) {
+            self.options = Arc::new(self.index.options().clone());
+        }
+        if !self.index.auth_targets().is_unchanged_since(&self.auth_targets) {
+            self.auth_targets = Arc::new(self.index.auth_targets().clone());
+        }
+        self
+    }
+
+    /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
+    fn on(self, ground: &Ground, clock: Option<Clock>) -> Self {
+        let Self { source, mut services, mut index, userlists, .. } = self;
+        services.read_again(&ground.classes.options);
+        index.set_clock(clock);
+        index.set_owners(ground.owners.clone());
+        index.update(source.iter().map(|object| changed(object, ground, &services)));
+        let around = Self::around(index, ground.clone());
+        Self { source, services, userlists, ..around }
+    }
+}
+
+fn changed(object: &Object, ground: &Ground, services: &Services) -> (Arc<ObjectRef>, Option<Claims>) {
+    let claims = match ingress::claims(&object.json, &ground.classes, services) {
+        Ok(claims) => claims.map(|claims| claims.within(ground.most)),
+        Err(why) => Some(unreadable(&object.reference, why)),
+    };
+    (object.reference.clone(), claims)
+}
+
+/// What is known of an object that cannot be read: who it is, and why it gets nothing.
+fn unreadable(object: &ObjectRef, why: String) -> Claims {
+    let metadata = serde_json::json!({ "namespace": object.namespace, "name": object.name });
+    let fields = serde_json::Map::from_iter([
+        ("metadata".to_owned(), metadata),
+        ("faults".to_owned(), serde_json::json!([])),
+    ]);
+    let group = RouteGroup { id: object.name.clone(), ..RouteGroup::default() };
+    Claims { refused: vec![why], groups: vec![group], fields: fields.into(), ..Claims::default() }
+}

@@ -1,0 +1,152 @@
+//! Sets that are kept up to date change by change are those of a fresh start, whatever happened: Ingresses, their annotations and
+//! paths, the options of Services and what the class says.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_routes::{Routes, options_of, store_of, userlists};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, sync::Arc};
+
+const NAMESPACES: [&str; 2] = ["a", "b"];
+const NAMES: [&str; 3] = ["x", "y", "z"];
+const OF_INGRESSES: [&str; 12] = [
+    "{}",
+    r#"{"haproxy-haptic.org/retry": "all", "haproxy-haptic.org/auth-secret": "x"}"#,
+    r#"{"haproxy-haptic.org/paths": "/x: {retries: 1, auth-secret: y}\n/y: {balance: random}"}"#,
+    r#"{"haproxy-haptic.org/paths": "/x: {retries: many}"}"#,
+    r#"{"haproxy-haptic.org/affinity": "cookie", "haproxy-haptic.org/nonesuch": "1"}"#,
+    r#"{"haproxy-haptic.org/path-type": "regex"}"#,
+    r#"{"haproxy-haptic.org/path-type": "regex", "haproxy-haptic.org/rewrite-target": "/\\1"}"#,
+    r#"{"haproxy-haptic.org/paths": "/z[0-9]+: {path-type: regex, retries: 1}"}"#,
+    r#"{"haproxy-haptic.org/match-methods": "GET", "haproxy-haptic.org/match-headers": "X-A: 1"}"#,
+    r#"{"haproxy-haptic.org/paths": "/x: {match-query: a=1}\n/z[0-9]+: {path-type: regex, match-methods: PUT}"}"#,
+    r#"{"haproxy-haptic.org/canary-service": "x:80", "haproxy-haptic.org/canary-weight": "5", "haproxy-haptic.org/weights": "y:80=1"}"#,
+    r#"{"haproxy-haptic.org/ssl-redirect": "false", "haproxy-haptic.org/client-ca-secret": "x"}"#,
+];
+const PATHS: [&str; 5] = ["/x", "/y", "/z[0-9]+", "/x(/|$)(.*)", "/(a|b)c"];
+const OF_SERVICES: [&str; 4] = [
+    "{}",
+    r#"{"other.example/note": "haproxy-haptic.org/"}"#,
+    r#"{"haproxy-haptic.org/protocol": "h2", "haproxy-haptic.org/retries": "2"}"#,
+    r#"{"haproxy-haptic.org/protocol": "gopher", "haproxy-haptic.org/auth-secret": "x"}"#,
+];
+const CLASSES: [&str; 3] =
+    ["{}", r#"{"defaults": {"retry": "idempotent"}}"#, r#"{"enforced": {"retries": 1, "closed": true}}"#];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Ingress { namespace: usize, name: usize, host: usize, paths: usize, annotations: usize },
+    Service { namespace: usize, name: usize, annotations: usize },
+    Gone { store: &'static str, namespace: usize, name: usize },
+    Class(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (namespace, name) = (0..NAMESPACES.len(), 0..NAMES.len());
+    prop_oneof![
+        6 => (namespace.clone(), name.clone(), 0..2_usize, 0..6_usize, 0..OF_INGRESSES.len()).prop_map(
+            |(namespace, name, host, paths, annotations)| Step::Ingress { namespace, name, host, paths, annotations }
+        ),
+        4 => (namespace.clone(), name.clone(), 0..OF_SERVICES.len())
+            .prop_map(|(namespace, name, annotations)| Step::Service { namespace, name, annotations }),
+        2 => (prop_oneof![Just("ingresses"), Just("services")], namespace, name)
+            .prop_map(|(store, namespace, name)| Step::Gone { store, namespace, name }),
+        1 => (0..CLASSES.len()).prop_map(Step::Class),
+    ]
+}
+
+fn config(class: usize) -> ActiveConfig {
+    let class: Value = serde_json::from_str(CLASSES[class]).unwrap();
+    let spec = json!({
+        "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+        "templatingSettings": {"extraContext": {"routes": class}},
+        "watchedResources": {
+            "ingresses": {"apiVersion": "networking.k8s.io/v1", "resources": "ingresses"},
+            "services": {"apiVersion": "v1", "resources": "services"},
+        },
+    });
+    ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap())
+}
+
+#[derive(Default)]
+struct World {
+    stores: BTreeMap<Arc<str>, Snapshot>,
+    class: usize,
+}
+
+impl World {
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Ingress { namespace, name, host, paths, annotations } => {
+                let path = |(path, service): (&str, usize)| {
+                    json!({"path": path, "pathType": "Prefix",
+                        "backend": {"service": {"name": NAMES[service], "port": {"number": 80}}}})
+                };
+                let paths: Vec<Value> =
+                    PATHS.into_iter().zip([name, 0, 1, 2, 0]).take(paths).map(path).collect();
+                let host = ["a.example", "b.example"][host];
+                let rule = json!({"host": host, "http": {"paths": paths}});
+                self.put("ingresses", namespace, name, OF_INGRESSES[annotations], json!({"rules": [rule]}));
+            }
+            Step::Service { namespace, name, annotations } => {
+                self.put("services", namespace, name, OF_SERVICES[annotations], json!({}));
+            }
+            Step::Gone { store, namespace, name } => {
+                let reference = ObjectRef::new(store, NAMESPACES[namespace], NAMES[name]);
+                self.store(store).remove(&reference);
+            }
+            Step::Class(class) => self.class = class,
+        }
+    }
+
+    fn store(&mut self, name: &str) -> &mut Snapshot {
+        self.stores.entry(name.into()).or_insert_with(Snapshot::full)
+    }
+
+    fn put(&mut self, store: &str, namespace: usize, name: usize, annotations: &str, spec: Value) {
+        let (namespace, name) = (NAMESPACES[namespace], NAMES[name]);
+        let annotations: Value = serde_json::from_str(annotations).unwrap();
+        let json = json!({"metadata": {"namespace": namespace, "name": name, "annotations": annotations}, "spec": spec});
+        let reference = Arc::new(ObjectRef::new(store, namespace, name));
+        let object = Object { reference, version: 0, json: json.to_string().into_bytes().into() };
+        self.store(store).apply(object, [Arc::from(namespace), Arc::from(name)].into());
+    }
+
+    fn snapshots(&self) -> Snapshots {
+        Snapshots::new(
+            self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone()))).collect(),
+        )
+    }
+}
+
+/// All that templates see, as text.
+fn seen(routes: &mut Routes, world: &World) -> Vec<String> {
+    let all = routes.beside(&config(world.class), &world.snapshots());
+    let stores = [store_of("ingresses"), options_of("ingresses"), userlists::store_of("ingresses")];
+    let objects = stores.iter().filter_map(|name| Some((name, all.get(name)?)));
+    objects
+        .flat_map(|(name, store)| {
+            let text = move |object: &Arc<Object>| {
+                format!("{name} {}: {}", object.reference, String::from_utf8_lossy(&object.json))
+            };
+            store.iter().map(text).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sets_are_those_of_a_fresh_start_after_any_history(steps in prop::collection::vec(step(), 1..40)) {
+        let (mut world, mut routes) = (World::default(), Routes::default());
+        for name in ["ingresses", "services"] {
+            world.store(name).set_synced();
+        }
+        for step in &steps {
+            world.take(step);
+            prop_assert_eq!(seen(&mut routes, &world), seen(&mut Routes::default(), &world), "{:?}", step);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The crate's actors: the only modules that know actix, besides what serves HTTP.
+
+mod endpoint;
+mod review;
+
+pub use endpoint::{WebhookActor, WebhookOptions};
+pub use review::{ReviewActor, ReviewQueue};

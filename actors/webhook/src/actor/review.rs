@@ -1,0 +1,189 @@
+//! ReviewActor: the queue in front of the evaluator. All reviews that wait are evaluated together; one that finds the queue full is
+//! answered immediately.
+
+use crate::{
+    answer::ReviewAnswer,
+    evaluator::Evaluator,
+    render_cache::ObjectChange,
+    review::{DEADLINE, end_of_checks},
+};
+use actix::prelude::*;
+use haptic_inspect::Readers;
+use haptic_runtime::{ActorHandle, Alarm, Mailbox, OwnHandle, Work};
+use haptic_validate::Checker;
+use std::time::Duration;
+use tokio::{
+    sync::oneshot,
+    task::JoinError,
+    time::{Instant, timeout_at},
+};
+
+/// Reviews that may wait.
+const QUEUE: usize = 64;
+/// Reviews that are evaluated at once: one bad one among them costs the others a second round.
+const TOGETHER: usize = 16;
+/// Without a review for this time the evaluator's memory is freed.
+const FORGET_AFTER: Duration = Duration::from_secs(600);
+
+/// A change is to be evaluated.
+pub struct ReviewRequested {
+    change: ObjectChange,
+    received: Instant,
+    /// Closed once the client has given up.
+    reply: oneshot::Sender<ReviewAnswer>,
+}
+
+impl Message for ReviewRequested {
+    type Result = ();
+}
+
+/// Where changes are handed in. Clones are the same queue.
+#[derive(Clone)]
+pub struct ReviewQueue(Mailbox<ReviewRequested>);
+
+/// Evaluates changes by what the pipeline publishes.
+pub struct ReviewActor {
+    own: OwnHandle<Self>,
+    readers: Readers,
+    checker: Checker,
+    waiting: Vec<ReviewRequested>,
+    /// `None` while it is at work.
+    evaluator: Option<Evaluator>,
+    working: Option<Work>,
+    idle_since: Instant,
+    alarm: Alarm,
+}
+
+type Evaluated = Result<(Evaluator, Vec<ReviewAnswer>), JoinError>;
+
+impl ReviewQueue {
+    /// The queue of `actor`.
+    #[must_use]
+    pub fn of(actor: &ActorHandle<ReviewActor>) -> Self {
+        Self(actor.mailbox())
+    }
+
+    /// The answer to `change`, which was received at `received`.
+    pub async fn ask(&self, change: ObjectChange, received: Instant) -> ReviewAnswer {
+        let (reply, answer) = oneshot::channel();
+        let request = self.0.send(ReviewRequested { change, received, reply });
+        let answered = async {
+            request.await.ok()?;
+            answer.await.ok()
+        };
+        match timeout_at(received + DEADLINE, answered).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => undecided("the check itself failed, which is a bug in HAPTIC"),
+            Err(_) => undecided("it took too long"),
+        }
+    }
+}
+
+impl ReviewActor {
+    /// An actor with an empty queue. Nothing else should wait for `checker`.
+    #[must_use]
+    pub fn new(own: OwnHandle<Self>, readers: Readers, checker: Checker) -> Self {
+        let evaluator = Some(Evaluator::new(readers.clone(), checker.clone()));
+        let (idle_since, alarm) = (Instant::now(), Alarm::default());
+        Self { own, readers, checker, waiting: Vec::new(), evaluator, working: None, idle_since, alarm }
+    }
+
+    /// Evaluates what waits, unless the evaluator is at work.
+    fn advance(&mut self, context: &mut Context<Self>) {
+        // A client that has given up needs no answer.
+        self.waiting.retain(|request| !request.reply.is_closed());
+        if self.waiting.is_empty() {
+            return;
+        }
+        let Some(mut evaluator) = self.evaluator.take() else { return };
+        let together: Vec<_> = self.waiting.drain(..TOGETHER.min(self.waiting.len())).collect();
+        // The last one has the latest deadline; the deadline of an earlier one may pass before it is answered.
+        let last = together.iter().map(|request| request.received).max().unwrap_or_else(Instant::now);
+        let (changes, replies): (Vec<_>, Vec<_>) =
+            together.into_iter().map(|request| (request.change, request.reply)).unzip();
+        // A task of its own: an evaluation that panics costs only those that wait for it.
+        let evaluation = tokio::spawn(async move {
+            let answers = evaluator.evaluate(&changes, end_of_checks(last)).await;
+            (evaluator, answers)
+        });
+        self.working = Some(Work::start(context, evaluation, move |evaluated, actor: &mut Self, context| {
+            actor.evaluated(evaluated, replies, context);
+        }));
+    }
+
+    fn evaluated(
+        &mut self,
+        evaluated: Evaluated,
+        replies: Vec<oneshot::Sender<ReviewAnswer>>,
+        context: &mut Context<Self>,
+    ) {
+        let evaluator = match evaluated {
+            Ok((evaluator, answers)) => {
+                for (reply, answer) in replies.into_iter().zip(answers) {
+                    // A client that is gone gets none.
+                    drop(reply.send(answer));
+                }
+                evaluator
+            }
+            Err(error) => {
+                tracing::error!(
+                    "the webhook's evaluator panicked and is replaced, which is a bug in HAPTIC: {error}"
+                );
+                self.new_evaluator()
+            }
+        };
+        self.evaluator = Some(evaluator);
+        self.advance(context);
+        if let Some(evaluator) = self.evaluator.take() {
+            self.prepare(evaluator, context);
+        }
+    }
+
+    /// Renders what there is, so that the next review need not.
+    fn prepare(&mut self, mut evaluator: Evaluator, context: &mut Context<Self>) {
+        let prepared = async move {
+            evaluator.prepare().await;
+            evaluator
+        };
+        self.working = Some(Work::start(context, prepared, |evaluator, actor: &mut Self, context| {
+            (actor.working, actor.evaluator, actor.idle_since) = (None, Some(evaluator), Instant::now());
+            actor.alarm.set(actor.idle_since + FORGET_AFTER, context, Self::forget_when_idle);
+            actor.advance(context);
+        }));
+    }
+
+    fn forget_when_idle(&mut self, context: &mut Context<Self>) {
+        let Some(evaluator) = &mut self.evaluator else { return };
+        let due = self.idle_since + FORGET_AFTER;
+        if due <= Instant::now() {
+            evaluator.forget();
+        } else {
+            self.alarm.set(due, context, Self::forget_when_idle);
+        }
+    }
+
+    fn new_evaluator(&self) -> Evaluator {
+        Evaluator::new(self.readers.clone(), self.checker.clone())
+    }
+}
+
+fn undecided(why: &str) -> ReviewAnswer {
+    ReviewAnswer::Undecided { why: why.to_owned() }
+}
+
+haptic_runtime::supervised!(ReviewActor);
+
+impl Handler<ReviewRequested> for ReviewActor {
+    type Result = ();
+
+    fn handle(&mut self, request: ReviewRequested, context: &mut Self::Context) {
+        self.own.received::<ReviewRequested>(context);
+        if self.waiting.len() < QUEUE {
+            self.waiting.push(request);
+            self.advance(context);
+        } else {
+            // A client that is gone gets none.
+            drop(request.reply.send(undecided("too many changes at once")));
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! What the evaluator says, with a real HAProxy.
+
+use super::*;
+use haptic_model::{
+    ActiveConfig, Fleet, Generation, Snapshots,
+    quarantine::{Quarantine, Quarantined},
+};
+use haptic_runtime::{Publisher, topic};
+use haptic_validate::{Binaries, CheckLimits, Sandbox};
+use haptic_watch::provided;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// Every Service is a backend with its annotation `server` as a server's address.
+const TEMPLATE: &str = "
+global
+defaults
+  mode http
+  timeout connect 1s
+  timeout client 1s
+  timeout server 1s
+frontend web
+  bind :7080
+  use_backend %[path,map({{file_path \"path.map\" \"map\"}})]
+{{#each (list \"services\") as |service|}}
+backend {{proxy_name service.metadata.namespace service.metadata.name}}
+  {{#if (has service \"metadata.annotations.refuse\")}}
+  {{register_error service \"this one is refused\"}}
+  {{/if}}
+  {{#if (has service \"metadata.annotations.odd\")}}
+  {{warn \"odd is ignored\"}}
+  {{/if}}
+  server one {{get service \"metadata.annotations.server\" \"127.0.0.1:80\"}}
+{{/each}}
+";
+const MAP: &str = "
+{{#each (list \"services\") as |service|}}
+/{{service.metadata.name}} {{proxy_name service.metadata.namespace service.metadata.name}}
+{{/each}}
+";
+
+struct Fixture {
+    evaluator: Evaluator,
+    checker: Checker,
+    config: Arc<ActiveConfig>,
+    snapshots: Publisher<Snapshots>,
+    quarantine: Publisher<Quarantine>,
+    _others: (Publisher<Option<Arc<ActiveConfig>>>, Publisher<Fleet>),
+}
+
+fn service(name: &str, annotations: &Value) -> Map<String, Value> {
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": name, "namespace": "shop", "annotations": annotations},
+    });
+    service.as_object().unwrap().clone()
+}
+
+fn put(name: &str, annotations: &Value) -> ObjectChange {
+    ObjectChange { object: Some(service(name, annotations)), ..delete(name) }
+}
+
+fn delete(name: &str) -> ObjectChange {
+    let (resources, namespace_labels) = (vec!["services".into()], Map::new());
+    ObjectChange { resources, namespace: "shop".into(), name: name.into(), object: None, namespace_labels }
+}
+
+impl Fixture {
+    /// With these Services in the cluster.
+    fn with(services: &[(&str, Value)]) -> Self {
+        let haproxy = std::env::var_os("HAPTIC_HAPROXY_3_4").expect("run this through `make test`");
+        let checker =
+            Checker::new(Binaries::probe([haproxy]).unwrap(), CheckLimits::default(), Sandbox::none());
+        let resource = json!({
+            "metadata": {"name": "edge", "namespace": "edge"},
+            "spec": {
+                "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+                "watchedResources": {"services": {
+                    "apiVersion": "v1", "resources": "services", "enableValidationWebhook": true,
+                }},
+                "maps": {"path.map": {"template": MAP}}, "haproxyConfig": {"template": TEMPLATE},
+            },
+        });
+        let candidate = haptic_config::ConfigCandidate::from_resource(&resource).unwrap();
+        let config = candidate.as_if_active().unwrap();
+        let (config_writer, config_cell) = topic(Some(config.clone()));
+        let (snapshots, snapshots_cell) = topic(Snapshots::default());
+        let (fleet_writer, fleet) = topic(Fleet::default());
+        let (quarantine, held) = topic(Quarantine::default());
+        let readers = Readers {
+            config: config_cell,
+            snapshots: snapshots_cell,
+            quarantine: held,
+            fleet,
+            ..Readers::default()
+        };
+        let evaluator = Evaluator::new(readers, checker.clone());
+        let fixture = Self {
+            evaluator,
+            checker,
+            config,
+            snapshots,
+            quarantine,
+            _others: (config_writer, fleet_writer),
+        };
+        fixture.now(services);
+        fixture
+    }
+
+    fn now(&self, services: &[(&str, Value)]) {
+        let services = services.iter().map(|(name, annotations)| service(name, annotations)).collect();
+        let given = provided::ProvidedObjects::from([("services".to_owned(), services)]);
+        self.snapshots.publish(provided::snapshots(&self.config.spec, &given).unwrap());
+    }
+
+    async fn says(&mut self, change: ObjectChange) -> ReviewAnswer {
+        self.evaluator.evaluate(&[change], in_time()).await.pop().unwrap()
+    }
+}
+
+/// Later than any check of these ends.
+fn in_time() -> Instant {
+    Instant::now() + Duration::from_secs(60)
+}
+
+fn message(answer: &ReviewAnswer) -> &str {
+    match answer {
+        ReviewAnswer::Denied { message } => message,
+        other => panic!("it must be denied: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_good_object_passes_and_a_bad_one_is_refused_with_object_and_line() {
+    let mut fixture = Fixture::with(&[("a", json!({}))]);
+    assert_eq!(fixture.says(put("b", &json!({}))).await, ReviewAnswer::allowed());
+    let refused = fixture.says(put("b", &json!({"server": "a\nb"}))).await;
+    let said = message(&refused);
+    assert!(said.contains("services shop/b") && said.contains("template haproxyConfig:"), "{said}");
+    let refused = fixture.says(put("b", &json!({"refuse": "x"}))).await;
+    assert!(message(&refused).contains("this one is refused"), "{refused:?}");
+    assert_eq!(fixture.says(put("b", &json!({}))).await, ReviewAnswer::allowed());
+}
+
+#[tokio::test]
+async fn what_only_haproxy_knows_to_be_wrong_is_refused() {
+    let mut fixture = Fixture::with(&[("a", json!({}))]);
+    let refused = fixture.says(put("b", &json!({"server": "127.0.0.1:99999"}))).await;
+    let said = message(&refused);
+    assert!(said.contains("services shop/b") && said.contains("99999"), "{said}");
+}
+
+#[tokio::test]
+async fn an_old_fault_blocks_nobody_and_hides_no_new_one() {
+    for fault in [json!({"server": "a\nb"}), json!({"server": "127.0.0.1:99999"}), json!({"refuse": "x"})] {
+        let mut fixture = Fixture::with(&[("old", fault.clone()), ("older", fault.clone())]);
+        assert_eq!(fixture.says(put("b", &json!({}))).await, ReviewAnswer::allowed(), "{fault}");
+        let refused = fixture.says(put("b", &json!({"server": "c\nd"}))).await;
+        assert!(!message(&refused).contains("shop/old"), "{refused:?}");
+        let mended = fixture.says(put("old", &json!({}))).await;
+        assert!(matches!(mended, ReviewAnswer::Allowed { .. }), "{mended:?}");
+        assert!(matches!(fixture.says(delete("old")).await, ReviewAnswer::Allowed { .. }));
+    }
+}
+
+#[tokio::test]
+async fn what_is_held_back_is_left_out_and_its_own_fault_is_no_news() {
+    let bad = json!({"server": "127.0.0.1:99999"});
+    let mut fixture = Fixture::with(&[("held", bad.clone())]);
+    let object = Arc::new(ObjectRef::new("services", "shop", "held"));
+    let mut with_note = bad.clone();
+    with_note["note"] = json!("x");
+    let first = fixture.says(put("held", &with_note)).await;
+    assert!(matches!(&first, ReviewAnswer::Allowed { warnings } if warnings.len() == 1), "{first:?}");
+    let held = Quarantined {
+        object: object.clone(),
+        why: Diagnostic::error("haproxy", "no").of_object(Some(object.clone())),
+        instead: haptic_model::Instead::Nothing,
+        suspected: false,
+        since: Generation(1),
+        at: std::time::Instant::now(),
+    };
+    fixture.quarantine.publish(Quarantine { held: [(object, held)].into() });
+    assert_eq!(fixture.says(put("b", &json!({}))).await, ReviewAnswer::allowed());
+    message(&fixture.says(put("b", &bad)).await);
+    assert_eq!(fixture.says(put("held", &json!({}))).await, ReviewAnswer::allowed());
+}
+
+#[tokio::test]
+async fn of_many_at_once_only_the_bad_ones_are_refused() {
+    let mut fixture = Fixture::with(&[("a", json!({}))]);
+    let changes = [
+        put("b", &json!({})),
+        put("c", &json!({"server": "127.0.0.1:99999"})),
+        put("d", &json!({})),
+        put("e", &json!({"server": "x\ny"})),
+        delete("a"),
+    ];
+    let answers = fixture.evaluator.evaluate(&changes, in_time()).await;
+    let verdicts: Vec<&str> = answers.iter().map(ReviewAnswer::verdict).collect();
+    assert_eq!(verdicts, ["allowed", "denied", "allowed", "denied", "allowed"], "{answers:?}");
+}
+
+#[tokio::test]
+async fn a_warning_of_the_object_is_handed_on_and_one_of_another_object_is_not() {
+    let mut fixture = Fixture::with(&[("a", json!({"odd": "x"}))]);
+    let answer = fixture.says(put("b", &json!({"odd": "x"}))).await;
+    let ReviewAnswer::Allowed { warnings } = answer else { panic!("{answer:?}") };
+    assert!(warnings.len() == 1 && warnings[0].contains("services shop/b"), "{warnings:?}");
+}
+
+#[tokio::test]
+async fn without_stores_nothing_is_judged() {
+    let mut fixture = Fixture::with(&[]);
+    fixture.snapshots.publish(Snapshots::default());
+    assert!(matches!(fixture.says(put("b", &json!({}))).await, ReviewAnswer::Undecided { .. }));
+}
+
+#[tokio::test]
+async fn what_has_no_time_left_is_not_judged() {
+    let mut fixture = Fixture::with(&[("a", json!({}))]);
+    let answers = fixture.evaluator.evaluate(&[put("b", &json!({}))], Instant::now()).await;
+    let [ReviewAnswer::Undecided { why }] = &answers[..] else { panic!("{answers:?}") };
+    assert!(why.starts_with("no time was left for it"), "{why}");
+    assert_eq!(
+        fixture.says(put("b", &json!({}))).await,
+        ReviewAnswer::allowed(),
+        "the next one has its own time"
+    );
+}
+
+#[tokio::test]
+async fn the_live_stores_count_also_after_they_changed() {
+    let mut fixture = Fixture::with(&[("a", json!({}))]);
+    assert_eq!(fixture.says(put("a", &json!({"x": "y"}))).await, ReviewAnswer::allowed());
+    fixture.now(&[("a", json!({"refuse": "x"}))]);
+    let mut still = json!({"refuse": "x", "and": "y"});
+    let answer = fixture.says(put("a", &still)).await;
+    assert!(matches!(&answer, ReviewAnswer::Allowed { warnings } if warnings.len() == 1), "{answer:?}");
+    still["server"] = json!("a\nb");
+    message(&fixture.says(put("a", &still)).await);
+    fixture.now(&[("a", json!({})), ("b", json!({}))]);
+    fixture.evaluator.prepare().await;
+    assert_eq!(fixture.says(delete("b")).await, ReviewAnswer::allowed());
+}
+
+/// The part that is checked must be enough, or each review would cost a check of the whole.
+#[tokio::test]
+async fn the_checked_part_of_the_ingress_library_and_the_demo_is_valid_by_itself() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (config, manifests) in
+        [("demo/config.yaml", "demo/manifests"), ("ingress/config.yaml", "demo/manifests")]
+    {
+        let mut candidate = haptic_config::load_file(&root.join("fixtures").join(config)).unwrap();
+        let mut spec = (*candidate.spec).clone();
+        let class = spec.templating_settings.extra_context.get_mut("ingressClass");
+        class.into_iter().for_each(|class| class["withoutClass"] = json!(true));
+        candidate.spec = Arc::new(spec);
+        let config = candidate.as_if_active().unwrap();
+        let origin = haptic_watch::ObjectSource::Folder(root.join("fixtures").join(manifests));
+        let snapshots =
+            haptic_inspect::offline::objects::read(&config.spec, &origin).await.unwrap().snapshots;
+        let live = Live {
+            config: config.clone(),
+            snapshots: Arc::new(snapshots),
+            quarantine: Arc::default(),
+            fleet: Arc::default(),
+        };
+        let ingress = json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
+            "metadata": {"name": "new", "namespace": "shop"},
+            "spec": {"rules": [{"host": "new.example", "http": {"paths": [{"path": "/", "pathType": "Prefix",
+                "backend": {"service": {"name": "shop", "port": {"number": 80}}}}]}}]},
+        });
+        let change = ObjectChange {
+            resources: vec!["ingresses".into()],
+            namespace: "shop".into(),
+            name: "new".into(),
+            object: ingress.as_object().cloned(),
+            namespace_labels: Map::new(),
+        };
+        let compared = RenderCache::default().compare(&live, std::slice::from_ref(&change));
+        let (before, after) = (compared.bundle_before().unwrap(), compared.after.as_ref().unwrap());
+        let after = &after.as_ref().unwrap().bundle;
+        let part = reduced(after, before, &change.objects().collect());
+        assert!(part.size() < after.size(), "{}: {} of {}", config.name, part.size(), after.size());
+        let checker = Fixture::with(&[]).checker;
+        let verdict = checker.check(&part, &[]).await;
+        assert!(verdict.passed(), "{:?}\n{}", verdict.diagnostics, part.config.text);
+    }
+}

@@ -1,0 +1,231 @@
+//! Renders what would come of a change, beside the pipeline: the stores as they are, and the same with the change laid over
+//! them. What did not change is kept between the two, and from one review to the next.
+
+use super::faults;
+use haptic_inspect::Readers;
+use haptic_model::{
+    ActiveConfig, Bundle, Diagnostic, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine, Severity,
+    Snapshots,
+};
+use haptic_render::{Checked, CompileCache, RenderLimits, Renderer, Rendering, faults::Faults};
+use haptic_watch::provided;
+use serde_json::{Map, Value};
+use std::{collections::HashSet, sync::Arc};
+
+/// What the pipeline publishes, at one moment.
+#[derive(Clone, Debug)]
+pub struct Live {
+    /// The configuration in force.
+    pub config: Arc<ActiveConfig>,
+    /// All stores, each read to its end.
+    pub snapshots: Arc<Snapshots>,
+    /// What the pipeline holds back.
+    pub quarantine: Arc<Quarantine>,
+    /// The HAProxy pods.
+    pub fleet: Arc<Fleet>,
+}
+
+/// One object as it would be: in the stores of these names, with this content or gone.
+#[derive(Clone, Debug)]
+pub struct ObjectChange {
+    /// Names under `watchedResources`.
+    pub resources: Vec<Arc<str>>,
+    /// Empty for objects without one.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// `None`: it is deleted.
+    pub object: Option<Map<String, Value>>,
+    /// The labels of its namespace, where a watched resource selects by them.
+    pub namespace_labels: Map<String, Value>,
+}
+
+/// What comes of a render.
+pub type RenderOutcome = Result<Rendering, Faults>;
+
+/// What there is: rendered without the objects that cannot be.
+#[derive(Clone, Debug)]
+pub struct Baseline {
+    /// The stores without them.
+    snapshots: Snapshots,
+    /// What is wrong with them, and with the templates.
+    faults: Vec<Diagnostic>,
+    /// The result of its render.
+    outcome: RenderOutcome,
+}
+
+/// What there is, and what would be.
+#[derive(Clone, Debug)]
+pub struct RenderComparison {
+    /// Without the changes.
+    pub before: Option<Arc<Baseline>>,
+    /// With them; `None` when they change nothing in any store.
+    pub after: Option<RenderOutcome>,
+}
+
+/// So often objects at fault are left out before the templates are thought to be at fault.
+const ROUNDS: usize = 4;
+
+/// Keeps what was rendered last.
+#[derive(Debug)]
+pub struct RenderCache {
+    renderer: Renderer,
+    compiled: CompileCache,
+    base: Option<(Live, Arc<Baseline>)>,
+    /// Whether the last render was that of `base`.
+    at_base: bool,
+}
+
+impl Live {
+    /// What there is now.
+    ///
+    /// # Errors
+    /// Why nothing can be judged yet.
+    pub fn of(readers: &Readers) -> Result<Self, String> {
+        let config = (*readers.config.latest()).clone().ok_or("no configuration is in force yet")?;
+        let snapshots = readers.snapshots.latest();
+        let names = config.spec.watched_resources.keys();
+        let unread: Vec<&str> = names.map(String::as_str).filter(|name| !snapshots.synced([*name])).collect();
+        if unread.is_empty() {
+            let (quarantine, fleet) = (readers.quarantine.latest(), readers.fleet.latest());
+            return Ok(Self { config, snapshots, quarantine, fleet });
+        }
+        Err(format!("not yet read: {}", unread.join(", ")))
+    }
+
+    fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.config, &other.config)
+            && Arc::ptr_eq(&self.snapshots, &other.snapshots)
+            && self.quarantine == other.quarantine
+            && self.fleet == other.fleet
+    }
+}
+
+impl ObjectChange {
+    /// Who changes, once for each store.
+    pub fn objects(&self) -> impl Iterator<Item = Arc<ObjectRef>> {
+        self.resources.iter().map(|name| Arc::new(ObjectRef::new(name, &self.namespace, &self.name)))
+    }
+
+    /// The stores with this change, or none when it changes nothing in them.
+    ///
+    /// # Errors
+    /// Why a store cannot hold the object.
+    pub fn over(
+        &self,
+        spec: &HAProxyTemplateConfigSpec,
+        snapshots: &Snapshots,
+    ) -> Result<Option<Snapshots>, Vec<String>> {
+        let mut all = snapshots.clone();
+        let mut changed = false;
+        for name in &self.resources {
+            let laid = match &self.object {
+                Some(object) => {
+                    provided::with_object(spec, &all, name, object.clone(), &self.namespace_labels)?
+                }
+                None => provided::without_object(&all, &ObjectRef::new(name, &self.namespace, &self.name)),
+            };
+            if let (Some(new), Some(old)) = (laid.get(name), all.get(name)) {
+                changed |= !new.is_unchanged_since(old);
+            }
+            all = laid;
+        }
+        Ok(changed.then_some(all))
+    }
+}
+
+impl Default for RenderCache {
+    fn default() -> Self {
+        let renderer = Renderer::checked(Checked::Never);
+        Self { renderer, compiled: CompileCache::default(), base: None, at_base: false }
+    }
+}
+
+impl RenderCache {
+    /// Renders `live` as it is, unless that was done last, and then with all `changes` laid over it.
+    pub fn compare(&mut self, live: &Live, changes: &[ObjectChange]) -> RenderComparison {
+        let is_news =
+            |change: &ObjectChange| !matches!(change.over(&live.config.spec, &live.snapshots), Ok(None));
+        if !changes.iter().any(is_news) {
+            return RenderComparison { before: None, after: None };
+        }
+        let before = self.baseline(live);
+        let mut over = before.snapshots.clone();
+        for change in changes {
+            if let Ok(Some(laid)) = change.over(&live.config.spec, &over) {
+                over = laid;
+            }
+        }
+        self.at_base = false;
+        let after = self.render(live, &over);
+        RenderComparison { before: Some(before), after: Some(after) }
+    }
+
+    /// Renders `live` as it is, unless that was done last: what is rendered next shares its memory.
+    pub fn baseline(&mut self, live: &Live) -> Arc<Baseline> {
+        if let Some((known, baseline)) = &self.base
+            && self.at_base
+            && known.is(live)
+        {
+            return baseline.clone();
+        }
+        let baseline = Arc::new(self.render_baseline(live));
+        self.base = Some((live.clone(), baseline.clone()));
+        self.at_base = true;
+        baseline
+    }
+
+    /// Renders what there is, without the objects that keep it from being a bundle.
+    fn render_baseline(&mut self, live: &Live) -> Baseline {
+        let (mut snapshots, mut known) = ((*live.snapshots).clone(), Vec::new());
+        for (object, held) in &live.quarantine.held {
+            snapshots = provided::without_object(&snapshots, object);
+            known.push(held.why.clone().of_object(Some(object.clone())));
+        }
+        for _ in 0..ROUNDS {
+            match self.render(live, &snapshots) {
+                Err(faults) if !faults.objects.is_empty() => {
+                    known.extend(faults::diagnostics(&faults, &HashSet::new()));
+                    for object in faults.objects.keys() {
+                        snapshots = provided::without_object(&snapshots, object);
+                    }
+                }
+                outcome => return Baseline { snapshots, faults: known, outcome },
+            }
+        }
+        let outcome = self.render(live, &snapshots);
+        Baseline { snapshots, faults: known, outcome }
+    }
+
+    fn render(&mut self, live: &Live, snapshots: &Snapshots) -> RenderOutcome {
+        let compiled = self.compiled.of(&live.config).map_err(Faults::of_templates)?;
+        self.renderer.attempt(&*compiled, &live.config, snapshots, &live.fleet, &RenderLimits::default())
+    }
+}
+
+impl RenderComparison {
+    /// The bundle without the changes, if there is one.
+    #[must_use]
+    pub fn bundle_before(&self) -> Option<&Bundle> {
+        self.before.as_ref()?.outcome.as_ref().ok().map(|rendering| &rendering.bundle)
+    }
+
+    /// What is wrong without the changes.
+    #[must_use]
+    pub fn faults_before(&self) -> Vec<Diagnostic> {
+        let Some(baseline) = &self.before else { return Vec::new() };
+        let still = baseline.outcome.as_ref().err().map(|faults| faults.clone().into_diagnostics());
+        baseline.faults.iter().cloned().chain(still.into_iter().flatten()).collect()
+    }
+
+    /// The warnings about `changed` that the changes bring.
+    #[must_use]
+    pub fn warnings(&self, changed: &HashSet<Arc<ObjectRef>>) -> Vec<Diagnostic> {
+        let warnings = |outcome: &RenderOutcome| {
+            outcome.as_ref().map_or_else(|_| Vec::new(), |rendering| rendering.warnings.clone())
+        };
+        let after = self.after.as_ref().map(warnings).unwrap_or_default();
+        let after = after.into_iter().filter(|d| d.severity == Severity::Warning);
+        after.filter(|warning| faults::is_of(warning, changed)).collect()
+    }
+}

@@ -1,0 +1,173 @@
+//! The topics between actors. Each publisher goes to the one actor that may publish; topics are cloned to all that read or subscribe.
+
+use haptic_commentator::{History, Recording};
+use haptic_config::ConfigState;
+use haptic_deploy::{PodStates, Roster};
+use haptic_inspect::Readers;
+use haptic_leader::{Reporting, certificate::DefaultCertificate};
+use haptic_model::{
+    ActiveConfig, FailedReloads, FailureReports, Fleet, HaproxyPod, Quarantine, Remarks,
+    config::{AcceptedConfig, ConfigVerdict},
+    pipeline::{Attempts, Candidate, Leadership, Refused, Rendered, SetAside, Validated},
+};
+use haptic_resolve::ResolvedNames;
+use haptic_runtime::{Health, Publisher, Topic, topic};
+use haptic_watch::Stores;
+use haptic_webhook::endpoint::{EndpointState, EndpointWriter};
+use std::sync::Arc;
+
+/// A message of which there may be none yet.
+type MaybeMessage<T> = Option<Arc<T>>;
+
+pub(super) struct Topics {
+    pub readers: Readers,
+    pub edges: Edges,
+    pub publishers: Publishers,
+}
+
+/// What one actor publishes for another one, and nothing else reads.
+pub(super) struct Edges {
+    pub stores: Stores,
+    pub remarks: Topic<Remarks>,
+    pub attempted: Topic<Attempts>,
+    pub candidate: Topic<MaybeMessage<Candidate>>,
+    pub complaints: Topic<FailureReports>,
+    pub failed_reloads: Topic<FailedReloads>,
+    pub discovered: Topic<Vec<HaproxyPod>>,
+    pub certificate: Topic<DefaultCertificate>,
+    pub names: Topic<ResolvedNames>,
+    pub endpoint: Topic<EndpointState>,
+}
+
+/// The writing ends, by the actor that gets them.
+pub(super) struct Publishers {
+    pub config: ConfigPublishers,
+    pub activation: Publisher<MaybeMessage<ActiveConfig>>,
+    pub render: RenderPublishers,
+    pub validate: ValidatePublishers,
+    pub discovery: Publisher<Vec<HaproxyPod>>,
+    pub fleet: Roster,
+    pub reporter: Publisher<Reporting>,
+    pub default_certificate: Publisher<DefaultCertificate>,
+    pub resolve: Publisher<ResolvedNames>,
+    pub webhook: EndpointWriter,
+    pub draining: Publisher<bool>,
+}
+
+pub(super) struct ConfigPublishers {
+    pub accepted: Publisher<Option<AcceptedConfig>>,
+    pub state: Publisher<ConfigState>,
+    pub judged: Publisher<Option<ConfigVerdict>>,
+    pub remarks: Publisher<Remarks>,
+}
+
+pub(super) struct RenderPublishers {
+    pub rendered: Publisher<MaybeMessage<Rendered>>,
+    pub attempted: Publisher<Attempts>,
+    pub quarantine: Publisher<Quarantine>,
+    pub set_aside: Publisher<MaybeMessage<SetAside>>,
+}
+
+pub(super) struct ValidatePublishers {
+    pub candidate: Publisher<MaybeMessage<Candidate>>,
+    pub validated: Publisher<MaybeMessage<Validated>>,
+    pub refused: Publisher<MaybeMessage<Refused>>,
+    pub complaints: Publisher<FailureReports>,
+}
+
+impl Topics {
+    /// Empty ones, but for what is known from the start.
+    pub fn new(actors: Health, leadership: Topic<Leadership>, certificate: DefaultCertificate) -> Self {
+        let (stores, snapshots) = Stores::new();
+        let (pods, fleet) = (publisher(PodStates::new()), publisher(Fleet::default()));
+        let (pod_states, fleet_view) = (pods.topic(), fleet.topic());
+        let (reloads, failed_reloads) = topic(FailedReloads::default());
+        let (endpoint_writer, endpoint, webhook) = EndpointWriter::new();
+        let publishers = Publishers {
+            config: ConfigPublishers::new(),
+            activation: publisher(None),
+            render: RenderPublishers::new(),
+            validate: ValidatePublishers::new(),
+            discovery: publisher(Vec::new()),
+            fleet: Roster::new(pods, fleet).complaining_to(reloads),
+            reporter: publisher(Reporting::default()),
+            default_certificate: publisher(certificate),
+            resolve: publisher(None),
+            webhook: endpoint_writer,
+            draining: publisher(false),
+        };
+        let readers = Readers {
+            actors,
+            config: publishers.activation.topic(),
+            accepted: publishers.config.accepted.topic(),
+            judged: publishers.config.judged.topic(),
+            config_state: publishers.config.state.topic(),
+            snapshots,
+            troubles: stores.troubles(),
+            left_out: stores.left_out(),
+            rendered: publishers.render.rendered.topic(),
+            validated: publishers.validate.validated.topic(),
+            refused: publishers.validate.refused.topic(),
+            set_aside: publishers.render.set_aside.topic(),
+            leadership,
+            pods: pod_states,
+            fleet: fleet_view,
+            quarantine: publishers.render.quarantine.topic(),
+            webhook,
+            reporting: publishers.reporter.topic(),
+            draining: publishers.draining.topic(),
+            history: History::new(),
+            recording: Recording::default(),
+        };
+        let edges = Edges {
+            stores,
+            remarks: publishers.config.remarks.topic(),
+            attempted: publishers.render.attempted.topic(),
+            candidate: publishers.validate.candidate.topic(),
+            complaints: publishers.validate.complaints.topic(),
+            failed_reloads,
+            discovered: publishers.discovery.topic(),
+            certificate: publishers.default_certificate.topic(),
+            names: publishers.resolve.topic(),
+            endpoint,
+        };
+        Self { readers, edges, publishers }
+    }
+}
+
+impl ConfigPublishers {
+    fn new() -> Self {
+        Self {
+            accepted: publisher(None),
+            state: publisher(ConfigState::Waiting("starting".into())),
+            judged: publisher(None),
+            remarks: publisher(Remarks::default()),
+        }
+    }
+}
+
+impl RenderPublishers {
+    fn new() -> Self {
+        Self {
+            rendered: publisher(None),
+            attempted: publisher(Attempts::new()),
+            quarantine: publisher(Quarantine::default()),
+            set_aside: publisher(None),
+        }
+    }
+}
+
+impl ValidatePublishers {
+    fn new() -> Self {
+        Self {
+            candidate: publisher(None),
+            validated: publisher(None),
+            refused: publisher(None),
+            complaints: publisher(FailureReports::new()),
+        }
+    }
+}
+
+fn publisher<T>(value: T) -> Publisher<T> {
+    topic(value).0
+}
