@@ -22,6 +22,8 @@ const BESIDE: &str = "HAPTIC_CLUSTER_BESIDE";
 const FROM: &str = "HAPTIC_CLUSTER_FROM";
 /// The tag of its image.
 pub const EARLIER: &str = "earlier";
+/// The tag of the image that the Dockerfile makes as it stands.
+pub const BUILT: &str = "built";
 /// What `up` ends with where no node can run.
 const CANNOT: i32 = 2;
 
@@ -42,8 +44,9 @@ pub enum Place {
 }
 
 impl Node {
-    /// Starts a node in `dir` with the image of the release binary, and this program again beside it.
-    pub fn enter(dir: &Path) -> Outcome<Place> {
+    /// Starts a node in `dir` with the image of the release binary, and this program again beside it. `built`: the image that
+    /// compiles haptic itself is there, too.
+    pub fn enter(dir: &Path, built: bool) -> Outcome<Place> {
         if std::env::var_os(BESIDE).is_some() {
             return Ok(Place::Beside(Self::up(dir)?));
         }
@@ -52,6 +55,9 @@ impl Node {
         up.arg(dir).arg(image(dir, "haptic", &program::haptic()?)?);
         if let Some(tree) = earlier() {
             up.arg(image(dir, EARLIER, &tree.join("target/debug/haptic"))?);
+        }
+        if built {
+            up.arg(by_the_dockerfile(dir)?);
         }
         match up.stdout(Stdio::null()).status()?.code() {
             Some(0) => {}
@@ -179,6 +185,14 @@ fn image(dir: &Path, name: &str, binary: &Path) -> Outcome<PathBuf> {
     let mut made = script("image");
     made.arg(&archive).arg(binary).args((name != "haptic").then_some(name));
     ensure(made.status()?.success(), format!("the image of {} cannot be made", binary.display()))?;
+    Ok(archive)
+}
+
+/// The archive of the image that `release/image` builds, in `dir`.
+fn by_the_dockerfile(dir: &Path) -> Outcome<PathBuf> {
+    let archive = dir.join(format!("{BUILT}.tar"));
+    let made = script("dockerfile").arg(&archive).arg(BUILT).status()?;
+    ensure(made.success(), "the Dockerfile makes no image")?;
     Ok(archive)
 }
 

@@ -17,8 +17,12 @@ use integration_tests::{
 };
 use serde_json::{Value, json};
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     net::{SocketAddr, TcpListener, TcpStream},
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::net::{SocketAddr as UnixAddress, UnixListener},
+    },
     path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex},
@@ -151,12 +155,14 @@ impl Site {
     }
 }
 
-/// A port that no other site of this process has: two HAProxys would share it without a word.
+/// A port that no other site has, of another process either: two HAProxys would share it without a word.
 pub fn free_port() -> u16 {
-    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    static CLAIMED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
     loop {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        if GIVEN.lock().unwrap().insert(port) {
+        let name = UnixAddress::from_abstract_name(format!("haptic-test-port-{port}")).unwrap();
+        if let Ok(claim) = UnixListener::bind_addr(&name) {
+            CLAIMED.lock().unwrap().push(claim);
             return port;
         }
     }

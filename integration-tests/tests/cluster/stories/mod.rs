@@ -54,10 +54,10 @@ impl Story {
     }
 }
 
-fn lacks_curl() -> Option<String> {
+fn lacks_program(name: &str) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_here = std::env::split_paths(&path).any(|folder| folder.join("curl").is_file());
-    (!is_here).then(|| "there is no program 'curl' here".to_owned())
+    let is_here = std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    (!is_here).then(|| format!("there is no program '{name}' here"))
 }
 
 fn lacks_a_clock() -> Option<String> {
@@ -67,6 +67,9 @@ fn lacks_a_clock() -> Option<String> {
 fn lacks_an_earlier_tree() -> Option<String> {
     crate::node::earlier().is_none().then(|| "FROM=REV names no earlier revision to upgrade from".to_owned())
 }
+
+/// What the story of the Dockerfile is called.
+pub const IMAGE: &str = "image";
 
 /// How long a story may take.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -81,7 +84,10 @@ const OF_ALL_CONTAINERS: Duration = Duration::from_secs(6);
 
 /// What takes too long for every run: it is told when somebody asks for it.
 pub fn on_request() -> Vec<Story> {
-    vec![story("longevity", longevity::longevity).limit(Duration::from_secs(24 * 3600))]
+    vec![
+        story("longevity", longevity::longevity).limit(Duration::from_secs(24 * 3600)),
+        story(IMAGE, rollouts::image_of_the_dockerfile).lacks(|| lacks_program("buildah")),
+    ]
 }
 
 /// All others.
@@ -106,7 +112,7 @@ pub fn all() -> Vec<Story> {
         story("api-server-away", failures::api_server_away).limit(failures::AWAY + LIMIT),
         story("agents-killed-api-server-away", failures::agents_killed_without_api_server)
             .may_lose(OF_ALL_CONTAINERS),
-        story("etcd-compacted", failures::etcd_compacted).lacks(lacks_curl),
+        story("etcd-compacted", failures::etcd_compacted).lacks(|| lacks_program("curl")),
         story("disk-full", failures::disk_full),
         story("kubelet-restart", failures::kubelet_restart),
         story("containerd-restart", failures::containerd_restart),

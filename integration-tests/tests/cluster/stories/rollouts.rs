@@ -1,7 +1,7 @@
 //! Pods that come and go because somebody wants it.
 
 use crate::{
-    node::{EARLIER, earlier},
+    node::{BUILT, EARLIER, earlier},
     release::{HOST, Release},
     report::{Measure, measured},
     traffic::Traffic,
@@ -135,4 +135,14 @@ pub async fn upgrade_and_back(release: Rc<Release>) -> Outcome<Vec<Measure>> {
     let upgraded = measured("upgraded to this one", began);
     let served = release.a_new_route_is_served("upgraded").await?;
     Ok(vec![back, upgraded, Measure::new("a new route served", served)])
+}
+
+/// The release runs the image that the Dockerfile makes as it stands, and again that of the tests.
+pub async fn image_of_the_dockerfile(release: Rc<Release>) -> Outcome<Vec<Measure>> {
+    let began = Instant::now();
+    release.becomes(root(), Some(BUILT)).await?;
+    let runs = measured("all pods run it", began);
+    let served = release.a_new_route_is_served("built").await?;
+    release.becomes(root(), None).await?;
+    Ok(vec![runs, Measure::new("a new route served", served)])
 }
