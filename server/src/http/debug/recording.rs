@@ -26,12 +26,9 @@ pub(super) async fn show(state: web::Data<DebugState>) -> HttpResponse {
         let piece: Bytes = receiver.recv().await?;
         Some((Ok::<_, Infallible>(piece), receiver))
     });
-    let mut answer = HttpResponse::Ok()
+    // Whether all of it is there its last line tells.
+    HttpResponse::Ok()
         .content_type("application/jsonl")
         .insert_header((header::CACHE_CONTROL, "no-store"))
-        .force_close()
-        .streaming(pieces);
-    // It ends where the connection does, for callers that know no chunks. Whether all of it is there its last line tells.
-    answer.head_mut().no_chunking(true);
-    answer
+        .streaming(pieces)
 }
