@@ -8,6 +8,7 @@ mod bodies;
 mod canaries;
 mod classes;
 mod client;
+mod client_certificates;
 mod conditions;
 mod cookbook;
 mod costs;
