@@ -108,6 +108,12 @@ const RECIPES: &[(&str, See)] = &[
         let answer = site.get(Scheme::Https, HOST, "/");
         assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
     }),
+    ("Options of one class", |site| {
+        let post = |bytes: usize| site.ask(Scheme::Http, "POST", HOST, "/", "", &"x".repeat(bytes)).status;
+        assert_eq!([post(10 * 1024), post(10 * 1024 + 1)], [200, 413]);
+        let answer = site.get(Scheme::Https, HOST, "/");
+        assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
+    }),
     ("Answer requests of other origins (CORS)", |site| {
         let preflight = |origin: &str| {
             let headers = format!("Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\n");

@@ -6,6 +6,7 @@ mod auth;
 mod auth_server;
 mod bodies;
 mod canaries;
+mod class_settings;
 mod classes;
 mod client;
 mod client_certificates;
