@@ -10,6 +10,7 @@ mod class_settings;
 mod classes;
 mod client;
 mod client_certificates;
+mod closing;
 mod conditions;
 mod cookbook;
 mod costs;
