@@ -1,7 +1,7 @@
 //! Certificates: an authority for the cluster's API server, self-signed ones for hosts.
 
 use crate::failure::Outcome;
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
 
 /// A certificate and its key.
 #[derive(Clone, Debug)]
@@ -60,6 +60,27 @@ impl Authority {
     pub fn sign_expired(&self, names: &[String]) -> Outcome<Certificate> {
         let mut params = CertificateParams::new(names.to_vec())?;
         params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+        self.sign_with(params)
+    }
+
+    /// A new certificate of a client: its common name, and names that are host names, e-mail addresses and URIs.
+    ///
+    /// # Errors
+    /// A name is none of these.
+    pub fn sign_client(&self, common_name: &str, names: &[&str]) -> Outcome<Certificate> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::OrganizationName, "Shop, Inc.");
+        params.distinguished_name.push(DnType::CommonName, common_name);
+        for name in names {
+            let text = (*name).try_into()?;
+            params.subject_alt_names.push(if name.contains("://") {
+                SanType::URI(text)
+            } else if name.contains('@') {
+                SanType::Rfc822Name(text)
+            } else {
+                SanType::DnsName(text)
+            });
+        }
         self.sign_with(params)
     }
 

@@ -9,7 +9,8 @@ use crate::{
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use rustls::{
-    ClientConfig, ConfigBuilder, DigitallySignedStruct, SignatureScheme, SupportedCipherSuite,
+    ClientConfig, ConfigBuilder, DEFAULT_VERSIONS, DigitallySignedStruct, SignatureScheme,
+    SupportedCipherSuite, SupportedProtocolVersion,
     client::{
         WantsClientCert,
         danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -314,12 +315,33 @@ pub fn client_config_of(client: &Certificate) -> Outcome<ClientConfig> {
     Ok(believer(ring::default_provider().cipher_suites)?.with_client_auth_cert(chain, key)?)
 }
 
+/// The same over this version of TLS.
+///
+/// # Errors
+/// None in practice.
+pub fn client_config_over(
+    client: &Certificate,
+    version: &'static SupportedProtocolVersion,
+) -> Outcome<ClientConfig> {
+    let chain = vec![CertificateDer::from(client.der.clone())];
+    let key = PrivateKeyDer::from_pem_slice(client.key.as_bytes())?;
+    let suites = ring::default_provider().cipher_suites;
+    Ok(believer_over(suites, &[version])?.with_client_auth_cert(chain, key)?)
+}
+
 fn believer(
     cipher_suites: Vec<SupportedCipherSuite>,
 ) -> Outcome<ConfigBuilder<ClientConfig, WantsClientCert>> {
+    believer_over(cipher_suites, DEFAULT_VERSIONS)
+}
+
+fn believer_over(
+    cipher_suites: Vec<SupportedCipherSuite>,
+    versions: &[&'static SupportedProtocolVersion],
+) -> Outcome<ConfigBuilder<ClientConfig, WantsClientCert>> {
     let provider = Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() });
     let anyone = Arc::new(AnyCertificate(Arc::clone(&provider)));
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions)?;
     Ok(builder.dangerous().with_custom_certificate_verifier(anyone))
 }
 

@@ -194,7 +194,7 @@ impl Renderer {
         let ground = self
             .ground(compiled, config, fleet, limits)
             .map_err(|e| Faults::of_templates(vec![Diagnostic::error("render", e)]))?;
-        let with_routes = ["routes", "userlists", "auth_targets"]
+        let with_routes = ["routes", "userlists", "auth_targets", "class_settings"]
             .iter()
             .any(|name| compiled.calls(name))
             .then(|| self.routes.beside(config, snapshots));

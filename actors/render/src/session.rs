@@ -205,6 +205,14 @@ impl<'a> Session<'a> {
         self.beside(resource, &haptic_routes::auth::store_of(resource), key)
     }
 
+    /// The IngressClasses whose parameters name a ConfigMap with options for routes of `resource`. The read is recorded.
+    ///
+    /// # Errors
+    /// When there is no such resource, or it holds no routes.
+    pub fn class_settings(&self, resource: &Arc<str>) -> Result<Value, String> {
+        self.beside(resource, &haptic_routes::class_settings_of(resource), [].into())
+    }
+
     /// Reads a store that stands beside that of a resource with routes.
     fn beside(&self, resource: &Arc<str>, beside: &Arc<str>, key: Key) -> Result<Value, String> {
         if self.input.snapshots.get(beside).is_some() {

@@ -1,9 +1,12 @@
 //! Which Ingresses are ours: IngressClass, default class, and the annotation of old.
 
-use super::{options::Settings, path::Spelling};
-use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, Snapshots};
-use serde_json::Value;
-use std::{collections::BTreeSet, sync::Arc};
+use super::{options::Settings, path::Spelling, sentences::shortened};
+use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 /// `spec.controller` of the classes that are ours, unless `extraContext.ingressClass.controller` says otherwise.
 pub const CONTROLLER: &str = "haproxy-haptic.org/ingress-controller";
@@ -23,6 +26,20 @@ pub struct Classes {
     pub(super) spelling: Spelling,
     /// What the configuration says of their options.
     pub(super) options: Arc<Settings>,
+    /// What a ConfigMap says of them, by the name of the class.
+    of_classes: BTreeMap<Arc<str>, ClassSettings>,
+    /// The class that counts for Ingresses without one.
+    default: Option<Arc<str>>,
+}
+
+/// What the ConfigMap says that an IngressClass names by its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ClassSettings {
+    options: Arc<Settings>,
+    /// The watched resource that has it, if any; namespace and name.
+    config_map: (Option<Arc<str>>, String, String),
+    /// Why it does not count, where that is not its own fault.
+    missing: Option<String>,
 }
 
 impl Classes {
@@ -35,6 +52,8 @@ impl Classes {
             without: true,
             spelling: Spelling::default(),
             options: Arc::default(),
+            of_classes: BTreeMap::new(),
+            default: None,
         }
     }
 
@@ -56,7 +75,10 @@ impl Classes {
             without: setting("withoutClass").and_then(Value::as_bool).unwrap_or(false),
             spelling: spelling(config),
             options,
+            of_classes: BTreeMap::new(),
+            default: None,
         };
+        let config_maps = ConfigMaps { spec: &config.spec, snapshots };
         for object in store.iter() {
             let Ok(Some(class)) = store.load(object) else { continue };
             let Ok(value) = class.value() else { continue };
@@ -65,10 +87,44 @@ impl Classes {
             }
             let annotations = value.pointer("/metadata/annotations");
             let default = annotations.and_then(|a| a.get(DEFAULT_ANNOTATION)).and_then(Value::as_str);
-            classes.without |= default == Some("true");
-            classes.names.insert(class.reference.name.to_string());
+            let name = &class.reference.name;
+            if default == Some("true") {
+                classes.without = true;
+                classes.default.get_or_insert_with(|| name.clone());
+            }
+            if let Some(settings) = config_maps.settings(name, &value, &classes.options) {
+                classes.of_classes.insert(name.clone(), settings);
+            }
+            classes.names.insert(name.to_string());
         }
         classes
+    }
+
+    /// What counts for the options of an Ingress of that class.
+    pub(super) fn settings_of(&self, class: Option<&str>) -> &Arc<Settings> {
+        let class = class.or(self.default.as_deref());
+        let own = class.and_then(|class| self.of_classes.get(class));
+        own.map_or(&self.options, |own| &own.options)
+    }
+
+    /// What ConfigMaps say, an object for each class that names one.
+    pub(super) fn settings_store(&self) -> Snapshot {
+        let mut store = Snapshot::full();
+        for (class, settings) in &self.of_classes {
+            let (watched, namespace, name) = &settings.config_map;
+            let problems = &settings.options.class.problems;
+            let json = match &settings.missing {
+                Some(missing) => json!({"class": class, "missing": missing, "problems": []}),
+                None => json!({
+                    "class": class, "store": watched, "namespace": namespace, "name": name, "problems": problems,
+                }),
+            };
+            let reference = Arc::new(ObjectRef::new("ingressclasses", "", class));
+            let json = json.to_string().into_bytes().into();
+            store.apply(Object { reference, version: 0, json }, [class.clone()].into());
+        }
+        store.set_synced();
+        store
     }
 
     /// Whether an Ingress of that class is ours.
@@ -79,6 +135,54 @@ impl Classes {
                 Some(class) => self.names.contains(class),
                 None => self.without,
             }
+    }
+}
+
+/// The ConfigMaps that are watched.
+struct ConfigMaps<'c> {
+    spec: &'c HAProxyTemplateConfigSpec,
+    snapshots: &'c Snapshots,
+}
+
+impl ConfigMaps<'_> {
+    /// What counts for a class that names parameters. Where they cannot be found nobody knows what they enforce: nobody gets in.
+    fn settings(&self, class: &str, value: &Value, options: &Arc<Settings>) -> Option<ClassSettings> {
+        let parameters = value.pointer("/spec/parameters")?;
+        let text = |field: &str| parameters.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (kind, namespace, name) = (text("kind"), text("namespace"), text("name"));
+        let config_map = |watched| (watched, namespace.to_owned(), name.to_owned());
+        let missing = |why: &str| ClassSettings {
+            options: Arc::new(Settings { class: options.class.closed(), ..Settings::clone(options) }),
+            config_map: config_map(None),
+            missing: Some(format!(
+                "IngressClass {} names {} {}/{} by its parameters, {why}: all requests for its Ingresses get 503",
+                shortened(class),
+                shortened(kind),
+                shortened(namespace),
+                shortened(name)
+            )),
+        };
+        if kind != "ConfigMap" || !text("apiGroup").is_empty() {
+            return Some(missing("which is no ConfigMap"));
+        }
+        let watched = self
+            .spec
+            .watched_resources
+            .iter()
+            .filter(|(_, watched)| watched.resources == "configmaps" && watched.api_version == "v1");
+        let mut found = watched.filter_map(|(watched, _)| {
+            let store = self.snapshots.get(watched.as_str())?;
+            let object = store.load(store.get(namespace, name)?).ok()??;
+            let value = object.value().ok()?;
+            let data = value.get("data").cloned().unwrap_or_else(|| json!({}));
+            Some((Arc::from(watched.as_str()), serde_json::from_value(data).ok()?))
+        });
+        let Some((watched, data)) = found.next() else {
+            return Some(missing("which is not there, or no ConfigMaps of its namespace are watched"));
+        };
+        let class = options.class.with(&data, options);
+        let options = Arc::new(Settings { class, ..Settings::clone(options) });
+        Some(ClassSettings { options, config_map: config_map(Some(watched)), missing: None })
     }
 }
 

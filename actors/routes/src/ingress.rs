@@ -116,13 +116,15 @@ pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Opt
     let spec = spec.unwrap_or_default();
     let annotations = metadata.annotations.unwrap_or_default();
     let class = spec.ingress_class_name.as_deref();
-    if !classes.take(class.or(annotations.get(CLASS_ANNOTATION).map(String::as_str))) {
+    let class = class.or(annotations.get(CLASS_ANNOTATION).map(String::as_str));
+    if !classes.take(class) {
         return Ok(None);
     }
+    let settings = classes.settings_of(class);
     let tls = TlsHosts::of(spec.tls.as_deref());
-    let written = Annotations::read(&annotations, &classes.options);
+    let written = Annotations::read(&annotations, settings);
     let of_service = |name: &str| services.written(&metadata.namespace, name);
-    let grouping = Grouping::new(metadata.name.clone(), written, &classes.options, &of_service);
+    let grouping = Grouping::new(metadata.name.clone(), written, settings, &of_service);
     let mut reading =
         Reading { claims: Claims::default(), tls, spelling: classes.spelling, grouping, faults: Vec::new() };
     reading.claims.age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
@@ -149,7 +151,7 @@ pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Opt
         }
     }
     let (groups, refused, ineffective) = grouping.done();
-    let group = |group| group_of(&metadata.namespace, group, &classes.options);
+    let group = |group| group_of(&metadata.namespace, group, settings);
     claims.groups = groups.into_iter().map(group).collect();
     claims.refused.extend(ineffective);
     claims.refused.extend(led_nowhere(&claims, &metadata.namespace, services));

@@ -35,4 +35,4 @@ pub mod services;
 pub mod stores;
 pub mod userlists;
 
-pub use stores::{Routes, options_of, store_of};
+pub use stores::{Routes, class_settings_of, options_of, store_of};

@@ -43,6 +43,7 @@ struct Table {
     sets: Arc<Snapshot>,
     options: Arc<Snapshot>,
     auth_targets: Arc<Snapshot>,
+    class_settings: Arc<Snapshot>,
     userlists: Userlists,
 }
 
@@ -65,6 +66,12 @@ pub fn store_of(resource: &str) -> Arc<str> {
 #[must_use]
 pub fn options_of(resource: &str) -> Arc<str> {
     format!("options of {resource}").into()
+}
+
+/// The name of the store that has an object for each IngressClass whose parameters name a ConfigMap, beside the store `resource`.
+#[must_use]
+pub fn class_settings_of(resource: &str) -> Arc<str> {
+    format!("classes of {resource}").into()
 }
 
 impl Routes {
@@ -105,6 +112,7 @@ impl Routes {
                 all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
             all = all.with(userlists::store_of(&name), userlists);
             all = all.with(auth::store_of(&name), table.auth_targets.clone());
+            all = all.with(class_settings_of(&name), table.class_settings.clone());
             self.tables.insert(name, table);
         }
         all
@@ -135,6 +143,7 @@ impl Table {
     fn around(index: RouteIndex, ground: Ground) -> Self {
         let (sets, options) = (Arc::new(index.sets().clone()), Arc::new(index.options().clone()));
         let auth_targets = Arc::new(index.auth_targets().clone());
+        let class_settings = Arc::new(ground.classes.settings_store());
         Self {
             source: Arc::new(Snapshot::full()),
             services: Services::default(),
@@ -143,6 +152,7 @@ impl Table {
             sets,
             options,
             auth_targets,
+            class_settings,
             userlists: Userlists::default(),
         }
     }

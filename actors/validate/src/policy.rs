@@ -8,7 +8,7 @@ use haptic_haproxy::{
 use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 
 /// The Lua file of the built-in libraries, by the digest of its text. It holds no value of an object.
-const OF_LIBRARIES: &str = "c2e6e65ef854864855f6c9fa49ffcaaf781ea3bd946a30b854351dbcc9b23601";
+const OF_LIBRARIES: &str = "156216a3783e67f065b145e85136a14081012ed314bb1ba5fc197ba8686f0d41";
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of
 /// programs those of the libraries only.

@@ -354,6 +354,59 @@ async fn what_checks_refuse_is_not_run() {
     assert!(why[0].to_string().contains("runs a program within HAProxy, and is not allowed"), "{why:?}");
 }
 
+/// A script asks a frontend of the same HAProxy, which passes it on to a server.
+const ASKING: &str = r#"
+core.register_action("ask", { "http-req" }, function(txn)
+  local answer = core.httpclient():get({ url = "http://sso/check", dst = txn:get_var("proc.own"), headers = txn.http:req_get_headers() })
+  txn:set_var("txn.said", answer.status .. " " .. (answer.headers["user"] or {})[0])
+end)
+"#;
+const ASKED: &str = "
+global
+    lua-load general/503.http
+    httpclient.resolvers.disabled on
+    set-var proc.own str(unix@own.sock)
+defaults
+    mode http
+    timeout client 5s
+    timeout server 5s
+    timeout connect 5s
+frontend web
+    bind :80
+    http-request lua.ask
+    http-request set-header X-Said %[var(txn.said)]
+    default_backend shop
+frontend own
+    bind unix@own.sock mode 600
+    http-request set-header X-Haptic-Check 1
+    default_backend sso
+backend sso
+    server a sso:80
+backend shop
+    server b shop:80
+";
+
+#[tokio::test]
+async fn scripts_ask_haproxy_itself_and_the_answering_server_plays_who_is_asked() {
+    let made = bundle(ASKED, &Authority::new());
+    let script =
+        BundleFile::new(FileKey::new(FileKind::General, "503.http"), "general/503.http", Text::plain(ASKING));
+    let made = Bundle::new(BundleFile::clone(&made.config), [script]);
+    let checker = checker(CheckLimits::default()).allowing(&[Allowance::Lua]);
+    let mut refused = with("http://a/", "answer-status", "403");
+    refused.headers.push((HeaderName::from_static("answer-user"), HeaderValue::from_static("anna")));
+    for version in VERSIONS {
+        let questions = [with("http://a/", "answer-user", "anna"), refused.clone()];
+        let RequestResults { outcomes, left_out } =
+            checker.ask(&made, version, &questions, None).await.unwrap_or_else(|why| panic!("{why:?}"));
+        assert_eq!(left_out, Vec::<String>::new());
+        let said: Vec<Option<&str>> =
+            outcomes.iter().map(|outcome| header(outcome, "arrived-x-said")).collect();
+        assert_eq!(said, [Some("200 anna"), Some("403 anna")], "{version:?}: {outcomes:?}");
+        assert_eq!(chosen(&outcomes[0]), (Some("shop"), Some("b")));
+    }
+}
+
 #[tokio::test]
 async fn a_configuration_that_never_comes_to_an_end_is_ended() {
     let authority = Authority::new();

@@ -68,19 +68,23 @@ fn delete(name: &str) -> ObjectChange {
 impl Fixture {
     /// With these Services in the cluster.
     fn with(services: &[(&str, Value)]) -> Self {
+        let fixture = Self::of(&json!({
+            "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+            "watchedResources": {"services": {
+                "apiVersion": "v1", "resources": "services", "enableValidationWebhook": true,
+            }},
+            "maps": {"path.map": {"template": MAP}}, "haproxyConfig": {"template": TEMPLATE},
+        }));
+        fixture.now(services);
+        fixture
+    }
+
+    /// Of a configuration, in an empty cluster.
+    fn of(spec: &Value) -> Self {
         let haproxy = std::env::var_os("HAPTIC_HAPROXY_3_4").expect("run this through `make test`");
         let checker =
             Checker::new(Binaries::probe([haproxy]).unwrap(), CheckLimits::default(), Sandbox::none());
-        let resource = json!({
-            "metadata": {"name": "edge", "namespace": "edge"},
-            "spec": {
-                "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
-                "watchedResources": {"services": {
-                    "apiVersion": "v1", "resources": "services", "enableValidationWebhook": true,
-                }},
-                "maps": {"path.map": {"template": MAP}}, "haproxyConfig": {"template": TEMPLATE},
-            },
-        });
+        let resource = json!({"metadata": {"name": "edge", "namespace": "edge"}, "spec": spec});
         let candidate = haptic_config::ConfigCandidate::from_resource(&resource).unwrap();
         let config = candidate.as_if_active().unwrap();
         let (config_writer, config_cell) = topic(Some(config.clone()));
@@ -95,16 +99,7 @@ impl Fixture {
             ..Readers::default()
         };
         let evaluator = Evaluator::new(readers, checker.clone());
-        let fixture = Self {
-            evaluator,
-            checker,
-            config,
-            snapshots,
-            quarantine,
-            _others: (config_writer, fleet_writer),
-        };
-        fixture.now(services);
-        fixture
+        Self { evaluator, checker, config, snapshots, quarantine, _others: (config_writer, fleet_writer) }
     }
 
     fn now(&self, services: &[(&str, Value)]) {
@@ -128,6 +123,41 @@ fn message(answer: &ReviewAnswer) -> &str {
         ReviewAnswer::Denied { message } => message,
         other => panic!("it must be denied: {other:?}"),
     }
+}
+
+#[tokio::test]
+async fn options_of_a_class_that_cannot_be_read_are_refused() {
+    let mut fixture = Fixture::of(&json!({
+        "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+        "libraries": ["base", "ssl", "ingress"],
+        "watchedResources": {"classparameters": {
+            "apiVersion": "v1", "resources": "configmaps", "enableValidationWebhook": true,
+        }},
+    }));
+    let class = json!({"apiVersion": "networking.k8s.io/v1", "kind": "IngressClass", "metadata": {"name": "team"}, "spec": {
+        "controller": "haproxy-haptic.org/ingress-controller",
+        "parameters": {"kind": "ConfigMap", "namespace": "edge", "name": "team"},
+    }});
+    let class = class.as_object().unwrap().clone();
+    let given = provided::ProvidedObjects::from([("ingressclasses".to_owned(), vec![class])]);
+    fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given).unwrap());
+    let put = |enforced: &str| {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"namespace": "edge", "name": "team"}, "data": {"enforced": enforced}});
+        ObjectChange {
+            resources: vec!["classparameters".into()],
+            namespace: "edge".into(),
+            object: object.as_object().cloned(),
+            ..delete("team")
+        }
+    };
+    let refused = fixture.says(put("retry: x")).await;
+    assert!(
+        message(&refused).contains("data.enforced.retry is \"x\", it must be idempotent or all"),
+        "{refused:?}"
+    );
+    let allowed = fixture.says(put("retry: all")).await;
+    assert!(matches!(allowed, ReviewAnswer::Allowed { .. }), "{allowed:?}");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
         ("configuration.extraContext", json!({ "accessLog": "json" }), &plain),
         ("configuration.spec", json!({ "logging": { "level": "DEBUG" } }), &plain),
         ("ingressClass.controller", json!("example.com/edge"), &plain),
+        ("ingressClass.parameters", json!({"kind": "ConfigMap", "name": "edge"}), &plain),
         ("ingressStatus.addresses", json!(["192.0.2.7"]), &plain),
         ("webhook.resources", json!(["services"]), &plain),
         ("webhook.failurePolicy", json!("Fail"), &plain),

@@ -2,13 +2,19 @@
 
 use crate::{
     SERIES, auth_server,
-    client::Answer,
+    client::{Answer, Way, ask},
     echo,
     site::{Scheme, Site},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use integration_tests::{chart::merged, cookbook};
+use integration_tests::{
+    certificate::{Authority, for_host},
+    chart::merged,
+    cookbook,
+    http::client_config_of,
+};
 use serde_json::{Value, json};
+use std::sync::{Arc, LazyLock};
 
 const HOST: &str = "shop.example.com";
 
@@ -39,6 +45,22 @@ const RECIPES: &[(&str, See)] = &[
         assert_eq!((known.status, known.sent("remote-user")), (200, Some("anna")));
         assert!(!known.body.contains("root"), "{known:?}");
         assert_eq!(get(site, "/cart").status, 401);
+    }),
+    ("Let in clients by their certificate", |site| {
+        let with = |name: &str, names: &[&str], path: &str| {
+            let own = authority().sign_client(name, names).unwrap();
+            let config = client_config_of(&own).unwrap();
+            let way = Way { tls: Some((HOST, Arc::new(config))), ..site.way(Scheme::Https, HOST) };
+            ask(&way, &format!("GET {path} HTTP/1.1\r\nHost: {HOST}\r\nX-Client_DN: root\r\n"), "").unwrap()
+        };
+        let anna = with("anna", &[], "/");
+        assert_eq!((anna.service(), anna.sent("x-client-dn")), (Some(1), Some("O=Shop\\, Inc.,CN=anna")));
+        assert_eq!((anna.sent("x-client-verify"), anna.sent("x-client_dn")), (Some("SUCCESS"), None));
+        assert_eq!(with("bob", &["bob@staff.example.com"], "/").service(), Some(1));
+        assert_eq!((with("eve", &[], "/").status, with("eve", &[], "/welcome").service()), (403, Some(2)));
+        let stranger = site.get(Scheme::Https, HOST, "/");
+        assert_eq!((stranger.status, stranger.header("location")), (303, Some("/welcome")));
+        assert_eq!(site.get(Scheme::Https, HOST, "/welcome").service(), Some(2));
     }),
     ("Let in only some networks", |site| assert_eq!(get(site, "/").status, 403)),
     ("Limit requests", |site| {
@@ -83,6 +105,12 @@ const RECIPES: &[(&str, See)] = &[
         let post = |bytes: usize| site.ask(Scheme::Http, "POST", HOST, "/", "", &"x".repeat(bytes)).status;
         assert_eq!([post(10 * 1024), post(10 * 1024 + 1)], [200, 413]);
         assert_eq!(get(site, "/").header("x-content-type-options"), Some("nosniff"));
+        let answer = site.get(Scheme::Https, HOST, "/");
+        assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
+    }),
+    ("Options of one class", |site| {
+        let post = |bytes: usize| site.ask(Scheme::Http, "POST", HOST, "/", "", &"x".repeat(bytes)).status;
+        assert_eq!([post(10 * 1024), post(10 * 1024 + 1)], [200, 413]);
         let answer = site.get(Scheme::Https, HOST, "/");
         assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
     }),
@@ -194,12 +222,31 @@ fn service(name: &str, port: u16, (number, server): (u8, u16)) -> [Value; 2] {
     ]
 }
 
-/// As the API server stores it.
+/// Who signs certificates of clients.
+fn authority() -> &'static Authority {
+    static OWN: LazyLock<Authority> = LazyLock::new(|| Authority::new("clients").unwrap());
+    &OWN
+}
+
+/// The certificate of the host.
+fn own_certificate() -> Value {
+    let own = for_host(HOST).unwrap();
+    json!({"kind": "Secret", "metadata": {"namespace": "default", "name": "shop-tls"},
+        "data": {"tls.crt": BASE64.encode(own.pem), "tls.key": BASE64.encode(own.key)}})
+}
+
+/// As the API server stores it, with a CA of the test's own.
 fn stored(mut manifest: Value) -> Value {
     if let Some(Value::Object(texts)) =
         manifest.as_object_mut().and_then(|fields| fields.remove("stringData"))
     {
-        let data = texts.into_iter().map(|(key, text)| (key, json!(BASE64.encode(text.as_str().unwrap()))));
+        let text_of = |key: &str, text: &Value| {
+            if key == "ca.crt" { authority().pem.clone() } else { text.as_str().unwrap().to_owned() }
+        };
+        let data = texts.into_iter().map(|(key, text)| {
+            let text = text_of(&key, &text);
+            (key, json!(BASE64.encode(text)))
+        });
         manifest["data"] = Value::Object(data.collect());
     }
     manifest
@@ -212,6 +259,7 @@ fn every_recipe_does_what_it_says() {
     assert_eq!(titles, RECIPES.iter().map(|(title, _)| *title).collect::<Vec<_>>());
     for (recipe, (title, see)) in recipes.into_iter().zip(RECIPES) {
         let mut manifests: Vec<Value> = recipe.manifests.into_iter().map(stored).collect();
+        manifests.push(own_certificate());
         let ((asked, _), echo) = (auth_server::start(), echo::start());
         for (name, port, server) in [
             ("shop", 80, (1, echo)),

@@ -530,6 +530,7 @@ fn every_annotation_is_tried_here() {
     let tried = concat!(
         include_str!("auth.rs"),
         include_str!("canaries.rs"),
+        include_str!("client_certificates.rs"),
         include_str!("conditions.rs"),
         include_str!("options.rs"),
         include_str!("patterns.rs"),

@@ -79,6 +79,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
         },
     ),
     function(
+        "class_settings",
+        Group::Resources,
+        &[arg("resource", Text)],
+        "The IngressClasses of ours that name a ConfigMap with options by their parameters: class, and of the ConfigMap store (the name of the watched resource that has it), namespace, name and problems (sentences about its options); or missing, a sentence on why it is not read.",
+        (r#"{{#each (class_settings "ingresses") as |class|}}{{class.name}}{{else}}none{{/each}}"#, "none"),
+        |call| call.session.class_settings(&call.text(0)),
+    ),
+    function(
         "listed_hosts",
         Group::Resources,
         &[],

@@ -393,7 +393,7 @@ impl<'p> PurityWalk<'p> {
                 }
                 Holds::Nothing
             }
-            "list" | "fetch" | "routes" | "userlists" | "auth_targets" => Holds::List,
+            "list" | "fetch" | "routes" | "userlists" | "auth_targets" | "class_settings" => Holds::List,
             "get_single" | "default_certificate" => Holds::Object,
             "len" | "has" | "dict_keys" | "json" | "split" | "range" | "servers" | "host_servers" => {
                 Holds::Nothing

@@ -1,14 +1,16 @@
 //! What the class says of options: defaults, which nearer levels override, and what is enforced, which they cannot.
 
 use super::{
-    Settings, Written, header::Header, level::Level, network::Network, table::row, value::OptionValue,
+    MOST_BYTES, Settings, Written, header::Header, level::Level, network::Network, paths, table::row,
+    value::OptionValue,
 };
+use crate::sentences::shortened;
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
 
 type Values = BTreeMap<&'static str, OptionValue>;
 
-/// `extraContext.routes`.
+/// `extraContext.routes`, and what the ConfigMap of an IngressClass says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Class {
     /// What counts where nothing nearer says anything.
@@ -23,19 +25,56 @@ impl Class {
     /// Of the settings `extraContext`.
     #[must_use]
     pub fn of(context: &Map<String, Json>, settings: &Settings) -> Self {
+        let texts = |part: &str| {
+            let given = context.get("routes").and_then(|routes| routes.get(part)).and_then(Json::as_object);
+            given.into_iter().flatten().map(|(name, value)| (name.clone(), text_of(value))).collect()
+        };
         let mut class = Self::default();
-        class.defaults = class.part(context, "defaults", settings);
-        class.enforced = class.part(context, "enforced", settings);
+        class.defaults = class.part(&texts("defaults"), "extraContext.routes.defaults", settings);
+        class.enforced = class.part(&texts("enforced"), "extraContext.routes.enforced", settings);
         class
     }
 
-    fn part(&mut self, context: &Map<String, Json>, part: &str, settings: &Settings) -> Values {
-        let given = context.get("routes").and_then(|routes| routes.get(part)).and_then(Json::as_object);
-        let texts: BTreeMap<&str, String> =
-            given.into_iter().flatten().map(|(name, value)| (name.as_str(), text_of(value))).collect();
-        let texts = texts.iter().map(|(name, text)| (*name, text.as_str()));
+    /// The same where a ConfigMap says more: its defaults are nearer, and of what is enforced both count. What is wrong with it is in
+    /// [`Self::problems`].
+    #[must_use]
+    pub fn with(&self, data: &BTreeMap<String, String>, settings: &Settings) -> Self {
+        let mut class = Self::default();
+        for (part, text) in data {
+            if !["defaults", "enforced"].contains(&part.as_str()) {
+                class.problems.push(format!("data.{} is neither defaults nor enforced", shortened(part)));
+                continue;
+            }
+            let read = if text.len() > MOST_BYTES {
+                Err(format!("may have {MOST_BYTES} bytes, it has {}", text.len()))
+            } else {
+                paths::options(text)
+            };
+            let at = format!("data.{part}");
+            match read {
+                Ok(texts) if part == "defaults" => class.defaults = class.part(&texts, &at, settings),
+                Ok(texts) => class.enforced = class.part(&texts, &at, settings),
+                Err(wanted) => class.problems.push(format!("{at} {wanted}")),
+            }
+        }
+        self.enforce(&mut class.enforced);
+        self.enforce_rate(&mut class.enforced);
+        class.defaults = self.defaults.clone().into_iter().chain(class.defaults).collect();
+        class
+    }
+
+    /// The same where nobody may get in.
+    #[must_use]
+    pub fn closed(&self) -> Self {
+        let mut class = Self { problems: Vec::new(), ..self.clone() };
+        class.enforced.insert("closed", OptionValue::Switch(true));
+        class
+    }
+
+    fn part(&mut self, texts: &BTreeMap<String, String>, place: &str, settings: &Settings) -> Values {
+        let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let written = Written::read(Level::Class, texts, settings);
-        let at = |option: &str| format!("extraContext.routes.{part}.{option}");
+        let at = |option: &str| format!("{place}.{option}");
         let refused =
             written.refused.iter().map(|refusal| format!("{} {}", at(&refusal.option), refusal.why));
         self.problems.extend(refused);
@@ -198,6 +237,41 @@ mod tests {
         assert_eq!(rate(&[("rate-limit", "1")]), (json!(1), json!("second")));
         assert_eq!(rate(&[("rate-limit", "7000"), ("rate-limit-period", "hour")]), enforced);
         assert_eq!(rate(&[("rate-limit", "50"), ("rate-limit-period", "hour")]), (json!(50), json!("hour")));
+    }
+
+    #[test]
+    fn of_configuration_and_config_map_the_nearer_default_and_both_ceilings_count() {
+        let context = json!({"routes": {
+            "defaults": {"retry": "all", "timeout-server": "10s"},
+            "enforced": {"max-body-size": "1m", "timeout-queue": "5s", "rate-limit": 10, "closed": false},
+        }});
+        let settings = Settings::of(context.as_object().unwrap());
+        let data = |defaults: &str, enforced: &str| {
+            BTreeMap::from_iter(
+                [("defaults", defaults), ("enforced", enforced)].map(|(k, v)| (k.to_owned(), v.to_owned())),
+            )
+        };
+        let class = settings.class.with(
+            &data(
+                "timeout-server: 20s",
+                "max-body-size: 2m\ntimeout-queue: 1s\nrate-limit: 5\nclosed: true\nretries: 1",
+            ),
+            &settings,
+        );
+        assert_eq!(class.problems, Vec::<String>::new());
+        let settings = Settings { class, ..settings };
+        let read =
+            RouteOptions::read([("max-body-size", "3m"), ("timeout-queue", "9s")], &settings).to_json();
+        let expected = json!({"retry": "all", "timeout-server": 20_000, "max-body-size": 1 << 20, "timeout-queue": 1000,
+            "rate-limit": 5, "rate-limit-period": "second", "closed": false, "retries": 1});
+        assert_eq!(read, expected);
+        let said = |defaults: &str, enforced: &str| {
+            settings.class.with(&data(defaults, enforced), &settings).problems.join("\n")
+        };
+        assert!(said("- a", "").contains("data.defaults must be YAML of options"));
+        assert!(said("retry: x", "").contains("data.defaults.retry is \"x\", it must be idempotent or all"));
+        assert!(said("", "nonesuch: 1").contains("data.enforced.nonesuch is no option"));
+        assert!(said("", &"a: b\n".repeat(20_000)).contains("data.enforced may have 65536 bytes"));
     }
 
     #[test]

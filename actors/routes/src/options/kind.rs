@@ -3,6 +3,7 @@
 use super::{
     Settings,
     auth::{AuthUrl, is_sign_in},
+    client,
     header::{self, headers},
     network::networks,
     quantity::{byte_count, milliseconds, number},
@@ -59,6 +60,10 @@ pub enum Kind {
     AuthUrl,
     /// Lines of `NAME: VALUE`.
     Headers,
+    /// Lines of `NAME: FACT`, of a client's certificate.
+    CertificateHeaders,
+    /// Names that a client's certificate may have, separated by commas.
+    CertificateNames,
     /// A text of up to so many characters.
     Text {
         /// Characters.
@@ -145,6 +150,12 @@ impl Kind {
                 let read = headers(text, settings.headers).map_err(|wanted| format!("must be {wanted}"))?;
                 Some(OptionValue::Headers(read))
             }
+            Self::CertificateHeaders => {
+                let read =
+                    client::headers(text, settings.headers).map_err(|wanted| format!("must be {wanted}"))?;
+                Some(OptionValue::Headers(read))
+            }
+            Self::CertificateNames => client::names(text).map(OptionValue::Names),
             Self::Text { most, form } => {
                 let fits = text.chars().count() <= most && form.has(text);
                 fits.then(|| OptionValue::Text(form.kept(text).to_owned()))
@@ -194,6 +205,11 @@ impl Kind {
                 "lines of NAME: VALUE, no more than {} of up to 1000 bytes, without those that HAProxy itself sets",
                 settings.headers
             ),
+            Self::CertificateHeaders => format!(
+                "lines of NAME: FACT, no more than {} of up to 1000 bytes, with subject, issuer, sha256, pem or verify, without those that HAProxy itself sets",
+                settings.headers
+            ),
+            Self::CertificateNames => client::EXPECTED_NAMES.to_owned(),
             Self::Text { most, form } => form.expected(most),
             Self::Secret => "the name of a Secret in the same namespace".to_owned(),
             Self::Conditions { of, .. } => conditions::wanted(of).trim_start_matches("must be ").to_owned(),

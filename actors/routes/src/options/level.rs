@@ -22,7 +22,7 @@ pub enum Level {
     Ingress,
     /// An annotation of the Service that a path leads to.
     Service,
-    /// `extraContext.routes`.
+    /// `extraContext.routes`, or the ConfigMap of an IngressClass.
     Class,
 }
 

@@ -4,6 +4,7 @@
 
 pub mod auth;
 pub mod class;
+pub mod client;
 pub mod groups;
 pub mod header;
 pub mod kind;
@@ -191,6 +192,12 @@ impl RouteOptions {
         {
             let wanted = "must be false where all origins are allowed: browsers refuse both together";
             self.refuse("cors-allow-credentials", "true", wanted.to_owned());
+        }
+        if self.values.contains_key("client-certificate-names")
+            && self.text("client-certificate") == Some("optional")
+        {
+            let wanted = "must be required where client-certificate-names says whose it must be";
+            self.refuse("client-certificate", "optional", wanted.to_owned());
         }
         // What is behind a URL is a path of it; behind a path it could be a host.
         if self.is_on("redirect-keep-path") && self.text("redirect-to").is_some_and(|to| to.starts_with('/'))

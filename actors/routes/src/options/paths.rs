@@ -1,6 +1,7 @@
 //! The annotation that gives paths options of their own: YAML from path as the Ingress has it to options.
 
 use super::class::text_of;
+use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
@@ -16,22 +17,34 @@ const MOST: usize = 100;
 /// What the text must be instead, behind the word "it".
 pub fn paths(text: &str) -> Result<BTreeMap<String, BTreeMap<String, String>>, String> {
     const WANTED: &str = "must be YAML from paths to options";
+    let read: BTreeMap<String, BTreeMap<String, Json>> =
+        yaml(text).ok_or_else(|| format!("{WANTED}, such as /api: {{timeout-server: 5m}}"))?;
+    if read.len() > MOST {
+        return Err(format!("{WANTED}, no more than {MOST} paths, there are {}", read.len()));
+    }
+    Ok(read.into_iter().map(|(path, options)| (path, texts(options))).collect())
+}
+
+/// What is written of options alone.
+///
+/// # Errors
+/// What the text must be instead, behind the word "it".
+pub(super) fn options(text: &str) -> Result<BTreeMap<String, String>, String> {
+    yaml(text).map(texts).ok_or_else(|| "must be YAML of options, such as timeout-server: 5m".to_owned())
+}
+
+fn yaml<T: DeserializeOwned>(text: &str) -> Option<T> {
     let options = serde_saphyr::options! {
         // Aliases make much of a little text, and nobody needs them here.
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 0 },
         with_snippet: false,
         strict_booleans: true,
     };
-    let read: BTreeMap<String, BTreeMap<String, Json>> =
-        serde_saphyr::from_str_with_options(text, options)
-            .map_err(|_| format!("{WANTED}, such as /api: {{timeout-server: 5m}}"))?;
-    if read.len() > MOST {
-        return Err(format!("{WANTED}, no more than {MOST} paths, there are {}", read.len()));
-    }
-    let texts = |options: BTreeMap<String, Json>| {
-        options.into_iter().map(|(name, value)| (name, text_of(&value))).collect()
-    };
-    Ok(read.into_iter().map(|(path, options)| (path, texts(options))).collect())
+    serde_saphyr::from_str_with_options(text, options).ok()
+}
+
+fn texts(options: BTreeMap<String, Json>) -> BTreeMap<String, String> {
+    options.into_iter().map(|(name, value)| (name, text_of(&value))).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The table of options: what annotations `haproxy-haptic.org/NAME` mean. Parsing, refusals and the reference follow from it.
 
 use super::{
-    PREFIX, auth,
+    PREFIX, auth, client,
     kind::{Form, Kind},
     level::Level,
 };
@@ -230,10 +230,14 @@ pub const TABLE: &[Row] = &[
         example: "clients-ca",
         reload: Reload::FirstUse,
         guards: true,
-        about: "Labelled Secret with `ca.crt`, up to 250 certificates that clients' must be signed by; others on the host need none. A host has one CA, that of its oldest Ingress which names one; where another is asked for, requests get 403.",
+        about: "Labelled Secret with `ca.crt`, up to 250 certificates that clients' must be signed by; others on the host need none. Where any Ingress has it no TLS session is resumed. A host has one CA, that of its oldest Ingress which names one; where another is asked for, requests get 403.",
         levels: &[Ingress],
         ..ROW
     },
+    client::CERTIFICATE,
+    client::ERROR_PAGE,
+    client::HEADERS,
+    client::NAMES,
     Row {
         name: "closed",
         kind: Kind::Switch,

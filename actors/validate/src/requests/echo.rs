@@ -2,7 +2,7 @@
 
 use super::{client::MOST_HEADERS, instance::next_connection};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -10,9 +10,15 @@ use rustls::{
     ServerConfig,
     pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
 };
-use std::{convert::Infallible, io, io::Cursor, sync::Arc};
+use std::{
+    convert::Infallible,
+    io,
+    io::Cursor,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::UnixStream,
     task::JoinSet,
 };
@@ -28,24 +34,48 @@ const MOST_TOLD: usize = 6 << 10;
 const MOST_TOLD_HEADERS: usize = 80;
 /// The first byte of TLS.
 const HANDSHAKE: u8 = 0x16;
+/// The first byte of the PROXY protocol, and how many follow until the length of the rest has been said.
+const PROXY: u8 = 0x0d;
+const PROXY_HEAD: usize = 15;
+/// A header of requests that ask whether another one may pass, as the library `ingress` makes them.
+const CHECK: &str = "x-haptic-check";
+/// What such a request says of the answer: its status, and headers behind a prefix.
+const ANSWER_STATUS: &str = "answer-status";
+const ANSWER_HEADER: &str = "answer-";
 
 /// The request's first line as it arrived, and the beginning of the names of its headers.
 const ARRIVED: &str = "arrived";
 
-/// Answers at each connection that HAProxy passes over `servers`, until HAProxy has ended.
-pub(super) async fn answer(servers: &UnixStream) -> io::Result<()> {
+/// Answers at each connection that HAProxy passes over `servers`, until HAProxy has ended. Those that HAProxy makes to itself lead to
+/// `own_socket`.
+pub(super) async fn answer(servers: &UnixStream, own_socket: &Path) -> io::Result<()> {
     let mut open = JoinSet::new();
     while let Some(connection) = next_connection(servers).await? {
         while open.try_join_next().is_some() {}
         if open.len() < MOST_CONNECTIONS {
-            open.spawn(serve(connection));
+            open.spawn(serve(connection, own_socket.to_owned()));
         }
     }
     Ok(())
 }
 
+async fn serve(mut connection: UnixStream, own_socket: PathBuf) -> Option<()> {
+    let first = connection.read_u8().await.ok()?;
+    if first != PROXY {
+        let mut own = UnixStream::connect(own_socket).await.ok()?;
+        own.write_u8(first).await.ok()?;
+        return tokio::io::copy_bidirectional(&mut connection, &mut own).await.ok().map(drop);
+    }
+    let mut head = [0; PROXY_HEAD];
+    connection.read_exact(&mut head).await.ok()?;
+    let [.., high, low] = head;
+    let mut rest = vec![0; u16::from_be_bytes([high, low]).into()];
+    connection.read_exact(&mut rest).await.ok()?;
+    as_server(connection).await
+}
+
 /// In TLS where that is passed through.
-async fn serve(mut connection: UnixStream) -> Option<()> {
+async fn as_server(mut connection: UnixStream) -> Option<()> {
     let first = connection.read_u8().await.ok()?;
     let (reader, writer) = connection.into_split();
     let connection = tokio::io::join(Cursor::new([first]).chain(reader), writer);
@@ -86,7 +116,22 @@ async fn echo(request: Request<Incoming>) -> Response<Full<Bytes>> {
     told.extend_from_slice(&body);
     let mut response = Response::new(Full::new(told.into()));
     *response.headers_mut() = arrived(&line, &head.headers);
+    if head.headers.contains_key(CHECK) {
+        answer_as_asked(&mut response, &head.headers);
+    }
     response
+}
+
+/// As an authentication service: with the status, and the headers, that the request asks for.
+fn answer_as_asked(response: &mut Response<Full<Bytes>>, headers: &HeaderMap) {
+    let status = headers.get(ANSWER_STATUS).and_then(|status| StatusCode::from_bytes(status.as_bytes()).ok());
+    *response.status_mut() = status.unwrap_or(StatusCode::OK);
+    for (name, value) in headers {
+        let name = name.as_str().strip_prefix(ANSWER_HEADER).filter(|name| *name != "status");
+        if let Some(name) = name.and_then(|name| HeaderName::try_from(name).ok()) {
+            response.headers_mut().append(name, value.clone());
+        }
+    }
 }
 
 /// `arrived: GET /path`, and for each header `NAME: VALUE` that arrived `arrived-NAME: VALUE`.

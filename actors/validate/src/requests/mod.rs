@@ -225,6 +225,7 @@ async fn ask_all(
     end: Instant,
 ) -> Vec<RequestOutcome> {
     let (sockets, servers) = instance.ends();
+    let own_socket = sockets.join(runnable::OWN_SOCKET);
     let asked = async {
         let mut outcomes = Vec::new();
         for (question, port) in questions.iter().zip(choices::FIRST_PORT..) {
@@ -238,7 +239,7 @@ async fn ask_all(
     tokio::select! {
         outcomes = asked => outcomes,
         // It ends with HAProxy, and so does what is asked of that.
-        outcomes = async { drop(echo::answer(servers).await); std::future::pending().await } => outcomes,
+        outcomes = async { drop(echo::answer(servers, &own_socket).await); std::future::pending().await } => outcomes,
     }
 }
 

@@ -26,8 +26,13 @@ frontend haptic-ready from haptic-defaults
     http-request return status 204
 ";
 
-/// The descriptor over which HAProxy passes the connections that it makes to servers.
+/// The descriptor over which HAProxy passes the connections that it makes to servers. Those begin with the PROXY protocol, which tells them
+/// from connections to itself.
 const SERVERS: &str = "sockpair@0";
+const TO_SERVERS: &str = " send-proxy-v2";
+
+/// Where HAProxy listens for scripts of its own, which ask it by [`SERVERS`], too.
+pub(super) const OWN_SOCKET: &str = "haptic-own.sock";
 
 /// What runs.
 #[derive(Debug, Default)]
@@ -42,6 +47,8 @@ pub(super) struct Runnable {
     pub left_out: Vec<String>,
     /// Those of the proxies that are frontend and backend in one.
     pub listens: HashSet<String>,
+    /// The path at which its scripts ask HAProxy itself.
+    own_socket: Option<String>,
 }
 
 /// What becomes of a line.
@@ -69,7 +76,8 @@ impl Runnable {
             if let Some(header) = section.header.as_ref().filter(|_| runs) {
                 made.push(header.raw, header.number);
             }
-            if runs && section.kind.has_frontend() {
+            // What scripts ask is nobody's request.
+            if runs && section.kind.has_frontend() && !section.lines.iter().any(|line| made.is_own(line)) {
                 made.push(LOG, section.line);
             }
             if section.kind == SectionKind::Peers {
@@ -120,7 +128,13 @@ impl Runnable {
             (None, true) if section.kind.has_frontend() && line.keyword() == "bind" => {
                 self.bind(section, line)
             }
-            (None, true) => fate(&section.kind, line),
+            (None, true) => match own_socket(&section.kind, line) {
+                Some(path) => {
+                    self.own_socket = Some(path.to_owned());
+                    LineTreatment::Becomes(format!("    set-var {} str({SERVERS})", line.value(1)))
+                }
+                None => fate(&section.kind, line),
+            },
         };
         match fate {
             LineTreatment::Stays => self.push(line.raw, line.number),
@@ -136,7 +150,16 @@ impl Runnable {
         }
     }
 
+    /// Whether it is where scripts ask HAProxy itself.
+    fn is_own(&self, line: &Line<'_>) -> bool {
+        let path = line.value(1).strip_prefix("unix@").filter(|_| line.keyword() == "bind");
+        path.is_some() && path == self.own_socket.as_deref()
+    }
+
     fn bind(&mut self, section: &Section<'_>, line: &Line<'_>) -> LineTreatment {
+        if self.is_own(line) {
+            return LineTreatment::Becomes(format!("    bind unix@{OWN_SOCKET}"));
+        }
         let Some((ports, address)) = places(line.value(1)) else {
             return LineTreatment::IsMissed("requests are sent over TCP");
         };
@@ -187,6 +210,12 @@ fn runs(kind: &SectionKind) -> bool {
             | SectionKind::Traces
             | SectionKind::Acme
     )
+}
+
+/// Where scripts ask HAProxy itself: `set-var proc.NAME str(unix@PATH)`.
+fn own_socket<'l>(kind: &SectionKind, line: &'l Line<'_>) -> Option<&'l str> {
+    let is_set = *kind == SectionKind::Global && line.keyword() == "set-var";
+    line.value(2).strip_prefix("str(unix@").and_then(|rest| rest.strip_suffix(')')).filter(|_| is_set)
 }
 
 fn fate(kind: &SectionKind, line: &Line<'_>) -> LineTreatment {
@@ -316,7 +345,7 @@ fn server(line: &Line<'_>) -> LineTreatment {
     let words: Vec<&str> = line.words.iter().take(before).map(|word| word.raw).collect();
     // After a number of servers alone the address is third.
     let after = line.from(before + 1);
-    LineTreatment::Becomes(format!("    {} {SERVERS}{}", words.join(" "), choosing(after)))
+    LineTreatment::Becomes(format!("    {} {SERVERS}{TO_SERVERS}{}", words.join(" "), choosing(after)))
 }
 
 /// Of a server's parameters those that say when it is chosen. How it is reached and checked is nothing to the answering server.
@@ -421,10 +450,25 @@ mod tests {
         assert_eq!(
             runs.text,
             "backend b\n    default-server weight 3\n    \
-             server \"a\" sockpair@0 cookie backup backup id 4\n    server-template t 1-3 sockpair@0 weight 0\n"
+             server \"a\" sockpair@0 send-proxy-v2 cookie backup backup id 4\n    \
+             server-template t 1-3 sockpair@0 send-proxy-v2 weight 0\n"
                 .to_owned()
                 + READY
         );
+    }
+
+    #[test]
+    fn scripts_ask_it_over_the_socket_of_servers() {
+        let runs = made(
+            "global\n set-var proc.hop str(unix@hop.sock)\n set-var proc.x str(y)\nfrontend hop\n bind unix@hop.sock mode 600\n",
+        );
+        assert_eq!(
+            runs.text,
+            format!(
+                "global\n    set-var proc.hop str(sockpair@0)\n set-var proc.x str(y)\nfrontend hop\n    bind unix@haptic-own.sock\n{READY}"
+            )
+        );
+        assert!(runs.entrances.is_empty());
     }
 
     #[test]
