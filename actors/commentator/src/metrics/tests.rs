@@ -16,7 +16,7 @@ fn scrape(events: &[Event]) -> String {
 }
 
 fn now(events: &Events) -> Now<'_> {
-    Now { events, actors: &[], leads: true, held_back: 0 }
+    Now { events, actors: &[], leads: true, held_back: 0, findings: &Findings::default() }
 }
 
 fn deployed(reload: Option<&str>) -> Event {
@@ -116,7 +116,7 @@ fn who_leads_and_what_is_held_back_is_known_though_every_event_is_lost() {
     let exporter = exporter();
     let (events, _kept) = haptic_runtime::Outbox::channel(1);
     let scraped = |leads, held_back| {
-        let now = Now { events: &events, actors: &[], leads, held_back };
+        let now = Now { events: &events, actors: &[], leads, held_back, findings: &Findings::default() };
         metrics::with_local_recorder(&exporter, || record_now(&now));
         exporter.handle().render()
     };
