@@ -154,6 +154,7 @@ pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Opt
         }
     }
     let (groups, refused, ineffective) = grouping.done();
+    claims.findings.extend(options::code_without_redirect(groups.iter().map(|group| &group.options)));
     let group = |group| group_of(&metadata.namespace, group, &classes.options);
     claims.groups = groups.into_iter().map(group).collect();
     claims.asked = auth::services_of(&metadata.namespace, &claims.groups);
@@ -227,8 +228,8 @@ impl Reading<'_> {
                 self.pattern(host, text, pattern, path.backend.as_ref());
                 continue;
             }
-            let Some(compared) = self.compared(text) else { continue };
-            if path.path_type.as_deref() != Some("Exact") && is_like_a_pattern(text) {
+            let is_like_a_pattern = path.path_type.as_deref() != Some("Exact") && is_like_a_pattern(text);
+            if is_like_a_pattern {
                 let shown = shortened(text);
                 let sentence = format!(
                     "path {shown:?} is compared as it stands: only with {}path-type: regex it is a regular expression, and a prefix needs no * behind it",
@@ -236,6 +237,7 @@ impl Reading<'_> {
                 );
                 self.found(Finding::new(FindingKind::TakenLiterally, sentence).at_host(host).at_path(&shown));
             }
+            let Some(compared) = self.compared(text, !is_like_a_pattern) else { continue };
             let wanted = match path.path_type.as_deref() {
                 Some("Exact") => Match::exact(host, &compared),
                 // What ImplementationSpecific means is up to us: the same as Prefix.
@@ -289,8 +291,8 @@ impl Reading<'_> {
         }
     }
 
-    /// A path as requests' paths are compared with it; a path that no request can have is refused.
-    fn compared(&mut self, path: &str) -> Option<String> {
+    /// A path as requests' paths are compared with it; a path that no request can have is refused. `tells`: of another spelling.
+    fn compared(&mut self, path: &str, tells: bool) -> Option<String> {
         let shown = shortened(path);
         if !path.starts_with('/') || path.contains(char::is_whitespace) {
             let sentence = format!("path {shown:?} must begin with / and have no blanks");
@@ -302,7 +304,7 @@ impl Reading<'_> {
         }
         match path::normal(path) {
             Ok(normal) => {
-                if path::is_reshaped(path, &normal) || path.contains(['?', '#']) {
+                if tells && (path::is_reshaped(path, &normal) || path.contains(['?', '#'])) {
                     let read = shortened(&normal.text);
                     let sentence = format!(
                         "path {shown:?} is compared as {read:?}, as requests' paths are: write it so"

@@ -22,7 +22,7 @@ pub mod value;
 pub use level::Written;
 pub use mend::mended;
 pub use refusal::{Refusal, Wrong};
-pub(crate) use vain::{is_like_a_pattern, without_tls};
+pub(crate) use vain::{code_without_redirect, is_like_a_pattern, without_tls};
 
 use class::Class;
 use haptic_model::{Finding, FindingKind};

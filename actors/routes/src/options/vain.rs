@@ -5,6 +5,10 @@ use super::{
     table::{TABLE, With},
 };
 use haptic_model::{Finding, FindingKind};
+use serde_json::{Map, Value as Json};
+
+/// The options that ask for redirects with `redirect-code`.
+const REDIRECTS: [&str; 4] = ["app-root", "redirect-host", "redirect-to", "redirect-www"];
 
 impl RouteOptions {
     /// Leaves out what does nothing, and says so.
@@ -50,6 +54,17 @@ impl RouteOptions {
 /// What is found at an option that is for hosts with TLS.
 pub(crate) fn without_tls(option: &str) -> Finding {
     without_effect(option, "over HTTP, and spec.tls has no host of its routes")
+}
+
+/// What is found at the code of redirects where nothing of an object asks for one.
+pub(crate) fn code_without_redirect<'o>(
+    mut groups: impl Iterator<Item = &'o Map<String, Json>> + Clone,
+) -> Option<Finding> {
+    let asks = |options: &Map<String, Json>| REDIRECTS.iter().any(|option| options.contains_key(*option));
+    let is_given = groups.clone().any(|options| options.contains_key("redirect-code"));
+    (is_given && !groups.any(asks)).then(|| {
+        without_effect("redirect-code", &format!("without {PREFIX}redirect-to, or another redirect"))
+    })
 }
 
 fn without_effect(option: &str, why: &str) -> Finding {
