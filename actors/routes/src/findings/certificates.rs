@@ -202,7 +202,7 @@ impl Certificates {
             let is_there = store.get(namespace, secret).is_some();
             let instead = self.instead();
             let sentence = format!(
-                "there is no Secret {namespace}/{shown} of type kubernetes.io/tls: {host} has {instead}"
+                "there is no Secret {namespace}/{shown} of type kubernetes.io/tls: {instead} for {host}"
             );
             return (!is_there).then(|| Finding::new(FindingKind::NoCertificate, sentence).at_host(host));
         };
@@ -220,16 +220,12 @@ impl Certificates {
                 self.secrets.date,
             );
         }
-        let sentence = format!("spec.tls names no Secret for {host}, which has {}", self.instead());
+        let sentence = format!("spec.tls names no Secret for {host}: {}", self.instead());
         Some(Finding::new(FindingKind::NoCertificate, sentence).at_host(host))
     }
 
     fn instead(&self) -> &'static str {
-        match (&self.secrets.default, self.secrets.refuses) {
-            (_, true) => "no certificate: clients are refused",
-            (Some(_), _) => "the default certificate",
-            (None, _) => "a default certificate that no client trusts",
-        }
+        if self.secrets.refuses { "no certificate is served" } else { "the default certificate is served" }
     }
 }
 
