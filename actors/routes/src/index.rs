@@ -5,7 +5,7 @@ use super::{
     asked::Demands,
     claims::{Backend, Claims, RouteClaim},
     contest::{Claimant, Claimants, Contest, Holder},
-    findings::certificates::{Certificates, SecretsAtTime},
+    findings::certificates::{NamedCertificates, SecretsAtTime},
     hosts::{Hosts, Tls},
     lists::{HostList, ListEntry, Lists},
     matching::{Match, MatchShape, candidates_of, hosts},
@@ -37,7 +37,7 @@ pub struct RouteIndex {
     sets: Snapshot,
     findings: Findings,
     asked: Demands,
-    certificates: Certificates,
+    certificates: NamedCertificates,
 }
 
 /// What is to be decided again.
@@ -80,7 +80,7 @@ impl Default for RouteIndex {
             sets,
             findings: Findings::default(),
             asked: Demands::default(),
-            certificates: Certificates::default(),
+            certificates: NamedCertificates::default(),
         }
     }
 }
@@ -195,7 +195,7 @@ impl RouteIndex {
     }
 
     /// What is known of certificates.
-    pub(super) fn certificates(&self) -> &Certificates {
+    pub(super) fn certificates(&self) -> &NamedCertificates {
         &self.certificates
     }
 

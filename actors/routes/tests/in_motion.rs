@@ -113,7 +113,7 @@ impl World {
                 let tls = match tls {
                     0 => json!([]),
                     1 => json!([{"hosts": [host]}]),
-                    secret => json!([{"hosts": [host], "secretName": NAMES[secret]}]),
+                    secret => json!([{"hosts": [host], "secretName": NAMES[secret - 1]}]),
                 };
                 let spec = json!({"rules": [rule], "tls": tls});
                 self.put("ingresses", namespace, name, OF_INGRESSES[annotations], spec);

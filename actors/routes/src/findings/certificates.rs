@@ -1,4 +1,4 @@
-//! Certificates that clients refuse: of other names than the host's, expired, about to expire, or not there.
+//! NamedCertificates that clients refuse: of other names than the host's, expired, about to expire, or not there.
 //!
 //! What is found is only told: HAProxy serves such a certificate, and time decides nothing. Secrets are read when an object
 //! names them, each once however many do.
@@ -26,14 +26,14 @@ const TWO_WEEKS: u64 = 14 * 24 * 3600;
 const FEW: usize = 3;
 
 /// Namespace and name.
-type SecretName = (Arc<str>, Arc<str>);
+type TlsSecretName = (Arc<str>, Arc<str>);
 
 /// The Secrets of certificates, and the date.
 #[derive(Clone, Debug, Default)]
 pub struct SecretsAtTime {
     /// None where nobody can tell what they hold.
     store: Option<Arc<Snapshot>>,
-    default: Option<SecretName>,
+    default: Option<TlsSecretName>,
     /// Whether hosts without a certificate are refused, by the configuration's word.
     refuses: bool,
     /// In seconds since 1970.
@@ -43,16 +43,16 @@ pub struct SecretsAtTime {
 /// Which objects' certificates may be others than before.
 #[derive(Debug, Default)]
 pub(crate) struct ConcernedSecrets {
-    names: HashSet<SecretName>,
+    names: HashSet<TlsSecretName>,
     /// Whether the default certificate is among them.
     default: bool,
 }
 
 /// What is known of the certificates that objects name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Certificates {
+pub(crate) struct NamedCertificates {
     secrets: SecretsAtTime,
-    known: HashMap<SecretName, NamedSecret>,
+    known: HashMap<TlsSecretName, NamedSecret>,
 }
 
 /// A Secret that objects name.
@@ -83,7 +83,7 @@ enum Validity {
 }
 
 impl SecretsAtTime {
-    fn read(&self, (namespace, name): &SecretName) -> Option<KnownCertificate> {
+    fn read(&self, (namespace, name): &TlsSecretName) -> Option<KnownCertificate> {
         KnownCertificate::read(&self.store.as_ref()?.get(namespace, name)?.json)
     }
 
@@ -104,7 +104,7 @@ impl SecretsAtTime {
 }
 
 /// The Secrets that an object names.
-fn names_of<'c>(namespace: &'c Arc<str>, claims: &'c Claims) -> impl Iterator<Item = SecretName> + 'c {
+fn names_of<'c>(namespace: &'c Arc<str>, claims: &'c Claims) -> impl Iterator<Item = TlsSecretName> + 'c {
     let names = claims.certificates.values().flat_map(|names| names.iter());
     names.map(|name| (namespace.clone(), name.clone()))
 }
@@ -124,7 +124,7 @@ impl ConcernedSecrets {
     }
 }
 
-impl Certificates {
+impl NamedCertificates {
     /// Takes up what is different; `None`: nothing is.
     pub fn update(&mut self, now: &SecretsAtTime) -> Option<ConcernedSecrets> {
         let before = std::mem::replace(&mut self.secrets, now.clone());
@@ -165,13 +165,13 @@ impl Certificates {
         names_of(namespace, claims).for_each(|name| self.leave(&name));
     }
 
-    fn enter(&mut self, name: &SecretName) {
+    fn enter(&mut self, name: &TlsSecretName) {
         let Self { secrets, known } = self;
         let read = || NamedSecret { uses: 0, certificate: secrets.read(name) };
         known.entry(name.clone()).or_insert_with(read).uses += 1;
     }
 
-    fn leave(&mut self, name: &SecretName) {
+    fn leave(&mut self, name: &TlsSecretName) {
         if let Some(known) = self.known.get_mut(name) {
             known.uses -= 1;
             if known.uses == 0 {
