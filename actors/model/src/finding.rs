@@ -376,7 +376,8 @@ mod tests {
             (1, 1)
         );
         later.set(&web, Vec::new());
-        assert!(later.is_empty() && later.len() == 0 && later == before);
+        assert!(later.is_empty() && later == before);
+        assert!(later.counts().all(|(_, count)| count == 0));
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Cluster {
         let config = ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap());
         let stores =
             self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone()))).collect();
-        let _ = self.routes.beside(&config, &Snapshots::new(stores));
+        drop(self.routes.beside(&config, &Snapshots::new(stores)));
         self.routes.findings()
     }
 
