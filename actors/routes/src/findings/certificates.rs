@@ -5,7 +5,10 @@
 
 use crate::{claims::Claims, matching::ANY_HOST, sentences::shortened};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use haptic_model::{ActiveConfig, Finding, FindingKind, Snapshot, Snapshots, host_name::wildcard_over};
+use haptic_model::{
+    ActiveConfig, Finding, FindingKind, Snapshot, Snapshots,
+    host_name::{is_host, wildcard_over},
+};
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -243,13 +246,13 @@ impl KnownCertificate {
         let (_, certificate) = parse_x509_certificate(&first.contents).ok()?;
         let names = certificate.subject_alternative_name().ok().flatten();
         let names = names.iter().flat_map(|names| &names.value.general_names).filter_map(|name| match name {
-            GeneralName::DNSName(name) => Some(name.to_ascii_lowercase().into()),
+            GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()).filter(|name| is_host(name)),
             _ => None,
         });
         let validity = certificate.validity();
         let seconds = |at: i64| u64::try_from(at).unwrap_or_default();
         Some(Self {
-            names: names.collect(),
+            names: names.map(String::into_boxed_str).collect(),
             begins: seconds(validity.not_before.timestamp()),
             ends: seconds(validity.not_after.timestamp()),
         })
