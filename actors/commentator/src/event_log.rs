@@ -176,6 +176,7 @@ impl EventLog {
                 entered.or(left.first().map(|released| &released.object))
             }
             Event::Warned { diagnostic, .. } => diagnostic.object.as_ref(),
+            Event::FindingsChanged { change, .. } => change.found.first().map(|one| &one.object),
             Event::ConfigRejected { diagnostics, .. }
             | Event::RenderFailed { diagnostics, .. }
             | Event::ValidationFailed { diagnostics, .. } => {
@@ -193,6 +194,7 @@ impl EventLog {
         let is_of_somebody = !matches!(
             event,
             Event::Warned { .. }
+                | Event::FindingsChanged { .. }
                 | Event::ConfigRejected { .. }
                 | Event::RenderFailed { .. }
                 | Event::ValidationFailed { .. }

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use haptic_model::{Event, Generation, Limit};
+use haptic_model::{Event, Findings, Generation, Limit};
 use haptic_runtime::{ActorState, Events};
 use metrics::{counter, gauge, histogram};
 
@@ -180,13 +180,18 @@ pub struct Now<'n> {
     pub leads: bool,
     /// How many objects are held back.
     pub held_back: usize,
+    /// What is found at objects.
+    pub findings: &'n Findings,
 }
 
 /// Records what is the case: call it at each scrape.
 pub fn record_now(now: &Now<'_>) {
-    let Now { events, actors, leads, held_back } = *now;
+    let Now { events, actors, leads, held_back, findings } = *now;
     gauge!("haptic_leader").set(f64::from(u8::from(leads)));
     gauge!("haptic_quarantined_objects").set(as_number(held_back));
+    for (kind, count) in findings.counts() {
+        gauge!("haptic_findings", "kind" => kind.name()).set(as_number(count));
+    }
     gauge!("haptic_build_info", "version" => env!("CARGO_PKG_VERSION")).set(1.0);
     gauge!("haptic_event_subscribers").set(as_number(events.observers()));
     counter!("haptic_events_published_total").absolute(events.emitted());

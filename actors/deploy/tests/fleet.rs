@@ -191,6 +191,7 @@ fn validated(config: &Arc<ActiveConfig>) -> Validated {
         bundle,
         took: Duration::ZERO,
         warnings: Vec::new(),
+        findings: haptic_model::Findings::default(),
         hindsight: haptic_model::PreviousFailures::default(),
     };
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }

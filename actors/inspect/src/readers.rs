@@ -5,7 +5,7 @@ use haptic_config::ConfigState;
 use haptic_deploy::PodStates;
 use haptic_leader::Reporting;
 use haptic_model::{
-    ActiveConfig, AllLeftOut, Fleet, Quarantine, Snapshots,
+    ActiveConfig, AllLeftOut, Findings, Fleet, Quarantine, Snapshots,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{Leadership, Refused, Rendered, SetAside, Validated},
 };
@@ -58,6 +58,14 @@ pub struct Readers {
     pub history: History,
     /// The inputs of the last generations.
     pub recording: Recording,
+}
+
+impl Readers {
+    /// What is found at objects in the newest bundle.
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        (*self.rendered.latest()).as_ref().map(|rendered| rendered.findings.clone()).unwrap_or_default()
+    }
 }
 
 impl Default for Readers {

@@ -5,6 +5,7 @@
 use crate::{
     diagnostic::Diagnostic,
     digest::Digest,
+    finding::FindingsChange,
     generation::Generation,
     limits::{Limit, LimitReached},
     mass_deletion::MassDeletion,
@@ -220,6 +221,13 @@ pub enum Event {
         /// What.
         diagnostic: Diagnostic,
     },
+    /// Something is found at objects that was not, or is not any more; it holds nothing back.
+    FindingsChanged {
+        /// Its number.
+        generation: Generation,
+        /// What.
+        change: FindingsChange,
+    },
     /// A HAProxy pod was found.
     PodDiscovered {
         /// `namespace/name`.
@@ -406,6 +414,7 @@ impl Event {
             Self::Validated { .. } => "Validated",
             Self::ValidationFailed { .. } => "ValidationFailed",
             Self::Warned { .. } => "Warned",
+            Self::FindingsChanged { .. } => "FindingsChanged",
             Self::PodDiscovered { .. } => "PodDiscovered",
             Self::PodGone { .. } => "PodGone",
             Self::Deployed { .. } => "Deployed",
@@ -451,6 +460,7 @@ impl Event {
             | Self::Validated { generation, .. }
             | Self::ValidationFailed { generation, .. }
             | Self::Warned { generation, .. }
+            | Self::FindingsChanged { generation, .. }
             | Self::Deployed { generation, .. }
             | Self::TakenBack { generation, .. }
             | Self::HaproxySaid { generation, .. }

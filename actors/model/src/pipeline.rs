@@ -8,6 +8,7 @@ use crate::{
     config::ActiveConfig,
     diagnostic::Diagnostic,
     digest::Digest,
+    finding::Findings,
     fleet::{Capabilities, Fleet},
     generation::Generation,
     quarantine::{FailureReports, PreviousFailures, Quarantine},
@@ -71,6 +72,8 @@ pub struct Rendered {
     pub took: Duration,
     /// Worth telling, but nothing is held back.
     pub warnings: Vec<Diagnostic>,
+    /// What is found at objects.
+    pub findings: Findings,
     /// What was known of refused bundles.
     pub hindsight: PreviousFailures,
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 use actix::prelude::*;
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Generation, Quarantine, Snapshots,
+    ActiveConfig, Diagnostic, Event, Findings, Generation, Quarantine, Snapshots,
     pipeline::{Attempt, Attempts, RenderEnded, RenderOrder, Rendered, SetAside},
 };
 use haptic_runtime::{Events, OwnHandle, Publisher, cpu, messages::RenderRequested};
@@ -20,7 +20,7 @@ use serde::Serialize;
 use std::{
     collections::BTreeMap,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 use tracing::Instrument;
 
@@ -125,7 +125,8 @@ impl RenderActor {
         let again_at = if outcome.again { Some(now) } else { self.workshop.due(now) };
         let snapshots = outcome.snapshots;
         match outcome.rendering {
-            Ok(Rendering { bundle, warnings, .. }) => {
+            Ok(Rendering { bundle, warnings, findings }) => {
+                self.emit_findings(generation, &findings);
                 self.detail.files = bundle.files.len() + 1;
                 self.detail.bytes = bundle.size();
                 self.detail.fragments = bundle.all().map(|f| f.text.fragments().len()).sum();
@@ -153,6 +154,7 @@ impl RenderActor {
                     bundle,
                     took,
                     warnings,
+                    findings,
                     hindsight,
                 };
                 self.options.rendered.publish(Some(Arc::new(rendered)));
@@ -199,6 +201,16 @@ impl RenderActor {
             outcome: digest.map_err(|faults| faults.clone().into_diagnostics()),
         };
         self.options.attempted.append(Arc::new(attempt), ATTEMPTS_KEPT);
+    }
+
+    /// Tells what is found at objects and was not when the last bundle was rendered.
+    fn emit_findings(&self, generation: Generation, findings: &Findings) {
+        let before = self.options.rendered.latest();
+        let before = before.as_ref().as_ref().map(|rendered| rendered.findings.clone()).unwrap_or_default();
+        let change = findings.change_since(&before);
+        if !change.found.is_empty() || change.ended > 0 {
+            self.options.events.emit(Event::FindingsChanged { generation, change });
+        }
     }
 
     /// Publishes what is held back, and tells what is news in it.
@@ -250,6 +262,7 @@ impl RendererState {
         let moment = RenderTiming { generation, now: Instant::now(), good: order.good.as_ref() };
         self.stand_in = FallbackConfig::of(&order.config, moment.good, self.stand_in.take(), &self.ward);
         self.renderer.set_time(moment.now);
+        self.renderer.set_date(SystemTime::now());
         let outcome = self.render_newest(order, limits, &moment);
         let RenderOrder { snapshots, fleet, .. } = order;
         let cluster = FallbackInputs { snapshots, fleet, limits };

@@ -27,6 +27,9 @@ fn between(kept: &Rendering, full: &Rendering) -> Option<Diagnostic> {
     if let Some(found) = before.all().zip(after.all()).find_map(|(kept, full)| in_file(kept, full)) {
         return Some(found);
     }
+    if kept.findings != full.findings {
+        return Some(said("what is found at objects differs"));
+    }
     (before.digest != after.digest || kept.warnings != full.warnings).then(|| said("their warnings differ"))
 }
 

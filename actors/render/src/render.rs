@@ -14,7 +14,9 @@ use crate::{
     functions::{check_name, path_of},
     uses::FileUses,
 };
-use haptic_model::{ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Fleet, ObjectRef, Snapshots};
+use haptic_model::{
+    ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Findings, Fleet, ObjectRef, Snapshots,
+};
 use haptic_routes::Routes;
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -23,7 +25,7 @@ use std::{
         atomic::{AtomicUsize, Ordering::Relaxed},
     },
     thread,
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 /// Room for templates that nest deep; only what is used is taken.
@@ -39,6 +41,8 @@ pub struct Rendering {
     pub bundle: Bundle,
     /// What `warn` said.
     pub warnings: Vec<Diagnostic>,
+    /// What is found at objects.
+    pub findings: Findings,
 }
 
 /// Renders bundles one after another, each time only what changed: the result is always that of a full render.
@@ -88,7 +92,18 @@ pub fn render(
     limits: &RenderLimits,
 ) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
     let rendering = Renderer::checked(Checked::Never).render(compiled, config, snapshots, fleet, limits)?;
-    Ok((rendering.bundle, rendering.warnings))
+    let told = rendering.told();
+    Ok((rendering.bundle, told))
+}
+
+impl Rendering {
+    /// Warnings, and of what is found at objects the first few of each namespace.
+    #[must_use]
+    pub fn told(&self) -> Vec<Diagnostic> {
+        let few = self.findings.first_few().found;
+        let found = few.iter().map(|one| one.finding.diagnostic(&one.object));
+        self.warnings.iter().cloned().chain(found).collect()
+    }
 }
 
 impl Default for Checked {
@@ -121,6 +136,11 @@ impl Renderer {
     /// What time the next render has, so that what a namespace had is kept for it. Without a time nothing is.
     pub fn set_time(&mut self, now: Instant) {
         self.routes.set_time(now);
+    }
+
+    /// What date the next render has, so that it tells of certificates that expire.
+    pub fn set_date(&mut self, date: SystemTime) {
+        self.routes.set_date(date);
     }
 
     /// When another render gives something else though nothing may change until then.
@@ -214,7 +234,8 @@ impl Renderer {
             haproxy_cfg.into_iter().for_each(|file| self.uses.advance(&file.text));
         }
         results.append(&mut self.print(&render, &paths, |key| key.kind == FileKind::General));
-        assemble(results.into_values(), config, &mut self.added, &self.uses)
+        let findings = with_routes.as_ref().map(|_| self.routes.findings()).unwrap_or_default();
+        assemble(results.into_values(), config, &mut self.added, &self.uses, findings)
     }
 
     /// Prints some of the files.
@@ -318,6 +339,7 @@ fn assemble(
     config_in_force: &ActiveConfig,
     added_files: &mut AddedFiles,
     uses: &FileUses,
+    findings: Findings,
 ) -> Result<Rendering, Faults> {
     let (mut config, mut files) = (None, Vec::new());
     let (mut warnings, mut problems) = (Vec::new(), Vec::new());
@@ -346,7 +368,9 @@ fn assemble(
         Err(mut refused) => problems.append(&mut refused),
     }
     match config {
-        Some(config) if problems.is_empty() => Ok(Rendering { bundle: Bundle::new(config, files), warnings }),
+        Some(config) if problems.is_empty() => {
+            Ok(Rendering { bundle: Bundle::new(config, files), warnings, findings })
+        }
         None if problems.is_empty() => Err(Faults::of_templates(vec![
             Diagnostic::error("render", "there is no template for haproxy.cfg")
                 .at_field("haproxyConfig.template")

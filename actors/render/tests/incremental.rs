@@ -454,8 +454,10 @@ type QuarantinedRender = Result<Rendering, Vec<Diagnostic>>;
 fn told(outcome: &QuarantinedRender) -> String {
     match outcome {
         Err(errors) => format!("ERRORS\n{errors:#?}"),
-        Ok(Rendering { bundle, warnings }) => {
-            format!("{} {}\nWARNINGS {warnings:#?}", bundle.digest, lines(bundle))
+        Ok(Rendering { bundle, warnings, findings }) => {
+            let found: Vec<_> = findings.iter().collect();
+            let lines = lines(bundle);
+            format!("{} {lines}\nWARNINGS {warnings:#?}\nFINDINGS {found:#?}", bundle.digest)
         }
     }
 }

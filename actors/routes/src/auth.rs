@@ -1,6 +1,7 @@
 //! Who is asked whether requests may pass, as templates write it: a backend for each namespace and target.
 
 use crate::{
+    claims::{Backend, Port, RouteGroup},
     names::name_of,
     options::{
         PREFIX,
@@ -10,7 +11,7 @@ use crate::{
 };
 use haptic_model::ObjectRef;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -50,6 +51,23 @@ pub(crate) fn target(namespace: &str, url: &Value) -> Option<(Arc<ObjectRef>, Ar
     };
     let reference = Arc::new(ObjectRef::new("authentication", namespace, &name));
     Some((reference, target.to_string().into_bytes().into()))
+}
+
+/// The Services that the options of routes in `namespace` have asked, with their namespaces, each once.
+pub(crate) fn services_of(namespace: &str, groups: &[RouteGroup]) -> Vec<(Arc<str>, Backend)> {
+    let mut all: Vec<_> =
+        groups.iter().filter_map(|group| service_of(namespace, &group.options.read())).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+fn service_of(namespace: &str, options: &Map<String, Value>) -> Option<(Arc<str>, Backend)> {
+    let [host, port, _]: [String; 3] =
+        serde_json::from_value(options.get(OPTION)?.get("target")?.clone()).ok()?;
+    let Place::Service { namespace: named, name } = Place::of(&host)? else { return None };
+    let port = Port::Number(port.parse().ok()?);
+    Some((named.as_deref().unwrap_or(namespace).into(), Backend { service: name.as_str().into(), port }))
 }
 
 /// The hosts that are no Services of an Ingress in `json`, as it names them.

@@ -2,7 +2,7 @@
 //! HAProxy, than where it is written.
 
 use super::claims::Claims;
-use haptic_model::Limit;
+use haptic_model::{Finding, FindingKind, Limit};
 
 impl Claims {
     /// The same with at most `most` routes, and hosts with certificates: those that come last are left out, of hosts those that come last by name.
@@ -16,11 +16,12 @@ impl Claims {
             (others, "Services by canary-service and weights"),
         ] {
             if asked > most {
-                self.refused.push(format!(
+                let sentence = format!(
                     "it asks for {asked} {what}, of {most} that it may: the first {most} count. Make several objects of it, or \
                      raise {}",
                     Limit::RoutesPerObject.field()
-                ));
+                );
+                self.findings.push(Finding::new(FindingKind::TooManyRoutes, sentence));
             }
         }
         self.routes.truncate(most);

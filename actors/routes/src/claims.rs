@@ -1,6 +1,7 @@
 //! What one object asks for, before it is known who else asks for the same.
 
 use super::{contest::Age, matching::Match, names, regex_cost::PatternCost};
+use haptic_model::Finding;
 use serde_json::{Map, Value};
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,8 +20,10 @@ pub struct Claims {
     pub certificates: BTreeMap<Arc<str>, Arc<[Arc<str>]>>,
     /// The Secret with the CA that must have signed the certificates of clients, in the object's namespace.
     pub client_ca: Option<Arc<str>>,
-    /// What cannot be done at all, in sentences.
-    pub refused: Vec<String>,
+    /// What is wrong with the object itself, or with what it leads to, whoever else asks for the same.
+    pub findings: Vec<Finding>,
+    /// Services that are asked whether requests may pass, with their namespaces.
+    pub asked: Vec<(Arc<str>, Backend)>,
     /// What counts for its routes; the first is what counts for the object as a whole.
     pub groups: Vec<RouteGroup>,
     /// What templates see of it besides routes and options: `metadata` and what else its kind gives.
@@ -126,7 +129,8 @@ impl Default for Claims {
             routes: Vec::new(),
             certificates: BTreeMap::new(),
             client_ca: None,
-            refused: Vec::new(),
+            findings: Vec::new(),
+            asked: Vec::new(),
             groups: Vec::new(),
             fields: Fields::default(),
         }

@@ -5,6 +5,7 @@ use super::{
     asked::Demands,
     claims::{Backend, Claims, RouteClaim},
     contest::{Claimant, Claimants, Contest, Holder},
+    findings::certificates::{NamedCertificates, SecretsAtTime},
     hosts::{Hosts, Tls},
     lists::{HostList, ListEntry, Lists},
     matching::{Match, MatchShape, candidates_of, hosts},
@@ -12,7 +13,7 @@ use super::{
     owners::Owners,
     record,
 };
-use haptic_model::{Object, ObjectRef, Snapshot};
+use haptic_model::{Findings, Object, ObjectRef, Snapshot};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -34,7 +35,9 @@ pub struct RouteIndex {
     lists: Lists,
     /// For each object what it got, as an object that templates read.
     sets: Snapshot,
+    findings: Findings,
     asked: Demands,
+    certificates: NamedCertificates,
 }
 
 /// What is to be decided again.
@@ -75,7 +78,9 @@ impl Default for RouteIndex {
             hosts: Hosts::default(),
             lists: Lists::default(),
             sets,
+            findings: Findings::default(),
             asked: Demands::default(),
+            certificates: NamedCertificates::default(),
         }
     }
 }
@@ -122,11 +127,13 @@ impl RouteIndex {
             if let Some(before) = self.claims.remove(&object) {
                 self.withdraw(&object, &before, &mut touched);
                 self.asked.remove(&object.namespace, &before, self.clock.as_ref());
+                self.certificates.remove(&object.namespace, &before);
             }
             if let Some(claims) = claims {
                 let claims = Arc::new(self.owners.admit(&object.namespace, claims));
                 self.enter(&object, &claims, &mut touched);
                 self.asked.add(&object.namespace, &claims);
+                self.certificates.add(&object.namespace, &claims);
                 self.claims.insert(object.clone(), claims);
             }
             touched.objects.insert(object);
@@ -141,7 +148,7 @@ impl RouteIndex {
         }
     }
 
-    /// The objects with routes to one of these Services.
+    /// The objects with routes to one of these Services, or that have one asked whether requests may pass.
     pub(super) fn leading_to(&self, services: &HashSet<Arc<ObjectRef>>) -> Vec<Arc<ObjectRef>> {
         if services.is_empty() {
             return Vec::new();
@@ -151,7 +158,10 @@ impl RouteIndex {
         let leads = |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| {
             let named = |backend: &Backend| names.contains(&(&*object.namespace, &*backend.service));
             let mut others = claims.groups.iter().flat_map(|group| &group.others);
-            claims.routes.iter().any(|route| named(&route.backend)) || others.any(named)
+            let mut asked = claims.asked.iter();
+            claims.routes.iter().any(|route| named(&route.backend))
+                || others.any(named)
+                || asked.any(|(of, backend)| names.contains(&(&**of, &*backend.service)))
         };
         self.claims.iter().filter(leads).map(|(object, _)| object.clone()).collect()
     }
@@ -176,6 +186,28 @@ impl RouteIndex {
     #[must_use]
     pub fn sets(&self) -> &Snapshot {
         &self.sets
+    }
+
+    /// What is found at each object.
+    #[must_use]
+    pub fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// What is known of certificates.
+    pub(super) fn certificates(&self) -> &NamedCertificates {
+        &self.certificates
+    }
+
+    /// The Secrets of certificates as they are, at a time: what is found at the objects that bring them may be other than before.
+    pub(super) fn set_secrets(&mut self, secrets: &SecretsAtTime) {
+        let Some(concerned) = self.certificates.update(secrets) else { return };
+        let has =
+            |(object, claims): &(&Arc<ObjectRef>, &Arc<Claims>)| concerned.concern(&object.namespace, claims);
+        let objects: Vec<_> = self.claims.iter().filter(has).map(|(object, _)| object.clone()).collect();
+        for object in objects {
+            self.write(&object);
+        }
     }
 
     /// An object for each option that any object asks for.
@@ -354,9 +386,11 @@ impl RouteIndex {
     fn write(&mut self, object: &Arc<ObjectRef>) {
         let Some(claims) = self.claims.get(object) else {
             self.sets.remove(object);
+            self.findings.set(object, Vec::new());
             return;
         };
-        let json = record::of(&record::Got { object, claims, index: self });
+        let (json, findings) = record::of(&record::Got { object, claims, index: self });
+        self.findings.set(object, findings);
         let key = [object.namespace.clone(), object.name.clone()].into();
         self.sets.apply(Object { reference: object.clone(), version: 0, json }, key);
     }

@@ -1,15 +1,17 @@
 //! What an Ingress asks for (`networking.k8s.io/v1`).
 
 use super::{
+    auth,
     choices::Choices,
     claims::{Backend, Claims, Fields, Port, RouteClaim, RouteGroup, ToHttps},
     class::Classes,
     contest::Age,
-    findings::foreign,
+    findings::{foreign, nowhere},
     matching::{ANY_HOST, Match, host_of},
     options::{
         self, Settings,
         groups::{Annotations, Grouping},
+        is_like_a_pattern,
     },
     path::{self, Spelling},
     patterns::Pattern,
@@ -17,7 +19,10 @@ use super::{
     sentences::shortened,
     services::Services,
 };
-use haptic_model::host_name::{is_host, wildcard_over};
+use haptic_model::{
+    Finding, FindingKind,
+    host_name::{is_host, wildcard_over},
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::{
@@ -147,15 +152,17 @@ pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Opt
         for (option, is_in_vain) in [("ssl-redirect", "true"), ("client-ca-secret", "")] {
             let given =
                 grouping.own().text(option).filter(|text| is_in_vain.is_empty() || *text == is_in_vain);
-            claims.refused.extend(given.map(|_| options::without_tls(option)));
+            claims.findings.extend(given.map(|_| options::without_tls(option)));
         }
     }
     let (groups, refused, ineffective) = grouping.done();
+    claims.findings.extend(options::code_without_redirect(groups.iter().map(|group| &group.options)));
     let group = |group| group_of(&metadata.namespace, group, settings);
     claims.groups = groups.into_iter().map(group).collect();
-    claims.refused.extend(ineffective);
-    claims.refused.extend(led_nowhere(&claims, &metadata.namespace, services));
-    claims.refused.extend(foreign::finding(annotations.keys().map(String::as_str)));
+    claims.asked = auth::services_of(&metadata.namespace, &claims.groups);
+    claims.findings.extend(ineffective);
+    claims.findings.extend(nowhere::found(&claims, &metadata.namespace, services));
+    claims.findings.extend(foreign::found(annotations.keys().map(String::as_str)));
     // Annotations of others are in the Ingress itself: they may be large, and no route needs them.
     let metadata = json!({ "namespace": metadata.namespace, "name": metadata.name });
     let faults: Vec<String> = refused.iter().map(ToString::to_string).chain(faults).collect();
@@ -163,25 +170,6 @@ pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Opt
     claims.fields =
         fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect::<Map<_, _>>().into();
     Ok(Some(claims))
-}
-
-/// What routes lead to that is not there, each once.
-fn led_nowhere(claims: &Claims, namespace: &str, services: &Services) -> Vec<String> {
-    let mut known = HashSet::new();
-    let each_once = claims.routes.iter().filter(|route| known.insert(&route.backend));
-    let missing = each_once.filter_map(|route| Some((route, services.missing(namespace, &route.backend)?)));
-    let mut said: Vec<String> = missing
-        .map(|(route, missing)| format!("{} leads to {missing}: such requests get 503", route.wanted))
-        .collect();
-    let mut known = HashSet::new();
-    let others = claims.groups.iter().flat_map(|group| &group.others).filter(|other| known.insert(*other));
-    let missing = others.filter_map(|other| services.missing(namespace, other));
-    said.extend(
-        missing.map(|missing| {
-            format!("canary-service or weights name {missing}: its requests go where others go")
-        }),
-    );
-    said
 }
 
 fn group_of(
@@ -218,14 +206,19 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
+    fn found(&mut self, finding: Finding) {
+        self.claims.findings.push(finding);
+    }
+
     /// A host as routes compare it, if it is one; "" for every host where that is possible.
     fn host(&mut self, text: &str, may_be_every: bool) -> Option<Arc<str>> {
         let lower = text.to_ascii_lowercase();
         if is_host(&lower) || (may_be_every && text.is_empty()) {
             return Some(host_of(&lower));
         }
-        let sentence = format!("host {:?} is no host name, and none like *.shop.example", shortened(text));
-        self.claims.refused.push(sentence);
+        let host = shortened(text);
+        let sentence = format!("host {host:?} is no host name, and none like *.shop.example");
+        self.found(Finding::new(FindingKind::HostInvalid, sentence).at_host(&host));
         None
     }
 
@@ -237,7 +230,16 @@ impl Reading<'_> {
                 self.pattern(host, text, pattern, path.backend.as_ref());
                 continue;
             }
-            let Some(compared) = self.compared(text) else { continue };
+            let is_like_a_pattern = path.path_type.as_deref() != Some("Exact") && is_like_a_pattern(text);
+            if is_like_a_pattern {
+                let shown = shortened(text);
+                let sentence = format!(
+                    "path {shown:?} is compared as it stands: only with {}path-type: regex it is a regular expression, and a prefix needs no * behind it",
+                    options::PREFIX
+                );
+                self.found(Finding::new(FindingKind::TakenLiterally, sentence).at_host(host).at_path(&shown));
+            }
+            let Some(compared) = self.compared(text, !is_like_a_pattern) else { continue };
             let wanted = match path.path_type.as_deref() {
                 Some("Exact") => Match::exact(host, &compared),
                 // What ImplementationSpecific means is up to us: the same as Prefix.
@@ -245,7 +247,8 @@ impl Reading<'_> {
                 Some(other) => {
                     let (other, text) = (shortened(other), shortened(text));
                     let sentence = format!("pathType {other:?} of {host}{text} is unknown");
-                    self.claims.refused.push(sentence);
+                    let finding = Finding::new(FindingKind::PathInvalid, sentence);
+                    self.found(finding.at_host(host).at_path(&text));
                     continue;
                 }
             };
@@ -285,16 +288,17 @@ impl Reading<'_> {
     ) {
         match backend.map(backend_of) {
             Some(Ok(backend)) => self.route(wanted, Some(path), backend, pattern),
-            Some(Err(why)) => self.claims.refused.push(format!("{wanted} {why}")),
-            None => self.claims.refused.push(format!("{wanted} has no backend")),
+            Some(Err(why)) => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} {why}"))),
+            None => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} has no backend"))),
         }
     }
 
-    /// A path as requests' paths are compared with it; a path that no request can have is refused.
-    fn compared(&mut self, path: &str) -> Option<String> {
+    /// A path as requests' paths are compared with it; a path that no request can have is refused. `tells`: of another spelling.
+    fn compared(&mut self, path: &str, tells: bool) -> Option<String> {
         let shown = shortened(path);
         if !path.starts_with('/') || path.contains(char::is_whitespace) {
-            self.claims.refused.push(format!("path {shown:?} must begin with / and have no blanks"));
+            let sentence = format!("path {shown:?} must begin with / and have no blanks");
+            self.found(Finding::new(FindingKind::PathInvalid, sentence).at_path(&shown));
             return None;
         }
         if self.spelling == Spelling::Raw {
@@ -302,17 +306,18 @@ impl Reading<'_> {
         }
         match path::normal(path) {
             Ok(normal) => {
-                if path::is_reshaped(path, &normal) || path.contains(['?', '#']) {
+                if tells && (path::is_reshaped(path, &normal) || path.contains(['?', '#'])) {
                     let read = shortened(&normal.text);
                     let sentence = format!(
                         "path {shown:?} is compared as {read:?}, as requests' paths are: write it so"
                     );
-                    self.claims.refused.push(sentence);
+                    self.found(Finding::new(FindingKind::PathRespelled, sentence).at_path(&shown));
                 }
                 Some(normal.text)
             }
             Err(why) => {
-                self.claims.refused.push(format!("path {shown:?} {why}, and such requests are refused"));
+                let sentence = format!("path {shown:?} {why}, and such requests are refused");
+                self.found(Finding::new(FindingKind::PathInvalid, sentence).at_path(&shown));
                 None
             }
         }
@@ -322,7 +327,10 @@ impl Reading<'_> {
     fn default_backend(&mut self, of_rules: Option<&Vec<Arc<str>>>, backend: &IngressBackend) {
         let backend = match backend_of(backend) {
             Ok(backend) => backend,
-            Err(why) => return self.claims.refused.push(format!("defaultBackend {why}")),
+            Err(why) => {
+                let sentence = format!("defaultBackend {why}");
+                return self.found(Finding::new(FindingKind::BackendInvalid, sentence));
+            }
         };
         let every = [ANY_HOST.into()];
         let mut known = HashSet::new();
@@ -383,7 +391,7 @@ impl Reading<'_> {
                 let secret = shortened(secret);
                 let sentence =
                     format!("the certificate of Secret {secret} is for no host: name its hosts in spec.tls");
-                self.claims.refused.push(sentence);
+                self.found(Finding::new(FindingKind::CertificateUnused, sentence));
             }
             for host in wanted {
                 let secrets = brought.entry(host).or_default();
@@ -395,6 +403,11 @@ impl Reading<'_> {
         let brought = brought.into_iter().map(|(host, secrets)| (host, secrets.into()));
         self.claims.certificates = brought.collect();
     }
+}
+
+/// What is found at the host and the path of a route.
+pub(crate) fn at(kind: FindingKind, wanted: &Match, sentence: String) -> Finding {
+    Finding::new(kind, sentence).at_host(&wanted.host).at_path(&shortened(&wanted.path))
 }
 
 /// The hosts for which an Ingress asks for TLS.

@@ -5,7 +5,7 @@ use super::{
     matching::ANY_HOST,
     sentences::{named, shortened},
 };
-use haptic_model::{HAProxyTemplateConfigSpec, crd::HostOwners, host_name};
+use haptic_model::{Finding, FindingKind, HAProxyTemplateConfigSpec, crd::HostOwners, host_name};
 use std::{collections::HashMap, sync::Arc};
 
 /// The hosts that are listed. Two are equal when they say the same.
@@ -90,10 +90,11 @@ impl Owners {
         refused.dedup();
         for host in refused {
             let owners = self.of_host(&host).map(|owners| named(owners)).unwrap_or_default();
-            let host = if *host == *ANY_HOST { "every host".into() } else { shortened(&host) };
+            let name = if *host == *ANY_HOST { "every host".into() } else { shortened(&host) };
+            let sentence = format!("{name} belongs to {owners} by spec.hosts: nothing of it is served there");
             claims
-                .refused
-                .push(format!("{host} belongs to {owners} by spec.hosts: nothing of it is served there"));
+                .findings
+                .push(Finding::new(FindingKind::HostConflict, sentence).at_host(&shortened(&host)));
         }
         claims
     }

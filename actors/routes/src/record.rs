@@ -5,11 +5,12 @@ use super::{
     contest::Age,
     hosts::{ClientCa, Tls},
     index::{RouteIndex, hosts_of},
+    ingress::at,
     lists::MOST,
     matching::{ANY_HOST, Match, MatchShape, wildcard_over},
     sentences::{few, shortened},
 };
-use haptic_model::ObjectRef;
+use haptic_model::{Finding, FindingKind, ObjectRef};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -40,14 +41,14 @@ struct Entry {
     wildcard: Option<Arc<str>>,
 }
 
-/// The JSON of an object's routes: its own `fields`, `options`, `groups`, `routes`, `backends`, `tls`, `clientCa` and `rejected`.
-pub(super) fn of(got: &Got<'_>) -> Arc<[u8]> {
-    let mut rejected = got.claims.refused.clone();
+/// The JSON of an object's routes, and what is found at it. In the JSON are its own `fields`, `options`, `groups`, `routes`, `backends`, `tls`, `clientCa` and `rejected`.
+pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
+    let mut found = got.claims.findings.clone();
     let (mut routes, mut backends) = (Vec::new(), Vec::new());
     let (mut known, mut served) = (HashSet::new(), BTreeSet::new());
     for claim in &got.claims.routes {
         match got.refusal(claim) {
-            Some(why) => rejected.extend(why),
+            Some(why) => found.extend(why),
             None => {
                 let Some(group) = got.claims.groups.get(claim.group) else { continue };
                 let backend = backend(got.object, group, &claim.backend);
@@ -61,11 +62,14 @@ pub(super) fn of(got: &Got<'_>) -> Arc<[u8]> {
             }
         }
     }
-    rejected.extend(served.iter().flat_map(|host| got.about_host(host)));
-    rejected.extend(got.left_out());
+    found.extend(served.iter().flat_map(|host| got.about_host(host)));
+    found.extend(got.left_out());
     let over: HashSet<String> = served.iter().filter_map(|host| wildcard_over(host)).collect();
     let brought = got.claims.certificates.iter();
-    rejected.extend(brought.filter_map(|(host, secrets)| got.about_certificate(host, secrets, &over)));
+    found.extend(brought.flat_map(|(host, secrets)| got.about_certificate(host, secrets, &over)));
+    found.extend(got.without_certificate());
+    let found = few(found);
+    let rejected: Vec<&str> = found.iter().map(|finding| &*finding.sentence).collect();
     let mut fields = got.claims.fields.read();
     for (name, value) in [
         ("options", got.claims.groups.first().map(|group| Value::Object(group.options.read())).into()),
@@ -74,22 +78,24 @@ pub(super) fn of(got: &Got<'_>) -> Arc<[u8]> {
         ("backends", Value::Array(backends)),
         ("lists", got.lists()),
         ("tls", got.tls()),
-        ("rejected", few(rejected).into()),
+        ("rejected", json!(rejected)),
     ] {
         fields.insert(name.to_owned(), value);
     }
     if let Some(secret) = &got.claims.client_ca {
         fields.insert("clientCa".to_owned(), json!(format!("{}/{secret}", got.object.namespace)));
     }
-    Value::Object(fields).to_string().into_bytes().into()
+    (Value::Object(fields).to_string().into_bytes().into(), found)
 }
 
 impl Got<'_> {
     /// Why it has not what it asks for; nothing is said of what was only asked for where nobody else does.
-    fn refusal(&self, claim: &RouteClaim) -> Option<Option<String>> {
+    fn refusal(&self, claim: &RouteClaim) -> Option<Option<Finding>> {
         if claim.repeated {
             let sentence = || format!("{} is named twice, the first one counts", claim.wanted);
-            return Some((!claim.fallback).then(sentence));
+            return Some(
+                (!claim.fallback).then(|| at(FindingKind::RouteRepeated, &claim.wanted, sentence())),
+            );
         }
         let holder = self.index.holder(&claim.wanted)?;
         if let Some(others) = self.host_of_others(claim) {
@@ -97,7 +103,8 @@ impl Got<'_> {
         }
         let what = if claim.fallback { "the default of " } else { "" };
         let Some(winner) = &holder.object else {
-            return Some(Some(format!("{what}{} {}", claim.wanted, kept_for(&holder.namespace))));
+            let sentence = format!("{what}{} {}", claim.wanted, kept_for(&holder.namespace));
+            return Some(Some(at(FindingKind::RouteConflict, &claim.wanted, sentence)));
         };
         if *winner.object == *self.object {
             return None;
@@ -107,59 +114,70 @@ impl Got<'_> {
             return Some(None);
         }
         let reason = self.reason(&winner.object, &winner.age);
-        Some(Some(format!("{what}{} is taken by {}, {reason}", claim.wanted, winner.object)))
+        let sentence = format!("{what}{} is taken by {}, {reason}", claim.wanted, winner.object);
+        Some(Some(at(FindingKind::RouteConflict, &claim.wanted, sentence)))
     }
 
     /// Why a route that takes other paths than its own is not for this object.
-    fn host_of_others(&self, claim: &RouteClaim) -> Option<String> {
+    fn host_of_others(&self, claim: &RouteClaim) -> Option<Finding> {
         let Match { host, .. } = &claim.wanted;
         let namespace =
             self.index.namespace_of(host).filter(|namespace| **namespace != *self.object.namespace)?;
         claim.wanted.is_listed().then(|| {
             let wanted = &claim.wanted;
-            format!(
+            let sentence = format!(
                 "{wanted} is not served: {} is held by namespace {namespace}, and only its own may be there",
                 host_name(host)
-            )
+            );
+            at(FindingKind::HostConflict, wanted, sentence)
         })
     }
 
     /// What it does not decide of a host on which it has routes.
-    fn about_host(&self, host: &str) -> Vec<String> {
+    fn about_host(&self, host: &str) -> Vec<Finding> {
         let Some(tls) = self.index.tls(host) else { return Vec::new() };
-        let mut sentences = Vec::new();
+        let mut found = Vec::new();
+        let mut push = |kind, sentence: String| found.push(Finding::new(kind, sentence).at_host(host));
         if let Some(by) = self.held_by_others(host, tls) {
-            sentences.push(format!("{by}: its TLS and client verification are not this one's"));
+            push(
+                FindingKind::HostConflict,
+                format!("{by}: its TLS and client verification are not this one's"),
+            );
         }
         let own = self.claims.client_ca.as_ref();
         let own =
             own.map(|secret| ClientCa { namespace: self.object.namespace.clone(), secret: secret.clone() });
         if own.is_some() && own == tls.client_ca && !self.index.hosts().is_alone(host) {
-            sentences.push(format!(
+            let sentence = format!(
                 "too many hosts are apart from the wildcard over {host}, whose certificates are another namespace's: requests there that need client-ca-secret are refused; list the host in spec.hosts, and the wildcard"
-            ));
+            );
+            push(FindingKind::ClientCaConflict, sentence);
         } else if own.is_some() && own != tls.client_ca {
             let other = tls.client_ca.as_ref().map_or("not verified".to_owned(), |ca| {
                 format!("verified with the CA of Secret {}/{}", ca.namespace, ca.secret)
             });
             let host = host_name(host);
-            sentences.push(format!(
+            let sentence = format!(
                 "clients of {host} are {other}: all requests there that need client-ca-secret are refused"
-            ));
+            );
+            push(FindingKind::ClientCaConflict, sentence);
         }
-        sentences
+        found
     }
 
     /// `over`: the wildcards over hosts of its own.
-    fn about_certificate(&self, host: &str, secrets: &[Arc<str>], over: &HashSet<String>) -> Option<String> {
-        let tls = self.index.tls(host)?;
+    fn about_certificate(&self, host: &str, secrets: &[Arc<str>], over: &HashSet<String>) -> Vec<Finding> {
+        let Some(tls) = self.index.tls(host) else { return Vec::new() };
         let by = tls.certificates.as_ref();
         let is_own = by.is_some_and(|by| {
             let same = || secrets.iter().all(|secret| by.secrets.contains(secret));
             *by.object == *self.object || (by.object.namespace == self.object.namespace && same())
         });
         if is_own {
-            return None;
+            let namespace = &self.object.namespace;
+            let found =
+                secrets.iter().filter_map(|secret| self.index.certificates().found(namespace, secret, host));
+            return found.collect();
         }
         let secret = secrets.first().map(|name| shortened(name)).unwrap_or_default();
         let whose = match (self.held_by_others(host, tls), by) {
@@ -168,11 +186,30 @@ impl Got<'_> {
                 let reason = self.reason(&by.object, &by.age);
                 format!("{} has that of {}, {reason}", host_name(host), by.object)
             }
-            (None, None) => return None,
+            (None, None) => return Vec::new(),
         };
         // Hosts of its own right below a wildcard have a line each.
         let instead = if over.contains(host) { "only used for hosts with routes" } else { "not used" };
-        Some(format!("the certificate of {} in Secret {secret} is {instead}: {whose}", host_name(host)))
+        let sentence =
+            format!("the certificate of {} in Secret {secret} is {instead}: {whose}", host_name(host));
+        vec![Finding::new(FindingKind::CertificateUnused, sentence).at_host(host)]
+    }
+
+    /// The hosts that `spec.tls` names and that neither a certificate of its own nor one of the wildcard over them is for.
+    fn without_certificate(&self) -> Vec<Finding> {
+        let hosts: BTreeSet<&Arc<str>> = self
+            .claims
+            .routes
+            .iter()
+            .filter(|route| route.tls && !route.repeated && *route.wanted.host != *ANY_HOST)
+            .map(|route| &route.wanted.host)
+            .filter(|host| !self.claims.certificates.contains_key(*host))
+            .collect();
+        let has = |host: &str| self.index.tls(host).is_some_and(|tls| tls.certificates.is_some());
+        let without = hosts
+            .into_iter()
+            .filter(|host| !has(host) && !wildcard_over(host).is_some_and(|over| has(&over)));
+        without.filter_map(|host| self.index.certificates().found_at_default(host)).collect()
     }
 
     /// Who has a host that is not listed, if it is another namespace.
@@ -221,14 +258,15 @@ impl Got<'_> {
     }
 
     /// What does not fit into the lists that are printed for the object.
-    fn left_out(&self) -> Vec<String> {
+    fn left_out(&self) -> Vec<Finding> {
         let lists = self.listed_hosts().into_iter().filter_map(|host| {
             let left_out = self.index.list_of(host, self.object)?.left_out;
             (left_out > 0).then(|| {
-                format!(
+                let sentence = format!(
                     "{left_out} routes of {} are not served: of regular expressions and conditions a host has {MOST}, and less where they are expensive, none of more than some thousand bytes; those count that begin with most",
                     host_name(host)
-                )
+                );
+                Finding::new(FindingKind::TooManyRoutes, sentence).at_host(host)
             })
         });
         lists.collect()

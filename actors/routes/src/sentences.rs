@@ -1,20 +1,24 @@
-//! Sentences on what an object does not get: few, and short, whatever the object holds.
+//! What is said of what an object does not get: little, and short, whatever the object holds.
 
-use std::{fmt::Display, sync::Arc};
+use haptic_model::Finding;
+use std::{collections::HashSet, fmt::Display, sync::Arc};
 
-/// An object is told so many of them.
+/// So many are told of an object.
 const MOST: usize = 20;
 /// A value is quoted with so many bytes.
 const LONGEST: usize = 200;
 
-/// The first `MOST` sentences, and how many more there would be.
-pub(super) fn few(mut sentences: Vec<String>) -> Vec<String> {
-    let more = sentences.len().saturating_sub(MOST);
-    if more > 0 {
-        sentences.truncate(MOST);
-        sentences.push(format!("and {more} more like these"));
+/// The first `MOST` findings, each once, and how many more there would be.
+pub(super) fn few(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let mut known = HashSet::new();
+    findings.retain(|finding| known.insert(finding.clone()));
+    let more = findings.len().saturating_sub(MOST);
+    let first_untold = findings.get(MOST).map(|finding| finding.kind);
+    if let Some(kind) = first_untold {
+        findings.truncate(MOST);
+        findings.push(Finding::new(kind, format!("and {more} more like these")));
     }
-    sentences
+    findings
 }
 
 /// A value as a sentence quotes it.
@@ -42,9 +46,10 @@ mod tests {
 
     #[test]
     fn however_much_there_is_to_say_little_is_said() {
-        let all = few((0..5_000).map(|n| n.to_string()).collect());
-        assert_eq!((all.len(), &**all.last().unwrap()), (21, "and 4980 more like these"));
-        assert_eq!(few(vec!["one".into()]), ["one"]);
+        let one = |text: &str| Finding::new(haptic_model::FindingKind::RouteConflict, text);
+        let all = few((0..5_000).map(|n| one(&n.to_string())).collect());
+        assert_eq!((all.len(), &*all.last().unwrap().sentence), (21, "and 4980 more like these"));
+        assert_eq!(few(vec![one("one"), one("one")]), [one("one")]);
         assert_eq!(shortened(&"ä".repeat(200)), format!("{}…", "ä".repeat(100)));
         let namespaces: Vec<Arc<str>> = ["a", "b", "c", "d", "e"].map(Arc::from).into();
         assert_eq!(named(&namespaces), "the namespaces a, b, c and 2 more");

@@ -9,6 +9,7 @@ use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
 use serde::Deserialize;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
+    fmt,
     sync::Arc,
 };
 
@@ -23,6 +24,33 @@ pub struct Services {
     /// None where they are not watched.
     store: Option<Arc<Snapshot>>,
     known: HashMap<Arc<ObjectRef>, KnownService>,
+}
+
+/// What is not there, in words behind "leads to".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The Service of that name.
+    Service(String),
+    /// A port of it.
+    Port {
+        /// Its name.
+        service: String,
+        /// As it is asked for.
+        port: String,
+        /// Some of those it has, in words.
+        few: String,
+    },
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service(name) => write!(f, "Service {name}, which is not there"),
+            Self::Port { service, port, few } => {
+                write!(f, "port {port} of Service {service}, which has {few}")
+            }
+        }
+    }
 }
 
 /// What is known of a Service.
@@ -111,21 +139,21 @@ impl Services {
         self.known(namespace, name)?.options.as_ref()
     }
 
-    /// What is not there of what a backend of a namespace names, in words behind "leads to".
+    /// What is not there of what a backend of a namespace names.
     #[must_use]
-    pub fn missing(&self, namespace: &str, backend: &Backend) -> Option<String> {
+    pub fn missing(&self, namespace: &str, backend: &Backend) -> Option<Missing> {
         self.store.as_ref()?;
         let name = shortened(&backend.service);
         let Some(service) = self.known(namespace, &backend.service) else {
-            return Some(format!("Service {name}, which is not there"));
+            return Some(Missing::Service(name));
         };
         let ServicePorts::These { numbers, names, few } = &service.ports else { return None };
         let is_there = match &backend.port {
             Port::Number(number) => numbers.contains(number),
             Port::Name(name) => names.contains(&**name),
         };
-        let port = backend.port.to_string();
-        (!is_there).then(|| format!("port {} of Service {name}, which has {few}", shortened(&port)))
+        let port = || shortened(&backend.port.to_string());
+        (!is_there).then(|| Missing::Port { service: name, port: port(), few: few.clone() })
     }
 
     fn known(&self, namespace: &str, name: &str) -> Option<&KnownService> {

@@ -9,6 +9,7 @@ use crate::{
     auth,
     claims::{Claims, RouteGroup},
     class::{self, Classes},
+    findings::certificates::SecretsAtTime,
     index::RouteIndex,
     ingress,
     memory::Clock,
@@ -16,11 +17,11 @@ use crate::{
     services::{self, Services},
     userlists::{self, Userlists},
 };
-use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_model::{ActiveConfig, Finding, FindingKind, Findings, Object, ObjectRef, Snapshot, Snapshots};
 use std::{
     collections::BTreeMap,
     sync::Arc,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 /// How long things are kept for namespaces that are gone, if a configuration that is wrong does not say.
@@ -31,6 +32,7 @@ const HOLD: Duration = Duration::from_secs(600);
 pub struct Routes {
     tables: BTreeMap<Arc<str>, Table>,
     now: Option<Instant>,
+    date: Option<SystemTime>,
 }
 
 #[derive(Debug)]
@@ -80,11 +82,16 @@ impl Routes {
         self.now = Some(now);
     }
 
+    /// What date the next call of [`Self::beside`] has. Without one it is not said of certificates that they expire.
+    pub fn set_date(&mut self, date: SystemTime) {
+        self.date = Some(date);
+    }
+
     /// The same with nothing in it but what is remembered: what it gives next is that of a fresh start which knows as much.
     #[must_use]
     pub fn emptied(&self) -> Self {
         let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.emptied()));
-        Self { tables: tables.collect(), now: self.now }
+        Self { tables: tables.collect(), now: self.now, date: self.date }
     }
 
     /// `snapshots` with a store of sets and ones of options and of userlists beside each store that holds routes.
@@ -99,14 +106,17 @@ impl Routes {
         let hold = config.spec.controller.host_hold.or(HOLD);
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         let services = services::watched(config, snapshots);
+        let secrets = SecretsAtTime::of(config, snapshots, self.date);
         let mut all = snapshots.clone();
         let known: Vec<Arc<str>> = class::ingress_stores(&config.spec).collect();
         self.tables.retain(|name, _| known.contains(name));
         for name in known {
             // The objects of an on-demand store are not there to be looked at.
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
-            let table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
+            let mut table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
+            table.index.set_secrets(&secrets);
             let mut table = table.updated(source, services.clone(), &ground, clock);
+            table.update_sets();
             let userlists = table.userlists.update(config, snapshots, &table.sets);
             all =
                 all.with(store_of(&name), table.sets.clone()).with(options_of(&name), table.options.clone());
@@ -118,10 +128,22 @@ impl Routes {
         all
     }
 
-    /// When something that is kept for those that are gone is free, though nothing may change until then.
+    /// When something that is kept for those that are gone is free, or a certificate expires, though nothing may change until then.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
-        self.tables.values().filter_map(|table| table.index.due()).min()
+        let expiring = || {
+            let next = self.tables.values().filter_map(|table| table.index.certificates().due()).min()?;
+            Some(self.now? + next.duration_since(self.date?).unwrap_or_default())
+        };
+        let free = self.tables.values().filter_map(|table| table.index.due());
+        free.chain(expiring()).min()
+    }
+
+    /// What is found at all objects, as of the last call of [`Self::beside`].
+    #[must_use]
+    pub fn findings(&self) -> Findings {
+        let all = self.tables.values().map(|table| table.index.findings());
+        all.fold(Findings::default(), Findings::and)
     }
 
     /// The index of the resource of that name, as of the last call of [`Self::beside`].
@@ -182,6 +204,10 @@ impl Table {
         let leading = leading.iter().filter_map(|object| source.get(&object.namespace, &object.name));
         let leading = leading.map(|object| changed(object, ground, &self.services));
         self.index.update(leading.chain(changes));
+        self
+    }
+
+    fn update_sets(&mut self) {
         if !self.index.sets().is_unchanged_since(&self.sets) {
             self.sets = Arc::new(self.index.sets().clone());
         }
@@ -191,7 +217,6 @@ impl Table {
         if !self.index.auth_targets().is_unchanged_since(&self.auth_targets) {
             self.auth_targets = Arc::new(self.index.auth_targets().clone());
         }
-        self
     }
 
     /// The same objects where other classes are ours, or hosts belong to others: all of them are read anew.
@@ -222,5 +247,6 @@ fn unreadable(object: &ObjectRef, why: String) -> Claims {
         ("faults".to_owned(), serde_json::json!([])),
     ]);
     let group = RouteGroup { id: object.name.clone(), ..RouteGroup::default() };
-    Claims { refused: vec![why], groups: vec![group], fields: fields.into(), ..Claims::default() }
+    let findings = vec![Finding::new(FindingKind::ObjectUnreadable, why)];
+    Claims { findings, groups: vec![group], fields: fields.into(), ..Claims::default() }
 }

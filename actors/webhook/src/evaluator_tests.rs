@@ -274,46 +274,62 @@ async fn the_live_stores_count_also_after_they_changed() {
     assert_eq!(fixture.says(delete("b")).await, ReviewAnswer::allowed());
 }
 
+/// The configuration `config` of the fixtures with the manifests of the demo.
+async fn demo(config: &str) -> Live {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let mut candidate = haptic_config::load_file(&root.join(config)).unwrap();
+    let mut spec = (*candidate.spec).clone();
+    let class = spec.templating_settings.extra_context.get_mut("ingressClass");
+    class.into_iter().for_each(|class| class["withoutClass"] = json!(true));
+    candidate.spec = Arc::new(spec);
+    let config = candidate.as_if_active().unwrap();
+    let origin = haptic_watch::ObjectSource::Folder(root.join("demo/manifests"));
+    let snapshots = haptic_inspect::offline::objects::read(&config.spec, &origin).await.unwrap().snapshots;
+    Live { config, snapshots: Arc::new(snapshots), quarantine: Arc::default(), fleet: Arc::default() }
+}
+
+fn new_ingress(service: &str, annotations: &Value) -> ObjectChange {
+    let ingress = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
+        "metadata": {"name": "new", "namespace": "shop", "annotations": annotations},
+        "spec": {"rules": [{"host": "new.example", "http": {"paths": [{"path": "/", "pathType": "Prefix",
+            "backend": {"service": {"name": service, "port": {"number": 80}}}}]}}]},
+    });
+    ObjectChange {
+        resources: vec!["ingresses".into()],
+        namespace: "shop".into(),
+        name: "new".into(),
+        object: ingress.as_object().cloned(),
+        namespace_labels: Map::new(),
+    }
+}
+
+#[tokio::test]
+async fn what_is_found_at_the_reviewed_object_is_a_warning() {
+    let live = demo("ingress/config.yaml").await;
+    let annotations = json!({"nginx.ingress.kubernetes.io/ssl-redirect": "true"});
+    let change = new_ingress("nosvc", &annotations);
+    let objects = change.objects().collect();
+    let compared = RenderCache::default().compare(&live, std::slice::from_ref(&change));
+    let ReviewAnswer::Allowed { warnings } = warned(Some(&change), &compared.warnings(&objects)) else {
+        panic!("it is allowed")
+    };
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(warnings[0].contains("Service nosvc, which is not there"), "{warnings:?}");
+    assert!(warnings[1].contains("here ssl-redirect"), "{warnings:?}");
+}
+
 /// The part that is checked must be enough, or each review would cost a check of the whole.
 #[tokio::test]
 async fn the_checked_part_of_the_ingress_library_and_the_demo_is_valid_by_itself() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for (config, manifests) in
-        [("demo/config.yaml", "demo/manifests"), ("ingress/config.yaml", "demo/manifests")]
-    {
-        let mut candidate = haptic_config::load_file(&root.join("fixtures").join(config)).unwrap();
-        let mut spec = (*candidate.spec).clone();
-        let class = spec.templating_settings.extra_context.get_mut("ingressClass");
-        class.into_iter().for_each(|class| class["withoutClass"] = json!(true));
-        candidate.spec = Arc::new(spec);
-        let config = candidate.as_if_active().unwrap();
-        let origin = haptic_watch::ObjectSource::Folder(root.join("fixtures").join(manifests));
-        let snapshots =
-            haptic_inspect::offline::objects::read(&config.spec, &origin).await.unwrap().snapshots;
-        let live = Live {
-            config: config.clone(),
-            snapshots: Arc::new(snapshots),
-            quarantine: Arc::default(),
-            fleet: Arc::default(),
-        };
-        let ingress = json!({
-            "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
-            "metadata": {"name": "new", "namespace": "shop"},
-            "spec": {"rules": [{"host": "new.example", "http": {"paths": [{"path": "/", "pathType": "Prefix",
-                "backend": {"service": {"name": "shop", "port": {"number": 80}}}}]}}]},
-        });
-        let change = ObjectChange {
-            resources: vec!["ingresses".into()],
-            namespace: "shop".into(),
-            name: "new".into(),
-            object: ingress.as_object().cloned(),
-            namespace_labels: Map::new(),
-        };
+    for config in ["demo/config.yaml", "ingress/config.yaml"] {
+        let live = demo(config).await;
+        let change = new_ingress("shop", &json!({}));
         let compared = RenderCache::default().compare(&live, std::slice::from_ref(&change));
         let (before, after) = (compared.bundle_before().unwrap(), compared.after.as_ref().unwrap());
         let after = &after.as_ref().unwrap().bundle;
         let part = reduced(after, before, &change.objects().collect());
-        assert!(part.size() < after.size(), "{}: {} of {}", config.name, part.size(), after.size());
+        assert!(part.size() < after.size(), "{config}: {} of {}", part.size(), after.size());
         let checker = Fixture::with(&[]).checker;
         let verdict = checker.check(&part, &[]).await;
         assert!(verdict.passed(), "{:?}\n{}", verdict.diagnostics, part.config.text);

@@ -10,7 +10,7 @@ use haptic_model::{
 use haptic_render::{Checked, CompileCache, RenderLimits, Renderer, Rendering, faults::Faults};
 use haptic_watch::provided;
 use serde_json::{Map, Value};
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::SystemTime};
 
 /// What the pipeline publishes, at one moment.
 #[derive(Clone, Debug)]
@@ -199,6 +199,7 @@ impl RenderCache {
 
     fn render(&mut self, live: &Live, snapshots: &Snapshots) -> RenderOutcome {
         let compiled = self.compiled.of(&live.config).map_err(Faults::of_templates)?;
+        self.renderer.set_date(SystemTime::now());
         self.renderer.attempt(&*compiled, &live.config, snapshots, &live.fleet, &RenderLimits::default())
     }
 }
@@ -218,7 +219,7 @@ impl RenderComparison {
         baseline.faults.iter().cloned().chain(still.into_iter().flatten()).collect()
     }
 
-    /// The warnings about `changed` that the changes bring.
+    /// The warnings about `changed`, and what is found at them.
     #[must_use]
     pub fn warnings(&self, changed: &HashSet<Arc<ObjectRef>>) -> Vec<Diagnostic> {
         let warnings = |outcome: &RenderOutcome| {
@@ -226,6 +227,13 @@ impl RenderComparison {
         };
         let after = self.after.as_ref().map(warnings).unwrap_or_default();
         let after = after.into_iter().filter(|d| d.severity == Severity::Warning);
-        after.filter(|warning| faults::is_of(warning, changed)).collect()
+        let after = after.filter(|warning| faults::is_of(warning, changed));
+        let rendering = self.after.as_ref().and_then(|outcome| outcome.as_ref().ok());
+        let found = rendering.into_iter().flat_map(|rendering| {
+            changed.iter().flat_map(|object| {
+                rendering.findings.of(object).iter().map(move |one| one.diagnostic(object))
+            })
+        });
+        after.chain(found).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! Names in the documentation that are those of something in the program or the chart.
 
+use haptic_model::FindingKind;
 use haptic_routes::options::table::TABLE;
 use integration_tests::markdown::{anchors, documents, read, root};
 use std::{collections::BTreeSet, fs, path::Path};
@@ -50,6 +51,15 @@ fn metrics_are_those_of_the_program() {
     assert!(known.len() > 20);
     for page in documents() {
         assert_known(&page.display().to_string(), after(&read(&page), "`haptic_", is_name), &known);
+    }
+}
+
+#[test]
+fn every_kind_of_finding_has_its_line() {
+    let operations = read("docs/operations.md");
+    for kind in FindingKind::ALL {
+        let line = format!("| `{}` | {} |", kind.name(), kind.advice());
+        assert!(operations.lines().any(|known| known == line), "docs/operations.md lacks: {line}");
     }
 }
 

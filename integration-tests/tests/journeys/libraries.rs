@@ -70,7 +70,7 @@ pub async fn rejected_routes(scene: Scene) -> Outcome {
     })
     .await?;
     scene.publish("a-younger", HOST, &b).await?;
-    has_event(&scene, "Ingress", "a-younger", "Warned").await?;
+    has_event(&scene, "Ingress", "a-younger", "RouteConflict").await?;
     let words = format!("{HOST}/ (Prefix) is taken by ingresses {}/older, which is older", scene.namespace);
     eventually("the Event says who has it", async || {
         let all = events(&scene).await?;

@@ -15,6 +15,7 @@ mod destinations;
 mod drift;
 mod express;
 mod failures;
+mod findings;
 mod fleet;
 mod former_tests;
 mod getting_started;
@@ -113,6 +114,7 @@ fn through_agents() -> Vec<Journey> {
         journey("leader_status_of_an_invalid_one", reports::status_without_a_valid_configuration),
         journey("leader_with_the_documented_rights", reports::with_the_documented_rights),
         journey("leader_events", reports::events_on_the_object_at_fault),
+        journey("leader_findings", findings::told_once_and_gone_with_their_cause),
         journey("leader_addresses", reports::addresses_of_ingresses),
         journey("secrets_planted_are_in_no_output", secrets::planted_ones_are_in_no_output),
         journey("recording_is_replayed_elsewhere", recording::is_replayed_elsewhere),

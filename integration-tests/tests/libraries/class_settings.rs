@@ -138,6 +138,7 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
             bundle: rendering.bundle,
             took: Duration::ZERO,
             warnings: Vec::new(),
+            findings: haptic_model::Findings::default(),
             hindsight: PreviousFailures::default(),
         }));
     }

@@ -71,6 +71,7 @@ impl Cluster {
             fleet,
             bundle,
             took,
+            findings: haptic_model::Findings::default(),
             warnings: Vec::new(),
             hindsight: haptic_model::PreviousFailures::default(),
         }));

@@ -58,13 +58,14 @@ fn offline(
     let compiled = compile(&config.spec).map_err(|problems| CommandFailure::printed(&problems))?;
     let (rendering, quarantine) = render_once(&compiled, &config, &snapshots, &fleet)
         .map_err(|problems| CommandFailure::printed(&problems))?;
-    output::complain_about(&rendering.warnings);
+    output::complain_about(&rendering.told());
     input::complain_of_left_out(&quarantine);
     let context = Context {
         bundle: &rendering.bundle,
         config: &config,
         snapshots: &snapshots,
         quarantine: &quarantine,
+        findings: &rendering.findings,
     };
     Ok(explain::explain(&context, request))
 }

@@ -43,7 +43,7 @@ pub fn render_for(
 ) -> Result<(Bundle, bool), Vec<Diagnostic>> {
     let compiled = compile(&config.spec)?;
     let (rendering, left_out) = render_once(&compiled, config, snapshots, fleet)?;
-    output::complain_about(&rendering.warnings);
+    output::complain_about(&rendering.told());
     input::complain_of_left_out(&left_out);
     Ok((rendering.bundle, left_out.held.is_empty()))
 }

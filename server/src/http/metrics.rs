@@ -42,11 +42,13 @@ pub fn routes(scraped: Scraped) -> impl Fn(&mut web::ServiceConfig) + Clone + Se
 async fn metrics(scraped: web::Data<Scraped>) -> HttpResponse {
     let readers = &scraped.readers;
     let pods = readers.pods.latest();
+    let findings = readers.findings();
     record_now(&Now {
         events: &scraped.events,
         actors: &readers.actors.actors(),
         leads: readers.leadership.latest().leads,
         held_back: readers.quarantine.latest().held.len(),
+        findings: &findings,
     });
     let lags = pods.iter().filter_map(|(pod, state)| Some((pod.to_string(), state.lag?)));
     let snapshots = readers.snapshots.latest();

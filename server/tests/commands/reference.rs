@@ -1,5 +1,6 @@
 //! The tables that pages of the documentation are made of say what the code does.
 
+use haptic_model::FindingKind;
 use std::{collections::BTreeSet, fs, path::Path};
 
 fn root() -> std::path::PathBuf {
@@ -30,7 +31,8 @@ fn named<'a>(words: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
 fn every_kubernetes_event_is_in_the_table() {
     let table = haptic_leader::notices::table::NOTICES;
     let declared = named(table.iter().flat_map(|notice| [notice.reason, notice.action]));
-    let used = quoted(&code("actors/leader/src/notices/notice.rs"), is_name);
+    let mut used = quoted(&code("actors/leader/src/notices/notice.rs"), is_name);
+    used.extend(named(FindingKind::ALL.iter().map(|kind| kind.reason())));
     assert_eq!(declared, used);
 }
 

@@ -248,7 +248,8 @@ impl Stages {
         let reconcile = Reconcile { generation, cause: Cause::default(), triggered: Instant::now() };
         let (config, fleet, took) = (self.config.clone(), Arc::default(), Duration::ZERO);
         let (warnings, hindsight) = (Vec::new(), self.ward.previous_failures(self.now));
-        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, hindsight }
+        let findings = haptic_model::Findings::default();
+        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, findings, hindsight }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     argument::name,
     exchange::{Batch, Exchange, Preparation, PreparedOperation, PriorOperations, accepted},
-    read_back::{Expectation, Finding, ReadBack, statistics},
+    read_back::{Expectation, ReadBack, ReadBackVerdict, statistics},
     removals, server,
 };
 use crate::disk::ledger::Removal;
@@ -114,9 +114,9 @@ fn about_servers<'e>(all: &'e Expectation<'_>, backend: &'e str) -> ReadBack<'e>
         if answer.contains("Can't find backend") {
             let mut servers = all.servers.get(backend).into_iter().flat_map(BTreeMap::values);
             let missing = all.backends.contains(backend) || servers.any(|server| !server.deleted);
-            return Finding::of(missing.then(|| format!("there is no backend {backend}")));
+            return ReadBackVerdict::of(missing.then(|| format!("there is no backend {backend}")));
         }
-        Finding::all(server::differences(all, backend, answer))
+        ReadBackVerdict::all(server::differences(all, backend, answer))
     })
 }
 
@@ -133,6 +133,6 @@ fn about_publication<'e>(which: &str, expected: BTreeMap<&'e str, bool>) -> Read
             (false, Some(true)) => Some(format!("backend {backend} is still published")),
             _ => None,
         });
-        Finding::all(wrong.collect())
+        ReadBackVerdict::all(wrong.collect())
     })
 }

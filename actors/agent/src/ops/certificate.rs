@@ -3,7 +3,7 @@
 use super::{
     exchange::Preparation,
     pem,
-    read_back::{Expectation, Finding, ReadBack},
+    read_back::{Expectation, ReadBack, ReadBackVerdict},
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject};
 
@@ -57,7 +57,7 @@ pub(super) fn questions<'e>(all: &'e Expectation<'_>) -> impl Iterator<Item = Re
                 Some(leaf) => leaf.difference(answer),
                 None => is_shown(answer).then(|| "is still there".to_owned()),
             };
-            Finding::of(difference.map(|difference| format!("certificate {path} {difference}")))
+            ReadBackVerdict::of(difference.map(|difference| format!("certificate {path} {difference}")))
         })
     })
 }

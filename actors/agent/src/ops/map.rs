@@ -3,7 +3,7 @@
 use super::{
     argument::{file, key, plain, text},
     exchange::{Exchange, Preparation, PreparedOperation, accepted, first_and_rest},
-    read_back::{Expectation, Finding, ReadBack, shown_entry},
+    read_back::{Expectation, ReadBack, ReadBackVerdict, shown_entry},
 };
 use haptic_model::pattern_file::map_entries;
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,7 +152,11 @@ fn about_key<'e>(map: &'e str, name: &'e str, value: Option<&'e str>) -> Option<
             }
             None => found.iter().all(|line| line.starts_with("type=str,") && line.ends_with("found=no")),
         };
-        if sure && !found.is_empty() { Finding::AsExpected } else { Finding::ReadMap(map.to_owned()) }
+        if sure && !found.is_empty() {
+            ReadBackVerdict::AsExpected
+        } else {
+            ReadBackVerdict::ReadMap(map.to_owned())
+        }
     }))
 }
 
@@ -267,21 +271,21 @@ mod tests {
             )
         };
         let nothing = "type=str, case=sensitive, found=no";
-        let doubtful = || Finding::ReadMap("m".to_owned());
-        assert_eq!(ask(set("/a", "x"), &found("/a", "x")), Finding::AsExpected);
+        let doubtful = || ReadBackVerdict::ReadMap("m".to_owned());
+        assert_eq!(ask(set("/a", "x"), &found("/a", "x")), ReadBackVerdict::AsExpected);
         assert_eq!(ask(set("/a", "x"), &found("/a", "y")), doubtful());
         assert_eq!(ask(set("/a", "x"), &found("/", "x")), doubtful());
         assert_eq!(ask(set("/a", "x"), nothing), doubtful());
         assert_eq!(ask(set("/a", "x"), "Unknown map identifier."), doubtful());
         let gone = || Operation::DelMapEntry { map: "m".to_owned(), key: "/a".to_owned() };
-        assert_eq!(ask(gone(), nothing), Finding::AsExpected);
+        assert_eq!(ask(gone(), nothing), ReadBackVerdict::AsExpected);
         assert_eq!(ask(gone(), "type=ip, case=sensitive, found=no"), doubtful());
         assert_eq!(ask(gone(), &found("/", "x")), doubtful());
         assert_eq!(ask(gone(), ""), doubtful());
         // A map that rules use in two ways is looked up in both.
         assert_eq!(
             ask(set("/a", "x"), &format!("{}{}", found("/a", "x"), found("/a", "x"))),
-            Finding::AsExpected
+            ReadBackVerdict::AsExpected
         );
         assert_eq!(ask(set("/a", "x"), &format!("{}{nothing}", found("/a", "x"))), doubtful());
     }

@@ -45,12 +45,12 @@ impl<'o> Expectation<'o> {
 /// One command that shows something, and the check of its answer.
 pub(crate) struct ReadBack<'e> {
     pub(super) command: String,
-    check: Box<dyn Fn(&str) -> Finding + Send + Sync + 'e>,
+    check: Box<dyn Fn(&str) -> ReadBackVerdict + Send + Sync + 'e>,
 }
 
 /// What an answer says.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Finding {
+pub(crate) enum ReadBackVerdict {
     AsExpected,
     /// In words.
     Differs(Vec<String>),
@@ -59,16 +59,16 @@ pub(crate) enum Finding {
 }
 
 impl<'e> ReadBack<'e> {
-    pub(super) fn new(command: String, check: impl Fn(&str) -> Finding + Send + Sync + 'e) -> Self {
+    pub(super) fn new(command: String, check: impl Fn(&str) -> ReadBackVerdict + Send + Sync + 'e) -> Self {
         Self { command, check: Box::new(check) }
     }
 
-    pub(super) fn check(&self, answer: &str) -> Finding {
+    pub(super) fn check(&self, answer: &str) -> ReadBackVerdict {
         (self.check)(answer)
     }
 }
 
-impl Finding {
+impl ReadBackVerdict {
     /// No difference, or this one.
     pub(super) fn of(difference: Option<String>) -> Self {
         Self::all(difference.into_iter().collect())
@@ -101,7 +101,7 @@ impl<'o> Presence<'o> {
             ReadBack::new(format!("{command} {file}"), move |answer| {
                 let shown = shown(answer);
                 let wrong = names.iter().find(|(name, there)| shown.contains(*name) != **there);
-                Finding::of(wrong.map(|(name, there)| {
+                ReadBackVerdict::of(wrong.map(|(name, there)| {
                     let is = if *there { "is not" } else { "is still" };
                     format!("{kind} {file}: {name} {is} there")
                 }))

@@ -9,7 +9,7 @@ use super::{
     is_accepted,
     map::{self, MapReading},
     prepare, questions,
-    read_back::{Expectation, Finding, ReadBack},
+    read_back::{Expectation, ReadBack, ReadBackVerdict},
 };
 use crate::haproxy::{HaproxyProcess, channel::SocketError, connection::Worker};
 use haptic_model::Operation;
@@ -197,12 +197,12 @@ impl OperationRun<'_> {
             let answer = answers.next().map(String::as_str).unwrap_or_default();
             self.warn_of_expiry(&question.command, answer);
             match question.check(answer) {
-                Finding::AsExpected => false,
-                Finding::ReadMap(map) => {
+                ReadBackVerdict::AsExpected => false,
+                ReadBackVerdict::ReadMap(map) => {
                     maps.insert(map);
                     false
                 }
-                Finding::Differs(these) => {
+                ReadBackVerdict::Differs(these) => {
                     differences.extend(these);
                     true
                 }

@@ -3,7 +3,7 @@
 use super::{
     argument::{name, parameter},
     exchange::{Batch, Exchange, Preparation, PreparedOperation, PriorOperations, accepted, first_and_rest},
-    read_back::{Expectation, ExpectedServer, Finding, ReadBack, statistics},
+    read_back::{Expectation, ExpectedServer, ReadBack, ReadBackVerdict, statistics},
     removals,
 };
 use crate::disk::ledger::Removal;
@@ -247,7 +247,7 @@ fn about_maxconn<'e>(backend: &'e str, servers: &'e BTreeMap<&str, ExpectedServe
             let expected = expected.get(server).filter(|expected| **expected != is)?;
             Some(format!("server {backend}/{server} has maxconn {is}, not {expected}"))
         });
-        Finding::all(shown.collect())
+        ReadBackVerdict::all(shown.collect())
     }))
 }
 

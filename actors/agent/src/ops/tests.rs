@@ -1,6 +1,6 @@
 //! The commands of operations, and how servers and backends are read back.
 
-use super::{read_back::Finding, *};
+use super::{read_back::ReadBackVerdict, *};
 use backend::FEW_BACKENDS;
 use haptic_model::operation::ServerState;
 
@@ -179,7 +179,7 @@ fn a_deleted_server_in_maintenance_is_as_wanted() {
     assert!(differences(&[delete]).is_empty());
 }
 
-fn verdicts(operations: &[Operation], answers: &[(&str, &str)]) -> Vec<Finding> {
+fn verdicts(operations: &[Operation], answers: &[(&str, &str)]) -> Vec<ReadBackVerdict> {
     let contents = Contents::new();
     let expectation = expectation(operations, &contents);
     let questions = questions(&expectation);
@@ -195,9 +195,9 @@ fn maxconn_is_read_from_the_statistics() {
         |maxconn| [Operation::SetServerMaxconn { backend: backend.clone(), server: server.clone(), maxconn }];
     let stat = "# pxname,svname,qcur,qmax,scur,smax,slim,stot\nk,s1,0,0,0,0,44,0\nk,s2,0,0,0,0,,0\n";
     let answers = [("show servers state k", STATE), ("show stat k 4 -1", stat)];
-    assert_eq!(verdicts(&set(44), &answers), [Finding::AsExpected, Finding::AsExpected]);
-    let differs = Finding::Differs(vec!["server k/s1 has maxconn 44, not 0".to_owned()]);
-    assert_eq!(verdicts(&set(0), &answers), [Finding::AsExpected, differs]);
+    assert_eq!(verdicts(&set(44), &answers), [ReadBackVerdict::AsExpected, ReadBackVerdict::AsExpected]);
+    let differs = ReadBackVerdict::Differs(vec!["server k/s1 has maxconn 44, not 0".to_owned()]);
+    assert_eq!(verdicts(&set(0), &answers), [ReadBackVerdict::AsExpected, differs]);
 }
 
 #[test]
@@ -211,9 +211,9 @@ fn a_backend_that_is_not_there_or_not_published_is_told() {
         verdicts(&all, &[("show servers state b", state), ("show stat b 2 -1", stat)])
     };
     let header = "1\n# be_id be_name srv_id srv_name\n";
-    assert_eq!(answers(header, &stat("DOWN")), [Finding::AsExpected, Finding::AsExpected]);
-    let gone = Finding::Differs(vec!["there is no backend b".to_owned()]);
-    let hidden = Finding::Differs(vec!["backend b is not published".to_owned()]);
+    assert_eq!(answers(header, &stat("DOWN")), [ReadBackVerdict::AsExpected, ReadBackVerdict::AsExpected]);
+    let gone = ReadBackVerdict::Differs(vec!["there is no backend b".to_owned()]);
+    let hidden = ReadBackVerdict::Differs(vec!["backend b is not published".to_owned()]);
     assert_eq!(answers("Can't find backend.", &stat("UP (UNPUB)")), [gone, hidden]);
 }
 
@@ -224,7 +224,7 @@ fn many_publications_are_looked_at_once() {
     let status = |n| if n == 1 { "UP (UNPUB)" } else { "UP" };
     let rows: String = (0..=FEW_BACKENDS).map(|n| format!("b{n},BACKEND,{}\n", status(n))).collect();
     let stat = &format!("# pxname,svname,status\nother,BACKEND,UP (UNPUB)\n{rows}");
-    let differs = Finding::Differs(vec!["backend b1 is not published".to_owned()]);
+    let differs = ReadBackVerdict::Differs(vec!["backend b1 is not published".to_owned()]);
     assert_eq!(verdicts(&many, &[("show stat -1 2 -1", stat)]), [differs]);
 }
 
@@ -232,10 +232,10 @@ fn many_publications_are_looked_at_once() {
 fn the_servers_of_a_backend_that_is_gone_are_deleted() {
     let delete = Operation::DeleteServer { backend: "k".to_owned(), server: "s1".to_owned() };
     let gone = [("show servers state k", "Can't find backend.")];
-    assert_eq!(verdicts(&[delete], &gone), [Finding::AsExpected]);
+    assert_eq!(verdicts(&[delete], &gone), [ReadBackVerdict::AsExpected]);
     let (backend, server) = names();
     let weight = Operation::SetServerWeight { backend, server, weight: 7 };
-    assert!(matches!(verdicts(&[weight], &gone)[0], Finding::Differs(_)));
+    assert!(matches!(verdicts(&[weight], &gone)[0], ReadBackVerdict::Differs(_)));
 }
 
 #[test]

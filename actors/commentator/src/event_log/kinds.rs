@@ -41,6 +41,11 @@ pub const KINDS: &[(&str, MessageLevel, &str)] = &[
     ("Rendered", Debug, "what was rendered, and how much of it anew"),
     ("RenderFailed", Error, "a render failed: cause, template line, object"),
     ("RenderDiffered", Error, "an incremental render was not the full one: a bug"),
+    (
+        "FindingsChanged",
+        Warn,
+        "what is found at objects that was not, the first of each namespace; Info when something only ends",
+    ),
     ("Warned", Warn, "a warning of a template or of HAProxy; told once as long as it stands"),
     (
         "QuarantineChanged",

@@ -2,7 +2,9 @@
 
 use std::{fmt::Write, time::Duration};
 
-use haptic_model::{Diagnostic, Event, Quarantined, Released, Severity, event::Asked, pipeline::Cause};
+use haptic_model::{
+    Diagnostic, Event, FindingsChange, Quarantined, Released, Severity, event::Asked, pipeline::Cause,
+};
 
 use super::MessageLevel;
 
@@ -96,6 +98,7 @@ fn render_message(event: &Event) -> Option<(MessageLevel, String)> {
         Event::Validated { generation, took, .. } => {
             (MessageLevel::Debug, format!("generation {generation} is valid, checked in {}", ms(*took)))
         }
+        Event::FindingsChanged { change, .. } => findings_message(change),
         Event::Warned { generation, diagnostic } => {
             (MessageLevel::Warn, format!("generation {generation}: {diagnostic}"))
         }
@@ -115,6 +118,23 @@ fn quarantine_message(entered: &[Quarantined], left: &[Released], held: usize) -
         let _infallible = write!(text, " ({} held back in all)", counted(held, "object"));
     }
     (level, text)
+}
+
+/// What is new, and how many findings there are.
+fn findings_message(change: &FindingsChange) -> (MessageLevel, String) {
+    let FindingsChange { found, untold, ended, standing } = change;
+    let in_all = counted(*standing, "finding");
+    if found.is_empty() {
+        return (MessageLevel::Info, format!("{} ended ({in_all} in all)", counted(*ended, "finding")));
+    }
+    let mut text = found.iter().take(TOLD).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if let Some(more @ 1..) = (found.len() + untold).checked_sub(TOLD) {
+        let _infallible = write!(text, "; and {more} more, which `haptic status` and /debug/findings show");
+    }
+    if *standing > found.len() + untold {
+        let _infallible = write!(text, " ({in_all} in all)");
+    }
+    (MessageLevel::Warn, text)
 }
 
 /// Its kind goes before a name; what is in words already stays as it is.

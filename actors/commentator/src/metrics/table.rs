@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use haptic_model::FindingKind;
+
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram};
 
 /// One metric.
@@ -148,6 +150,12 @@ pub const METRICS: &[Metric] = &[
         MetricType::Gauge,
         NONE,
         "Objects that are held back at present, so that they do not stop the others",
+    ),
+    metric(
+        "haptic_findings",
+        MetricType::Gauge,
+        &[label("kind", LabelValues::These(FindingKind::NAMES))],
+        "What is found at objects at present and holds nothing back, by kind: `docs/operations.md` says what each means",
     ),
     metric(
         "haptic_quarantines_total",

@@ -1,6 +1,8 @@
 //! What a scrape shows of events.
 
-use haptic_model::{Limit, LimitReached, limits::Crowded, pipeline::Cause};
+use std::sync::LazyLock;
+
+use haptic_model::{Finding, FindingKind, Limit, LimitReached, ObjectRef, limits::Crowded, pipeline::Cause};
 use metrics_exporter_prometheus::PrometheusBuilder;
 
 use super::*;
@@ -15,8 +17,11 @@ fn scrape(events: &[Event]) -> String {
     exporter.handle().render()
 }
 
+/// What is found in a cluster without faults.
+static NOTHING: LazyLock<Findings> = LazyLock::new(Findings::default);
+
 fn now(events: &Events) -> Now<'_> {
-    Now { events, actors: &[], leads: true, held_back: 0 }
+    Now { events, actors: &[], leads: true, held_back: 0, findings: &NOTHING }
 }
 
 fn deployed(reload: Option<&str>) -> Event {
@@ -112,20 +117,26 @@ fn a_store_is_shown_at_its_size_and_no_longer_than_it_is_there() {
 }
 
 #[test]
-fn who_leads_and_what_is_held_back_is_known_though_every_event_is_lost() {
+fn who_leads_what_is_held_back_and_what_is_found_is_known_though_every_event_is_lost() {
     let exporter = exporter();
     let (events, _kept) = haptic_runtime::Outbox::channel(1);
+    let mut found = Findings::default();
+    let web = Arc::new(ObjectRef::new("ingresses", "shop", "web"));
+    found.set(&web, vec![Finding::new(FindingKind::ServiceMissing, "Service web is not there")]);
     let scraped = |leads, held_back| {
-        let now = Now { events: &events, actors: &[], leads, held_back };
+        let findings = if leads { &found } else { &*NOTHING };
+        let now = Now { events: &events, actors: &[], leads, held_back, findings };
         metrics::with_local_recorder(&exporter, || record_now(&now));
         exporter.handle().render()
     };
     let text = scraped(true, 3);
     has(&text, "haptic_leader 1");
     has(&text, "haptic_quarantined_objects 3");
+    has(&text, r#"haptic_findings{kind="service_missing"} 1"#);
     let text = scraped(false, 0);
     has(&text, "haptic_leader 0");
     has(&text, "haptic_quarantined_objects 0");
+    has(&text, r#"haptic_findings{kind="service_missing"} 0"#);
 }
 
 fn crowded(resource: &Arc<str>, namespace: &str) -> LimitReached {

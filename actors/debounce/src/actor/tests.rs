@@ -396,6 +396,7 @@ fn rendered() -> Arc<Rendered> {
         fleet: Arc::default(),
         bundle: Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("")), []),
         took: Duration::ZERO,
+        findings: haptic_model::Findings::default(),
         warnings: Vec::new(),
         hindsight: PreviousFailures::default(),
     })

@@ -126,6 +126,7 @@ pub(crate) mod tests {
             fleet: Arc::default(),
             bundle: Bundle::new(file, []),
             took: Duration::ZERO,
+            findings: haptic_model::Findings::default(),
             warnings: Vec::new(),
             hindsight: haptic_model::PreviousFailures::default(),
         })

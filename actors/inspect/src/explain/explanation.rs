@@ -1,6 +1,6 @@
 //! What is asked, what the answer is found in, and the answer. Plain data.
 
-use haptic_model::{ActiveConfig, Bundle, BundleFile, Quarantine, Snapshots};
+use haptic_model::{ActiveConfig, Bundle, BundleFile, Findings, Quarantine, Snapshots};
 use serde::{Deserialize, Serialize};
 
 /// What is asked about.
@@ -28,6 +28,8 @@ pub struct Context<'a> {
     pub snapshots: &'a Snapshots,
     /// What is held back.
     pub quarantine: &'a Quarantine,
+    /// What is found at objects.
+    pub findings: &'a Findings,
 }
 
 /// A request's way.
@@ -48,6 +50,9 @@ pub struct Explanation {
     /// Objects of its way that are not in force as they are: what is wrong with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<String>,
+    /// What is found at objects of its way, as far as it concerns the request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<String>,
     /// Why it reaches no server, or why that is not known. Empty: it is served.
     pub why_not: Vec<String>,
     /// Rules that answer it first or do not, which the URL alone does not tell: by its source, its credentials, its headers.

@@ -17,7 +17,7 @@ pub use explanation::{Context, ExplainedRequest, Explanation, ExplanationStep};
 
 use expression::Traveller;
 use haptic_haproxy::Document;
-use haptic_model::Instead;
+use haptic_model::{Finding, Instead, host_name};
 use std::collections::{BTreeSet, HashMap};
 
 /// Follows `request` through what was rendered.
@@ -43,7 +43,25 @@ pub fn explain(context: &Context<'_>, request: ExplainedRequest) -> Explanation 
         rules::RouteFinding::Answered(why) | rules::RouteFinding::Lost(why) => explanation.why_not.push(why),
     }
     explanation.held_back = held_back(context, &explanation);
+    explanation.found = found(context, &explanation);
     explanation
+}
+
+/// What is found at the objects of its way, without what is of other hosts or is said already.
+fn found(context: &Context<'_>, explanation: &Explanation) -> Vec<String> {
+    let steps = explanation.steps.iter().chain(&explanation.servers);
+    let objects: BTreeSet<&str> = steps.filter_map(|step| step.object.as_deref()).collect();
+    let host = &*explanation.request.host;
+    let over = host_name::wildcard_over(host);
+    let concerns = |finding: &Finding| {
+        finding.place.host.as_deref().is_none_or(|of| of == host || of == "*" || Some(of) == over.as_deref())
+    };
+    let of_way = context
+        .findings
+        .iter()
+        .filter(|(object, finding)| concerns(finding) && objects.contains(&*object.to_string()));
+    let said = of_way.map(|(object, finding)| format!("{object}: {}", finding.sentence));
+    said.filter(|said| !explanation.why_not.contains(said)).collect()
 }
 
 /// Its lines are those of a former version, then.

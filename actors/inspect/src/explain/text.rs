@@ -41,6 +41,9 @@ fn write_explanation(explanation: &Explanation, text: &mut String) -> std::fmt::
     for held in &explanation.held_back {
         writeln!(text, "  {} {held}", "not its newest version:".yellow())?;
     }
+    for found in &explanation.found {
+        writeln!(text, "  {} {found}", "found:".yellow())?;
+    }
     for rule in &explanation.may_be_answered_by {
         writeln!(text, "  {} {rule}", "may be answered by".yellow())?;
     }

@@ -45,12 +45,20 @@ pub fn overview(readers: &Readers, protections: &Value) -> Overview {
         checked_since_unix_ms: wanted_since(readers),
         pods: Some(pods(readers)),
         quarantine: Some(readers.quarantine.latest().held.values().map(held_back).collect()),
+        findings: Some(findings(readers)),
         stores: stores(readers),
         problems: Vec::new(),
         recent: Some(recent(&history)),
     };
     overview.problems = problems::found(readers, protections, &overview, &history);
     overview
+}
+
+/// How many there are, without kinds of which there are none.
+fn findings(readers: &Readers) -> BTreeMap<String, usize> {
+    let findings = readers.findings();
+    let some = findings.counts().filter(|(_, count)| *count > 0);
+    some.map(|(kind, count)| (kind.name().to_owned(), count)).collect()
 }
 
 fn replica(readers: &Readers) -> Replica {

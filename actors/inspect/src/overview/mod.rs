@@ -41,6 +41,9 @@ pub struct Overview {
     /// Every object that is held back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quarantine: Option<Vec<QuarantinedObjects>>,
+    /// How many findings there are at objects, by kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub findings: Option<BTreeMap<String, usize>>,
     /// Every store.
     pub stores: Vec<StoreOverview>,
     /// What is wrong, the worst first. Empty: all is well.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::readers::Readers;
 use haptic_commentator::{HistoryEntry, MessageLevel};
-use haptic_model::{Diagnostic, HaproxyPod, Instead, ObjectRef, pipeline::SetAside};
+use haptic_model::{Diagnostic, Findings, HaproxyPod, Instead, ObjectFinding, ObjectRef, pipeline::SetAside};
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
 
@@ -50,6 +50,7 @@ pub fn found(
     all.extend(of_protections(protections));
     all.extend(of_reporting(readers));
     all.extend(of_warnings(readers));
+    all.extend(of_findings(&readers.findings()));
     all.extend(of_leadership(readers, overview, history));
     all.extend(of_news(history));
     all.extend(of_flapping(history));
@@ -288,6 +289,20 @@ fn of_warnings(readers: &Readers) -> Vec<OverviewProblem> {
         warning("warning", object.as_deref(), &without_object(why, why.object.as_ref()))
     };
     warnings.iter().map(of_warning).collect()
+}
+
+/// What is found at objects, the first of each namespace.
+fn of_findings(findings: &Findings) -> Vec<OverviewProblem> {
+    let few = findings.first_few();
+    let one = |found: &ObjectFinding| {
+        let object = found.object.to_string();
+        warning(found.finding.kind.title(), Some(&object), &found.finding.sentence)
+    };
+    let rest = (few.untold > 0).then(|| {
+        let why = format!("{} more, which /debug/findings shows", few.untold);
+        warning("findings", None, &why)
+    });
+    few.found.iter().map(one).chain(rest).collect()
 }
 
 /// What the leader cannot tell the API server: nothing waits for it, so nothing else shows it.

@@ -17,7 +17,7 @@ const RECENT: usize = 30;
 /// Clocks of two machines may differ by so many seconds: a Lease that is older than that is not renewed.
 const SKEW: i64 = 15;
 /// What only the controller itself knows.
-const ONLY_INSIDE: &str = "what each pod's deployment is doing now and its lag, watches that fail, warnings that stand, the webhook";
+const ONLY_INSIDE: &str = "what each pod's deployment is doing now and its lag, watches that fail, warnings that stand, what is found at objects, the webhook";
 
 /// How everything is, as far as `found` shows at `now`.
 #[must_use]

@@ -40,6 +40,10 @@ fn write_overview(overview: &Overview, text: &mut String) -> std::fmt::Result {
     if !overview.stores.is_empty() {
         writeln!(text, "{}  {}", "stores    ".bold(), stores(&overview.stores))?;
     }
+    if let Some(findings) = overview.findings.as_ref().filter(|findings| !findings.is_empty()) {
+        let kinds: Vec<String> = findings.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        writeln!(text, "{}  {}", "findings  ".bold(), kinds.join(", "))?;
+    }
     if let Some(pods) = &overview.pods {
         let title = format!("pods ({} of {} up to date)", overview.converged(), pods.len());
         writeln!(text, "\n{}", title.bold())?;

@@ -82,6 +82,9 @@ impl ReporterActor {
         let (ReporterOptions { client, namespace, name, .. }, now) = (&self.options, Instant::now());
         let mut events = EventTask::new(now);
         events.add(standing::all(&self.inputs, self.failed.as_ref()));
+        if let Some(validated) = &self.inputs.validated {
+            events.add_findings(&validated.rendered.findings);
+        }
         self.tasks = Some(Tasks {
             status: StatusTask::new(StatusApi::new(client.clone(), namespace, name), now),
             addresses: AddressTask::new(now),
@@ -275,6 +278,9 @@ impl Handler<BundleValidated> for ReporterActor {
 
     fn handle(&mut self, validated: BundleValidated, context: &mut Self::Context) {
         self.inputs.validated = (*validated).clone();
+        if let (Some(tasks), Some(validated)) = (&mut self.tasks, &self.inputs.validated) {
+            tasks.events.add_findings(&validated.rendered.findings);
+        }
         self.changed(&[Report::Status, Report::Addresses, Report::Published], context);
     }
 }

@@ -1,15 +1,26 @@
 //! Writes notices as Kubernetes Events (`events.k8s.io/v1`).
 
 use super::notice::{Notice, NoticeSubject};
-use haptic_model::{HAProxyTemplateConfig, HaproxyPod, Oversized, Snapshots, pipeline::PodState};
-use k8s_openapi::api::core::v1::ObjectReference;
+use haptic_model::{Digest, HAProxyTemplateConfig, HaproxyPod, Oversized, Snapshots, pipeline::PodState};
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::{core::v1::ObjectReference, events::v1::Event as KubernetesEvent},
+    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
+};
 use kube::{
-    Client, Resource,
+    Api, Client, Resource,
+    api::PostParams,
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 use serde_json::Value;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+/// Where Events about what has no namespace are kept.
+const CLUSTER_SCOPED: &str = "default";
+/// So much of an object's name is in that of an Event, of 253 bytes that it may have.
+const LONGEST_NAME: usize = 200;
+/// So many digits tell the Events about an object apart.
+const DIGITS: usize = 32;
 /// One call takes no longer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -48,18 +59,15 @@ impl NoticeApi {
     /// # Errors
     /// The API server's words, with what to allow when it is a matter of rights.
     pub async fn write(&self, notice: &Notice, known: &NoticeTargets<'_>) -> Result<(), String> {
-        let event = Event {
-            type_: if notice.warning { EventType::Warning } else { EventType::Normal },
-            reason: notice.reason.to_owned(),
-            note: Some(notice.note.clone()),
-            action: notice.action.to_owned(),
-            secondary: None,
-        };
         let about = self.reference(&notice.about, known);
-        // One that has written before makes a series of what has the same reason, and keeps the first one's note. Nothing is said
-        // twice in the time that a series lasts.
-        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
-        match tokio::time::timeout(PATIENCE, recorder.publish(&event, &about)).await {
+        let writing = async {
+            if notice.once {
+                self.write_once(notice, &about).await
+            } else {
+                self.record(notice, &about).await
+            }
+        };
+        match tokio::time::timeout(PATIENCE, writing).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => Err(format!(
                 "{}. Allow create on events (events.k8s.io) in the namespaces of watched objects",
@@ -67,6 +75,44 @@ impl NoticeApi {
             )),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("the API server did not answer within {} s", PATIENCE.as_secs())),
+        }
+    }
+
+    async fn record(&self, notice: &Notice, about: &ObjectReference) -> kube::Result<()> {
+        let event = Event {
+            type_: if notice.warning { EventType::Warning } else { EventType::Normal },
+            reason: notice.reason.to_owned(),
+            note: Some(notice.note.clone()),
+            action: notice.action.to_owned(),
+            secondary: None,
+        };
+        // One that has written before makes a series of what has the same reason, and keeps the first one's note. Nothing is said
+        // twice in the time that a series lasts.
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        recorder.publish(&event, about).await
+    }
+
+    /// Its name is made of what it says, so the API server has it once whoever writes it: a replica that leads anew says nothing
+    /// again that is still there.
+    async fn write_once(&self, notice: &Notice, about: &ObjectReference) -> kube::Result<()> {
+        let namespace = about.namespace.as_deref().filter(|namespace| !namespace.is_empty());
+        let events: Api<KubernetesEvent> =
+            Api::namespaced(self.client.clone(), namespace.unwrap_or(CLUSTER_SCOPED));
+        let event = KubernetesEvent {
+            metadata: ObjectMeta { name: Some(name_of(notice, about)), ..ObjectMeta::default() },
+            type_: Some(if notice.warning { "Warning" } else { "Normal" }.to_owned()),
+            reason: Some(notice.reason.to_owned()),
+            action: Some(notice.action.to_owned()),
+            note: Some(notice.note.clone()),
+            event_time: Some(MicroTime(Timestamp::now())),
+            regarding: Some(about.clone()),
+            reporting_controller: Some(self.reporter.controller.clone()),
+            reporting_instance: self.reporter.instance.clone(),
+            ..KubernetesEvent::default()
+        };
+        match events.create(&PostParams::default(), &event).await {
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
+            result => result.map(|_| ()),
         }
     }
 
@@ -98,6 +144,16 @@ impl NoticeApi {
             ..ObjectReference::default()
         }
     }
+}
+
+/// The object's name, and a digest of everything that the notice says of it.
+fn name_of(notice: &Notice, about: &ObjectReference) -> String {
+    let object = about.name.as_deref().unwrap_or_default();
+    let said = [about.uid.as_deref().unwrap_or_default(), object, notice.reason, &notice.note].join("\n");
+    let start = object.get(..object.floor_char_boundary(LONGEST_NAME)).unwrap_or_default();
+    let start = start.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let digest = Digest::of(said.as_bytes()).to_string();
+    format!("{start}.{}", digest.get(..DIGITS).unwrap_or_default())
 }
 
 fn reference_to_oversized(oversized: &Oversized) -> ObjectReference {

@@ -102,6 +102,7 @@ mod tests {
             reason: "DeploymentFailed",
             action: "Deploy",
             note: note.to_owned(),
+            once: false,
         }
     }
 

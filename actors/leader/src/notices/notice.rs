@@ -1,6 +1,6 @@
 //! What happened, as a notice about something that people look at.
 
-use haptic_model::{Diagnostic, Event, LimitReached, ObjectRef, Oversized, Quarantined};
+use haptic_model::{Diagnostic, Event, LimitReached, ObjectFinding, ObjectRef, Oversized, Quarantined};
 use std::{collections::HashMap, sync::Arc};
 
 /// The API server refuses longer ones.
@@ -50,6 +50,8 @@ pub struct Notice {
     pub action: &'static str,
     /// The sentence.
     pub note: String,
+    /// Whether it is not said again as long as the API server keeps it, whoever said it.
+    pub once: bool,
 }
 
 /// The notices that `event` is worth; most are worth none.
@@ -65,6 +67,7 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 "the configuration is accepted (revision {revision} of this controller); condition Ready says when it is in \
                  force on every pod"
             ),
+            once: false,
         }],
         Event::ConfigRejected { diagnostics, .. } => blamed("ConfigurationRejected", "Validate", diagnostics),
         Event::CredentialsTroubled { why: Some(why), .. } => vec![credentials_unreadable(why)],
@@ -77,6 +80,7 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 reason: "Released",
                 action: "Render",
                 note: released.to_string(),
+                once: false,
             });
             fair(entered.iter().map(held_back)).into_iter().chain(fair(left)).collect()
         }
@@ -141,6 +145,13 @@ pub fn held_back(held: &Quarantined) -> Notice {
     warning(NoticeSubject::Object(Arc::clone(&held.object)), "Quarantined", "Render", &held.to_string())
 }
 
+/// What is found at an object.
+#[must_use]
+pub fn found(found: &ObjectFinding) -> Notice {
+    let about = NoticeSubject::Object(Arc::clone(&found.object));
+    Notice { once: true, ..warning(about, found.finding.kind.reason(), "Render", &found.finding.sentence) }
+}
+
 /// That the Secret of the credentials is not as it should be.
 #[must_use]
 pub fn credentials_unreadable(why: &Diagnostic) -> Notice {
@@ -158,7 +169,7 @@ pub fn limit_reached(reached: &LimitReached) -> Notice {
 }
 
 fn warning(about: NoticeSubject, reason: &'static str, action: &'static str, note: &str) -> Notice {
-    Notice { about, warning: true, reason, action, note: shortened(note) }
+    Notice { about, warning: true, reason, action, note: shortened(note), once: false }
 }
 
 fn shortened(note: &str) -> String {

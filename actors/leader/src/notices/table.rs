@@ -1,5 +1,7 @@
 //! Every Kubernetes Event that the leader writes, for the documentation, which a test compares with the code.
 
+use haptic_model::FindingKind;
+
 /// A kind of Kubernetes Event.
 #[derive(Clone, Copy, Debug)]
 pub struct NoticeKind {
@@ -31,6 +33,10 @@ const fn normal(
     meaning: &'static str,
 ) -> NoticeKind {
     NoticeKind { warning: false, ..warning(reason, action, about, meaning) }
+}
+
+const fn found(kind: FindingKind) -> NoticeKind {
+    warning(kind.reason(), "Render", "watched object", kind.advice())
 }
 
 /// All of them, in the order of the pipeline.
@@ -99,6 +105,28 @@ pub const NOTICES: &[NoticeKind] = &[
         "watched object",
         "A template or a check warns of the object; it is in force.",
     ),
+    found(FindingKind::ServiceMissing),
+    found(FindingKind::PortMissing),
+    found(FindingKind::BackendInvalid),
+    found(FindingKind::HostInvalid),
+    found(FindingKind::PathInvalid),
+    found(FindingKind::PathRespelled),
+    found(FindingKind::RouteRepeated),
+    found(FindingKind::RouteConflict),
+    found(FindingKind::HostConflict),
+    found(FindingKind::TooManyRoutes),
+    found(FindingKind::ObjectUnreadable),
+    found(FindingKind::OptionWithoutEffect),
+    found(FindingKind::OptionUnknown),
+    found(FindingKind::OptionUnreadable),
+    found(FindingKind::TakenLiterally),
+    found(FindingKind::ForeignAnnotation),
+    found(FindingKind::NoCertificate),
+    found(FindingKind::CertificateDoesNotCover),
+    found(FindingKind::CertificateExpired),
+    found(FindingKind::CertificateExpiring),
+    found(FindingKind::CertificateUnused),
+    found(FindingKind::ClientCaConflict),
     warning(
         "DeploymentFailed",
         "Deploy",

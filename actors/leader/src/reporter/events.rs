@@ -9,7 +9,7 @@ use crate::{
     },
     report::health::FailedGeneration,
 };
-use haptic_model::{AllLeftOut, Quarantine, config::ConfigVerdict};
+use haptic_model::{AllLeftOut, Findings, Quarantine, config::ConfigVerdict};
 use std::collections::VecDeque;
 use tokio::time::Instant;
 
@@ -22,11 +22,20 @@ pub(crate) struct EventTask {
     pub(crate) began: Instant,
     waiting: VecDeque<Notice>,
     is_writing: bool,
+    /// What of findings is told.
+    told: Findings,
 }
 
 impl EventTask {
     pub(crate) fn new(now: Instant) -> Self {
-        Self { began: now, waiting: VecDeque::new(), is_writing: false }
+        Self { began: now, waiting: VecDeque::new(), is_writing: false, told: Findings::default() }
+    }
+
+    /// Has written what is found at objects and was not before.
+    pub(crate) fn add_findings(&mut self, findings: &Findings) {
+        let change = findings.change_since(&self.told);
+        self.told = findings.clone();
+        self.add(change.found.iter().map(notice::found));
     }
 
     /// Has `notices` written.

@@ -27,6 +27,7 @@ pub fn validated(generation: u64) -> Validated {
         bundle,
         took: Duration::ZERO,
         warnings: Vec::new(),
+        findings: haptic_model::Findings::default(),
         hindsight: haptic_model::PreviousFailures::default(),
     };
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }

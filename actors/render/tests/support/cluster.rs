@@ -96,7 +96,8 @@ impl Cluster {
         };
         let (config, took) = (Arc::new(self.config.clone()), Duration::ZERO);
         let (fleet, warnings, hindsight) = (Arc::default(), Vec::new(), PreviousFailures::default());
-        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, hindsight }
+        let findings = haptic_model::Findings::default();
+        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, findings, hindsight }
     }
 
     pub fn held(&self) -> Vec<String> {

@@ -1,5 +1,7 @@
 //! Annotations of other controllers on an Ingress of ours, and what is called what here.
 
+use haptic_model::{Finding, FindingKind};
+
 /// What theirs begin with.
 const FAMILIES: [&str; 4] = [
     "nginx.ingress.kubernetes.io/",
@@ -88,14 +90,25 @@ const COUNTERPARTS: &[(&str, &str)] = &[
     ("whitelist-source-range", "allow-from"),
 ];
 
-/// The one sentence about those among `annotations`, if there are any.
-pub fn finding<'a>(annotations: impl Iterator<Item = &'a str>) -> Option<String> {
-    let foreign: Vec<String> = annotations.filter_map(named).collect();
+/// The one finding about those among `annotations`, if there are any.
+pub fn found<'a>(annotations: impl Iterator<Item = &'a str>) -> Option<Finding> {
+    let mut foreign: Vec<String> = Vec::new();
+    let mut first = None;
+    for annotation in annotations {
+        if let Some(named) = named(annotation) {
+            first.get_or_insert(annotation);
+            foreign.push(named);
+        }
+    }
     let more = foreign.len().saturating_sub(NAMED);
     let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
     let named: Vec<&str> = foreign.iter().take(NAMED).map(String::as_str).collect();
-    (!named.is_empty())
-        .then(|| format!("annotations of other controllers have no effect here: {}{rest}", named.join(", ")))
+    let sentence =
+        format!("annotations of other controllers have no effect here: {}{rest}", named.join(", "));
+    first.map(|first| {
+        Finding::new(FindingKind::ForeignAnnotation, sentence)
+            .at_annotation(&crate::sentences::shortened(first))
+    })
 }
 
 fn named(annotation: &str) -> Option<String> {
@@ -113,16 +126,16 @@ mod tests {
 
     #[test]
     fn what_others_read_is_named_with_what_it_is_called_here() {
-        assert_eq!(finding(["example.com/x", "haproxy-haptic.org/retry"].into_iter()), None);
+        assert_eq!(found(["example.com/x", "haproxy-haptic.org/retry"].into_iter()), None);
         let nginx = |name: &str| format!("nginx.ingress.kubernetes.io/{name}");
         let all = [nginx("app-root"), nginx("lua-resty-waf"), "haproxy.org/server-ssl".into()];
         assert_eq!(
-            finding(all.iter().map(String::as_str)).unwrap(),
+            found(all.iter().map(String::as_str)).unwrap().sentence,
             "annotations of other controllers have no effect here: nginx.ingress.kubernetes.io/app-root (here app-root), \
              nginx.ingress.kubernetes.io/lua-resty-waf (nothing like it here), haproxy.org/server-ssl (here protocol)"
         );
         let many: Vec<String> = (0..9).map(|n| nginx(&n.to_string())).collect();
-        assert!(finding(many.iter().map(String::as_str)).unwrap().ends_with(" and 4 more"));
+        assert!(found(many.iter().map(String::as_str)).unwrap().sentence.ends_with(" and 4 more"));
     }
 
     #[test]

@@ -1,3 +1,6 @@
-//! What an object asks for in vain, in sentences: what it leads to that is not there, and annotations that nobody here reads.
+//! What an object asks for in vain: what it leads to that is not there, annotations that nobody here reads, certificates that
+//! clients refuse.
 
+pub mod certificates;
 pub mod foreign;
+pub(crate) mod nowhere;

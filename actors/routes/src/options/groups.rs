@@ -1,7 +1,7 @@
 //! The options of an Ingress's paths: paths with the same ones are a group.
 
 use super::{
-    MOST_BYTES, PREFIX, Refusal, RouteOptions, Settings, Written, guards,
+    MOST_BYTES, PREFIX, Refusal, RouteOptions, Settings, Written, finding, guards,
     level::Level,
     option_of,
     paths::{PATHS, paths},
@@ -13,7 +13,7 @@ use crate::{
     patterns::{self, Pattern, Rewrite},
     sentences::shortened,
 };
-use haptic_model::Digest;
+use haptic_model::{Digest, Finding, FindingKind};
 use serde_json::{Map, Value as Json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -155,8 +155,8 @@ pub struct Grouping<'g> {
     groups: Vec<OptionGroup>,
     /// By path and Service, as far as these have options of their own.
     numbers: BTreeMap<GroupKey, usize>,
-    /// What does nothing, in sentences.
-    said: BTreeSet<String>,
+    /// What does nothing, or something else than it may seem.
+    found: BTreeSet<Finding>,
     used: BTreeSet<String>,
     /// Those of the Ingress as a whole.
     own: RouteOptions,
@@ -173,9 +173,9 @@ impl<'g> Grouping<'g> {
     ) -> Self {
         let own = annotations.of(None, None, settings);
         let groups = vec![OptionGroup { id: name.clone(), options: own.to_map() }];
-        let said = own.ineffective.iter().cloned().collect();
+        let found = own.ineffective.iter().cloned().collect();
         let (numbers, used) = (BTreeMap::new(), BTreeSet::new());
-        Self { name, annotations, settings, services, groups, numbers, said, used, own }
+        Self { name, annotations, settings, services, groups, numbers, found, used, own }
     }
 
     /// The options of the Ingress as a whole.
@@ -206,14 +206,20 @@ impl<'g> Grouping<'g> {
         }
         let mut options = self.annotations.of(key.0.as_deref(), of_service, self.settings);
         if let Some(written) = of_service {
-            self.said.extend(written.misplaced.iter().map(|row| {
-                format!(
+            self.found.extend(written.misplaced.iter().map(|row| {
+                let sentence = format!(
                     "Service {service}: annotation {PREFIX}{} stands at other levels only, it is ignored",
                     row.name
-                )
+                );
+                finding(FindingKind::OptionWithoutEffect, row.name, sentence)
             }));
             for refusal in &written.refused {
-                self.said.insert(format!("Service {service}: {refusal}; it is ignored"));
+                let sentence = format!("Service {service}: {refusal}; it is ignored");
+                self.found.insert(finding(
+                    FindingKind::OptionUnreadable,
+                    &shortened(&refusal.option),
+                    sentence,
+                ));
                 if guards(&refusal.option, self.settings) {
                     options.values.insert("closed", OptionValue::Switch(true));
                 }
@@ -232,7 +238,7 @@ impl<'g> Grouping<'g> {
             map.insert(option.to_owned(), Json::from(text));
         }
         self.groups.push(OptionGroup { id, options: map });
-        self.said.extend(options.ineffective);
+        self.found.extend(options.ineffective);
         self.numbers.insert(key, number);
         number
     }
@@ -258,15 +264,16 @@ impl<'g> Grouping<'g> {
 
     /// The groups, the first of which is that of the Ingress as a whole; what cannot be read, and what does nothing.
     #[must_use]
-    pub fn done(self) -> (Vec<OptionGroup>, Vec<Refusal>, Vec<String>) {
+    pub fn done(self) -> (Vec<OptionGroup>, Vec<Refusal>, Vec<Finding>) {
         let unused = self.annotations.paths.keys().filter(|path| !self.used.contains(*path));
         let unused = unused.map(|path| {
-            format!(
-                "annotation {PREFIX}{PATHS} has {:?}, which is no path of it as it is written there",
-                shortened(path)
-            )
+            let path = shortened(path);
+            let sentence = format!(
+                "annotation {PREFIX}{PATHS} has {path:?}, which is no path of it as it is written there"
+            );
+            finding(FindingKind::OptionWithoutEffect, PATHS, sentence).at_path(&path)
         });
         let refused = self.annotations.refused(self.settings);
-        (self.groups, refused, self.said.into_iter().chain(unused).collect())
+        (self.groups, refused, self.found.into_iter().chain(unused).collect())
     }
 }

@@ -1,13 +1,13 @@
 //! Where options stand: the nearest of path, Ingress, Service and class counts.
 
 use super::{
-    MOST_BYTES, PREFIX, Refusal, Settings,
+    MOST_BYTES, PREFIX, Refusal, Settings, finding,
     paths::PATHS,
     table::{Row, TABLE, row},
     value::OptionValue,
 };
 use crate::sentences::shortened;
-use haptic_model::suggest::did_you_mean;
+use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
 use std::collections::BTreeMap;
 
 /// So many names that are no option's are told: to look for what was meant costs more than to read all others.
@@ -104,11 +104,15 @@ impl Written {
     }
 
     /// What is said of names that are no option's.
-    pub fn unknown(&self) -> impl Iterator<Item = String> {
+    pub fn unknown(&self) -> impl Iterator<Item = Finding> {
         let Unknown { few, more } = &self.unknown;
         let more =
             (*more > 0).then(|| format!("{more} more annotations {PREFIX}… are none, they are ignored"));
-        few.iter().map(|(_, said)| said.clone()).chain(more)
+        let more = more.map(|said| Finding::new(FindingKind::OptionUnknown, said));
+        let few = few
+            .iter()
+            .map(|(name, said)| finding(FindingKind::OptionUnknown, &shortened(name), said.clone()));
+        few.chain(more)
     }
 
     /// Names that are no option's of the table, the first few of them.

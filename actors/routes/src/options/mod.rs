@@ -23,9 +23,10 @@ pub mod value;
 pub use level::Written;
 pub use mend::mended;
 pub use refusal::{Refusal, Wrong};
-pub(crate) use vain::without_tls;
+pub(crate) use vain::{code_without_redirect, is_like_a_pattern, without_tls};
 
 use class::Class;
+use haptic_model::{Finding, FindingKind};
 use level::Level;
 use serde_json::{Map, Value as Json};
 use std::collections::BTreeMap;
@@ -108,8 +109,13 @@ pub struct RouteOptions {
     pub others: BTreeMap<String, String>,
     /// What cannot be read.
     pub refused: Vec<Refusal>,
-    /// What does nothing, in sentences.
-    pub ineffective: Vec<String>,
+    /// What does nothing, or something else than it may seem.
+    pub ineffective: Vec<Finding>,
+}
+
+/// What is found at an option of ours.
+pub(crate) fn finding(kind: FindingKind, option: &str, sentence: String) -> Finding {
+    Finding::new(kind, sentence).at_annotation(&format!("{PREFIX}{option}"))
 }
 
 /// Whether nobody may get in where the option cannot be read; of those of a user's own nobody knows.
@@ -143,7 +149,9 @@ impl RouteOptions {
             options.values.extend(written.values.iter().map(|(name, value)| (*name, value.clone())));
             options.others.extend(written.others.clone());
             options.refused.extend(written.refused.iter().cloned());
-            options.ineffective.extend(written.misplaced.iter().map(|row| row.misplaced()));
+            let misplaced =
+                |row: &&table::Row| finding(FindingKind::OptionWithoutEffect, row.name, row.misplaced());
+            options.ineffective.extend(written.misplaced.iter().map(misplaced));
             unknown.extend(written.unknown());
         }
         options.set_against_each_other();

@@ -1,9 +1,14 @@
 //! What is asked for in vain: options without those they go with, what other programs would read otherwise.
 
 use super::{
-    PREFIX, RouteOptions, Settings,
+    PREFIX, RouteOptions, Settings, finding,
     table::{TABLE, With},
 };
+use haptic_model::{Finding, FindingKind};
+use serde_json::{Map, Value as Json};
+
+/// The options that ask for redirects with `redirect-code`.
+const REDIRECTS: [&str; 4] = ["app-root", "redirect-host", "redirect-to", "redirect-www"];
 
 impl RouteOptions {
     /// Leaves out what does nothing, and says so.
@@ -14,42 +19,63 @@ impl RouteOptions {
                 && self.values.remove(row.name).is_some()
                 && !settings.class.defaults.contains_key(row.name)
             {
-                self.ineffective
-                    .push(format!("annotation {PREFIX}{} has no effect without {PREFIX}{other}", row.name));
+                self.ineffective.push(without_effect(row.name, &format!("without {PREFIX}{other}")));
             }
         }
         self.ineffective.extend(self.in_vain());
     }
 
     /// What other options, or other controllers' habits, make of some.
-    fn in_vain(&self) -> Vec<String> {
+    fn in_vain(&self) -> Vec<Finding> {
         let mut said = Vec::new();
         let is_tls = matches!(self.text("protocol"), Some("https" | "h2s"));
         if self.values.contains_key("server-ca-secret") && !is_tls {
-            said.push(format!(
-                "annotation {PREFIX}server-ca-secret has no effect without {PREFIX}protocol: https or h2s"
-            ));
+            said.push(without_effect("server-ca-secret", &format!("without {PREFIX}protocol: https or h2s")));
         }
         if ["rewrite-path", "rewrite-regex"].iter().all(|option| self.values.contains_key(option)) {
-            said.push(format!(
+            let sentence = format!(
                 "annotations {PREFIX}rewrite-path and {PREFIX}rewrite-regex are both given: the second sees what the first made"
-            ));
+            );
+            said.push(finding(FindingKind::OptionWithoutEffect, "rewrite-path", sentence));
         }
         for option in ["redirect-to", "rewrite-replacement", "rewrite-path", "app-root"] {
             let foreign = self.text(option).and_then(|text| foreign_syntax(option, text));
             said.extend(foreign.map(|part| {
-                format!(
+                let sentence = format!(
                     "annotation {PREFIX}{option} has {part:?}, which stands as it is: nothing takes its place"
-                )
+                );
+                finding(FindingKind::TakenLiterally, option, sentence)
             }));
         }
         said
     }
 }
 
-/// What is said of an option that is for hosts with TLS.
-pub(crate) fn without_tls(option: &str) -> String {
-    format!("annotation {PREFIX}{option} has no effect over HTTP, and spec.tls has no host of its routes")
+/// What is found at an option that is for hosts with TLS.
+pub(crate) fn without_tls(option: &str) -> Finding {
+    without_effect(option, "over HTTP, and spec.tls has no host of its routes")
+}
+
+/// What is found at the code of redirects where nothing of an object asks for one.
+pub(crate) fn code_without_redirect<'o>(
+    mut groups: impl Iterator<Item = &'o Map<String, Json>> + Clone,
+) -> Option<Finding> {
+    let asks = |options: &Map<String, Json>| REDIRECTS.iter().any(|option| options.contains_key(*option));
+    let is_given = groups.clone().any(|options| options.contains_key("redirect-code"));
+    (is_given && !groups.any(asks)).then(|| {
+        without_effect("redirect-code", &format!("without {PREFIX}redirect-to, or another redirect"))
+    })
+}
+
+fn without_effect(option: &str, why: &str) -> Finding {
+    let sentence = format!("annotation {PREFIX}{option} has no effect {why}");
+    finding(FindingKind::OptionWithoutEffect, option, sentence)
+}
+
+/// Whether other programs would read a path as a regular expression or a pattern.
+pub(crate) fn is_like_a_pattern(path: &str) -> bool {
+    let marks = [".*", ".+", "\\.", "\\d", "\\w", "(?", "[^", "[a-", "[0-", ")?"];
+    marks.iter().any(|mark| path.contains(mark)) || path.ends_with(['$', '*'])
 }
 
 /// What other programs would put something in the place of.

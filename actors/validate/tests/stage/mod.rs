@@ -32,6 +32,7 @@ pub fn of_bundle(generation: u64, bundle: Bundle, heard: Option<u64>) -> Rendere
         bundle,
         took: Duration::ZERO,
         warnings: Vec::new(),
+        findings: haptic_model::Findings::default(),
         hindsight: PreviousFailures { heard: heard.map(Generation), ..PreviousFailures::default() },
     }
 }

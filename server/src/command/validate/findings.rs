@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found out about one configuration.
 #[derive(Default)]
-pub(super) struct Findings {
+pub(super) struct Examined {
     /// The file, or the name in the cluster.
     pub name: String,
     /// The HAProxy that checked, if it came to that.
@@ -27,7 +27,7 @@ pub(super) struct Findings {
     pub rendered: BTreeMap<String, String>,
 }
 
-impl Findings {
+impl Examined {
     pub fn of(name: String) -> Self {
         Self { name, ..Self::default() }
     }

@@ -1,12 +1,12 @@
-//! Findings as JUnit's XML, which CI systems show: each test a test case, and the configuration itself one more.
+//! Examined as JUnit's XML, which CI systems show: each test a test case, and the configuration itself one more.
 
-use super::findings::Findings;
+use super::findings::Examined;
 use haptic_inspect::tests_of_config::TestResult;
 use haptic_model::Severity;
 use std::time::Duration;
 
 /// The whole document, a suite for each configuration.
-pub(super) fn xml(all: &[Findings]) -> String {
+pub(super) fn xml(all: &[Examined]) -> String {
     let suites: String = all.iter().map(suite).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {}>\n{suites}</testsuites>\n",
@@ -14,7 +14,7 @@ pub(super) fn xml(all: &[Findings]) -> String {
     )
 }
 
-fn suite(findings: &Findings) -> String {
+fn suite(findings: &Examined) -> String {
     let cases: String = findings.tests.tests.iter().map(|test| case(&findings.name, test)).collect();
     format!(
         "<testsuite name=\"{}\" {}>\n{}{cases}</testsuite>\n",
@@ -25,8 +25,8 @@ fn suite(findings: &Findings) -> String {
 }
 
 /// Each configuration is a test, too.
-fn counts(all: &[Findings]) -> String {
-    let sum = |of: fn(&Findings) -> usize| all.iter().map(of).sum::<usize>();
+fn counts(all: &[Examined]) -> String {
+    let sum = |of: fn(&Examined) -> usize| all.iter().map(of).sum::<usize>();
     format!(
         "tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{}\"",
         sum(|f| f.tests.total + 1),
@@ -36,7 +36,7 @@ fn counts(all: &[Findings]) -> String {
     )
 }
 
-fn configuration(findings: &Findings) -> String {
+fn configuration(findings: &Examined) -> String {
     let errors = findings.diagnostics.iter().filter(|d| d.severity == Severity::Error);
     let errors: Vec<String> = errors.map(ToString::to_string).collect();
     let name = escaped(&findings.name);

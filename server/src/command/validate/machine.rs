@@ -1,20 +1,20 @@
 //! Findings for programs, as JSON and YAML. `total`, `passed` and `failed` count tests and are at the top level. What was there
 //! before HAPTIC was written in Rust is there by its names, too: `totalTests` and the like, and `testResults`.
 
-use super::findings::Findings;
+use super::findings::Examined;
 use haptic_inspect::tests_of_config::{Report, TestResult};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// As JSON: of several configurations a list.
-pub(super) fn value(all: &[Findings]) -> Value {
+pub(super) fn value(all: &[Examined]) -> Value {
     match all {
         [findings] => of_one(findings),
         several => several.iter().map(of_one).collect(),
     }
 }
 
-fn of_one(findings: &Findings) -> Value {
+fn of_one(findings: &Examined) -> Value {
     let problems: Vec<Value> = findings
         .diagnostics
         .iter()
@@ -76,6 +76,6 @@ fn go_duration(took: Duration) -> String {
 }
 
 /// The same as YAML.
-pub(super) fn yaml(all: &[Findings]) -> Result<String, String> {
+pub(super) fn yaml(all: &[Examined]) -> Result<String, String> {
     serde_saphyr::to_string(&value(all)).map_err(|e| e.to_string())
 }

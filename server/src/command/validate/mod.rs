@@ -13,7 +13,7 @@ use crate::{
     },
     output, process,
 };
-use findings::Findings;
+use findings::Examined;
 use haptic_config::{
     ConfigCandidate, library,
     validators::{TIME_LIMIT, refused, scatter_gather},
@@ -45,7 +45,7 @@ pub fn run(args: &ValidateArgs) -> Result<(), CommandFailure> {
         all.push(runtime.block_on(examine(args, &configuration))?);
     }
     report(args, &all)?;
-    if all.iter().all(Findings::is_valid) { Ok(()) } else { Err(CommandFailure::Exit(1)) }
+    if all.iter().all(Examined::is_valid) { Ok(()) } else { Err(CommandFailure::Exit(1)) }
 }
 
 fn configurations(args: &ValidateArgs) -> Vec<ConfigurationArgs> {
@@ -56,8 +56,8 @@ fn configurations(args: &ValidateArgs) -> Vec<ConfigurationArgs> {
     args.files.iter().map(of).collect()
 }
 
-async fn examine(args: &ValidateArgs, configuration: &ConfigurationArgs) -> Result<Findings, CommandFailure> {
-    let mut findings = Findings::of(name_of(configuration));
+async fn examine(args: &ValidateArgs, configuration: &ConfigurationArgs) -> Result<Examined, CommandFailure> {
+    let mut findings = Examined::of(name_of(configuration));
     match load(configuration).await {
         Err(Loading::Failed(failure)) => return Err(failure),
         Err(Loading::Problems(problems)) => findings.diagnostics = problems,
@@ -98,7 +98,7 @@ fn known_test(args: &ValidateArgs, candidate: &ConfigCandidate) -> Result<(), Co
 async fn check(
     args: &ValidateArgs,
     candidate: ConfigCandidate,
-    found: &mut Findings,
+    found: &mut Examined,
 ) -> Result<(), CommandFailure> {
     let checker = binaries::checker(&args.haproxy)?;
     found.untested.clone_from(&candidate.untested);
@@ -134,7 +134,7 @@ async fn check(
 async fn objects_of(
     args: &ValidateArgs,
     config: &ActiveConfig,
-    found: &mut Findings,
+    found: &mut Examined,
 ) -> Result<Snapshots, CommandFailure> {
     let Some(folder) = &args.resources else {
         let none = provided::snapshots(&config.spec, &provided::ProvidedObjects::new());
@@ -149,7 +149,7 @@ async fn objects_of(
 /// Renders and checks; whether nothing is wrong.
 async fn check_render(
     args: &ValidateArgs,
-    found: &mut Findings,
+    found: &mut Examined,
     config: &ActiveConfig,
     (compiled, version): (&dyn Compiled, HaproxyVersion),
     snapshots: &Snapshots,
@@ -166,7 +166,7 @@ async fn check_render(
     match rendering {
         Err(problems) => found.diagnostics.extend(problems),
         Ok(rendering) => {
-            found.diagnostics.extend(rendering.warnings);
+            found.diagnostics.extend(rendering.told());
             found.diagnostics.extend(maps::doubtful(&rendering.bundle));
             let verdict = checker.check(&rendering.bundle, &[version]).await;
             found.diagnostics.extend(verdict.diagnostics);
@@ -180,14 +180,14 @@ async fn check_render(
 }
 
 /// Without the tests of libraries: all of them would say once more what is wrong already.
-fn with_own_tests(config: &Arc<ActiveConfig>, found: &Findings) -> Arc<ActiveConfig> {
+fn with_own_tests(config: &Arc<ActiveConfig>, found: &Examined) -> Arc<ActiveConfig> {
     let mut spec = (*config.spec).clone();
     spec.validation_tests.by_name.retain(|name, _| !found.of_libraries.contains(name));
     Arc::new(ActiveConfig { spec: Arc::new(spec), ..(**config).clone() })
 }
 
 /// Shows on a terminal how far it is.
-async fn run_tests(args: &ValidateArgs, suite: &Suite, found: &mut Findings) {
+async fn run_tests(args: &ValidateArgs, suite: &Suite, found: &mut Examined) {
     let total = if suite.only.is_some() { 1 } else { suite.config.spec.validation_tests.by_name.len() };
     let mut terminal = std::io::stderr();
     let shows = matches!(args.output, ValidateOutput::Summary) && terminal.is_terminal();
@@ -205,7 +205,7 @@ async fn run_tests(args: &ValidateArgs, suite: &Suite, found: &mut Findings) {
     }
 }
 
-fn report(args: &ValidateArgs, all: &[Findings]) -> Result<(), CommandFailure> {
+fn report(args: &ValidateArgs, all: &[Examined]) -> Result<(), CommandFailure> {
     match args.output {
         ValidateOutput::Summary => all.iter().try_for_each(|findings| {
             output::complain_about(&findings.diagnostics);

@@ -1,6 +1,6 @@
 //! Findings for people: each test with its assertions, and the lines around what failed.
 
-use super::findings::Findings;
+use super::findings::Examined;
 use haptic_inspect::tests_of_config::{AssertionResult, ExcerptLine, TestResult};
 use haptic_render::engine::ImpureBlock;
 use owo_colors::OwoColorize;
@@ -10,7 +10,7 @@ use std::{
 };
 
 /// Everything, the verdict last. What libraries prove of themselves is one line, unless it fails or `verbose` asks for it.
-pub(super) fn text(findings: &Findings, verbose: bool) -> String {
+pub(super) fn text(findings: &Examined, verbose: bool) -> String {
     let mut text = String::new();
     if findings.tests.total > 0 {
         text.push_str(&format!("Validating HAProxyTemplateConfig: {}\n\n", findings.name));
@@ -51,7 +51,7 @@ pub(super) fn text(findings: &Findings, verbose: bool) -> String {
     text
 }
 
-fn verdict(findings: &Findings) -> String {
+fn verdict(findings: &Examined) -> String {
     let errors = (findings.errors() > 0).then(|| format!("{} error(s)", findings.errors()));
     let tests = &findings.tests;
     let failed = (!tests.all_passed()).then(|| format!("{}/{} tests passed", tests.passed, tests.total));

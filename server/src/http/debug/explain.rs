@@ -38,6 +38,7 @@ pub(super) async fn show(state: web::Data<DebugState>, wanted: web::Query<Explai
             config: &rendered.config,
             snapshots: &snapshots,
             quarantine: &quarantine,
+            findings: &rendered.findings,
         };
         explain(&context, request)
     });

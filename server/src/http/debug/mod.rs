@@ -6,6 +6,7 @@ pub mod access;
 mod configuration;
 mod explain;
 mod files;
+mod findings;
 mod journal;
 mod log_level;
 #[cfg(debug_assertions)]
@@ -24,7 +25,7 @@ use serde_json::json;
 use state::json_of;
 
 /// The pages, with what each shows.
-const PAGES: [(&str, &str); 14] = [
+const PAGES: [(&str, &str); 15] = [
     (
         "overview",
         "everything at a glance: what is wrong, configuration, generations, pods, objects held back",
@@ -41,6 +42,10 @@ const PAGES: [(&str, &str); 14] = [
     ("plan", "what was done to each pod last, and why it was reloaded"),
     ("pods", "each HAProxy pod: what it runs, how far behind it is"),
     ("quarantine", "objects that are held back, and why"),
+    (
+        "findings",
+        "what is found at objects and holds nothing back; ?kind=service_missing, ?namespace=shop, ?limit=N",
+    ),
     (
         "recording",
         "what the last generations were made from, with stand-ins for Secrets: `haptic record` makes a file of it",
@@ -72,6 +77,7 @@ pub fn routes(state: DebugState, open: bool) -> impl Fn(&mut web::ServiceConfig)
             .route("/plan", web::get().to(plan))
             .route("/pods", web::get().to(pods))
             .route("/quarantine", web::get().to(held_back))
+            .route("/findings", web::get().to(findings::show))
             .route("/recording", web::get().to(recording::show))
             .route("/checks", web::get().to(checks))
             .route("/explain", web::get().to(explain::show))

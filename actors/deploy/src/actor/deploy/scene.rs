@@ -342,6 +342,7 @@ impl Scene {
             fleet: Arc::clone(&self.fleet),
             bundle,
             took: Duration::ZERO,
+            findings: haptic_model::Findings::default(),
             warnings: Vec::new(),
             hindsight: haptic_model::PreviousFailures::default(),
         })

@@ -103,6 +103,11 @@ const PAGES = {
     : path.includes("/") ? section(path, "", html`<pre tabindex="0">${JSON.stringify(s, null, 2)}</pre>`)
     : [search("object"), section(path, s.notListed ? `and ${s.notListed} more` : "", table(path, ["Object", "#Version", "#Size"], s.objects.map(x => html`<tr>
         <td class="name"><a href="#stores/${path}/${x.name}">${x.name}</a></td><td class="number">${x.version}</td><td class="number">${size(x.bytes)}</td></tr>`)))] },
+  findings: { ask: path => [`findings${path ? `?kind=${path}` : ""}`], show: (f, path) => [
+    section("Findings", `${f.findings}, which hold nothing back`, table("Kinds", ["Kind", "#Findings"], Object.entries(f.kinds).map(([kind, n]) => html`<tr data-key="${kind}">
+      <td class="name"><a href="#findings/${kind}">${kind}</a></td><td class="number">${n}</td></tr>`))),
+    section(path || "All kinds", f.matching > f.shown.length ? `the first ${f.shown.length} of ${f.matching}` : "", table("Findings", ["Kind", "Object", "Where", "What"], f.shown.map(x => html`<tr>
+      <td>${x.kind}</td><td class="name">${x.object}</td><td class="mono">${[x.place.annotation, x.place.host, x.place.path].filter(v => v).join(" ")}</td><td>${x.sentence}</td></tr>`)))] },
   config: { ask: () => ["config"], show: c => [section("Configuration", c.state.state, (c.state.problems || []).map(p =>
       html`<div class="problem"><span class="what">${p.source}</span><p>${p.message}${p.template ? ` (${p.template.template}:${p.template.line})` : ""}${p.field ? ` (${p.field})` : ""}\n${p.help}</p></div>`)),
     c.active ? section(`${c.active.namespace}/${c.active.name}`, `in force, metadata.generation ${c.active.resourceGeneration}`, html`<pre tabindex="0">${JSON.stringify(c.active.spec, null, 2)}</pre>`) : ""] },

@@ -1,0 +1,333 @@
+//! What is found at Ingresses: each kind with its place, as long as its cause is there, and at nobody else.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod certificates;
+
+use certificates::secret;
+use haptic_model::{
+    ActiveConfig, Finding, FindingKind, FindingKind::*, Findings, Object, ObjectRef, Snapshot, Snapshots,
+};
+use haptic_routes::Routes;
+use serde_json::{Value, json};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant, UNIX_EPOCH},
+};
+
+const DAY: u64 = 24 * 3600;
+
+/// A cluster with the Service `web`, which has the port 80 (http).
+struct Cluster {
+    routes: Routes,
+    stores: BTreeMap<Arc<str>, Snapshot>,
+    context: Value,
+    hosts: Value,
+}
+
+impl Cluster {
+    fn new() -> Self {
+        let empty = || {
+            let mut store = Snapshot::full();
+            store.set_synced();
+            store
+        };
+        let stores = ["ingresses", "services", "secrets"].map(|name| (name.into(), empty()));
+        let mut cluster =
+            Self { routes: Routes::default(), stores: stores.into(), context: json!({}), hosts: json!([]) };
+        cluster.service("shop", "web");
+        cluster
+    }
+
+    fn put(&mut self, store: &str, namespace: &str, name: &str, mut object: Value) {
+        object["metadata"]["namespace"] = json!(namespace);
+        object["metadata"]["name"] = json!(name);
+        let reference = Arc::new(ObjectRef::new(store, namespace, name));
+        let object = Object { reference, version: 0, json: object.to_string().into_bytes().into() };
+        self.stores.get_mut(store).unwrap().apply(object, [Arc::from(namespace), Arc::from(name)].into());
+    }
+
+    fn remove(&mut self, store: &str, namespace: &str, name: &str) {
+        self.stores.get_mut(store).unwrap().remove(&ObjectRef::new(store, namespace, name));
+    }
+
+    fn service(&mut self, namespace: &str, name: &str) {
+        let ports = json!([{"name": "http", "port": 80}]);
+        self.put("services", namespace, name, json!({"metadata": {}, "spec": {"ports": ports}}));
+    }
+
+    fn findings(&mut self) -> Findings {
+        let watched = |version: &str, resources: &str| json!({"apiVersion": version, "resources": resources});
+        let spec = json!({
+            "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}, "hosts": self.hosts,
+            "templatingSettings": {"extraContext": self.context},
+            "watchedResources": {
+                "ingresses": watched("networking.k8s.io/v1", "ingresses"), "services": watched("v1", "services"),
+                "secrets": watched("v1", "secrets"),
+            },
+        });
+        let config = ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap());
+        let stores =
+            self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone()))).collect();
+        drop(self.routes.beside(&config, &Snapshots::new(stores)));
+        self.routes.findings()
+    }
+
+    fn of(&mut self, namespace: &str, name: &str) -> Vec<Finding> {
+        self.findings().of(&ObjectRef::new("ingresses", namespace, name)).to_vec()
+    }
+
+    fn kinds(&mut self) -> Vec<FindingKind> {
+        self.of("shop", "shop").into_iter().map(|finding| finding.kind).collect()
+    }
+
+    /// What is found at this Ingress.
+    fn found(&mut self, ingress: Value) -> Vec<Finding> {
+        self.put("ingresses", "shop", "shop", ingress);
+        self.of("shop", "shop")
+    }
+
+    /// The one thing that is found at it.
+    fn one(&mut self, ingress: Value) -> Finding {
+        let mut found = self.found(ingress.clone());
+        assert_eq!(found.len(), 1, "{ingress}: {found:?}");
+        found.remove(0)
+    }
+}
+
+fn path(path: &str, kind: &str, service: &str, port: Value) -> Value {
+    json!({"path": path, "pathType": kind, "backend": {"service": {"name": service, "port": port}}})
+}
+
+fn of_host(host: &str, paths: Vec<Value>) -> Value {
+    json!({"metadata": {}, "spec": {"rules": [{"host": host, "http": {"paths": paths}}]}})
+}
+
+fn plain() -> Value {
+    of_host("shop.example", vec![path("/", "Prefix", "web", json!({"number": 80}))])
+}
+
+fn annotated(annotations: &[(&str, &str)]) -> Value {
+    let mut ingress = plain();
+    for (name, text) in annotations {
+        let name = if name.contains('/') { (*name).to_owned() } else { format!("haproxy-haptic.org/{name}") };
+        ingress["metadata"]["annotations"][name] = json!(text);
+    }
+    ingress
+}
+
+fn with_tls(secret: Option<&str>) -> Value {
+    let mut ingress = plain();
+    ingress["spec"]["tls"] = json!([{"hosts": ["shop.example"], "secretName": secret}]);
+    ingress
+}
+
+#[test]
+fn what_is_well_has_no_finding() {
+    assert_eq!(Cluster::new().found(plain()), []);
+}
+
+#[test]
+fn a_service_and_a_port_that_are_not_there_are_found_until_they_come() {
+    let mut cluster = Cluster::new();
+    let missing =
+        cluster.one(of_host("a.example", vec![path("/x", "Exact", "nosvc", json!({"number": 80}))]));
+    assert_eq!(missing.kind, ServiceMissing);
+    assert_eq!(
+        (missing.place.host.as_deref(), missing.place.path.as_deref()),
+        (Some("a.example"), Some("/x"))
+    );
+    assert!(missing.sentence.contains("Service nosvc, which is not there"), "{}", missing.sentence);
+    cluster.service("other", "nosvc");
+    assert_eq!(cluster.kinds(), [ServiceMissing], "that of another namespace is none");
+    cluster.service("shop", "nosvc");
+    assert_eq!(cluster.kinds(), []);
+    cluster.remove("services", "shop", "nosvc");
+    assert_eq!(cluster.kinds(), [ServiceMissing]);
+    let port = cluster.one(of_host("a.example", vec![path("/", "Prefix", "web", json!({"name": "https"}))]));
+    assert!(port.kind == PortMissing && port.sentence.contains("80 (http)"), "{port:?}");
+}
+
+#[test]
+fn a_service_that_auth_url_asks_is_found_missing_until_it_comes_in_any_namespace() {
+    let mut cluster = Cluster::new();
+    let missing = cluster.one(annotated(&[("auth-url", "http://sso.edge.svc/check")]));
+    assert_eq!(missing.kind, ServiceMissing);
+    assert_eq!(missing.place.annotation.as_deref(), Some("haproxy-haptic.org/auth-url"));
+    cluster.service("edge", "sso");
+    assert_eq!(cluster.kinds(), []);
+    cluster.remove("services", "edge", "sso");
+    assert_eq!(cluster.kinds(), [ServiceMissing]);
+    let canary = [("canary-service", "web2:80"), ("canary-weight", "5")];
+    assert_eq!(cluster.one(annotated(&canary)).kind, ServiceMissing);
+}
+
+#[test]
+fn options_that_do_nothing_are_found_at_their_annotation() {
+    let mut cluster = Cluster::new();
+    for (option, text, kind) in [
+        ("ssl-redirect", "true", OptionWithoutEffect),
+        ("cors-allow-methods", "GET", OptionWithoutEffect),
+        ("rate-limit-period", "hour", OptionWithoutEffect),
+        ("redirect-code", "301", OptionWithoutEffect),
+        ("hsts-subdomains", "true", OptionWithoutEffect),
+        ("auth-realm", "Shop", OptionWithoutEffect),
+        ("client-ca-secret", "nosuch", OptionWithoutEffect),
+        ("paths", "/nowhere: {retries: 1}", OptionWithoutEffect),
+        ("timeout-servr", "1s", OptionUnknown),
+    ] {
+        let found = cluster.one(annotated(&[(option, text)]));
+        let place = found.place.annotation.as_deref();
+        assert_eq!((found.kind, place), (kind, Some(&*format!("haproxy-haptic.org/{option}"))), "{found:?}");
+    }
+    let ports = json!([{"port": 80}]);
+    let annotations = json!({"haproxy-haptic.org/retries": "many", "haproxy-haptic.org/redirect-to": "/x"});
+    let service = json!({"metadata": {"annotations": annotations}, "spec": {"ports": ports}});
+    cluster.put("services", "shop", "web", service);
+    cluster.found(plain());
+    let mut kinds = cluster.kinds();
+    kinds.dedup();
+    assert_eq!(kinds, [OptionWithoutEffect, OptionUnreadable]);
+}
+
+#[test]
+fn syntax_of_other_programs_is_found_where_it_stands() {
+    let mut cluster = Cluster::new();
+    let found = cluster.one(annotated(&[("redirect-to", "https://new.example$request_uri")]));
+    assert_eq!(found.kind, TakenLiterally);
+    let at =
+        |text: &str, kind: &str| of_host("a.example", vec![path(text, kind, "web", json!({"number": 80}))]);
+    for text in [r"/regex/.*\.php$", "/api/*", "/api(/|$)(.*)"] {
+        let found = cluster.one(at(text, "ImplementationSpecific"));
+        assert_eq!((found.kind, found.place.path.as_deref()), (TakenLiterally, Some(text)));
+    }
+    assert_eq!(cluster.found(at("/api/*", "Exact")), [], "who writes Exact means it");
+    assert_eq!(cluster.found(at("/wiki/A_(b)", "Prefix")), []);
+    let mut pattern = at(r"/regex/.*\.php$", "ImplementationSpecific");
+    pattern["metadata"]["annotations"] = json!({"haproxy-haptic.org/path-type": "regex"});
+    assert_eq!(cluster.found(pattern), []);
+}
+
+#[test]
+fn annotations_of_other_controllers_are_one_finding_with_their_counterparts() {
+    let mut cluster = Cluster::new();
+    let found = cluster.one(annotated(&[
+        ("nginx.ingress.kubernetes.io/ssl-redirect", "true"),
+        ("traefik.ingress.kubernetes.io/router.tls", "true"),
+    ]));
+    assert_eq!(found.kind, ForeignAnnotation);
+    assert!(found.sentence.contains("here ssl-redirect"), "{}", found.sentence);
+    assert_eq!(found.place.annotation.as_deref(), Some("nginx.ingress.kubernetes.io/ssl-redirect"));
+}
+
+#[test]
+fn what_is_no_host_path_or_backend_is_found_there() {
+    let mut cluster = Cluster::new();
+    let on = |host: &str, text: &str, kind: &str| {
+        of_host(host, vec![path(text, kind, "web", json!({"number": 80}))])
+    };
+    for (ingress, kind) in [
+        (on("shop_1..example", "/", "Prefix"), HostInvalid),
+        (on("a.example", "x y", "Prefix"), PathInvalid),
+        (on("a.example", "/", "Suffix"), PathInvalid),
+        (on("a.example", "/a//b", "Prefix"), PathRespelled),
+        (of_host("a.example", vec![path("/", "Prefix", "web", json!({}))]), BackendInvalid),
+        (json!({"metadata": {}, "spec": {"rules": 1}}), ObjectUnreadable),
+    ] {
+        let found = cluster.one(ingress);
+        assert_eq!(found.kind, kind, "{found:?}");
+    }
+    let twice = ["web", "web"].map(|service| path("/", "Prefix", service, json!({"number": 80})));
+    assert_eq!(cluster.one(of_host("a.example", twice.into())).kind, RouteRepeated);
+}
+
+#[test]
+fn a_conflict_names_the_winner_and_ends_with_it() {
+    let mut cluster = Cluster::new();
+    let mut winner = plain();
+    winner["metadata"]["creationTimestamp"] = json!("2020-01-01T00:00:00Z");
+    cluster.service("old", "web");
+    cluster.put("ingresses", "old", "first", winner);
+    let found = cluster.one(plain());
+    assert_eq!(found.kind, RouteConflict);
+    assert!(found.sentence.contains("is taken by ingresses old/first, which is older"), "{}", found.sentence);
+    assert_eq!(cluster.of("old", "first"), []);
+    cluster.remove("ingresses", "old", "first");
+    assert_eq!(cluster.kinds(), []);
+    cluster.hosts = json!([{"hosts": ["shop.example"], "namespaces": ["edge"]}]);
+    let found = cluster.of("shop", "shop");
+    assert_eq!((found[0].kind, found[0].place.host.as_deref()), (HostConflict, Some("shop.example")));
+}
+
+#[test]
+fn a_host_without_a_certificate_is_found_until_its_secret_comes() {
+    let mut cluster = Cluster::new();
+    let missing = cluster.one(with_tls(Some("shop-tls")));
+    assert_eq!((missing.kind, missing.place.host.as_deref()), (NoCertificate, Some("shop.example")));
+    assert!(missing.sentence.contains("shop/shop-tls"), "{}", missing.sentence);
+    cluster.put("secrets", "shop", "shop-tls", secret(&["shop.example"], 0, 90));
+    assert_eq!(cluster.kinds(), []);
+    cluster.remove("secrets", "shop", "shop-tls");
+    assert_eq!(cluster.kinds(), [NoCertificate]);
+    let unnamed = cluster.one(with_tls(None));
+    assert!(unnamed.kind == NoCertificate && unnamed.sentence.contains("names no Secret"), "{unnamed:?}");
+    cluster.context = json!({"defaultCertificate": {"namespace": "edge", "name": "all"}});
+    cluster.put("secrets", "edge", "all", secret(&["*.example"], 0, 90));
+    assert_eq!(cluster.kinds(), [], "the operator's certificate covers it");
+    cluster.put("secrets", "edge", "all", secret(&["*.other"], 0, 90));
+    assert_eq!(cluster.kinds(), [CertificateDoesNotCover]);
+}
+
+#[test]
+fn a_certificate_must_cover_the_host_by_its_names() {
+    let mut cluster = Cluster::new();
+    for (names, covers) in [
+        (&["SHOP.example"][..], true),
+        (&["*.example"], true),
+        (&["other.example", "shop.example"], true),
+        (&["*.shop.example"], false),
+        (&["example"], false),
+        (&[], false),
+    ] {
+        cluster.put("secrets", "shop", "shop-tls", secret(names, 0, 90));
+        let found = cluster.found(with_tls(Some("shop-tls")));
+        let kinds: Vec<FindingKind> = found.iter().map(|finding| finding.kind).collect();
+        assert_eq!(
+            kinds,
+            if covers { vec![] } else { vec![CertificateDoesNotCover] },
+            "{names:?}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn time_alone_makes_a_certificate_late_and_then_expired() {
+    let mut cluster = Cluster::new();
+    cluster.put("secrets", "shop", "shop-tls", secret(&["shop.example"], 10, 100));
+    cluster.put("ingresses", "shop", "shop", with_tls(Some("shop-tls")));
+    assert_eq!(cluster.kinds(), [], "without a date nothing expires");
+    let now = Instant::now();
+    cluster.routes.set_time(now);
+    for (day, kinds, next) in [
+        (9, vec![CertificateExpired], Some(1)),
+        (11, vec![], Some(80)),
+        (90, vec![], Some(1)),
+        (91, vec![CertificateExpiring], Some(9)),
+        (101, vec![CertificateExpired], None),
+    ] {
+        cluster.routes.set_date(UNIX_EPOCH + Duration::from_secs(day * DAY));
+        assert_eq!(cluster.kinds(), kinds, "day {day}");
+        assert_eq!(cluster.routes.due(), next.map(|days| now + Duration::from_secs(days * DAY)), "day {day}");
+    }
+    cluster.put("secrets", "shop", "shop-tls", secret(&["shop.example"], 90, 180));
+    assert_eq!(cluster.kinds(), [], "it is renewed");
+}
+
+#[test]
+fn of_one_object_few_findings_are_kept() {
+    let mut cluster = Cluster::new();
+    let paths = (0..500).map(|n| path(&format!("/{n}"), "Prefix", &format!("no{n}"), json!({"number": 80})));
+    let found = cluster.found(of_host("a.example", paths.collect()));
+    assert_eq!((found.len(), &*found[20].sentence), (21, "and 480 more like these"));
+    assert!(found.iter().all(|finding| finding.kind == ServiceMissing));
+}
