@@ -4,7 +4,7 @@
 //! The comment in the line before a block names the file. Without one, what is in it says what it is: a configuration, a
 //! part of one (`spec:` alone), a part of an Ingress (`metadata:` alone), objects for the built-in libraries, or values of the chart.
 
-use integration_tests::markdown::{Block, blocks, documents, read, root};
+use integration_tests::markdown::{Block, blocks, documents, read};
 use integration_tests::{
     Failure, Outcome, chart, cookbook, ensure, process, program, program::HaproxySeries,
 };
@@ -107,8 +107,13 @@ async fn render(objects: &str, folder: &Path) -> Outcome {
     if !objects.contains("kind: IngressClass") {
         fs::write(manifests.join("class.yaml"), CLASS)?;
     }
+    // What a configuration watches only if it says so is shown beside its page's objects.
+    let asked = json!({ "spec": { "watchedResources": { "classparameters": { "apiVersion": "v1", "resources": "configmaps" } } } });
+    let frame: Value = serde_saphyr::from_str(&read("fixtures/ingress/config.yaml"))?;
+    let configuration = folder.join("config.yaml");
+    fs::write(&configuration, chart::merged(frame, &asked).to_string())?;
     let mut haptic = Command::new(program::haptic()?);
-    haptic.arg("render").arg("-f").arg(root().join("fixtures/ingress/config.yaml"));
+    haptic.arg("render").arg("-f").arg(configuration);
     haptic.arg("--resources").arg(manifests).arg("--out").arg(folder.join("out"));
     let output = haptic.output().await?;
     let said = String::from_utf8_lossy(&output.stderr);
