@@ -15,7 +15,8 @@ const SCRIPT: &str = r#"
 local requests, turn = {}, 0
 function init(arguments)
   for number, host in ipairs(arguments) do
-    requests[number] = wrk.format("GET", "/", { Host = host, Connection = wrk.headers["Connection"] })
+    wrk.headers["Host"] = host
+    requests[number] = wrk.format("GET", "/")
   end
 end
 function request()
@@ -60,8 +61,8 @@ pub struct Tally {
 }
 
 impl Load {
-    /// Asks `address` for `hosts`, one after the other, on `count` connections at once, for as long as `lasts`. Its files
-    /// are in `dir`.
+    /// Asks `address` for `hosts`, one after the other, on `count` connections at once, for as long as `lasts`, with these
+    /// lines of headers. Its files are in `dir`.
     ///
     /// # Errors
     /// There is no wrk.
@@ -71,6 +72,7 @@ impl Load {
         (connections, count): (Connections, usize),
         lasts: Duration,
         dir: &Path,
+        headers: &[&str],
     ) -> Outcome<Self> {
         fs::create_dir_all(dir)?;
         let name = format!("wrk-{connections:?}-{count}").to_lowercase();
@@ -81,6 +83,7 @@ impl Load {
         if connections == Connections::New {
             wrk.arg("-H").arg("Connection: close");
         }
+        wrk.args(headers.iter().flat_map(|line| ["-H", line]));
         wrk.arg(format!("http://{address}/")).args(hosts);
         Ok(Self { process: Process::start(wrk, &dir.join(format!("{name}.log")))?, lasts })
     }

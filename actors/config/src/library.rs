@@ -62,6 +62,8 @@ pub const LIBRARIES: [Library; 3] = [
         ),
         more: &[
             include_str!("../../../charts/haptic/libraries/ingress/auth.yaml"),
+            include_str!("../../../charts/haptic/libraries/ingress/hop.yaml"),
+            include_str!("../../../charts/haptic/libraries/ingress/mirror.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/password.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/routes.yaml"),
         ],

@@ -13,7 +13,7 @@ impl Claims {
         for (asked, what) in [
             (self.routes.len(), "routes"),
             (certificates, "certificates for hosts"),
-            (others, "Services by canary-service and weights"),
+            (others, "Services by canary-service, weights and mirror-service"),
         ] {
             if asked > most {
                 let sentence = format!(

@@ -1,4 +1,4 @@
-//! Which of several backends a request of a route goes to: that of a canary, or one of those with weights.
+//! Which of several backends a request of a route goes to: that of a canary, or one of those with weights; and which one gets a copy.
 //!
 //! What decides is one text of the group, which HAProxy's Lua reads: a change of it is a change of a map's entry.
 
@@ -9,6 +9,9 @@ use crate::{
 use haptic_model::{Digest, host_name::is_host};
 use serde_json::{Map, Value};
 
+/// The option that names a Service which gets copies of requests.
+pub(crate) const MIRROR: &str = "mirror-service";
+
 /// So many digits tell the cookies of canaries apart.
 const DIGITS: usize = 8;
 
@@ -17,6 +20,7 @@ const DIGITS: usize = 8;
 pub(crate) struct Choices {
     canary: Option<Backend>,
     weighted: Vec<(Backend, u64)>,
+    mirror: Option<Backend>,
 }
 
 /// A port of a Service: `NAME:PORT`.
@@ -38,16 +42,23 @@ pub(crate) fn service_port(text: &str) -> Option<Backend> {
 impl Choices {
     /// What a group's options say.
     pub fn of(options: &Map<String, Value>) -> Self {
-        let canary = options.get("canary-service").and_then(Value::as_str).and_then(service_port);
+        let named = |option: &str| options.get(option).and_then(Value::as_str).and_then(service_port);
+        let (canary, mirror) = (named("canary-service"), named(MIRROR));
         let weights = options.get("weights").and_then(Value::as_array).into_iter().flatten();
         let weighted = weights.filter_map(|one| {
             Some((service_port(one.get("service")?.as_str()?)?, one.get("weight")?.as_u64()?))
         });
-        Self { canary, weighted: weighted.collect() }
+        Self { canary, weighted: weighted.collect(), mirror }
     }
 
     pub fn backends(&self) -> Vec<Backend> {
-        self.canary.iter().chain(self.weighted.iter().map(|(backend, _)| backend)).cloned().collect()
+        let weighted = self.weighted.iter().map(|(backend, _)| backend);
+        self.canary.iter().chain(weighted).chain(&self.mirror).cloned().collect()
+    }
+
+    /// The backend that gets copies.
+    pub fn mirror(&self) -> Option<&Backend> {
+        self.mirror.as_ref()
     }
 
     /// As HAProxy's Lua reads it, with the names of backends.

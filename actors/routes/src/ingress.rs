@@ -192,6 +192,8 @@ fn group_of(
     let mut group = RouteGroup { id, suffix, to_https, others, options: Fields::default() };
     let text = choices.text(&options, |backend| group.name_of(namespace, backend));
     options.extend(text.map(|text| ("choice".to_owned(), json!(text))));
+    let mirror = choices.mirror().map(|backend| group.name_of(namespace, backend));
+    options.extend(mirror.map(|name| ("mirror".to_owned(), json!(name))));
     group.options = options.into();
     group
 }

@@ -172,7 +172,7 @@ fn named_by_annotations(ingress: &Value) -> Vec<Value> {
     };
     let url = annotation("auth-url").strip_prefix("http://").and_then(|rest| rest.split('/').next());
     let weights = annotation("weights").split(',').filter_map(|one| one.trim().split('=').next());
-    let all = weights.chain([annotation("canary-service")]).chain(url);
+    let all = weights.chain([annotation("canary-service"), annotation("mirror-service")]).chain(url);
     let backend = |one: &str| {
         let (name, port) = one.rsplit_once(':')?;
         Some(json!({ "name": name, "port": { "number": port.parse::<u16>().ok()? } }))

@@ -36,7 +36,7 @@ pub async fn under_load(scene: Scene) -> Outcome {
     // What a reload closes while nothing is asked on it, a client may ask on all the same: that is no request that fails.
     let first = if pod.has_agent() { Connections::Kept } else { Connections::New };
     let loads = [(first, 4), (Connections::New, 2)]
-        .map(|connections| Load::start(pod.http(), &hosts, connections, LOAD, &scene.dir));
+        .map(|connections| Load::start(pod.http(), &hosts, connections, LOAD, &scene.dir, &[]));
     let mut churn = Churn::of(&scene, &backends);
     churn.go_on_for(LOAD).await?;
     for load in loads {

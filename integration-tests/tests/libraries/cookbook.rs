@@ -158,6 +158,12 @@ const RECIPES: &[(&str, See)] = &[
         });
         assert!(shares[1] > 150 && shares[2] > 20 && shares[3] > 0, "{shares:?}");
     }),
+    ("Copies of requests for a new version", |site| {
+        // Who gets copies, and how many, is what the tests of mirrors see.
+        for _ in 0..20 {
+            assert_eq!(get(site, "/cart").service(), Some(1));
+        }
+    }),
     ("Route by method, header or query", |site| {
         let ask = |method: &str, path: &str, header: &str| {
             site.ask(Scheme::Http, method, HOST, path, header, "").service()

@@ -21,6 +21,7 @@ mod grpc;
 mod hostile;
 mod languages;
 mod levels;
+mod mirrors;
 mod names;
 mod options;
 mod owners;

@@ -25,7 +25,9 @@ pub(crate) fn found(claims: &Claims, namespace: &str, services: &Services) -> Ve
     let others = claims.groups.iter().flat_map(|group| &group.others).filter(|other| known.insert(*other));
     let missing = others.filter_map(|other| services.missing(namespace, other));
     found.extend(missing.map(|missing| {
-        let sentence = format!("canary-service or weights name {missing}: its requests go where others go");
+        let sentence = format!(
+            "canary-service, weights or mirror-service name {missing}: its requests go where others go, and there are no copies"
+        );
         Finding::new(kind(&missing), sentence)
     }));
     let missing = claims.asked.iter().filter_map(|(of, asked)| Some((of, services.missing(of, asked)?)));

@@ -386,6 +386,27 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "mirror-percent",
+        kind: Kind::Number { least: 1, most: 100, what: "a percentage" },
+        example: "10",
+        default: "100",
+        with: With::Beside("mirror-service"),
+        levels: &[Path, Ingress],
+        about: "Of so many of 100 requests there are copies, by chance.",
+        ..ROW
+    },
+    Row {
+        name: "mirror-service",
+        kind: Kind::ServicePort,
+        example: "shop-v2:80",
+        reload: Reload::FirstUse,
+        levels: &[Path, Ingress],
+        about: "A Service of the same namespace that gets a copy of each request that goes to a server, as that one gets it. Nobody waits for it, and \
+            its answer is thrown away. A request with a body of more than 12,000 bytes or of a length that it does not say, or one that upgrades its \
+            connection, is not copied, nor are more at a time than `mirrorConcurrency` has.",
+        ..ROW
+    },
+    Row {
         name: "path-type",
         kind: Kind::Choice(&["regex", IGNORING_CASE]),
         example: "regex",

@@ -63,6 +63,8 @@ pub enum Way {
     Cluster,
     /// The same while wrk asks as fast as it is answered: no request may fail
     Load,
+    /// What each option costs HAProxy for a request; no part of a whole run
+    Options,
     /// The worst object of each kind beside as many innocent ones as the largest size has
     Hostile,
     /// Storm and load for long, with 1,000 Ingresses; no part of a whole run
@@ -120,7 +122,7 @@ impl Arguments {
 
     /// Whether this way is measured.
     pub fn includes(&self, way: Way) -> bool {
-        self.only.map_or(way != Way::Soak, |only| only == way)
+        self.only.map_or(!matches!(way, Way::Soak | Way::Options), |only| only == way)
     }
 
     /// The HAProxys to measure with, the one that needs no reloads first.
@@ -171,6 +173,15 @@ impl Series {
             Self::V3_0 => "haproxy_3.0",
             Self::V3_2 => "haproxy_3.2",
             Self::V3_4 => "haproxy_3.4",
+        }
+    }
+
+    /// As templates see it.
+    pub fn number(self) -> &'static str {
+        match self {
+            Self::V3_0 => "3.0",
+            Self::V3_2 => "3.2",
+            Self::V3_4 => "3.4",
         }
     }
 

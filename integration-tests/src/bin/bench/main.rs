@@ -12,6 +12,7 @@ mod hostile;
 mod local;
 mod memory;
 mod metering;
+mod options;
 mod probe;
 mod series;
 mod site;
@@ -45,6 +46,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const CLUSTER: u8 = 0;
 const LOCAL: u8 = 8;
 const HOSTILE: u8 = 12;
+const OPTIONS: u8 = 13;
 /// Routes that come and go under load.
 const AT_LEAST_LATER: usize = 50;
 
@@ -94,6 +96,12 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
         let mut scope = figures.of_size(size);
         let (dir, block) = (dir.join(format!("local-{size}")), Block(LOCAL + number));
         local::measure(dataset(size), arguments.counts(size), block, &dir, &mut scope.within("local"))
+            .await?;
+    }
+    for series in arguments.series().into_iter().filter(|_| arguments.includes(Way::Options)) {
+        say(&format!("== options, {}", series.name()));
+        let mut scope = figures.of("options");
+        options::measure(series, Block(OPTIONS), &dir.join(series.name()), &mut scope.within(series.name()))
             .await?;
     }
     if let Some(size) = arguments.sizes().into_iter().max().filter(|_| arguments.includes(Way::Hostile)) {

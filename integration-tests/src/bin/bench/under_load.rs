@@ -35,7 +35,7 @@ impl Site<'_> {
     pub async fn under_load(&self, lasts: Duration, dir: &Path, into: &mut Scope<'_>) -> Outcome {
         let hosts: Vec<String> = self.dataset.first(ASKED).map(|member| member.host()).collect();
         let start =
-            |(_, connections, count)| Load::start(self.front, &hosts, (connections, count), lasts, dir);
+            |(_, connections, count)| Load::start(self.front, &hosts, (connections, count), lasts, dir, &[]);
         let loads = LOADS.into_iter().map(start).collect::<Outcome<Vec<Load>>>()?;
         self.measured("changes", self.changes(lasts), into).await?;
         let mut failed = 0;

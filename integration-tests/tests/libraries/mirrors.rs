@@ -1,0 +1,315 @@
+//! Copies of requests: who gets them, what of, and that nobody else notices.
+
+use crate::{
+    around::service,
+    on_each_haproxy_with,
+    options::users,
+    site::{SCHEMES, Scheme, Site, rendered_alone, sentences},
+};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use serde_json::{Map, Value, json};
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    sync::mpsc::{self, Receiver, Sender},
+    thread,
+    time::{Duration, Instant},
+};
+
+const HOST: &str = "a.example";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A request as the Service of copies got it, in lower case but for its body.
+#[derive(Debug)]
+struct Copy {
+    head: String,
+    body: String,
+}
+
+/// A Service that gets copies.
+struct Mirror {
+    port: u16,
+    copies: Receiver<Copy>,
+}
+
+impl Mirror {
+    fn start() -> Self {
+        let listener = TcpListener::bind("0.0.0.0:0").unwrap();
+        let (port, (sender, copies)) = (listener.local_addr().unwrap().port(), mpsc::channel());
+        thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                let sender = sender.clone();
+                thread::spawn(move || while converse(&connection, &sender).is_some() {});
+            }
+        });
+        Self { port, copies }
+    }
+
+    fn next(&self) -> Copy {
+        self.copies.recv_timeout(PATIENCE).expect("there is a copy")
+    }
+
+    /// The paths of copies until one of this path has come.
+    fn until(&self, path: &str) -> Vec<String> {
+        let mut paths = Vec::new();
+        loop {
+            let next = self.next();
+            let asked = next.head.split(' ').nth(1).unwrap().to_owned();
+            if asked == path {
+                return paths;
+            }
+            paths.push(asked);
+        }
+    }
+}
+
+/// One copy; its path says how it is answered.
+fn converse(connection: &TcpStream, sender: &Sender<Copy>) -> Option<()> {
+    let mut reader = BufReader::new(connection);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let head = head.to_lowercase();
+    let body =
+        if head.contains("\ntransfer-encoding: chunked") { chunks(&mut reader)? } else { String::new() };
+    let path = head.split(' ').nth(1)?.to_owned();
+    sender.send(Copy { head, body }).ok()?;
+    let mut stream = connection;
+    let answer = if path.contains("/hang") {
+        std::io::copy(&mut reader, &mut std::io::sink()).ok()?;
+        return None;
+    } else if path.contains("/nonsense") {
+        "no HTTP\r\n\r\n".to_owned()
+    } else if path.contains("/large") {
+        format!("HTTP/1.1 500 No\r\nContent-Length: 1000000\r\n\r\n{}", "a".repeat(1_000_000))
+    } else {
+        "HTTP/1.1 204 Thanks\r\nSet-Cookie: mirror=1\r\n\r\n".to_owned()
+    };
+    stream.write_all(answer.as_bytes()).ok()
+}
+
+fn chunks(reader: &mut impl BufRead) -> Option<String> {
+    let mut body = Vec::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let length = u64::from_str_radix(line.trim_end(), 16).ok()?;
+        let mut chunk = Vec::new();
+        reader.take(length + 2).read_to_end(&mut chunk).ok()?;
+        if length == 0 {
+            return String::from_utf8(body).ok();
+        }
+        body.extend_from_slice(chunk.get(..usize::try_from(length).ok()?)?);
+    }
+}
+
+/// An Ingress of `HOST/NAME`, of service 1.
+fn route(namespace: &str, name: &str, options: &[(&str, &str)]) -> Value {
+    let annotations: Map<String, Value> =
+        options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value))).collect();
+    json!({"kind": "Ingress", "metadata": {"namespace": namespace, "name": name, "annotations": annotations},
+        "spec": {"rules": [{"host": HOST, "http": {"paths": [{"path": format!("/{name}"), "pathType": "Prefix",
+            "backend": {"service": {"name": "s1", "port": {"number": 80}}}}]}}]}})
+}
+
+const COPIED: (&str, &str) = ("mirror-service", "next:80");
+
+/// Runs Ingresses beside a Service that gets copies: `next`.
+fn with(routes: &[Value], change: impl Fn(&mut Value), see: impl Fn(&Site, &Mirror)) {
+    let mirror = Mirror::start();
+    let mut all = routes.to_vec();
+    all.extend(service("next", "IPv4", mirror.port, &["127.0.2.1"]));
+    on_each_haproxy_with(&all, change, |site| see(site, &mirror));
+}
+
+fn ask(site: &Site, method: &str, path: &str, headers: &str, body: &str) -> Option<u8> {
+    site.ask(Scheme::Http, method, HOST, path, headers, body).service()
+}
+
+#[test]
+fn a_service_gets_copies_of_what_servers_get() {
+    let options = [COPIED, ("rewrite-path", "/new"), ("request-headers", "X-From: shop"), ("protocol", "h1")];
+    with(
+        &[route("shop", "on", &options), route("shop", "off", &[])],
+        |_| {},
+        |site, mirror| {
+            for scheme in SCHEMES {
+                for (method, body) in [
+                    ("GET", ""),
+                    ("HEAD", ""),
+                    ("POST", "{\"a\": 1}"),
+                    ("PUT", "b"),
+                    ("PATCH", "c"),
+                    ("DELETE", ""),
+                    ("OPTIONS", ""),
+                ] {
+                    let headers = "Cookie: a=b\r\nX-Haptic-Method: TRACE\r\nAccept-Encoding: gzip\r\n";
+                    let answer = site.ask(scheme, method, HOST, "/on/x?y=z", headers, body);
+                    assert_eq!((answer.status, answer.header("set-cookie")), (200, None), "{method}");
+                    let copy = mirror.next();
+                    let line = format!("{} /new/x?y=z http/1.1\r\n", method.to_lowercase());
+                    assert!(copy.head.starts_with(&line), "{copy:?}");
+                    assert_eq!(copy.body, body, "{copy:?}");
+                    let scheme = if scheme == Scheme::Http { "http" } else { "https" };
+                    for line in [
+                        "\nhost: a.example\r\n",
+                        "\ncookie: a=b\r\n",
+                        "\nx-from: shop\r\n",
+                        "\naccept-encoding: gzip\r\n",
+                        "\nx-forwarded-for: 127.0.0.1\r\n",
+                        &format!("\nx-forwarded-proto: {scheme}\r\n"),
+                    ] {
+                        assert!(copy.head.contains(line), "{line} {copy:?}");
+                    }
+                    for absent in ["x-haptic-service", "x-haptic-method", "x-haptic-known", "expect"] {
+                        assert!(!copy.head.contains(absent), "{absent} {copy:?}");
+                    }
+                }
+            }
+            assert_eq!(ask(site, "GET", "/off", "", ""), Some(1));
+            ask(site, "GET", "/on/last", "", "");
+            assert!(mirror.until("/new/last").is_empty());
+        },
+    );
+}
+
+#[test]
+fn what_is_too_long_or_may_never_end_is_not_copied_and_goes_its_way() {
+    with(
+        &[route("shop", "on", &[COPIED])],
+        |_| {},
+        |site, mirror| {
+            let large = "a".repeat(12_001);
+            assert_eq!(ask(site, "POST", "/on/large", "", &large), Some(1));
+            let chunked = "Transfer-Encoding: chunked\r\n";
+            let client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+            let head =
+                format!("POST /on/chunked HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n{chunked}\r\n");
+            (&client).write_all(format!("{head}1\r\na\r\n0\r\n\r\n").as_bytes()).unwrap();
+            let mut answer = String::new();
+            (&client).read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+            let own = "X-Haptic-Check: 1\r\n";
+            assert_eq!(ask(site, "GET", "/on/own", own, ""), Some(1));
+            let largest = "b".repeat(12_000);
+            assert_eq!(ask(site, "POST", "/on/last", "", &largest), Some(1));
+            let first = mirror.next();
+            assert!(first.head.starts_with("post /on/last "), "{}", first.head);
+            assert_eq!(first.body, largest);
+        },
+    );
+}
+
+#[test]
+fn a_body_that_does_not_come_holds_no_request_for_ever() {
+    let mut slow = route("shop", "slow", &[("mirror-service", "s2:80")]);
+    slow["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = json!("next");
+    with(
+        &[slow],
+        |_| {},
+        |site, server| {
+            let client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+            let head = format!("POST /slow HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 6\r\n\r\nabc");
+            (&client).write_all(head.as_bytes()).unwrap();
+            assert!(server.next().head.starts_with("post /slow "), "the server has it without the rest");
+        },
+    );
+}
+
+#[test]
+fn so_many_of_a_hundred_are_copied() {
+    let some = [COPIED, ("mirror-percent", "25")];
+    with(
+        &[route("shop", "some", &some), route("shop", "all", &[COPIED])],
+        |_| {},
+        |site, mirror| {
+            for _ in 0..400 {
+                assert_eq!(ask(site, "GET", "/some", "", ""), Some(1));
+            }
+            ask(site, "GET", "/all", "", "");
+            // Five standard deviations of 400 requests.
+            let copies = mirror.until("/all").len();
+            assert!((57..=143).contains(&copies), "{copies}");
+        },
+    );
+}
+
+#[test]
+fn nobody_notices_a_service_of_copies_that_hangs_or_is_broken() {
+    let few = |settings: &mut Value| {
+        settings["templatingSettings"]["extraContext"]["mirrorConcurrency"] =
+            json!({"namespace": 2, "all": 8});
+    };
+    let mut ours = vec![route("shop", "on", &[COPIED]), route("other", "fine", &[COPIED])];
+    ours.extend(service("gone", "IPv4", 1, &["127.0.2.1"]));
+    ours.push(route("shop", "gone", &[("mirror-service", "gone:80")]));
+    let mirror = Mirror::start();
+    ours.extend(service("next", "IPv4", mirror.port, &["127.0.2.1"]));
+    for mut object in service("next", "IPv4", mirror.port, &["127.0.2.2"]) {
+        object["metadata"]["namespace"] = json!("other");
+        ours.push(object);
+    }
+    on_each_haproxy_with(&ours, few, |site| {
+        for path in ["/on/hang", "/on/nonsense", "/on/large", "/gone/x"] {
+            for _ in 0..20 {
+                let begun = Instant::now();
+                assert_eq!(ask(site, "POST", path, "", "abc"), Some(1), "{path}");
+                assert!(begun.elapsed() < Duration::from_millis(1500), "{path} {:?}", begun.elapsed());
+            }
+        }
+        // While those of one namespace hang, another one's are copied.
+        let begun = Instant::now();
+        ask(site, "GET", "/fine/x", "", "");
+        let before = mirror.until("/fine/x");
+        assert!(begun.elapsed() < PATIENCE);
+        let hanging = before.iter().filter(|path| path.contains("/hang")).count();
+        assert!((1..20).contains(&hanging), "{hanging}");
+    });
+}
+
+#[test]
+fn what_a_password_keeps_out_is_kept_from_copies_too() {
+    let apr1 = json!({"kind": "Secret", "metadata": {"namespace": "shop", "name": "apr1", "labels": {"haproxy-haptic.org/use": "yes"}},
+        "data": {"auth": BASE64.encode("anna:$apr1$salt$VEpBc9VHGUKwI9.yg13Iu0\n")}});
+    let routes = [
+        route("shop", "one", &[COPIED, ("auth-secret", "users")]),
+        route("shop", "two", &[COPIED, ("auth-secret", "apr1")]),
+        route("shop", "all", &[COPIED]),
+        users(),
+        apr1,
+    ];
+    with(
+        &routes,
+        |_| {},
+        |site, mirror| {
+            for path in ["/one", "/two"] {
+                let with = |credentials: &str| {
+                    let header = format!("Authorization: Basic {}\r\n", BASE64.encode(credentials));
+                    site.ask(Scheme::Http, "GET", HOST, path, &header, "").status
+                };
+                assert_eq!([with("anna:wrong"), with("anna:secret")], [401, 200], "{path}");
+                assert!(mirror.until(path).is_empty());
+            }
+            ask(site, "GET", "/all", "", "");
+            assert!(mirror.until("/all").is_empty());
+        },
+    );
+}
+
+#[test]
+fn a_service_that_is_not_there_is_told_and_gets_nothing() {
+    let route = route("shop", "on", &[("mirror-service", "absent:80")]);
+    let (_, warnings) =
+        rendered_alone(std::slice::from_ref(&route)).unwrap_or_else(|e| panic!("{}", sentences(&e)));
+    let said = sentences(&warnings);
+    assert!(said.contains("mirror-service name Service absent, which is not there"), "{said}");
+    on_each_haproxy_with(&[route], |_| {}, |site| assert_eq!(ask(site, "GET", "/on", "", ""), Some(1)));
+    for elsewhere in ["evil/next:80", "next.evil:80", "http://next"] {
+        let problems = rendered_alone(&[self::route("shop", "on", &[("mirror-service", elsewhere)])]);
+        let said = sentences(&problems.expect_err(elsewhere));
+        assert!(said.contains("it must be NAME:PORT of a Service in the same namespace"), "{said}");
+    }
+}
