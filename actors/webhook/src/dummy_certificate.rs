@@ -10,8 +10,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-/// How every file begins that holds a key, or a certificate that may belong to one.
-const MARKS: [&str; 2] = ["PRIVATE KEY-----", "-----BEGIN CERTIFICATE-----"];
+/// What the line begins with before a key, or a certificate that may belong to one (RFC 7468, as OpenSSL reads it). In the middle of a line, as
+/// in a script that makes such a text, it is none.
+const MARK: &str = "-----BEGIN ";
+
+/// What that line ends with.
+const MARKED: [&str; 2] = ["PRIVATE KEY-----", "CERTIFICATE-----"];
 
 /// What HAProxy reads beside a certificate and holds against it.
 const COMPANIONS: [&str; 3] = [".ocsp", ".issuer", ".sctl"];
@@ -77,7 +81,8 @@ fn holds_keys(file: &BundleFile) -> bool {
     }
     // A mark may begin in one fragment and end in the next one.
     let text = file.text.to_string();
-    MARKS.iter().any(|mark| text.contains(mark))
+    let marked = text.lines().filter(|line| line.starts_with(MARK));
+    marked.map(str::trim_end).any(|line| MARKED.iter().any(|mark| line.ends_with(mark)))
 }
 
 #[cfg(test)]
@@ -157,5 +162,26 @@ frontend web
     fn without_a_bundle_before_what_was_printed_for_the_change_is_its_own() {
         let only = bundle(&[("ssl/a.pem", "-----BEGIN CERTIFICATE-----\n")]);
         assert!(own(&only, None, &HashSet::new()).is_empty());
+    }
+
+    #[test]
+    fn only_what_openssl_takes_for_a_key_or_certificate_is_replaced() {
+        let dummy = DummyCertificate::new().unwrap();
+        let seen_of = |text: &str| {
+            let file = BundleFile::new(FileKey::new(FileKind::General, "a"), "a", Text::plain(text));
+            let config = BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain(CONFIG));
+            let seen = dummy.in_place(&Bundle::new(config, [file]), &OwnPaths::new());
+            seen.files["a"].text.to_string()
+        };
+        let script = "return \"-----BEGIN CERTIFICATE-----\\n\" .. lines\n  -----BEGIN PRIVATE KEY-----\n";
+        assert_eq!(seen_of(script), script);
+        for kind in
+            ["CERTIFICATE", "TRUSTED CERTIFICATE", "PRIVATE KEY", "EC PRIVATE KEY", "ENCRYPTED PRIVATE KEY"]
+        {
+            for end in ["\n", "\r\n", " \n"] {
+                let text = format!("# of a tenant\n-----BEGIN {kind}-----{end}secret\n");
+                assert!(!seen_of(&text).contains("secret"), "{text}");
+            }
+        }
     }
 }
