@@ -8,7 +8,7 @@ use haptic_haproxy::{
 use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 
 /// The Lua file of the built-in libraries, by the digest of its text. It holds no value of an object.
-const OF_LIBRARIES: &str = "156216a3783e67f065b145e85136a14081012ed314bb1ba5fc197ba8686f0d41";
+const OF_LIBRARIES: &str = "e598e35a3b6a0610f7009801ac2542692016413d0478843098c07f05fb2cccec";
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of
 /// programs those of the libraries only.

@@ -532,6 +532,7 @@ fn every_annotation_is_tried_here() {
         include_str!("canaries.rs"),
         include_str!("client_certificates.rs"),
         include_str!("conditions.rs"),
+        include_str!("mirrors.rs"),
         include_str!("options.rs"),
         include_str!("patterns.rs"),
         include_str!("protocols.rs")
