@@ -23,6 +23,7 @@ use std::{
 pub struct Around {
     haproxy: Child,
     ports: [u16; 3],
+    names: [&'static str; 3],
     _folder: tempfile::TempDir,
 }
 
@@ -35,12 +36,33 @@ impl Drop for Around {
 impl Around {
     /// Servers behind a site: `h1-tls`, `h2-tls` and `h2`, with a certificate for `host` that `authority` signs.
     pub fn servers(authority: &Authority, host: &str) -> Self {
+        let words = ["ssl crt own.pem alpn http/1.1", "ssl crt own.pem alpn h2", "proto h2"];
+        Self::answering(authority, host, SERVERS, words, "%HV %[ssl_fc_sni] %[path]")
+    }
+
+    /// Servers that want more of HAProxy: `mtls` a certificate that `authority` signed, `proxied` and `proxied-tls` the PROXY protocol. They answer
+    /// with the name in the certificate, the client's address, and the name that they were asked for.
+    pub fn asking(authority: &Authority, host: &str) -> Self {
+        let words = [
+            "ssl crt own.pem alpn http/1.1 ca-file ca.pem verify required",
+            "accept-proxy",
+            "accept-proxy ssl crt own.pem alpn h2",
+        ];
+        Self::answering(authority, host, ASKING, words, "%[ssl_c_s_dn(CN)] %[src] %[ssl_fc_sni]")
+    }
+
+    fn answering(
+        authority: &Authority,
+        host: &str,
+        names: [&'static str; 3],
+        words: [&str; 3],
+        answer: &str,
+    ) -> Self {
         let certificate = authority.sign(&[host.to_owned()]).unwrap();
-        Self::start(&certificate, |ports| {
-            let words = ["ssl crt own.pem alpn http/1.1", "ssl crt own.pem alpn h2", "proto h2"];
-            let frontends = SERVERS.iter().zip(ports).zip(words);
+        Self::start(&certificate, &authority.pem, names, |ports| {
+            let frontends = names.iter().zip(ports).zip(words);
             frontends.fold(FRAME.to_owned(), |text, ((name, port), words)| {
-                text + &format!("frontend {name}\n  bind 127.0.0.1:{port} {words}\n  http-request return status 200 content-type text/plain lf-string \"{name} %HV %[ssl_fc_sni] %[path]\"\n")
+                text + &format!("frontend {name}\n  bind 127.0.0.1:{port} {words}\n  http-request return status 200 content-type text/plain lf-string \"{name} {answer}\"\n")
             })
         })
     }
@@ -48,7 +70,7 @@ impl Around {
     /// Clients of the site at `site`, for `host`: see [`Self::over_h2`] and [`Self::with_certificate`].
     pub fn clients(authority: &Authority, site: SocketAddr, host: &str) -> Self {
         let certificate = authority.sign(&["client".to_owned()]).unwrap();
-        Self::start(&certificate, |ports| {
+        Self::start(&certificate, &authority.pem, SERVERS, |ports| {
             let words = ["alpn h2", "alpn http/1.1 crt own.pem", "alpn http/1.1"];
             let proxies = ports.iter().zip(words);
             proxies.fold(FRAME.to_owned(), |text, (port, words)| {
@@ -57,13 +79,19 @@ impl Around {
         })
     }
 
-    fn start(certificate: &Certificate, config: impl Fn([u16; 3]) -> String) -> Self {
+    fn start(
+        certificate: &Certificate,
+        authority: &str,
+        names: [&'static str; 3],
+        config: impl Fn([u16; 3]) -> String,
+    ) -> Self {
         for _ in 0..5 {
             let ports = [free_port(), free_port(), free_port()];
             let folder = tempfile::tempdir().unwrap();
             std::fs::write(folder.path().join("own.cfg"), config(ports)).unwrap();
             let pem = format!("{}{}", certificate.pem, certificate.key);
             std::fs::write(folder.path().join("own.pem"), pem).unwrap();
+            std::fs::write(folder.path().join("ca.pem"), authority).unwrap();
             let log = folder.path().join("log");
             let output = std::fs::File::create(&log).unwrap();
             let binary = program::haproxy(HaproxySeries::V3_4).unwrap_or_else(|e| panic!("{e}"));
@@ -76,7 +104,7 @@ impl Around {
                 .spawn()
                 .unwrap();
             if listens(&mut haproxy, ports[2]) {
-                return Self { haproxy, ports, _folder: folder };
+                return Self { haproxy, ports, names, _folder: folder };
             }
             haproxy.kill().and_then(|()| haproxy.wait()).expect("HAProxy can be stopped");
             let said = std::fs::read_to_string(&log).unwrap();
@@ -95,9 +123,9 @@ impl Around {
         ([127, 0, 0, 1], self.ports[1]).into()
     }
 
-    /// Services `h1-tls`, `h2-tls` and `h2` with these servers as endpoints.
+    /// Services with these servers as endpoints, of their names.
     pub fn services(&self) -> Vec<Value> {
-        SERVERS
+        self.names
             .iter()
             .zip(self.ports)
             .flat_map(|(name, port)| service(name, "IPv4", port, &["127.0.0.1"]))
@@ -106,6 +134,7 @@ impl Around {
 }
 
 const SERVERS: [&str; 3] = ["h1-tls", "h2-tls", "h2"];
+const ASKING: [&str; 3] = ["mtls", "proxied", "proxied-tls"];
 
 const FRAME: &str = "global\n  default-path config\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\n";
 

@@ -67,6 +67,9 @@ const RECIPES: &[(&str, See)] = &[
         let statuses: Vec<u16> = (0..7).map(|_| get(site, "/").status).collect();
         assert_eq!(statuses, [200, 200, 200, 200, 200, 429, 429]);
     }),
+    ("Limit requests at a time, and bytes a second", |site| {
+        assert_eq!(get(site, "/").service(), Some(1));
+    }),
     ("Limit the size of bodies", |site| {
         let post = |bytes: usize| site.ask(Scheme::Http, "POST", HOST, "/", "", &"x".repeat(bytes)).status;
         assert_eq!([post(10 * 1024), post(10 * 1024 + 1)], [200, 413]);
@@ -123,6 +126,19 @@ const RECIPES: &[(&str, See)] = &[
         assert_eq!((answer.status, answer.header("access-control-allow-methods")), (204, Some("GET, POST")));
         assert_eq!(answer.header("access-control-allow-origin"), Some("https://app.example.com"));
         assert_eq!(preflight("https://evil.example").header("access-control-allow-origin"), None);
+    }),
+    ("Speak TLS to servers", |site| {
+        // Its Secrets are not shown: nobody is asked.
+        assert_eq!(get(site, "/").status, 503);
+    }),
+    ("Tell servers the client's address", |site| {
+        // The first line that the answering server gets is that of the protocol.
+        assert_ne!(get(site, "/").status, 200);
+    }),
+    ("Another host and other headers for servers", |site| {
+        let answer = get_with(site, "/", "X-Debug: 1\r\n");
+        assert_eq!((answer.sent("host"), answer.sent("x-gateway")), (Some("shop.internal"), Some("haptic")));
+        assert_eq!(answer.sent("x-debug"), None);
     }),
     ("Keep a client at one server", |site| {
         let answer = get(site, "/");

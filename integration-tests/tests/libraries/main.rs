@@ -33,6 +33,7 @@ mod random;
 mod requests;
 mod scripts;
 mod secrets;
+mod servers;
 mod settings;
 mod site;
 mod specification;

@@ -535,7 +535,8 @@ fn every_annotation_is_tried_here() {
         include_str!("mirrors.rs"),
         include_str!("options.rs"),
         include_str!("patterns.rs"),
-        include_str!("protocols.rs")
+        include_str!("protocols.rs"),
+        include_str!("servers.rs")
     );
     for option in TABLE.iter().map(|row| row.name) {
         assert!(tried.contains(&format!("(\"{option}\", ")), "{option} is tried nowhere");

@@ -41,8 +41,8 @@ fn servers_are_spoken_to_in_the_protocol_that_is_asked_for() {
     let servers = Around::servers(&authority, HOST);
     for (protocol, service, answer) in [
         ("h2", "h2", "h2 HTTP/2.0"),
-        ("https", "h1-tls", "h1-tls HTTP/1.1 a.example"),
-        ("h2s", "h2-tls", "h2-tls HTTP/2.0 a.example"),
+        ("https", "h1-tls", "h1-tls HTTP/1.1 h1-tls.shop.svc"),
+        ("h2s", "h2-tls", "h2-tls HTTP/2.0 h2-tls.shop.svc"),
     ] {
         let mut manifests = leading_to(service, 80, &[("protocol", protocol)]);
         manifests.extend(servers.services());
@@ -57,9 +57,9 @@ fn servers_are_spoken_to_in_the_protocol_that_is_asked_for() {
 }
 
 #[test]
-fn only_servers_that_the_authority_signed_are_trusted_and_only_for_the_host_asked() {
+fn only_servers_that_the_authority_signed_are_trusted_and_only_by_the_services_name() {
     let (authority, stranger) = (Authority::new("servers").unwrap(), Authority::new("stranger").unwrap());
-    let (right, other) = (Around::servers(&authority, HOST), Around::servers(&authority, "b.example"));
+    let (right, other) = (Around::servers(&authority, "h1-tls.shop.svc"), Around::servers(&authority, HOST));
     for (servers, signed_by, status) in
         [(&right, &authority, 200), (&right, &stranger, 503), (&other, &authority, 503)]
     {

@@ -100,6 +100,10 @@ impl Class {
         if !self.enforced.contains_key("rate-limit") {
             return;
         }
+        // Whom the class itself does not exempt, nobody does.
+        if !self.enforced.contains_key("rate-limit-exempt") {
+            values.remove("rate-limit-exempt");
+        }
         let given = per_hour(values);
         if given.is_none_or(|given| per_hour(&self.enforced).is_some_and(|limit| limit < given)) {
             for option in ["rate-limit", "rate-limit-period"] {
@@ -129,6 +133,9 @@ pub(super) fn text_of(value: &Json) -> String {
     }
 }
 
+/// Of these lists more is stricter.
+const REMOVING: [&str; 2] = ["remove-request-headers", "remove-response-headers"];
+
 fn within(name: &str, value: OptionValue, limit: &OptionValue) -> OptionValue {
     use OptionValue::{Headers, Names, Networks, Number, Text};
     match (value, limit) {
@@ -139,6 +146,10 @@ fn within(name: &str, value: OptionValue, limit: &OptionValue) -> OptionValue {
             Networks(value.into_iter().chain(limit.iter().cloned()).collect())
         }
         (Networks(value), Networks(limit)) => Networks(in_both(&value, limit)),
+        (Names(value), Names(limit)) if REMOVING.contains(&name) => {
+            let more = limit.iter().filter(|one| !value.contains(one)).cloned().collect::<Vec<_>>();
+            Names(value.into_iter().chain(more).collect())
+        }
         (Names(value), Names(limit)) => Names(names_in_both(value, limit)),
         (Headers(value), Headers(limit)) => Headers(with_headers(value, limit)),
         // The newer version of TLS is the later text.
@@ -162,11 +173,23 @@ fn names_in_both(some: Vec<String>, others: &[String]) -> Vec<String> {
     match (is_all(&some), is_all(others)) {
         (_, true) => some,
         (true, false) => others.to_vec(),
-        _ => some
-            .into_iter()
-            .filter(|one| others.iter().any(|other| other.eq_ignore_ascii_case(one)))
-            .collect(),
+        _ => {
+            let below = others.iter().filter(|other| some.iter().any(|one| has(one, other))).cloned();
+            let below: Vec<String> = below.collect();
+            let mut both = some;
+            both.retain(|one| others.iter().any(|other| other.eq_ignore_ascii_case(one) || has(other, one)));
+            both.extend(below);
+            both
+        }
     }
+}
+
+/// Whether `one` is among the origins that `pattern` stands for, `https://*.shop.example`, and not the same.
+fn has(pattern: &str, one: &str) -> bool {
+    let rest = pattern
+        .split_once("://*")
+        .and_then(|(scheme, below)| one.strip_prefix(scheme)?.strip_prefix("://")?.strip_suffix(below));
+    rest.is_some_and(|label| !label.is_empty() && label != "*" && !label.contains(['.', ':', '/']))
 }
 
 fn with_headers(own: Vec<Header>, enforced: &[Header]) -> Vec<Header> {
@@ -237,6 +260,36 @@ mod tests {
         assert_eq!(rate(&[("rate-limit", "1")]), (json!(1), json!("second")));
         assert_eq!(rate(&[("rate-limit", "7000"), ("rate-limit-period", "hour")]), enforced);
         assert_eq!(rate(&[("rate-limit", "50"), ("rate-limit-period", "hour")]), (json!(50), json!("hour")));
+        let exempt = |class: Json| {
+            let own = [("rate-limit", "1"), ("rate-limit-exempt", "0.0.0.0/0")];
+            options(json!({ "enforced": class }), &own)["rate-limit-exempt"][0]["network"].clone()
+        };
+        assert_eq!(exempt(json!({"rate-limit": 5})), Json::Null);
+        assert_eq!(exempt(json!({"rate-limit": 5, "rate-limit-exempt": "10.0.0.0/8"})), json!("10.0.0.0/8"));
+        assert_eq!(exempt(json!({})), json!("0.0.0.0/0"));
+    }
+
+    #[test]
+    fn enforced_origins_and_removed_headers_are_those_that_both_want() {
+        let names = |option: &'static str, enforced: &str, own: &str| {
+            let all = options(json!({"enforced": {option: enforced}}), &[(option, own)]);
+            let names = all[option].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        for (enforced, own, both) in [
+            (
+                "https://*.shop.example",
+                "https://a.shop.example, https://a.b.shop.example",
+                "https://a.shop.example",
+            ),
+            ("https://a.shop.example", "https://*.shop.example", "https://a.shop.example"),
+            ("https://*.shop.example", "https://*.shop.example", "https://*.shop.example"),
+            ("https://*.shop.example", "http://a.shop.example", ""),
+            ("https://*.shop.example", "*", "https://*.shop.example"),
+        ] {
+            assert_eq!(names("cors-allow-origin", enforced, own), both, "{enforced} {own}");
+        }
+        assert_eq!(names("remove-request-headers", "X-A", "X-B, x-a"), "x-b x-a");
     }
 
     #[test]

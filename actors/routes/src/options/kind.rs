@@ -19,6 +19,12 @@ use haptic_model::host_name::is_host;
 /// The longest time an option may say: a day.
 const LONGEST_TIME: u64 = 86_400_000;
 
+/// What stands for the host of the request.
+const OWN_HOST: &str = "$host";
+
+/// So many types of answers are compressed.
+const MOST_MEDIA_TYPES: usize = 50;
+
 /// So many Services share the requests of a route with its own.
 const MOST_WEIGHTS: usize = 10;
 
@@ -54,6 +60,8 @@ pub enum Kind {
     Names,
     /// Names of headers that are passed on, separated by commas.
     HeaderNames,
+    /// Media types, separated by commas.
+    MediaTypes,
     /// Some of these, separated by commas.
     Several(&'static [&'static str]),
     /// Where it is asked whether a request may pass.
@@ -111,6 +119,8 @@ pub enum Form {
     Path,
     /// A host, and a port.
     Host,
+    /// A host, or what stands for that of the request.
+    ServerName,
     /// A URL with a few variables, where clients sign in.
     SignIn,
 }
@@ -134,6 +144,7 @@ impl Kind {
             Self::Time => return time(text, LONGEST_TIME, wrong),
             Self::TimeUpTo(most, _) => return time(text, most, wrong),
             Self::HeaderNames => header::names(text).map(OptionValue::Names),
+            Self::MediaTypes => media_types(text).map(OptionValue::Names),
             Self::Several(all) => several(text, all).map(OptionValue::Names),
             Self::AuthUrl => {
                 let url = AuthUrl::of(text).map_err(|wanted| format!("must be {wanted}"))?;
@@ -189,6 +200,9 @@ impl Kind {
                 "names of headers separated by commas, up to 1000 characters, without those that HAProxy itself sets"
                     .to_owned()
             }
+            Self::MediaTypes => {
+                format!("up to {MOST_MEDIA_TYPES} media types such as text/html, separated by commas")
+            }
             Self::Several(all) => format!("some of {}, separated by commas", all.join(", ")),
             Self::AuthUrl => super::auth::EXPECTED.to_owned(),
             Self::Size => "a size such as 500k or 10m, larger than 0".to_owned(),
@@ -197,7 +211,7 @@ impl Kind {
                 settings.networks
             ),
             Self::Origins => format!(
-                "* or origins such as https://shop.example, separated by commas, no more than {} origins",
+                "* or origins such as https://shop.example or https://*.shop.example, separated by commas, no more than {} origins",
                 settings.origins
             ),
             Self::Names => "names separated by commas, up to 1000 characters".to_owned(),
@@ -264,6 +278,7 @@ impl Form {
                 let is_port = |port: &str| number(port).is_some_and(|port| (1..=65_535).contains(&port));
                 is_host(host) && !host.starts_with('*') && port.is_none_or(is_port)
             }
+            Self::ServerName => text == OWN_HOST || (is_host(text) && !text.starts_with('*')),
         }
     }
 
@@ -297,6 +312,7 @@ impl Form {
                 "a URL or path of up to {most} characters without blanks and |, of variables only $host, $http_host, $scheme, $request_uri and $escaped_request_uri"
             ),
             Self::Host => "a host in lower case, and maybe a port".to_owned(),
+            Self::ServerName => format!("a host in lower case, or {OWN_HOST}"),
             Self::Realm => {
                 format!("1 to {most} characters without quotes and backslashes, the first of which is no -")
             }
@@ -322,6 +338,17 @@ fn time(text: &str, most: u64, wrong: impl Fn() -> String) -> Result<OptionValue
     }
 }
 
+fn media_types(text: &str) -> Option<Vec<String>> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "!#$&^_.+-".contains(c);
+    let is_part = |part: &str| !part.is_empty() && part.len() <= 127 && part.chars().all(is_word);
+    let read = |one: &str| {
+        let (kind, subtype) = one.split_once('/')?;
+        (is_part(kind) && is_part(subtype)).then(|| one.to_ascii_lowercase())
+    };
+    let all: Option<Vec<String>> = text.split(',').map(|one| read(one.trim())).collect();
+    all.filter(|all| all.len() <= MOST_MEDIA_TYPES)
+}
+
 fn several(text: &str, all: &[&str]) -> Option<Vec<String>> {
     let known = |one: &str| all.contains(&one).then(|| one.to_owned());
     text.split(',').map(|one| known(one.trim())).collect()
@@ -341,6 +368,9 @@ fn origins(text: &str, most: usize) -> Option<OptionValue> {
         rest.is_some_and(|rest| {
             let (host, port) = rest.split_once(':').map_or((rest, None), |(host, port)| (host, Some(port)));
             let is_port = |port: &str| (1..=5).contains(&port.len()) && number(port).is_some();
+            // Of a wildcard the rest has a dot: nobody has all hosts of a top-level domain.
+            let wildcard = host.strip_prefix("*.").filter(|below| below.trim_matches('.').contains('.'));
+            let host = wildcard.unwrap_or(host);
             !host.is_empty()
                 && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-".contains(c))
                 && port.is_none_or(is_port)

@@ -157,6 +157,14 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "bandwidth",
+        kind: Kind::Size,
+        example: "500k",
+        reload: Reload::Change,
+        about: "Of each answer no more than so many bytes a second are sent.",
+        ..ROW
+    },
+    Row {
         name: "canary-cookie",
         kind: Kind::Text { most: 64, form: Form::Cookie },
         example: "try",
@@ -247,6 +255,32 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "compression",
+        kind: Kind::Choice(&["gzip"]),
+        example: "gzip",
+        reload: Reload::Change,
+        about: "Answers are compressed for clients that take it, unless servers have done so. What a client can guess part by part of a page that also holds a \
+            secret may be found out by its size (BREACH).",
+        ..ROW
+    },
+    Row {
+        name: "compression-types",
+        kind: Kind::MediaTypes,
+        example: "text/html, application/json",
+        default: "text/html, text/plain, text/css, text/javascript, application/javascript, application/json, image/svg+xml",
+        with: With::Beside("compression"),
+        reload: Reload::Change,
+        about: "The media types that are.",
+        ..ROW
+    },
+    Row {
+        name: "concurrency-limit",
+        kind: Kind::Number { least: 1, most: 1_000_000, what: "a number of requests" },
+        example: "10",
+        about: "Of each client (an IPv4 address, an IPv6 /64) no more requests are answered at a time; the next one gets 429. Each Ingress and each HAProxy counts for itself.",
+        ..ROW
+    },
+    Row {
         name: "cors-allow-credentials",
         kind: Kind::Switch,
         example: "true",
@@ -280,6 +314,14 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "cors-expose-headers",
+        kind: Kind::Names,
+        example: "X-Total, X-Page",
+        with: With::Beside("cors-allow-origin"),
+        about: "Headers of answers that scripts of other origins may read.",
+        ..ROW
+    },
+    Row {
         name: "cors-max-age",
         kind: Kind::Number { least: 0, most: 999_999_999, what: "a number of seconds" },
         example: "600",
@@ -297,10 +339,26 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "host-rewrite",
+        kind: Kind::Text { most: 253, form: Form::Host },
+        example: "shop.internal",
+        levels: &[Path, Ingress, Service],
+        about: "What servers get as `Host`. `X-Forwarded-Host` stays the client's.",
+        ..ROW
+    },
+    Row {
         name: "hsts-max-age",
         kind: Kind::Number { least: 0, most: 9_999_999_999, what: "a number of seconds" },
         example: "31536000",
         about: "Seconds: answers over HTTPS have `Strict-Transport-Security`.",
+        ..ROW
+    },
+    Row {
+        name: "hsts-preload",
+        kind: Kind::Switch,
+        example: "true",
+        with: With::Beside("hsts-max-age"),
+        about: "`true` adds `preload`, by which browsers' vendors may list the host for good.",
         ..ROW
     },
     Row {
@@ -425,10 +483,27 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "proxy-protocol",
+        kind: Kind::Choice(&["v1", "v2"]),
+        example: "v2",
+        reload: Reload::Change,
+        levels: &[Path, Ingress, Service, Class],
+        about: "Servers are told the client's address by the PROXY protocol, of that version. Those that do not expect it answer nothing.",
+        ..ROW
+    },
+    Row {
         name: "rate-limit",
         kind: Kind::Number { least: 1, most: 999_999_999, what: "a number of requests" },
         example: "100",
         about: "Requests of one client (an IPv4 address, an IPv6 /64) in each `rate-limit-period`; more get 429. Each HAProxy counts for itself.",
+        ..ROW
+    },
+    Row {
+        name: "rate-limit-exempt",
+        kind: Kind::Networks,
+        example: "10.0.0.0/8, fd00::/8",
+        with: With::Beside("rate-limit"),
+        about: "Clients from there have no limit.",
         ..ROW
     },
     Row {
@@ -438,6 +513,14 @@ pub const TABLE: &[Row] = &[
         default: "second",
         with: With::Beside("rate-limit"),
         about: "In which `rate-limit` counts.",
+        ..ROW
+    },
+    Row {
+        name: "rate-limit-status",
+        kind: Kind::Choice(&["429", "503"]),
+        example: "503",
+        with: With::Beside("rate-limit"),
+        about: "What others get beyond it, with `Retry-After`; 429 without it.",
         ..ROW
     },
     Row {
@@ -477,6 +560,23 @@ pub const TABLE: &[Row] = &[
         example: "true",
         levels: &[Ingress],
         about: "`true`: requests for the hosts with `www.` in front, or without it, are redirected to those of the Ingress, as far as nobody has routes there.",
+        ..ROW
+    },
+    Row {
+        name: "remove-request-headers",
+        kind: Kind::HeaderNames,
+        example: "X-Debug, X-Internal",
+        reload: Reload::Change,
+        guards: true,
+        about: "Removed from requests, in any spelling, before `request-headers` are set.",
+        ..ROW
+    },
+    Row {
+        name: "remove-response-headers",
+        kind: Kind::HeaderNames,
+        example: "Server, X-Powered-By",
+        reload: Reload::Change,
+        about: "Removed from answers, before `response-headers` are set.",
         ..ROW
     },
     Row {
@@ -556,6 +656,27 @@ pub const TABLE: &[Row] = &[
         reload: Reload::FirstUse,
         guards: true,
         about: "Labelled Secret with `ca.crt` that servers must be signed by; without it servers over TLS are not verified.",
+        levels: &[Path, Ingress, Service],
+        ..ROW
+    },
+    Row {
+        name: "server-certificate-secret",
+        kind: Kind::Secret,
+        example: "haproxy-tls",
+        reload: Reload::Change,
+        guards: true,
+        about: "TLS Secret of the same namespace with the certificate that HAProxy shows to servers. Without the Secret there are no servers.",
+        levels: &[Path, Ingress, Service],
+        ..ROW
+    },
+    Row {
+        name: "server-tls-name",
+        kind: Kind::Text { most: 253, form: Form::ServerName },
+        example: "shop.internal",
+        reload: Reload::Change,
+        guards: true,
+        about: "What servers over TLS are called: HAProxy asks for that name (SNI), and with `server-ca-secret` their certificates must have it; \
+            `NAME.NAMESPACE.svc` of the Service without it. `$host` is the host of the request.",
         levels: &[Path, Ingress, Service],
         ..ROW
     },

@@ -10,6 +10,9 @@ use serde_json::{Map, Value as Json};
 /// The options that ask for redirects with `redirect-code`.
 const REDIRECTS: [&str; 4] = ["app-root", "redirect-host", "redirect-to", "redirect-www"];
 
+/// The options of servers over TLS.
+const OVER_TLS: [&str; 3] = ["server-ca-secret", "server-certificate-secret", "server-tls-name"];
+
 impl RouteOptions {
     /// Leaves out what does nothing, and says so.
     pub(super) fn leave_out_ineffective(&mut self, settings: &Settings) {
@@ -29,8 +32,8 @@ impl RouteOptions {
     fn in_vain(&self) -> Vec<Finding> {
         let mut said = Vec::new();
         let is_tls = matches!(self.text("protocol"), Some("https" | "h2s"));
-        if self.values.contains_key("server-ca-secret") && !is_tls {
-            said.push(without_effect("server-ca-secret", &format!("without {PREFIX}protocol: https or h2s")));
+        for option in OVER_TLS.into_iter().filter(|option| self.values.contains_key(option) && !is_tls) {
+            said.push(without_effect(option, &format!("without {PREFIX}protocol: https or h2s")));
         }
         if ["rewrite-path", "rewrite-regex"].iter().all(|option| self.values.contains_key(option)) {
             let sentence = format!(

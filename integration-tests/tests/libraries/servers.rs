@@ -1,0 +1,286 @@
+//! What servers are told and shown, and what clients may ask of them: names, certificates, addresses, other hosts and headers; rates, bytes a second.
+
+use crate::{
+    around::Around,
+    on_each_haproxy,
+    options::{both, certificate},
+    protocols::leading_to,
+    site::{SCHEMES, Scheme, rendered_alone, sentences},
+};
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use integration_tests::certificate::Authority;
+use serde_json::{Value, json};
+use std::{
+    io::Write,
+    net::TcpStream,
+    time::{Duration, Instant},
+};
+
+const HOST: &str = "a.example";
+
+fn secret(name: &str, kind: &str, entries: &[(&str, &str)]) -> Value {
+    let data: serde_json::Map<String, Value> =
+        entries.iter().map(|(entry, text)| ((*entry).to_owned(), json!(BASE64.encode(text)))).collect();
+    json!({"kind": "Secret", "type": kind, "data": data,
+        "metadata": {"namespace": "shop", "name": name, "labels": {"haproxy-haptic.org/use": "yes"}}})
+}
+
+/// Leads to a server of `servers` and sees how it answers.
+fn answered(servers: &Around, service: &str, options: &[(&str, &str)], more: &[Value], answer: Option<&str>) {
+    let mut manifests = leading_to(service, 80, options);
+    manifests.extend(servers.services());
+    manifests.extend_from_slice(more);
+    on_each_haproxy(&manifests, |site| {
+        for scheme in SCHEMES {
+            let got = site.get(scheme, HOST, "/on");
+            match answer {
+                Some(answer) => assert_eq!(got.body, answer, "{options:?} {got:?}"),
+                None => assert_eq!(got.status, 503, "{options:?} {got:?}"),
+            }
+            assert_eq!(site.get(scheme, HOST, "/off").service(), Some(2));
+        }
+    });
+}
+
+#[test]
+fn servers_over_tls_are_asked_for_and_verified_by_the_name_that_is_given() {
+    let authority = Authority::new("servers").unwrap();
+    let servers = Around::servers(&authority, "b.example");
+    let ca = [secret("servers", "Opaque", &[("ca.crt", &authority.pem)])];
+    let tls = [("protocol", "https"), ("server-ca-secret", "servers")];
+    let named = |name: &'static str| [tls[0], tls[1], ("server-tls-name", name)];
+    answered(&servers, "h1-tls", &named("b.example"), &ca, Some("h1-tls HTTP/1.1 b.example /on"));
+    answered(&servers, "h1-tls", &named("c.example"), &ca, None);
+    answered(&servers, "h1-tls", &named("$host"), &ca, None);
+    answered(&servers, "h1-tls", &tls, &ca, None);
+    let unverified = [tls[0], ("server-tls-name", "$host")];
+    answered(&servers, "h1-tls", &unverified, &[], Some("h1-tls HTTP/1.1 a.example /on"));
+}
+
+#[test]
+fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
+    let authority = Authority::new("servers").unwrap();
+    let servers = Around::asking(&authority, "mtls.shop.svc");
+    let own = authority.sign_client("haproxy", &[]).unwrap();
+    let pair = secret("own", "kubernetes.io/tls", &[("tls.crt", &own.pem), ("tls.key", &own.key)]);
+    let stranger = Authority::new("stranger").unwrap().sign_client("haproxy", &[]).unwrap();
+    let strange =
+        secret("own", "kubernetes.io/tls", &[("tls.crt", &stranger.pem), ("tls.key", &stranger.key)]);
+    let shown = [("protocol", "https"), ("server-certificate-secret", "own")];
+    answered(&servers, "mtls", &shown, &[pair], Some("mtls haproxy 127.0.0.1 mtls.shop.svc"));
+    answered(&servers, "mtls", &[("protocol", "https")], &[], None);
+    for unusable in [
+        vec![],
+        vec![strange],
+        vec![secret("own", "kubernetes.io/tls", &[("tls.crt", "none"), ("tls.key", "none")])],
+    ] {
+        answered(&servers, "mtls", &shown, &unusable, None);
+    }
+}
+
+#[test]
+fn servers_are_told_the_client_by_the_proxy_protocol() {
+    let authority = Authority::new("servers").unwrap();
+    let servers = Around::asking(&authority, "proxied-tls.shop.svc");
+    for version in ["v1", "v2"] {
+        let told = ("proxy-protocol", version);
+        answered(&servers, "proxied", &[told], &[], Some("proxied  127.0.0.1 "));
+        let over_tls = Some("proxied-tls  127.0.0.1 proxied-tls.shop.svc");
+        answered(&servers, "proxied-tls", &[told, ("protocol", "h2s")], &[], over_tls);
+    }
+    answered(&servers, "proxied", &[], &[], None);
+}
+
+/// Waits until it is so.
+fn within_patience(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it never was so");
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+}
+
+/// Of both Ingresses one has these options.
+fn with(options: &[(&str, &str)], see: impl Fn(&crate::site::Site, Scheme)) {
+    let mut manifests = both(options);
+    manifests.push(certificate());
+    on_each_haproxy(&manifests, |site| {
+        for scheme in SCHEMES {
+            see(site, scheme);
+            assert_eq!(site.get(scheme, HOST, "/off").sent("host"), Some(HOST));
+        }
+    });
+}
+
+#[test]
+fn servers_get_another_host() {
+    with(&[("host-rewrite", "shop.internal:8080")], |site, scheme| {
+        let on = site.get(scheme, HOST, "/on");
+        assert_eq!((on.sent("host"), on.sent("x-forwarded-host")), (Some("shop.internal:8080"), Some(HOST)));
+    });
+    let said = sentences(&rendered_alone(&both(&[("host-rewrite", "a b")])).expect_err("a blank"));
+    assert!(said.contains("it must be a host in lower case, and maybe a port"), "{said}");
+}
+
+#[test]
+fn headers_are_removed_from_requests_and_answers() {
+    let options = [
+        ("remove-request-headers", "X-Debug, x-a-b"),
+        ("request-headers", "X-A-B: ours"),
+        ("remove-response-headers", "X-Served, X-Nothing"),
+    ];
+    with(&options, |site, scheme| {
+        let headers = "X-Debug: 1\r\nx_debug: 2\r\nX-A_B: theirs\r\nX-Debugger: 3\r\n";
+        let on = site.ask(scheme, "GET", HOST, "/on", headers, "");
+        assert_eq!((on.sent("x-a-b"), on.sent("x-debugger")), (Some("ours"), Some("3")), "{on:?}");
+        for gone in ["x-debug", "x_debug", "x-a_b"] {
+            assert_eq!(on.sent(gone), None, "{on:?}");
+        }
+        assert_eq!(on.header("x-served"), None);
+        let off = site.ask(scheme, "GET", HOST, "/off", headers, "");
+        assert_eq!((off.sent("x_debug"), off.header("x-served")), (Some("2"), Some("yes")));
+    });
+    for framing in ["Host", "Content-Length", "X-Haptic-Check"] {
+        let problems = rendered_alone(&both(&[("remove-request-headers", framing)]));
+        let said = sentences(&problems.expect_err(framing));
+        assert!(said.contains("without those that HAProxy itself sets"), "{said}");
+    }
+}
+
+#[test]
+fn browsers_may_list_hosts_for_good() {
+    with(
+        &[("hsts-max-age", "31536000"), ("hsts-subdomains", "true"), ("hsts-preload", "true")],
+        |site, scheme| {
+            let told = (scheme == Scheme::Https).then_some("max-age=31536000; includeSubDomains; preload");
+            assert_eq!(site.get(scheme, HOST, "/on").header("strict-transport-security"), told);
+        },
+    );
+}
+
+#[test]
+fn scripts_of_all_hosts_of_a_domain_may_read_headers() {
+    let options = [
+        (
+            "cors-allow-origin",
+            "https://*.shop.example, https://other.example:8443, https://*.shop.example:8443",
+        ),
+        ("cors-expose-headers", "X-Total, X-Page"),
+    ];
+    with(&options, |site, scheme| {
+        for (origin, is_allowed) in [
+            ("https://app.shop.example", true),
+            ("https://app.shop.example:8443", true),
+            ("https://other.example:8443", true),
+            ("http://app.shop.example", false),
+            ("https://shop.example", false),
+            ("https://a.b.shop.example", false),
+            ("https://.shop.example", false),
+            ("https://app.shop.example:8444", false),
+            ("https://evil.example/.shop.example", false),
+            ("https://evil.example:1.shop.example", false),
+            ("https://app.shop.example.evil", false),
+            ("https://*.shop.example", true),
+        ] {
+            let headers = format!("Origin: {origin}\r\n");
+            let answer = site.ask(scheme, "GET", HOST, "/on", &headers, "");
+            let allowed = is_allowed.then_some(origin);
+            assert_eq!(answer.header("access-control-allow-origin"), allowed, "{origin}");
+            let exposed = is_allowed.then_some("X-Total, X-Page");
+            assert_eq!(answer.header("access-control-expose-headers"), exposed, "{origin}");
+            assert_eq!(answer.header("vary"), Some("Origin"));
+        }
+    });
+    for wrong in [
+        "https://*.example",
+        "https://*",
+        "https://a.*.example",
+        "*.shop.example",
+        "https://*.*.shop.example",
+    ] {
+        let said = sentences(&rendered_alone(&both(&[("cors-allow-origin", wrong)])).expect_err(wrong));
+        assert!(said.contains("https://*.shop.example"), "{said}");
+    }
+}
+
+#[test]
+fn clients_beyond_a_limit_are_told_when_to_come_again_and_some_have_none() {
+    let limited = |status: &'static str, exempt: &'static str| {
+        let mut all = vec![("rate-limit", "2"), ("rate-limit-period", "hour"), ("rate-limit-status", status)];
+        all.extend((!exempt.is_empty()).then_some(("rate-limit-exempt", exempt)));
+        all
+    };
+    for status in [429, 503] {
+        let mut manifests = both(&limited(if status == 429 { "429" } else { "503" }, "192.0.2.0/24"));
+        manifests.push(certificate());
+        on_each_haproxy(&manifests, |site| {
+            let answers: Vec<_> = (0..4).map(|_| site.get(Scheme::Http, HOST, "/on")).collect();
+            assert_eq!(
+                answers.iter().map(|answer| answer.status).collect::<Vec<_>>(),
+                [200, 200, status, status]
+            );
+            let told = answers.iter().map(|answer| answer.header("retry-after"));
+            assert_eq!(told.collect::<Vec<_>>(), [None, None, Some("3600"), Some("3600")]);
+            assert_eq!(site.get(Scheme::Http, HOST, "/off").service(), Some(2));
+        });
+    }
+    let mut manifests = both(&limited("429", "127.0.0.0/8"));
+    manifests.push(certificate());
+    on_each_haproxy(&manifests, |site| {
+        for _ in 0..5 {
+            assert_eq!(site.get(Scheme::Http, HOST, "/on").service(), Some(1));
+        }
+    });
+}
+
+#[test]
+fn a_client_has_so_many_requests_at_a_time() {
+    let mut manifests = both(&[("concurrency-limit", "2")]);
+    manifests.push(certificate());
+    on_each_haproxy(&manifests, |site| {
+        let open: Vec<TcpStream> = (0..2)
+            .map(|number| {
+                let client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+                let head = format!("GET /on/never{number} HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+                (&client).write_all(head.as_bytes()).unwrap();
+                client
+            })
+            .collect();
+        let status = || site.get(Scheme::Http, HOST, "/on").status;
+        within_patience(|| status() == 429);
+        assert_eq!(site.get(Scheme::Http, HOST, "/off").service(), Some(2));
+        drop(open);
+        within_patience(|| status() == 200);
+    });
+}
+
+#[test]
+fn answers_are_compressed_for_those_who_take_it() {
+    let options = [("compression", "gzip"), ("compression-types", "text/plain, application/x-a+b")];
+    with(&options, |site, scheme| {
+        let encoding = |path: &str, headers: &str| {
+            let answer = site.ask(scheme, "GET", HOST, path, headers, "");
+            assert_eq!(answer.status, 200);
+            answer.header("content-encoding").map(str::to_owned)
+        };
+        let takes = "Accept-Encoding: gzip\r\n";
+        assert_eq!(encoding("/on", takes).as_deref(), Some("gzip"));
+        assert_eq!([encoding("/on", ""), encoding("/off", takes)], [None, None]);
+    });
+    for wrong in ["text", "text/", "text/html;q=1", "a b/c"] {
+        let problems = rendered_alone(&both(&[("compression", "gzip"), ("compression-types", wrong)]));
+        assert!(sentences(&problems.expect_err(wrong)).contains("media types such as text/html"));
+    }
+}
+
+#[test]
+fn answers_are_sent_no_faster_than_is_said() {
+    with(&[("bandwidth", "1k")], |site, scheme| {
+        let padding = format!("X-Padding: {}\r\n", "a".repeat(3000));
+        let begun = Instant::now();
+        let slow = site.ask(scheme, "GET", HOST, "/on", &padding, "");
+        assert_eq!((slow.service(), slow.sent("x-padding").map(str::len)), (Some(1), Some(3000)));
+        // Three thousand bytes, of which the first thousand comes at once.
+        assert!(begun.elapsed() >= Duration::from_millis(900), "{:?}", begun.elapsed());
+    });
+}
