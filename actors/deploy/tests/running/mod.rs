@@ -47,18 +47,21 @@ impl Haproxy {
             .spawn()
             .unwrap();
         let mut haproxy = Self { process, folder };
-        haproxy.await_socket();
+        haproxy.await_ready();
         haproxy
     }
 
-    /// HAProxy tells nobody when it listens: connecting is the only way to know.
-    fn await_socket(&mut self) {
+    /// HAProxy tells nobody when it listens: asking is the only way to know. It opens its listeners one after the other
+    /// and answers when all of them are open.
+    fn await_ready(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while UnixStream::connect(self.socket()).is_err() {
             let ended = self.process.try_wait().unwrap().is_some();
             assert!(!ended && Instant::now() < deadline, "HAProxy did not open its socket: {}", self.log());
             std::thread::park_timeout(Duration::from_millis(1));
         }
+        let version = self.command("show version");
+        assert!(!version.is_empty(), "HAProxy does not answer: {}", self.log());
     }
 
     fn log(&self) -> String {
