@@ -29,6 +29,15 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
         "tests `libraries::cookbook` ask HAProxy with such a hash",
     ),
     (
+        "kubectl create secret generic servers-ca --from-file=ca.crt",
+        "the libraries' tests of servers make such a Secret",
+    ),
+    ("kubectl label secret servers-ca haproxy-haptic.org/use=ca", "the label of the same Secret"),
+    (
+        "kubectl annotate ingress shop haproxy-haptic.org/server-ca-secret=servers-ca",
+        "the libraries' tests of servers set this annotation",
+    ),
+    (
         "kubectl create secret generic shop-users --from-file=auth",
         "the Secret below it, which `libraries::cookbook` reads",
     ),
