@@ -96,7 +96,7 @@ fn servers_are_told_the_client_by_the_proxy_protocol() {
 }
 
 /// Waits until it is so.
-fn within_patience(is_so: impl Fn() -> bool) {
+fn within_patience(mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !is_so() {
         assert!(Instant::now() < deadline, "it never was so");
@@ -252,16 +252,18 @@ fn a_client_has_so_many_requests_at_a_time() {
             );
         }
         let held = format!("/never/{}", site.address(Scheme::Http).port());
-        let _open = [(); 2].map(|()| {
+        let mut open = Vec::new();
+        within_patience(|| {
             let client = TcpStream::connect(site.address(Scheme::Http)).unwrap();
             (&client).write_all(format!("GET {held} HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes()).unwrap();
-            client
+            open.push(client);
+            questions.with(&held).len() >= 2
         });
-        within_patience(|| questions.with(&held).len() == 2);
         for scheme in SCHEMES {
             assert_eq!(site.get(scheme, HOST, "/plain").status, 429);
             assert_eq!(site.get(scheme, HOST, "/off").service(), Some(2));
         }
+        assert_eq!(questions.with(&held).len(), 2, "of {} requests", open.len());
     });
 }
 
