@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help deps build quick demo local test lint unit hostile journeys upgrade cluster node node-down docs image package screenshots soak fuzz bench bench-compare audit
+.PHONY: help deps build quick demo local test lint unit hostile journeys upgrade cluster conformance node node-down docs image package screenshots soak fuzz bench bench-compare audit
 
 with  := integration-tests/parts/with
 cargo := cargo --locked
@@ -85,6 +85,13 @@ cluster: build ## stories under traffic in a real Kubernetes node of their own; 
 	$(if $(FROM),$(build_earlier))
 	@$(cargo) build --workspace --test cluster
 	MINUTES=$(MINUTES) SEED=$(SEED) HAPTIC_CLUSTER_FROM=$(and $(FROM),$(CURDIR)/$(earlier)) HAPTIC_BIN=$(abspath $(release)/haptic) $(with) node cluster helm helm-4 image kubectl -- $(cargo) test -q --workspace --test cluster -- $(ONLY)
+
+conformance: quick ## the Gateway API's conformance suite on such a node; needs root; ONLY=HTTPRouteWeight runs one test, CHANNELS=standard those of one channel, KEEP=1 leaves the node
+	@failed=
+	for channel in $(or $(CHANNELS),standard experimental); do
+	  $(with) node conformance cluster helm image kubectl -- integration-tests/conformance/run target/conformance $(quick)/haptic $$channel $(ONLY) || failed=1
+	done
+	[ -z "$$failed" ]
 
 node: quick ## a real Kubernetes node with the image of this tree, left running, to try HAPTIC in; needs root
 	@mkdir -p target/node

@@ -191,6 +191,8 @@ pub fn combinations() -> Vec<Value> {
             "resources": ["ingresses", "services"], "failurePolicy": "Fail",
             "namespaceSelector": { "matchLabels": { "edge": "true" } }, "certificate": { "certManager": { "enabled": true } },
         } }),
+        json!({ "gateway": { "enabled": true, "allowedAddresses": ["192.0.2.0/24"] } }),
+        json!({ "gateway": { "enabled": true, "class": { "create": false }, "serviceMode": "shared" } }),
         json!({ "monitoring": {
             "podMonitors": { "enabled": true }, "rules": { "enabled": true }, "dashboard": { "enabled": true },
         } }),

@@ -128,14 +128,16 @@ fn bind_own_address(value: &mut Value) {
 
 fn bound_to_own_address(line: &str) -> String {
     let everywhere = ["{{address}}:", "{{healthAddress}}:", "*:", ":::", "[::]:", "0.0.0.0:", ":"];
+    let quic = "{{#if (contains address \":\")}}quic6{{else}}quic4{{/if}}@";
     let indent = line.len() - line.trim_start().len();
     let rewritten = line.trim_start().strip_prefix("bind ").and_then(|rest| {
+        let (family, rest) = rest.strip_prefix(quic).map_or(("", rest), |rest| ("quic4@", rest));
         let rest = everywhere.iter().find_map(|prefix| rest.trim_start().strip_prefix(prefix))?;
         // The port may be an expression.
         let expression = rest.starts_with("{{").then(|| rest.find("}}")).flatten().map(|at| at + 2);
         let end = expression.or_else(|| rest.find(char::is_whitespace)).unwrap_or(rest.len());
         let (port, options) = rest.split_at(end);
-        Some(format!("{}bind \"${{{POD_ADDRESS}}}:{port}\"{options}", " ".repeat(indent)))
+        Some(format!("{}bind \"{family}${{{POD_ADDRESS}}}:{port}\"{options}", " ".repeat(indent)))
     });
     rewritten.unwrap_or_else(|| line.to_owned())
 }
@@ -155,7 +157,8 @@ mod tests {
             all_binds(spec, &mut binds);
             assert!(binds.len() >= 2, "{binds:?}");
             for bind in binds {
-                assert!(bind.starts_with(&format!("bind \"${{{POD_ADDRESS}}}:")), "{bind}");
+                let own = bind.replacen("quic4@", "", 1);
+                assert!(own.starts_with(&format!("bind \"${{{POD_ADDRESS}}}:")), "{bind}");
             }
             assert_eq!(spec["watchedResources"]["ingresses"]["namespaces"][0], "here");
         }
@@ -169,7 +172,8 @@ mod tests {
         match value {
             Value::String(text) => {
                 let lines = text.lines().map(str::trim);
-                found.extend(lines.filter(|line| line.starts_with("bind ")).map(str::to_owned));
+                let binds = lines.filter(|line| line.starts_with("bind ") && !line.starts_with("bind unix@"));
+                found.extend(binds.map(str::to_owned));
             }
             Value::Array(items) => items.iter().for_each(|item| all_binds(item, found)),
             Value::Object(fields) => fields.values().for_each(|field| all_binds(field, found)),

@@ -1,6 +1,9 @@
 //! Where the watched objects are written: a folder of manifests, or an API server.
 
-use crate::failure::{Failure, Outcome};
+use crate::{
+    ensure,
+    failure::{Failure, Outcome},
+};
 use kube::Client;
 use serde_json::{Value, json};
 use std::{
@@ -10,6 +13,8 @@ use std::{
 };
 use tokio::task::JoinSet;
 
+/// The bytes of a file that is no burden by itself: `haptic local` reads a file as a whole, as no API server sends its objects.
+const FILE: usize = 8 << 20;
 /// Requests to the API server at once, while the objects of the beginning are made.
 const AT_ONCE: usize = 16;
 
@@ -74,14 +79,17 @@ impl Objects {
         Ok(())
     }
 
-    /// Writes any number of objects at once: one file `name`, or all that the API server takes. Gives how many it took.
+    /// Writes any number of objects at once: as few files as hold them, or all that the API server takes. Gives how many it took.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// A file cannot be written.
     pub async fn create_group(&self, name: &str, manifests: Vec<Value>) -> Outcome<usize> {
         if let Self::Folder { path, namespace } = self {
             let count = manifests.len();
-            return put_named(path, &format!("{name}.json"), namespace, manifests).map(|()| count);
+            for (number, part) in in_parts(manifests).into_iter().enumerate() {
+                put_named(path, &group_file(name, number), namespace, part)?;
+            }
+            return Ok(count);
         }
         let namespaces: BTreeSet<String> = manifests.iter().filter_map(own_namespace).collect();
         let namespaces = namespaces
@@ -109,13 +117,16 @@ impl Objects {
     /// Takes away what [`Objects::create_group`] wrote.
     ///
     /// # Errors
-    /// The file cannot be removed.
+    /// A file cannot be removed, or not all that is there is taken away.
     pub async fn delete_group(&self, name: &str, manifests: Vec<Value>) -> Outcome {
         if let Self::Folder { path, .. } = self {
-            return Ok(fs::remove_file(path.join(format!("{name}.json")))?);
+            let file = |number| path.join(group_file(name, number));
+            fs::remove_file(file(0))?;
+            return Ok((1..).map(file).take_while(|file| file.exists()).try_for_each(fs::remove_file)?);
         }
-        self.each_at_once(manifests, Verb::Delete).await;
-        Ok(())
+        let wanted = manifests.len();
+        let done = self.each_at_once(manifests, Verb::Delete).await;
+        ensure(done == wanted, format!("{} of {wanted} objects of {name} were not taken away", wanted - done))
     }
 
     /// Some at a time; how many times it went well.
@@ -180,8 +191,21 @@ impl Objects {
             },
             Self::Cluster { client, namespace } => {
                 let path = format!("{}/{}", collection(manifest, namespace)?, name(manifest));
-                client.request_text(http::Request::delete(path).body(Vec::new())?).await?;
-                Ok(())
+                if manifest["metadata"]["finalizers"].is_array() {
+                    // Nobody here does what it waits for.
+                    let free = json!({ "metadata": { "name": name(manifest), "finalizers": null } });
+                    let patch =
+                        http::Request::patch(&path).header("content-type", "application/merge-patch+json");
+                    match client.request_text(patch.body(free.to_string().into_bytes())?).await {
+                        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+                        freed => drop(freed?),
+                    }
+                }
+                match client.request_text(http::Request::delete(path).body(Vec::new())?).await {
+                    // It was refused when it was to be made, or goes with another one of its name.
+                    Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                    deleted => deleted.map(drop).map_err(Failure::from),
+                }
             }
         }
     }
@@ -220,6 +244,28 @@ fn put_named(folder: &Path, file: &str, namespace: &str, mut manifests: Vec<Valu
     Ok(fs::rename(&unfinished, folder.join(file))?)
 }
 
+fn group_file(name: &str, number: usize) -> String {
+    format!("{name}.{number}.json")
+}
+
+/// At least one part, and none with two objects that is larger than [`FILE`].
+fn in_parts(manifests: Vec<Value>) -> Vec<Vec<Value>> {
+    let mut parts = vec![Vec::new()];
+    let mut bytes = 0;
+    for manifest in manifests {
+        let size = manifest.to_string().len();
+        if bytes > 0 && bytes + size > FILE {
+            parts.push(Vec::new());
+            bytes = 0;
+        }
+        bytes += size;
+        if let Some(part) = parts.last_mut() {
+            part.push(manifest);
+        }
+    }
+    parts
+}
+
 fn own_namespace(manifest: &Value) -> Option<String> {
     manifest["metadata"]["namespace"].as_str().map(str::to_owned)
 }
@@ -238,6 +284,7 @@ fn collection(manifest: &Value, namespace: &str) -> Outcome<String> {
     let (group, plural) = match manifest["kind"].as_str() {
         Some("Service") => ("/api/v1", "services"),
         Some("Secret") => ("/api/v1", "secrets"),
+        Some("ConfigMap") => ("/api/v1", "configmaps"),
         Some("EndpointSlice") => ("/apis/discovery.k8s.io/v1", "endpointslices"),
         Some("Ingress") => ("/apis/networking.k8s.io/v1", "ingresses"),
         Some("Namespace") => return Ok("/api/v1/namespaces".to_owned()),

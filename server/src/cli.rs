@@ -1,13 +1,18 @@
-//! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes; `replay`: differences),
+//! The command line: what can be asked, and the exit codes 0 (done), 1 (failed), 2 (wrong usage), 3 (`plan`: changes; `replay`, `migrate`: differences),
 //! 70 (an actor died).
 
 mod common;
 mod formats;
+mod migrate;
 mod printed;
 mod running;
 
 pub use common::{ClusterArgs, ConfigurationArgs, HaproxyArgs, StateArgs};
 pub use formats::{EngineName, FunctionsOutput, SummaryOrJson, ValidateOutput, YamlOrJson};
+pub use migrate::{
+    MigrateArgs, MigrateCheckArgs, MigrateCommand, MigrateCompareArgs, MigrateConvertArgs, MigrateOutput,
+    MigratedObjectsArgs, SideUrl,
+};
 pub use printed::{
     CompletionArgs, ConfigArgs, ConfigCommand, CrdArgs, FunctionsArgs, InitArgs, LibraryArgs, LibraryCommand,
     ReferenceArgs, ReferencePage, StartFrom, VersionArgs,
@@ -57,6 +62,8 @@ pub enum Command {
     Record(RecordArgs),
     /// Render what was recorded again, without a cluster, and compare
     Replay(ReplayArgs),
+    /// Tell what becomes of manifests that were written for another controller
+    Migrate(MigrateArgs),
     /// Measure a configuration with made-up objects: time of each stage, and memory
     Benchmark(BenchmarkArgs),
     /// Print the CustomResourceDefinitions, for kubectl apply -f -

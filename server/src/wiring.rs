@@ -50,7 +50,7 @@ use observers::Sinks;
 use std::{io, sync::Arc};
 use stores::OtherStoresActor;
 use supervision::keep;
-use topics::{ConfigPublishers, Edges, RenderPublishers, Topics, ValidatePublishers};
+use topics::{ConfigPublishers, DiscoveryPublishers, Edges, RenderPublishers, Topics, ValidatePublishers};
 
 /// What differs between a cluster and one machine.
 #[derive(Clone)]
@@ -128,9 +128,10 @@ pub fn start(environment: Environment, arbiters: &Arbiters, health: Health) -> R
     let Environment { source, objects, pods, leading, certificate, checker, .. } = environment;
     let threads = Threads::start(arbiters)?;
     let beginning = BeforeLeading::of(leading);
-    let topics = Topics::new(health, beginning.leadership.clone(), certificate);
+    let topics = Topics::new(health, beginning.leadership.clone(), certificate, beginning.holds());
     let Topics { readers, edges, publishers } = topics;
     let reporter = observers::reporter(&threads.observe, &readers, &edges, &beginning, publishers.reporter);
+    observers::gateway_status(&threads.observe, &readers, &edges, &beginning, publishers.gateway_status);
     let sinks =
         Sinks { log_level: environment.log_level, upkeep: environment.upkeep, traces: environment.traces };
     let events = observers::start(&threads.observe, &readers, &edges, sinks, reporter);
@@ -145,6 +146,7 @@ pub fn start(environment: Environment, arbiters: &Arbiters, health: Health) -> R
         lead,
         &wiring.supervision,
     );
+    beginning.keep_holds(&wiring, publishers.host_holds);
     let api_server = beginning.api_server();
     let leading =
         Leading::start(beginning, &wiring.readers, &wiring.events, &wiring.threads, &wiring.supervision);
@@ -200,14 +202,14 @@ struct Wiring {
 }
 
 impl Wiring {
-    /// Those that hold no watched objects: the default certificate, and what names of Services lead to.
+    /// Those that hold no watched objects: the default certificate, what names of Services lead to, and what is kept of hosts.
     fn fill_other_stores(&self, names: Publisher<ResolvedNames>) {
         let stores = self.edges.stores.clone();
-        Spec::named("stores").subscribes(&self.edges.certificate).subscribes(&self.edges.names).start(
-            &self.threads.intake,
-            &self.supervision,
-            move |own| OtherStoresActor::new(own, &stores),
-        );
+        Spec::named("stores")
+            .subscribes(&self.edges.certificate)
+            .subscribes(&self.edges.names)
+            .subscribes(&self.edges.read_holds)
+            .start(&self.threads.intake, &self.supervision, move |own| OtherStoresActor::new(own, &stores));
         let options = ResolveOptions { names: Arc::new(names), dns: None };
         Spec::named("resolve").subscribes(&self.readers.accepted).subscribes(&self.readers.snapshots).start(
             &self.threads.intake,
@@ -308,6 +310,7 @@ impl Wiring {
             rendered: Arc::new(publishers.rendered),
             attempted: Arc::new(publishers.attempted),
             quarantine: Arc::new(publishers.quarantine),
+            holds: Arc::new(publishers.holds),
             set_aside: Arc::new(publishers.set_aside),
             events: self.events.clone(),
             limits: RenderLimits::default(),
@@ -336,7 +339,7 @@ impl Wiring {
     fn discover(
         &self,
         pods: Pods,
-        discovered: Publisher<Vec<HaproxyPod>>,
+        DiscoveryPublishers { pods: discovered, ready }: DiscoveryPublishers,
     ) -> Option<ActorHandle<DiscoveryActor>> {
         let client = match pods {
             Pods::Selected(client) => client,
@@ -345,7 +348,7 @@ impl Wiring {
                 return None;
             }
         };
-        let arguments = DiscoveryArguments { client, events: self.events.clone() };
+        let arguments = DiscoveryArguments { client, ready: Arc::new(ready), events: self.events.clone() };
         let spec = Spec::named("discovery").publishes(discovered).subscribes(&self.readers.config);
         Some(spec.start(&self.threads.intake, &self.supervision, move |own, discovered| {
             DiscoveryActor::new(own, arguments.clone(), discovered)

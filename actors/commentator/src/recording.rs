@@ -4,7 +4,7 @@
 //! Snapshots share what did not change, so a generation takes no more memory than the objects that changed after it. Of those it
 //! keeps the only copy, so they are counted: whoever changes large objects again and again has fewer generations kept.
 
-use haptic_model::{ActiveConfig, Generation, Snapshot, Snapshots, pipeline::Attempt};
+use haptic_model::{ActiveConfig, Generation, pipeline::Attempt};
 use std::{
     collections::VecDeque,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -42,7 +42,7 @@ impl Recording {
         let mut kept = self.lock();
         if kept.back().is_none_or(|last| last.taken.generation() < attempt.reconcile.generation) {
             if let Some(last) = kept.back_mut() {
-                last.alone = replaced(&last.taken.attempt.snapshots, &attempt.snapshots);
+                last.alone = last.taken.attempt.bytes_alone(attempt);
             }
             kept.push_back(RecordedGeneration {
                 taken: RecordedAttempt { at, attempt: attempt.clone() },
@@ -75,17 +75,6 @@ impl RecordedAttempt {
     }
 }
 
-/// Bytes of objects that are in `before` and not the same, or not at all, in `after`.
-fn replaced(before: &Snapshots, after: &Snapshots) -> usize {
-    let of_store = |(resource, before): (&Arc<str>, &Arc<Snapshot>)| {
-        let nothing = Snapshot::full();
-        let after = after.get(resource).map_or(&nothing, |after| &**after);
-        let gone = after.differences_from(before).filter_map(|difference| difference.before);
-        gone.map(|(object, _)| object.json.len()).sum::<usize>()
-    };
-    before.iter().map(of_store).sum()
-}
-
 /// How many generations `config` wants to be kept; none while there is no configuration.
 #[must_use]
 pub fn wanted(config: Option<&ActiveConfig>) -> usize {
@@ -96,7 +85,7 @@ pub fn wanted(config: Option<&ActiveConfig>) -> usize {
 mod tests {
     use super::*;
     use haptic_model::{
-        Digest, Fleet, Object, ObjectRef, Quarantine,
+        Digest, Fleet, Object, ObjectRef, Quarantine, Snapshot, Snapshots,
         pipeline::{Cause, Reconcile},
     };
     use std::time::Instant;
@@ -114,6 +103,12 @@ mod tests {
             store.apply(Object { reference, version: 0, json }, [namespace.into(), name.into()].into());
         }
         attempt_from(generation, Snapshots::default().with("ingresses".into(), Arc::new(store)))
+    }
+
+    /// One that was given these objects, all of which are held back.
+    fn attempt_without(generation: u64, bytes: usize) -> Arc<Attempt> {
+        let given = Arc::new(attempt_with(generation, bytes).snapshots.clone());
+        Arc::new(Attempt { given, ..Attempt::clone(&attempt(generation)) })
     }
 
     fn attempt_from(generation: u64, snapshots: Snapshots) -> Arc<Attempt> {
@@ -156,6 +151,11 @@ mod tests {
             [5, 6, 7, 8],
             "three of which three quarters are theirs alone, and the last"
         );
+        let recording = Recording::default();
+        for number in 1..=8 {
+            recording.keep(&attempt_without(number, MOST_BYTES / 4), SystemTime::now(), 10);
+        }
+        assert_eq!(kept(&recording), [5, 6, 7, 8], "what is held back is kept as well");
         let recording = Recording::default();
         (1..=8).for_each(|number| recording.keep(&attempt_with(number, 1000), SystemTime::now(), 10));
         assert_eq!(kept(&recording).len(), 8);

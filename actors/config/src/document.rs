@@ -8,7 +8,7 @@ use haptic_model::{
 };
 use kube::CustomResourceExt;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::{io::ErrorKind, path::Path};
 
 const KIND: &str = "HAProxyTemplateConfig";
 const API_VERSION: &str = "haproxy-haptic.org/v1alpha1";
@@ -20,13 +20,16 @@ const API_VERSION: &str = "haproxy-haptic.org/v1alpha1";
 pub fn load_file(path: &Path) -> Result<ConfigCandidate, Vec<Diagnostic>> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         let path = path.display();
-        vec![match e.kind() {
-            std::io::ErrorKind::InvalidData => {
-                Diagnostic::error("basic", format!("{path} is not UTF-8 text")).help("Save it as UTF-8")
+        let help = match e.kind() {
+            ErrorKind::InvalidData => {
+                let problem = Diagnostic::error("basic", format!("{path} is not UTF-8 text"));
+                return vec![problem.help("Save it as UTF-8")];
             }
-            _ => Diagnostic::error("basic", format!("cannot read {path}: {e}"))
-                .help("Give the path of a configuration file with -f"),
-        }]
+            ErrorKind::PermissionDenied => "Let this user read it",
+            ErrorKind::IsADirectory => "Name a configuration file in it",
+            _ => "Name a configuration file that is there",
+        };
+        vec![Diagnostic::error("basic", format!("cannot read {path}: {e}")).help(help)]
     })?;
     parse(&text, &path.display().to_string())
 }

@@ -11,9 +11,9 @@ pub use parts::LibraryPart;
 pub use untested::Untested;
 
 use crate::named_tests::{self, FIELD as TESTS};
-use haptic_model::Diagnostic;
+use haptic_model::{Diagnostic, crd::ValidationTest};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A library, as it stands in the binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Library {
 }
 
 /// All libraries, in the order in which they are best listed.
-pub const LIBRARIES: [Library; 3] = [
+pub const LIBRARIES: [Library; 7] = [
     Library {
         name: "base",
         summary: "the frame of haproxy.cfg: process, profiles, frontend, error pages, health",
@@ -62,11 +62,51 @@ pub const LIBRARIES: [Library; 3] = [
         ),
         more: &[
             include_str!("../../../charts/haptic/libraries/ingress/auth.yaml"),
-            include_str!("../../../charts/haptic/libraries/ingress/hop.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/mirror.yaml"),
+            include_str!("../../../charts/haptic/libraries/ingress/passthrough.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/password.yaml"),
-            include_str!("../../../charts/haptic/libraries/ingress/routes.yaml"),
+            include_str!("../../../charts/haptic/libraries/ingress/tcp.yaml"),
+            include_str!("../../../charts/haptic/libraries/lua/hop.yaml"),
+            include_str!("../../../charts/haptic/libraries/lua/mirror.yaml"),
+            include_str!("../../../charts/haptic/libraries/lua/routes.yaml"),
         ],
+    },
+    Library {
+        name: "gateway",
+        summary: "Gateway API: Gateways, ListenerSets, HTTPRoutes, GRPCRoutes, TLSRoutes, TCPRoutes; needs base and ssl",
+        needs: &["base", "ssl"],
+        text: concat!(
+            include_str!("../../../charts/haptic/libraries/gateway.yaml"),
+            include_str!("../../../charts/haptic/libraries/tests/gateway.yaml")
+        ),
+        more: &[
+            include_str!("../../../charts/haptic/libraries/gateway/filters.yaml"),
+            include_str!("../../../charts/haptic/libraries/gateway/streams.yaml"),
+            include_str!("../../../charts/haptic/libraries/lua/hop.yaml"),
+            include_str!("../../../charts/haptic/libraries/lua/mirror.yaml"),
+            include_str!("../../../charts/haptic/libraries/lua/routes.yaml"),
+        ],
+    },
+    Library {
+        name: "annotations-ingress-nginx",
+        summary: "annotations of kubernetes/ingress-nginx; needs ingress",
+        needs: &["base", "ssl", "ingress"],
+        text: include_str!("../../../charts/haptic/libraries/annotations-ingress-nginx.yaml"),
+        more: &[],
+    },
+    Library {
+        name: "annotations-haproxy-org",
+        summary: "annotations of haproxytech/kubernetes-ingress; needs ingress",
+        needs: &["base", "ssl", "ingress"],
+        text: include_str!("../../../charts/haptic/libraries/annotations-haproxy-org.yaml"),
+        more: &[],
+    },
+    Library {
+        name: "annotations-haproxy-ingress",
+        summary: "annotations of jcmoraisjr/haproxy-ingress; needs ingress",
+        needs: &["base", "ssl", "ingress"],
+        text: include_str!("../../../charts/haptic/libraries/annotations-haproxy-ingress.yaml"),
+        more: &[],
     },
 ];
 
@@ -181,12 +221,42 @@ fn tests_as_list(mut spec: Value) -> Value {
     spec
 }
 
-/// The names of the tests of these libraries.
+/// The names of the tests of these libraries, each with its library.
 #[must_use]
-pub fn tests_of(libraries: &[String]) -> BTreeSet<String> {
+pub fn tests_of(libraries: &[String]) -> BTreeMap<String, &'static str> {
+    let known = libraries.iter().filter_map(|name| find(name));
+    let tests_of = |library: &'static Library| {
+        let tests = library.spec().ok().and_then(|spec| spec.get(TESTS)?.as_array().cloned());
+        let names = tests.unwrap_or_default().into_iter();
+        names.filter_map(|test| Some((test.get("name")?.as_str()?.to_owned(), library.name)))
+    };
+    known.flat_map(tests_of).collect()
+}
+
+/// The settings of these libraries, as nobody has changed them.
+#[must_use]
+pub fn settings_of(libraries: &[String]) -> Map<String, Value> {
+    let whole = merged(serde_json::json!({ "libraries": libraries })).unwrap_or_default();
+    let settings = whole.pointer("/templatingSettings/extraContext").and_then(Value::as_object);
+    settings.cloned().unwrap_or_default()
+}
+
+/// Those of `tests` that these libraries have, with or without their requests; of a test with such a name and other
+/// content the user has taken the place.
+#[must_use]
+pub fn untouched<'t>(libraries: &[String], tests: &'t BTreeMap<String, ValidationTest>) -> BTreeSet<&'t str> {
     let specs = libraries.iter().filter_map(|name| find(name)?.spec().ok());
-    let tests = specs.filter_map(|spec| spec.get(TESTS)?.as_array().cloned());
-    tests.flatten().filter_map(|test| test.get("name")?.as_str().map(str::to_owned)).collect()
+    let lists = specs.filter_map(|mut spec| spec.get_mut(TESTS)?.as_array_mut().map(std::mem::take));
+    let by_name = lists.filter_map(|list| named_tests::by_name(list).ok()).flatten();
+    let same = by_name.filter_map(|(name, theirs)| {
+        let (name, own) = tests.get_key_value(&name)?;
+        let mut theirs: ValidationTest = serde_json::from_value(theirs).ok()?;
+        if own.requests.is_empty() {
+            theirs.requests = Vec::new();
+        }
+        (theirs == *own).then_some(name.as_str())
+    });
+    same.collect()
 }
 
 /// The parts of the libraries whose place `spec` takes.
@@ -282,7 +352,10 @@ mod tests {
         for library in LIBRARIES {
             for text in library.texts() {
                 let document: Value = serde_saphyr::from_str(text).unwrap();
-                assert_eq!(document.pointer("/metadata/name").unwrap(), library.name);
+                // A part that several libraries have is named like one of them.
+                let mut having = LIBRARIES.iter().filter(|one| one.texts().any(|other| other == text));
+                let name = document.pointer("/metadata/name").unwrap();
+                assert!(having.any(|one| name == one.name), "{name} of {}", library.name);
             }
             let mut spec = library.spec().unwrap();
             spec["credentialsSecretRef"] = json!({"name": "c"});
@@ -352,7 +425,7 @@ mod tests {
         let added = "templateSnippets: {frontend-35-mine: {template: x}}";
         assert_eq!((tests(added).len(), asking(added)), (all - only_asking, 0));
         assert_eq!((tests(own).len(), asking(own)), (all + 1, asking("")));
-        let page = format!("files: {{404.http: {{template: x}}}}\n{own}");
+        let page = format!("files: {{503.http: {{template: x}}}}\n{own}");
         assert_eq!((tests(&page).len(), asking(&page)), (all - only_asking, 0));
         assert_eq!(tests(&format!("templateSnippets: {{health: {{template: x}}}}\n{own}")).len(), 1);
         assert_eq!(tests("haproxyConfig: {template: x}").len(), 0);
@@ -370,6 +443,24 @@ mod tests {
             assert_eq!(merged.by_name.len(), spec("[]").validation_tests.by_name.len());
             assert!(!merged.is_old_map, "a file may be written as it was once");
         }
+    }
+
+    #[test]
+    fn a_test_is_the_librarys_until_the_user_changes_it() {
+        let libraries = ["base".to_owned(), "ssl".to_owned()];
+        let untouched_of = |more: &str| {
+            let spec = configuration(&format!("libraries: [base, ssl]\n{more}"));
+            let names = untouched(&libraries, &spec.validation_tests.by_name);
+            (names.len(), spec.validation_tests.by_name.len())
+        };
+        let (all, known) = untouched_of("");
+        assert!(all == known && all > 10, "{all} of {known}");
+        let (stay, without_requests) = untouched_of("templateSnippets: {frontend-35-mine: {template: x}}");
+        assert_eq!(stay, without_requests);
+        let own =
+            "validationTests: [{name: mine, assertions: []}, {name: base-paths-raw, description: mine}]";
+        assert_eq!(untouched_of(own), (all - 1, all + 1));
+        assert_eq!(settings_of(&libraries)["httpsPort"], 7443);
     }
 
     #[test]
@@ -399,10 +490,10 @@ mod tests {
         let untested = |spec: Value| laid_over(spec).unwrap().1.map(|untested| untested.to_string());
         let libraries = json!(["base", "ssl", "ingress"]);
         assert_eq!(untested(json!({"libraries": libraries})), None);
-        let page = json!({"libraries": libraries, "files": {"404.http": {"template": "x"}}});
+        let page = json!({"libraries": libraries, "files": {"503.http": {"template": "x"}}});
         let said = untested(page).unwrap();
-        let told = "1 test of the libraries is not run, because the configuration replaces files.404.http; the requests of ";
-        assert!(said.starts_with(told) && said.ends_with("lines of its own: files.404.http"), "{said}");
+        let told = "1 test of the libraries is not run, because the configuration replaces files.503.http; the requests of ";
+        assert!(said.starts_with(told) && said.ends_with("lines of its own: files.503.http"), "{said}");
         let snippets: Map<String, Value> =
             (0..5).map(|n| (format!("mine-{n}"), json!({"template": ""}))).collect();
         let said = untested(json!({"libraries": libraries, "templateSnippets": snippets})).unwrap();

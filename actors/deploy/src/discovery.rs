@@ -1,6 +1,6 @@
 //! Which pods run HAProxy. Pure, but for [`list`]: what the watch delivers goes in, the sorted list of pods comes out.
 
-use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, HaproxyPod};
+use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, HaproxyPod, ReadyPod};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{Api, Client, api::ListParams, runtime::watcher::Event};
 use std::{
@@ -12,6 +12,8 @@ use std::{
 #[derive(Debug, Default)]
 pub struct PodSet {
     pods: BTreeMap<String, HaproxyPod>,
+    /// Those of them that are Ready.
+    ready: BTreeMap<String, ReadyPod>,
     /// Names seen since a new list began; those not among them are gone when it ends.
     listing: Option<BTreeSet<String>>,
     synced: bool,
@@ -32,12 +34,15 @@ impl PodSet {
             Event::InitDone => {
                 if let Some(listing) = self.listing.take() {
                     self.pods.retain(|name, _| listing.contains(name));
+                    self.ready.retain(|name, _| listing.contains(name));
                 }
                 self.synced = true;
             }
             Event::Apply(pod) => self.apply(&pod, port),
             Event::Delete(pod) => {
-                self.pods.remove(&pod.metadata.name.unwrap_or_default());
+                let name = pod.metadata.name.unwrap_or_default();
+                self.pods.remove(&name);
+                self.ready.remove(&name);
             }
         }
     }
@@ -54,9 +59,23 @@ impl PodSet {
         self.pods.values().cloned().collect()
     }
 
+    /// Those that take traffic, sorted by name.
+    #[must_use]
+    pub fn ready(&self) -> Vec<ReadyPod> {
+        self.ready.values().cloned().collect()
+    }
+
     fn apply(&mut self, pod: &Pod, port: u16) {
         let Some(name) = pod.metadata.name.clone() else { return };
-        match haproxy_pod(pod, port) {
+        let found = haproxy_pod(pod, port);
+        match found.clone().filter(|_| is_ready(pod)) {
+            Some(found) => {
+                let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).map(Arc::from);
+                self.ready.insert(name.clone(), ReadyPod { pod: found, node });
+            }
+            None => _ = self.ready.remove(&name),
+        }
+        match found {
             Some(found) => self.pods.insert(name, found),
             None => self.pods.remove(&name),
         };
@@ -103,6 +122,11 @@ pub fn haproxy_pod(pod: &Pod, port: u16) -> Option<HaproxyPod> {
         other_addresses: all.filter(|other| *other != address).collect(),
         port,
     })
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 #[cfg(test)]
@@ -172,6 +196,30 @@ mod tests {
             (pod.address.to_string(), pod.other_addresses),
             ("10.0.0.1".into(), vec!["fd99::1".parse().unwrap()])
         );
+    }
+
+    #[test]
+    fn a_pod_takes_traffic_as_long_as_it_is_ready_and_stays_a_pod_when_it_is_not() {
+        let mut set = PodSet::default();
+        let readiness = |status: &str| {
+            let mut pod = pod("a", "Running", Some("10.0.0.1"));
+            let status = json!([{"type": "Ready", "status": status}]);
+            pod.status.as_mut().unwrap().conditions = serde_json::from_value(status).unwrap();
+            pod.spec = serde_json::from_value(json!({"nodeName": "node-1", "containers": []})).unwrap();
+            pod
+        };
+        set.take(Event::Apply(readiness("False")), 5555);
+        assert_eq!((names(&set), set.ready().len()), (vec!["a".to_owned()], 0));
+        set.take(Event::Apply(readiness("True")), 5555);
+        assert_eq!(set.ready()[0].node.as_deref(), Some("node-1"));
+        assert_eq!(set.ready()[0].pod, set.pods()[0]);
+        set.take(Event::Apply(readiness("False")), 5555);
+        assert_eq!((names(&set), set.ready().len()), (vec!["a".to_owned()], 0));
+        set.take(Event::Apply(readiness("True")), 5555);
+        for event in [Event::Init, Event::InitDone] {
+            set.take(event, 5555);
+        }
+        assert!(set.ready().is_empty());
     }
 
     #[test]

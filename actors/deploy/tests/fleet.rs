@@ -192,6 +192,7 @@ fn validated(config: &Arc<ActiveConfig>) -> Validated {
         took: Duration::ZERO,
         warnings: Vec::new(),
         findings: haptic_model::Findings::default(),
+        gateway_verdicts: std::sync::Arc::default(),
         hindsight: haptic_model::PreviousFailures::default(),
     };
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }

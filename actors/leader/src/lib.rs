@@ -7,13 +7,16 @@
 //!
 //! The [`ReporterActor`] runs the tasks of the `reporter`: the configuration's status ([`report`]), Events ([`notices`]), the addresses
 //! of Ingresses ([`addresses`]), what is rendered ([`publish`]); what the API server does not take is [`reporting`]. [`read_back`] reads
-//! all of it, for people. [`certificate`] keeps the certificate for hosts that have none. Nothing here renders or deploys.
+//! all of it, for people. The [`GatewayStatusActor`] writes statuses of the Gateway API, and Services of Gateways. [`certificate`] keeps the certificate for hosts that have none,
+//! [`host_holds`] what namespaces keep of hosts that they lost. Nothing here renders or deploys.
 
 pub mod actor;
 pub mod addresses;
 pub mod certificate;
 pub mod election;
 pub mod fence;
+mod gateway;
+pub mod host_holds;
 pub mod identity;
 pub mod lease;
 pub mod notices;
@@ -29,12 +32,12 @@ pub mod succession;
 pub mod timing;
 
 pub use actor::{
-    CertificateActor, CertificateOptions, FenceActor, LeaderActor, LeaderOptions, ReporterActor,
-    ReporterOptions, StepDown,
+    CertificateActor, CertificateOptions, FenceActor, GatewayStatusActor, GatewayStatusOptions,
+    HostHoldsActor, HostHoldsOptions, LeaderActor, LeaderOptions, ReporterActor, ReporterOptions, StepDown,
 };
 pub use election::Election;
 pub use fence::Fence;
-pub use reporting::Reporting;
+pub use reporting::{GatewayReporting, Reporting};
 pub use succession::Succession;
 pub use timing::Timing;
 

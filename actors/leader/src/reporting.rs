@@ -16,6 +16,10 @@ pub enum Report {
     Events,
     /// What is rendered, and which pods run it.
     Published,
+    /// Statuses of the Gateway API.
+    GatewayStatuses,
+    /// Services of Gateways.
+    GatewayServices,
 }
 
 impl Report {
@@ -27,6 +31,8 @@ impl Report {
             Self::Addresses => "ingresses/status",
             Self::Events => "events",
             Self::Published => "haproxycfgs",
+            Self::GatewayStatuses => "statuses in gateway.networking.k8s.io",
+            Self::GatewayServices => "services and endpointslices",
         }
     }
 
@@ -38,6 +44,8 @@ impl Report {
             Self::Addresses => "the status of Ingresses cannot be written",
             Self::Events => "an Event cannot be written",
             Self::Published => "what is rendered is not published, which nothing depends on",
+            Self::GatewayStatuses => "a status of the Gateway API cannot be written",
+            Self::GatewayServices => "the Service of a Gateway cannot be made or set right",
         }
     }
 }
@@ -49,6 +57,13 @@ pub struct Reporting {
     pub failures: BTreeMap<Report, String>,
     /// Files that are too long to be published, each with its length; `None` until everything was published once.
     pub omitted: Option<Vec<String>>,
+}
+
+/// How it goes with what is written for the Gateway API.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GatewayReporting {
+    /// What fails, and why.
+    pub failures: BTreeMap<Report, String>,
 }
 
 /// Records whether a report was written, and logs trouble when it begins and when it changes.

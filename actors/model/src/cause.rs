@@ -50,8 +50,11 @@ impl Cause {
 }
 
 impl StoreChanges {
-    /// Adds `more`, of which the example is the newest one from now on.
+    /// Adds `more`, of which the example is the newest one from now on, if anything changed.
     pub fn add(&mut self, more: Cause) {
+        if more.objects() == 0 && more.other.is_none() {
+            return;
+        }
         let total = &mut self.total;
         total.created += more.created;
         total.modified += more.modified;
@@ -98,6 +101,8 @@ mod tests {
     fn whoever_missed_a_total_missed_no_change() {
         let mut changes = StoreChanges::default();
         let at_first = changes.clone();
+        assert_eq!(changes.since(&at_first), None);
+        changes.add(Cause::default());
         assert_eq!(changes.since(&at_first), None);
         changes.add(of(1, 0));
         let seen = changes.clone();

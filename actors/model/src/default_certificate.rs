@@ -3,7 +3,7 @@
 //! It is an input of the render as watched objects are, in a store of its own, and never made by it: all replicas
 //! render the same.
 
-use crate::{HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, external_names};
+use crate::{HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, external_names, host_holds};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -51,12 +51,13 @@ pub fn store(mut before: Snapshot, secret: Option<&Value>) -> Snapshot {
 }
 
 impl HAProxyTemplateConfigSpec {
-    /// The names of all stores that a render reads: those of the watched resources, and where they are wanted that of the
-    /// default certificate and that of external names.
+    /// The names of all stores that a render reads: those of the watched resources, and where they are wanted those of the
+    /// default certificate, of external names and of what is kept of hosts.
     pub fn stores(&self) -> impl Iterator<Item = &str> {
         let certificate = is_wanted(self).then_some(STORE);
         let names = external_names::is_wanted(self).then_some(external_names::STORE);
-        self.watched_resources.keys().map(String::as_str).chain(certificate).chain(names)
+        let holds = host_holds::is_wanted(self).then_some(host_holds::STORE);
+        self.watched_resources.keys().map(String::as_str).chain(certificate).chain(names).chain(holds)
     }
 }
 

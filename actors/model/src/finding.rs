@@ -85,6 +85,12 @@ kinds! {
         "A value has what another program would put something in the place of: here it stands as it is. Write what is meant.",
     ForeignAnnotation "foreign_annotation" "annotation of another controller"
         "Annotations of other controllers have no effect. The note names their counterparts here.",
+    ForeignDiffers "foreign_differs" "annotation of another controller, served otherwise"
+        "An annotation of a family that is read has another effect than its own controller gives it; the note says which. Nothing need be done where that is well.",
+    ForeignNotServed "foreign_not_served" "annotation of another controller, not served"
+        "An annotation of a family that is read has no effect. The note says what there is instead.",
+    ForeignUnreadable "foreign_unreadable" "unreadable annotation of another controller"
+        "An annotation of a family that is read has a value that its own controller would not take either; the note says what happens. Write one that it takes.",
     NoCertificate "no_certificate" "host without a certificate"
         "spec.tls names a host for which no certificate is there: clients get the default one. Name a Secret of type kubernetes.io/tls, or create it.",
     CertificateDoesNotCover "certificate_does_not_cover" "certificate of other names"

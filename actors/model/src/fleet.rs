@@ -46,6 +46,15 @@ impl std::fmt::Display for HaproxyPod {
     }
 }
 
+/// A HAProxy pod that takes traffic.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReadyPod {
+    /// Which.
+    pub pod: HaproxyPod,
+    /// The node that it is on.
+    pub node: Option<Arc<str>>,
+}
+
 /// What can be changed on a pod, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

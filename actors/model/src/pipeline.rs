@@ -10,9 +10,11 @@ use crate::{
     digest::Digest,
     finding::Findings,
     fleet::{Capabilities, Fleet},
+    gateway::GatewayVerdicts,
     generation::Generation,
+    object::Object,
     quarantine::{FailureReports, PreviousFailures, Quarantine},
-    store::Snapshots,
+    store::{Snapshot, Snapshots},
 };
 use std::{
     collections::BTreeMap,
@@ -74,6 +76,8 @@ pub struct Rendered {
     pub warnings: Vec<Diagnostic>,
     /// What is found at objects.
     pub findings: Findings,
+    /// What is decided about objects of the Gateway API.
+    pub gateway_verdicts: Arc<GatewayVerdicts>,
     /// What was known of refused bundles.
     pub hindsight: PreviousFailures,
 }
@@ -98,6 +102,32 @@ pub struct Attempt {
     pub held: Quarantine,
     /// The bundle's digest, or everything that is wrong.
     pub outcome: Result<Digest, Vec<Diagnostic>>,
+}
+
+impl Attempt {
+    /// Bytes of objects that it was made from, or was given and held back, and that `after` has not, or not so: those of which it may
+    /// keep the only copy.
+    #[must_use]
+    pub fn bytes_alone(&self, after: &Self) -> usize {
+        let own = |object: &Arc<Object>| {
+            let given = self.given.get(&object.reference.resource);
+            given
+                .and_then(|store| store.get(&object.reference.namespace, &object.reference.name))
+                .is_none_or(|given| !Arc::ptr_eq(given, object))
+        };
+        replaced(&self.given, &after.given, |_| true) + replaced(&self.snapshots, &after.snapshots, own)
+    }
+}
+
+/// Bytes of objects in `before` that are others, or not there, in `after`, as far as they count.
+fn replaced(before: &Snapshots, after: &Snapshots, counts: impl Fn(&Arc<Object>) -> bool) -> usize {
+    let of_store = |(resource, before): (&Arc<str>, &Arc<Snapshot>)| {
+        let nothing = Snapshot::full();
+        let after = after.get(resource).map_or(&nothing, |after| &**after);
+        let gone = after.differences_from(before).filter_map(|difference| difference.before);
+        gone.filter(|(object, _)| counts(object)).map(|(object, _)| object.json.len()).sum::<usize>()
+    };
+    before.iter().map(of_store).sum()
 }
 
 /// The newest configuration, while it is refused and the last good one is rendered in its place.

@@ -5,7 +5,7 @@ use serde_saphyr::{Error, budget::BudgetBreach};
 /// `this is not YAML: …`, or what of it is more than is read.
 #[must_use]
 pub fn why(error: &Error) -> String {
-    beyond(error).unwrap_or_else(|| {
+    beyond(error).or_else(|| misread(error)).unwrap_or_else(|| {
         let said = error.without_snippet().to_string();
         let said = said.lines().next().unwrap_or_default().trim();
         let said = said.rsplit_once(" at line ").map_or(said, |(what, _)| what);
@@ -37,6 +37,21 @@ fn beyond(error: &Error) -> Option<String> {
     }
 }
 
+/// In our words, where the parser has advice for programmers.
+fn misread(error: &Error) -> Option<String> {
+    let why = match error {
+        Error::WithSnippet { error, .. } | Error::AliasError { error, .. } => return misread(error),
+        Error::NullIntoString { .. } => "a name is empty: write one before the colon",
+        // Whatever else is expected, that is what people write.
+        Error::Unexpected { .. } => {
+            "a list or mapping begins here: put quotes around a text that begins with [ or {, or write it in lines of its own, behind |"
+        }
+        Error::BinaryNotUtf8 { .. } => "what !!binary stands before is no text: leave the tag out",
+        _ => return None,
+    };
+    Some(format!("this is not YAML: {why}"))
+}
+
 fn aliases() -> String {
     "it holds more than is read, counted with what its aliases (*name) repeat".to_owned()
 }
@@ -62,5 +77,8 @@ mod tests {
         assert!(said(&bomb).starts_with("it holds more than is read"), "{}", said(&bomb));
         assert!(said("a: [").starts_with("this is not YAML: "), "{}", said("a: ["));
         assert!(!said("a: [").contains(" at line "), "{}", said("a: ["));
+        for (text, why) in [(": [", "a name is empty"), ("a: {{x}}", "put quotes around a text")] {
+            assert!(said(text).contains(why) && !said(text).contains("Option"), "{text}: {}", said(text));
+        }
     }
 }

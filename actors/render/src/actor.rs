@@ -12,7 +12,7 @@ use crate::{
 };
 use actix::prelude::*;
 use haptic_model::{
-    ActiveConfig, Diagnostic, Event, Findings, Generation, Quarantine, Snapshots,
+    ActiveConfig, Diagnostic, Event, Findings, Generation, HostHolds, Quarantine, Snapshots,
     pipeline::{Attempt, Attempts, RenderEnded, RenderOrder, Rendered, SetAside},
 };
 use haptic_runtime::{Events, OwnHandle, Publisher, cpu, messages::RenderRequested};
@@ -24,8 +24,9 @@ use std::{
 };
 use tracing::Instrument;
 
-/// So many attempts are kept for whoever records them.
+/// So many attempts are kept for whoever records them, but none before those that hold so many bytes of objects alone.
 const ATTEMPTS_KEPT: usize = 8;
+const ATTEMPTS_BYTES: usize = 8 << 20;
 
 /// What a [`RenderActor`] is built from; the same for each of its lives.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct RenderOptions {
     pub attempted: Arc<Publisher<Attempts>>,
     /// What is held back.
     pub quarantine: Arc<Publisher<Quarantine>>,
+    /// What is kept of hosts: the next life of the actor goes on with it, and the leader writes it down.
+    pub holds: Arc<Publisher<Option<HostHolds>>>,
     /// The newest configuration, while another one is rendered in its place.
     pub set_aside: Arc<Publisher<Option<Arc<SetAside>>>>,
     /// Who is told.
@@ -100,7 +103,7 @@ impl RenderActor {
     /// An actor that has rendered nothing yet.
     #[must_use]
     pub fn new(own: OwnHandle<Self>, options: RenderOptions) -> Self {
-        let workshop = RendererState::new(options.renderer);
+        let workshop = RendererState::continuing(&options);
         Self { own, options, workshop, detail: Detail::default() }
     }
 
@@ -111,6 +114,9 @@ impl RenderActor {
         self.detail.renders = outcome.renders;
         self.note_attempt(order, &config, &outcome);
         self.emit_quarantine(generation, &order.snapshots);
+        if let Some(holds) = self.workshop.renderer.holds() {
+            self.options.holds.publish_if_changed(Some(holds));
+        }
         self.detail.generation = generation;
         self.detail.config_revision = config.revision;
         self.detail.took_ms = took.as_millis();
@@ -125,7 +131,7 @@ impl RenderActor {
         let again_at = if outcome.again { Some(now) } else { self.workshop.due(now) };
         let snapshots = outcome.snapshots;
         match outcome.rendering {
-            Ok(Rendering { bundle, warnings, findings }) => {
+            Ok(Rendering { bundle, warnings, findings, gateway_verdicts }) => {
                 self.emit_findings(generation, &findings);
                 self.detail.files = bundle.files.len() + 1;
                 self.detail.bytes = bundle.size();
@@ -155,6 +161,7 @@ impl RenderActor {
                     took,
                     warnings,
                     findings,
+                    gateway_verdicts,
                     hindsight,
                 };
                 self.options.rendered.publish(Some(Arc::new(rendered)));
@@ -200,7 +207,8 @@ impl RenderActor {
             held: self.workshop.quarantine().described(),
             outcome: digest.map_err(|faults| faults.clone().into_diagnostics()),
         };
-        self.options.attempted.append(Arc::new(attempt), ATTEMPTS_KEPT);
+        let most = 1 + small_enough(&self.options.attempted.latest(), &attempt);
+        self.options.attempted.append(Arc::new(attempt), most.min(ATTEMPTS_KEPT));
     }
 
     /// Tells what is found at objects and was not when the last bundle was rendered.
@@ -230,6 +238,15 @@ impl RendererState {
     fn new(renderer: fn() -> Renderer) -> Self {
         let (ward, compiled) = (QuarantineState::default(), CompileCache::default());
         Self { renderer: renderer(), ward, compiled, stand_in: None, stands_in: false }
+    }
+
+    /// One that knows only what is kept of hosts.
+    fn continuing(options: &RenderOptions) -> Self {
+        let mut begun = Self::new(options.renderer);
+        if let Some(holds) = &*options.holds.latest() {
+            begun.renderer.remember(holds.clone());
+        }
+        begun
     }
 
     /// Of what was rendered last.
@@ -330,6 +347,7 @@ impl Handler<RenderRequested> for RenderActor {
                 }
                 // What was kept is lost with the thread's work; the next render begins afresh.
                 Err(panicked) => {
+                    actor.workshop = RendererState::continuing(&actor.options);
                     let outcome = failed(vec![Diagnostic::error("render", panicked.to_string())], &order);
                     RenderedJob { outcome, config: order.config.clone(), refused: Vec::new(), is_tried: true }
                 }
@@ -338,4 +356,19 @@ impl Handler<RenderRequested> for RenderActor {
         });
         AtomicResponse::new(Box::pin(ended))
     }
+}
+
+/// How many of the last of these attempts, before `next`, together hold no more than [`ATTEMPTS_BYTES`] alone.
+fn small_enough(known: &[Arc<Attempt>], next: &Attempt) -> usize {
+    let after = known.iter().skip(1).map(|attempt| &**attempt).chain([next]);
+    let alone: Vec<usize> = known.iter().zip(after).map(|(one, after)| one.bytes_alone(after)).collect();
+    let mut bytes = 0;
+    alone
+        .into_iter()
+        .rev()
+        .take_while(|alone| {
+            bytes += alone;
+            bytes <= ATTEMPTS_BYTES
+        })
+        .count()
 }

@@ -30,6 +30,9 @@ fn between(kept: &Rendering, full: &Rendering) -> Option<Diagnostic> {
     if kept.findings != full.findings {
         return Some(said("what is found at objects differs"));
     }
+    if kept.gateway_verdicts != full.gateway_verdicts {
+        return Some(said("what is decided about objects of the Gateway API differs"));
+    }
     (before.digest != after.digest || kept.warnings != full.warnings).then(|| said("their warnings differ"))
 }
 

@@ -18,6 +18,7 @@ use crate::{
 use haptic_model::{Diagnostic, FileKey, FileKind, suggest::did_you_mean};
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Bound,
     sync::Arc,
 };
 
@@ -195,7 +196,12 @@ impl Program {
 
     /// Those whose names fit, by name.
     pub fn snippets_like(&self, pattern: &str) -> impl Iterator<Item = Snippet<'_>> {
-        let fitting = self.snippets.iter().filter(move |(name, _)| glob_matches(pattern, name));
+        // Names are in order: only those that begin as the pattern does are looked at, however many there are.
+        let beginning = pattern.split(['*', '?']).next().unwrap_or_default();
+        let from = (Bound::Included(beginning), Bound::Unbounded);
+        let near =
+            self.snippets.range::<str, _>(from).take_while(move |(name, _)| name.starts_with(beginning));
+        let fitting = near.filter(move |(name, _)| glob_matches(pattern, name));
         fitting.filter_map(|(name, number)| self.numbered(name, *number))
     }
 

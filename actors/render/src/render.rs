@@ -15,7 +15,8 @@ use crate::{
     uses::FileUses,
 };
 use haptic_model::{
-    ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Findings, Fleet, ObjectRef, Snapshots,
+    ActiveConfig, Bundle, Diagnostic, FileKey, FileKind, Findings, Fleet, HostHolds, ObjectRef, Snapshots,
+    gateway::GatewayVerdicts,
 };
 use haptic_routes::Routes;
 use std::{
@@ -43,6 +44,8 @@ pub struct Rendering {
     pub warnings: Vec<Diagnostic>,
     /// What is found at objects.
     pub findings: Findings,
+    /// What is decided about objects of the Gateway API.
+    pub gateway_verdicts: Arc<GatewayVerdicts>,
 }
 
 /// Renders bundles one after another, each time only what changed: the result is always that of a full render.
@@ -143,6 +146,17 @@ impl Renderer {
         self.routes.set_date(date);
     }
 
+    /// Keeps for namespaces what another renderer kept for them, from the next render on.
+    pub fn remember(&mut self, holds: HostHolds) {
+        self.routes.remember(holds);
+    }
+
+    /// What is kept for namespaces, and who has what others wait for, as of the last render; `None` before the first.
+    #[must_use]
+    pub fn holds(&self) -> Option<HostHolds> {
+        self.routes.holds()
+    }
+
     /// When another render gives something else though nothing may change until then.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
@@ -234,8 +248,12 @@ impl Renderer {
             haproxy_cfg.into_iter().for_each(|file| self.uses.advance(&file.text));
         }
         results.append(&mut self.print(&render, &paths, |key| key.kind == FileKind::General));
-        let findings = with_routes.as_ref().map(|_| self.routes.findings()).unwrap_or_default();
-        assemble(results.into_values(), config, &mut self.added, &self.uses, findings)
+        let (findings, gateway_verdicts) = with_routes
+            .as_ref()
+            .map(|_| (self.routes.findings(), self.routes.gateway_verdicts()))
+            .unwrap_or_default();
+        let (bundle, warnings) = assemble(results.into_values(), config, &mut self.added, &self.uses)?;
+        Ok(Rendering { bundle, warnings, findings, gateway_verdicts })
     }
 
     /// Prints some of the files.
@@ -339,8 +357,7 @@ fn assemble(
     config_in_force: &ActiveConfig,
     added_files: &mut AddedFiles,
     uses: &FileUses,
-    findings: Findings,
-) -> Result<Rendering, Faults> {
+) -> Result<(Bundle, Vec<Diagnostic>), Faults> {
     let (mut config, mut files) = (None, Vec::new());
     let (mut warnings, mut problems) = (Vec::new(), Vec::new());
     let of_templates = |problem: Diagnostic| Fault::of_templates(problem);
@@ -368,9 +385,7 @@ fn assemble(
         Err(mut refused) => problems.append(&mut refused),
     }
     match config {
-        Some(config) if problems.is_empty() => {
-            Ok(Rendering { bundle: Bundle::new(config, files), warnings, findings })
-        }
+        Some(config) if problems.is_empty() => Ok((Bundle::new(config, files), warnings)),
         None if problems.is_empty() => Err(Faults::of_templates(vec![
             Diagnostic::error("render", "there is no template for haproxy.cfg")
                 .at_field("haproxyConfig.template")

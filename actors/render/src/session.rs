@@ -221,7 +221,7 @@ impl<'a> Session<'a> {
         let why = if self.store(resource)?.is_on_demand() {
             "its store is on demand"
         } else {
-            "they are no Ingresses"
+            "they are neither Ingresses nor of the Gateway API"
         };
         Err(format!("{resource:?} holds no routes: {why}"))
     }

@@ -5,6 +5,7 @@ use crate::{
     value::Value,
 };
 use haptic_model::{Object, ObjectRef, Snapshot};
+use haptic_routes::OPTIONS_OF_GROUPS;
 use std::{
     fmt,
     sync::{Arc, OnceLock},
@@ -83,7 +84,7 @@ impl Watched {
         let value = KEYS
             .with(|keys| read_json::read(text, keys))
             .map_err(|e| format!("{} is not JSON at byte {}", self.reference(), e.position))?;
-        let value = knowing_secrets(value);
+        let value = with_groups(knowing_secrets(value));
         Ok(self.read.get_or_init(|| value))
     }
 }
@@ -101,8 +102,57 @@ fn knowing_secrets(value: Value) -> Value {
     Value::dict(fields.iter().map(|(key, value)| (key.clone(), known(key, value))))
 }
 
+/// Of routes the options of each group in whole, which share the memory of those of the object.
+fn with_groups(value: Value) -> Value {
+    let Value::Dict(fields) = &value else { return value };
+    let (Some(Value::Dict(of_groups)), Some(Value::Dict(of_object))) =
+        (fields.get(OPTIONS_OF_GROUPS), fields.get("options"))
+    else {
+        return value;
+    };
+    let all = |own: &Value| match own {
+        Value::Dict(own) if !own.is_empty() => {
+            let kept = of_object.iter().filter(|(name, _)| own.get(name).is_none());
+            let given = own.iter().filter(|(_, value)| !matches!(value, Value::Null));
+            Value::dict(kept.chain(given).cloned())
+        }
+        _ => Value::Dict(of_object.clone()),
+    };
+    let groups = Value::dict(of_groups.iter().map(|(id, own)| (id.clone(), all(own))));
+    let others = fields.iter().filter(|(name, _)| **name != *OPTIONS_OF_GROUPS).cloned();
+    Value::dict(others.chain([("groups".into(), groups)]))
+}
+
 impl fmt::Debug for Watched {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Watched").field(&self.object.reference).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_all_options_and_share_what_they_have_from_their_object() {
+        let json = r#"{"options":{"allow-from":["10.0.0.0/8"],"retries":2},
+            "optionsOfGroups":{"i":{},"i:1":{"retries":null,"balance":"random"}}}"#;
+        let value = with_groups(read_json::read(json, &KeyInterner::default()).unwrap());
+        let below = |keys: &[&str]| {
+            let keys: Vec<Arc<str>> = keys.iter().map(|key| Arc::from(*key)).collect();
+            value.below(&keys).unwrap().clone()
+        };
+        assert_eq!(
+            below(&["groups"]).to_json().unwrap(),
+            serde_json::json!({"i": {"allow-from": ["10.0.0.0/8"], "retries": 2},
+                "i:1": {"allow-from": ["10.0.0.0/8"], "balance": "random"}})
+        );
+        let (Value::List(one), Value::List(other)) =
+            (below(&["options", "allow-from"]), below(&["groups", "i:1", "allow-from"]))
+        else {
+            panic!("no lists");
+        };
+        assert!(Arc::ptr_eq(&one, &other));
+        assert!(matches!(below(&["optionsOfGroups"]), Value::Missing));
     }
 }

@@ -6,7 +6,7 @@ mod support;
 use actix_rt::Arbiter;
 use haptic_model::{
     ActiveConfig, Event, Generation, Quarantine, Snapshots,
-    pipeline::{Cause, Reconcile, RenderEnded, RenderOrder, Rendered},
+    pipeline::{Attempt, Cause, Reconcile, RenderEnded, RenderOrder, Rendered},
 };
 use haptic_render::{
     Checked, RenderLimits, Renderer,
@@ -24,6 +24,7 @@ struct Stage {
     config: Option<Arc<ActiveConfig>>,
     snapshots: Arc<Snapshots>,
     rendered: Topic<Option<Arc<Rendered>>>,
+    attempted: Topic<Vec<Arc<Attempt>>>,
     events: Receiver<Envelope<Event>>,
     ended: RenderEnded,
 }
@@ -35,11 +36,13 @@ impl Stage {
 
     fn with(renderer: fn() -> Renderer) -> Self {
         let (publisher, rendered) = topic(None);
+        let (attempts, attempted) = topic(Vec::new());
         let (outbox, events) = haptic_runtime::Events::channel(64);
         let options = RenderOptions {
             rendered: Arc::new(publisher),
-            attempted: Arc::new(topic(Vec::new()).0),
+            attempted: Arc::new(attempts),
             quarantine: Arc::new(topic(Quarantine::default()).0),
+            holds: Arc::new(topic(None).0),
             set_aside: Arc::new(topic(None).0),
             events: outbox,
             limits: RenderLimits::default(),
@@ -53,6 +56,7 @@ impl Stage {
             config: None,
             snapshots: Arc::default(),
             rendered,
+            attempted,
             events,
             ended: RenderEnded::default(),
         }
@@ -154,6 +158,21 @@ async fn unchanged_fragments_are_the_same_memory_in_the_next_generation() {
     };
     assert_ne!(first.bundle.digest, second.bundle.digest);
     assert!(shop(&first).same(&shop(&second)));
+}
+
+#[actix::test]
+async fn of_attempts_that_alone_hold_large_objects_fewer_are_kept() {
+    for (bytes, kept) in [(10, 8), (3 << 20, 3)] {
+        let mut stage = Stage::new();
+        for generation in 1..=10 {
+            let host = format!("{generation}{}", "x".repeat(bytes));
+            stage.world(&Setup::new("good\n").ingress("default", "shop", &host, &[]), 1);
+            stage.reconcile(generation).await;
+        }
+        let attempts = stage.attempted.latest();
+        assert_eq!(attempts.len(), kept, "of {bytes} bytes");
+        assert_eq!(attempts.last().map(|last| last.reconcile.generation), Some(Generation(10)));
+    }
 }
 
 #[actix::test]

@@ -129,6 +129,22 @@ fn render_glob_prints_snippets_by_name_with_its_indentation() {
         .snippet("x-1", "one\n")
         .snippet("y", "no\n");
     assert_eq!(setup.unmarked(), "a\n  one\n  two\nb\n");
+    for (pattern, expected) in [
+        ("x-?", "one\ntwo\n"),
+        ("*-1", "before\none\n"),
+        ("*", "before\none\ntwo\nten\nno\n"),
+        ("x-1", "one\n"),
+        ("x*0", "ten\n"),
+        ("z*", ""),
+    ] {
+        let setup = Setup::new(&format!("{{{{render_glob \"{pattern}\"}}}}"))
+            .snippet("x-2", "two\n")
+            .snippet("x-20", "ten\n")
+            .snippet("x-1", "one\n")
+            .snippet("a-1", "before\n")
+            .snippet("y", "no\n");
+        assert_eq!(setup.unmarked(), expected, "{pattern}");
+    }
 }
 
 #[test]

@@ -454,10 +454,13 @@ type QuarantinedRender = Result<Rendering, Vec<Diagnostic>>;
 fn told(outcome: &QuarantinedRender) -> String {
     match outcome {
         Err(errors) => format!("ERRORS\n{errors:#?}"),
-        Ok(Rendering { bundle, warnings, findings }) => {
+        Ok(Rendering { bundle, warnings, findings, gateway_verdicts }) => {
             let found: Vec<_> = findings.iter().collect();
             let lines = lines(bundle);
-            format!("{} {lines}\nWARNINGS {warnings:#?}\nFINDINGS {found:#?}", bundle.digest)
+            format!(
+                "{} {lines}\nWARNINGS {warnings:#?}\nFINDINGS {found:#?}\nVERDICTS {gateway_verdicts:?}",
+                bundle.digest
+            )
         }
     }
 }

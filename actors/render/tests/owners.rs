@@ -4,7 +4,11 @@
 
 mod support;
 
-use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_model::{
+    ActiveConfig, Object, ObjectRef, Snapshot, Snapshots,
+    host_holds::{STORE, store},
+    store::StoreChange,
+};
 use haptic_routes::{Routes, store_of};
 use proptest::{prelude::*, test_runner::Config};
 use serde_json::{Value, json};
@@ -26,6 +30,8 @@ struct World {
     config: ActiveConfig,
     now: Instant,
     sets: Vec<Value>,
+    /// The store with the record of the controller before.
+    record: Snapshot,
 }
 
 /// What an Ingress asks for.
@@ -87,8 +93,14 @@ impl World {
         let config = Setup::new("").with("hosts", hosts).config();
         let mut ingresses = Snapshot::full();
         ingresses.set_synced();
-        let mut world =
-            Self { routes: Routes::default(), ingresses, config, now: Instant::now(), sets: vec![] };
+        let mut world = Self {
+            routes: Routes::default(),
+            ingresses,
+            config,
+            now: Instant::now(),
+            sets: vec![],
+            record: Snapshot::full(),
+        };
         world.look();
         world
     }
@@ -126,10 +138,21 @@ impl World {
         self.look();
     }
 
+    /// Another controller, which reads what this one wrote down; meanwhile `change` happens.
+    fn hand_over(&mut self, change: impl FnOnce(&mut Snapshot)) {
+        let record = self.routes.holds().unwrap().record(HOLD, self.now, 1_000_000);
+        self.routes = Routes::default();
+        // Time passes while none runs, and counts for nothing: no clock is the same in both.
+        self.now += 10 * HOLD;
+        self.record = store(std::mem::take(&mut self.record), &record);
+        change(&mut self.ingresses);
+        self.look();
+    }
+
     fn look(&mut self) {
         self.routes.set_time(self.now);
-        self.sets = sets(&mut self.routes, &self.config, &self.ingresses);
-        let fresh = sets(&mut self.routes.emptied(), &self.config, &self.ingresses);
+        self.sets = sets(&mut self.routes, &self.config, &self.ingresses, &self.record);
+        let fresh = sets(&mut self.routes.emptied(), &self.config, &self.ingresses, &self.record);
         for (set, fresh) in self.sets.iter().zip(&fresh) {
             let text = |set: &Value| set.to_string().chars().take(2_000).collect::<String>();
             assert!(
@@ -182,8 +205,9 @@ impl World {
     }
 }
 
-fn sets(routes: &mut Routes, config: &ActiveConfig, ingresses: &Snapshot) -> Vec<Value> {
-    let stores = [(Arc::from("ingresses"), Arc::new(ingresses.clone()))];
+fn sets(routes: &mut Routes, config: &ActiveConfig, ingresses: &Snapshot, record: &Snapshot) -> Vec<Value> {
+    let stores =
+        [(Arc::from("ingresses"), Arc::new(ingresses.clone())), (Arc::from(STORE), Arc::new(record.clone()))];
     let all = routes.beside(config, &Snapshots::new(stores.into()));
     all.get(&store_of("ingresses")).unwrap().iter().map(|object| object.value().unwrap()).collect()
 }
@@ -496,6 +520,126 @@ fn hosts_for_which_a_wildcards_line_has_no_room_trust_no_ca() {
     assert!(world.told(ATTACKER, "own").contains("too many hosts are apart from the wildcard over"));
 }
 
+/// The victim's object is gone, in the sight of a controller or while none runs.
+fn lost(world: &mut World, is_seen: bool) {
+    let reference = ObjectRef::new("ingresses", VICTIM, "own");
+    if is_seen {
+        world.delete(VICTIM, "own");
+        world.hand_over(|_| {});
+    } else {
+        world.hand_over(|ingresses| assert_eq!(ingresses.remove(&reference), StoreChange::Deleted));
+    }
+}
+
+#[test]
+fn another_controller_keeps_what_the_one_before_kept_and_gives_it_back() {
+    for attack in attacks(2) {
+        for is_seen in [true, false] {
+            let mut world = World::new();
+            world.put(VICTIM, "own", &victim(1));
+            world.put(ATTACKER, "own", &attack);
+            lost(&mut world, is_seen);
+            for _ in 0..3 {
+                let set = world.set(ATTACKER, "own");
+                let routes = set["routes"].as_array().unwrap();
+                assert!(routes.iter().all(|route| route["key"] != format!("{HOST}/")), "{routes:?}");
+                if attack.rules.iter().any(|(host, _)| *host == HOST) {
+                    let lines = set["tls"].as_array().unwrap();
+                    let names = |line: &&Value| line["hosts"].as_array().unwrap().contains(&json!(HOST));
+                    assert!(!lines.iter().any(|line| names(&line)), "{lines:?}");
+                }
+                world.hand_over(|_| {});
+            }
+            world.put(VICTIM, "own", &victim(9));
+            is_the_victims(&world);
+            world.hand_over(|_| {});
+            is_the_victims(&world);
+            world.wait(10 * HOLD);
+            is_the_victims(&world);
+        }
+    }
+}
+
+#[test]
+fn a_hold_goes_on_with_another_controller_for_the_time_that_was_left() {
+    let mut world = World::new();
+    world.put(VICTIM, "own", &victim(1));
+    world.put(ATTACKER, "own", &victim(2));
+    world.delete(VICTIM, "own");
+    world.wait(Duration::from_secs(200));
+    world.hand_over(|_| {});
+    assert_eq!(world.routes.due(), Some(world.now + Duration::from_secs(400)));
+    world.wait(Duration::from_secs(399));
+    assert_eq!((world.answers(HOST, "/"), world.certificate(HOST)), (None, None));
+    world.wait(Duration::from_secs(1));
+    assert_eq!(world.answers(HOST, "/"), Some(ATTACKER));
+    assert_eq!(world.routes.due(), None);
+}
+
+#[test]
+fn a_namespace_that_is_still_there_keeps_its_age_with_another_controller() {
+    let mut world = World::new();
+    world.put(VICTIM, "own", &victim(1));
+    world.put(ATTACKER, "own", &victim(2));
+    world.put(VICTIM, "second", &Ask::route(10, HOST, "/").tls(&[HOST]));
+    world.delete(VICTIM, "own");
+    for _ in 0..3 {
+        world.hand_over(|_| {});
+        assert_eq!(world.answers(HOST, "/"), Some(VICTIM));
+        assert_eq!(world.certificate(HOST), Some("victim/second-tls".into()));
+        world.wait(3 * HOLD);
+        assert_eq!(world.answers(HOST, "/"), Some(VICTIM));
+    }
+}
+
+#[test]
+fn a_replica_that_begins_to_lead_takes_over_what_only_the_one_before_knows() {
+    let mut before = World::new();
+    before.put(VICTIM, "own", &victim(1));
+    before.put(ATTACKER, "own", &victim(2));
+    before.delete(VICTIM, "own");
+    // It started when the victim's object was gone already, so to it the host is the attacker's.
+    let mut after = World::new();
+    after.put(ATTACKER, "own", &victim(2));
+    assert_eq!(after.answers(HOST, "/"), Some(ATTACKER));
+    let record = before.routes.holds().unwrap().record(HOLD, before.now, 1_000_000);
+    after.record = store(Snapshot::full(), &record);
+    after.look();
+    assert_eq!((after.answers(HOST, "/"), after.certificate(HOST)), (None, None));
+    after.put(VICTIM, "own", &victim(9));
+    is_the_victims(&after);
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_written_down_and_nothing_is_once_it_is_free() {
+    let mut world = World::new();
+    world.put(VICTIM, "own", &victim(1));
+    world.put(ATTACKER, "own", &Ask::route(2, "b.shop.example", "/"));
+    assert!(world.routes.holds().unwrap().is_empty());
+    world.put(ATTACKER, "own", &victim(2));
+    assert!(!world.routes.holds().unwrap().is_empty());
+    world.put(ATTACKER, "own", &Ask::route(2, "b.shop.example", "/"));
+    assert!(world.routes.holds().unwrap().is_empty());
+    world.delete(VICTIM, "own");
+    assert!(world.routes.holds().unwrap().is_counting());
+    world.wait(HOLD);
+    assert!(world.routes.holds().unwrap().is_empty());
+}
+
+#[test]
+fn a_record_that_is_none_or_names_what_is_not_known_changes_nothing() {
+    let unknown = r#"{"holds": [{"resource": "ingresses", "namespace": "attacker", "left": 60, "things": ["[]", "x"]},
+        {"resource": "others", "namespace": "attacker", "things": ["{\"host\":\"a.shop.example\"}"]}]}"#;
+    for record in ["", "{", "null", unknown] {
+        let mut world = World::new();
+        world.record = store(Snapshot::full(), record);
+        world.look();
+        world.put(ATTACKER, "own", &victim(2));
+        world.put(VICTIM, "own", &victim(1));
+        is_the_victims(&world);
+    }
+}
+
 const NAMESPACES: [&str; 3] = [VICTIM, ATTACKER, "third"];
 const NAMES: [&str; 2] = ["own", "two"];
 const HOSTS: [&str; 6] = [HOST, "b.shop.example", "*.shop.example", "", "*.example", "shop.example"];
@@ -507,6 +651,7 @@ enum Event {
     Delete(usize, usize),
     Wait(u64),
     Restart,
+    HandOver,
     List(bool),
 }
 
@@ -532,6 +677,7 @@ fn event() -> impl Strategy<Value = Event> {
         2 => (1..900_u64).prop_map(Event::Wait),
         1 => any::<bool>().prop_map(Event::List),
         1 => Just(Event::Restart),
+        2 => Just(Event::HandOver),
     ]
 }
 
@@ -548,11 +694,30 @@ proptest! {
                 Event::Delete(namespace, name) => world.delete(NAMESPACES[namespace], NAMES[name]),
                 Event::Wait(seconds) => world.wait(Duration::from_secs(seconds)),
                 Event::Restart => world.restart(),
+                Event::HandOver => world.hand_over(|_| {}),
                 Event::List(some) => world.list(if some {
                     json!([{"hosts": ["*.shop.example"], "namespaces": [VICTIM, "third"]}, {"hosts": [HOST], "namespaces": ["third"]}])
                 } else {
                     json!([])
                 }),
+            }
+        }
+    }
+
+    /// But for what is free a second later: the record counts whole seconds.
+    #[test]
+    fn another_controller_decides_as_the_one_before(history in prop::collection::vec(event(), 1..25)) {
+        let mut world = World::new();
+        for event in history {
+            match event {
+                Event::Put(namespace, name, ask) => world.put(NAMESPACES[namespace], NAMES[name], &ask),
+                Event::Delete(namespace, name) => world.delete(NAMESPACES[namespace], NAMES[name]),
+                Event::Wait(seconds) => world.wait(Duration::from_secs(seconds)),
+                Event::Restart | Event::HandOver | Event::List(_) => {
+                    let before = world.sets.clone();
+                    world.hand_over(|_| {});
+                    prop_assert_eq!(&before, &world.sets);
+                }
             }
         }
     }
@@ -590,7 +755,11 @@ proptest! {
                 // A re-creation that takes some time.
                 Event::Wait(seconds) => {
                     world.delete(VICTIM, "own");
-                    world.wait(Duration::from_secs(seconds.min(599)));
+                    world.wait(Duration::from_secs(seconds.min(599) / 2));
+                    if seconds % 2 == 0 {
+                        world.hand_over(|_| {});
+                    }
+                    world.wait(Duration::from_secs(seconds.min(599) / 2));
                     let theirs = world.sets.iter().filter(|set| set["metadata"]["namespace"] != VICTIM);
                     for set in theirs {
                         let routes = set["routes"].as_array().unwrap();

@@ -11,7 +11,7 @@ use haptic_render::{
 };
 use proptest::prelude::*;
 use serde_json::json;
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use support::{
     Setup,
     cluster::{Cluster, MAP, TEMPLATE, cluster, note, put, report, text},
@@ -322,7 +322,7 @@ fn a_new_configuration_that_a_check_refuses_without_any_object_rests_longer_each
         let faults = cluster.render_unchecked(Some(&report)).rendering.unwrap_err();
         let message = &faults.others[0].message;
         assert!(message.contains("refused as a whole") && message.contains("unknown keyword"), "{message}");
-        cluster.change(|setup| put(setup, "late", "late.example"));
+        cluster.change(|setup| put(setup, "late", &format!("late{seconds}.example")));
         let outcome = cluster.render_unchecked(None);
         assert!(outcome.rendering.is_err() && outcome.renders == 0, "nothing is rendered with it");
         let rest = cluster.quarantine.next_try(cluster.now).unwrap();
@@ -330,6 +330,43 @@ fn a_new_configuration_that_a_check_refuses_without_any_object_rests_longer_each
         cluster.now += rest;
     }
     assert!(cluster.render().rendering.unwrap().bundle.config.text.contains("another comment"));
+}
+
+#[test]
+fn a_refused_configuration_is_tried_again_only_when_something_is_other_than_it_was() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(setup, "a", "a.example"));
+    cluster.render().rendering.unwrap();
+    configure(&mut cluster, "global\n  description {{nothing.there}}\n{{register_error \"no\"}}\n");
+    let tried = |cluster: &mut Cluster, seconds: u64| {
+        cluster.now += Duration::from_secs(seconds);
+        cluster.render_unchecked(None).renders > 0
+    };
+    assert!(tried(&mut cluster, 0));
+    assert!(!tried(&mut cluster, 30) && !tried(&mut cluster, 60), "nothing has changed");
+    cluster.change(|setup| put(setup, "late", "late.example"));
+    assert!(tried(&mut cluster, 1));
+    cluster.change(|setup| put(setup, "later", "later.example"));
+    assert!(!tried(&mut cluster, 59) && tried(&mut cluster, 1), "after a longer rest");
+    assert_eq!(cluster.quarantine.next_try(cluster.now), Some(Duration::from_secs(120)));
+    assert!(!tried(&mut cluster, 120));
+    assert_eq!(cluster.quarantine.next_try(cluster.now), Some(Duration::from_secs(480)));
+    assert!(tried(&mut cluster, 480), "the machine may have been at fault");
+}
+
+#[test]
+fn what_a_configuration_fails_for_counts_less_and_less_often_when_it_changes_again_and_again() {
+    let mut cluster = cluster();
+    cluster.change(|setup| put(setup, "a", "a.example"));
+    cluster.render().rendering.unwrap();
+    configure(&mut cluster, &TEMPLATE.replace("rule.host}}\n", "rule.hots}}\n"));
+    let mut renders = 0;
+    for second in 0..30 {
+        renders += cluster.render_unchecked(None).renders;
+        cluster.now += Duration::from_secs(1);
+        cluster.change(|setup| put(setup, "a", &format!("a{second}.example")));
+    }
+    assert!((3..12).contains(&renders), "{renders}");
 }
 
 #[test]

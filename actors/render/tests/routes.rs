@@ -5,7 +5,9 @@
 mod support;
 
 use haptic_model::{ObjectRef, Snapshots};
-use haptic_routes::{Routes, class::Classes, index::RouteIndex, ingress, services::Services, store_of};
+use haptic_routes::{
+    Routes, class::Classes, families::Neighbours, index::RouteIndex, ingress, services::Services, store_of,
+};
 use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
@@ -173,7 +175,13 @@ fn reference(name: &str) -> Arc<ObjectRef> {
 }
 
 fn claims(ingress: &Sketch) -> Option<haptic_routes::claims::Claims> {
-    ingress::claims(ingress.object().to_string().as_bytes(), &Classes::all(), &Services::default()).unwrap()
+    ingress::claims(
+        ingress.object().to_string().as_bytes(),
+        &Classes::all(),
+        &Services::default(),
+        &Neighbours::default(),
+    )
+    .unwrap()
 }
 
 fn model(index: &RouteIndex, host: &str, path: &str) -> Option<String> {

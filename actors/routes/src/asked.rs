@@ -145,7 +145,8 @@ fn asked_by(namespace: &str, claims: &Claims) -> (Things, Things) {
     for group in &claims.groups {
         let read = group.options.read();
         targets.extend(read.get(auth::OPTION).and_then(|url| auth::target(namespace, url)));
-        options.extend(read.into_iter().map(|(name, _)| option(&name)));
+        let given = read.into_iter().filter(|(_, value)| !value.is_null());
+        options.extend(given.map(|(name, _)| option(&name)));
     }
     if claims.routes.iter().any(|route| route.wanted.is_listed()) {
         options.extend([option(LISTS)]);

@@ -5,9 +5,10 @@
 use crate::{
     claims::{Backend, Port},
     lists::encoded,
+    options::difference::GroupOptions,
 };
 use haptic_model::{Digest, host_name::is_host};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// The option that names a Service which gets copies of requests.
 pub(crate) const MIRROR: &str = "mirror-service";
@@ -21,6 +22,7 @@ pub(crate) struct Choices {
     canary: Option<Backend>,
     weighted: Vec<(Backend, u64)>,
     mirror: Option<Backend>,
+    default: Option<Backend>,
 }
 
 /// A port of a Service: `NAME:PORT`.
@@ -41,19 +43,20 @@ pub(crate) fn service_port(text: &str) -> Option<Backend> {
 
 impl Choices {
     /// What a group's options say.
-    pub fn of(options: &Map<String, Value>) -> Self {
-        let named = |option: &str| options.get(option).and_then(Value::as_str).and_then(service_port);
+    pub fn of(options: GroupOptions<'_>) -> Self {
+        let named = |option: &str| options.text(option).and_then(service_port);
         let (canary, mirror) = (named("canary-service"), named(MIRROR));
+        let default = named("default-service");
         let weights = options.get("weights").and_then(Value::as_array).into_iter().flatten();
         let weighted = weights.filter_map(|one| {
             Some((service_port(one.get("service")?.as_str()?)?, one.get("weight")?.as_u64()?))
         });
-        Self { canary, weighted: weighted.collect(), mirror }
+        Self { canary, weighted: weighted.collect(), mirror, default }
     }
 
     pub fn backends(&self) -> Vec<Backend> {
         let weighted = self.weighted.iter().map(|(backend, _)| backend);
-        self.canary.iter().chain(weighted).chain(&self.mirror).cloned().collect()
+        self.canary.iter().chain(weighted).chain(&self.mirror).chain(&self.default).cloned().collect()
     }
 
     /// The backend that gets copies.
@@ -61,8 +64,13 @@ impl Choices {
         self.mirror.as_ref()
     }
 
+    /// The backend that gets requests while that of a path has no server.
+    pub fn default(&self) -> Option<&Backend> {
+        self.default.as_ref()
+    }
+
     /// As HAProxy's Lua reads it, with the names of backends.
-    pub fn text(&self, options: &Map<String, Value>, name_of: impl Fn(&Backend) -> String) -> Option<String> {
+    pub fn text(&self, options: GroupOptions<'_>, name_of: impl Fn(&Backend) -> String) -> Option<String> {
         let mut parts: Vec<[String; 3]> = Vec::new();
         let mut push = |what: &str, value: &str, more: &str| {
             parts.push([what.to_owned(), encoded(value), encoded(more)]);
@@ -96,15 +104,15 @@ impl Choices {
 }
 
 /// Where clients keep their server, they keep their version.
-fn is_sticky(options: &Map<String, Value>) -> bool {
+fn is_sticky(options: GroupOptions<'_>) -> bool {
     let said = options.get("canary-sticky").and_then(Value::as_bool);
-    said.unwrap_or_else(|| options.contains_key("affinity"))
+    said.unwrap_or_else(|| options.get("affinity").is_some())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Map, json};
 
     #[test]
     fn a_service_has_a_port_by_number_or_name() {
@@ -128,7 +136,8 @@ mod tests {
         let options = json!({"canary-service": "v2:80", "canary-weight": 20, "canary-header": "X-Try", "affinity": "cookie",
             "canary-header-pattern": {"pattern": "a|b;,\\d", "longestPath": 2048},
             "weights": [{"service": "v3:web", "weight": 5}]});
-        let options = options.as_object().unwrap();
+        let (options, none) = (options.as_object().unwrap(), Map::new());
+        let options = GroupOptions { own: options, of_object: &none };
         let choices = Choices::of(options);
         let text = choices.text(options, |backend| format!("shop_{}", backend.service)).unwrap();
         assert_eq!(
@@ -137,6 +146,7 @@ mod tests {
                 .replace("1b4c3dd0", text.split(',').nth(3).unwrap())
         );
         assert_eq!(choices.backends().len(), 2);
-        assert_eq!(Choices::of(&Map::new()).text(&Map::new(), |_| String::new()), None);
+        let nothing = GroupOptions { own: &none, of_object: &none };
+        assert_eq!(Choices::of(nothing).text(nothing, |_| String::new()), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What one object asks for, before it is known who else asks for the same.
 
-use super::{contest::Age, matching::Match, names, regex_cost::PatternCost};
+use super::{contest::Age, matching::Match, names, passthrough::PassedHosts, regex_cost::PatternCost};
 use haptic_model::Finding;
 use serde_json::{Map, Value};
 use std::{
@@ -24,6 +24,10 @@ pub struct Claims {
     pub findings: Vec<Finding>,
     /// Services that are asked whether requests may pass, with their namespaces.
     pub asked: Vec<(Arc<str>, Backend)>,
+    /// The hosts of which others of its namespace may say something for it, whether it has routes there or not.
+    pub named: Vec<Arc<str>>,
+    /// The hosts that it wants TLS passed through for; `None` where the operator lets nobody have that.
+    pub(crate) passed: Option<PassedHosts>,
     /// What counts for its routes; the first is what counts for the object as a whole.
     pub groups: Vec<RouteGroup>,
     /// What templates see of it besides routes and options: `metadata` and what else its kind gives.
@@ -40,10 +44,12 @@ pub struct RouteGroup {
     pub suffix: Box<str>,
     /// Where HTTP is redirected to HTTPS.
     pub to_https: ToHttps,
-    /// The options.
+    /// The options: of the first group all of them, of others what they have otherwise, null where they have nothing.
     pub options: Fields,
     /// Backends that its requests may go to besides those of its routes.
     pub others: Vec<Backend>,
+    /// Whether its backends ask for passwords.
+    pub asks_for_passwords: bool,
 }
 
 impl RouteGroup {
@@ -94,14 +100,26 @@ pub struct RouteClaim {
     pub cost: Option<PatternCost>,
     /// Where they go.
     pub backend: Backend,
-    /// Whether it is only for requests that no other route of the same match in its namespace takes, whatever its age.
-    pub fallback: bool,
+    /// How firmly they are asked for.
+    pub standing: Standing,
     /// Whether the object also brings a certificate for this host.
     pub tls: bool,
     /// The number of its group.
     pub group: usize,
     /// Whether another route of the object has the same match, and counts instead.
     pub repeated: bool,
+}
+
+/// How firmly requests are asked for: what is less counts before what is more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// As it is written.
+    #[default]
+    Asked,
+    /// For what no other route of the same match in its namespace takes, whatever its age.
+    Fallback,
+    /// For what nobody else asks for, of whatever namespace: nothing is there (404), and what the object says of requests counts.
+    Rest,
 }
 
 /// A port of a Service, in the object's namespace.
@@ -131,6 +149,8 @@ impl Default for Claims {
             client_ca: None,
             findings: Vec::new(),
             asked: Vec::new(),
+            named: Vec::new(),
+            passed: None,
             groups: Vec::new(),
             fields: Fields::default(),
         }
@@ -140,14 +160,14 @@ impl Default for Claims {
 impl Claims {
     /// Marks the routes that another one of the same object takes the place of: the first that is no fallback counts.
     pub fn mark_repeated(&mut self) {
-        let mut counting: HashMap<Match, (bool, usize)> = HashMap::new();
+        let mut counting: HashMap<Match, (Standing, usize)> = HashMap::new();
         for (number, route) in self.routes.iter().enumerate() {
-            let rank = (route.fallback, number);
+            let rank = (route.standing, number);
             let best = counting.entry(route.wanted.clone()).or_insert(rank);
             *best = rank.min(*best);
         }
         for (number, route) in self.routes.iter_mut().enumerate() {
-            route.repeated = counting.get(&route.wanted) != Some(&(route.fallback, number));
+            route.repeated = counting.get(&route.wanted) != Some(&(route.standing, number));
         }
     }
 }

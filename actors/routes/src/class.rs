@@ -1,6 +1,11 @@
 //! Which Ingresses are ours: IngressClass, default class, and the annotation of old.
 
-use super::{options::Settings, path::Spelling, sentences::shortened};
+use super::{
+    families::{Family, FamilySettings},
+    options::Settings,
+    path::Spelling,
+    sentences::shortened,
+};
 use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
 use serde_json::{Value, json};
 use std::{
@@ -30,6 +35,8 @@ pub struct Classes {
     of_classes: BTreeMap<Arc<str>, ClassSettings>,
     /// The class that counts for Ingresses without one.
     default: Option<Arc<str>>,
+    /// The controllers of classes that were taken over.
+    controllers: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 /// What the ConfigMap says that an IngressClass names by its parameters.
@@ -54,6 +61,7 @@ impl Classes {
             options: Arc::default(),
             of_classes: BTreeMap::new(),
             default: None,
+            controllers: BTreeMap::new(),
         }
     }
 
@@ -77,13 +85,27 @@ impl Classes {
             options,
             of_classes: BTreeMap::new(),
             default: None,
+            controllers: BTreeMap::new(),
+        };
+        let families = classes.options.families.clone();
+        classes.names.extend(families.iter().flat_map(|family| family.take_classes.iter().cloned()));
+        let is_taken = |name: &str, controller: &str| {
+            let takes = |family: &FamilySettings| {
+                family.take_classes.contains(name) || family.take_controllers.contains(controller)
+            };
+            families.iter().any(takes)
         };
         let config_maps = ConfigMaps { spec: &config.spec, snapshots };
         for object in store.iter() {
             let Ok(Some(class)) = store.load(object) else { continue };
             let Ok(value) = class.value() else { continue };
-            if value.pointer("/spec/controller").and_then(Value::as_str) != Some(controller) {
+            let of_class = value.pointer("/spec/controller").and_then(Value::as_str).unwrap_or_default();
+            let taken = is_taken(&class.reference.name, of_class);
+            if of_class != controller && !taken {
                 continue;
+            }
+            if taken {
+                classes.controllers.insert(class.reference.name.clone(), of_class.into());
             }
             let annotations = value.pointer("/metadata/annotations");
             let default = annotations.and_then(|a| a.get(DEFAULT_ANNOTATION)).and_then(Value::as_str);
@@ -92,7 +114,8 @@ impl Classes {
                 classes.without = true;
                 classes.default.get_or_insert_with(|| name.clone());
             }
-            if let Some(settings) = config_maps.settings(name, &value, &classes.options) {
+            // What a class of theirs names by its parameters is in their words.
+            if !taken && let Some(settings) = config_maps.settings(name, &value, &classes.options) {
                 classes.of_classes.insert(name.clone(), settings);
             }
             classes.names.insert(name.to_string());
@@ -105,6 +128,21 @@ impl Classes {
         let class = class.or(self.default.as_deref());
         let own = class.and_then(|class| self.of_classes.get(class));
         own.map_or(&self.options, |own| &own.options)
+    }
+
+    /// The families of annotations that an Ingress of that class has, the first of which counts where two say the same.
+    pub(super) fn families_of<'c>(
+        &'c self,
+        class: Option<&'c str>,
+    ) -> impl Iterator<Item = &'c FamilySettings> {
+        let class = class.or(self.default.as_deref());
+        let controller = class.and_then(|class| self.controllers.get(class)).map(|controller| &**controller);
+        self.options.families.iter().filter(move |family| family.is_of(class, controller))
+    }
+
+    /// Whether Ingresses of a namespace may say something of each other's.
+    pub(super) fn reads_neighbours(&self) -> bool {
+        self.options.families.iter().any(|family| family.family != Family::HaproxyOrg)
     }
 
     /// What ConfigMaps say, an object for each class that names one.

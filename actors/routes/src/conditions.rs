@@ -4,6 +4,7 @@ use crate::{
     lists::encoded,
     regex_cost::{self, PatternCost},
 };
+use serde::{Deserialize, Serialize};
 
 /// So many lines one option has.
 const MOST: usize = 16;
@@ -11,7 +12,8 @@ const MOST: usize = 16;
 const LONGEST: usize = 256;
 
 /// All of these.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RouteConditions {
     /// One of these, if there are any.
     pub methods: Vec<String>,
@@ -22,7 +24,7 @@ pub struct RouteConditions {
 }
 
 /// What one of them has.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Condition {
     /// Of what.
     pub name: String,

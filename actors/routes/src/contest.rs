@@ -3,7 +3,8 @@
 //! The namespace that asked first has it: that of the oldest object, of equal ages the first by namespace and name. A
 //! namespace that had it keeps its age there as long as it is remembered ([`super::memory`]).
 
-use haptic_model::ObjectRef;
+use crate::claims::Standing;
+use haptic_model::{HostHold, ObjectRef};
 use std::sync::Arc;
 
 /// When an object was created. The API server writes all times alike, so they are compared as texts.
@@ -20,8 +21,8 @@ pub enum Age {
 pub(super) struct Claimant {
     pub age: Age,
     pub object: Arc<ObjectRef>,
-    /// Only for what no other object of its namespace takes.
-    pub fallback: bool,
+    /// How firmly.
+    pub standing: Standing,
     /// Whether it names a CA for clients.
     pub verifies: bool,
 }
@@ -55,7 +56,23 @@ pub(super) struct Contest {
     pub holder: Option<Holder>,
 }
 
+impl Seniority {
+    /// The same as it is written down, of a namespace that has an object there.
+    pub fn hold(&self) -> HostHold {
+        let age = match &self.age {
+            Age::Since(age) => Some(age.clone()),
+            Age::Unknown => None,
+        };
+        HostHold { namespace: self.namespace.clone(), age, gone: None }
+    }
+}
+
 impl Claimant {
+    /// Whether it asks for the thing, and has not only what nobody else asks for.
+    pub fn asks(&self) -> bool {
+        self.standing != Standing::Rest
+    }
+
     fn rank(&self) -> (&Age, &ObjectRef) {
         (&self.age, &self.object)
     }
@@ -97,14 +114,22 @@ impl Contest {
         before != self.holder
     }
 
+    /// What counts for the holder, if another namespace would have the thing without it.
+    pub fn awaited(&self) -> Option<Seniority> {
+        let Holder { namespace, age, .. } = self.holder.as_ref()?;
+        let is_other = |claimant: &Claimant| claimant.object.namespace != *namespace;
+        let is_awaited = self.claimants.iter().any(is_other);
+        is_awaited.then(|| Seniority { namespace: namespace.clone(), age: age.clone() })
+    }
+
     fn elected(&self, remembered: Option<&Seniority>) -> Option<Holder> {
-        let first = self.claimants.first();
+        let first = self.claimants.iter().find(|claimant| claimant.asks());
         let rank = |claimant: &Claimant| (claimant.age.clone(), claimant.object.namespace.clone());
         let first = first.map(rank);
         let remembered = remembered.map(|known| (known.age.clone(), known.namespace.clone()));
-        let (age, namespace) = [first, remembered].into_iter().flatten().min()?;
-        let own = || self.claimants.of(&namespace);
-        let object = own().find(|claimant| !claimant.fallback).or_else(|| own().next()).cloned();
+        let rest = || self.claimants.first().map(rank);
+        let (age, namespace) = [first, remembered].into_iter().flatten().min().or_else(rest)?;
+        let object = self.claimants.of(&namespace).min_by_key(|claimant| claimant.standing).cloned();
         Some(Holder { namespace, age, object })
     }
 }

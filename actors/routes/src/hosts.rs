@@ -91,6 +91,11 @@ impl Hosts {
         self.all.get(host)
     }
 
+    /// The host, to be changed, if anybody asks for it or has it.
+    pub fn get_mut(&mut self, host: &str) -> Option<&mut Host> {
+        self.all.get_mut(host)
+    }
+
     /// The host, to be changed.
     pub fn entry(&mut self, host: &Arc<str>) -> &mut Host {
         if !self.all.contains_key(host)

@@ -3,7 +3,7 @@
 
 use super::{
     asked::Demands,
-    claims::{Backend, Claims, RouteClaim},
+    claims::{Backend, Claims, RouteClaim, Standing},
     contest::{Claimant, Claimants, Contest, Holder},
     findings::certificates::{NamedCertificates, SecretsAtTime},
     hosts::{Hosts, Tls},
@@ -11,9 +11,10 @@ use super::{
     matching::{Match, MatchShape, candidates_of, hosts},
     memory::{Clock, Memory, Thing},
     owners::Owners,
+    passthrough::is_root,
     record,
 };
-use haptic_model::{Findings, Object, ObjectRef, Snapshot};
+use haptic_model::{Findings, Object, ObjectRef, Snapshot, host_holds::HeldByText};
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     sync::Arc,
@@ -38,6 +39,8 @@ pub struct RouteIndex {
     findings: Findings,
     asked: Demands,
     certificates: NamedCertificates,
+    /// The objects that name a host, as [`Claims::named`] has it.
+    naming: HashMap<Arc<str>, BTreeSet<Arc<ObjectRef>>>,
 }
 
 /// What is to be decided again.
@@ -53,6 +56,12 @@ struct Touched {
 }
 
 impl Touched {
+    /// Notes all that have routes on a host of which TLS may be passed through otherwise now.
+    fn pass(&mut self, host: &Arc<str>, hosts: &Hosts) {
+        let routes = hosts.get(host).into_iter().flat_map(|known| known.routes.claimants.iter());
+        self.objects.extend(routes.map(|claimant| claimant.object.clone()));
+    }
+
     /// Notes a wildcard of which `object` is the first of its namespace to bring a certificate.
     fn spread(&mut self, host: &Arc<str>, object: &ObjectRef, brought: &Claimants) {
         if is_exact(host) || self.spreading.contains(host) {
@@ -81,6 +90,7 @@ impl Default for RouteIndex {
             findings: Findings::default(),
             asked: Demands::default(),
             certificates: NamedCertificates::default(),
+            naming: HashMap::new(),
         }
     }
 }
@@ -104,6 +114,28 @@ impl RouteIndex {
     pub fn set_owners(&mut self, owners: Arc<Owners>) {
         self.owners = owners;
         self.undecided = self.memory.things().cloned().collect();
+    }
+
+    /// Remembers what another index had written down. Without a time nothing is.
+    pub(super) fn remember(&mut self, written: &HeldByText) {
+        let Some(clock) = self.clock else { return };
+        let read = self.memory.read(written, clock.now);
+        // Who has them is asked as if for the first time.
+        for thing in &read {
+            let contest = match thing {
+                Thing::Requests(wanted) => self.matches.get_mut(wanted),
+                Thing::Host(host) => self.hosts.get_mut(host).map(|host| &mut host.routes),
+            };
+            if let Some(contest) = contest {
+                contest.holder = None;
+            }
+        }
+        self.undecided.extend(read);
+    }
+
+    /// What is remembered, and who has what others wait for, to be read by the next controller.
+    pub(super) fn written(&self) -> &HeldByText {
+        self.memory.written()
     }
 
     /// What time the next [`Self::update`] has; without one nothing is remembered.
@@ -166,6 +198,16 @@ impl RouteIndex {
         self.claims.iter().filter(leads).map(|(object, _)| object.clone()).collect()
     }
 
+    /// The objects of a namespace that a host is named by.
+    pub(super) fn naming<'i>(
+        &'i self,
+        namespace: &'i str,
+        host: &str,
+    ) -> impl Iterator<Item = &'i Arc<ObjectRef>> + 'i {
+        let naming = self.naming.get(host).into_iter().flatten();
+        naming.filter(move |object| &*object.namespace == namespace)
+    }
+
     /// When an update is due though nothing may have changed.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
@@ -173,10 +215,11 @@ impl RouteIndex {
         [self.memory.next(hold), self.asked.next(hold)].into_iter().flatten().min()
     }
 
-    /// Whether something is kept that need not be any more.
+    /// Whether something is kept that need not be any more, or counts differently.
     #[must_use]
     pub fn is_due(&self) -> bool {
         match self.clock {
+            _ if !self.undecided.is_empty() => true,
             Some(clock) => self.due().is_some_and(|due| due <= clock.now),
             None => !self.memory.is_empty() || self.asked.has_left(),
         }
@@ -254,7 +297,7 @@ impl RouteIndex {
     }
 
     /// Who has the requests of a match, and the route that it has for them.
-    fn served(&self, wanted: &Match) -> Option<(&ObjectRef, &RouteClaim)> {
+    pub(super) fn served(&self, wanted: &Match) -> Option<(&ObjectRef, &RouteClaim)> {
         let winner = &self.holder(wanted)?.object.as_ref()?.object;
         let routes = &self.claims.get(winner)?.routes;
         let route = routes.iter().find(|route| route.wanted == *wanted && !route.repeated)?;
@@ -262,30 +305,36 @@ impl RouteIndex {
     }
 
     fn enter(&mut self, object: &Arc<ObjectRef>, claims: &Claims, touched: &mut Touched) {
-        let claimant = |fallback| Claimant {
+        let claimant = |standing| Claimant {
             age: claims.age.clone(),
             object: object.clone(),
-            fallback,
+            standing,
             verifies: claims.client_ca.is_some(),
         };
         for route in claims.routes.iter().filter(|route| !route.repeated) {
             let contest = self.matches.entry(route.wanted.clone()).or_default();
-            contest.claimants.enter(claimant(route.fallback));
+            contest.claimants.enter(claimant(route.standing));
             touched.matches.insert(route.wanted.clone());
             if route.wanted.is_listed() {
                 self.lists.enter(&route.wanted.host, object);
                 touched.lists.insert(route.wanted.host.clone());
             }
         }
+        for host in &claims.named {
+            self.naming.entry(host.clone()).or_default().insert(object.clone());
+        }
         for host in hosts_of(claims) {
-            self.hosts.entry(host).routes.claimants.enter(claimant(false));
+            self.hosts.entry(host).routes.claimants.enter(claimant(Standing::Asked));
             touched.hosts.insert(host.clone());
         }
         for host in claims.certificates.keys() {
             let brought = &mut self.hosts.entry(host).certificates;
-            brought.enter(claimant(false));
+            brought.enter(claimant(Standing::Asked));
             touched.spread(host, object, brought);
             touched.hosts.insert(host.clone());
+        }
+        for host in claims.passed.iter().flat_map(|passed| passed.keys()) {
+            touched.pass(host, &self.hosts);
         }
     }
 
@@ -300,6 +349,14 @@ impl RouteIndex {
                 touched.lists.insert(route.wanted.host.clone());
             }
         }
+        for host in &claims.named {
+            if let Some(naming) = self.naming.get_mut(host) {
+                naming.remove(object);
+                if naming.is_empty() {
+                    self.naming.remove(host);
+                }
+            }
+        }
         for host in hosts_of(claims) {
             self.hosts.entry(host).routes.claimants.leave(&claims.age, object);
             touched.hosts.insert(host.clone());
@@ -310,16 +367,28 @@ impl RouteIndex {
             brought.leave(&claims.age, object);
             touched.hosts.insert(host.clone());
         }
+        for host in claims.passed.iter().flat_map(|passed| passed.keys()) {
+            touched.pass(host, &self.hosts);
+        }
     }
 
     fn decide_requests(&mut self, touched: &mut Touched) {
-        for wanted in touched.matches.drain() {
+        for wanted in std::mem::take(&mut touched.matches) {
             let contest = self.matches.entry(wanted.clone()).or_default();
             let thing = Thing::Requests(wanted.clone());
             if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
                 if wanted.is_listed() {
                     touched.lists.insert(wanted.host.clone());
+                }
+                let passes = |claimant: &Claimant| {
+                    let claims = self.claims.get(&claimant.object);
+                    claims
+                        .and_then(|claims| claims.passed.as_ref())
+                        .is_some_and(|passed| passed.contains_key(&wanted.host))
+                };
+                if is_root(&wanted) && contest.claimants.iter().any(passes) {
+                    touched.pass(&wanted.host, &self.hosts);
                 }
             }
             if contest.holder.is_none() {
@@ -400,6 +469,11 @@ impl RouteIndex {
         self.matches.get(wanted)?.holder.as_ref()
     }
 
+    /// What an object asks for.
+    pub(super) fn claims_of(&self, object: &ObjectRef) -> Option<&Claims> {
+        self.claims.get(object).map(|claims| &**claims)
+    }
+
     /// The namespace that has a host's routes.
     pub(super) fn namespace_of(&self, host: &str) -> Option<&str> {
         Some(&self.hosts.get(host)?.routes.holder.as_ref()?.namespace)
@@ -452,11 +526,20 @@ fn decide(
     clock: Option<&Clock>,
     owners: &Owners,
 ) -> bool {
+    let is_first = contest.holder.is_none();
     if let Some(clock) = clock {
         memory.note(thing, contest, clock.now);
     }
     let remembered = memory.of(thing).filter(|known| owners.admit_to(thing.host(), &known.namespace));
-    contest.decide(remembered)
+    let is_different = contest.decide(remembered);
+    if let Some(clock) = clock {
+        // Whether the namespace is there is known only now of what another controller wrote down.
+        if is_first {
+            memory.note(thing, contest, clock.now);
+        }
+        memory.write(thing, contest);
+    }
+    is_different
 }
 
 /// The hosts that an object has routes on, each once.

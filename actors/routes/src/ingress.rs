@@ -3,16 +3,24 @@
 use super::{
     auth,
     choices::Choices,
-    claims::{Backend, Claims, Fields, Port, RouteClaim, RouteGroup, ToHttps},
+    claims::{Backend, Claims, Fields, Port, RouteClaim, RouteGroup, Standing, ToHttps},
     class::Classes,
     contest::Age,
+    families::{
+        About, Family, FamilySettings, ForeignOptions, HostOptions, Neighbours, PathRules,
+        neighbours::OptionValues,
+    },
     findings::{foreign, nowhere},
-    matching::{ANY_HOST, Match, host_of},
+    lists::encoded,
+    matching::{ANY_HOST, Match, MatchShape, host_of},
     options::{
         self, Settings,
-        groups::{Annotations, Grouping},
+        difference::GroupOptions,
+        groups::{Annotations, Grouping, OptionGroup, OwnOptions, RouteSays},
         is_like_a_pattern,
+        value::OptionValue,
     },
+    passthrough,
     path::{self, Spelling},
     patterns::Pattern,
     regex_cost::PatternCost,
@@ -58,6 +66,22 @@ struct Spec {
     default_backend: Option<IngressBackend>,
     tls: Option<Vec<Tls>>,
     rules: Option<Vec<Rule>>,
+}
+
+impl Spec {
+    /// The Services that rules lead to which have annotations of families.
+    fn foreign_of_services<'s>(
+        &self,
+        rules: &[Rule],
+        of: impl Fn(&str) -> Option<&'s BTreeMap<String, String>>,
+    ) -> Vec<(Arc<str>, &'s BTreeMap<String, String>)> {
+        let rules = rules.iter().filter_map(|rule| rule.http.as_ref());
+        let paths = rules.flat_map(|http| http.paths.iter().flatten());
+        let backends = paths.filter_map(|path| path.backend.as_ref()).chain(&self.default_backend);
+        let names: BTreeSet<&Arc<str>> =
+            backends.filter_map(|backend| Some(&backend.service.as_ref()?.name)).collect();
+        names.into_iter().filter_map(|name| Some((name.clone(), of(name)?))).collect()
+    }
 }
 
 #[derive(Deserialize)]
@@ -114,11 +138,16 @@ struct ResourceBackend {
 ///
 /// # Errors
 /// When it is no Ingress: what is wrong with it, in words of the field.
-pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Option<Claims>, String> {
+pub fn claims(
+    json: &[u8],
+    classes: &Classes,
+    services: &Services,
+    neighbours: &Neighbours,
+) -> Result<Option<Claims>, String> {
     let ingress: Ingress =
         serde_json::from_slice(json).map_err(|e| format!("it cannot be read as an Ingress: {e}"))?;
     let Ingress { metadata, spec } = ingress;
-    let spec = spec.unwrap_or_default();
+    let mut spec = spec.unwrap_or_default();
     let annotations = metadata.annotations.unwrap_or_default();
     let class = spec.ingress_class_name.as_deref();
     let class = class.or(annotations.get(CLASS_ANNOTATION).map(String::as_str));
@@ -128,27 +157,75 @@ pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Opt
     let settings = classes.settings_of(class);
     let tls = TlsHosts::of(spec.tls.as_deref());
     let written = Annotations::read(&annotations, settings);
+    let families: Vec<&FamilySettings> = classes.families_of(class).collect();
+    let mut foreign = ForeignOptions::default();
+    let rules = spec.rules.take().unwrap_or_default();
+    if !families.is_empty() {
+        let (namespace, name) = (&*metadata.namespace, &*metadata.name);
+        let is_beside_tls = || named_hosts(&rules).any(|host| neighbours.tls(namespace, &host));
+        let about = About {
+            namespace,
+            name,
+            tls: !matches!(tls, TlsHosts::None) || is_beside_tls(),
+            names_tls_hosts: spec
+                .tls
+                .iter()
+                .flatten()
+                .any(|tls| tls.hosts.as_ref().is_some_and(|all| !all.is_empty())),
+        };
+        let of_services = spec.foreign_of_services(&rules, |service| services.foreign(namespace, service));
+        foreign = ForeignOptions::of(families.iter().copied(), &annotations, &of_services, about, settings);
+    }
+    // Without such a family others say nothing for it.
+    let mut named: BTreeSet<Arc<str>> = BTreeSet::new();
+    if foreign.paths.is_some() || families.iter().any(spreads) {
+        named.extend(named_hosts(&rules).chain(foreign.aliases.iter().map(|alias| host_of(alias))));
+    }
+    for host in &named {
+        let (client, closed) = neighbours.client(&metadata.namespace, host);
+        foreign.verify_clients(client, closed);
+    }
+    let is_left_out = foreign.dropped || foreign.canary.is_some();
+    let found = std::mem::take(&mut foreign.findings);
+    let redirected = std::mem::take(&mut foreign.redirected);
+    let patterns = hosts_of_patterns(&rules, foreign.paths.as_ref());
+    let rules = if is_left_out { Vec::new() } else { rules };
+    let written = written.with(foreign);
     let of_service = |name: &str| services.written(&metadata.namespace, name);
     let grouping = Grouping::new(metadata.name.clone(), written, settings, &of_service);
-    let mut reading =
-        Reading { claims: Claims::default(), tls, spelling: classes.spelling, grouping, faults: Vec::new() };
+    let protocol = |backend: &Backend| services.protocol(&metadata.namespace, backend);
+    let mut reading = Reading {
+        claims: Claims::default(),
+        tls,
+        spelling: classes.spelling,
+        grouping,
+        around: IngressContext { neighbours, namespace: metadata.namespace.clone(), patterns },
+        protocol: &protocol,
+        faults: Vec::new(),
+    };
+    reading.claims.findings = found;
+    reading.claims.named = named.into_iter().collect();
     reading.claims.age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
-    let rules = spec.rules.unwrap_or_default();
     let mut hosts: Vec<Arc<str>> = Vec::new();
     for rule in &rules {
         let Some(host) = reading.host(rule.host.as_deref().unwrap_or_default(), true) else { continue };
         reading.rule(&host, rule);
         hosts.push(host);
     }
-    if let Some(backend) = &spec.default_backend {
+    reading.aliases(&rules);
+    if let Some(backend) = spec.default_backend.as_ref().filter(|_| !is_left_out) {
         reading.default_backend((!rules.is_empty()).then_some(&hosts), backend);
     }
     reading.www(&hosts);
-    reading.certificates(&hosts, spec.tls.as_deref().unwrap_or_default());
+    reading.redirected(redirected, &hosts);
+    reading.rest(families.iter().map(|family| family.family).find(|family| family.keeps_hosts()));
+    reading.certificates(&hosts, spec.tls.as_deref().filter(|_| !is_left_out).unwrap_or_default());
+    reading.passed(settings);
     reading.claims.mark_repeated();
     let Reading { mut claims, grouping, faults, .. } = reading;
     claims.client_ca = grouping.own().text("client-ca-secret").map(Arc::from);
-    if claims.routes.iter().all(|route| !route.tls) {
+    let is_passed = claims.passed.as_ref().is_some_and(|passed| !passed.is_empty());
+    if !is_passed && claims.routes.iter().all(|route| !route.tls) {
         for (option, is_in_vain) in [("ssl-redirect", "true"), ("client-ca-secret", "")] {
             let given =
                 grouping.own().text(option).filter(|text| is_in_vain.is_empty() || *text == is_in_vain);
@@ -157,12 +234,13 @@ pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Opt
     }
     let (groups, refused, ineffective) = grouping.done();
     claims.findings.extend(options::code_without_redirect(groups.iter().map(|group| &group.options)));
-    let group = |group| group_of(&metadata.namespace, group, settings);
-    claims.groups = groups.into_iter().map(group).collect();
+    claims.groups = groups_of(&metadata.namespace, groups, settings);
     claims.asked = auth::services_of(&metadata.namespace, &claims.groups);
     claims.findings.extend(ineffective);
     claims.findings.extend(nowhere::found(&claims, &metadata.namespace, services));
-    claims.findings.extend(foreign::found(annotations.keys().map(String::as_str)));
+    let is_read = |annotation: &str| families.iter().any(|family| family.family.has(annotation));
+    let not_read = annotations.keys().map(String::as_str).filter(|annotation| !is_read(annotation));
+    claims.findings.extend(foreign::found(not_read));
     // Annotations of others are in the Ingress itself: they may be large, and no route needs them.
     let metadata = json!({ "namespace": metadata.namespace, "name": metadata.name });
     let faults: Vec<String> = refused.iter().map(ToString::to_string).chain(faults).collect();
@@ -172,12 +250,29 @@ pub fn claims(json: &[u8], classes: &Classes, services: &Services) -> Result<Opt
     Ok(Some(claims))
 }
 
+fn groups_of(namespace: &str, groups: Vec<OptionGroup>, settings: &Settings) -> Vec<RouteGroup> {
+    let (mut groups, none) = (groups.into_iter(), Map::new());
+    let Some(OptionGroup { id, options: mut of_object }) = groups.next() else { return Vec::new() };
+    let mut first = group_of(namespace, id, &mut of_object, &none, settings);
+    let others = groups.map(|OptionGroup { id, mut options }| {
+        let group = group_of(namespace, id, &mut options, &of_object, settings);
+        RouteGroup { options: options.into(), ..group }
+    });
+    let others: Vec<RouteGroup> = others.collect();
+    first.options = of_object.into();
+    std::iter::once(first).chain(others).collect()
+}
+
+/// The group of these options, and in them what its choices are as HAProxy reads them.
 fn group_of(
     namespace: &str,
-    options::groups::OptionGroup { id, mut options }: options::groups::OptionGroup,
+    id: Arc<str>,
+    own: &mut Map<String, Value>,
+    of_object: &Map<String, Value>,
     settings: &Settings,
 ) -> RouteGroup {
-    let text = |name: &str| options.get(name).and_then(Value::as_str);
+    let options = GroupOptions { own, of_object };
+    let text = |name: &str| options.text(name);
     let affinity = text("affinity").map(|_| "cookie");
     let parts = [text("balance"), affinity, text("protocol")];
     let suffix: String = parts.into_iter().flatten().map(|part| format!("_{part}")).collect();
@@ -187,15 +282,150 @@ fn group_of(
         None if !settings.ssl_redirect => ToHttps::Never,
         _ => ToHttps::WithTls,
     };
-    let choices = Choices::of(&options);
+    let choices = Choices::of(options);
     let (suffix, others) = (suffix.into(), choices.backends());
-    let mut group = RouteGroup { id, suffix, to_https, others, options: Fields::default() };
-    let text = choices.text(&options, |backend| group.name_of(namespace, backend));
-    options.extend(text.map(|text| ("choice".to_owned(), json!(text))));
+    let asks_for_passwords = text("auth-secret").is_some();
+    let group = RouteGroup { id, suffix, to_https, others, asks_for_passwords, options: Fields::default() };
+    let choice = choices.text(options, |backend| group.name_of(namespace, backend));
     let mirror = choices.mirror().map(|backend| group.name_of(namespace, backend));
-    options.extend(mirror.map(|name| ("mirror".to_owned(), json!(name))));
-    group.options = options.into();
+    let default = choices.default().map(|backend| group.name_of(namespace, backend));
+    let origins = options.get("cors-allow-origin-regex").map(|regex| {
+        let pattern = regex.get("pattern").and_then(Value::as_str).unwrap_or_default();
+        let longest = regex.get("longestPath").map_or_else(String::new, Value::to_string);
+        format!("{},{longest}", encoded(pattern))
+    });
+    let made =
+        [("choice", choice), ("mirror", mirror), ("default-backend", default), ("cors-origins", origins)];
+    if let Some(window) = options.text("rate-limit-period").and_then(options::rate::window) {
+        own.insert(window, json!(true));
+    }
+    for (name, text) in made {
+        if text.is_some() || of_object.contains_key(name) {
+            own.insert(name.to_owned(), json!(text));
+        }
+    }
     group
+}
+
+/// The hosts that rules name, each once, as routes compare them.
+fn named_hosts(rules: &[Rule]) -> impl Iterator<Item = Arc<str>> {
+    let hosts = rules.iter().map(|rule| rule.host.as_deref().unwrap_or_default());
+    hosts.collect::<BTreeSet<_>>().into_iter().map(host_of)
+}
+
+/// The paths of a rule, as they are written.
+fn paths_of(rule: &Rule) -> impl Iterator<Item = (&str, &HttpPath)> {
+    let paths = rule.http.iter().flat_map(|http| http.paths.iter().flatten());
+    paths.map(|path| (path.path.as_deref().filter(|text| !text.is_empty()).unwrap_or("/"), path))
+}
+
+/// The hosts of which all paths are regular expressions by what an Ingress says itself.
+fn hosts_of_patterns(rules: &[Rule], family: Option<&PathRules>) -> HashSet<Arc<str>> {
+    let Some(family) = family else { return HashSet::new() };
+    let is_of = |rule: &&Rule| family.patterns || family.rewrites(paths_of(rule).map(|(text, _)| text));
+    rules.iter().filter(is_of).map(|rule| host_of(rule.host.as_deref().unwrap_or_default())).collect()
+}
+
+/// Whether what a family's Ingress says of clients' certificates counts for its whole hosts, however paths are read.
+fn spreads(family: &&FamilySettings) -> bool {
+    family.family == Family::HaproxyIngress
+}
+
+/// What the Ingress in `json` says of its hosts for other Ingresses of its namespace, with its age; nothing where its class is not ours
+/// or reads no such annotations.
+#[must_use]
+pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, HostOptions)>) {
+    const KEYS: [&str; 5] = ["/use-regex", "/rewrite-target", "/canary", "/auth-tls-secret", "/app-root"];
+    let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
+    let nothing = (Age::Unknown, Vec::new());
+    let (says, has_tls) = (KEYS.into_iter().any(has), has("\"tls\""));
+    if !says && !has_tls {
+        return nothing;
+    }
+    let Ok(Ingress { metadata, spec }) = serde_json::from_slice(json) else { return nothing };
+    let (spec, annotations) = (spec.unwrap_or_default(), metadata.annotations.unwrap_or_default());
+    let class = spec.ingress_class_name.as_deref();
+    let class = class.or(annotations.get(CLASS_ANNOTATION).map(String::as_str));
+    if !classes.take(class) {
+        return nothing;
+    }
+    let families: Vec<&FamilySettings> = classes.families_of(class).collect();
+    let rules = spec.rules.unwrap_or_default();
+    let mut all: BTreeMap<Arc<str>, HostOptions> = BTreeMap::new();
+    let tls = TlsHosts::of(spec.tls.as_deref());
+    if families.iter().any(|family| family.family != Family::HaproxyOrg) {
+        for host in tls.named(&rules) {
+            all.entry(host).or_default().tls = true;
+        }
+    }
+    let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
+    if !says {
+        return (age, all.into_iter().collect());
+    }
+    let settings = classes.settings_of(class);
+    let about = About { namespace: &metadata.namespace, name: &metadata.name, ..About::default() };
+    let said = ForeignOptions::of(families.iter().copied(), &annotations, &[], about, settings);
+    if said.dropped || (said.paths.is_none() && !families.iter().any(spreads)) {
+        return (age, all.into_iter().collect());
+    }
+    let patterns = hosts_of_patterns(&rules, said.paths.as_ref());
+    let verifies = |name: &str| name.starts_with("client-ca") || name.starts_with("client-certificate");
+    let values = said.ingress.written.values.iter().filter(|(name, _)| verifies(name));
+    let client: OptionValues = values.map(|(name, value)| (*name, value.clone())).collect();
+    let closed = said.ingress.closed && client.is_empty() && has("/auth-tls-secret");
+    let root = root_of(&said);
+    for rule in &rules {
+        let host = host_of(rule.host.as_deref().unwrap_or_default());
+        let of_host = all.entry(host.clone()).or_default();
+        let Some(canary) = &said.canary else {
+            of_host.patterns = patterns.contains(&host);
+            (of_host.client, of_host.closed) = (client.clone(), closed);
+            let longest = paths_of(rule).map(|(text, _)| text.len()).max().unwrap_or_default();
+            let known = of_host.root.take().filter(|(length, _)| *length >= longest);
+            of_host.root = known.or_else(|| Some((longest, root.clone()?)));
+            continue;
+        };
+        for (text, path) in paths_of(rule) {
+            let Some(Ok(Backend { service, port })) = path.backend.as_ref().map(backend_of) else { continue };
+            let mut options = canary.clone();
+            options.insert("canary-service", OptionValue::Text(format!("{service}:{port}")));
+            let path_type = path.path_type.as_deref().unwrap_or("ImplementationSpecific").to_owned();
+            of_host.canaries.entry((text.to_owned(), path_type)).or_insert(options);
+        }
+    }
+    all.retain(|_, options| *options != HostOptions::default());
+    (age, all.into_iter().collect())
+}
+
+/// A path as that of a cookie.
+fn cookie_path(text: &str) -> Option<OptionValue> {
+    let row = options::table::row("affinity-cookie-path")?;
+    row.kind.read(text, &Settings::default()).ok()
+}
+
+/// What is said of the path `/` of whole hosts.
+fn root_of(said: &ForeignOptions) -> Option<OptionValues> {
+    let is_of_root = |name: &str| name == "app-root" || name.starts_with("redirect-");
+    let values = &said.ingress.written.values;
+    let asks = said.paths.is_some() && said.canary.is_none() && values.contains_key("app-root");
+    asks.then(|| {
+        let of_root = values.iter().filter(|(name, _)| is_of_root(name) && **name != "redirect-to");
+        of_root.map(|(name, value)| (*name, value.clone())).collect()
+    })
+}
+
+/// What others of the namespace say.
+struct IngressContext<'a> {
+    neighbours: &'a Neighbours,
+    namespace: Arc<str>,
+    /// The hosts of which the Ingress itself says that all paths are regular expressions.
+    patterns: HashSet<Arc<str>>,
+}
+
+impl IngressContext<'_> {
+    fn has_patterns(&self, host: &Arc<str>) -> bool {
+        self.patterns.contains(host) || self.neighbours.patterns(&self.namespace, host)
+    }
 }
 
 struct Reading<'r> {
@@ -203,6 +433,9 @@ struct Reading<'r> {
     tls: TlsHosts,
     spelling: Spelling,
     grouping: Grouping<'r>,
+    around: IngressContext<'r>,
+    /// What a Service's port says of itself.
+    protocol: &'r dyn Fn(&Backend) -> Option<&'static str>,
     /// What refuses the whole, in sentences.
     faults: Vec<String>,
 }
@@ -225,11 +458,32 @@ impl Reading<'_> {
     }
 
     fn rule(&mut self, host: &Arc<str>, rule: &Rule) {
-        let paths = rule.http.as_ref().and_then(|http| http.paths.as_deref()).unwrap_or_default();
-        for path in paths {
-            let text = path.path.as_deref().filter(|p| !p.is_empty()).unwrap_or("/");
+        for (text, path) in paths_of(rule) {
+            let own = self.of_route(host, text, path.path_type.as_deref());
+            let family = self.grouping.annotations().path_rules(text);
+            if let Some(family) = family.filter(|_| self.around.has_patterns(host)) {
+                let pattern = family.pattern(text);
+                match pattern {
+                    // What is not served is taken by shorter paths, which may let more in.
+                    Err(why) if !self.grouping.annotations().is_guarded() => {
+                        self.not_served(host, text, &why)
+                    }
+                    pattern => self.pattern(host, text, pattern, path.backend.as_ref(), own),
+                }
+                continue;
+            }
+            let is_of_family = family.is_some();
             if let Some(pattern) = self.grouping.annotations().pattern(text, path.path_type.as_deref()) {
-                self.pattern(host, text, pattern, path.backend.as_ref());
+                self.pattern(host, text, pattern, path.backend.as_ref(), own);
+                continue;
+            }
+            if let Some(pattern) = self.foreign_pattern(path, text) {
+                match pattern {
+                    Ok(pattern) => {
+                        self.lead(pattern.of(host), text, path.backend.as_ref(), Some(&pattern), own)
+                    }
+                    Err(why) => self.not_served(host, text, &why),
+                }
                 continue;
             }
             let is_like_a_pattern = path.path_type.as_deref() != Some("Exact") && is_like_a_pattern(text);
@@ -254,8 +508,125 @@ impl Reading<'_> {
                     continue;
                 }
             };
-            self.lead(wanted, text, path.backend.as_ref(), None);
+            // There it is a prefix of characters, found by no key: where another namespace has the host, the prefix of elements is
+            // left of it.
+            let is_of_characters = matches!(path.path_type.as_deref(), None | Some("ImplementationSpecific"));
+            if is_of_family && is_of_characters && !wanted.path.is_empty() && !text.ends_with('/') {
+                let beginning = Match { shape: MatchShape::Beginning, ..wanted.clone() };
+                self.lead(beginning, text, path.backend.as_ref(), None, own.clone());
+            }
+            self.lead(wanted, text, path.backend.as_ref(), None, own);
         }
+    }
+
+    /// What a family says of one route: a canary of it, or that its path without the slash at its end leads to the one with it.
+    fn of_route(&self, host: &Arc<str>, text: &str, path_type: Option<&str>) -> Option<OwnOptions> {
+        let rules = self.grouping.annotations().path_rules(text)?;
+        let path_type = path_type.unwrap_or("ImplementationSpecific");
+        let mut own = OwnOptions::default();
+        let canary = self.around.neighbours.canary(&self.around.namespace, host, text, path_type);
+        if let Some(canary) = canary {
+            own.label = format!("canary of {host}{text} {path_type}");
+            own.options = canary.clone();
+        }
+        let is_literal = !self.around.has_patterns(host);
+        let is_redirected = self.grouping.own().text("redirect-to").is_some();
+        if is_literal && path_type != "Exact" && text.len() > 1 && text.ends_with('/') && !is_redirected {
+            own.label.push_str(" with a slash");
+            own.options.insert("trailing-slash", OptionValue::Text("add".to_owned()));
+            own.options.insert("redirect-code", OptionValue::Text("301".to_owned()));
+        }
+        let is_below = |all: &[String]| all.iter().any(|start| text.starts_with(start.as_str()));
+        if is_below(&rules.over_http) {
+            own.label.push_str(" over HTTP");
+            own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
+        }
+        if is_below(&rules.without_auth) {
+            own.label.push_str(" for everybody");
+            own.without = vec!["auth-url", "auth-secret"];
+        }
+        let cookie = self.grouping.own();
+        let has_no_path = cookie.text("affinity").is_some() && cookie.text("affinity-cookie-path").is_none();
+        if has_no_path
+            && text != "/"
+            && let Some(path) = cookie_path(text)
+        {
+            own.label.push_str(&format!(" with cookies for {text}"));
+            own.options.insert("affinity-cookie-path", path);
+        }
+        if text == "/" {
+            self.add_root(host, &mut own);
+        }
+        (!own.label.is_empty()).then_some(own)
+    }
+
+    /// What the rules say counts for other names of their hosts, too, as far as no Ingress of the namespace asks for the same there.
+    fn aliases(&mut self, rules: &[Rule]) {
+        let aliases: Vec<Arc<str>> =
+            self.grouping.annotations().foreign().aliases.iter().map(|alias| host_of(alias)).collect();
+        let named: HashSet<Arc<str>> = named_hosts(rules).collect();
+        let Some(rule) = rules.first().filter(|_| !aliases.is_empty()) else { return };
+        for alias in aliases.into_iter().filter(|alias| !named.contains(alias)) {
+            let (before, is_pattern) = (self.claims.routes.len(), self.has_patterns_of(rule));
+            if is_pattern {
+                self.around.patterns.insert(alias.clone());
+            }
+            self.rule(&alias, rule);
+            self.claims.routes.iter_mut().skip(before).for_each(|route| route.standing = Standing::Fallback);
+        }
+    }
+
+    fn has_patterns_of(&self, rule: &Rule) -> bool {
+        self.around.has_patterns(&host_of(rule.host.as_deref().unwrap_or_default()))
+    }
+
+    /// What a family's `app-root` of any Ingress of the namespace says of `/` of a host.
+    fn add_root(&self, host: &Arc<str>, own: &mut OwnOptions) {
+        if let Some(root) = self.around.neighbours.root(&self.around.namespace, host) {
+            own.label.push_str(&format!(" root of {host}"));
+            own.options.extend(root.iter().map(|(name, value)| (*name, value.clone())));
+        }
+    }
+
+    /// What the routes of its hosts leave over, where a family's own controller leaves it to nobody else: of ingress-nginx what the Ingress
+    /// says of requests counts there, too.
+    fn rest(&mut self, family: Option<Family>) {
+        let Some(family) = family else { return };
+        let Some(backend) = self.claims.routes.first().map(|route| route.backend.clone()) else { return };
+        let of_routes = self.claims.routes.iter().filter(|route| *route.wanted.host != *ANY_HOST);
+        let hosts: BTreeSet<Arc<str>> = of_routes.map(|route| route.wanted.host.clone()).collect();
+        for host in hosts {
+            let wanted = Match::prefix(&host, "");
+            if self.claims.routes.iter().any(|route| route.wanted == wanted) {
+                continue;
+            }
+            let mut own = OwnOptions::default();
+            self.add_root(&host, &mut own);
+            let group = self.grouping.of_rest((family == Family::IngressNginx).then_some(own));
+            let (tls, standing) = (self.has_tls(&host), Standing::Rest);
+            let backend = backend.clone();
+            let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
+            self.claims.routes.push(route);
+        }
+    }
+
+    /// Whether it, or for a family one beside it, has TLS for a host.
+    fn has_tls(&self, host: &str) -> bool {
+        self.tls.cover(host) || self.around.neighbours.tls(&self.around.namespace, host)
+    }
+
+    /// A path that families compare in a way of their own.
+    fn foreign_pattern(&self, path: &HttpPath, text: &str) -> Option<Result<Pattern, String>> {
+        let service = path.backend.as_ref().and_then(|backend| backend.service.as_ref());
+        let service = service.map(|service| &*service.name);
+        let raw = self.spelling == Spelling::Raw;
+        self.grouping.annotations().foreign_pattern(text, path.path_type.as_deref(), service, raw)
+    }
+
+    fn not_served(&mut self, host: &str, text: &str, why: &str) {
+        let shown = shortened(text);
+        let sentence = format!("path {shown:?} {why}: it is not served");
+        self.found(Finding::new(FindingKind::PathInvalid, sentence).at_host(host).at_path(&shown));
     }
 
     /// A path that is a regular expression.
@@ -265,9 +636,10 @@ impl Reading<'_> {
         text: &str,
         pattern: Result<Pattern, String>,
         backend: Option<&IngressBackend>,
+        own: Option<OwnOptions>,
     ) {
         match pattern {
-            Ok(pattern) => self.lead(pattern.of(host), text, backend, Some(&pattern)),
+            Ok(pattern) => self.lead(pattern.of(host), text, backend, Some(&pattern), own),
             Err(why) => {
                 let sentence = format!(
                     "path {:?} is a regular expression by {}path-type, and it {why}",
@@ -287,9 +659,10 @@ impl Reading<'_> {
         path: &str,
         backend: Option<&IngressBackend>,
         pattern: Option<&Pattern>,
+        own: Option<OwnOptions>,
     ) {
         match backend.map(backend_of) {
-            Some(Ok(backend)) => self.route(wanted, Some(path), backend, pattern),
+            Some(Ok(backend)) => self.route(wanted, Some(path), backend, pattern, own),
             Some(Err(why)) => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} {why}"))),
             None => self.found(at(FindingKind::BackendInvalid, &wanted, format!("{wanted} has no backend"))),
         }
@@ -338,22 +711,32 @@ impl Reading<'_> {
         let mut known = HashSet::new();
         for host in of_rules.map_or(&every[..], Vec::as_slice) {
             if known.insert(host) {
-                self.route(Match::prefix(host, ""), None, backend.clone(), None);
+                self.route(Match::prefix(host, ""), None, backend.clone(), None, None);
             }
         }
     }
 
     /// `path`: as it is written; without one it is for what no path takes.
-    fn route(&mut self, mut wanted: Match, path: Option<&str>, backend: Backend, pattern: Option<&Pattern>) {
+    fn route(
+        &mut self,
+        mut wanted: Match,
+        path: Option<&str>,
+        backend: Backend,
+        pattern: Option<&Pattern>,
+        own: Option<OwnOptions>,
+    ) {
         wanted.conditions = self.grouping.annotations().conditions(path.unwrap_or_default()).map(Arc::new);
-        let (tls, fallback) = (self.tls.cover(&wanted.host), path.is_none());
+        let standing = if path.is_none() { Standing::Fallback } else { Standing::Asked };
+        let tls = self.has_tls(&wanted.host);
         let rewrite = pattern.and_then(|pattern| pattern.rewrite.clone());
-        let group = self.grouping.number(path.unwrap_or_default(), &backend.service, rewrite);
+        let protocol = (self.protocol)(&backend);
+        let says = RouteSays { protocol, own };
+        let group = self.grouping.number(path.unwrap_or_default(), &backend.service, rewrite, says);
         let cost = PatternCost::sum(
             pattern.and_then(|pattern| pattern.cost),
             wanted.conditions.as_ref().and_then(|conditions| conditions.cost()),
         );
-        self.claims.routes.push(RouteClaim { wanted, cost, backend, fallback, tls, group, repeated: false });
+        self.claims.routes.push(RouteClaim { wanted, cost, backend, standing, tls, group, repeated: false });
     }
 
     /// Where it is asked for, the hosts with `www.` in front of these, or without it, lead to these.
@@ -361,21 +744,45 @@ impl Reading<'_> {
         if !self.grouping.own().is_on("redirect-www") {
             return;
         }
-        let Some(backend) = self.claims.routes.first().map(|route| route.backend.clone()) else { return };
         let known: HashSet<&Arc<str>> = hosts.iter().collect();
         for host in known.iter().filter(|host| is_host(host) && !host.starts_with('*')) {
             let other = host.strip_prefix("www.").map_or_else(|| format!("www.{host}"), str::to_owned);
             let other: Arc<str> = other.into();
-            if !is_host(&other) || known.contains(&other) {
-                continue;
+            if is_host(&other) && !known.contains(&other) {
+                self.redirect(&other, host);
             }
-            let (tls, group) = (self.tls.cover(&other), self.grouping.redirecting_to(host));
-            let wanted = Match::prefix(&other, "");
-            let backend = backend.clone();
-            let route =
-                RouteClaim { wanted, cost: None, backend, fallback: true, tls, group, repeated: false };
-            self.claims.routes.push(route);
         }
+    }
+
+    /// What families have redirected to the first of these hosts.
+    fn redirected(&mut self, others: Vec<String>, hosts: &[Arc<str>]) {
+        let Some(host) = hosts.iter().find(|host| is_host(host) && !host.starts_with('*')) else { return };
+        for other in others.into_iter().map(Arc::<str>::from).filter(|other| !hosts.contains(other)) {
+            self.redirect(&other, host);
+        }
+    }
+
+    /// Requests for another host lead to `host`, as far as nobody has routes there.
+    fn redirect(&mut self, other: &Arc<str>, host: &str) {
+        let Some(backend) = self.claims.routes.first().map(|route| route.backend.clone()) else { return };
+        let (tls, group) = (self.tls.cover(other), self.grouping.redirecting_to(host));
+        let (wanted, standing) = (Match::prefix(other, ""), Standing::Fallback);
+        let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
+        self.claims.routes.push(route);
+    }
+
+    /// TLS that servers answer themselves.
+    fn passed(&mut self, settings: &Settings) {
+        self.claims.passed = settings.passthrough.then(BTreeMap::new);
+        let own = self.grouping.own();
+        if !own.is_on(passthrough::OPTION) {
+            return;
+        }
+        let port = match own.values.get(passthrough::HTTP_PORT) {
+            Some(OptionValue::Number(port)) => u16::try_from(*port).ok(),
+            _ => None,
+        };
+        self.claims.pass_through(port, settings);
     }
 
     fn certificates(&mut self, hosts: &[Arc<str>], tls: &[Tls]) {
@@ -429,6 +836,15 @@ impl TlsHosts {
         match entries.iter().map(hosts).collect::<Option<Vec<_>>>() {
             Some(hosts) => Self::These(hosts.iter().flatten().map(|h| host_of(h)).collect()),
             None => Self::All,
+        }
+    }
+
+    /// The hosts themselves, of those that rules name.
+    fn named(&self, rules: &[Rule]) -> HashSet<Arc<str>> {
+        match self {
+            Self::None => HashSet::new(),
+            Self::All => named_hosts(rules).collect(),
+            Self::These(hosts) => hosts.clone(),
         }
     }
 

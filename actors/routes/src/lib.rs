@@ -2,7 +2,8 @@
 //!
 //! Templates should not have to solve precedence, nor read what people write. What is asked for ([`claims`]) knows nothing of
 //! who gets it ([`index`]), and neither knows anything of Ingress ([`ingress`]). What annotations ask for is one table ([`options`]):
-//! their values are read here, once, and templates write them. Beside each store of objects there are stores of what became of
+//! their values are read here, once, and templates write them. What annotations of other controllers ask for
+//! is translated into the same options ([`families`]). Beside each store of objects there are stores of what became of
 //! it ([`stores`]).
 //!
 //! A function of stores and configuration; no I/O. Time comes from outside.
@@ -16,7 +17,9 @@ pub mod claims;
 pub mod class;
 pub mod conditions;
 pub mod contest;
+pub mod families;
 pub mod findings;
+pub mod gateway;
 mod hosts;
 pub mod index;
 pub mod ingress;
@@ -26,13 +29,18 @@ pub mod memory;
 pub mod names;
 pub mod options;
 pub mod owners;
+mod passthrough;
 pub mod path;
 pub mod patterns;
 mod record;
 pub mod regex_cost;
 mod sentences;
 pub mod services;
+mod settings_shape;
 pub mod stores;
+pub mod tcp;
 pub mod userlists;
 
+pub use record::OPTIONS_OF_GROUPS;
+pub use settings_shape::unreadable_settings;
 pub use stores::{Routes, class_settings_of, options_of, store_of};

@@ -64,6 +64,11 @@ pub(super) struct HostList<'l> {
 impl<'l> HostList<'l> {
     pub fn new(namespace: &'l str, mut all: Vec<ListEntry<'l>>) -> Self {
         all.sort_by_cached_key(|entry| entry.wanted.rank());
+        Self::ordered(namespace, all)
+    }
+
+    /// Of routes that stand in their order already.
+    pub fn ordered(namespace: &'l str, all: Vec<ListEntry<'l>>) -> Self {
         let (mut steps, mut chunks, mut size, asked) = (0.0, 1, 0, all.len());
         let entries: Vec<ListEntry<'l>> = all
             .into_iter()
@@ -105,6 +110,7 @@ impl ListEntry<'_> {
             MatchShape::Exact => ("exact", String::new()),
             MatchShape::Prefix => ("prefix", String::new()),
             MatchShape::Beginning => ("beginning", String::new()),
+            MatchShape::AnyCase => ("any-case", String::new()),
             MatchShape::Regex(pattern) => ("regex", encoded(pattern)),
         };
         let longest = self.cost.map_or(0, |cost| cost.longest_path);

@@ -4,6 +4,7 @@
 //! of Ingress objects, so that other kinds of route can stand on it.
 
 use haptic_model::{Digest, host_name};
+use serde::{Deserialize, Serialize};
 use std::{cmp::Reverse, sync::Arc};
 
 use crate::conditions::RouteConditions;
@@ -18,7 +19,7 @@ pub const ANY_HOST: &str = "*";
 const DIGITS: usize = 16;
 
 /// The requests that a route takes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Match {
     /// In lower case; `*.example.com` for one label more than `example.com`, [`ANY_HOST`] for all.
     pub host: Arc<str>,
@@ -28,11 +29,13 @@ pub struct Match {
     /// with.
     pub path: Arc<str>,
     /// What else they have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Arc<RouteConditions>>,
 }
 
 /// How a path is compared with that of a route.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum MatchShape {
     /// It is the same.
     Exact,
@@ -40,6 +43,8 @@ pub enum MatchShape {
     Prefix,
     /// It begins with its characters.
     Beginning,
+    /// The same in small or capital letters; those of the path are small.
+    AnyCase,
     /// It begins with what the expression takes.
     Regex(Arc<str>),
 }
@@ -59,13 +64,25 @@ impl Match {
         Self { host: host_of(host), shape: MatchShape::Prefix, path, conditions: None }
     }
 
+    /// Requests for paths of `host` that begin with these characters, in any case where `any_case` is so.
+    #[must_use]
+    pub fn beginning(host: &str, path: &str, any_case: bool) -> Self {
+        let has_case = any_case && path.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let (shape, path) = match path {
+            "/" | "" => return Self::prefix(host, ""),
+            path if has_case => (MatchShape::AnyCase, path.to_ascii_lowercase()),
+            path => (MatchShape::Beginning, path.to_owned()),
+        };
+        Self { host: host_of(host), shape, path: path.into(), conditions: None }
+    }
+
     /// How a map file holds it: host and path; a prefix ends with a slash, to be found by a request's path that was
     /// given one. What stands in the list of its host has its number there.
     #[must_use]
     pub fn key(&self) -> String {
         match self.shape {
             _ if self.is_listed() => format!("{}|{}", self.host, self.number()),
-            MatchShape::Exact | MatchShape::Beginning | MatchShape::Regex(_) => {
+            MatchShape::Exact | MatchShape::Beginning | MatchShape::AnyCase | MatchShape::Regex(_) => {
                 format!("{}{}", self.host, self.path)
             }
             MatchShape::Prefix => format!("{}{}/", self.host, self.path),
@@ -76,7 +93,8 @@ impl Match {
     /// for it takes requests for other paths than its own.
     #[must_use]
     pub fn is_listed(&self) -> bool {
-        matches!(self.shape, MatchShape::Beginning | MatchShape::Regex(_)) || self.conditions.is_some()
+        matches!(self.shape, MatchShape::Beginning | MatchShape::AnyCase | MatchShape::Regex(_))
+            || self.conditions.is_some()
     }
 
     /// Whether it takes a path of its host, whatever else a request has.
@@ -87,6 +105,9 @@ impl Match {
             MatchShape::Exact => *path == *self.path,
             MatchShape::Prefix => format!("{path}/").starts_with(&format!("{}/", self.path)),
             MatchShape::Beginning => path.starts_with(&*self.path),
+            MatchShape::AnyCase => {
+                path.get(..self.path.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.path))
+            }
             MatchShape::Regex(text) => regex::bytes::RegexBuilder::new(text)
                 .unicode(false)
                 .build()
@@ -101,7 +122,8 @@ impl Match {
         digest.get(..DIGITS).unwrap_or_default().to_owned()
     }
 
-    /// By which those of one host are asked: whole paths first, then what begins with most, then what says most.
+    /// By which those of one host are asked: whole paths first, then what begins with most, then what says most. Of expressions of the
+    /// same length the later text is the first, as with ingress-nginx.
     #[must_use]
     pub fn rank(&self) -> impl Ord + use<> {
         let text = match &self.shape {
@@ -114,7 +136,8 @@ impl Match {
             self.shape == MatchShape::Exact,
             self.path.len(),
             says,
-            Reverse((text, self.conditions.clone())),
+            text,
+            Reverse(self.conditions.clone()),
         ))
     }
 }
@@ -126,6 +149,7 @@ impl std::fmt::Display for Match {
             MatchShape::Exact => (path, "Exact"),
             MatchShape::Prefix => (path, "Prefix"),
             MatchShape::Beginning => (path, "regular expression"),
+            MatchShape::AnyCase => (path, "in any case"),
             MatchShape::Regex(text) => (written(text), "regular expression"),
         };
         let more = if self.conditions.is_some() { ", with conditions" } else { "" };
@@ -204,6 +228,16 @@ mod tests {
                 "*/"
             ]
         );
+    }
+
+    #[test]
+    fn a_beginning_takes_what_goes_on_and_may_have_any_case() {
+        let takes = |wanted: &Match, paths: [&str; 4]| paths.map(|path| wanted.takes(path));
+        let paths = ["/App", "/app/x", "/apple", "/ap"];
+        assert_eq!(takes(&Match::beginning("a", "/App", true), paths), [true, true, true, false]);
+        assert_eq!(takes(&Match::beginning("a", "/App", false), paths), [true, false, false, false]);
+        assert_eq!(Match::beginning("a", "/", true), Match::prefix("a", "/"));
+        assert_eq!(Match::beginning("a", "/1", true).shape, MatchShape::Beginning);
     }
 
     #[test]

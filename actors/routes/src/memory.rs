@@ -3,11 +3,16 @@
 //!
 //! A namespace that loses the object that its age on a thing comes from keeps that age: as long as it has another object
 //! there, and for the time of the hold when it has none. Time comes from outside.
+//!
+//! What is remembered is written down for the next controller, and so is who has what others wait for: its object may be deleted
+//! while no controller runs.
 
 use super::{
-    contest::{Contest, Holder, Seniority},
+    contest::{Age, Contest, Holder, Seniority},
     matching::Match,
 };
+use haptic_model::{HostHold, host_holds::HeldByText};
+use serde::{Deserialize, Serialize};
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
     sync::Arc,
@@ -18,7 +23,8 @@ use std::{
 const MOST: usize = 100_000;
 
 /// What only one can have.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) enum Thing {
     /// The requests of a match.
     Requests(Match),
@@ -42,6 +48,9 @@ pub(super) struct Memory {
     /// Those that are gone, by namespace, in the order in which they went. One that came back is still there.
     gone: BTreeMap<Arc<str>, VecDeque<(Instant, Thing)>>,
     waiting: usize,
+    written: HeldByText,
+    /// What each thing is called in `written`.
+    texts: HashMap<Thing, Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -70,8 +79,12 @@ impl Memory {
     /// Takes note of what became of a thing's holder, before the next one is elected.
     pub fn note(&mut self, thing: &Thing, contest: &Contest, now: Instant) {
         let Some(Holder { namespace, age, object }) = &contest.holder else { return };
+        // Who has what nobody asks for has nothing to keep.
+        if object.as_ref().is_some_and(|object| !object.asks()) {
+            return;
+        }
         let seniority = || Seniority { namespace: namespace.clone(), age: age.clone() };
-        match contest.claimants.of(namespace).next() {
+        match contest.claimants.of(namespace).find(|claimant| claimant.asks()) {
             Some(own) if own.age <= *age => drop(self.kept.remove(thing)),
             Some(_) => drop(self.kept.insert(thing.clone(), Kept { seniority: seniority(), gone: None })),
             // Without an object it is gone already, and may just have been forgotten.
@@ -82,6 +95,57 @@ impl Memory {
             }
             None => {}
         }
+    }
+
+    /// Writes down what counts for a thing, after its holder was elected: what is remembered, or who has what others wait for.
+    pub fn write(&mut self, thing: &Thing, contest: &Contest) {
+        let hold = match (self.kept.get(thing), contest.awaited()) {
+            (Some(kept), _) => Some(HostHold { gone: kept.gone, ..kept.seniority.hold() }),
+            (None, Some(seniority)) => Some(seniority.hold()),
+            (None, None) => None,
+        };
+        match (hold, self.texts.get(thing)) {
+            (Some(hold), Some(text)) if self.written.get(text) == Some(&hold) => {}
+            (Some(hold), Some(text)) => drop(self.written.insert(text.clone(), hold)),
+            (Some(hold), None) => {
+                let Ok(text) = serde_json::to_string(thing) else { return };
+                let text: Arc<str> = text.into();
+                self.texts.insert(thing.clone(), text.clone());
+                self.written.insert(text, hold);
+            }
+            (None, Some(text)) => {
+                self.written.remove(text);
+                self.texts.remove(thing);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// What is to be read by the next controller.
+    pub fn written(&self) -> &HeldByText {
+        &self.written
+    }
+
+    /// Remembers what another memory had written down, but for what it knows itself, and says of what. What is no thing is of a later
+    /// revision, and passed over.
+    pub fn read(&mut self, written: &HeldByText, now: Instant) -> Vec<Thing> {
+        let mut read = Vec::new();
+        for (text, HostHold { namespace, age, gone }) in written {
+            let Ok(thing) = serde_json::from_str::<Thing>(text) else { continue };
+            if self.kept.contains_key(&thing) {
+                continue;
+            }
+            let (gone, age) = (gone.unwrap_or(now), age.clone().map_or(Age::Unknown, Age::Since));
+            let seniority = Seniority { namespace: namespace.clone(), age };
+            self.kept.insert(thing.clone(), Kept { seniority, gone: Some(gone) });
+            self.gone.entry(namespace.clone()).or_default().push_back((gone, thing.clone()));
+            self.waiting += 1;
+            read.push(thing);
+        }
+        for queue in self.gone.values_mut() {
+            queue.make_contiguous().sort_by_key(|(gone, _)| *gone);
+        }
+        read
     }
 
     /// Forgets what was kept long enough, or is too much, and says what it is.

@@ -49,6 +49,12 @@ impl Rewrite {
 }
 
 impl Pattern {
+    /// Of a path that is compared as it stands.
+    #[must_use]
+    pub fn literal(wanted: Match, rewrite: Option<Rewrite>) -> Self {
+        Self { shape: wanted.shape, path: wanted.path, cost: None, rewrite }
+    }
+
     /// Requests for these paths of `host`.
     #[must_use]
     pub fn of(&self, host: &str) -> Match {

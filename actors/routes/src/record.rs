@@ -1,13 +1,15 @@
 //! What an object got, as the object that templates read.
 
 use super::{
-    claims::{Backend, Claims, Port, RouteClaim, RouteGroup, ToHttps},
+    claims::{Backend, Claims, Port, RouteClaim, RouteGroup, Standing, ToHttps},
     contest::Age,
     hosts::{ClientCa, Tls},
     index::{RouteIndex, hosts_of},
     ingress::at,
     lists::MOST,
     matching::{ANY_HOST, Match, MatchShape, wildcard_over},
+    names,
+    passthrough::Passing,
     sentences::{few, shortened},
 };
 use haptic_model::{Finding, FindingKind, ObjectRef};
@@ -20,12 +22,22 @@ use std::{
 /// So many hosts are in one entry of `tls`, for a line of a crt-list and what HAProxy takes at run time are limited.
 const HOSTS_OF_AN_ENTRY: usize = 32;
 
+/// What ends the names of backends whose servers get TLS as it comes. No port has a colon, so that others are called otherwise.
+const TLS_BACKEND: &str = ":tls";
+
+/// The backend in which nothing is found, by the library base.
+const NOWHERE: &str = "not_found";
+
 /// An object, and where what it got is looked up.
 pub(super) struct Got<'i> {
     pub object: &'i ObjectRef,
     pub claims: &'i Claims,
     pub index: &'i RouteIndex,
 }
+
+/// The field that has what each group has otherwise than `options`, null where it has nothing. Whoever reads the JSON makes `groups` of
+/// it, in which each has all of them: so the options of an object are there once, however many groups there are.
+pub const OPTIONS_OF_GROUPS: &str = "optionsOfGroups";
 
 /// What the hosts of one entry of `tls` have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +53,8 @@ struct Entry {
     wildcard: Option<Arc<str>>,
 }
 
-/// The JSON of an object's routes, and what is found at it. In the JSON are its own `fields`, `options`, `groups`, `routes`, `backends`, `tls`, `clientCa` and `rejected`.
+/// The JSON of an object's routes, and what is found at it. In the JSON are its own `fields`, `options`,
+/// [`OPTIONS_OF_GROUPS`], `routes`, `backends`, `tls`, `clientCa` and `rejected`.
 pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
     let mut found = got.claims.findings.clone();
     let (mut routes, mut backends) = (Vec::new(), Vec::new());
@@ -51,19 +64,24 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
             Some(why) => found.extend(why),
             None => {
                 let Some(group) = got.claims.groups.get(claim.group) else { continue };
-                let backend = backend(got.object, group, &claim.backend);
-                if known.insert((claim.group, &claim.backend)) {
+                let is_nowhere = claim.standing == Standing::Rest && !group.asks_for_passwords;
+                let backend = match is_nowhere {
+                    true => json!({"name": NOWHERE}),
+                    false => backend(got.object, group, &claim.backend),
+                };
+                if !is_nowhere && known.insert((claim.group, &claim.backend)) {
                     backends.push(backend.clone());
                 }
                 let others = group.others.iter().filter(|other| known.insert((claim.group, other)));
                 backends.extend(others.map(|other| self::backend(got.object, group, other)));
                 served.insert(&claim.wanted.host);
-                routes.push(route(claim, group, backend));
+                routes.push(route(claim, group, backend, got.passes(&claim.wanted.host)));
             }
         }
     }
     found.extend(served.iter().flat_map(|host| got.about_host(host)));
     found.extend(got.left_out());
+    found.extend(got.not_passed());
     let over: HashSet<String> = served.iter().filter_map(|host| wildcard_over(host)).collect();
     let brought = got.claims.certificates.iter();
     found.extend(brought.flat_map(|(host, secrets)| got.about_certificate(host, secrets, &over)));
@@ -73,7 +91,7 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
     let mut fields = got.claims.fields.read();
     for (name, value) in [
         ("options", got.claims.groups.first().map(|group| Value::Object(group.options.read())).into()),
-        ("groups", got.groups()),
+        (OPTIONS_OF_GROUPS, got.options_of_groups()),
         ("routes", Value::Array(routes)),
         ("backends", Value::Array(backends)),
         ("lists", got.lists()),
@@ -81,6 +99,9 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
         ("rejected", json!(rejected)),
     ] {
         fields.insert(name.to_owned(), value);
+    }
+    if got.claims.passed.is_some() {
+        fields.extend(got.passed());
     }
     if let Some(secret) = &got.claims.client_ca {
         fields.insert("clientCa".to_owned(), json!(format!("{}/{secret}", got.object.namespace)));
@@ -91,17 +112,25 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
 impl Got<'_> {
     /// Why it has not what it asks for; nothing is said of what was only asked for where nobody else does.
     fn refusal(&self, claim: &RouteClaim) -> Option<Option<Finding>> {
+        // What nobody asks for is somebody's, and it makes no difference whose.
+        if claim.standing == Standing::Rest {
+            let winner = self.index.holder(&claim.wanted).and_then(|holder| holder.object.as_ref());
+            let has_it = !claim.repeated && winner.is_some_and(|winner| *winner.object == *self.object);
+            return (!has_it).then_some(None);
+        }
         if claim.repeated {
             let sentence = || format!("{} is named twice, the first one counts", claim.wanted);
             return Some(
-                (!claim.fallback).then(|| at(FindingKind::RouteRepeated, &claim.wanted, sentence())),
+                (claim.standing == Standing::Asked)
+                    .then(|| at(FindingKind::RouteRepeated, &claim.wanted, sentence())),
             );
         }
         let holder = self.index.holder(&claim.wanted)?;
         if let Some(others) = self.host_of_others(claim) {
             return Some(Some(others));
         }
-        let what = if claim.fallback { "the default of " } else { "" };
+        let is_default = claim.standing == Standing::Fallback;
+        let what = if is_default { "the default of " } else { "" };
         let Some(winner) = &holder.object else {
             let sentence = format!("{what}{} {}", claim.wanted, kept_for(&holder.namespace));
             return Some(Some(at(FindingKind::RouteConflict, &claim.wanted, sentence)));
@@ -110,7 +139,10 @@ impl Got<'_> {
             return None;
         }
         // A default backend steps back without a word: that is what it is for.
-        if claim.fallback && !winner.fallback && winner.object.namespace == self.object.namespace {
+        if is_default
+            && winner.standing == Standing::Asked
+            && winner.object.namespace == self.object.namespace
+        {
             return Some(None);
         }
         let reason = self.reason(&winner.object, &winner.age);
@@ -208,6 +240,7 @@ impl Got<'_> {
         let has = |host: &str| self.index.tls(host).is_some_and(|tls| tls.certificates.is_some());
         let without = hosts
             .into_iter()
+            .filter(|host| self.passes(host).is_none())
             .filter(|host| !has(host) && !wildcard_over(host).is_some_and(|over| has(&over)));
         without.filter_map(|host| self.index.certificates().found_at_default(host)).collect()
     }
@@ -237,10 +270,12 @@ impl Got<'_> {
         }
     }
 
-    /// The options of each group.
-    fn groups(&self) -> Value {
+    /// What each group has otherwise than the object as a whole.
+    fn options_of_groups(&self) -> Value {
+        let first = self.claims.groups.first().map(|group| (group.id.to_string(), json!({})));
         let one = |group: &RouteGroup| (group.id.to_string(), Value::Object(group.options.read()));
-        Value::Object(self.claims.groups.iter().map(one).collect())
+        let others = self.claims.groups.iter().skip(1).map(one);
+        Value::Object(first.into_iter().chain(others).collect())
     }
 
     /// The lists that are printed for the object.
@@ -255,6 +290,56 @@ impl Got<'_> {
     fn listed_hosts(&self) -> BTreeSet<&Arc<str>> {
         let of_hosts = self.claims.routes.iter().filter(|route| route.wanted.is_listed());
         of_hosts.map(|route| &route.wanted.host).collect()
+    }
+
+    /// How TLS of a host is passed through to its servers, if it is.
+    fn passes(&self, host: &str) -> Option<Passing<'_>> {
+        let wanted = self.claims.passed.as_ref()?.contains_key(host);
+        self.index.passing(host).filter(|passing| wanted && *passing.object == *self.object)
+    }
+
+    /// The hosts whose TLS goes to its servers as it comes, and those that it is the first to have routes on whose TLS ends here: a
+    /// wildcard over them that is passed through must not take these.
+    fn passed(&self) -> [(String, Value); 2] {
+        let hosts: Vec<&Arc<str>> = hosts_of(self.claims).into_iter().collect();
+        let passed = hosts.iter().filter_map(|host| {
+            let passing = self.passes(host)?;
+            let parts = [&self.object.namespace, &self.object.name, &passing.backend.service];
+            let port = passing.backend.port.to_string();
+            let parts = parts.map(|part| &**part).into_iter().chain([&*port]).collect::<Vec<_>>();
+            let name = names::name_of(&parts, "").unwrap_or_default() + TLS_BACKEND;
+            let mut backend = backend(self.object, passing.group, passing.backend);
+            *backend.get_mut("name")? = name.into();
+            Some(json!({"host": host, "group": passing.group.id, "backend": backend}))
+        });
+        let is_first = |host: &str| {
+            let holder = self.index.hosts().get(host).and_then(|host| host.routes.holder.as_ref());
+            holder
+                .and_then(|holder| holder.object.as_ref())
+                .is_some_and(|first| *first.object == *self.object)
+        };
+        let ended = hosts
+            .iter()
+            .filter(|host| !host.starts_with('*') && is_first(host) && self.index.passing(host).is_none());
+        [("passed", passed.collect()), ("ended", ended.map(|host| json!(host)).collect())]
+            .map(|(name, value): (&str, Value)| (name.to_owned(), value))
+    }
+
+    /// Why TLS does not go to its servers, for each host that it wants that for; what others have over HTTP only.
+    fn not_passed(&self) -> Vec<Finding> {
+        let wanted = self.claims.passed.iter().flat_map(|passed| passed.keys());
+        let refused = wanted.filter_map(|host| self.index.not_passed(host, self.object));
+        let hosts = hosts_of(self.claims).into_iter();
+        let over_http = hosts.filter_map(|host| {
+            let other = self.index.passing(host)?.object;
+            (*other != *self.object).then(|| {
+                let sentence = format!(
+                    "TLS of {host} is passed through to the servers of {other}: routes of this one have requests over HTTP only"
+                );
+                Finding::new(FindingKind::HostConflict, sentence).at_host(host)
+            })
+        });
+        refused.chain(over_http).collect()
     }
 
     /// What does not fit into the lists that are printed for the object.
@@ -315,14 +400,17 @@ impl Got<'_> {
     }
 }
 
-fn route(claim: &RouteClaim, group: &RouteGroup, backend: Value) -> Value {
-    let https = group.to_https == ToHttps::Always || (claim.tls && group.to_https == ToHttps::WithTls);
+fn route(claim: &RouteClaim, group: &RouteGroup, backend: Value, passing: Option<Passing<'_>>) -> Value {
+    let https = match passing {
+        Some(passing) => group.to_https != ToHttps::Never && !passing.has_http,
+        None => group.to_https == ToHttps::Always || (claim.tls && group.to_https == ToHttps::WithTls),
+    };
     let path = if claim.wanted.path.is_empty() { "/" } else { &*claim.wanted.path };
     json!({
         "host": claim.wanted.host, "path": path, "length": claim.wanted.path.len(),
         "exact": claim.wanted.shape == MatchShape::Exact, "kind": kind_of(&claim.wanted),
         "key": claim.wanted.key(), "tls": claim.tls, "https": https,
-        "group": group.id, "backend": backend,
+        "group": group.id, "backend": backend, "nowhere": claim.standing == Standing::Rest,
     })
 }
 

@@ -57,7 +57,11 @@ impl fmt::Display for Missing {
 #[derive(Debug)]
 struct KnownService {
     options: Option<Written>,
+    /// Annotations of families that are read on Services.
+    foreign: Option<BTreeMap<String, String>>,
     ports: ServicePorts,
+    /// What ports speak, as far as they say so and it is not HTTP/1.1.
+    spoken: Vec<(u16, Option<Box<str>>, &'static str)>,
 }
 
 /// Which ports a Service has.
@@ -84,9 +88,11 @@ struct Spec {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct PortOfService {
     name: Option<Box<str>>,
     port: u16,
+    app_protocol: Option<Box<str>>,
 }
 
 #[derive(Deserialize)]
@@ -139,6 +145,23 @@ impl Services {
         self.known(namespace, name)?.options.as_ref()
     }
 
+    /// Annotations of families on one, if it has any that are read there.
+    #[must_use]
+    pub fn foreign(&self, namespace: &str, name: &str) -> Option<&BTreeMap<String, String>> {
+        self.known(namespace, name)?.foreign.as_ref()
+    }
+
+    /// What the port that a backend names speaks, by its `appProtocol`, as the option `protocol` says it.
+    #[must_use]
+    pub fn protocol(&self, namespace: &str, backend: &Backend) -> Option<&'static str> {
+        let mut spoken = self.known(namespace, &backend.service)?.spoken.iter();
+        let found = spoken.find(|(number, name, _)| match &backend.port {
+            Port::Number(wanted) => number == wanted,
+            Port::Name(wanted) => name.as_deref() == Some(&**wanted),
+        });
+        found.map(|(_, _, protocol)| *protocol)
+    }
+
     /// What is not there of what a backend of a namespace names.
     #[must_use]
     pub fn missing(&self, namespace: &str, backend: &Backend) -> Option<Missing> {
@@ -164,21 +187,44 @@ impl Services {
 impl KnownService {
     /// Of an object that is no Service nothing is known.
     fn read(object: &Object, settings: &Settings) -> Self {
-        let has_options = has_options(object);
+        let has_options = has(object, PREFIX);
+        let families =
+            || settings.families.iter().map(|family| family.family).filter(|family| family.reads_services());
+        let has_foreign = families().any(|family| family.prefixes().iter().any(|prefix| has(object, prefix)));
         let is_short = object.json.len() <= LONGEST;
-        let service: Option<Service> =
-            (has_options || is_short).then(|| serde_json::from_slice(&object.json).ok()).flatten();
+        let service: Option<Service> = (has_options || has_foreign || is_short)
+            .then(|| serde_json::from_slice(&object.json).ok())
+            .flatten();
         let Some(Service { metadata, spec }) = service else {
-            return Self { options: None, ports: ServicePorts::Any };
+            return Self { options: None, foreign: None, ports: ServicePorts::Any, spoken: Vec::new() };
         };
+        let foreign = metadata.annotations.as_ref().filter(|_| has_foreign).map(|annotations| {
+            let of_families = annotations.iter().filter(|(key, _)| families().any(|family| family.has(key)));
+            of_families.map(|(key, text)| (key.clone(), text.clone())).collect()
+        });
         let annotations = metadata.annotations.filter(|_| has_options);
         let own = |annotations: &BTreeMap<String, String>| {
             let own = annotations.iter();
             let own = own.filter_map(|(key, text)| Some((key.strip_prefix(PREFIX)?, text.as_str())));
             Written::read(Level::Service, own, settings)
         };
-        let ports = spec.filter(|_| is_short).map_or(ServicePorts::Any, ServicePorts::of);
-        Self { options: annotations.as_ref().map(own), ports }
+        let spec = spec.filter(|_| is_short);
+        let spoken = spec.iter().flat_map(|spec| spec.ports.iter().flatten());
+        let spoken = spoken.filter_map(|port| {
+            Some((port.port, port.name.clone(), spoken_by(port.app_protocol.as_deref()?)?))
+        });
+        let spoken = spoken.collect();
+        let ports = spec.map_or(ServicePorts::Any, ServicePorts::of);
+        Self { options: annotations.as_ref().map(own), foreign, ports, spoken }
+    }
+}
+
+/// What servers speak by a port's `appProtocol`: the names of IANA and of Kubernetes (KEP-3726), and those that others gave to HTTP/2 without TLS.
+fn spoken_by(app_protocol: &str) -> Option<&'static str> {
+    match app_protocol {
+        "https" | "kubernetes.io/wss" => Some("https"),
+        "kubernetes.io/h2c" | "h2c" | "grpc" => Some("h2"),
+        _ => None,
     }
 }
 
@@ -200,6 +246,6 @@ impl ServicePorts {
 }
 
 /// Most have none.
-fn has_options(service: &Object) -> bool {
-    service.json.windows(PREFIX.len()).any(|part| part == PREFIX.as_bytes())
+fn has(service: &Object, prefix: &str) -> bool {
+    service.json.windows(prefix.len()).any(|part| part == prefix.as_bytes())
 }

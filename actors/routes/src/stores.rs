@@ -9,17 +9,23 @@ use crate::{
     auth,
     claims::{Claims, RouteGroup},
     class::{self, Classes},
+    families::Neighbours,
     findings::certificates::SecretsAtTime,
+    gateway::GatewayModel,
     index::RouteIndex,
     ingress,
     memory::Clock,
     owners::Owners,
     services::{self, Services},
+    tcp::TcpModel,
     userlists::{self, Userlists},
 };
-use haptic_model::{ActiveConfig, Finding, FindingKind, Findings, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_model::{
+    ActiveConfig, Finding, FindingKind, Findings, HostHolds, Object, ObjectRef, Snapshot, Snapshots,
+    gateway::GatewayVerdicts, host_holds,
+};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet, HashSet},
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -33,6 +39,14 @@ pub struct Routes {
     tables: BTreeMap<Arc<str>, Table>,
     now: Option<Instant>,
     date: Option<SystemTime>,
+    gateway: GatewayModel,
+    tcp: TcpModel,
+    /// The store with what the controller before had written down, as it is known.
+    holds: Arc<Snapshot>,
+    /// What was written down and is still to be read.
+    unread: HostHolds,
+    /// Whether [`Self::beside`] was called.
+    is_begun: bool,
 }
 
 #[derive(Debug)]
@@ -41,6 +55,7 @@ struct Table {
     source: Arc<Snapshot>,
     services: Services,
     ground: Ground,
+    neighbours: Neighbours,
     index: RouteIndex,
     sets: Arc<Snapshot>,
     options: Arc<Snapshot>,
@@ -91,7 +106,31 @@ impl Routes {
     #[must_use]
     pub fn emptied(&self) -> Self {
         let tables = self.tables.iter().map(|(name, table)| (name.clone(), table.emptied()));
-        Self { tables: tables.collect(), now: self.now, date: self.date }
+        let tcp = TcpModel::default();
+        Self {
+            tables: tables.collect(),
+            now: self.now,
+            date: self.date,
+            gateway: self.gateway.emptied(),
+            tcp,
+            holds: self.holds.clone(),
+            unread: self.unread.clone(),
+            is_begun: self.is_begun,
+        }
+    }
+
+    /// Remembers, from the next call of [`Self::beside`] on, what another one had written down.
+    pub fn remember(&mut self, written: HostHolds) {
+        self.unread = written;
+    }
+
+    /// What is remembered, and who has what others wait for, as of the last call of [`Self::beside`]; `None` before the first.
+    #[must_use]
+    pub fn holds(&self) -> Option<HostHolds> {
+        let written = self.tables.iter().map(|(name, table)| (name.clone(), table.index.written().clone()));
+        let unread = self.unread.0.clone().into_iter();
+        let all = unread.chain(written).filter(|(_, held)| !held.is_empty());
+        self.is_begun.then(|| HostHolds(all.collect()))
     }
 
     /// `snapshots` with a store of sets and ones of options and of userlists beside each store that holds routes.
@@ -105,6 +144,8 @@ impl Routes {
         };
         let hold = config.spec.controller.host_hold.or(HOLD);
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
+        self.read_holds(snapshots, clock);
+        self.is_begun = true;
         let services = services::watched(config, snapshots);
         let secrets = SecretsAtTime::of(config, snapshots, self.date);
         let mut all = snapshots.clone();
@@ -115,6 +156,10 @@ impl Routes {
             let Some(source) = snapshots.get(&name).filter(|store| !store.is_on_demand()) else { continue };
             let mut table = self.tables.remove(&name).unwrap_or_else(|| Table::new(&ground));
             table.index.set_secrets(&secrets);
+            if let Some(written) = self.unread.0.remove(&name) {
+                table.index.set_clock(clock);
+                table.index.remember(&written);
+            }
             let mut table = table.updated(source, services.clone(), &ground, clock);
             table.update_sets();
             let userlists = table.userlists.update(config, snapshots, &table.sets);
@@ -125,7 +170,25 @@ impl Routes {
             all = all.with(class_settings_of(&name), table.class_settings.clone());
             self.tables.insert(name, table);
         }
-        all
+        let all = self.tcp.beside(config, snapshots, all);
+        self.gateway.beside(config, snapshots, all)
+    }
+
+    /// Takes up the record of the controller before, if it is news.
+    fn read_holds(&mut self, snapshots: &Snapshots, clock: Option<Clock>) {
+        let (Some(store), Some(clock)) = (snapshots.get(host_holds::STORE), clock) else { return };
+        if store.is_unchanged_since(&self.holds) {
+            return;
+        }
+        self.holds = store.clone();
+        let Some(record) = host_holds::record_in(store) else { return };
+        // What this one knows itself counts before it; who reads records says what is wrong with one.
+        if let Ok(read) = HostHolds::read(&record.json, clock.hold, clock.now) {
+            for (resource, held) in read.0 {
+                let unread = self.unread.0.entry(resource).or_default();
+                *unread = std::mem::take(unread).union(held);
+            }
+        }
     }
 
     /// When something that is kept for those that are gone is free, or a certificate expires, though nothing may change until then.
@@ -143,7 +206,13 @@ impl Routes {
     #[must_use]
     pub fn findings(&self) -> Findings {
         let all = self.tables.values().map(|table| table.index.findings());
-        all.fold(Findings::default(), Findings::and)
+        all.fold(Findings::default(), Findings::and).and(self.tcp.findings())
+    }
+
+    /// What is decided about objects of the Gateway API, as of the last call of [`Self::beside`].
+    #[must_use]
+    pub fn gateway_verdicts(&self) -> Arc<GatewayVerdicts> {
+        self.gateway.verdicts()
     }
 
     /// The index of the resource of that name, as of the last call of [`Self::beside`].
@@ -170,6 +239,7 @@ impl Table {
             source: Arc::new(Snapshot::full()),
             services: Services::default(),
             ground,
+            neighbours: Neighbours::default(),
             index,
             sets,
             options,
@@ -195,14 +265,25 @@ impl Table {
             return self;
         }
         let before = std::mem::replace(&mut self.source, source.clone());
+        let mut again = HashSet::new();
+        for difference in source.differences_from(&before) {
+            let object = difference.after.or(difference.before).map(|(object, _)| object);
+            if let Some(object) = object {
+                let is_there = difference.after.is_some();
+                self.neighbours.note(object, is_there, &ground.classes, &mut again);
+            }
+        }
+        let neighbours = &self.neighbours;
         let changes = source.differences_from(&before).filter_map(|d| match (d.after, d.before) {
-            (Some((object, _)), _) => Some(changed(object, ground, &self.services)),
+            (Some((object, _)), _) => Some(changed(object, ground, &self.services, neighbours)),
             (None, Some((object, _))) => Some((object.reference.clone(), None)),
             (None, None) => None,
         });
-        let leading = self.index.leading_to(&services);
+        let mut leading: BTreeSet<_> = self.index.leading_to(&services).into_iter().collect();
+        leading
+            .extend(again.iter().flat_map(|(namespace, host)| self.index.naming(namespace, host).cloned()));
         let leading = leading.iter().filter_map(|object| source.get(&object.namespace, &object.name));
-        let leading = leading.map(|object| changed(object, ground, &self.services));
+        let leading = leading.map(|object| changed(object, ground, &self.services, neighbours));
         self.index.update(leading.chain(changes));
         self
     }
@@ -225,14 +306,23 @@ impl Table {
         services.read_again(&ground.classes.options);
         index.set_clock(clock);
         index.set_owners(ground.owners.clone());
-        index.update(source.iter().map(|object| changed(object, ground, &services)));
+        let mut neighbours = Neighbours::default();
+        for object in source.iter() {
+            neighbours.note(object, true, &ground.classes, &mut HashSet::new());
+        }
+        index.update(source.iter().map(|object| changed(object, ground, &services, &neighbours)));
         let around = Self::around(index, ground.clone());
-        Self { source, services, userlists, ..around }
+        Self { source, services, userlists, neighbours, ..around }
     }
 }
 
-fn changed(object: &Object, ground: &Ground, services: &Services) -> (Arc<ObjectRef>, Option<Claims>) {
-    let claims = match ingress::claims(&object.json, &ground.classes, services) {
+fn changed(
+    object: &Object,
+    ground: &Ground,
+    services: &Services,
+    neighbours: &Neighbours,
+) -> (Arc<ObjectRef>, Option<Claims>) {
+    let claims = match ingress::claims(&object.json, &ground.classes, services, neighbours) {
         Ok(claims) => claims.map(|claims| claims.within(ground.most)),
         Err(why) => Some(unreadable(&object.reference, why)),
     };

@@ -331,3 +331,56 @@ fn of_one_object_few_findings_are_kept() {
     assert_eq!((found.len(), &*found[20].sentence), (21, "and 480 more like these"));
     assert!(found.iter().all(|finding| finding.kind == ServiceMissing));
 }
+
+#[test]
+fn passthrough_is_found_where_it_is_switched_off_or_somebody_elses() {
+    let mut cluster = Cluster::new();
+    let passing = || annotated(&[("ssl-passthrough", "true")]);
+    let off = cluster.one(passing());
+    assert_eq!(off.kind, OptionWithoutEffect);
+    assert!(off.sentence.contains("passthrough: true"), "{}", off.sentence);
+    cluster.context = json!({"passthrough": true});
+    assert_eq!(cluster.found(passing()), []);
+    // What could not be asked of a connection that is not opened keeps TLS here.
+    let guarded = annotated(&[("ssl-passthrough", "true"), ("auth-secret", "users")]);
+    let found = cluster.one(guarded);
+    assert!(found.sentence.contains("auth-secret") && found.sentence.contains("it ends here"), "{found:?}");
+    // No path / and no host.
+    let mut below = of_host("shop.example", vec![path("/api", "Prefix", "web", json!({"number": 80}))]);
+    below["metadata"]["annotations"] = json!({"haproxy-haptic.org/ssl-passthrough": "true"});
+    assert!(cluster.one(below).sentence.contains("a path /"));
+    let mut every = of_host("", vec![path("/", "Prefix", "web", json!({"number": 80}))]);
+    every["metadata"]["annotations"] = json!({"haproxy-haptic.org/ssl-passthrough": "true"});
+    assert!(cluster.one(every).sentence.contains("rules without a host"));
+}
+
+#[test]
+fn passthrough_of_a_host_that_others_have_is_found_and_so_is_what_it_takes_from_others() {
+    let mut cluster = Cluster::new();
+    cluster.context = json!({"passthrough": true});
+    cluster.service("other", "web");
+    let older = |text: &str| {
+        let mut ingress = of_host("shop.example", vec![path(text, "Prefix", "web", json!({"number": 80}))]);
+        ingress["metadata"]["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        ingress
+    };
+    cluster.put("ingresses", "other", "older", older("/api"));
+    let found = cluster.found(annotated(&[("ssl-passthrough", "true")]));
+    let is_told = |one: &Finding| {
+        one.kind == HostConflict && one.sentence.contains("is held by namespace other; it ends here")
+    };
+    assert!(found.iter().any(is_told), "{found:?}");
+    // The host becomes free, and is again taken.
+    cluster.remove("ingresses", "other", "older");
+    assert_eq!(cluster.of("shop", "shop"), []);
+    // Who comes later is told that TLS does not come there; it ends when that does.
+    let mut later = older("/api");
+    later["metadata"]["creationTimestamp"] = json!(null);
+    cluster.put("ingresses", "shop", "later", later);
+    let told = |cluster: &mut Cluster| {
+        cluster.of("shop", "later").into_iter().map(|finding| finding.sentence).collect::<String>()
+    };
+    assert!(told(&mut cluster).contains("over HTTP only"), "{}", told(&mut cluster));
+    assert_eq!(cluster.found(plain()), []);
+    assert_eq!(told(&mut cluster), "");
+}

@@ -17,7 +17,7 @@ use std::{
 
 const NAMESPACES: [&str; 2] = ["a", "b"];
 const NAMES: [&str; 3] = ["x", "y", "z"];
-const OF_INGRESSES: [&str; 13] = [
+const OF_INGRESSES: [&str; 22] = [
     "{}",
     r#"{"haproxy-haptic.org/retry": "all", "haproxy-haptic.org/auth-secret": "x"}"#,
     r#"{"haproxy-haptic.org/paths": "/x: {retries: 1, auth-secret: y}\n/y: {balance: random}"}"#,
@@ -31,13 +31,24 @@ const OF_INGRESSES: [&str; 13] = [
     r#"{"haproxy-haptic.org/canary-service": "x:80", "haproxy-haptic.org/canary-weight": "5", "haproxy-haptic.org/weights": "y:80=1"}"#,
     r#"{"haproxy-haptic.org/auth-url": "http://y.b.svc/check"}"#,
     r#"{"haproxy-haptic.org/ssl-redirect": "false", "haproxy-haptic.org/client-ca-secret": "x"}"#,
+    r#"{"nginx.ingress.kubernetes.io/use-regex": "true"}"#,
+    r#"{"nginx.ingress.kubernetes.io/rewrite-target": "/x"}"#,
+    r#"{"nginx.ingress.kubernetes.io/canary": "true", "nginx.ingress.kubernetes.io/canary-weight": "5"}"#,
+    r#"{"nginx.ingress.kubernetes.io/auth-tls-secret": "a/x"}"#,
+    r#"{"nginx.ingress.kubernetes.io/server-alias": "b.example", "nginx.ingress.kubernetes.io/app-root": "/y"}"#,
+    r#"{"nginx.ingress.kubernetes.io/auth-type": "basic", "nginx.ingress.kubernetes.io/auth-secret": "x"}"#,
+    r#"{"haproxy-haptic.org/ssl-passthrough": "true"}"#,
+    r#"{"haproxy-haptic.org/ssl-passthrough": "true", "haproxy-haptic.org/ssl-passthrough-http-port": "81"}"#,
+    r#"{"nginx.ingress.kubernetes.io/ssl-passthrough": "true", "haproxy-haptic.org/auth-secret": "x"}"#,
 ];
-const PATHS: [&str; 5] = ["/x", "/y", "/z[0-9]+", "/x(/|$)(.*)", "/(a|b)c"];
-const OF_SERVICES: [&str; 4] = [
+const PATHS: [&str; 6] = ["/x", "/", "/y", "/z[0-9]+", "/x(/|$)(.*)", "/(a|b)c"];
+const OF_SERVICES: [&str; 6] = [
     "{}",
     r#"{"other.example/note": "haproxy-haptic.org/"}"#,
     r#"{"haproxy-haptic.org/protocol": "h2", "haproxy-haptic.org/retries": "2"}"#,
     r#"{"haproxy-haptic.org/protocol": "gopher", "haproxy-haptic.org/auth-secret": "x"}"#,
+    r#"{"haproxy-haptic.org/tcp-ports": "80, 81:82"}"#,
+    r#"{"haproxy-haptic.org/tcp-ports": "80:web", "haproxy-haptic.org/tcp-allow-from": "10.0.0.0/8", "haproxy-haptic.org/tcp-tls-secret": "x"}"#,
 ];
 static CERTIFICATES: LazyLock<[Value; 4]> = LazyLock::new(|| {
     [
@@ -47,8 +58,12 @@ static CERTIFICATES: LazyLock<[Value; 4]> = LazyLock::new(|| {
         json!({"metadata": {}, "data": {}}),
     ]
 });
-const CLASSES: [&str; 3] =
-    ["{}", r#"{"defaults": {"retry": "idempotent"}}"#, r#"{"enforced": {"retries": 1, "closed": true}}"#];
+const CLASSES: [&str; 4] = [
+    "{}",
+    "{}",
+    r#"{"defaults": {"retry": "idempotent"}}"#,
+    r#"{"enforced": {"retries": 1, "closed": true}}"#,
+];
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -63,7 +78,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let (namespace, name) = (0..NAMESPACES.len(), 0..NAMES.len());
     prop_oneof![
-        6 => (namespace.clone(), name.clone(), 0..2_usize, 0..6_usize, 0..OF_INGRESSES.len(), 0..4_usize).prop_map(
+        6 => (namespace.clone(), name.clone(), 0..2_usize, 0..7_usize, 0..OF_INGRESSES.len(), 0..4_usize).prop_map(
             |(namespace, name, host, paths, annotations, tls)| Step::Ingress { namespace, name, host, paths, annotations, tls }
         ),
         4 => (namespace.clone(), name.clone(), 0..OF_SERVICES.len())
@@ -78,10 +93,11 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn config(class: usize) -> ActiveConfig {
+    let families = if class % 2 == 1 { json!({"ingress-nginx": {}}) } else { json!({}) };
     let class: Value = serde_json::from_str(CLASSES[class]).unwrap();
     let spec = json!({
         "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
-        "templatingSettings": {"extraContext": {"routes": class}},
+        "templatingSettings": {"extraContext": {"routes": class, "annotationFamilies": families, "passthrough": true, "tcpPorts": [80]}},
         "watchedResources": {
             "ingresses": {"apiVersion": "networking.k8s.io/v1", "resources": "ingresses"},
             "services": {"apiVersion": "v1", "resources": "services"},
@@ -107,7 +123,7 @@ impl World {
                         "backend": {"service": {"name": NAMES[service], "port": {"number": 80}}}})
                 };
                 let paths: Vec<Value> =
-                    PATHS.into_iter().zip([name, 0, 1, 2, 0]).take(paths).map(path).collect();
+                    PATHS.into_iter().zip([name, 1, 0, 1, 2, 0]).take(paths).map(path).collect();
                 let host = ["a.example", "b.example"][host];
                 let rule = json!({"host": host, "http": {"paths": paths}});
                 let tls = match tls {
@@ -163,7 +179,13 @@ impl World {
 fn seen(routes: &mut Routes, world: &World) -> Vec<String> {
     routes.set_date(UNIX_EPOCH + Duration::from_secs(world.day * 24 * 3600));
     let all = routes.beside(&config(world.class), &world.snapshots());
-    let stores = [store_of("ingresses"), options_of("ingresses"), userlists::store_of("ingresses")];
+    let stores = [
+        store_of("ingresses"),
+        options_of("ingresses"),
+        userlists::store_of("ingresses"),
+        store_of("tcp"),
+        store_of("tcp ports"),
+    ];
     let objects = stores.iter().filter_map(|name| Some((name, all.get(name)?)));
     objects
         .flat_map(|(name, store)| {

@@ -5,8 +5,8 @@
 
 use crate::envelope::Envelope;
 use haptic_model::{
-    ActiveConfig, AllLeftOut, Event, FailedReloads, FailureReports, Fleet, HaproxyPod, MassDeletions,
-    Quarantine, Snapshots,
+    ActiveConfig, AllLeftOut, Event, FailedReloads, FailureReports, Fleet, HaproxyPod, HostHolds,
+    MassDeletions, Quarantine, ReadyPod, Snapshots,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{Candidate, Leadership, PodState, Refused, RenderEnded, RenderOrder, Rendered, Validated},
 };
@@ -38,12 +38,16 @@ pub type BundleValidated = Envelope<Option<Arc<Validated>>>;
 pub type BundleRefused = Envelope<Option<Arc<Refused>>>;
 /// Which HAProxy pods there are.
 pub type PodsDiscovered = Envelope<Vec<HaproxyPod>>;
+/// Which HAProxy pods take traffic.
+pub type ReadyPodsChanged = Envelope<Vec<ReadyPod>>;
 /// The checks found objects at fault.
 pub type FailuresReported = Envelope<FailureReports>;
 /// A pod's HAProxy refused to reload, and objects are at fault.
 pub type ReloadsFailed = Envelope<FailedReloads>;
 /// Objects are held back, or no longer.
 pub type QuarantineChanged = Envelope<Quarantine>;
+/// Something else is kept of hosts for those that lost them; none before the first render.
+pub type HostHoldsChanged = Envelope<Option<HostHolds>>;
 /// A pod runs something else, or something else is known of it.
 pub type PodStatesChanged = Envelope<BTreeMap<HaproxyPod, PodState>>;
 /// Whether this replica leads.

@@ -6,7 +6,7 @@ use crate::{
     durations::CheckDurations,
     folder, listeners,
     memory::{Budget, Loan, NO_MEMORY, Needs},
-    process::{self, FinishedCheck},
+    process::{self, CheckBounds, CheckEnd, FinishedCheck},
     report,
     sandbox::{MissingProtection, Order, Sandbox},
     syntax::{self, Syntax},
@@ -51,7 +51,7 @@ pub struct Checker {
     binaries: Binaries,
     limits: CheckLimits,
     end: Option<Instant>,
-    patience: CheckTimeouts,
+    patience: CheckPatience,
     /// Whether a bundle in which nothing listens is refused.
     needs_listener: bool,
     budget: Budget,
@@ -64,14 +64,14 @@ pub struct Checker {
     known: Cache<CheckKey, Arc<Vec<Diagnostic>>>,
 }
 
-/// How long a check may take.
+/// How much time of a CPU a check may take.
 #[derive(Clone, Copy, Debug)]
-enum CheckTimeouts {
-    /// All of the time.
+enum CheckPatience {
+    /// As much as there is.
     All,
-    /// As long as others as large took, and some more.
+    /// As much as others as large took, and some more.
     AsOthers,
-    /// As long as one object may take.
+    /// As much as one object may take.
     AsOne,
 }
 
@@ -122,7 +122,7 @@ impl Checker {
             binaries,
             limits,
             end: None,
-            patience: CheckTimeouts::All,
+            patience: CheckPatience::All,
             needs_listener: true,
             budget: Budget::of_this_process(),
             needs: Needs::default(),
@@ -161,10 +161,10 @@ impl Checker {
         Self { end: Some(end), ..self.clone() }
     }
 
-    /// The same checker for somebody who takes a check that takes much longer than others as large for a failed one.
+    /// The same checker for somebody who takes a check that needs much more of a CPU than others as large for a failed one.
     #[must_use]
     pub fn impatient(&self) -> Self {
-        Self { patience: CheckTimeouts::AsOthers, ..self.clone() }
+        Self { patience: CheckPatience::AsOthers, ..self.clone() }
     }
 
     /// What its checks are not protected by, and why.
@@ -254,7 +254,7 @@ impl Checker {
         objects: usize,
         versions: &[HaproxyVersion],
     ) -> Ruling {
-        let patience = if objects == 1 { CheckTimeouts::AsOne } else { CheckTimeouts::AsOthers };
+        let patience = if objects == 1 { CheckPatience::AsOne } else { CheckPatience::AsOthers };
         let checker = Self { patience, needs_listener: false, ..self.clone() };
         checker.semantics(bundle, versions).await.ruling()
     }
@@ -285,13 +285,14 @@ impl Checker {
             Err(CannotRun { why, is_of_bundle: true }) => return Ok(vec![why]),
             Err(CannotRun { why, .. }) => return Err(why),
         };
-        let (memory, time) = (room.order.memory, room.time);
-        let ended =
-            process::run(self.sandbox.command(room.order), self.sandbox.launcher(), room.folder.path(), time)
-                .await;
+        let memory = room.order.memory;
+        let bounds = CheckBounds { wall: room.time, cpu: self.work_allowed(bundle) };
+        let (command, launcher) = (self.sandbox.command(room.order), self.sandbox.launcher());
+        let ended = process::run(command, launcher, room.folder.path(), bounds).await;
         match ended.map_err(|error| cannot_run(&format!("{}: {error}", binary.path.display())))? {
-            None => Err(too_slow(time)),
-            Some(ended) => self.conclude(bundle, &ended, memory),
+            CheckEnd::TooLate(time) => Err(too_slow("", time)),
+            CheckEnd::TooMuchWork(time) => Err(too_slow(" of a CPU", time)),
+            CheckEnd::Finished(ended) => self.conclude(bundle, &ended, memory),
         }
     }
 
@@ -328,7 +329,7 @@ impl Checker {
         let loan = loan.map_err(|why| {
             CannotRun::machine(Diagnostic::error("haproxy", why.to_string()).help(why.help()))
         })?;
-        let time = self.time_left(bundle);
+        let time = self.time_left();
         if time.is_zero() {
             return Err(CannotRun::no_time());
         }
@@ -364,7 +365,7 @@ impl Checker {
             let last = ended.output.lines().last().unwrap_or("it said nothing");
             return Err(unexplained(ended.status, &bundle.redacted(last), memory));
         } else if ended.status.success() {
-            self.pace.learn(bundle.size(), ended.took);
+            self.pace.learn(bundle.size(), ended.work);
         }
         if let Some(most) = ended.most {
             self.needs.learn(bundle, most);
@@ -372,15 +373,19 @@ impl Checker {
         Ok(found)
     }
 
-    /// How long a check may take that begins now.
-    fn time_left(&self, bundle: &Bundle) -> Duration {
+    /// How long a check may last that begins now.
+    fn time_left(&self) -> Duration {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
-        let allowed = match self.patience {
-            CheckTimeouts::All => None,
-            CheckTimeouts::AsOthers => Some(self.pace.allowed(bundle.size())),
-            CheckTimeouts::AsOne => Some(self.pace.allowed_for_one(bundle.size())),
-        };
-        [left, allowed].into_iter().flatten().fold(self.limits.time, Duration::min)
+        left.map_or(self.limits.time, |left| left.min(self.limits.time))
+    }
+
+    /// How much time of a CPU a check may take, where others are the measure.
+    fn work_allowed(&self, bundle: &Bundle) -> Option<Duration> {
+        match self.patience {
+            CheckPatience::All => None,
+            CheckPatience::AsOthers => Some(self.pace.allowed(bundle.size())),
+            CheckPatience::AsOne => Some(self.pace.allowed_for_one(bundle.size())),
+        }
     }
 
     /// What `binary` may use with `arguments`.
@@ -411,9 +416,9 @@ fn no_time() -> Diagnostic {
     Diagnostic::error("haproxy", nothing).help("Give the controller more CPU")
 }
 
-fn too_slow(time: Duration) -> Diagnostic {
+fn too_slow(of: &str, time: Duration) -> Diagnostic {
     let limit = time.as_secs_f32().ceil();
-    Diagnostic::error("haproxy", format!("haproxy -c did not end within {limit} s"))
+    Diagnostic::error("haproxy", format!("haproxy -c did not end within {limit} s{of}"))
         .help("Make the configuration smaller or give the controller more CPU")
 }
 

@@ -1,5 +1,5 @@
-//! How long a check takes as a rule, learnt from those that passed: whoever takes much longer than others as large need not be
-//! waited for. Pure.
+//! How much time of a CPU a check takes as a rule, learnt from those that passed: whoever takes much more than others as large
+//! need not be waited for. Pure.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -220,6 +220,16 @@ impl Ingest {
     }
 }
 
+/// Whether two versions of an object differ in `status` at most.
+pub(crate) fn is_same_but_status(before: &[u8], now: &[u8]) -> bool {
+    let read = |bytes: &[u8]| -> Option<Value> {
+        let mut value: Value = serde_json::from_slice(bytes).ok()?;
+        value.as_object_mut()?.remove("status");
+        Some(value)
+    };
+    read(before).is_some_and(|before| read(now).is_some_and(|now| now == before))
+}
+
 /// How deep objects and lists are nested in `value`.
 pub(crate) fn levels(value: &Value) -> usize {
     let deepest = |values: &mut dyn Iterator<Item = &Value>| 1 + values.map(levels).max().unwrap_or_default();

@@ -84,7 +84,7 @@ impl WatchTask {
         let (claim, base) = self.stores.claim(&self.spec.name);
         let fetch = source.on_demand();
         let base = base.with_fetch(fetch.clone().map(|fetch| fetch as Arc<dyn FetchObject>));
-        let mut writer = StoreWriter::new(base, self.spec.limits);
+        let mut writer = StoreWriter::new(base, self.spec.limits).with_own_status(self.spec.owns_status());
         if let Some(guarding) = &self.guarding {
             writer = writer.guarded(guarding.remarks.latest().watched.get(&*self.spec.name).copied());
         }
@@ -166,6 +166,13 @@ impl Pump {
                 self.outdate(object);
             }
             Update::Failed(message) => return self.failed(message.clone()),
+            Update::Absent(message) if !self.writer.snapshot().is_empty() => {
+                return self.failed(message.clone());
+            }
+            Update::Absent(_) => {
+                self.failure = None;
+                self.claim.note_trouble(None);
+            }
             Update::Put(_, object) | Update::Listed(_, object) => {
                 self.mended(&object.object.reference);
                 self.outdate(&object.object.reference);

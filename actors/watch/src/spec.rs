@@ -54,6 +54,15 @@ impl WatchSpec {
             .collect()
     }
 
+    /// Whether `status` of these objects is what controllers such as this one say of what they made of them: another one changes nothing that is
+    /// rendered.
+    #[must_use]
+    pub fn owns_status(&self) -> bool {
+        let group = self.resource.api_version.split_once('/').map_or("", |(group, _)| group);
+        group == "gateway.networking.k8s.io"
+            || (group == "networking.k8s.io" && self.resource.resources == "ingresses")
+    }
+
     /// Whether only references are kept.
     #[must_use]
     pub fn is_on_demand(&self) -> bool {
@@ -106,6 +115,22 @@ mod tests {
         assert_eq!(plan.keep, [Arc::from("a")]);
         assert_eq!((names(&plan.replace), names(&plan.start)), (vec!["b".into()], vec!["d".into()]));
         assert_eq!(plan.stop, [Arc::from("c")]);
+    }
+
+    #[test]
+    fn statuses_of_ingresses_and_routes_are_our_own_and_those_of_services_are_not() {
+        let owns = |api_version: &str, resources: &str| {
+            let resource = WatchedResource {
+                api_version: api_version.into(),
+                resources: resources.into(),
+                ..WatchedResource::default()
+            };
+            WatchSpec::new("a", &resource, &[], StoreLimits::default()).owns_status()
+        };
+        assert!(
+            owns("gateway.networking.k8s.io/v1", "httproutes") && owns("networking.k8s.io/v1", "ingresses")
+        );
+        assert!(!owns("v1", "services") && !owns("example.com/v1", "ingresses"));
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub enum Update {
     OfferEnded(ListScope),
     /// An object cannot be used and is left out: what the store has of it stays.
     Malformed(ListScope, Arc<ObjectRef>, String),
+    /// The API server does not know the kind, which is optional: as long as that is so, there are no objects of it. What the store has
+    /// stays, because a kind does not vanish before its objects do.
+    Absent(String),
     /// The watch does not work at present and is tried again: what is wrong, and what to do.
     Failed(String),
 }

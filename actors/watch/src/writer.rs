@@ -38,7 +38,11 @@ pub struct StoreWriter {
     offer: Option<Offer>,
     /// Resource versions of references: the only way to see that one did not change.
     stamps: HashMap<Arc<ObjectRef>, Arc<str>>,
+    /// Whether `status` of the objects is what this program says itself.
+    owns_status: bool,
     cause: Cause,
+    /// Whether there is a newer version of an object that is no reason to render.
+    has_news: bool,
 }
 
 /// Objects that vanished at once and are held.
@@ -89,7 +93,9 @@ impl StoreWriter {
             left_out: RejectedLog::default(),
             offer: None,
             stamps: HashMap::new(),
+            owns_status: false,
             cause: Cause::default(),
+            has_news: false,
         };
         for object in known {
             let value = object.value().unwrap_or_default();
@@ -105,6 +111,12 @@ impl StoreWriter {
     pub fn guarded(self, expected: Option<usize>) -> Self {
         let is_anew = self.snapshot.is_empty() && !self.snapshot.is_synced();
         Self { guarded: true, expected: expected.filter(|_| is_anew), ..self }
+    }
+
+    /// The same; with `owns_status` another `status` is kept, but no change.
+    #[must_use]
+    pub fn with_own_status(self, owns_status: bool) -> Self {
+        Self { owns_status, ..self }
     }
 
     /// What vanished at once and is held.
@@ -148,7 +160,8 @@ impl StoreWriter {
             }
             Update::Offered(namespace, object) => self.offered(&namespace, object),
             Update::OfferEnded(_) => self.offer = None,
-            Update::Failed(_) => {}
+            Update::Absent(_) if self.snapshot.is_empty() => self.set_scopes(BTreeSet::new()),
+            Update::Absent(_) | Update::Failed(_) => {}
         }
         self.end_first_round();
     }
@@ -194,10 +207,11 @@ impl StoreWriter {
         self.is_complete() && self.lists.is_empty() && self.offer.is_none()
     }
 
-    /// What has changed since this was asked last; `None` when nothing has.
+    /// What has changed since this was asked last; `None` when nothing has. A cause without objects: there are newer versions, and they are no
+    /// reason to render.
     pub fn take_changes(&mut self) -> Option<Cause> {
-        let cause = std::mem::take(&mut self.cause);
-        (cause.created + cause.modified + cause.deleted > 0).then_some(cause)
+        let (cause, has_news) = (std::mem::take(&mut self.cause), std::mem::take(&mut self.has_news));
+        (cause.objects() > 0 || has_news).then_some(cause)
     }
 
     fn set_scopes(&mut self, scopes: BTreeSet<ListScope>) {
@@ -250,7 +264,16 @@ impl StoreWriter {
                 return;
             }
         }
+        let before = self.snapshot.get(&reference.namespace, &reference.name).filter(|_| self.owns_status);
+        let before = before.map(|before| before.json.clone());
+        let now = incoming.object.json.clone();
         let change = self.snapshot.apply(incoming.object, incoming.key);
+        if change == StoreChange::Modified
+            && before.is_some_and(|before| ingest::is_same_but_status(&before, &now))
+        {
+            self.has_news = true;
+            return;
+        }
         self.count(change, &reference);
     }
 
@@ -418,6 +441,27 @@ mod tests {
         snapshot.iter().map(|o| format!("{}/{}", o.reference.namespace, o.reference.name)).collect()
     }
 
+    #[test]
+    fn a_status_of_our_own_is_kept_and_no_reason_to_render() {
+        let put = |writer: &mut StoreWriter, content: &str| {
+            writer.apply(Update::Put("".into(), object("a", "x", content)));
+            writer.take_changes().map(|cause| cause.objects())
+        };
+        for (owns_status, counted) in [(true, 0), (false, 1)] {
+            let mut writer =
+                StoreWriter::new(Snapshot::full(), StoreLimits::default()).with_own_status(owns_status);
+            writer.apply(scopes(&[""]));
+            list(&mut writer, "", &[("a", "x", r#"{"spec":1}"#)]);
+            writer.take_changes();
+            assert_eq!(put(&mut writer, r#"{"spec":1,"status":{"a":1}}"#), Some(counted));
+            assert_eq!(put(&mut writer, r#"{"spec":1,"status":{"a":1}}"#), None);
+            assert_eq!(&*writer.snapshot().get("a", "x").unwrap().json, br#"{"spec":1,"status":{"a":1}}"#);
+            assert_eq!(put(&mut writer, r#"{"spec":2,"status":{"a":1}}"#), Some(1));
+            assert_eq!(put(&mut writer, r#"{"spec":3,"status":{"a":2}}"#), Some(1));
+            assert_eq!(put(&mut writer, r#"{"spec":3}"#), Some(counted));
+        }
+    }
+
     fn counts(writer: &mut StoreWriter) -> (usize, usize, usize) {
         writer.take_changes().map_or((0, 0, 0), |cause| (cause.created, cause.modified, cause.deleted))
     }
@@ -438,6 +482,19 @@ mod tests {
         let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
         writer.apply(scopes(&[]));
         assert!(writer.is_complete());
+    }
+
+    #[test]
+    fn a_kind_that_is_absent_is_an_empty_complete_store_and_takes_nothing_from_one_with_objects() {
+        let absent = || Update::Absent("no such kind".into());
+        let mut writer = StoreWriter::new(Snapshot::full(), StoreLimits::default());
+        writer.apply(absent());
+        assert!(writer.is_complete() && writer.snapshot().is_synced());
+        writer.apply(scopes(&[""]));
+        list(&mut writer, "", &[("a", "x", "1")]);
+        assert_eq!(names(writer.snapshot()), ["a/x"]);
+        writer.apply(absent());
+        assert_eq!(names(writer.snapshot()), ["a/x"]);
     }
 
     #[test]

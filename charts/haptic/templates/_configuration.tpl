@@ -10,6 +10,11 @@
 {{- if include "haptic.addresses" . }}
 {{- $_ := set $controller "ingressStatus" $addresses }}
 {{- end }}
+{{- with .Values.gateway }}
+{{- if .enabled }}
+{{- $_ := set $controller "gateway" (pick . "serviceMode" "serviceType" "allowedAddresses" "annotationPrefixes") }}
+{{- end }}
+{{- end }}
 {{- if .Values.webhook.enabled }}
 {{- $webhook := dict
   "configurationName" (include "haptic.clusterwide" .)
@@ -36,11 +41,19 @@
   "httpsPublicPort" ($public | int)
   "ingressClass" (dict "controller" (include "haptic.ingressclass.controller" .))
 }}
+{{- if .Values.gateway.enabled }}
+{{- $gateway := dict "controller" .Values.gateway.controller }}
+{{- if ne .Values.gateway.serviceMode "perGateway" }}
+{{- $_ := set $gateway "portMode" "same" }}
+{{- end }}
+{{- $_ := set $context "gateway" $gateway }}
+{{- end }}
 {{- if ne .Values.haproxy.transport "agent" }}
 {{- $_ := set $context "hopSocket" "/etc/haproxy/run/haptic-hop.sock" }}
+{{- $_ := set $context "tlsSocket" "/etc/haproxy/run/haptic-tls.sock" }}
 {{- end }}
 {{- $spec := dict
-  "libraries" .Values.configuration.libraries
+  "libraries" (include "haptic.libraries" . | fromJsonArray)
   "credentialsSecretRef" (dict "name" (include "haptic.credentials" .))
   "podSelector" (dict "matchLabels" (include "haptic.selector.haproxy" . | fromYaml))
   "controller" $controller

@@ -51,6 +51,15 @@
 {{- end -}}
 {{- end }}
 
+{{/* The libraries of the configuration, as a JSON list. */}}
+{{- define "haptic.libraries" -}}
+{{- $libraries := .Values.configuration.libraries -}}
+{{- if and .Values.gateway.enabled (not (has "gateway" $libraries)) -}}
+{{- $libraries = append $libraries "gateway" -}}
+{{- end -}}
+{{- toJson $libraries -}}
+{{- end }}
+
 {{/* Whether there are addresses for the status of Ingresses; empty if not. */}}
 {{- define "haptic.addresses" -}}
 {{- if and .Values.ingressStatus.enabled (or .Values.haproxy.service.enabled .Values.ingressStatus.addresses) -}}

@@ -101,3 +101,19 @@ before, the API server would end all but one, until the autoscaler looks. */}}
 {{ .Values.haproxy.replicas }}
 {{- end -}}
 {{- end }}
+
+{{/* The ports of TCP services, each by itself, as JSON. */}}
+{{- define "haptic.tcp.ports" -}}
+{{- $all := list }}
+{{- range .Values.configuration.extraContext.tcpPorts }}
+{{- $ports := . }}
+{{- if kindIs "map" . }}
+{{- $ports = .ports }}
+{{- end }}
+{{- $ends := splitList "-" (toString $ports) }}
+{{- range untilStep (first $ends | int) (add1 (last $ends | int) | int) 1 }}
+{{- $all = append $all . }}
+{{- end }}
+{{- end }}
+{{- $all | uniq | toJson }}
+{{- end }}

@@ -4,7 +4,7 @@
      those that the webhook guards say so. */}}
 {{- define "haptic.watched" -}}
 {{- $watched := dict -}}
-{{- range $name := .Values.configuration.libraries -}}
+{{- range $name := include "haptic.libraries" . | fromJsonArray -}}
 {{- $library := $.Files.Get (printf "libraries/%s.yaml" $name) | fromYaml -}}
 {{- if not $library -}}
 {{- fail (printf "configuration.libraries: there is no library %s" $name) -}}

@@ -10,8 +10,8 @@ use integration_tests::{
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-const CLUSTERWIDE: [&str; 4] =
-    ["ClusterRole", "ClusterRoleBinding", "IngressClass", "ValidatingWebhookConfiguration"];
+const CLUSTERWIDE: [&str; 5] =
+    ["ClusterRole", "ClusterRoleBinding", "GatewayClass", "IngressClass", "ValidatingWebhookConfiguration"];
 
 #[tokio::test]
 async fn each_combination_gives_whole_objects() -> Outcome {
@@ -157,6 +157,54 @@ async fn redirects_lead_to_the_port_that_clients_find_https_at() -> Outcome {
         ensure(port == expected, format!("{haproxy}: {port}"))?;
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn http_3_has_a_port_of_pods_service_and_policy_where_it_is_set() -> Outcome {
+    for on in [true, false] {
+        let values = json!({"configuration": {"extraContext": {"http3": on}}, "networkPolicy": {"enabled": true},
+            "haproxy": {"service": {"type": "NodePort", "nodePorts": {"https": 30443}}}});
+        let objects = render(&merged(steady(), &values)).await?;
+        let udp = |kind: &str, pointer: &str| {
+            let of_kind = objects.iter().filter(|object| object["kind"] == kind);
+            let ports = of_kind.filter_map(|object| object.pointer(pointer)?.as_array());
+            ports.flatten().filter(|port| port["protocol"] == "UDP").cloned().collect::<Vec<Value>>()
+        };
+        let service = udp("Service", "/spec/ports");
+        let of_pods =
+            ["Deployment", "DaemonSet"].map(|kind| udp(kind, "/spec/template/spec/containers/0/ports"));
+        let policy = udp("NetworkPolicy", "/spec/ingress/0/ports");
+        let counts = [service.len(), of_pods.concat().len(), policy.len()];
+        ensure(counts == [usize::from(on); 3], format!("{on}: {service:?} {of_pods:?} {policy:?}"))?;
+        ensure(service.iter().all(|port| port["nodePort"] == 30443), format!("{service:?}"))?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn tcp_services_have_ports_of_pods_service_and_policy() -> Outcome {
+    let values = json!({"configuration": {"extraContext": {"tcpPorts": [{"ports": 5432, "namespaces": ["db"]}, "9000-9001"]}}, "networkPolicy": {"enabled": true}});
+    let objects = render(&merged(steady(), &values)).await?;
+    let ports = |kind: &str, pointer: &str, field: &str| {
+        let of_kind = objects.iter().filter(|object| object["kind"] == kind);
+        let ports = of_kind.filter_map(|object| object.pointer(pointer)?.as_array()).flatten();
+        let numbers = ports.filter_map(|port| port[field].as_u64());
+        numbers.filter(|port| [5432, 9000, 9001].contains(port)).collect::<Vec<u64>>()
+    };
+    let containers = "/spec/template/spec/containers/0/ports";
+    let of_pods =
+        [ports("Deployment", containers, "containerPort"), ports("DaemonSet", containers, "containerPort")]
+            .concat();
+    let all = [
+        of_pods,
+        ports("Service", "/spec/ports", "targetPort"),
+        ports("NetworkPolicy", "/spec/ingress/0/ports", "port"),
+    ];
+    ensure(all.iter().all(|ports| *ports == [5432, 9000, 9001]), format!("{all:?}"))?;
+    let configuration = objects.iter().find(|object| object["kind"] == "HAProxyTemplateConfig");
+    let listed =
+        configuration.map(|one| one["spec"]["templatingSettings"]["extraContext"]["tcpPorts"].clone());
+    ensure(listed == Some(values["configuration"]["extraContext"]["tcpPorts"].clone()), format!("{listed:?}"))
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
     let behind_node_ports = json!({ "haproxy": { "service": { "type": "NodePort" } } });
     let by_cert_manager = json!({ "webhook": { "certificate": { "certManager": { "enabled": true } } } });
     let by_sidecar = json!({ "haproxy": { "transport": "dataplaneapi" } });
+    let with_gateways = json!({ "gateway": { "enabled": true } });
     let plain = Value::Null;
     [
         ("image.digest", json!(format!("sha256:{}", "0".repeat(64))), &plain),
@@ -28,6 +29,14 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
         ("ingressClass.controller", json!("example.com/edge"), &plain),
         ("ingressClass.parameters", json!({"kind": "ConfigMap", "name": "edge"}), &plain),
         ("ingressStatus.addresses", json!(["192.0.2.7"]), &plain),
+        ("gateway.class.create", json!(false), &with_gateways),
+        ("gateway.class.name", json!("edge"), &with_gateways),
+        ("gateway.class.parameters", json!({"kind": "ConfigMap", "name": "edge"}), &with_gateways),
+        ("gateway.controller", json!("example.com/edge"), &with_gateways),
+        ("gateway.serviceMode", json!("shared"), &with_gateways),
+        ("gateway.serviceType", json!("ClusterIP"), &with_gateways),
+        ("gateway.allowedAddresses", json!(["192.0.2.0/24"]), &with_gateways),
+        ("gateway.annotationPrefixes", json!(["example.com/"]), &with_gateways),
         ("webhook.resources", json!(["services"]), &plain),
         ("webhook.failurePolicy", json!("Fail"), &plain),
         ("webhook.namespaceSelector", json!({ "matchLabels": { "edge": "true" } }), &plain),

@@ -107,8 +107,11 @@ async fn render(objects: &str, folder: &Path) -> Outcome {
     if !objects.contains("kind: IngressClass") {
         fs::write(manifests.join("class.yaml"), CLASS)?;
     }
-    // What a configuration watches only if it says so is shown beside its page's objects.
-    let asked = json!({ "spec": { "watchedResources": { "classparameters": { "apiVersion": "v1", "resources": "configmaps" } } } });
+    // What a configuration watches, or allows, only if it says so is shown beside its page's objects.
+    let asked = json!({ "spec": {
+        "watchedResources": { "classparameters": { "apiVersion": "v1", "resources": "configmaps" } },
+        "templatingSettings": { "extraContext": { "passthrough": true, "tcpPorts": [5432] } },
+    } });
     let frame: Value = serde_saphyr::from_str(&read("fixtures/ingress/config.yaml"))?;
     let configuration = folder.join("config.yaml");
     fs::write(&configuration, chart::merged(frame, &asked).to_string())?;
@@ -123,7 +126,7 @@ async fn render(objects: &str, folder: &Path) -> Outcome {
         line.starts_with("haptic: ignored:")
             || line.starts_with("warning: spec.tls names no Secret for")
             || (line.starts_with("warning: there is no Secret ")
-                && line.contains(" of type kubernetes.io/tls: "))
+                && line.contains(" of type kubernetes.io/tls"))
     };
     let said: Vec<&str> = said.lines().filter(|line| !is_meant(line)).collect();
     ensure(output.status.success() && said.is_empty(), said.join("\n"))

@@ -10,6 +10,64 @@ use integration_tests::{
 
 /// Commands that this test does not run as they are written, and who does.
 const RUN_ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "kubectl get ingress,service,configmap -A -o yaml > manifests.yaml",
+        "the server's tests `migrate` read such a list",
+    ),
+    ("haptic migrate check --from haproxy-org -f manifests.yaml", "the server's tests `migrate`"),
+    ("haptic migrate check --from haproxy-ingress -f manifests.yaml", "the server's tests `migrate`"),
+    ("haptic migrate check --from ingress-nginx -f manifests.yaml", "the server's tests `migrate`"),
+    (
+        "haptic migrate compare --from haproxy-org -f manifests.yaml --reference http://OLD --reference https://OLD --ours http://NEW --ours https://NEW",
+        "the server's tests `migrate_compare` ask two HAProxys so",
+    ),
+    (
+        "haptic migrate compare --from haproxy-org -f manifests.yaml --reference http://OLD --reference https://OLD --record old.jsonl",
+        "the server's tests `migrate_compare` record and compare so",
+    ),
+    (
+        "haptic migrate compare --from haproxy-org --reference old.jsonl --ours http://NEW --ours https://NEW",
+        "the server's tests `migrate_compare` record and compare so",
+    ),
+    (
+        "haptic migrate compare --from haproxy-ingress -f manifests.yaml --reference http://OLD --reference https://OLD --ours http://NEW --ours https://NEW",
+        "the server's tests `migrate_compare` ask two HAProxys so",
+    ),
+    (
+        "haptic migrate compare --from haproxy-ingress -f manifests.yaml --reference http://OLD --reference https://OLD --record old.jsonl",
+        "the server's tests `migrate_compare` record and compare so",
+    ),
+    (
+        "haptic migrate compare --from haproxy-ingress --reference old.jsonl --ours http://NEW --ours https://NEW",
+        "the server's tests `migrate_compare` record and compare so",
+    ),
+    (
+        "haptic migrate compare --from ingress-nginx -f manifests.yaml --reference http://OLD --reference https://OLD --ours http://NEW --ours https://NEW",
+        "the server's tests `migrate_compare` ask two HAProxys so",
+    ),
+    (
+        "haptic migrate compare --from ingress-nginx -f manifests.yaml --reference http://OLD --reference https://OLD --record old.jsonl",
+        "the server's tests `migrate_compare` record and compare so",
+    ),
+    (
+        "haptic migrate compare --from ingress-nginx --reference old.jsonl --ours http://NEW --ours https://NEW",
+        "the server's tests `migrate_compare` record and compare so",
+    ),
+    (
+        "haptic migrate compare --from ingress-nginx -f manifests.yaml --reference http://10.0.0.1 --reference https://10.0.0.1 --ours http://10.0.0.2 --ours https://10.0.0.2",
+        "the server's tests `migrate_compare` ask two HAProxys so",
+    ),
+    (
+        "haptic migrate compare --from ingress-nginx -f manifests.yaml --reference http://10.0.0.1 --reference https://10.0.0.1 --record old.jsonl",
+        "the server's tests `migrate_compare` record and compare so",
+    ),
+    (
+        "haptic migrate compare --from ingress-nginx --reference old.jsonl --ours http://10.0.0.2 --ours https://10.0.0.2",
+        "the server's tests `migrate_compare` record and compare so",
+    ),
+    ("haptic migrate convert --from haproxy-org -f ingress.yaml", "the server's tests `migrate_convert`"),
+    ("haptic migrate convert --from haproxy-ingress -f ingress.yaml", "the server's tests `migrate_convert`"),
+    ("haptic migrate convert --from ingress-nginx -f ingress.yaml", "the server's tests `migrate_convert`"),
     ("make", "the Makefile's default target; `every_make_target_exists` knows it"),
     ("make demo", "the demo itself: it ends with 0 only when every step showed what it promises"),
     (
@@ -109,6 +167,21 @@ const RUN_ELSEWHERE: &[(&str, &str)] = &[
     (
         "kubectl exec -i -n edge deploy/haptic-controller -- haptic plan --name haptic -f /dev/stdin < config.yaml",
         "journey `plan_tells_before_it_happens` gives it a file so; `chart_install` runs it in a controller's container",
+    ),
+    (
+        "kubectl apply --server-side -f https://github.com/kubernetes-sigs/gateway-api/releases/download/v1.7.0/standard-install.yaml",
+        "journey `gateway_statuses` installs the definitions of `parts/definitions`",
+    ),
+    (
+        "helm upgrade haptic charts/haptic --namespace edge --reset-then-reuse-values --set gateway.enabled=true",
+        "journey `chart_combinations` installs it with that value",
+    ),
+    ("kubectl apply -f first.yaml", "journey `gateway_statuses` applies `fixtures/gateway/first.yaml`"),
+    ("kubectl wait gateway web --for=condition=Programmed", "journey `gateway_statuses` waits for the same"),
+    ("curl -i -H 'Host: first.example' http://ADDRESS/", "tests `libraries` ask routes at an address"),
+    (
+        "kubectl get gatewayclass haptic -o jsonpath='{.status.supportedFeatures[*].name}'",
+        "journey `gateway_statuses` reads the same field",
     ),
     (
         "haptic run --name first --namespace edge --kubeconfig ~/.kube/config",

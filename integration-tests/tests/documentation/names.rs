@@ -20,9 +20,18 @@ fn assert_known(page: &str, names: BTreeSet<String>, known: &BTreeSet<String>) {
 #[test]
 fn annotations_are_those_of_the_library() {
     let mut known: BTreeSet<String> = TABLE.iter().map(|row| row.name.to_owned()).collect();
-    // The label of Secrets, options of paths, an annotation of the configuration, and names of controllers in IngressClasses.
+    // The label of Secrets, options of paths, an annotation of the configuration, and names of controllers in IngressClasses and GatewayClasses.
     known.extend(
-        ["use", "paths", "confirm-deletion", "ingress-controller", "v1alpha1", "haptic"].map(str::to_owned),
+        [
+            "use",
+            "paths",
+            "confirm-deletion",
+            "ingress-controller",
+            "gateway-controller",
+            "v1alpha1",
+            "haptic",
+        ]
+        .map(str::to_owned),
     );
     for page in documents() {
         let names =

@@ -18,10 +18,12 @@ mod failures;
 mod findings;
 mod fleet;
 mod former_tests;
+mod gateway;
 mod getting_started;
 mod handover;
 mod harness;
 mod health;
+mod holds;
 mod hostile;
 mod incidents;
 mod leader;
@@ -84,6 +86,7 @@ fn through_agents() -> Vec<Journey> {
         journey("chart_autoscaled", |scene| chart::autoscaled(scene, Helm::V3)),
         journey("chart_autoscaled_by_helm_4", |scene| chart::autoscaled(scene, Helm::V4)),
         journey("chart_combinations", chart::combinations),
+        journey("gateway_statuses", gateway::statuses),
         journey("published_state", published::state),
         journey("metrics_of_ten_thousand_ingresses", metrics::of_ten_thousand_ingresses),
         journey("getting_started_in_a_cluster", getting_started::in_a_cluster),
@@ -175,6 +178,7 @@ fn through_agents() -> Vec<Journey> {
         journey("no_configuration_and_no_secret", bad_input::no_configuration_and_no_secret),
         journey("no_definition_of_a_watched_resource", bad_input::no_definition_of_a_watched_resource),
         journey("port_in_use", bad_input::port_in_use),
+        journey("host_held_over_restarts", holds::host_held_over_restarts),
         journey("controller_killed_while_ahead", restarts::controller_killed_before_files_are_stored),
         journey("controller_stops_when_asked", restarts::controller_stops_when_asked),
     ]

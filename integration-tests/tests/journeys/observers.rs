@@ -7,8 +7,8 @@ use std::net::Ipv4Addr;
 
 const HOST: &str = "shop.example";
 /// Each is told of events, and nobody waits for any of them.
-pub(crate) const OBSERVERS: [&str; 6] =
-    ["commentator", "log-level", "metrics", "recorder", "traces", "reporter"];
+pub(crate) const OBSERVERS: [&str; 7] =
+    ["commentator", "gateway-status", "log-level", "metrics", "recorder", "traces", "reporter"];
 
 pub async fn change_nothing(scene: Scene) -> Outcome {
     // Their collector takes connections and nothing else.

@@ -79,6 +79,17 @@ impl Around {
         })
     }
 
+    /// Clients of the site at `site`, for `host`, that speak HTTP/3: see [`Self::over_h2`].
+    pub fn over_http3(authority: &Authority, site: SocketAddr, host: &str) -> Self {
+        let certificate = authority.sign(&["client".to_owned()]).unwrap();
+        let frame = FRAME.replace("global\n", "global\n  expose-experimental-directives\n");
+        Self::start(&certificate, &authority.pem, SERVERS, |ports| {
+            ports.iter().fold(frame.clone(), |text, port| {
+                text + &format!("listen p{port}\n  bind 127.0.0.1:{port}\n  server site quic4@{site} ssl verify none sni str({host}) alpn h3\n")
+            })
+        })
+    }
+
     fn start(
         certificate: &Certificate,
         authority: &str,

@@ -150,6 +150,33 @@ fn whatever_goes_wrong_lets_nobody_through() {
 }
 
 #[test]
+fn what_goes_wrong_is_an_error_of_the_server_where_that_is_asked_for() {
+    let asked = |name: &str, url: &str| route(name, &[("auth-url", url), ("auth-error-status", "500")]);
+    let answers = [("status/404", 500), ("status/403", 403), ("status/401", 401), ("close", 500)];
+    let mut routes: Vec<Value> =
+        answers.iter().map(|(answer, _)| asked(&name_of(answer), &format!("http://sso/{answer}"))).collect();
+    routes.push(asked("nobody", "http://nonesuch/"));
+    asking(&routes, |site, _| {
+        for (answer, status) in answers.iter().copied().chain([("nobody", 500)]) {
+            let got = get(site, &format!("/{}", name_of(answer)), "");
+            assert_eq!((got.status, got.service()), (status, None), "{answer}: {got:?}");
+        }
+    });
+}
+
+#[test]
+fn whoever_is_asked_is_not_where_a_list_is_enough() {
+    let either = |name: &str, networks: &str| {
+        let options = [("auth-url", "http://sso/status/401"), ("satisfy", "any"), ("allow-from", networks)];
+        route(name, &options)
+    };
+    asking(&[either("known", "127.0.0.0/8"), either("other", "10.0.0.0/8")], |site, _| {
+        assert_eq!(get(site, "/known", "").service(), Some(1));
+        assert_eq!(get(site, "/other", "").status, 401);
+    });
+}
+
+#[test]
 fn an_answer_has_its_time_however_slowly_it_comes() {
     let slow = ["never", "drip-head", "drip-body", "drip-length"];
     asking(&routes_of(slow), |site, _| {

@@ -139,6 +139,7 @@ fn rendered_in_turn(histories: &[Vec<Value>]) -> Vec<(String, String)> {
             took: Duration::ZERO,
             warnings: Vec::new(),
             findings: haptic_model::Findings::default(),
+            gateway_verdicts: Arc::default(),
             hindsight: PreviousFailures::default(),
         }));
     }

@@ -55,7 +55,7 @@ fn what_cannot_be_served_is_told_and_holds_nothing_back() {
     for expected in [
         "a.example/static (Prefix) leads to the resource StorageBucket static; only Services can be reached",
         "a.example/ (Prefix) is taken by ingresses shop/i, which comes first by name",
-        "there is no Secret shop/nonesuch of type kubernetes.io/tls: the default certificate is served for a.example",
+        "there is no Secret shop/nonesuch of type kubernetes.io/tls or with the label haproxy-haptic.org/use: the default certificate is served for a.example",
     ] {
         assert!(said.contains(expected), "{said}");
     }

@@ -210,6 +210,38 @@ fn who_has_no_certificate_is_shown_a_page() {
     });
 }
 
+#[test]
+fn who_is_refused_gets_the_status_that_is_asked_for_and_guards_of_others_stand() {
+    let (authority, open) = (Authority::new("clients").unwrap(), Authority::new("open").unwrap());
+    let known = Client::with(&authority.sign_client("anna", &[]).unwrap());
+    let bad = [
+        Client::with(&open.sign_client("anna", &[]).unwrap()),
+        Client::with(&authority.sign_expired(&["anna".to_owned()]).unwrap()),
+    ];
+    for (status, without, wrong) in [("400", 400, 400), ("495", 496, 495)] {
+        let mut manifests = manifests(&authority, &[("client-certificate-status", status)]);
+        other_host(&mut manifests, &authority);
+        // The host of others has the CA that signed one of the bad ones, and no status of its own.
+        *manifests.last_mut().unwrap() = ca("open", &open);
+        on_each_haproxy(&manifests, |site| {
+            assert_eq!(known.status(site, "/on"), 200);
+            assert_eq!(Client::without().status(site, "/on"), without);
+            for client in &bad {
+                assert_eq!(client.status(site, "/on"), wrong);
+            }
+            let at_other = |client: &Client| {
+                let way = Way {
+                    tls: Some(("b.example", client.0.clone())),
+                    ..Way::to(site.address(Scheme::Https), Some("b.example"))
+                };
+                ask(&way, "GET /on HTTP/1.1\r\nHost: b.example\r\n", "").unwrap().status
+            };
+            assert_eq!([&bad[0], &bad[1], &known].map(at_other), [200, 403, 403]);
+            assert_eq!(at_other(&Client::without()), 403);
+        });
+    }
+}
+
 /// Another host with its own CA, of which every client may have a certificate.
 fn other_host(manifests: &mut Vec<Value>, open: &Authority) {
     let own = certificate::for_host("b.example").unwrap();

@@ -1,7 +1,9 @@
 //! Each recipe of docs/cookbook.md as it is written there, asked of each HAProxy.
 
 use crate::{
-    SERIES, auth_server,
+    SERIES,
+    around::Around,
+    auth_server,
     client::{Answer, Way, ask},
     echo,
     site::{Scheme, Site},
@@ -11,7 +13,7 @@ use integration_tests::{
     certificate::{Authority, for_host},
     chart::merged,
     cookbook,
-    http::client_config_of,
+    http::{client_config_of, client_config_with},
 };
 use serde_json::{Value, json};
 use std::sync::{Arc, LazyLock};
@@ -66,6 +68,12 @@ const RECIPES: &[(&str, See)] = &[
     ("Limit requests", |site| {
         let statuses: Vec<u16> = (0..7).map(|_| get(site, "/").status).collect();
         assert_eq!(statuses, [200, 200, 200, 200, 200, 429, 429]);
+    }),
+    ("Limit requests of a key, and let bursts in", |site| {
+        for key in ["1", "2"] {
+            let statuses = [0; 6].map(|_| get_with(site, "/", &format!("X-Api-Key: {key}\r\n")).status);
+            assert_eq!(statuses, [200, 200, 200, 200, 429, 429]);
+        }
     }),
     ("Limit requests at a time, and bytes a second", |site| {
         assert_eq!(get(site, "/").service(), Some(1));
@@ -141,12 +149,26 @@ const RECIPES: &[(&str, See)] = &[
         assert_eq!((answer.sent("host"), answer.sent("x-gateway")), (Some("shop.internal"), Some("haptic")));
         assert_eq!(answer.sent("x-debug"), None);
     }),
+    ("Tell servers more of a request", |site| {
+        let answer = get_with(site, "/", "X-Request-Id: 7\r\nForwarded: for=1.2.3.4\r\n");
+        let told = ["x-client", "x-trace", "forwarded"].map(|name| answer.sent(name));
+        assert_eq!(told, [Some("127.0.0.1,"), Some("7"), None]);
+        assert_eq!(answer.header("x-served-for"), Some(HOST));
+        let answer = site.get(Scheme::Https, HOST, "/");
+        assert_eq!(answer.sent("x-client"), Some("127.0.0.1, TLSv1.3"));
+    }),
     ("Keep a client at one server", |site| {
         let answer = get(site, "/");
         let cookie =
             answer.header("set-cookie").and_then(|cookie| cookie.split(';').next()).unwrap().to_owned();
         let again = get_with(site, "/", &format!("Cookie: {cookie}\r\n"));
         assert_eq!((again.status, again.header("set-cookie")), (200, None), "it is known");
+    }),
+    ("Choose the server by a header", |site| {
+        assert_eq!(get_with(site, "/", "X-User: anna\r\n").service(), Some(1));
+    }),
+    ("Ask servers whether they work", |site| {
+        assert_eq!(get(site, "/").service(), Some(1));
     }),
     ("Rewrite the path", |site| {
         assert_eq!(get(site, "/api/users?x=1").request_line(), "GET /v2/users?x=1 HTTP/1.1");
@@ -194,9 +216,34 @@ const RECIPES: &[(&str, See)] = &[
             assert_eq!(ask(method, path, header), Some(1), "{method} {path} {header}");
         }
     }),
+    ("TLS of one host", |site| {
+        assert_eq!(site.get(Scheme::Https, HOST, "/").service(), Some(1));
+        let old = vec![rustls::crypto::ring::cipher_suite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256];
+        let config = Arc::new(client_config_with(old).unwrap());
+        let way = Way { tls: Some((HOST, config)), ..site.way(Scheme::Https, HOST) };
+        assert!(ask(&way, &format!("GET / HTTP/1.1\r\nHost: {HOST}\r\n"), "").is_err());
+    }),
+    ("Pass TLS through", |site| {
+        // The echo behind it speaks no TLS: what it is sent is the greeting itself.
+        assert!(
+            ask(&site.way(Scheme::Https, HOST), &format!("GET / HTTP/1.1\r\nHost: {HOST}\r\n"), "").is_err()
+        );
+        assert_eq!(site.get(Scheme::Https, "other.example.com", "/").status, 404);
+        assert_eq!(get(site, "/").service(), Some(1));
+    }),
+    ("TCP services", |_| {
+        let way = Way::to(([127, 0, 0, 1], 5432).into(), None);
+        let answer = ask(&way, "GET / HTTP/1.1\r\nHost: any.example\r\n", "").unwrap();
+        assert_eq!(answer.service(), Some(1));
+    }),
     ("Compress answers", |site| {
         assert_eq!(get_with(site, "/", "Accept-Encoding: gzip\r\n").header("content-encoding"), Some("gzip"));
         assert_eq!(get(site, "/").header("content-encoding"), None);
+    }),
+    ("Pages for errors, and maintenance", |site| {
+        let answer = get(site, "/");
+        assert_eq!((answer.status, answer.body.trim_end()), (503, "<h1>Back at noon</h1>"));
+        assert_eq!(answer.header("content-type"), Some("text/html"));
     }),
     ("A maintenance page", |site| {
         let answer = get(site, "/");
@@ -215,6 +262,12 @@ const RECIPES: &[(&str, See)] = &[
     ("Another log format", |site| {
         get(site, "/logged?x=1");
         site.logs("127.0.0.1 shop.example.com GET /logged 200 ");
+    }),
+    ("HTTP/3", |site| {
+        let client = Around::over_http3(authority(), site.address(Scheme::Https), HOST);
+        let way = Way::to(client.over_h2(), None);
+        let answer = ask(&way, &format!("GET / HTTP/1.1\r\nHost: {HOST}\r\n"), "").unwrap();
+        assert_eq!((answer.service(), answer.header("alt-svc")), (Some(1), Some("h3=\":443\"; ma=3600")));
     }),
     ("Behind a load balancer", |site| {
         let answer = get_with(site, "/", "X-Forwarded-For: 203.0.113.9\r\nX-Forwarded-Proto: https\r\n");
@@ -291,7 +344,14 @@ fn every_recipe_does_what_it_says() {
             ("oauth2-proxy", 4180, (1, asked)),
             ("authelia", 9091, (1, asked)),
         ] {
-            manifests.extend(service(name, port, server));
+            let own = |one: &&Value| one["kind"] == "Service" && one["metadata"]["name"] == name;
+            let [usual, mut slice] = service(name, port, server);
+            match manifests.iter().find(own) {
+                // That of the recipe itself says more, and its port may have a name.
+                Some(of_recipe) => slice["ports"][0]["name"] = of_recipe["spec"]["ports"][0]["name"].clone(),
+                None => manifests.push(usual),
+            }
+            manifests.push(slice);
         }
         for series in SERIES {
             eprintln!("{title}: {series:?}");

@@ -142,8 +142,32 @@ fn only_secrets_that_a_route_names_are_printed_once_and_within_bounds() {
     manifests.push(labelled("named", "auth", &users(501, HASH)));
     let (config, warnings) = configuration_of(&manifests);
     assert_eq!(config.matches("userlist ").count(), 0);
-    assert_eq!(config.matches("http-request deny deny_status 503\n").count(), 2);
+    assert_eq!(config.matches("http-request deny deny_status 503 if { always_true }\n").count(), 2);
     assert!(warnings.contains("Secret shop/named cannot be used: it has more than 500 users"), "{warnings}");
+}
+
+#[test]
+fn who_cannot_be_let_in_costs_haproxys_log_nothing() {
+    let headers = "X-A: 1\nX-B: 2";
+    let refusals = [None, Some((0..501).map(|n| format!("u{n}:{HASH}\n")).collect::<String>())];
+    for secret in refusals {
+        let mut manifests =
+            both(&[("auth-secret", "users"), ("request-headers", headers), ("rewrite-path", "/x")]);
+        manifests.push(certificate());
+        manifests.extend(secret.map(|users| labelled("users", "auth", &users)));
+        on_each_haproxy(&manifests, |site| {
+            let basic = format!("Authorization: Basic {}\r\n", BASE64.encode("u:secret"));
+            for credentials in ["", &basic] {
+                let answer = site.ask(Scheme::Https, "GET", "a.example", "/on", credentials, "");
+                assert_eq!(answer.status, 503);
+            }
+            assert_eq!(site.get(Scheme::Https, "a.example", "/off").service(), Some(2));
+            let said = site.said();
+            // Of itself it says more: that tests run it as root.
+            let is_of_configuration = |line: &str| line.contains("WARNING") && line.contains("haproxy.cfg:");
+            assert!(!said.lines().any(is_of_configuration), "{said}");
+        });
+    }
 }
 
 #[test]

@@ -63,6 +63,19 @@ fn converse(connection: TcpStream, broken: &Broken) -> Option<()> {
                 return None;
             }
         }
+        // One that says so gets an error the first time, with a status of its name.
+        let status = body
+            .lines()
+            .nth(1)
+            .and_then(|line| line.split("/first-").nth(1)?.split(['/', ' ']).next()?.parse().ok());
+        let status: u16 = match status {
+            Some(status)
+                if broken.lock().ok()?.insert(body.lines().nth(1).unwrap_or_default().to_owned()) =>
+            {
+                status
+            }
+            _ => 200,
+        };
         // A tunnel in which nothing is ever said.
         if body.to_ascii_lowercase().contains("\nupgrade: ") {
             let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: test\r\n\r\n";
@@ -71,7 +84,7 @@ fn converse(connection: TcpStream, broken: &Broken) -> Option<()> {
             return None;
         }
         let head = format!(
-            "HTTP/1.1 200 OK\r\nX-Served: yes\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n",
+            "HTTP/1.1 {status} Answer\r\nX-Served: yes\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
         stream.get_mut().write_all((head + &body).as_bytes()).ok()?;

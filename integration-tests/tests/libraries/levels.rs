@@ -142,7 +142,7 @@ fn what_is_wrong_with_a_path_refuses_the_ingress() {
             "/on: 5m",
             "annotation haproxy-haptic.org/paths is \"/on: 5m\", it must be YAML from paths to options",
         ),
-        ("/on: {rewrite-regex: ^/a}", "rewrite-regex of /on is \"given alone\", it must be given together"),
+        ("/on: {rewrite-regex: ^/a}", "rewrite-regex of /on must be given together"),
     ] {
         let said = sentences(&rendered_alone(&both(&[("paths", paths)])).expect_err(paths));
         assert!(said.contains(expected), "{said}");

@@ -1,8 +1,9 @@
 //! Copies of requests: who gets them, what of, and that nobody else notices.
 
 use crate::{
+    SERIES,
     around::service,
-    on_each_haproxy_with,
+    gateway, on_each_haproxy_with,
     options::users,
     site::{SCHEMES, Scheme, Site, rendered_alone, sentences},
 };
@@ -311,5 +312,56 @@ fn a_service_that_is_not_there_is_told_and_gets_nothing() {
         let problems = rendered_alone(&[self::route("shop", "on", &[("mirror-service", elsewhere)])]);
         let said = sentences(&problems.expect_err(elsewhere));
         assert!(said.contains("it must be NAME:PORT of a Service in the same namespace"), "{said}");
+    }
+}
+
+#[test]
+fn a_rule_of_a_route_copies_requests_to_several_services_each_its_share() {
+    let (one, other) = (Mirror::start(), Mirror::start());
+    let to = |name: &str, share: Value| {
+        let mut mirror = json!({"backendRef": {"name": name, "port": 80}});
+        if let (Some(mirror), Value::Object(share)) = (mirror.as_object_mut(), share) {
+            mirror.extend(share);
+        }
+        json!({"type": "RequestMirror", "requestMirror": mirror})
+    };
+    let rule = |path: &str, filters: Value| {
+        json!({"matches": [{"path": {"type": "PathPrefix", "value": path}}], "filters": filters,
+            "backendRefs": [{"name": "s1", "port": 80}]})
+    };
+    let rules = json!([
+        rule("/both", json!([to("one", Value::Null), to("other", json!({"percent": 100}))])),
+        rule("/none", json!([to("one", json!({"percent": 0})), to("missing", Value::Null)])),
+        rule("/one", json!([to("one", json!({"fraction": {"numerator": 3, "denominator": 3}}))])),
+    ]);
+    let mut all = gateway::around();
+    all.extend([
+        gateway::gateway("gw", json!([gateway::listener("http", None)])),
+        gateway::route("r", &[], rules),
+    ]);
+    all.extend(service("one", "IPv4", one.port, &["127.0.0.1"]));
+    all.extend(service("other", "IPv4", other.port, &["127.0.0.1"]));
+    for series in SERIES {
+        let site = gateway::GatewaySite::start(series, &all);
+        for path in ["/both/a", "/none", "/one", "/both/end"] {
+            assert_eq!(site.get(HOST, path).service(), Some(1), "{path}");
+        }
+        // Copies overtake each other.
+        let (mut paths, mut others) = (Vec::new(), Vec::new());
+        for _ in 0..3 {
+            paths.push(one.next().head.split(' ').nth(1).unwrap().to_owned());
+        }
+        for _ in 0..2 {
+            others.push(other.next().head.split(' ').nth(1).unwrap().to_owned());
+        }
+        paths.sort();
+        others.sort();
+        assert_eq!(
+            (paths, others),
+            (
+                vec!["/both/a".into(), "/both/end".into(), "/one".into()],
+                vec!["/both/a".to_owned(), "/both/end".into()]
+            )
+        );
     }
 }

@@ -97,6 +97,120 @@ fn redirects_lead_to_the_port_where_clients_find_https() {
 }
 
 #[test]
+fn redirects_are_cut_absolute_or_first_where_that_is_asked_for() {
+    with(&[("ssl-redirect", "true"), ("ssl-redirect-slash", "cut")], |site, scheme| {
+        let answer = on(site, scheme, "/on/x/");
+        match scheme {
+            Scheme::Http => {
+                assert_eq!((answer.status, answer.header("location")), (308, Some("https://a.example/on/x")));
+            }
+            Scheme::Https => assert_eq!(answer.service(), Some(1)),
+        }
+    });
+    let first = [
+        ("ssl-redirect", "true"),
+        ("redirect-to", "/new"),
+        ("redirect-first", "true"),
+        ("redirect-absolute", "true"),
+    ];
+    with(&first, |site, scheme| {
+        let answer = on(site, scheme, "/on");
+        let expected = match scheme {
+            Scheme::Http => "http://a.example/new",
+            Scheme::Https => "https://a.example/new",
+        };
+        assert_eq!((answer.status, answer.header("location")), (302, Some(expected)));
+    });
+}
+
+#[test]
+fn redirects_come_before_lists_where_that_is_asked_for() {
+    let options = [("redirect-to", "/new"), ("allow-from", "10.0.0.0/8")];
+    with(&options, |site, scheme| assert_eq!(on(site, scheme, "/on").status, 403));
+    with(&[&options[..], &[("redirect-early", "true")]].concat(), |site, scheme| {
+        assert_eq!(leads(site, scheme, &["/on"]), [to(302, "/new")]);
+    });
+}
+
+#[test]
+fn an_ingress_says_where_its_redirects_lead() {
+    let given = [("ssl-redirect", "true"), ("ssl-redirect-code", "302"), ("ssl-redirect-port", "443")];
+    with(&given, |site, scheme| {
+        let answer = site.get(scheme, "a.example:7080", "/on/x?y=1");
+        match scheme {
+            Scheme::Http => {
+                assert_eq!(
+                    (answer.status, answer.header("location")),
+                    (302, Some("https://a.example:443/on/x?y=1"))
+                );
+            }
+            Scheme::Https => assert_eq!(answer.service(), Some(1)),
+        }
+    });
+    let port_alone = [("ssl-redirect", "true"), ("ssl-redirect-port", "8443")];
+    with(&port_alone, |site, scheme| {
+        let answer = on(site, scheme, "/on");
+        if scheme == Scheme::Http {
+            assert_eq!((answer.status, answer.header("location")), (308, Some("https://a.example:8443/on")));
+        }
+    });
+}
+
+#[test]
+fn rules_rewrite_a_path_one_after_the_other() {
+    let rules = "^/on/a/(.*) /b/\\1\n\n/(c|d)/ /x/\\1\n ^/never /z";
+    with(&[("rewrite-rules", rules)], |site, scheme| {
+        for (path, served) in [
+            ("/on/a/q?x=/c/", "/b/q?x=/c/"),
+            ("/on/a/c/q", "/x/c"),
+            ("/on/d/", "/x/d"),
+            ("/on/y", "/on/y"),
+            ("/on/./a//q", "/b/q"),
+        ] {
+            let answer = on(site, scheme, path);
+            assert_eq!(answer.request_line(), format!("GET {served} HTTP/1.1"), "{path}");
+        }
+    });
+    for (text, wanted) in [
+        ("/a", "lines of PATTERN PATH"),
+        ("/a b", "a path of up to"),
+        ("(a+)+b /x", "back and forth"),
+        ("/a /1\n/a /2\n/a /3\n/a /4\n/a /5\n/a /6", "up to 5 lines"),
+    ] {
+        let problems = rendered_alone(&both(&[("rewrite-rules", text)])).expect_err(text);
+        assert!(sentences(&problems).contains(wanted), "{text}: {}", sentences(&problems));
+    }
+}
+
+#[test]
+fn preflight_requests_are_answered_here_or_by_servers() {
+    let origin = "Origin: https://shop.example\r\nAccess-Control-Request-Method: PUT\r\n";
+    let listed = ("cors-allow-origin", "https://shop.example");
+    let all = ("cors-allow-methods", "*");
+    with(&[listed, all, ("cors-preflight", "pass")], |site, scheme| {
+        let answer = site.ask(scheme, "OPTIONS", "a.example", "/on", origin, "");
+        assert_eq!(answer.service(), Some(1), "{answer:?}");
+        assert_eq!(answer.header("access-control-allow-methods"), Some("*"));
+        assert_eq!(answer.header("access-control-max-age"), Some("86400"));
+        assert_eq!(answer.header("access-control-allow-origin"), Some("https://shop.example"));
+        let other = site.ask(scheme, "OPTIONS", "a.example", "/on", "Origin: https://evil.example\r\n", "");
+        assert_eq!((other.service(), other.header("access-control-allow-methods")), (Some(1), None));
+    });
+    with(&[listed, ("cors-preflight", "all")], |site, scheme| {
+        for (headers, allowed) in [(origin, Some("https://shop.example")), ("", None)] {
+            let answer = site.ask(scheme, "OPTIONS", "a.example", "/on", headers, "");
+            assert_eq!(answer.status, 204, "{answer:?}");
+            assert_eq!(answer.header("access-control-allow-origin"), allowed);
+        }
+        assert_eq!(site.ask(scheme, "OPTIONS", "a.example", "/off/x", origin, "").service(), Some(2));
+    });
+    with(&[listed, ("cors-allow-headers", "*")], |site, scheme| {
+        let answer = site.ask(scheme, "OPTIONS", "a.example", "/on", origin, "");
+        assert_eq!((answer.status, answer.header("access-control-allow-headers")), (204, Some("*")));
+    });
+}
+
+#[test]
 fn what_is_closed_answers_nothing_else() {
     with(&[("closed", "true"), ("redirect-to", "/elsewhere")], |site, scheme| {
         assert_eq!(on(site, scheme, "/on").status, 503);
@@ -206,6 +320,15 @@ fn the_host_with_www_in_front_leads_to_the_one_without_and_back() {
 }
 
 #[test]
+fn the_port_of_the_host_without_www_is_said_where_that_is_asked_for() {
+    let manifests = both(&[("redirect-www", "true"), ("redirect-port", "true")]);
+    on_each_haproxy(&manifests, |site| {
+        let answer = site.get(Scheme::Http, "www.a.example", "/x?y=1");
+        assert_eq!(answer.header("location"), Some("http://a.example:80/x?y=1"));
+    });
+}
+
+#[test]
 fn redirects_to_https_where_there_is_no_tls_of_its_own() {
     let mut manifests = both(&[("ssl-redirect", "always")]);
     for ingress in &mut manifests {
@@ -274,6 +397,24 @@ fn a_server_that_cannot_be_connected_is_given_up() {
             assert_eq!(site.get(scheme, "a.example", "/off").service(), Some(2));
         }
     });
+}
+
+#[test]
+fn servers_that_cannot_be_connected_are_told_apart_where_that_is_asked_for() {
+    let full = Full::listener();
+    for (port, address, status) in [(1, "127.0.3.1", 502), (full.port, "127.0.0.1", 504)] {
+        let mut manifests =
+            both(&[("timeout-connect", "200ms"), ("retries", "0"), ("connect-error-status", "502")]);
+        manifests.extend(service("away", "IPv4", port, &[address]));
+        manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["name"] = json!("away");
+        manifests.push(certificate());
+        on_each_haproxy(&manifests, |site| {
+            for scheme in SCHEMES {
+                assert_eq!(on(site, scheme, "/on").status, status);
+                assert_eq!(site.get(scheme, "a.example", "/off").service(), Some(2));
+            }
+        });
+    }
 }
 
 #[test]
@@ -443,6 +584,33 @@ fn users_are_asked_for_their_password() {
 }
 
 #[test]
+fn clients_of_a_list_need_no_password_where_either_is_enough() {
+    let password = format!("Authorization: Basic {}\r\n", BASE64.encode("anna:secret"));
+    let either = [("satisfy", "any"), ("auth-secret", "users")];
+    for (lists, without) in [
+        (&[("allow-from", "127.0.0.0/8")][..], 200),
+        (&[("allow-from", "10.0.0.0/8")], 401),
+        (&[("deny-from", "127.0.0.0/8")], 401),
+        (&[("allow-from", "127.0.0.0/8"), ("deny-from", "127.0.0.1")], 401),
+        (&[], 401),
+    ] {
+        with(&[&either[..], lists].concat(), |site, scheme| {
+            assert_eq!(on(site, scheme, "/on").status, without, "{lists:?}");
+            assert_eq!(site.ask(scheme, "GET", "a.example", "/on", &password, "").status, 200, "{lists:?}");
+        });
+    }
+}
+
+#[test]
+fn lists_alone_let_in_nobody_else_whatever_would_be_enough() {
+    for lists in [("allow-from", "10.0.0.0/8"), ("deny-from", "127.0.0.0/8")] {
+        with(&[("satisfy", "any"), lists], |site, scheme| {
+            assert_eq!(on(site, scheme, "/on").status, 403, "{lists:?}");
+        });
+    }
+}
+
+#[test]
 fn without_a_certificate_of_its_own_no_client_comes_in() {
     for secret in ["ca", "nonesuch"] {
         with(&[("client-ca-secret", secret)], |site, scheme| {
@@ -529,14 +697,20 @@ fn a_snippet_of_ones_own_reads_any_annotation_of_an_ingress() {
 fn every_annotation_is_tried_here() {
     let tried = concat!(
         include_str!("auth.rs"),
+        include_str!("balancing.rs"),
         include_str!("canaries.rs"),
         include_str!("client_certificates.rs"),
         include_str!("conditions.rs"),
+        include_str!("frontends.rs"),
+        include_str!("limits.rs"),
         include_str!("mirrors.rs"),
         include_str!("options.rs"),
+        include_str!("passthrough.rs"),
+        include_str!("pages.rs"),
         include_str!("patterns.rs"),
         include_str!("protocols.rs"),
-        include_str!("servers.rs")
+        include_str!("servers.rs"),
+        include_str!("tcp.rs")
     );
     for option in TABLE.iter().map(|row| row.name) {
         assert!(tried.contains(&format!("(\"{option}\", ")), "{option} is tried nowhere");

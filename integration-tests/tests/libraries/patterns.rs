@@ -253,6 +253,6 @@ fn as_many_expressions_as_a_host_has_are_asked_in_their_order() {
     let said = sentences(&warnings);
     assert!(said.contains("100 routes of a.example are not served"), "{said}");
     on_each_haproxy(&manifests, |site| {
-        goes(site, "a.example", &[("/n000-x", Some(1)), ("/n499-x", Some(1)), ("/n500-x", None)]);
+        goes(site, "a.example", &[("/n599-x", Some(1)), ("/n100-x", Some(1)), ("/n099-x", None)]);
     });
 }

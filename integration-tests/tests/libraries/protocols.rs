@@ -77,6 +77,25 @@ fn only_servers_that_the_authority_signed_are_trusted_and_only_by_the_services_n
 }
 
 #[test]
+fn an_authority_may_stand_in_another_entry_of_its_secret() {
+    let (authority, stranger) = (Authority::new("servers").unwrap(), Authority::new("stranger").unwrap());
+    let servers = Around::servers(&authority, "h1-tls.shop.svc");
+    for (entry, status) in [("tls.crt", 200), ("ca.crt", 503)] {
+        let options = [("protocol", "https"), ("server-ca-secret", "servers"), ("server-ca-entry", entry)];
+        let mut manifests = leading_to("h1-tls", 80, &options);
+        manifests.extend(servers.services());
+        let mut secret = ca("servers", &stranger.pem);
+        secret["data"]["tls.crt"] = json!(BASE64.encode(&authority.pem));
+        manifests.push(secret);
+        on_each_haproxy(&manifests, |site| {
+            for scheme in SCHEMES {
+                assert_eq!(site.get(scheme, HOST, "/on").status, status, "{entry}");
+            }
+        });
+    }
+}
+
+#[test]
 fn clients_with_a_certificate_of_the_authority_come_in_and_others_do_not() {
     let (authority, stranger) = (Authority::new("clients").unwrap(), Authority::new("stranger").unwrap());
     let mut manifests = both(&[("client-ca-secret", "clients")]);

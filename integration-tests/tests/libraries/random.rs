@@ -8,6 +8,7 @@ use crate::{
 use haptic_model::ObjectRef;
 use haptic_routes::{
     class::Classes,
+    families::Neighbours,
     index::RouteIndex,
     ingress,
     path::{self, Doubt},
@@ -94,8 +95,13 @@ fn model(ingresses: &[Value]) -> RouteIndex {
     let mut index = RouteIndex::default();
     index.update(ingresses.iter().map(|object| {
         let name = object["metadata"]["name"].as_str().unwrap();
-        let claims =
-            ingress::claims(object.to_string().as_bytes(), &Classes::all(), &Services::default()).unwrap();
+        let claims = ingress::claims(
+            object.to_string().as_bytes(),
+            &Classes::all(),
+            &Services::default(),
+            &Neighbours::default(),
+        )
+        .unwrap();
         (Arc::new(ObjectRef::new("ingresses", "shop", name)), claims)
     }));
     index

@@ -2,8 +2,9 @@
 
 use crate::{
     around::{Around, service},
-    auth_server, on_each_haproxy,
+    auth_server, on_each_haproxy, on_each_haproxy_with,
     options::{both, certificate},
+    patience::within_patience,
     protocols::leading_to,
     site::{SCHEMES, Scheme, rendered_alone, sentences},
 };
@@ -11,7 +12,7 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::certificate::Authority;
 use serde_json::{Value, json};
 use std::{
-    io::Write,
+    io::{Read, Write},
     net::TcpStream,
     time::{Duration, Instant},
 };
@@ -57,6 +58,8 @@ fn servers_over_tls_are_asked_for_and_verified_by_the_name_that_is_given() {
     answered(&servers, "h1-tls", &named("c.example"), &ca, None);
     answered(&servers, "h1-tls", &named("$host"), &ca, None);
     answered(&servers, "h1-tls", &tls, &ca, None);
+    answered(&servers, "h1-tls", &named("$none"), &ca, Some("h1-tls HTTP/1.1  /on"));
+    answered(&servers, "h1-tls", &named("$none"), &[], None);
     let unverified = [tls[0], ("server-tls-name", "$host")];
     answered(&servers, "h1-tls", &unverified, &[], Some("h1-tls HTTP/1.1 a.example /on"));
 }
@@ -86,22 +89,13 @@ fn servers_are_shown_the_certificate_that_is_given_or_nothing_is_sent() {
 fn servers_are_told_the_client_by_the_proxy_protocol() {
     let authority = Authority::new("servers").unwrap();
     let servers = Around::asking(&authority, "proxied-tls.shop.svc");
-    for version in ["v1", "v2"] {
+    for version in ["v1", "v2", "v2-ssl", "v2-ssl-cn"] {
         let told = ("proxy-protocol", version);
         answered(&servers, "proxied", &[told], &[], Some("proxied  127.0.0.1 "));
         let over_tls = Some("proxied-tls  127.0.0.1 proxied-tls.shop.svc");
         answered(&servers, "proxied-tls", &[told, ("protocol", "h2s")], &[], over_tls);
     }
     answered(&servers, "proxied", &[], &[], None);
-}
-
-/// Waits until it is so.
-fn within_patience(mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "it never was so");
-        std::thread::park_timeout(Duration::from_millis(5));
-    }
 }
 
 /// Of both Ingresses one has these options.
@@ -149,6 +143,63 @@ fn headers_are_removed_from_requests_and_answers() {
         let said = sentences(&problems.expect_err(framing));
         assert!(said.contains("without those that HAProxy itself sets"), "{said}");
     }
+}
+
+#[test]
+fn headers_say_what_a_request_is_known_by() {
+    let options = [
+        (
+            "request-headers",
+            "X-A: for ${client-address}; ${method} ${scheme}://${host}${path}?${query} 100%\nX-B: ${request-id}",
+        ),
+        ("add-request-headers", "X-Many: ${host}"),
+        ("response-headers", "X-From: ${client-address} ${path} ${tls-version}"),
+        ("add-response-headers", "X-Served: ${host}"),
+        ("forwarded-prefix", "/on"),
+    ];
+    with(&options, |site, scheme| {
+        let headers = "X-Many: theirs\r\nX-Request-Id: 17\r\nX-Forwarded-Prefix: /evil\r\n";
+        let on = site.ask(scheme, "GET", HOST, "/on/x?a=%41", headers, "");
+        let (name, version) = if scheme == Scheme::Https { ("https", "TLSv1.3") } else { ("http", "") };
+        let expected = format!("for 127.0.0.1; GET {name}://{HOST}/on/x?a=%41 100%");
+        assert_eq!((on.sent("x-a"), on.sent("x-b")), (Some(&*expected), Some("17")), "{on:?}");
+        assert_eq!(on.sent("x-forwarded-prefix"), Some("/on"));
+        let all = |name: &str| on.body.lines().filter(|line| line.to_lowercase().starts_with(name)).count();
+        assert_eq!((all("x-many: "), all("x-forwarded-prefix: ")), (2, 1), "{on:?}");
+        let from = format!("127.0.0.1 /on/x {version}");
+        assert_eq!(on.header("x-from"), Some(from.trim_end()));
+        let served = on.headers.iter().filter(|(name, _)| name == "x-served").map(|(_, value)| &**value);
+        assert_eq!(served.collect::<Vec<_>>(), ["yes", HOST]);
+    });
+    for (option, wrong) in [
+        ("request-headers", "X-A: ${env(PATH)}"),
+        ("add-response-headers", "X-A: ${method}"),
+        ("response-headers", "X-A: ${"),
+    ] {
+        let said = sentences(&rendered_alone(&both(&[(option, wrong)])).expect_err(wrong));
+        assert!(said.contains("no other variables than ${client-address}"), "{said}");
+    }
+}
+
+#[test]
+fn servers_are_told_more_of_a_requests_way_where_that_is_set() {
+    let mut manifests = both(&[]);
+    manifests.push(certificate());
+    let more = |spec: &mut Value| {
+        let context = &mut spec["templatingSettings"]["extraContext"];
+        context["forwardedHeaders"] = json!(["port", "scheme", "forwarded"]);
+        context["httpPublicPort"] = json!(8080);
+    };
+    on_each_haproxy_with(&manifests, more, |site| {
+        let strangers = "Forwarded: for=1.2.3.4\r\nX-Forwarded-Port: 1\r\nX_Forwarded_Scheme: x\r\n";
+        for (scheme, port, name) in [(Scheme::Http, "8080", "http"), (Scheme::Https, "443", "https")] {
+            let on = site.ask(scheme, "GET", HOST, "/on", strangers, "");
+            let told = ["x-forwarded-port", "x-forwarded-scheme", "x_forwarded_scheme"].map(|h| on.sent(h));
+            assert_eq!(told, [Some(port), Some(name), None], "{on:?}");
+            let forwarded = on.sent("forwarded").unwrap_or_default();
+            assert_eq!(forwarded, format!("proto={name};host=\"{HOST}\";for=127.0.0.1"));
+        }
+    });
 }
 
 #[test]
@@ -239,8 +290,14 @@ fn clients_beyond_a_limit_are_told_when_to_come_again_and_some_have_none() {
 
 #[test]
 fn a_client_has_so_many_requests_at_a_time() {
+    so_many_at_a_time(None, 429);
+    so_many_at_a_time(Some(("concurrency-limit-status", "503")), 503);
+}
+
+fn so_many_at_a_time(more: Option<(&str, &str)>, refused: u16) {
     let (port, questions) = auth_server::start();
-    let mut manifests = leading_to("slow", 80, &[("concurrency-limit", "2")]);
+    let options: Vec<_> = [("concurrency-limit", "2")].into_iter().chain(more).collect();
+    let mut manifests = leading_to("slow", 80, &options);
     manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/");
     manifests.extend(service("slow", "IPv4", port, &["127.0.0.1"]));
     on_each_haproxy(&manifests, |site| {
@@ -260,7 +317,7 @@ fn a_client_has_so_many_requests_at_a_time() {
             questions.with(&held).len() >= 2
         });
         for scheme in SCHEMES {
-            assert_eq!(site.get(scheme, HOST, "/plain").status, 429);
+            assert_eq!(site.get(scheme, HOST, "/plain").status, refused);
             assert_eq!(site.get(scheme, HOST, "/off").service(), Some(2));
         }
         assert_eq!(questions.with(&held).len(), 2, "of {} requests", open.len());
@@ -284,6 +341,27 @@ fn answers_are_compressed_for_those_who_take_it() {
         let problems = rendered_alone(&both(&[("compression", "gzip"), ("compression-types", wrong)]));
         assert!(sentences(&problems.expect_err(wrong)).contains("media types such as text/html"));
     }
+}
+
+#[test]
+fn servers_get_no_request_before_its_body_is_there() {
+    let (port, questions) = auth_server::start();
+    let mut manifests = leading_to("asked", 80, &[("request-buffering", "300ms")]);
+    manifests[0]["spec"]["rules"][0]["http"]["paths"][0]["path"] = json!("/");
+    manifests.extend(service("asked", "IPv4", port, &["127.0.0.1"]));
+    on_each_haproxy(&manifests, |site| {
+        let path = format!("/plain/{}", site.address(Scheme::Http).port());
+        assert_eq!(site.ask(Scheme::Https, "POST", HOST, &format!("{path}/whole"), "", "abc").status, 204);
+        let mut slow = TcpStream::connect(site.address(Scheme::Http)).unwrap();
+        let head = format!("POST {path}/slow HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 3\r\n\r\na");
+        slow.write_all(head.as_bytes()).unwrap();
+        // HAProxy closes the connection only once it has waited for the rest.
+        let mut answer = [0; 13];
+        slow.read_exact(&mut answer).unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 408 ");
+        let asked = questions.with(&path);
+        assert!(asked.len() == 1 && asked[0].contains("/whole"), "{asked:?}");
+    });
 }
 
 #[test]

@@ -8,6 +8,7 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{
     ActiveConfig, Bundle, Capabilities, Diagnostic, Fleet, HaproxyVersion, Layout, Object, ObjectRef,
     Snapshot, Snapshots,
+    crd::WatchedResource,
     external_names::{self, ExternalNames, Resolved},
 };
 use haptic_render::{RenderLimits, render};
@@ -142,6 +143,11 @@ impl Site {
         }
     }
 
+    /// All that HAProxy has printed by now; what it says of its configuration is there before it listens.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("log")).unwrap()
+    }
+
     /// How `host` is reached.
     pub fn way<'h>(&self, scheme: Scheme, host: &'h str) -> Way<'h> {
         let name = (scheme == Scheme::Https).then(|| host.split(':').next().unwrap());
@@ -211,8 +217,9 @@ fn rendered(
     server: u16,
 ) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
     let config = configuration(spec);
-    let mut objects = manifests.to_vec();
-    objects.extend(surroundings(server));
+    // Of two objects of one name the test's own counts.
+    let mut objects = surroundings(server);
+    objects.extend_from_slice(manifests);
     let snapshots = snapshots(&config, &objects).with(
         external_names::STORE.into(),
         Arc::new(external_names::store(Snapshot::full(), &names_of(manifests))),
@@ -307,7 +314,7 @@ pub fn snapshots(config: &ActiveConfig, objects: &[Value]) -> Snapshots {
 pub fn with_objects(config: &ActiveConfig, beside: &Snapshots, objects: &[Value]) -> Snapshots {
     let stores = config.spec.watched_resources.iter().map(|(name, watched)| {
         let mut store = beside.get(name).map_or_else(Snapshot::full, |store| Snapshot::clone(store));
-        for object in objects.iter().filter(|o| watches(name, &watched.resources, o)) {
+        for object in objects.iter().filter(|o| watches(name, watched, o)) {
             let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
             let (namespace, own) = (text("/metadata/namespace"), text("/metadata/name"));
             let service = text("/metadata/labels/kubernetes.io~1service-name");
@@ -322,9 +329,29 @@ pub fn with_objects(config: &ActiveConfig, beside: &Snapshots, objects: &[Value]
     Snapshots::new(stores.collect::<BTreeMap<_, _>>())
 }
 
-fn watches(name: &str, resources: &str, object: &Value) -> bool {
+fn watches(name: &str, watched: &WatchedResource, object: &Value) -> bool {
     let kind = object["kind"].as_str().unwrap().to_lowercase();
-    let plural = if kind.ends_with("ss") { format!("{kind}es") } else { format!("{kind}s") };
+    let plural = match kind.strip_suffix("cy") {
+        Some(start) => format!("{start}cies"),
+        None if kind.ends_with("ss") => format!("{kind}es"),
+        None => format!("{kind}s"),
+    };
     let labelled = object.pointer("/metadata/labels/haproxy-haptic.org~1use").is_some();
-    plural == resources && (resources != "secrets" || labelled == (name == "labelledsecrets"))
+    let wanted = match (name.starts_with("labelled"), &watched.label_selector) {
+        (true, Some(_)) => labelled,
+        (true, None) => true,
+        (false, _) => watched.resources != "secrets" || !labelled,
+    };
+    plural == watched.resources && wanted
+}
+
+/// What the libraries make of `manifests` with a configuration that `change` changes.
+pub fn rendered_for_with(
+    series: HaproxySeries,
+    manifests: &[Value],
+    change: impl Fn(&mut Value),
+) -> Result<(Bundle, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut spec = spec(7080, 7443, 7084);
+    change(&mut spec);
+    rendered(series, &spec, manifests, 8080)
 }

@@ -78,6 +78,12 @@ pub enum ReferencePage {
     Events,
     /// What the resource's status says.
     Conditions,
+    /// What becomes of annotations of haproxytech/kubernetes-ingress.
+    HaproxyOrg,
+    /// What becomes of annotations of jcmoraisjr/haproxy-ingress.
+    HaproxyIngress,
+    /// What becomes of annotations of kubernetes/ingress-nginx.
+    IngressNginx,
 }
 
 /// `haptic library`

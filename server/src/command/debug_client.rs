@@ -51,8 +51,8 @@ pub async fn ask(base: &str, path: &str, timeout: Duration) -> Result<Answer, St
     let base = base.trim_end_matches('/');
     let silent = |why: &dyn std::fmt::Display| {
         format!(
-            "nothing answers at {base}: {why}. In a cluster: kubectl port-forward pod/LEADER 6060 (which one leads: kubectl get \
-             leases), or name another address with --url"
+            "nothing answers at {base}: {why}. On this machine: is haptic local running? In a cluster: kubectl port-forward \
+             pod/LEADER 6060 (which one leads: kubectl get leases). Another address: --url"
         )
     };
     let client = Client::builder()

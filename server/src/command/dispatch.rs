@@ -1,8 +1,8 @@
 //! From the words of the command line to the command, and from what it ends with to the exit code.
 
 use super::{
-    agent, benchmark, config, explain, init, library, local, plan, print, record, reference, render, replay,
-    run, status, validate,
+    agent, benchmark, config, explain, init, library, local, migrate, plan, print, record, reference, render,
+    replay, run, status, validate,
 };
 use crate::{
     cli::{Cli, Command, CommandFailure},
@@ -33,6 +33,7 @@ pub fn dispatch() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Migrate(args) => migrate::run(&args.command),
         Command::Benchmark(args) => benchmark::run(&args),
         Command::Crd(args) => print::crd(args.output),
         Command::Functions(args) => print::functions(&args),

@@ -10,7 +10,7 @@ use haptic_config::{
     validators::{TIME_LIMIT, refused, scatter_gather},
 };
 use haptic_inspect::{offline::objects::ReadObjects, validators};
-use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec, Quarantine};
+use haptic_model::{Diagnostic, HAProxyTemplateConfigSpec, Instead, Quarantine};
 use std::{path::Path, sync::Arc};
 
 /// Why there is no configuration.
@@ -67,7 +67,12 @@ pub fn complain_of_unread(read: &ReadObjects) -> bool {
 /// Prints which objects are left out, each with what is wrong with it.
 pub fn complain_of_left_out(left_out: &Quarantine) {
     for held in left_out.held.values() {
-        let message = format!("{}: {}", held.in_force(), held.why.message);
+        let without = match held.instead {
+            Instead::Nothing => "left out",
+            Instead::Former => "its last good version",
+            Instead::Defaults => "without what cannot be read",
+        };
+        let message = format!("{without}: {}", held.why.message);
         output::complain_about(&[Diagnostic { message, ..held.why.clone() }]);
     }
 }

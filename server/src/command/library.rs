@@ -15,7 +15,9 @@ use serde_json::json;
 pub fn run(command: &LibraryCommand) -> Result<(), CommandFailure> {
     match command {
         LibraryCommand::List { output: SummaryOrJson::Summary } => {
-            let lines = LIBRARIES.iter().map(|library| format!("{:<9}{}\n", library.name, library.summary));
+            let widest = LIBRARIES.iter().map(|library| library.name.len()).max().unwrap_or_default();
+            let line = |library: &Library| format!("{:<widest$}  {}\n", library.name, library.summary);
+            let lines = LIBRARIES.iter().map(line);
             output::print(&lines.collect::<String>()).map_err(CommandFailure::because)
         }
         LibraryCommand::List { output: SummaryOrJson::Json } => {

@@ -46,6 +46,7 @@ pub fn run(args: &LocalArgs) -> Result<(), CommandFailure> {
     let config = input::read_config(&args.file)?;
     let addresses = Addresses::new(args.bind_address, args.debug_address);
     let servers = ServerAddresses { bind: addresses.bind, debug: addresses.debug };
+    places::must_be_here(args.listen.listen).map_err(CommandFailure::Because)?;
     let mut ports = PortClaims::default();
     let places = places::choose(&config.spec, &args.listen, servers, |at, port| ports.claim(at, port));
     let LocalAddresses { overlay, moved } = places.map_err(CommandFailure::Because)?;

@@ -14,6 +14,7 @@ mod init;
 mod input;
 mod library;
 mod local;
+mod migrate;
 mod plan;
 mod print;
 mod record;

@@ -1,11 +1,12 @@
 //! `haptic reference`: pages of the documentation that are made of tables in the code. Not shown to users; a test
-//! compares what is printed with `docs/reference`.
+//! compares what is printed with `docs/reference` and `docs/migration`.
 
 use crate::{
     cli::{CommandFailure, ReferencePage},
     output,
 };
 use haptic_commentator::{event_log::kinds::KINDS, metrics};
+use haptic_inspect::migrate;
 use haptic_leader::{notices::table::NOTICES, report::table::CONDITIONS};
 use std::fmt::Write;
 
@@ -24,6 +25,9 @@ pub fn text(page: ReferencePage) -> String {
         ReferencePage::Metrics => metrics_page(),
         ReferencePage::Events => events_page(),
         ReferencePage::Conditions => conditions_page(),
+        ReferencePage::HaproxyOrg => migrate::page(migrate::Family::HaproxyOrg),
+        ReferencePage::HaproxyIngress => migrate::page(migrate::Family::HaproxyIngress),
+        ReferencePage::IngressNginx => migrate::page(migrate::Family::IngressNginx),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Who leads, wired: by a Lease in a cluster, alone on one machine.
 
-use super::{Threads, topics::Edges};
+use super::{Threads, Wiring, topics::Edges};
 use actix::ArbiterHandle;
 use haptic_inspect::Readers;
 use haptic_leader::{
-    CertificateActor, CertificateOptions, Fence, FenceActor, LeaderActor, LeaderOptions, ReporterActor,
-    ReporterOptions, Reporting, StepDown, Succession, certificate::DefaultCertificate, identity,
-    succession::folder_of_this_pod,
+    CertificateActor, CertificateOptions, Fence, FenceActor, GatewayReporting, GatewayStatusActor,
+    GatewayStatusOptions, HostHoldsActor, HostHoldsOptions, LeaderActor, LeaderOptions, ReporterActor,
+    ReporterOptions, Reporting, StepDown, Succession, certificate::DefaultCertificate, host_holds::ReadHolds,
+    identity, succession::folder_of_this_pod,
 };
 use haptic_model::{config::AcceptedConfig, pipeline::Leadership};
 use haptic_runtime::{ActorHandle, Events, Publisher, Spec, Supervision, Topic, topic};
@@ -62,6 +63,28 @@ impl BeforeLeading {
         }
     }
 
+    /// What is kept of hosts by an earlier process: nothing, where there is no API server that had it.
+    #[must_use]
+    pub fn holds(&self) -> ReadHolds {
+        match &self.by {
+            LeadingBy::Itself => Some("{}".into()),
+            LeadingBy::Lease { .. } => None,
+        }
+    }
+
+    /// Hands what is kept of hosts from one controller to the next, where there is an API server.
+    pub(super) fn keep_holds(&self, wiring: &Wiring, read: Publisher<ReadHolds>) {
+        let LeadingBy::Lease { client, .. } = self.by.clone() else { return };
+        let options = HostHoldsOptions { client, leadership: self.leadership.clone(), read: Arc::new(read) };
+        Spec::named("host-holds")
+            .subscribes(&wiring.readers.accepted)
+            .subscribes(&wiring.edges.holds)
+            .subscribes(&self.leadership)
+            .start(&wiring.threads.lead, &wiring.supervision, move |own| {
+                HostHoldsActor::new(own, options.clone())
+            });
+    }
+
     /// Starts what reports to the API server, where there is one. It subscribes to the leadership last: a new leader knows everything.
     #[must_use]
     pub(super) fn reporter(
@@ -86,8 +109,31 @@ impl BeforeLeading {
             .subscribes(&readers.validated)
             .subscribes(&readers.quarantine)
             .subscribes(&readers.pods)
+            .subscribes(&edges.gateway_reporting)
             .subscribes(&readers.leadership);
         Some(spec.start(arbiter, supervision, move |own| ReporterActor::new(own, options.clone())))
+    }
+
+    /// Starts what writes statuses of the Gateway API, where there is an API server.
+    pub(super) fn gateway_status(
+        &self,
+        readers: &Readers,
+        edges: &Edges,
+        reporting: Publisher<GatewayReporting>,
+        arbiter: &ArbiterHandle,
+        supervision: &Supervision,
+    ) {
+        let LeadingBy::Lease { client, .. } = self.by.clone() else { return };
+        let (leadership, reporting) = (self.leadership.clone(), Arc::new(reporting));
+        let options = GatewayStatusOptions { client, leadership, reporting };
+        Spec::named("gateway-status")
+            .subscribes(&readers.config)
+            .subscribes(&readers.snapshots)
+            .subscribes(&readers.validated)
+            .subscribes(&edges.ready)
+            .subscribes(&readers.pods)
+            .subscribes(&readers.leadership)
+            .start(arbiter, supervision, move |own| GatewayStatusActor::new(own, options.clone()));
     }
 
     /// Keeps `certificate`, the one for hosts that have none, in a Secret; on one machine nobody has to.

@@ -11,7 +11,7 @@ use haptic_commentator::{
     CommentatorActor, MetricsActor, Observed, Recorded, RecorderActor, SpanSink, TracesActor, Upkeep,
 };
 use haptic_inspect::Readers;
-use haptic_leader::Reporting;
+use haptic_leader::{GatewayReporting, Reporting};
 use haptic_model::Event;
 use haptic_runtime::{ActorHandle, Envelope, Events, Losses, Mailbox, Observer, Publisher, Spec};
 
@@ -78,4 +78,15 @@ pub(super) fn reporter(
 ) -> Option<Mailbox<Envelope<Event>>> {
     let reporter = beginning.reporter(readers, edges, reporting, arbiter, &unobserved(&readers.actors));
     reporter.as_ref().map(ActorHandle::mailbox)
+}
+
+/// The one that writes statuses of the Gateway API, where there is an API server.
+pub(super) fn gateway_status(
+    arbiter: &ArbiterHandle,
+    readers: &Readers,
+    edges: &Edges,
+    beginning: &BeforeLeading,
+    reporting: Publisher<GatewayReporting>,
+) {
+    beginning.gateway_status(readers, edges, reporting, arbiter, &unobserved(&readers.actors));
 }

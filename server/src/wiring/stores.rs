@@ -1,8 +1,8 @@
-//! The stores that no watch fills: the default certificate, and what the names of Services lead to.
+//! The stores that no watch fills: the default certificate, what the names of Services lead to, and what is kept of hosts.
 
 use actix::Handler;
-use haptic_leader::certificate::DefaultCertificate;
-use haptic_model::{Snapshot, default_certificate, external_names, pipeline::Cause};
+use haptic_leader::{certificate::DefaultCertificate, host_holds::ReadHolds};
+use haptic_model::{Snapshot, default_certificate, external_names, host_holds, pipeline::Cause};
 use haptic_resolve::ResolvedNames;
 use haptic_runtime::{Envelope, OwnHandle};
 use haptic_watch::{Stores, stores::Claim};
@@ -11,18 +11,22 @@ use haptic_watch::{Stores, stores::Claim};
 pub(super) type CertificateChanged = Envelope<DefaultCertificate>;
 /// Names of Services lead elsewhere.
 pub(super) type NamesResolved = Envelope<ResolvedNames>;
+/// What an earlier controller kept of hosts was read.
+pub(super) type HoldsRead = Envelope<ReadHolds>;
 
 /// Fills them.
 pub(super) struct OtherStoresActor {
     own: OwnHandle<Self>,
     certificate: (Claim, Snapshot),
     names: (Claim, Snapshot),
+    holds: (Claim, Snapshot),
 }
 
 impl OtherStoresActor {
     pub(super) fn new(own: OwnHandle<Self>, stores: &Stores) -> Self {
         let certificate = stores.claim(&default_certificate::STORE.into());
-        Self { own, certificate, names: stores.claim(&external_names::STORE.into()) }
+        let holds = stores.claim(&host_holds::STORE.into());
+        Self { own, certificate, names: stores.claim(&external_names::STORE.into()), holds }
     }
 }
 
@@ -53,5 +57,16 @@ impl Handler<NamesResolved> for OtherStoresActor {
         *snapshot = external_names::store(std::mem::take(snapshot), known);
         let is_news = !snapshot.is_unchanged_since(&before) || !before.is_synced();
         claim.publish(snapshot, if is_news { Cause::other("external names") } else { Cause::default() });
+    }
+}
+
+impl Handler<HoldsRead> for OtherStoresActor {
+    type Result = ();
+
+    fn handle(&mut self, holds: HoldsRead, _: &mut Self::Context) {
+        let Some(record) = &*holds else { return };
+        let (claim, snapshot) = &mut self.holds;
+        *snapshot = host_holds::store(std::mem::take(snapshot), record);
+        claim.publish(snapshot, Cause::other("what is kept of hosts"));
     }
 }

@@ -4,9 +4,9 @@ use haptic_commentator::{History, Recording};
 use haptic_config::ConfigState;
 use haptic_deploy::{PodStates, Roster};
 use haptic_inspect::Readers;
-use haptic_leader::{Reporting, certificate::DefaultCertificate};
+use haptic_leader::{GatewayReporting, Reporting, certificate::DefaultCertificate, host_holds::ReadHolds};
 use haptic_model::{
-    ActiveConfig, FailedReloads, FailureReports, Fleet, HaproxyPod, Quarantine, Remarks,
+    ActiveConfig, FailedReloads, FailureReports, Fleet, HaproxyPod, HostHolds, Quarantine, ReadyPod, Remarks,
     config::{AcceptedConfig, ConfigVerdict},
     pipeline::{Attempts, Candidate, Leadership, Refused, Rendered, SetAside, Validated},
 };
@@ -34,8 +34,12 @@ pub(super) struct Edges {
     pub complaints: Topic<FailureReports>,
     pub failed_reloads: Topic<FailedReloads>,
     pub discovered: Topic<Vec<HaproxyPod>>,
+    pub ready: Topic<Vec<ReadyPod>>,
+    pub gateway_reporting: Topic<GatewayReporting>,
     pub certificate: Topic<DefaultCertificate>,
     pub names: Topic<ResolvedNames>,
+    pub holds: Topic<Option<HostHolds>>,
+    pub read_holds: Topic<ReadHolds>,
     pub endpoint: Topic<EndpointState>,
 }
 
@@ -45,11 +49,13 @@ pub(super) struct Publishers {
     pub activation: Publisher<MaybeMessage<ActiveConfig>>,
     pub render: RenderPublishers,
     pub validate: ValidatePublishers,
-    pub discovery: Publisher<Vec<HaproxyPod>>,
+    pub discovery: DiscoveryPublishers,
     pub fleet: Roster,
     pub reporter: Publisher<Reporting>,
+    pub gateway_status: Publisher<GatewayReporting>,
     pub default_certificate: Publisher<DefaultCertificate>,
     pub resolve: Publisher<ResolvedNames>,
+    pub host_holds: Publisher<ReadHolds>,
     pub webhook: EndpointWriter,
     pub draining: Publisher<bool>,
 }
@@ -65,6 +71,7 @@ pub(super) struct RenderPublishers {
     pub rendered: Publisher<MaybeMessage<Rendered>>,
     pub attempted: Publisher<Attempts>,
     pub quarantine: Publisher<Quarantine>,
+    pub holds: Publisher<Option<HostHolds>>,
     pub set_aside: Publisher<MaybeMessage<SetAside>>,
 }
 
@@ -75,9 +82,19 @@ pub(super) struct ValidatePublishers {
     pub complaints: Publisher<FailureReports>,
 }
 
+pub(super) struct DiscoveryPublishers {
+    pub pods: Publisher<Vec<HaproxyPod>>,
+    pub ready: Publisher<Vec<ReadyPod>>,
+}
+
 impl Topics {
     /// Empty ones, but for what is known from the start.
-    pub fn new(actors: Health, leadership: Topic<Leadership>, certificate: DefaultCertificate) -> Self {
+    pub fn new(
+        actors: Health,
+        leadership: Topic<Leadership>,
+        certificate: DefaultCertificate,
+        holds: ReadHolds,
+    ) -> Self {
         let (stores, snapshots) = Stores::new();
         let (pods, fleet) = (publisher(PodStates::new()), publisher(Fleet::default()));
         let (pod_states, fleet_view) = (pods.topic(), fleet.topic());
@@ -88,11 +105,13 @@ impl Topics {
             activation: publisher(None),
             render: RenderPublishers::new(),
             validate: ValidatePublishers::new(),
-            discovery: publisher(Vec::new()),
+            discovery: DiscoveryPublishers { pods: publisher(Vec::new()), ready: publisher(Vec::new()) },
             fleet: Roster::new(pods, fleet).complaining_to(reloads),
             reporter: publisher(Reporting::default()),
+            gateway_status: publisher(GatewayReporting::default()),
             default_certificate: publisher(certificate),
             resolve: publisher(None),
+            host_holds: publisher(holds),
             webhook: endpoint_writer,
             draining: publisher(false),
         };
@@ -126,9 +145,13 @@ impl Topics {
             candidate: publishers.validate.candidate.topic(),
             complaints: publishers.validate.complaints.topic(),
             failed_reloads,
-            discovered: publishers.discovery.topic(),
+            discovered: publishers.discovery.pods.topic(),
+            ready: publishers.discovery.ready.topic(),
+            gateway_reporting: publishers.gateway_status.topic(),
             certificate: publishers.default_certificate.topic(),
             names: publishers.resolve.topic(),
+            holds: publishers.render.holds.topic(),
+            read_holds: publishers.host_holds.topic(),
             endpoint,
         };
         Self { readers, edges, publishers }
@@ -152,6 +175,7 @@ impl RenderPublishers {
             rendered: publisher(None),
             attempted: publisher(Attempts::new()),
             quarantine: publisher(Quarantine::default()),
+            holds: publisher(None),
             set_aside: publisher(None),
         }
     }

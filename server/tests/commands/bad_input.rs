@@ -164,7 +164,10 @@ fn wrong_paths_are_told_with_what_to_do() {
     fs::write(place.path().join("utf16.yaml"), b"\xff\xfea\0").unwrap();
     let render = ["render", "-f", "config.yaml", "--resources"];
     let cases: &[(&[&str], &[&str])] = &[
-        (&["validate", "-f", "nothing.yaml"], &["cannot read nothing.yaml", "-f"]),
+        (
+            &["validate", "-f", "nothing.yaml"],
+            &["cannot read nothing.yaml", "Name a configuration file that is there"],
+        ),
         (&["validate", "-f", "manifests"], &["cannot read manifests"]),
         (&["validate", "-f", "utf16.yaml"], &["utf16.yaml is not UTF-8 text"]),
         (

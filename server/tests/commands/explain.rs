@@ -186,7 +186,12 @@ fn one_bad_object_of_a_folder_is_held_back_and_the_others_are_explained() {
         &place,
         "http://shop.example/gone",
         1,
-        &["is not served", "rate-limit", "defaults: annotation", "It is served without what cannot be read"],
+        &[
+            "is not served",
+            "rate-limit",
+            "without what cannot be read: annotation",
+            "It is served without what cannot be read",
+        ],
     );
 }
 
@@ -230,11 +235,18 @@ fn a_frontend_that_leads_to_no_backend_is_found_by_its_port() {
     let own = "libraries: []\n  watchedResources: {services: {apiVersion: v1, resources: services}}\n  \
                haproxyConfig:\n    template: |\n      defaults d\n        mode http\n        timeout client 1s\n        \
                timeout connect 1s\n        timeout server 1s\n      frontend f from d\n        bind :80\n        \
-               default_backend b\n      frontend g from d\n        bind :7081\n        http-request return status 200\n      \
+               default_backend b\n      frontend g from d\n        bind :7081\n        \
+               http-request return status 410 if { path /old }\n        http-request return status 200\n      \
                backend b from d\n";
     place.write("config.yaml", &CONFIG.replace("libraries: [base, ssl, ingress]\n", own));
     place.write("objects/all.yaml", OBJECTS);
-    explained(&place, "http://x:7081/", 1, &["answers it: http-request return status 200"]);
+    explained(&place, "http://x:7081/", 0, &["is answered by HAProxy itself: 200, by haproxy.cfg:"]);
+    explained(
+        &place,
+        "http://x:7081/old",
+        1,
+        &["is not served", "answers it: http-request return status 410"],
+    );
     let url = "http://x/";
     let arguments = ["explain", url, "-f", "config.yaml", "--resources", "objects", "--state-dir", "state"];
     let done = place.haptic(&arguments);

@@ -101,14 +101,14 @@ fn one_function_is_printed_and_a_misspelt_one_is_told_the_nearest() {
 #[test]
 fn a_part_of_a_library_is_printed_as_it_would_stand_in_a_configuration() {
     let place = Place::new();
-    let shown = place.haptic(&["library", "show", "base", "404.http"]);
+    let shown = place.haptic(&["library", "show", "base", "503.http"]);
     assert!(shown.out.starts_with("spec:\n  files:\n"), "{}", shown.out);
-    shown.must(0, &["    \"404.http\":"]);
+    shown.must(0, &["    \"503.http\":"]);
     // The way that a user takes: print it, change it, and it is in place of the library's.
     let head = "apiVersion: haproxy-haptic.org/v1alpha1\nkind: HAProxyTemplateConfig\nmetadata: {name: x}\n";
     let own = "  libraries: [base, ssl, ingress]\n  credentialsSecretRef: {name: c}\n  podSelector: {matchLabels: {a: b}}\n";
     place.write("config.yaml", &format!("{head}{}{own}", shown.out));
-    let replaced = "because the configuration replaces files.404.http";
+    let replaced = "because the configuration replaces files.503.http";
     place.haptic(&["validate", "config.yaml"]).must(0, &[replaced]);
     place.haptic(&["library", "show", "base", "extraContext.timeouts"]).must(0, &["        connect: 5s\n"]);
     let json = place.haptic(&["library", "show", "base", "timeouts", "--output", "json"]);

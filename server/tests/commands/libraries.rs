@@ -31,6 +31,12 @@ fn tests_of_the_libraries_say_what_they_rely_on_whatever_the_settings_are() {
         balanceAlgorithms: [roundrobin]";
     place.write("config.yaml", &with(unusual, ""));
     place.haptic(&["validate", "-f", "config.yaml"]).must(0, &[" passed, 0 failed"]);
+    // Annotations of other controllers count for all Ingresses, and gateway listens at hundreds of ports.
+    let answering_otherwise = "routes: {defaults: {allow-from: 192.0.2.0/24, ssl-redirect: always}}, \
+        forwardedHeaders: [port, scheme, forwarded], passwordLimits: {users: 1, milliseconds: 1}";
+    let all = "base, ssl, ingress, gateway, annotations-ingress-nginx, annotations-haproxy-org, annotations-haproxy-ingress";
+    place.write("config.yaml", &with(answering_otherwise, "").replace("base, ssl, ingress", all));
+    place.haptic(&["validate", "-f", "config.yaml"]).must(0, &[" passed, 0 failed"]);
     // A line of the user's own may answer otherwise, and is no fault of a library.
     let closed = "  templateSnippets: {frontend-05-closed: {template: \"http-request deny\\n\"}}\n";
     place.write("config.yaml", &with("", closed));
@@ -60,6 +66,16 @@ fn settings_of_the_libraries_are_checked() {
             r#"extraContext.trustedProxies is ["10.0.0.0/33"], it must be networks"#,
         ),
         (
+            "trustedProxies: 10.0.0.0/8",
+            r#"extraContext.trustedProxies is "10.0.0.0/8", it must be a list of networks"#,
+        ),
+        ("timeouts: 5s", r#"extraContext.timeouts is "5s", it must be times by name"#),
+        ("bindAddresses: []", "extraContext.bindAddresses is [], it must be a list of addresses"),
+        ("requestIdHeader: X Y", r#"extraContext.requestIdHeader is "X Y", it must be a name of a header"#),
+        ("affinityCookie: a;b", r#"extraContext.affinityCookie is "a;b", it must be a name of a cookie"#),
+        ("routes: {enforce: {}}", r#"extraContext.routes has no "enforce" (did you mean "enforced"?)"#),
+        ("passwordLimits: 5", "extraContext.passwordLimits is 5, it must be a dict"),
+        (
             "timeouts: {server: 2 minutes}",
             r#"extraContext.timeouts.server is "2 minutes", it must be a time"#,
         ),
@@ -71,7 +87,7 @@ fn settings_of_the_libraries_are_checked() {
     validated(good, "").must_complain(good, 0, &[]);
     let unread = "nothing reads extraContext.timeout; did you mean timeouts?";
     validated("timeout: {server: 2m}", "").must_complain("a setting that nothing reads", 0, &[unread]);
-    let page = "  files: {404.http: {template: \"HTTP/1.0 404 Not Found\\r\\n\\r\\nx\"}}\n";
-    let untested = "1 test of the libraries is not run, because the configuration replaces files.404.http";
+    let page = "  files: {503.http: {template: \"HTTP/1.0 503 Service Unavailable\\r\\n\\r\\nx\"}}\n";
+    let untested = "1 test of the libraries is not run, because the configuration replaces files.503.http";
     validated("", page).must(0, &[untested]);
 }

@@ -41,6 +41,20 @@ fn tests_that_pass_are_told_and_end_with_0() {
 }
 
 #[test]
+fn tests_of_libraries_are_one_line_that_names_them() {
+    let place = Place::new();
+    let config =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/ingress/config.yaml"));
+    place.write("config.yaml", &config.unwrap());
+    let validate = |more: &[&str]| place.haptic(&[&["validate", "-f", "config.yaml"], more].concat());
+    validate(&[]).must(
+        0,
+        &[" tests of the libraries base (", "), ingress (", "), ssl (", ") (-v shows them)\n\nTests: "],
+    );
+    validate(&["-v"]).must(0, &["✓ base-paths-raw", ", 0 failed"]);
+}
+
+#[test]
 fn a_configuration_may_come_from_standard_input() {
     let first = First::new("", "");
     let piped = |arguments: &[&str]| {

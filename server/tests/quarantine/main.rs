@@ -125,6 +125,26 @@ proptest! {
     }
 }
 
+#[test]
+fn an_object_whose_service_is_mended_is_back_whatever_turns_bad_at_once() {
+    let mut stages = Stages::new(TEMPLATE, NETS, Checked::Always);
+    stages.put("ingresses", "always", "always");
+    stages.settle(judge);
+    let mut turn = |steps: &[(&str, &str, &str)]| {
+        for (resource, name, word) in steps {
+            stages.put(resource, name, word);
+        }
+        stages.rest();
+        stages.settle_all(judge);
+    };
+    turn(&[("services", "i3", "named")]);
+    turn(&[("ingresses", "i3", "one")]);
+    turn(&[("ingresses", "i1", "one")]);
+    turn(&[("services", "i3", "one"), ("ingresses", "i1", "named"), ("services", "i1", "named")]);
+    let in_force = [("always", "always"), ("i3", "one")].map(|(name, word)| (name.into(), word.into()));
+    assert_eq!(stages.text(), stages.expected(&in_force.into()), "{:?}", stages.held());
+}
+
 fn haproxy() -> PathBuf {
     let found = std::env::var_os("HAPTIC_HAPROXY_3_4");
     found.expect("HAPTIC_HAPROXY_3_4 is not set: run this test through `make test`").into()

@@ -249,7 +249,19 @@ impl Stages {
         let (config, fleet, took) = (self.config.clone(), Arc::default(), Duration::ZERO);
         let (warnings, hindsight) = (Vec::new(), self.ward.previous_failures(self.now));
         let findings = haptic_model::Findings::default();
-        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, findings, hindsight }
+        let gateway_verdicts = Arc::default();
+        Rendered {
+            reconcile,
+            config,
+            snapshots,
+            fleet,
+            bundle,
+            took,
+            warnings,
+            findings,
+            gateway_verdicts,
+            hindsight,
+        }
     }
 }
 

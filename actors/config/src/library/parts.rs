@@ -129,7 +129,7 @@ mod tests {
     fn what_is_shown_of_each_part_is_that_part() {
         for library in LIBRARIES {
             let parts = library.parts().unwrap();
-            assert!(parts.len() > 10, "{}: {}", library.name, parts.len());
+            assert!(!parts.is_empty(), "{}", library.name);
             for part in parts {
                 let text = library.text_of(&part);
                 let shown = text.split("\n---\n").fold(Value::Object(Map::new()), |whole, text| {

@@ -187,13 +187,15 @@ fn config(revision: u64, quiet: &str, max_wait: &str) -> Arc<ActiveConfig> {
     })
 }
 
+/// These stores, and that of what is kept of hosts, which a configuration with Ingresses wants.
 fn synced<const N: usize>(names: [&str; N]) -> Snapshots {
     let store = |name: &str| {
         let mut snapshot = Snapshot::full();
         snapshot.set_synced();
         (Arc::from(name), Arc::new(snapshot))
     };
-    Snapshots::new(names.into_iter().map(store).collect::<BTreeMap<_, _>>())
+    let names = names.into_iter().chain([haptic_model::host_holds::STORE]);
+    Snapshots::new(names.map(store).collect::<BTreeMap<_, _>>())
 }
 
 #[actix::test]
@@ -397,6 +399,7 @@ fn rendered() -> Arc<Rendered> {
         bundle: Bundle::new(BundleFile::new(FileKey::config(), "haproxy.cfg", Text::plain("")), []),
         took: Duration::ZERO,
         findings: haptic_model::Findings::default(),
+        gateway_verdicts: std::sync::Arc::default(),
         warnings: Vec::new(),
         hindsight: PreviousFailures::default(),
     })

@@ -4,7 +4,7 @@ use super::scoped::{StreamScope, scoped};
 use crate::discovery::{self, PodSet};
 use actix::prelude::*;
 use futures::StreamExt;
-use haptic_model::{ActiveConfig, Event, HaproxyPod};
+use haptic_model::{ActiveConfig, Event, HaproxyPod, ReadyPod};
 use haptic_runtime::{Events, OwnHandle, Publisher, messages::ConfigActivated, retry};
 use k8s_openapi::api::core::v1::Pod;
 use kube::{
@@ -24,6 +24,8 @@ const RESOURCE: &str = "HAProxy pods";
 pub struct DiscoveryArguments {
     /// The cluster.
     pub client: Client,
+    /// Which of the pods take traffic.
+    pub ready: Arc<Publisher<Vec<ReadyPod>>>,
     /// Who hears of failures.
     pub events: Events,
 }
@@ -109,6 +111,7 @@ impl Handler<PodsWatched> for DiscoveryActor {
                 watch.pods.take(event, watch.selection.port);
                 if watch.pods.is_synced() {
                     self.discovered.publish_if_changed(watch.pods.pods());
+                    self.arguments.ready.publish_if_changed(watch.pods.ready());
                 }
             }
             Err(error) => self.arguments.events.emit(watch.selection.failed(&error)),

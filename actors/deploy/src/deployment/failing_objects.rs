@@ -127,6 +127,7 @@ pub(crate) mod tests {
             bundle: Bundle::new(file, []),
             took: Duration::ZERO,
             findings: haptic_model::Findings::default(),
+            gateway_verdicts: std::sync::Arc::default(),
             warnings: Vec::new(),
             hindsight: haptic_model::PreviousFailures::default(),
         })

@@ -47,6 +47,9 @@ pub struct Explanation {
     /// Where its client is sent instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redirected: Option<String>,
+    /// With which status HAProxy itself has what it asks for, and by which line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fulfilled: Option<String>,
     /// Objects of its way that are not in force as they are: what is wrong with them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back: Vec<String>,

@@ -40,6 +40,7 @@ pub fn explain(context: &Context<'_>, request: ExplainedRequest) -> Explanation 
             absent::reasons(context, &mut explanation);
         }
         rules::RouteFinding::Redirected(to) => explanation.redirected = Some(to),
+        rules::RouteFinding::Fulfilled(how) => explanation.fulfilled = Some(how),
         rules::RouteFinding::Answered(why) | rules::RouteFinding::Lost(why) => explanation.why_not.push(why),
     }
     explanation.held_back = held_back(context, &explanation);

@@ -14,6 +14,8 @@ pub enum RouteFinding {
     Answered(String),
     /// Elsewhere, as a rule tells its client.
     Redirected(String),
+    /// To its client: a rule has what it asks for.
+    Fulfilled(String),
     /// Nowhere: there is no backend for it.
     Nowhere(String),
     /// It cannot be followed any further.
@@ -139,10 +141,24 @@ fn answered(line: &Line<'_>, traveller: &mut Traveller<'_>) -> RouteFinding {
             line.number,
             line.text().trim()
         )),
-        None => {
-            RouteFinding::Answered(format!("haproxy.cfg:{} answers it: {}", line.number, line.text().trim()))
-        }
+        None => match returned(line) {
+            Some(status) if status.starts_with('2') => {
+                RouteFinding::Fulfilled(format!("{status}, by haproxy.cfg:{}", line.number))
+            }
+            _ => RouteFinding::Answered(format!(
+                "haproxy.cfg:{} answers it: {}",
+                line.number,
+                line.text().trim()
+            )),
+        },
     }
+}
+
+/// The status of a `return`; 200 where it names none.
+fn returned<'l>(line: &'l Line<'_>) -> Option<&'l str> {
+    let mut words = line.words.iter().map(|word| &*word.value);
+    words.find(|word| *word == "return")?;
+    Some(words.skip_while(|word| *word != "status").nth(1).unwrap_or("200"))
 }
 
 fn lost(line: &Line<'_>, why: &str) -> RouteFinding {

@@ -19,8 +19,12 @@ fn write_explanation(explanation: &Explanation, text: &mut String) -> std::fmt::
     let scheme = if request.tls { "https" } else { "http" };
     let port = request.port.map(|port| format!(":{port}")).unwrap_or_default();
     let url = format!("{scheme}://{}{port}{}", request.host, request.path);
-    match (&explanation.redirected, &explanation.backend, explanation.why_not.is_empty()) {
-        (Some(to), ..) => writeln!(text, "{} is redirected: {to}", url.bold())?,
+    let by_itself = explanation.redirected.as_ref().map(|to| format!("is redirected: {to}"));
+    let by_itself = by_itself.or_else(|| {
+        explanation.fulfilled.as_ref().map(|how| format!("is answered by HAProxy itself: {how}"))
+    });
+    match (by_itself, &explanation.backend, explanation.why_not.is_empty()) {
+        (Some(how), ..) => writeln!(text, "{} {how}", url.bold())?,
         (None, Some(backend), true) => {
             let count = explanation.servers.len();
             let plural = if count == 1 { "" } else { "s" };

@@ -82,7 +82,12 @@ pub fn with(spec: &HAProxyTemplateConfigSpec, snapshots: &Snapshots, secret: &Va
 /// When the folder cannot be read or written.
 pub fn kept_in(folder: &Path) -> Result<Value, String> {
     let (file, now) = (folder.join(FILE), Timestamp::now());
-    let failed = |why: std::io::Error| format!("{}: {why}", file.display());
+    let failed = |why: std::io::Error| {
+        format!(
+            "the certificate for hosts without one cannot be kept in {}: {why}; name another folder with --state-dir",
+            file.display()
+        )
+    };
     let kept = match fs::read(&file) {
         Ok(bytes) => serde_json::from_slice::<Value>(&bytes).ok(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,

@@ -54,12 +54,15 @@ pub async fn run(suite: &Suite, mut finished: impl FnMut(&TestResult)) -> Report
     let tests = &suite.config.spec.validation_tests.by_name;
     let mut tests: Vec<_> = tests.iter().filter(|(name, _)| chosen(name)).collect();
     // There may be no time for all: what libraries prove of themselves waits.
-    let of_libraries = library::tests_of(&suite.config.spec.libraries);
-    tests.sort_by_key(|(name, _)| of_libraries.contains(*name));
+    let libraries = &suite.config.spec.libraries;
+    let of_libraries = library::untouched(libraries, &suite.config.spec.validation_tests.by_name);
+    tests.sort_by_key(|(name, _)| of_libraries.contains(name.as_str()));
     let bare = without_tests(&suite.config);
+    let as_in_libraries = with_settings_of_libraries(&bare);
     let time = Time::of(suite.requests_within);
     let at_once = std::thread::available_parallelism().map_or(2, usize::from);
     let one = |(name, test): (&String, &ValidationTest)| {
+        let bare = if of_libraries.contains(name.as_str()) { &as_in_libraries } else { &bare };
         one(suite, bare.clone(), name.clone(), test.clone(), &time)
     };
     let mut running = stream::iter(tests.into_iter().map(one)).buffer_unordered(at_once);
@@ -75,6 +78,14 @@ pub async fn run(suite: &Suite, mut finished: impl FnMut(&TestResult)) -> Report
 fn without_tests(config: &ActiveConfig) -> ActiveConfig {
     let spec = HAProxyTemplateConfigSpec { validation_tests: Default::default(), ..(*config.spec).clone() };
     ActiveConfig { spec: Arc::new(spec), ..config.clone() }
+}
+
+/// What tests of libraries start from. They say how a library answers with its own settings; what a configuration sets is rendered
+/// and checked without them.
+fn with_settings_of_libraries(bare: &ActiveConfig) -> ActiveConfig {
+    let mut spec = (*bare.spec).clone();
+    spec.templating_settings.extra_context.extend(library::settings_of(&spec.libraries));
+    ActiveConfig { spec: Arc::new(spec), ..bare.clone() }
 }
 
 async fn one(

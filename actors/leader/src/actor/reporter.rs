@@ -5,11 +5,11 @@ use crate::{
     publish::PublishTask,
     report::{api::StatusApi, health::FailedGeneration},
     reporter::{AddressTask, EventTask, ReportInputs, StatusTask, standing},
-    reporting::{Report, Reporting, record},
+    reporting::{GatewayReporting, Report, Reporting, record},
 };
 use actix::prelude::*;
 use haptic_runtime::{
-    Alarm, OwnHandle, Publisher, Work,
+    Alarm, Envelope, OwnHandle, Publisher, Work,
     messages::{
         BundleValidated, ConfigAccepted, ConfigActivated, ConfigValidated, EventEmitted, LeadershipChanged,
         MassDeletionsHeld, ObjectsRejected, PodStatesChanged, QuarantineChanged, StoresChanged,
@@ -34,6 +34,9 @@ pub struct ReporterOptions {
     /// What cannot be reported.
     pub reporting: Arc<Publisher<Reporting>>,
 }
+
+/// How it goes with what is written for the Gateway API, which an actor of its own does.
+type GatewayReported = Envelope<GatewayReporting>;
 
 /// Reports to the API server what only the leader reports.
 pub struct ReporterActor {
@@ -194,7 +197,7 @@ impl Tasks {
             Report::Status => self.status.rounds.changed(),
             Report::Addresses => self.addresses.rounds.changed(),
             Report::Published => self.published.rounds.changed(),
-            Report::Events => {}
+            Report::Events | Report::GatewayStatuses | Report::GatewayServices => {}
         }
     }
 
@@ -301,6 +304,17 @@ impl Handler<PodStatesChanged> for ReporterActor {
     fn handle(&mut self, pods: PodStatesChanged, context: &mut Self::Context) {
         self.inputs.pods = pods.payload;
         self.changed(&[Report::Status, Report::Published], context);
+    }
+}
+
+impl Handler<GatewayReported> for ReporterActor {
+    type Result = ();
+
+    fn handle(&mut self, gateway: GatewayReported, _: &mut Self::Context) {
+        for what in [Report::GatewayStatuses, Report::GatewayServices] {
+            let done = gateway.failures.get(&what).map_or(Ok(()), |why| Err(why.clone()));
+            record(&self.options.reporting, what, done);
+        }
     }
 }
 

@@ -1,15 +1,12 @@
 //! Which Ingresses have another status than they should.
 
-use haptic_model::Snapshot;
+use haptic_model::{Snapshot, gateway::NamespacedName};
 use k8s_openapi::api::networking::v1::IngressLoadBalancerIngress as Address;
 use serde_json::Value;
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
 };
-
-/// Namespace and name.
-pub type NamespacedName = (Arc<str>, Arc<str>);
 
 /// One status to write.
 #[derive(Clone, Debug, PartialEq)]

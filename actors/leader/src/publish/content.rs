@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Longer texts are compressed.
 const LONG: usize = 100_000;
 /// What is longer even so is left out: the API server's database takes no object of 1.5 MB.
-const LONGEST: usize = 1_000_000;
+pub(crate) const LONGEST: usize = 1_000_000;
 
 /// The plural of what haproxy.cfg is published as.
 pub const CONFIG: &str = "haproxycfgs";
@@ -70,6 +70,11 @@ pub fn spec(file: &BundleFile) -> PublishedFile {
         FileKind::Config => redaction::text(&file.text.shown()),
         _ => redaction::keys(&file.text.shown()),
     };
+    published(file, text)
+}
+
+/// The file, whose content is `text`.
+pub(crate) fn published(file: &BundleFile, text: String) -> PublishedFile {
     let mut published = PublishedFile {
         path: file.path.to_string(),
         digest: file.digest.to_string(),
@@ -90,6 +95,11 @@ pub fn spec(file: &BundleFile) -> PublishedFile {
         Err(why) => published.omitted = Some(why),
     }
     published
+}
+
+/// The bytes of a compressed content.
+pub(crate) fn decoded(content: &str) -> Result<Vec<u8>, base64::DecodeError> {
+    STANDARD.decode(content)
 }
 
 /// Bytes as a text, or that they are too many.

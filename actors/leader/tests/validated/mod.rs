@@ -28,6 +28,7 @@ pub fn validated(generation: u64) -> Validated {
         took: Duration::ZERO,
         warnings: Vec::new(),
         findings: haptic_model::Findings::default(),
+        gateway_verdicts: std::sync::Arc::default(),
         hindsight: haptic_model::PreviousFailures::default(),
     };
     Validated { rendered: Arc::new(rendered), took: Duration::ZERO, warnings: Vec::new() }

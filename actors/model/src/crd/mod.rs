@@ -5,6 +5,7 @@
 mod allow;
 mod allowance;
 mod duration;
+mod gateway;
 mod hosts;
 mod limits;
 mod network;
@@ -21,6 +22,7 @@ mod webhook;
 pub use allow::Allow;
 pub use allowance::{ALLOWANCES, Allowance};
 pub use duration::Interval;
+pub use gateway::{GatewayServiceMode, GatewayServiceType, GatewayServicesSpec};
 pub use hosts::HostOwners;
 pub use limits::LimitsSpec;
 pub use network::AllowedNetwork;

@@ -1,6 +1,7 @@
 //! What the leader publishes for people and programs to read: the rendered files, and which pods run them.
 //!
-//! Nobody reads these resources to decide anything. Certificates are not among them, and what comes from Secrets is left
+//! Nobody reads these resources to decide anything, but for the record of what is kept of hosts, which has the form of a file
+//! ([`crate::host_holds`]). Certificates are not among them, and what comes from Secrets is left
 //! out of their content.
 #![allow(clippy::duplicated_attributes, reason = "several columns are of one type")]
 

@@ -1,6 +1,6 @@
 //! Settings of the controller itself.
 
-use super::{Interval, LimitsSpec, WebhookSpec};
+use super::{GatewayServicesSpec, Interval, LimitsSpec, WebhookSpec};
 use crate::fleet::TransportKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,8 +47,8 @@ pub struct ControllerSpec {
     /// deleted one by one: a wrong selector must not take all routes away. `0s`: not at all.
     pub mass_deletion_hold: Interval,
     /// For how long a host and its paths are kept for the namespace that had them when its Ingress is deleted or drops them, so
-    /// that a re-created or restored one does not lose them to a namespace that waits. `0s`: not at all. A controller that starts
-    /// remembers nothing.
+    /// that a re-created or restored one does not lose them to a namespace that waits. `0s`: not at all. The leader
+    /// writes down what is kept, so that it outlives controllers.
     pub host_hold: Interval,
     /// Render again after this long without a render, though nothing changed. `0s`: not at all. The same result is deployed nowhere.
     pub reconcile_interval: Interval,
@@ -57,6 +57,8 @@ pub struct ControllerSpec {
     /// Which addresses the Ingresses that are served show as theirs; without it none are written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress_status: Option<IngressStatusSpec>,
+    /// How objects of the Gateway API are served, if they are watched.
+    pub gateway: GatewayServicesSpec,
     /// The admission webhook, which refuses bad configurations and bad objects before they are stored; `{}` is enough. Without
     /// it there is one, with all defaults, if a watched resource asks for it by `enableValidationWebhook`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -205,6 +207,7 @@ impl Default for ControllerSpec {
             reconcile_interval: "0s".into(),
             limits: LimitsSpec::default(),
             ingress_status: None,
+            gateway: GatewayServicesSpec::default(),
             webhook: None,
         }
     }

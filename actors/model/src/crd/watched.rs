@@ -32,6 +32,10 @@ pub struct WatchedResource {
     /// Whether the webhook refuses bad objects of this kind.
     #[serde(default)]
     pub enable_validation_webhook: bool,
+    /// Whether the kind may be unknown to the API server: until its definition is installed there are no objects of it. Without it such a
+    /// kind is an error, and the configuration waits.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub optional: bool,
 }
 
 impl WatchedResource {

@@ -12,6 +12,7 @@ use haptic_model::{Diagnostic, ObjectRef, store::Key};
 use haptic_routes::{
     options::Settings,
     owners::{Listed, Owners},
+    unreadable_settings,
 };
 use serde_json::json;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "routes",
         Group::Resources,
         &[arg("resource", Text), many("key", Text)],
-        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name), options (what its annotations haproxy-haptic.org/… ask for, as values), groups (the options of its paths, by the names of groups: those without options of their own have the Ingress's name), faults (sentences: why it cannot be taken), routes (host, path, exact, key, tls, https: whether HTTP is redirected, group, backend), backends (name, service, port, group; each once), tls (the lines it has in a crt-list: hosts, except: hosts below these that the line is not for, namespace and secret of the certificate, ca with namespace and secret of the CA that verifies clients, first: whether it is the first certificate of the hosts, trusted: whether that CA alone verifies their clients), clientCa (NAMESPACE/SECRET, where it names one) and rejected (sentences).",
+        "What each object of a watched resource of Ingresses got of the requests it asks for; with a namespace, or namespace and name, only theirs. Of two that ask for the same the older one gets it. Each has metadata (namespace, name), options (what its annotations haproxy-haptic.org/… ask for, as values), groups (the options of its paths, by the names of groups: those without options of their own have the Ingress's name), faults (sentences: why it cannot be taken), routes (host, path, exact, key, tls, https: whether HTTP is redirected, group, backend), backends (name, service, port, group; each once), tls (the lines it has in a crt-list: hosts, except: hosts below these that the line is not for, namespace and secret of the certificate, ca with namespace and secret of the CA that verifies clients, first: whether it is the first certificate of the hosts, trusted: whether that CA alone verifies their clients), clientCa (NAMESPACE/SECRET, where it names one) and rejected (sentences). Of the Gateway API there are \"httproutes\", \"grpcroutes\", \"tlsroutes\" and \"tcproutes\" (routes: kind, key and value; levels: key and chunks; rules: name and settings), \"gateways\" (listeners: id, port, target, hostname, tls, slot, open, certificates, way), \"gateway ports\" (plain, tls, tcp; web, streams, tlsStreams, endedStreams: whether there are any) and \"gateway backends\" (backends: name, port, protocol).",
         (
             r#"{{#each (routes "ingresses") as |set|}}{{#each set.routes as |r|}}{{r.key}}={{r.backend.service}} {{/each}}{{/each}}"#,
             "blog.example/=blog shop.example/=shop ",
@@ -56,7 +57,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "any_asks_for",
         Group::Resources,
         &[arg("resource", Text), arg("option", Text)],
-        "Whether any object of a watched resource of Ingresses has the annotation haproxy-haptic.org/ with that name; as costly as reading one object.",
+        "Whether any object of a watched resource of Ingresses has the annotation haproxy-haptic.org/ with that name; as costly as reading one object. Of \"gateway\": whether any route of the Gateway API needs lists, choice, headers, cors or lua at all.",
         (r#"{{#if (any_asks_for "ingresses" "retry")}}one does{{else}}none does{{/if}}"#, "none does"),
         |call| {
             let found = call.session.askers(&call.text(0), call.text(1))?;
@@ -67,14 +68,15 @@ pub(super) static FUNCTIONS: &[Function] = &[
         "route_settings_problems",
         Group::Resources,
         &[],
-        "What cannot be read of extraContext.routes, in sentences.",
+        "What cannot be read of the settings extraContext that say how routes are read (routes, ingressClass, annotationFamilies, …), in sentences.",
         (
             r#"{{#each (route_settings_problems) as |why|}}{{why}}{{else}}nothing is wrong{{/each}}"#,
             "nothing is wrong",
         ),
         |call| {
             let context = &call.session.input().config.spec.templating_settings.extra_context;
-            let problems = Settings::of(context).class.problems;
+            let mut problems = unreadable_settings(context);
+            problems.extend(Settings::of(context).class.problems);
             Ok(Value::list(problems.into_iter().map(Value::from).collect()))
         },
     ),
@@ -139,6 +141,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
         servers,
     ),
     function(
+        "service_servers",
+        Group::Resources,
+        &[arg("services", Text), arg("namespace", Text), arg("service", Text), arg("port", Any)],
+        "The address of a Service itself (clusterIP) with its port (a number or name), behind which the cluster chooses a server: one dict as those of servers, none of a headless Service. One of type ExternalName has those that the controller resolves its name to.",
+        (r#"{{len (service_servers "services" "default" "shop" 80)}}"#, "0"),
+        service_servers,
+    ),
+    function(
         "host_servers",
         Group::Resources,
         &[arg("host", Text), arg("port", Any)],
@@ -174,11 +184,27 @@ fn servers(call: &Call<'_>) -> Result<Value, String> {
         resolved: &|name| call.session.external_name(name),
     };
     let found = endpoints::servers(&service, slices, call.value(4), &around)?;
+    Ok(told(call, found, ObjectRef::new(&services, &namespace, &name)))
+}
+
+fn service_servers(call: &Call<'_>) -> Result<Value, String> {
+    let (services, namespace, name) = (call.text(0), call.text(1), call.text(2));
+    let service = call.session.object(&services, &namespace, &name)?;
+    let input = call.session.input();
+    let around = Surroundings {
+        destinations: Destinations::new(&input.config.spec, input.fleet),
+        resolved: &|name| call.session.external_name(name),
+    };
+    let found = endpoints::of_service(&service, call.value(3), &around)?;
+    Ok(told(call, found, ObjectRef::new(&services, &namespace, &name)))
+}
+
+/// The servers of a Service; of what is left out a warning is said.
+fn told(call: &Call<'_>, found: Found, service: ObjectRef) -> Value {
     if !found.left_out.is_empty() {
-        let service = ObjectRef::new(&services, &namespace, &name);
         call.session.warn(nothing_goes_to(&found).of_object(Some(Arc::new(service))));
     }
-    Ok(Value::list(found.servers.into_iter().map(server).collect()))
+    Value::list(found.servers.into_iter().map(server).collect())
 }
 
 fn host_servers(call: &Call<'_>) -> Result<Value, String> {

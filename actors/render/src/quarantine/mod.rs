@@ -28,7 +28,7 @@ use namespace_backoff::NamespaceBackoff;
 use overlay::StoreOverlay;
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, Weak},
     time::{Duration, Instant},
 };
 use trial::Trial;
@@ -45,7 +45,8 @@ pub struct QuarantineState {
     entries: BTreeMap<Arc<ObjectRef>, QuarantineEntry>,
     overlay: StoreOverlay,
     ground: Option<AttributionBase>,
-    heard: Vec<Arc<FailureReport>>,
+    /// Known without holding what they were about, with the generations that it was.
+    heard: Vec<(Weak<FailureReport>, Generation)>,
     /// How often a stage behind the render has found an object at fault; forgotten with the configuration.
     relapses: BTreeMap<Arc<ObjectRef>, u32>,
     /// What stood in last for objects of which no version was good: that is not one either.
@@ -179,10 +180,11 @@ impl QuarantineState {
         job: &Job<'_>,
         moment: &RenderTiming<'_>,
     ) {
-        if self.heard.iter().any(|heard| Arc::ptr_eq(heard, complaint)) {
+        let known = Arc::downgrade(complaint);
+        if self.heard.iter().any(|(heard, _)| heard.ptr_eq(&known)) {
             return;
         }
-        self.heard.push(complaint.clone());
+        self.heard.push((known, complaint.rendered.reconcile.generation));
         if self.heard.len() > HEARD {
             self.heard.remove(0);
         }
@@ -218,13 +220,12 @@ impl QuarantineState {
                 let read = reads.get(object).map(Vec::as_slice).unwrap_or_default();
                 let relapses = self.relapses.entry(object.clone()).or_default();
                 *relapses += 1;
-                if !suspected
-                    && *relapses == 1
-                    && entry::is_mended(read, &complaint.rendered.snapshots, job.snapshots)
-                {
+                // It was found with something else than there is, such as the former version of what waits.
+                let is_mended = entry::is_mended(read, &complaint.rendered.snapshots, job.snapshots);
+                if is_mended && !suspected && *relapses == 1 {
                     continue;
                 }
-                let found = match suspected {
+                let found = match suspected || is_mended {
                     true => {
                         FoundBy::Suspected { relapses: *relapses, costs_a_reload: complaint.good.is_some() }
                     }
@@ -280,7 +281,7 @@ impl QuarantineState {
     /// What is known of refused bundles.
     #[must_use]
     pub fn previous_failures(&self, now: Instant) -> PreviousFailures {
-        let heard = self.heard.iter().map(|complaint| complaint.rendered.reconcile.generation).max();
+        let heard = self.heard.iter().map(|(_, generation)| *generation).max();
         PreviousFailures { heard, distrusted: self.probation.throttled(now) }
     }
 

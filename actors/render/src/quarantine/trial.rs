@@ -2,7 +2,9 @@
 //! configuration is at fault, however many objects there are. It is refused as a whole, and the last good bundle stays.
 //!
 //! While it is refused, nothing is rendered with it: what objects change is rendered with the last good one
-//! ([`crate::stand_in`]). It is tried again when what it failed for is other than it was, or after a while.
+//! ([`crate::fallback`]). Each try costs a whole render of it, and one of the last good one behind it, so it is tried again when what
+//! it failed for is other than it was; where nobody can tell what that is, after a while, if anything is other than it was. Both wait
+//! longer each time.
 //!
 //! What an object's block reads counts as the object at first: a Secret may have changed with the configuration. Once the
 //! configuration is refused it does not: endpoints change all the time.
@@ -15,7 +17,9 @@ use crate::{
     engine::Read,
     faults::{Fault, FaultKind, Faults},
 };
-use haptic_model::{Diagnostic, FailureReport, Limit, Object, ObjectRef, Snapshots, pipeline::Rendered};
+use haptic_model::{
+    Diagnostic, FailureReport, Fleet, Limit, Object, ObjectRef, Snapshots, pipeline::Rendered,
+};
 use std::{
     collections::BTreeMap,
     sync::Arc,
@@ -24,17 +28,20 @@ use std::{
 
 /// A first configuration is at fault itself when more objects than this fail, and most of them.
 const FEW: usize = 2;
-/// What nobody can tell the end of is tried again after this. What costs a check, after twice as long each time.
+/// What nobody can tell the end of is tried again after this, then after twice as long each time.
 const REST: Duration = Duration::from_secs(30);
+/// The machine may have been at fault: after this it is tried again though nothing has changed.
 const LONGEST_REST: Duration = Duration::from_secs(600);
+/// What it failed for counts at once when it changes the first time; then after this, and twice as long each time.
+const PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// What is known of the newest configuration.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trial {
     revision: u64,
-    refused: bool,
-    /// How often a check refused it without an object.
-    checks: u32,
+    /// How often.
+    refused: u32,
     refusal: Option<ConfigRefusal>,
 }
 
@@ -42,11 +49,31 @@ pub(super) struct Trial {
 #[derive(Clone, Debug)]
 struct ConfigRefusal {
     why: Vec<Diagnostic>,
-    /// The object that the configuration fails for. Without it, or with another version, the configuration is tried again.
+    cause: RefusalCause,
+    /// When a change of the cause counts.
+    cause_counts_at: Instant,
+    /// Where the cause may be something else: when any change counts, what was there, and when it is tried again without one.
+    any_change: Option<(Instant, ClusterVersion, Instant)>,
+    /// When it is tried again though nothing may change until then.
+    next_try: Option<Instant>,
+}
+
+/// What a configuration fails for, as far as that is known.
+#[derive(Clone, Debug, Default)]
+struct RefusalCause {
+    /// The object. Without it, or with another version, the configuration is tried again.
     evidence: Option<Arc<Object>>,
-    /// What that object's block had read; nor with something else there.
+    /// What that object's block had read; also with something else there.
     seen: Vec<ObservedRead>,
-    until: Option<Instant>,
+    /// Whether it may be something else.
+    is_certain: bool,
+}
+
+/// Everything that a configuration is rendered from.
+#[derive(Clone, Debug, PartialEq)]
+struct ClusterVersion {
+    stores: BTreeMap<Arc<str>, u64>,
+    fleet: Fleet,
 }
 
 impl Trial {
@@ -55,7 +82,7 @@ impl Trial {
         if self.revision != job.config.revision {
             *self = Self { revision: job.config.revision, ..Self::default() };
         }
-        self.refusal.take_if(|refusal| refusal.has_ended(job.snapshots, now));
+        self.refusal.take_if(|refusal| refusal.ends(job, now));
     }
 
     /// Why nothing is rendered with this configuration.
@@ -65,7 +92,7 @@ impl Trial {
 
     /// When it is tried again though nothing may change until then.
     pub fn next_try(&self) -> Option<Instant> {
-        self.refusal.as_ref()?.until
+        self.refusal.as_ref()?.next_try
     }
 
     /// Why the configuration is at fault, if it is, for what a render of `snapshots` found.
@@ -86,22 +113,34 @@ impl Trial {
         let unchanged = |(object, fault): &(&Arc<ObjectRef>, &Fault)| {
             self.is_unchanged(object, fault.reads.as_deref(), &good.snapshots, snapshots)
         };
-        let (why, evidence, seen) = match failing().find(unchanged) {
+        let (why, cause) = match failing().find(unchanged) {
             Some((object, fault)) => {
                 let evidence = entry::find(snapshots, object).map(|(object, _)| object.clone());
                 let seen = entry::seen_by(fault.reads.as_deref(), job.snapshots);
-                (vec![message(object, &fault.diagnostic)], evidence, seen)
+                (vec![message(object, &fault.diagnostic)], RefusalCause { evidence, seen, is_certain: false })
             }
             None => match most_of_a_kind(failing(), job) {
-                Some(why) => (vec![why], None, Vec::new()),
-                None if faults.objects.is_empty() => (faults.others.clone(), None, Vec::new()),
+                Some(why) => (vec![why], RefusalCause::default()),
+                None if faults.objects.is_empty() => (faults.others.clone(), RefusalCause::default()),
                 None => return None,
             },
         };
-        self.refused = true;
-        let until = Some(moment.now + REST);
-        self.refusal = Some(ConfigRefusal { why: why.clone(), evidence, seen, until });
+        self.refuse(why.clone(), cause, job, moment.now);
         Some(why)
+    }
+
+    fn refuse(&mut self, why: Vec<Diagnostic>, cause: RefusalCause, job: &Job<'_>, now: Instant) {
+        let doubled = |first: Duration, times: u32, longest: Duration| {
+            first.saturating_mul(2_u32.saturating_pow(times)).min(longest)
+        };
+        let pause = self.refused.checked_sub(1).map(|times| doubled(PAUSE, times, LONGEST_PAUSE));
+        let rest = doubled(REST, self.refused, LONGEST_REST);
+        let any_change =
+            (!cause.is_certain).then(|| (now + rest, ClusterVersion::of(job), now + LONGEST_REST));
+        let next_try = any_change.as_ref().map(|(at, ..)| *at);
+        let cause_counts_at = now + pause.unwrap_or_default();
+        self.refused += 1;
+        self.refusal = Some(ConfigRefusal { why, cause, cause_counts_at, any_change, next_try });
     }
 
     /// Whether the configuration is at fault for what a later stage found.
@@ -117,12 +156,7 @@ impl Trial {
             return false;
         };
         if let Some(why) = &complaint.templates {
-            let rest = REST.saturating_mul(2_u32.saturating_pow(self.checks)).min(LONGEST_REST);
-            let until = Some(moment.now + rest);
-            self.checks += 1;
-            self.refused = true;
-            self.refusal =
-                Some(ConfigRefusal { why: vec![whole(why)], evidence: None, seen: Vec::new(), until });
+            self.refuse(vec![whole(why)], RefusalCause::default(), job, moment.now);
             return true;
         }
         let now = &complaint.rendered.snapshots;
@@ -136,13 +170,9 @@ impl Trial {
         let suspected = || complaint.suspects.first().filter(|_| only_suspects());
         let Some((object, why)) = proven.or_else(suspected) else { return false };
         let Some((evidence, _)) = entry::find(now, object) else { return false };
-        self.refusal = Some(ConfigRefusal {
-            why: vec![message(object, why)],
-            evidence: Some(evidence.clone()),
-            seen: Vec::new(),
-            until: proven.is_none().then(|| moment.now + REST),
-        });
-        self.refused = true;
+        let cause =
+            RefusalCause { evidence: Some(evidence.clone()), seen: Vec::new(), is_certain: proven.is_some() };
+        self.refuse(vec![message(object, why)], cause, job, moment.now);
         true
     }
 
@@ -153,20 +183,38 @@ impl Trial {
         then: &Snapshots,
         now: &Snapshots,
     ) -> bool {
-        let reads = reads.filter(|_| !self.refused).unwrap_or_default();
+        let reads = reads.filter(|_| self.refused == 0).unwrap_or_default();
         is_same_in(object, then, now) && changed_for(object, reads, then, now).is_empty()
     }
 }
 
 impl ConfigRefusal {
-    fn has_ended(&self, snapshots: &Snapshots, now: Instant) -> bool {
+    /// Whether the configuration is tried again; if not, it is known until when.
+    fn ends(&mut self, job: &Job<'_>, now: Instant) -> bool {
+        let cause_at = self.cause.is_gone(job.snapshots).then_some(self.cause_counts_at);
+        let any_at = self.any_change.as_ref().map(|(at, was, without)| match *at <= now {
+            true if *was == ClusterVersion::of(job) => *without,
+            _ => *at,
+        });
+        self.next_try = cause_at.into_iter().chain(any_at).min();
+        self.next_try.is_some_and(|at| at <= now)
+    }
+}
+
+impl RefusalCause {
+    fn is_gone(&self, snapshots: &Snapshots) -> bool {
         let is_gone = |evidence: &Arc<Object>| {
             let present = entry::find(snapshots, &evidence.reference);
             present.is_none_or(|(present, _)| !entry::same(present, evidence))
         };
-        self.evidence.as_ref().is_some_and(is_gone)
-            || self.seen.iter().any(|seen| !seen.is(snapshots))
-            || self.until.is_some_and(|until| until <= now)
+        self.evidence.as_ref().is_some_and(is_gone) || self.seen.iter().any(|seen| !seen.is(snapshots))
+    }
+}
+
+impl ClusterVersion {
+    fn of(job: &Job<'_>) -> Self {
+        let stores = job.snapshots.iter().map(|(name, store)| (name.clone(), store.version()));
+        Self { stores: stores.collect(), fleet: job.fleet.clone() }
     }
 }
 

@@ -105,6 +105,29 @@ pub fn servers(
     Ok(found)
 }
 
+/// The address of `service` itself, behind which the cluster chooses a server; of one of type ExternalName what its name leads to.
+/// A headless Service has none.
+///
+/// # Errors
+/// When the Service cannot be read.
+pub fn of_service(service: &Value, port: &Value, around: &Surroundings<'_>) -> Result<Found, String> {
+    if text(service, &["spec", "type"])?.as_deref() == Some("ExternalName") {
+        return external(service, port, around);
+    }
+    let mut found = Found::default();
+    let Some(port) = find_port(service, port)? else { return Ok(found) };
+    let number = port.field("port")?.and_then(number).filter(|port| PORTS.contains(port));
+    let address = text(service, &["spec", "clusterIP"])?.unwrap_or_default();
+    match (address.parse(), number) {
+        (Ok(address), Some(port)) => match around.destinations.refusal(address, port) {
+            None => found.servers.push(server(address, port, false, around)),
+            Some(why) => found.refuse(address, port, why, "of the Service itself"),
+        },
+        _ => found.leave_out(|| "the address of a Service, which has none (clusterIP)".to_owned()),
+    }
+    Ok(found)
+}
+
 impl Found {
     fn refuse(&mut self, address: IpAddr, port: u64, why: Refusal, whence: &str) {
         self.leave_out(|| format!("{address} port {port}, {why}, {whence}"));
@@ -361,6 +384,33 @@ mod tests {
         assert_eq!(names(service(), &[slice("web", 1, all)], json!(80)), ["10.0.0.1_1=10.0.0.1:1"]);
         let none_ready = json!([leaving, gone, starting]);
         assert_eq!(names(service(), &[slice("web", 1, none_ready)], json!(80)), ["10.0.0.2_1=10.0.0.2:1"]);
+    }
+
+    #[test]
+    fn a_service_has_an_address_of_its_own_unless_it_is_headless() {
+        let servers = |address: Json, port: Json| {
+            let mut service = service();
+            service["spec"]["clusterIP"] = address;
+            let spec =
+                json!({"credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}}});
+            let (spec, fleet) = (serde_json::from_value(spec).unwrap(), Fleet::default());
+            let around = Surroundings { destinations: Destinations::new(&spec, &fleet), resolved: &|_| None };
+            let found = of_service(&Value::from(&service), &Value::from(&port), &around).unwrap();
+            let names = found.servers.iter().map(|s| format!("{}:{}", s.address, s.port));
+            (names.collect::<Vec<_>>(), found.left_out.join(", "))
+        };
+        assert_eq!(
+            servers(json!("10.96.0.7"), json!("admin")),
+            (vec!["10.96.0.7:81".to_owned()], String::new())
+        );
+        assert_eq!(servers(json!("fd00::7"), json!(80)).0, ["[fd00::7]:80"]);
+        assert_eq!(servers(json!("10.96.0.7"), json!(70)), (vec![], String::new()));
+        for (address, why) in
+            [(json!("None"), "has none"), (json!(null), "has none"), (json!("127.0.0.1"), "loopback")]
+        {
+            let (none, said) = servers(address, json!(80));
+            assert!(none.is_empty() && said.contains(why), "{said}");
+        }
     }
 
     #[test]

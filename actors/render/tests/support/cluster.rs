@@ -97,7 +97,19 @@ impl Cluster {
         let (config, took) = (Arc::new(self.config.clone()), Duration::ZERO);
         let (fleet, warnings, hindsight) = (Arc::default(), Vec::new(), PreviousFailures::default());
         let findings = haptic_model::Findings::default();
-        Rendered { reconcile, config, snapshots, fleet, bundle, took, warnings, findings, hindsight }
+        let gateway_verdicts = Arc::default();
+        Rendered {
+            reconcile,
+            config,
+            snapshots,
+            fleet,
+            bundle,
+            took,
+            warnings,
+            findings,
+            gateway_verdicts,
+            hindsight,
+        }
     }
 
     pub fn held(&self) -> Vec<String> {

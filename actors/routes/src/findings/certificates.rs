@@ -6,7 +6,7 @@
 use crate::{claims::Claims, matching::ANY_HOST, sentences::shortened};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{
-    ActiveConfig, Finding, FindingKind, Snapshot, Snapshots,
+    ActiveConfig, Finding, FindingKind, Object, Snapshot, Snapshots,
     host_name::{is_host, wildcard_over},
 };
 use jiff::Timestamp;
@@ -19,8 +19,9 @@ use std::{
 };
 use x509_parser::{extensions::GeneralName, parse_x509_certificate, pem::Pem};
 
-/// The watched resource that holds the Secrets of certificates.
+/// The watched resources that hold the Secrets of certificates: those of type `kubernetes.io/tls`, then others with our label.
 const SECRETS: &str = "secrets";
+const LABELLED: &str = "labelledsecrets";
 /// A renewal is late when less than this part of a certificate's time is left,
 const LATE: u64 = 10;
 /// and less than this.
@@ -36,6 +37,7 @@ type TlsSecretName = (Arc<str>, Arc<str>);
 pub struct SecretsAtTime {
     /// None where nobody can tell what they hold.
     store: Option<Arc<Snapshot>>,
+    labelled: Option<Arc<Snapshot>>,
     default: Option<TlsSecretName>,
     /// Whether hosts without a certificate are refused, by the configuration's word.
     refuses: bool,
@@ -87,18 +89,27 @@ enum Validity {
 
 impl SecretsAtTime {
     fn read(&self, (namespace, name): &TlsSecretName) -> Option<KnownCertificate> {
-        KnownCertificate::read(&self.store.as_ref()?.get(namespace, name)?.json)
+        KnownCertificate::read(&self.get(namespace, name)?.json)
+    }
+
+    /// The Secret that a certificate is taken from.
+    fn get(&self, namespace: &str, name: &str) -> Option<&Object> {
+        let labelled = || self.labelled.as_ref()?.get(namespace, name);
+        self.store.as_ref()?.get(namespace, name).or_else(labelled).map(|object| &**object)
     }
 
     pub(crate) fn of(config: &ActiveConfig, snapshots: &Snapshots, date: Option<SystemTime>) -> Self {
         let settings = &config.spec.templating_settings.extra_context;
         let default = settings.get("defaultCertificate");
         let text = |field: &str| Some(Arc::from(default?.get(field)?.as_str()?));
-        let is_watched = |watched: &str| watched == "secrets";
-        let watched = config.spec.watched_resources.get(SECRETS).is_some_and(|of| is_watched(&of.resources));
-        let store = snapshots.get(SECRETS).filter(|store| watched && !store.is_on_demand());
+        let store = |name: &str| {
+            let watched = config.spec.watched_resources.get(name);
+            let is_watched = watched.is_some_and(|of| of.resources == "secrets");
+            snapshots.get(name).filter(|store| is_watched && !store.is_on_demand()).cloned()
+        };
         Self {
-            store: store.cloned(),
+            store: store(SECRETS),
+            labelled: store(LABELLED),
             default: text("namespace").zip(text("name")),
             refuses: default.and_then(Value::as_str) == Some("none"),
             date: date.and_then(|date| Some(date.duration_since(UNIX_EPOCH).ok()?.as_secs())),
@@ -133,13 +144,15 @@ impl NamedCertificates {
         let before = std::mem::replace(&mut self.secrets, now.clone());
         let mut names = HashSet::new();
         let empty = Arc::new(Snapshot::full());
-        let (was, is) = (before.store.as_ref().unwrap_or(&empty), now.store.as_ref().unwrap_or(&empty));
-        for difference in is.differences_from(was) {
-            let Some((secret, _)) = difference.after.or(difference.before) else { continue };
-            let name = (secret.reference.namespace.clone(), secret.reference.name.clone());
-            if let Some(known) = self.known.get_mut(&name) {
-                known.certificate = now.read(&name);
-                names.insert(name);
+        for (was, is) in [(&before.store, &now.store), (&before.labelled, &now.labelled)] {
+            let (was, is) = (was.as_ref().unwrap_or(&empty), is.as_ref().unwrap_or(&empty));
+            for difference in is.differences_from(was) {
+                let Some((secret, _)) = difference.after.or(difference.before) else { continue };
+                let name = (secret.reference.namespace.clone(), secret.reference.name.clone());
+                if let Some(known) = self.known.get_mut(&name) {
+                    known.certificate = now.read(&name);
+                    names.insert(name);
+                }
             }
         }
         let has_other_default = (&before.default, before.refuses) != (&now.default, now.refuses)
@@ -197,15 +210,15 @@ impl NamedCertificates {
 
     /// What is wrong with the certificate in a Secret, for a host that it is served for.
     pub fn found(&self, namespace: &str, secret: &str, host: &str) -> Option<Finding> {
-        let store = self.secrets.store.as_ref()?;
+        self.secrets.store.as_ref()?;
         let shown = shortened(secret);
         let known = self.known.get(&(namespace.into(), secret.into()))?.certificate.as_ref();
         let Some(known) = known else {
             // One that is there and cannot be used is told of where it would be written.
-            let is_there = store.get(namespace, secret).is_some();
+            let is_there = self.secrets.get(namespace, secret).is_some();
             let instead = self.instead();
             let sentence = format!(
-                "there is no Secret {namespace}/{shown} of type kubernetes.io/tls: {instead} for {host}"
+                "there is no Secret {namespace}/{shown} of type kubernetes.io/tls or with the label haproxy-haptic.org/use: {instead} for {host}"
             );
             return (!is_there).then(|| Finding::new(FindingKind::NoCertificate, sentence).at_host(host));
         };

@@ -18,6 +18,16 @@ const SIGN_IN_VARIABLES: [&str; 5] = ["host", "http_host", "scheme", "request_ur
 pub const EXPECTED: &str = "a URL of up to 1000 characters: https://$host/PATH, http://SERVICE:PORT/PATH, \
     http://SERVICE.NAMESPACE.svc:PORT/PATH or that of a host outside, without other variables, blanks and |";
 
+/// `auth-error-status`.
+pub const ERROR_STATUS: Row = Row {
+    name: "auth-error-status",
+    kind: Kind::Choice(&["500", "503"]),
+    example: "500",
+    about: "`500`: an answer of who is asked that is neither 2xx nor 401 nor 403, and none at all, is 500 for clients. Without it those from 300 to 499 reach \
+        them, and all else is 503.",
+    ..BESIDE
+};
+
 const BESIDE: Row = Row { levels: &[Level::Path, Level::Ingress], with: With::Beside("auth-url"), ..ROW };
 
 /// Who is asked.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::sentences::shortened;
 use serde_json::{Map, Value as Json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 type Values = BTreeMap<&'static str, OptionValue>;
 
@@ -86,6 +86,10 @@ impl Class {
 
     /// What is enforced of `values`.
     pub fn enforce(&self, values: &mut Values) {
+        // An expression is besides the list: where the list is a bound it would be none.
+        if self.enforced.contains_key("cors-allow-origin") {
+            values.remove("cors-allow-origin-regex");
+        }
         for (name, limit) in &self.enforced {
             // They go together: see `rate`.
             if *name != "rate-limit-period" {
@@ -100,9 +104,11 @@ impl Class {
         if !self.enforced.contains_key("rate-limit") {
             return;
         }
-        // Whom the class itself does not exempt, nobody does.
-        if !self.enforced.contains_key("rate-limit-exempt") {
-            values.remove("rate-limit-exempt");
+        // Whom the class itself does not exempt, nobody does, and nobody counts otherwise than it.
+        for option in ["rate-limit-exempt", "rate-limit-burst", "rate-limit-key"] {
+            if !self.enforced.contains_key(option) {
+                values.remove(option);
+            }
         }
         let given = per_hour(values);
         if given.is_none_or(|given| per_hour(&self.enforced).is_some_and(|limit| limit < given)) {
@@ -143,15 +149,15 @@ fn within(name: &str, value: OptionValue, limit: &OptionValue) -> OptionValue {
         (value @ Number(_), Number(_)) if name == "rate-limit" => value,
         (Number(value), Number(limit)) => Number(value.min(*limit)),
         (Networks(value), Networks(limit)) if row(name).is_some_and(|row| row.name == "deny-from") => {
-            Networks(value.into_iter().chain(limit.iter().cloned()).collect())
+            Networks(value.iter().chain(&**limit).cloned().collect())
         }
-        (Networks(value), Networks(limit)) => Networks(in_both(&value, limit)),
+        (Networks(value), Networks(limit)) => Networks(in_both(&value, limit).into()),
         (Names(value), Names(limit)) if REMOVING.contains(&name) => {
-            let more = limit.iter().filter(|one| !value.contains(one)).cloned().collect::<Vec<_>>();
-            Names(value.into_iter().chain(more).collect())
+            let more = limit.iter().filter(|one| !value.contains(one));
+            Names(value.iter().chain(more).cloned().collect())
         }
-        (Names(value), Names(limit)) => Names(names_in_both(value, limit)),
-        (Headers(value), Headers(limit)) => Headers(with_headers(value, limit)),
+        (Names(value), Names(limit)) => Names(names_in_both(value.to_vec(), limit).into()),
+        (Headers(value), Headers(limit)) => Headers(with_headers(&value, limit)),
         // The newer version of TLS is the later text.
         (Text(value), Text(limit)) if name == "min-tls-version" => Text(value.max(limit.clone())),
         (_, limit) => limit.clone(),
@@ -192,10 +198,10 @@ fn has(pattern: &str, one: &str) -> bool {
     rest.is_some_and(|label| !label.is_empty() && label != "*" && !label.contains(['.', ':', '/']))
 }
 
-fn with_headers(own: Vec<Header>, enforced: &[Header]) -> Vec<Header> {
+fn with_headers(own: &[Header], enforced: &[Header]) -> Arc<[Header]> {
     let is_enforced =
         |header: &Header| enforced.iter().any(|one| one.name.eq_ignore_ascii_case(&header.name));
-    own.into_iter().filter(|header| !is_enforced(header)).chain(enforced.iter().cloned()).collect()
+    own.iter().filter(|header| !is_enforced(header)).chain(enforced).cloned().collect()
 }
 
 #[cfg(test)]

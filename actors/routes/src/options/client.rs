@@ -66,6 +66,18 @@ pub const NAMES: Row = Row {
     ..WITH_CA
 };
 
+/// `client-certificate-status`.
+pub const STATUS: Row = Row {
+    name: "client-certificate-status",
+    kind: Kind::Choice(&["403", "400", "495"]),
+    example: "400",
+    reload: Reload::FirstUse,
+    guards: false,
+    about: "What clients get whose certificate is missing or wrong: `403` (without it), `400`, or `495`, and `496` of those without one. With it \
+        certificates that are wrong for a host do not end connections, where any Ingress has it.",
+    ..WITH_CA
+};
+
 /// Names of certificates.
 #[must_use]
 pub(super) fn names(text: &str) -> Option<Vec<String>> {

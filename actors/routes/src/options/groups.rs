@@ -6,10 +6,12 @@ use super::{
     option_of,
     paths::{PATHS, paths},
     table::row,
+    vain::{is_over_tls, wants_tls},
     value::OptionValue,
 };
 use crate::{
     conditions::RouteConditions,
+    families::{ForeignOptions, PathRules, neighbours::OptionValues},
     patterns::{self, Pattern, Rewrite},
     sentences::shortened,
 };
@@ -28,6 +30,8 @@ const DIGITS: usize = 16;
 pub struct Annotations {
     ingress: Written,
     paths: BTreeMap<String, Written>,
+    /// What families make of annotations: farther than what is written in ours at the Ingress.
+    foreign: ForeignOptions,
 }
 
 /// Paths with the same options.
@@ -35,7 +39,7 @@ pub struct Annotations {
 pub struct OptionGroup {
     /// The Ingress's own name; of paths with options of their own, another one that no object can have.
     pub id: Arc<str>,
-    /// What counts for them.
+    /// What counts for them: of the Ingress's own group all of it, of others what they have otherwise, null where they have nothing.
     pub options: Map<String, Json>,
 }
 
@@ -62,14 +66,31 @@ impl Annotations {
             written.refused.iter_mut().for_each(|refusal| refusal.path = Some(path.clone()));
             (path, written)
         };
-        Self { ingress, paths: of_paths.into_iter().map(one).collect() }
+        Self { ingress, paths: of_paths.into_iter().map(one).collect(), foreign: ForeignOptions::default() }
+    }
+
+    /// The same with what families make of annotations.
+    #[must_use]
+    pub fn with(self, foreign: ForeignOptions) -> Self {
+        Self { foreign, ..self }
     }
 
     /// The options of a path, which may have ones of its own, as its Service may.
     #[must_use]
-    pub fn of(&self, path: Option<&str>, service: Option<&Written>, settings: &Settings) -> RouteOptions {
+    pub fn of(
+        &self,
+        path: Option<&str>,
+        service: Option<(&str, Option<&Written>)>,
+        settings: &Settings,
+    ) -> RouteOptions {
         let of_path = path.and_then(|path| self.paths.get(path));
-        let mut options = RouteOptions::of_levels([of_path, Some(&self.ingress), service], settings);
+        let foreign = self.foreign.level(service.map(|(name, _)| name));
+        let of_service = service.and_then(|(_, written)| written);
+        let levels = [of_path, Some(&self.ingress), Some(&foreign.written), of_service];
+        let mut options = RouteOptions::of_levels(levels, settings);
+        if foreign.closed {
+            options.values.insert("closed", OptionValue::Switch(true));
+        }
         if let Some((path, _)) = path.zip(of_path) {
             options
                 .refused
@@ -87,10 +108,34 @@ impl Annotations {
         Some(patterns::read(&format!("{flag}{path}"), self.text_of(path, "rewrite-target")))
     }
 
+    /// How paths are read, where a family says so and no option of ours does.
+    #[must_use]
+    pub fn path_rules(&self, path: &str) -> Option<&PathRules> {
+        self.foreign.paths.as_ref().filter(|_| self.text_of(path, "path-type").is_none())
+    }
+
+    /// What families make of annotations.
+    #[must_use]
+    pub fn foreign(&self) -> &ForeignOptions {
+        &self.foreign
+    }
+
+    /// A path that families compare in a way of their own, or put something in the place of.
+    #[must_use]
+    pub fn foreign_pattern(
+        &self,
+        path: &str,
+        path_type: Option<&str>,
+        service: Option<&str>,
+        raw: bool,
+    ) -> Option<Result<Pattern, String>> {
+        self.foreign.level(service).forms.pattern(path, path_type, raw)
+    }
+
     /// Whether something of it guards access.
     #[must_use]
     pub fn is_guarded(&self) -> bool {
-        let levels = self.paths.values().chain([&self.ingress]);
+        let levels = self.paths.values().chain([&self.ingress, &self.foreign.ingress.written]);
         levels.flat_map(|written| written.values.keys()).any(|name| row(name).is_some_and(|row| row.guards))
     }
 
@@ -98,12 +143,12 @@ impl Annotations {
     #[must_use]
     pub fn conditions(&self, path: &str) -> Option<RouteConditions> {
         let of = |option: &str| match self.value_of(path, option) {
-            Some(OptionValue::Conditions(all)) => all.clone(),
+            Some(OptionValue::Conditions(all)) => all.to_vec(),
             _ => Vec::new(),
         };
         let both = |exact: &str, patterns: &str| of(exact).into_iter().chain(of(patterns)).collect();
         let mut methods = match self.value_of(path, "match-methods") {
-            Some(OptionValue::Names(methods)) => methods.clone(),
+            Some(OptionValue::Names(methods)) => methods.to_vec(),
             _ => Vec::new(),
         };
         methods.sort();
@@ -123,8 +168,8 @@ impl Annotations {
 
     /// An option of a path as it stands there, or at the Ingress.
     fn value_of(&self, path: &str, option: &str) -> Option<&OptionValue> {
-        let mut levels = self.paths.get(path).into_iter().chain([&self.ingress]);
-        levels.find_map(|written| written.values.get(option))
+        let levels = self.paths.get(path).into_iter().chain([&self.ingress, &self.foreign.ingress.written]);
+        levels.into_iter().find_map(|written| written.values.get(option))
     }
 
     /// All that cannot be read of an Ingress.
@@ -143,8 +188,29 @@ impl Annotations {
     }
 }
 
-/// By what groups differ: paths and Services with options of their own, and what takes the place of paths.
-type GroupKey = (Option<String>, Option<Arc<str>>, Option<Rewrite>);
+/// By what groups differ: paths and Services with options of their own, what takes the place of paths, what a Service's port says of
+/// its protocol, and what a family says of one route.
+type GroupKey = (Option<String>, Option<Arc<str>>, Option<Rewrite>, Option<&'static str>, Option<String>);
+
+/// What is said of one route by others than path, Ingress and Service.
+#[derive(Clone, Debug, Default)]
+pub struct RouteSays {
+    /// What the Service's port speaks, unless an annotation says otherwise.
+    pub protocol: Option<&'static str>,
+    /// What a family says.
+    pub own: Option<OwnOptions>,
+}
+
+/// What a family says of one route.
+#[derive(Clone, Debug, Default)]
+pub struct OwnOptions {
+    /// By which those of an Ingress are told apart; the same as long as what they are for is called the same.
+    pub label: String,
+    /// Which: what is nearer counts before them.
+    pub options: OptionValues,
+    /// What the family says of the Ingress that does not count for the route.
+    pub without: Vec<&'static str>,
+}
 
 /// The groups of one Ingress, as its paths are read.
 pub struct Grouping<'g> {
@@ -191,20 +257,35 @@ impl<'g> Grouping<'g> {
     }
 
     /// The number of the group of a path and the Service it leads to.
-    pub fn number(&mut self, path: &str, service: &Arc<str>, rewrite: Option<Rewrite>) -> usize {
+    pub fn number(
+        &mut self,
+        path: &str,
+        service: &Arc<str>,
+        rewrite: Option<Rewrite>,
+        RouteSays { protocol, own }: RouteSays,
+    ) -> usize {
         if self.annotations.paths.contains_key(path) {
             self.used.insert(path.to_owned());
         }
         let of_service = (self.services)(service);
         let of_path = self.annotations.paths.contains_key(path).then(|| path.to_owned());
-        let key = (of_path, of_service.is_some().then(|| service.clone()), rewrite);
-        if key == (None, None, None) {
+        let is_apart = of_service.is_some() || self.annotations.foreign.of_services.contains_key(service);
+        let says = |written: &Written| written.values.contains_key("protocol");
+        let is_said = self.annotations.value_of(path, "protocol").is_some() || of_service.is_some_and(says);
+        let protocol = protocol.filter(|_| !is_said && self.settings.app_protocol);
+        let label = own.as_ref().map(|own| own.label.clone());
+        let key = (of_path, is_apart.then(|| service.clone()), rewrite, protocol, label);
+        if key == (None, None, None, None, None) {
             return 0;
         }
         if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
-        let mut options = self.annotations.of(key.0.as_deref(), of_service, self.settings);
+        let mut with_protocol = of_service.cloned().unwrap_or_default();
+        let of_port = protocol.map(|protocol| ("protocol", OptionValue::Text(protocol.to_owned())));
+        with_protocol.values.extend(of_port);
+        let mut options =
+            self.annotations.of(key.0.as_deref(), Some((service, Some(&with_protocol))), self.settings);
         if let Some(written) = of_service {
             self.found.extend(written.misplaced.iter().map(|row| {
                 let sentence = format!(
@@ -225,19 +306,27 @@ impl<'g> Grouping<'g> {
                 }
             }
         }
+        // They count before what the family says of the Ingress, and after all that is said in words of ours.
+        let of_path = self.annotations.paths.get(path);
+        let is_ours = |name: &str| {
+            let mut levels = of_path.into_iter().chain([&self.annotations.ingress]);
+            levels.any(|written| written.values.contains_key(name))
+        };
+        let own = own.unwrap_or_default();
+        own.without.iter().filter(|name| !is_ours(name)).for_each(|name| drop(options.values.remove(*name)));
+        options.values.extend(own.options.into_iter().filter(|(name, _)| !is_ours(name)));
         let (number, id) = (self.groups.len(), self.id(&key));
         // What has a limit of its own is counted for itself.
         let of_path = key.0.as_ref().and_then(|path| self.annotations.paths.get(path));
         if of_path.is_some_and(|written| written.values.contains_key("rate-limit")) {
-            options.others.insert("rate-limit-own".to_owned(), id.to_string());
+            options.others.insert("rate-limit-own".to_owned(), id.clone());
         }
-        let mut map = options.to_map();
         if let Some(rewrite) = &key.2 {
-            map.remove("rewrite-target");
+            options.values.remove("rewrite-target");
             let (option, text) = rewrite.option();
-            map.insert(option.to_owned(), Json::from(text));
+            options.others.insert(option.to_owned(), text.into());
         }
-        self.groups.push(OptionGroup { id, options: map });
+        self.groups.push(OptionGroup { id, options: options.difference_from(&self.own) });
         self.found.extend(options.ineffective);
         self.numbers.insert(key, number);
         number
@@ -245,20 +334,58 @@ impl<'g> Grouping<'g> {
 
     /// The number of a group of requests that are redirected to another host.
     pub fn redirecting_to(&mut self, host: &str) -> usize {
-        let mut options = Map::from_iter([("redirect-host".to_owned(), Json::from(host))]);
-        for kept in ["redirect-code", "ssl-redirect", "closed"] {
-            options.extend(self.own.values.get(kept).map(|value| (kept.to_owned(), value.to_json())));
+        let mut options = RouteOptions::default();
+        options.others.insert("redirect-host".to_owned(), host.into());
+        for kept in ["redirect-code", "redirect-port", "ssl-redirect", "ssl-redirect-slash", "closed"] {
+            options
+                .values
+                .extend(self.own.values.get_key_value(kept).map(|(name, value)| (*name, value.clone())));
+        }
+        // A location with the port of the request has its scheme.
+        if options.values.contains_key("redirect-port") {
+            options.values.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
         }
         let digest = Digest::of(format!("to {host}").as_bytes()).to_string();
         let id = format!("{}:{}", self.name, digest.get(..DIGITS).unwrap_or_default()).into();
-        self.groups.push(OptionGroup { id, options });
+        self.groups.push(OptionGroup { id, options: options.difference_from(&self.own) });
         self.groups.len() - 1
     }
 
+    /// The number of a group of requests that no route takes: what counts for the object counts for them, and `own`; nothing where
+    /// that is not there.
+    pub fn of_rest(&mut self, own: Option<OwnOptions>) -> usize {
+        let label = own.as_ref().map(|own| own.label.clone());
+        if label.as_ref().is_some_and(String::is_empty) {
+            return 0;
+        }
+        let key = (None, None, None, None, Some(format!("rest {label:?}")));
+        if let Some(number) = self.numbers.get(&key) {
+            return *number;
+        }
+        let options = match own {
+            Some(own) => {
+                let mut options = self.annotations.of(None, None, self.settings);
+                options.values.extend(own.options);
+                options
+            }
+            None => {
+                let mut options = RouteOptions::default();
+                options.values.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
+                options
+            }
+        };
+        let (number, id) = (self.groups.len(), self.id(&key));
+        self.groups.push(OptionGroup { id, options: options.difference_from(&self.own) });
+        self.numbers.insert(key, number);
+        number
+    }
+
     /// The same as long as path and Service are called the same.
-    fn id(&self, (path, service, rewrite): &GroupKey) -> Arc<str> {
+    fn id(&self, (path, service, rewrite, protocol, label): &GroupKey) -> Arc<str> {
         let how = rewrite.as_ref().map(|rewrite| format!(" {}", rewrite.option().0)).unwrap_or_default();
-        let digest = Digest::of(format!("{path:?} {service:?}{how}").as_bytes()).to_string();
+        let spoken = protocol.map(|protocol| format!(" speaking {protocol}")).unwrap_or_default();
+        let label = label.as_ref().map(|label| format!(" {label}")).unwrap_or_default();
+        let digest = Digest::of(format!("{path:?} {service:?}{how}{spoken}{label}").as_bytes()).to_string();
         format!("{}:{}", self.name, digest.get(..DIGITS).unwrap_or_default()).into()
     }
 
@@ -274,6 +401,40 @@ impl<'g> Grouping<'g> {
             finding(FindingKind::OptionWithoutEffect, PATHS, sentence).at_path(&path)
         });
         let refused = self.annotations.refused(self.settings);
-        (self.groups, refused, self.found.into_iter().chain(unused).collect())
+        // A Service's port may say what the Ingress does not.
+        let is_tls =
+            self.groups.iter().any(|group| is_over_tls(group.options.get("protocol").and_then(Json::as_str)));
+        let found = self.found.into_iter().filter(|finding| !(is_tls && wants_tls(finding)));
+        (self.groups, refused, found.chain(unused).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::difference::GroupOptions;
+
+    #[test]
+    fn large_options_of_an_ingress_are_there_once_however_many_services_have_some() {
+        let settings = Settings::default();
+        let networks: Vec<String> = (0..500).map(|n| format!("10.{}.{}.0/24", n / 250, n % 250)).collect();
+        let written = BTreeMap::from([(format!("{PREFIX}allow-from"), networks.join(","))]);
+        let of_service = Written::read(Level::Service, [("timeout-server", "5s")], &settings);
+        let services = |_: &str| Some(&of_service);
+        let mut grouping =
+            Grouping::new("shop".into(), Annotations::read(&written, &settings), &settings, &services);
+        for n in 0..1_000 {
+            assert_eq!(
+                grouping.number(&format!("/{n}"), &format!("s{n}").into(), None, RouteSays::default()),
+                n + 1
+            );
+        }
+        let (groups, ..) = grouping.done();
+        let [of_object, others @ ..] = &*groups else { panic!("no group") };
+        let bytes = |group: &OptionGroup| serde_json::to_string(&group.options).unwrap().len();
+        assert!(others.iter().map(bytes).sum::<usize>() < 2 * bytes(of_object), "{}", bytes(of_object));
+        let options = GroupOptions { own: &others[999].options, of_object: &of_object.options };
+        assert_eq!(options.get("allow-from").unwrap().as_array().unwrap().len(), 500);
+        assert_eq!(options.get("timeout-server"), Some(&Json::from(5_000)));
     }
 }

@@ -20,6 +20,13 @@ const REFUSED: [&str; 12] = [
 ];
 const INTERNAL: &str = "x-haptic-";
 
+/// What stands for something of a request in the value of a header that servers or clients get: `${host}`. The library ingress has the
+/// expression of each.
+const OF_ALL: [&str; 8] =
+    ["client-address", "client-port", "host", "path", "request-id", "tls-cipher", "tls-name", "tls-version"];
+/// The same of what is known only as long as the request is there.
+const OF_REQUESTS: [&str; 3] = ["method", "query", "scheme"];
+
 /// One header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
@@ -29,9 +36,72 @@ pub struct Header {
     pub value: String,
 }
 
+/// Whose headers they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeadersOf {
+    /// Of what servers get.
+    Requests,
+    /// Of what clients get.
+    Answers,
+}
+
+/// A part of a header's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'v> {
+    /// What it says.
+    Text(&'v str),
+    /// What stands for something of a request, by its name.
+    Variable(&'v str),
+}
+
+impl HeadersOf {
+    /// The names of variables.
+    pub fn variables(self) -> impl Iterator<Item = &'static str> {
+        let more: &[&str] = if self == Self::Requests { &OF_REQUESTS } else { &[] };
+        OF_ALL.iter().chain(more).copied()
+    }
+}
+
+impl Header {
+    /// The parts of the value, none of which is empty.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part<'_>> {
+        let (mut parts, mut rest) = (Vec::new(), self.value.as_str());
+        while let Some((before, (name, after))) =
+            rest.split_once("${").and_then(|(before, more)| Some((before, more.split_once('}')?)))
+        {
+            parts.push(Part::Text(before));
+            parts.push(Part::Variable(name));
+            rest = after;
+        }
+        parts.push(Part::Text(rest));
+        parts.retain(|part| *part != Part::Text(""));
+        parts
+    }
+}
+
 /// The headers in lines of `text`; what is no such line is left out.
 pub fn lines(text: &str) -> impl Iterator<Item = Header> {
     trimmed(text).filter_map(split)
+}
+
+/// The headers of `text` with variables in their values.
+///
+/// # Errors
+/// As [`headers`], or which variables there are.
+pub fn headers_with_variables(text: &str, most: usize, of: HeadersOf) -> Result<Vec<Header>, String> {
+    let read = headers(text, most)?;
+    let is_unknown = |part: &Part<'_>| match part {
+        Part::Text(text) => text.contains("${"),
+        Part::Variable(name) => of.variables().all(|known| known != *name),
+    };
+    match read.iter().any(|header| header.parts().iter().any(is_unknown)) {
+        true => {
+            let known: Vec<String> = of.variables().map(|name| format!("${{{name}}}")).collect();
+            Err(format!("lines of NAME: VALUE with no other variables than {}", known.join(", ")))
+        }
+        false => Ok(read),
+    }
 }
 
 /// The headers of `text`.
@@ -89,6 +159,30 @@ fn split(line: &str) -> Option<Header> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_has_texts_and_known_variables() {
+        let read = |value: &str, of| headers_with_variables(&format!("X-A: {value}"), 1, of);
+        let good = read("for ${client-address}${host}, $1 {x}", HeadersOf::Answers).unwrap();
+        let parts = [
+            Part::Text("for "),
+            Part::Variable("client-address"),
+            Part::Variable("host"),
+            Part::Text(", $1 {x}"),
+        ];
+        assert_eq!(good.first().map(Header::parts), Some(parts.to_vec()));
+        assert!(read("${method}", HeadersOf::Requests).is_ok());
+        for (wrong, of) in [
+            ("${method}", HeadersOf::Answers),
+            ("${env(PATH)}", HeadersOf::Requests),
+            ("${host", HeadersOf::Requests),
+            ("${}", HeadersOf::Requests),
+            ("${${host}}", HeadersOf::Requests),
+        ] {
+            let said = read(wrong, of).unwrap_err();
+            assert!(said.contains("${client-address}, ${client-port}"), "{wrong}: {said}");
+        }
+    }
 
     #[test]
     fn a_line_has_a_name_and_a_value() {

@@ -4,23 +4,29 @@ use super::{
     Settings,
     auth::{AuthUrl, is_sign_in},
     client,
-    header::{self, headers},
+    header::{self, headers_with_variables},
     network::networks,
     quantity::{byte_count, milliseconds, number},
+    request_key::{self, RequestKey},
+    rewrites,
     value::OptionValue,
 };
 use crate::{
     choices::service_port,
     conditions::{self, Of},
     regex_cost,
+    tcp::is_ports,
 };
 use haptic_model::host_name::is_host;
+use std::ops::RangeInclusive;
 
 /// The longest time an option may say: a day.
 const LONGEST_TIME: u64 = 86_400_000;
 
 /// What stands for the host of the request.
 const OWN_HOST: &str = "$host";
+/// What stands for no name.
+const NO_NAME: &str = "$none";
 
 /// So many types of answers are compressed.
 const MOST_MEDIA_TYPES: usize = 50;
@@ -50,6 +56,10 @@ pub enum Kind {
     Time,
     /// A time with its unit, up to so many milliseconds, and in words.
     TimeUpTo(u64, &'static str),
+    /// A time with its unit, of so many milliseconds at least and at most, and in words.
+    TimeFromTo(u64, u64, &'static str),
+    /// A part of requests.
+    RequestKey,
     /// A size in bytes, or with k, m or g.
     Size,
     /// Networks, separated by commas.
@@ -58,6 +68,8 @@ pub enum Kind {
     Origins,
     /// Names of headers or methods, separated by commas.
     Names,
+    /// The same, or `*`.
+    NamesOrAll,
     /// Names of headers that are passed on, separated by commas.
     HeaderNames,
     /// Media types, separated by commas.
@@ -66,8 +78,8 @@ pub enum Kind {
     Several(&'static [&'static str]),
     /// Where it is asked whether a request may pass.
     AuthUrl,
-    /// Lines of `NAME: VALUE`.
-    Headers,
+    /// Lines of `NAME: VALUE`, in which variables may stand.
+    Headers(header::HeadersOf),
     /// Lines of `NAME: FACT`, of a client's certificate.
     CertificateHeaders,
     /// Names that a client's certificate may have, separated by commas.
@@ -81,6 +93,8 @@ pub enum Kind {
     },
     /// The name of a Secret of the same namespace.
     Secret,
+    /// The name of a ConfigMap of the same namespace.
+    ConfigMap,
     /// Lines of what a request must have.
     Conditions {
         /// Of headers or of the query.
@@ -94,6 +108,10 @@ pub enum Kind {
     Weights,
     /// A regular expression that is asked with paths.
     Regex,
+    /// Lines of a regular expression and what takes the place of a path in which it finds something.
+    Rewrites,
+    /// A regular expression that whole origins match.
+    OriginRegex,
 }
 
 /// Which texts are good.
@@ -121,8 +139,16 @@ pub enum Form {
     Host,
     /// A host, or what stands for that of the request.
     ServerName,
+    /// A host.
+    HostName,
+    /// A path that a cookie is for.
+    CookiePath,
+    /// Statuses and ranges of them.
+    Statuses,
     /// A URL with a few variables, where clients sign in.
     SignIn,
+    /// Ports of TCP services.
+    TcpPorts,
 }
 
 impl Kind {
@@ -141,11 +167,13 @@ impl Kind {
             Self::Number { least, most, .. } => {
                 number(text).filter(|n| (least..=most).contains(n)).map(OptionValue::Number)
             }
-            Self::Time => return time(text, LONGEST_TIME, wrong),
-            Self::TimeUpTo(most, _) => return time(text, most, wrong),
-            Self::HeaderNames => header::names(text).map(OptionValue::Names),
-            Self::MediaTypes => media_types(text).map(OptionValue::Names),
-            Self::Several(all) => several(text, all).map(OptionValue::Names),
+            Self::Time => return time(text, 1..=LONGEST_TIME, wrong),
+            Self::TimeUpTo(most, _) => return time(text, 1..=most, wrong),
+            Self::TimeFromTo(least, most, _) => return time(text, least..=most, wrong),
+            Self::RequestKey => RequestKey::of(text).map(OptionValue::RequestKey),
+            Self::HeaderNames => header::names(text).map(named),
+            Self::MediaTypes => media_types(text).map(named),
+            Self::Several(all) => several(text, all).map(named),
             Self::AuthUrl => {
                 let url = AuthUrl::of(text).map_err(|wanted| format!("must be {wanted}"))?;
                 Some(OptionValue::AuthUrl(url))
@@ -153,35 +181,38 @@ impl Kind {
             Self::Size => byte_count(text).filter(|n| *n > 0).map(OptionValue::Number),
             Self::Networks => {
                 let read = networks(text, settings.networks).map_err(|wanted| format!("must be {wanted}"))?;
-                Some(OptionValue::Networks(read))
+                Some(OptionValue::Networks(read.into()))
             }
             Self::Origins => return origins(text, settings.origins).ok_or_else(wrong),
-            Self::Names => names(text).map(OptionValue::Names),
-            Self::Headers => {
-                let read = headers(text, settings.headers).map_err(|wanted| format!("must be {wanted}"))?;
-                Some(OptionValue::Headers(read))
+            Self::NamesOrAll if text.trim() == "*" => Some(named(vec!["*".to_owned()])),
+            Self::Names | Self::NamesOrAll => names(text).map(named),
+            Self::Headers(of) => {
+                let read = headers_with_variables(text, settings.headers, of)
+                    .map_err(|wanted| format!("must be {wanted}"))?;
+                Some(OptionValue::Headers(read.into()))
             }
             Self::CertificateHeaders => {
                 let read =
                     client::headers(text, settings.headers).map_err(|wanted| format!("must be {wanted}"))?;
-                Some(OptionValue::Headers(read))
+                Some(OptionValue::Headers(read.into()))
             }
-            Self::CertificateNames => client::names(text).map(OptionValue::Names),
+            Self::CertificateNames => client::names(text).map(named),
             Self::Text { most, form } => {
                 let fits = text.chars().count() <= most && form.has(text);
                 fits.then(|| OptionValue::Text(form.kept(text).to_owned()))
             }
-            Self::Secret => is_object_name(text).then(|| OptionValue::Text(text.to_owned())),
+            Self::Secret | Self::ConfigMap => {
+                is_object_name(text).then(|| OptionValue::Text(text.to_owned()))
+            }
             Self::Conditions { of, patterns } => {
-                return conditions::read(text, of, patterns).map(OptionValue::Conditions);
+                let read = conditions::read(text, of, patterns)?;
+                Some(OptionValue::Conditions(read.into()))
             }
             Self::ServicePort => service_port(text).map(|_| OptionValue::Text(text.to_owned())),
             Self::Weights => weights(text).map(OptionValue::Weights),
-            Self::Regex => {
-                let longest = regex_cost::longest_path(text)?;
-                let longest_path = (longest < regex_cost::LONGEST_PATH).then_some(longest);
-                return Ok(OptionValue::Regex { pattern: text.to_owned(), longest_path });
-            }
+            Self::Regex => return regex(text.to_owned()),
+            Self::OriginRegex => return regex(format!("^(?:{text})$")),
+            Self::Rewrites => return rewrites::read(text),
         };
         value.ok_or_else(wrong)
     }
@@ -196,6 +227,8 @@ impl Kind {
             Self::Number { least, most, what } => format!("{what} from {least} to {most}"),
             Self::Time => "a time such as 500ms, 30s or 5m, longer than 0 and up to 24h".to_owned(),
             Self::TimeUpTo(_, most) => format!("a time such as 500ms or 2s, longer than 0 and up to {most}"),
+            Self::TimeFromTo(_, _, range) => format!("a time such as 500ms or 2s, from {range}"),
+            Self::RequestKey => request_key::EXPECTED.to_owned(),
             Self::HeaderNames => {
                 "names of headers separated by commas, up to 1000 characters, without those that HAProxy itself sets"
                     .to_owned()
@@ -215,7 +248,8 @@ impl Kind {
                 settings.origins
             ),
             Self::Names => "names separated by commas, up to 1000 characters".to_owned(),
-            Self::Headers => format!(
+            Self::NamesOrAll => "* or names separated by commas, up to 1000 characters".to_owned(),
+            Self::Headers(_) => format!(
                 "lines of NAME: VALUE, no more than {} of up to 1000 bytes, without those that HAProxy itself sets",
                 settings.headers
             ),
@@ -226,21 +260,27 @@ impl Kind {
             Self::CertificateNames => client::EXPECTED_NAMES.to_owned(),
             Self::Text { most, form } => form.expected(most),
             Self::Secret => "the name of a Secret in the same namespace".to_owned(),
+            Self::ConfigMap => "the name of a ConfigMap in the same namespace".to_owned(),
             Self::Conditions { of, .. } => conditions::wanted(of).trim_start_matches("must be ").to_owned(),
             Self::ServicePort => "NAME:PORT of a Service in the same namespace".to_owned(),
             Self::Weights => format!(
                 "up to {MOST_WEIGHTS} times NAME:PORT=PERCENT of Services in the same namespace, separated by commas, 100 percent together at the most"
             ),
+            Self::OriginRegex => {
+                "a regular expression of up to 490 characters that does not go back and forth over an origin"
+                    .to_owned()
+            }
             Self::Regex => {
                 "a regular expression of up to 500 characters that does not go back and forth over a path"
                     .to_owned()
             }
+            Self::Rewrites => rewrites::expected(),
         }
     }
 }
 
 impl Form {
-    fn has(self, text: &str) -> bool {
+    pub(super) fn has(self, text: &str) -> bool {
         let printable = |c: char| c.is_ascii_graphic();
         match self {
             Self::Location => {
@@ -268,6 +308,7 @@ impl Form {
             // A word that begins with - could be an option of HAProxy's own.
             Self::Realm => !text.is_empty() && !text.starts_with('-') && !text.contains(['"', '\\']),
             Self::SignIn => is_sign_in(text),
+            Self::TcpPorts => is_ports(text),
             Self::Path => {
                 let begins = text.starts_with('/') && !text.starts_with("//") && !text.starts_with("/\\");
                 begins && text.chars().all(|c| printable(c) && c != '|')
@@ -278,7 +319,12 @@ impl Form {
                 let is_port = |port: &str| number(port).is_some_and(|port| (1..=65_535).contains(&port));
                 is_host(host) && !host.starts_with('*') && port.is_none_or(is_port)
             }
-            Self::ServerName => text == OWN_HOST || (is_host(text) && !text.starts_with('*')),
+            Self::ServerName => [OWN_HOST, NO_NAME].contains(&text) || Self::HostName.has(text),
+            Self::HostName => is_host(text) && !text.starts_with('*'),
+            Self::CookiePath => {
+                text.starts_with('/') && text.chars().all(|c| printable(c) && !"|;,\"\\".contains(c))
+            }
+            Self::Statuses => text.split(',').all(|one| is_statuses(one.trim())),
         }
     }
 
@@ -312,11 +358,30 @@ impl Form {
                 "a URL or path of up to {most} characters without blanks and |, of variables only $host, $http_host, $scheme, $request_uri and $escaped_request_uri"
             ),
             Self::Host => "a host in lower case, and maybe a port".to_owned(),
-            Self::ServerName => format!("a host in lower case, or {OWN_HOST}"),
+            Self::ServerName => format!("a host in lower case, {OWN_HOST} or {NO_NAME}"),
+            Self::HostName => "a host in lower case".to_owned(),
+            Self::CookiePath => format!(
+                "a path of up to {most} characters that begins with / and has no blanks, |, ;, commas, quotes and backslashes"
+            ),
+            Self::TcpPorts => {
+                "ports of TCP such as 5432, or with one of the Service's by number or name such as 9000:admin, separated by commas".to_owned()
+            }
+            Self::Statuses => {
+                "statuses from 100 to 599 and ranges such as 200-299, separated by commas".to_owned()
+            }
             Self::Realm => {
                 format!("1 to {most} characters without quotes and backslashes, the first of which is no -")
             }
         }
+    }
+}
+
+/// Of `404` or `200-299`.
+fn is_statuses(text: &str) -> bool {
+    let status = |text: &str| number(text).filter(|status| (100..=599).contains(status));
+    match text.split_once('-') {
+        Some((first, last)) => status(first).zip(status(last)).is_some_and(|(first, last)| first <= last),
+        None => status(text).is_some(),
     }
 }
 
@@ -329,13 +394,23 @@ fn is_object_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_part)
 }
 
-fn time(text: &str, most: u64, wrong: impl Fn() -> String) -> Result<OptionValue, String> {
+fn named(names: Vec<String>) -> OptionValue {
+    OptionValue::Names(names.into())
+}
+
+fn time(text: &str, good: RangeInclusive<u64>, wrong: impl Fn() -> String) -> Result<OptionValue, String> {
     match milliseconds(text) {
         None if number(text).is_some_and(|n| n > 0 && n < 10_000_000) => {
             Err(format!("must be a time with its unit: {text} what? Write {text}s"))
         }
-        time => time.filter(|n| (1..=most).contains(n)).map(OptionValue::Number).ok_or_else(wrong),
+        time => time.filter(|n| good.contains(n)).map(OptionValue::Number).ok_or_else(wrong),
     }
+}
+
+fn regex(pattern: String) -> Result<OptionValue, String> {
+    let longest = regex_cost::longest_path(&pattern)?;
+    let longest_path = (longest < regex_cost::LONGEST_PATH).then_some(longest);
+    Ok(OptionValue::Regex { pattern, longest_path })
 }
 
 fn media_types(text: &str) -> Option<Vec<String>> {

@@ -8,10 +8,13 @@ use super::{
 };
 use crate::sentences::shortened;
 use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// So many names that are no option's are told: to look for what was meant costs more than to read all others.
 const FEW: usize = 5;
+
+/// So many bytes may an option of a user's own have at a Service: each Ingress that leads there has a copy of it.
+const MOST_BYTES_OF_SERVICE: usize = 4 << 10;
 
 /// One of the places, the nearest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +48,7 @@ pub struct Written {
     /// Options of the table.
     pub values: BTreeMap<&'static str, OptionValue>,
     /// Those of a user's own, as they were written.
-    pub others: BTreeMap<String, String>,
+    pub others: BTreeMap<String, Arc<str>>,
     /// What cannot be read.
     pub refused: Vec<Refusal>,
     /// Options that do not stand at this level, with those at which they do.
@@ -62,6 +65,12 @@ struct Unknown {
 }
 
 impl Written {
+    /// Of values that were read elsewhere.
+    #[must_use]
+    pub fn of_values(values: BTreeMap<&'static str, OptionValue>) -> Self {
+        Self { values, ..Self::default() }
+    }
+
     /// Of names and texts at `level`.
     #[must_use]
     pub fn read<'a>(
@@ -81,7 +90,7 @@ impl Written {
             return self.refused.push(Refusal::of_size(name, text.len()));
         }
         let Some(row) = row(name) else {
-            return self.take_other(name, text, settings);
+            return self.take_other(level, name, text, settings);
         };
         if !row.levels.contains(&level) {
             return self.misplaced.push(row);
@@ -93,9 +102,16 @@ impl Written {
     }
 
     /// Of what is no option only the name counts.
-    fn take_other(&mut self, name: &str, text: &str, settings: &Settings) {
+    fn take_other(&mut self, level: Level, name: &str, text: &str, settings: &Settings) {
         if settings.own.iter().any(|own| own == name) {
-            self.others.insert(name.to_owned(), text.to_owned());
+            if level == Level::Service && text.len() > MOST_BYTES_OF_SERVICE {
+                let wanted = format!(
+                    "must have no more than {MOST_BYTES_OF_SERVICE} bytes at a Service, it has {}",
+                    text.len()
+                );
+                return self.refused.push(Refusal::of_value(name, text, wanted));
+            }
+            self.others.insert(name.to_owned(), text.into());
         } else if self.unknown.few.len() < FEW {
             self.unknown.few.push((name.to_owned(), unknown(name, settings)));
         } else {

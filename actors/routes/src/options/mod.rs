@@ -2,21 +2,31 @@
 //!
 //! A value that cannot be read is a [`Refusal`], with what a user needs to set it right. Nothing here knows who gets requests.
 
+mod affinity;
 pub mod auth;
 pub mod class;
 pub mod client;
+pub mod difference;
 pub mod groups;
 pub mod header;
+mod health;
 pub mod kind;
 pub mod level;
 mod mend;
 pub mod network;
+mod pages;
 pub mod paths;
 pub mod quantity;
+pub mod rate;
+mod redirects;
 mod refusal;
+pub mod request_key;
+pub mod rewrites;
 pub mod table;
+mod tcp;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod vain;
 pub mod value;
 
@@ -25,11 +35,12 @@ pub use mend::mended;
 pub use refusal::{Refusal, Wrong};
 pub(crate) use vain::{code_without_redirect, is_like_a_pattern, without_tls};
 
+use crate::families::FamilySettings;
 use class::Class;
 use haptic_model::{Finding, FindingKind};
 use level::Level;
 use serde_json::{Map, Value as Json};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 use table::{TABLE, With, row};
 use value::OptionValue;
 
@@ -37,7 +48,10 @@ use value::OptionValue;
 pub const PREFIX: &str = "haproxy-haptic.org/";
 
 /// What one of them may have: twice what any option takes. Of a larger one only its size is told.
-const MOST_BYTES: usize = 64 << 10;
+pub(crate) const MOST_BYTES: usize = 64 << 10;
+
+/// So many times what comes in a period may come at once.
+const MOST_BURST: u64 = 100;
 
 /// What the configuration says of options.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +68,14 @@ pub struct Settings {
     pub own: Vec<String>,
     /// Whether HTTP is redirected to HTTPS where there is TLS.
     pub ssl_redirect: bool,
+    /// Whether `appProtocol` of a Service's port counts where no annotation says what servers speak.
+    pub app_protocol: bool,
+    /// Whether Ingresses may have TLS passed through.
+    pub passthrough: bool,
     /// What the class says.
     pub class: Class,
+    /// Other controllers' annotations that are read.
+    pub families: Arc<[FamilySettings]>,
 }
 
 impl Default for Settings {
@@ -68,13 +88,16 @@ impl Default for Settings {
             balance,
             own: Vec::new(),
             ssl_redirect: false,
+            app_protocol: true,
+            passthrough: false,
             class: Class::default(),
+            families: Arc::default(),
         }
     }
 }
 
 impl Settings {
-    /// Of `extraContext`: `annotationLimits`, `balanceAlgorithms`, `ingressOptions`, `sslRedirect` and `routes`.
+    /// Of `extraContext`: `annotationLimits`, `balanceAlgorithms`, `ingressOptions`, `sslRedirect`, `appProtocol`, `passthrough`, `annotationFamilies` and `routes`.
     #[must_use]
     pub fn of(context: &Map<String, Json>) -> Self {
         let default = Self::default();
@@ -94,7 +117,10 @@ impl Settings {
             balance: texts("balanceAlgorithms").unwrap_or(default.balance),
             own: texts("ingressOptions").unwrap_or_default(),
             ssl_redirect: context.get("sslRedirect").is_some_and(on),
+            app_protocol: context.get("appProtocol").is_none_or(on),
+            passthrough: context.get("passthrough").is_some_and(on),
             class: Class::default(),
+            families: FamilySettings::of(context).into(),
         };
         Self { class: Class::of(context, &settings), ..settings }
     }
@@ -106,7 +132,7 @@ pub struct RouteOptions {
     /// Those of the table, as values.
     pub values: BTreeMap<&'static str, OptionValue>,
     /// Others, as they were written.
-    pub others: BTreeMap<String, String>,
+    pub others: BTreeMap<String, Arc<str>>,
     /// What cannot be read.
     pub refused: Vec<Refusal>,
     /// What does nothing, or something else than it may seem.
@@ -191,10 +217,10 @@ impl RouteOptions {
                 && self.values.remove(row.name).is_some()
                 && !self.is_given(other)
             {
-                self.refuse(row.name, "given alone", format!("must be given together with {other}"));
+                self.refused.push(Refusal::alone(row.name, other));
             }
         }
-        let every = OptionValue::Names(vec!["*".to_owned()]);
+        let every = OptionValue::Names(["*".to_owned()].into());
         if self.values.get("cors-allow-credentials") == Some(&OptionValue::Switch(true))
             && self.values.get("cors-allow-origin") == Some(&every)
         {
@@ -206,6 +232,13 @@ impl RouteOptions {
         {
             let wanted = "must be required where client-certificate-names says whose it must be";
             self.refuse("client-certificate", "optional", wanted.to_owned());
+        }
+        if let (Some(OptionValue::Number(limit)), Some(OptionValue::Number(burst))) =
+            (self.values.get("rate-limit"), self.values.get("rate-limit-burst"))
+            && *burst > limit.saturating_mul(MOST_BURST)
+        {
+            let (burst, wanted) = (*burst, format!("must be up to {MOST_BURST} times rate-limit"));
+            self.refuse("rate-limit-burst", &burst.to_string(), wanted);
         }
         // What is behind a URL is a path of it; behind a path it could be a host.
         if self.is_on("redirect-keep-path") && self.text("redirect-to").is_some_and(|to| to.starts_with('/'))
@@ -240,7 +273,7 @@ impl RouteOptions {
 
     fn to_map(&self) -> Map<String, Json> {
         let values = self.values.iter().map(|(name, value)| ((*name).to_owned(), value.to_json()));
-        let others = self.others.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str())));
+        let others = self.others.iter().map(|(name, text)| (name.clone(), Json::from(&**text)));
         values.chain(others).collect()
     }
 }

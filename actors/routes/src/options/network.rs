@@ -43,6 +43,23 @@ impl Network {
         }
     }
 
+    /// What is left of it without the other one.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Vec<Self> {
+        if other.net.contains(&self.net) {
+            return Vec::new();
+        }
+        let (mut left, mut rest) = (Vec::new(), self.net);
+        while rest.contains(&other.net) && rest != other.net {
+            let Ok(mut halves) = rest.subnets(rest.prefix_len() + 1) else { break };
+            let (Some(one), Some(two)) = (halves.next(), halves.next()) else { break };
+            let (with, without) = if one.contains(&other.net) { (one, two) } else { (two, one) };
+            left.push(Self { text: without.to_string(), net: without });
+            rest = with;
+        }
+        if left.is_empty() { vec![self.clone()] } else { left }
+    }
+
     /// What the addresses in it begin with: 4 or 6, then hexadecimal digits. With them a map finds by `map_beg` which network an
     /// address is in.
     #[must_use]
@@ -104,6 +121,20 @@ mod tests {
         for wrong in ["10.0.0.0/33", "10.0.0/8", "10.0.0.0/", "10.0.0.0/+8", "x", "", "10.0.0.0/8/8"] {
             assert_eq!(Network::of(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn of_a_network_the_rest_is_left() {
+        let left = |a: &str, b: &str| {
+            let (a, b) = (Network::of(a).unwrap(), Network::of(b).unwrap());
+            a.minus(&b).iter().map(|n| n.text().to_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(left("10.0.0.0/8", "10.192.0.0/10"), "10.0.0.0/9 10.128.0.0/10");
+        assert_eq!(left("10.0.0.0/8", "11.0.0.0/8"), "10.0.0.0/8");
+        assert_eq!(left("10.1.0.0/16", "10.0.0.0/8"), "");
+        assert_eq!(left("10.1.1.1", "10.1.1.1"), "");
+        assert_eq!(left("10.0.0.0/31", "10.0.0.1"), "10.0.0.0/32");
+        assert_eq!(left("::/0", "10.0.0.0/8"), "::/0");
     }
 
     #[test]

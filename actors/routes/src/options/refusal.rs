@@ -28,6 +28,8 @@ pub enum Wrong {
         /// "must be …".
         wanted: String,
     },
+    /// It means nothing without this option.
+    Alone(&'static str),
 }
 
 impl Refusal {
@@ -40,6 +42,11 @@ impl Refusal {
     pub(super) fn of_value(option: &str, text: &str, wanted: String) -> Self {
         let why = Wrong::Value { text: shortened(text), wanted };
         Self { option: option.to_owned(), path: None, why }
+    }
+
+    /// Of one that needs another one beside it.
+    pub(super) fn alone(option: &str, other: &'static str) -> Self {
+        Self { option: option.to_owned(), path: None, why: Wrong::Alone(other) }
     }
 }
 
@@ -64,6 +71,7 @@ impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Size(bytes) => write!(f, "has {bytes} bytes, it may have {MOST_BYTES}"),
+            Self::Alone(other) => write!(f, "must be given together with {other}"),
             Self::Value { text, wanted } => write!(f, "is {}, it {wanted}", Json::from(text.as_str())),
         }
     }

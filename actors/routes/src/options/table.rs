@@ -1,9 +1,10 @@
 //! The table of options: what annotations `haproxy-haptic.org/NAME` mean. Parsing, refusals and the reference follow from it.
 
 use super::{
-    PREFIX, auth, client,
+    PREFIX, affinity, auth, client, header, health,
     kind::{Form, Kind},
     level::Level,
+    pages, rate, redirects, tcp, tls,
 };
 use crate::{conditions::Of, patterns::IGNORING_CASE};
 use Level::{Class, Ingress, Path, Service};
@@ -81,26 +82,45 @@ pub(super) const ROW: Row = Row {
     about: "",
 };
 
+/// The statuses with which HAProxy refuses a request.
+pub const REFUSALS: &[&str] = &[
+    "400", "401", "403", "404", "405", "407", "408", "410", "413", "421", "422", "425", "429", "500", "501",
+    "502", "503", "504",
+];
+
 /// All options.
 pub const TABLE: &[Row] = &[
     Row {
-        name: "affinity",
-        kind: Kind::Choice(&["cookie"]),
-        example: "cookie",
-        about: "`cookie`: requests of a client go to the same server. Over HTTPS the cookie is `Secure`.",
-        levels: &[Path, Ingress, Service, Class],
+        name: "access-log",
+        kind: Kind::Switch,
+        example: "false",
+        reload: Reload::FirstUse,
+        about: "`false`: requests are not in the access log.",
         ..ROW
     },
     Row {
-        name: "affinity-cookie-name",
-        kind: Kind::Text { most: 64, form: Form::Cookie },
-        example: "SHOP",
-        with: With::Needs("affinity"),
+        name: "add-request-headers",
+        kind: Kind::Headers(header::HeadersOf::Requests),
+        example: "X-A: 1",
         reload: Reload::Change,
-        about: "Another name for that cookie.",
-        levels: &[Path, Ingress, Service],
+        about: "As `request-headers`, beside what the request has of that name.",
         ..ROW
     },
+    Row {
+        name: "add-response-headers",
+        kind: Kind::Headers(header::HeadersOf::Answers),
+        example: "Link: </a.css>; rel=preload",
+        reload: Reload::Change,
+        about: "As `response-headers`, beside what the answer has of that name.",
+        ..ROW
+    },
+    affinity::AFFINITY,
+    affinity::COOKIE_DOMAIN,
+    affinity::COOKIE_MAX_AGE,
+    affinity::COOKIE_NAME,
+    affinity::COOKIE_PATH,
+    affinity::COOKIE_SAME_SITE,
+    affinity::COOKIE_SECURE,
     Row {
         name: "allow-from",
         kind: Kind::Networks,
@@ -120,6 +140,7 @@ pub const TABLE: &[Row] = &[
     auth::CACHE,
     auth::CACHE_KEY,
     auth::CLIENT_HEADERS,
+    auth::ERROR_STATUS,
     auth::METHOD,
     Row {
         name: "auth-realm",
@@ -140,7 +161,7 @@ pub const TABLE: &[Row] = &[
         example: "users",
         reload: Reload::Change,
         guards: true,
-        about: "Labelled Secret with `auth`, lines of `user:hash`, or with an entry for each user: hashes of the kinds `$6$`, `$5$` (`openssl passwd -6`), bcrypt and `$1$` within `passwordLimits`, `$apr1$` and `{SHA}` (`htpasswd`), of which changes take no reload, or `{PLAIN}` and the password. Without the Secret nobody gets in, by a line of another kind nobody does, and name and password together have 145 bytes at the most.",
+        about: "Labelled Secret with `auth`, lines of `user:hash`, or with an entry for each user: hashes of the kinds `$6$`, `$5$` (`openssl passwd -6`), bcrypt and `$1$` within `passwordLimits`, `$apr1$` and `{SHA}` (`htpasswd`), of which changes take no reload, or `{PLAIN}` or a colon and the password. Without the Secret nobody gets in, by a line of another kind nobody does, and name and password together have 145 bytes at the most.",
         levels: &[Path, Ingress],
         ..ROW
     },
@@ -153,6 +174,15 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Balance,
         example: "leastconn",
         about: "How requests are spread over servers; `roundrobin` without it. The choice is that of `balanceAlgorithms`.",
+        levels: &[Path, Ingress, Service, Class],
+        ..ROW
+    },
+    Row {
+        name: "balance-hash",
+        kind: Kind::RequestKey,
+        example: "header:X-User",
+        reload: Reload::Change,
+        about: "Requests with the same header, cookie or parameter of the query, or of the same client (its address), host, path or URI (path and query, as servers get them) go to the same server, from all HAProxys; when servers come or go few requests change theirs. Those without it are spread in turn. It takes the place of `balance`.",
         levels: &[Path, Ingress, Service, Class],
         ..ROW
     },
@@ -246,6 +276,7 @@ pub const TABLE: &[Row] = &[
     client::ERROR_PAGE,
     client::HEADERS,
     client::NAMES,
+    client::STATUS,
     Row {
         name: "closed",
         kind: Kind::Switch,
@@ -281,6 +312,30 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "concurrency-limit-status",
+        kind: Kind::Choice(&["429", "503"]),
+        example: "503",
+        with: With::Beside("concurrency-limit"),
+        about: "What the next one gets; 429 without it.",
+        ..ROW
+    },
+    Row {
+        name: "connect-error-status",
+        kind: Kind::Choice(&["502", "503"]),
+        example: "502",
+        reload: Reload::FirstUse,
+        about: "`502`: where no server can be reached the answer is 502, and 504 where none takes the connection in time; 503 without it.",
+        ..ROW
+    },
+    Row {
+        name: "connect-to",
+        kind: Kind::Choice(&["endpoints", "service"]),
+        example: "service",
+        about: "`service`: HAProxy connects to the Service's own address (its clusterIP), and the cluster chooses the server, so that options which choose one do nothing. A Service without such an address has no server.",
+        levels: &[Path, Ingress, Service, Class],
+        ..ROW
+    },
+    Row {
         name: "cors-allow-credentials",
         kind: Kind::Switch,
         example: "true",
@@ -290,20 +345,20 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "cors-allow-headers",
-        kind: Kind::Names,
+        kind: Kind::NamesOrAll,
         example: "X-A, X-B",
         default: "Authorization, Content-Type, X-Requested-With",
         with: With::Beside("cors-allow-origin"),
-        about: "Request headers that browsers may send.",
+        about: "Request headers that browsers may send; `*` for all but `Authorization`.",
         ..ROW
     },
     Row {
         name: "cors-allow-methods",
-        kind: Kind::Names,
+        kind: Kind::NamesOrAll,
         example: "GET, PUT",
         default: "GET, HEAD, POST, PUT, PATCH, DELETE",
         with: With::Beside("cors-allow-origin"),
-        about: "Methods that browsers may use.",
+        about: "Methods that browsers may use; `*` for all.",
         ..ROW
     },
     Row {
@@ -311,6 +366,24 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Origins,
         example: "https://shop.example",
         about: "Turns CORS on; preflight requests are answered.",
+        ..ROW
+    },
+    Row {
+        name: "cors-allow-origin-regex",
+        kind: Kind::OriginRegex,
+        example: "https://shop-[0-9]+[.]example",
+        with: With::Needs("cors-allow-origin"),
+        reload: Reload::FirstUse,
+        about: "A regular expression that whole origins must match, besides those that `cors-allow-origin` lists; bounded as `rewrite-regex`.",
+        ..ROW
+    },
+    Row {
+        name: "cors-allow-private-network",
+        kind: Kind::Switch,
+        example: "true",
+        with: With::Beside("cors-allow-origin"),
+        reload: Reload::FirstUse,
+        about: "`true`: pages of the Internet may ask, though the host is in a private network.",
         ..ROW
     },
     Row {
@@ -331,6 +404,18 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "cors-preflight",
+        kind: Kind::Choice(&["answer", "all", "every", "pass"]),
+        example: "pass",
+        with: With::Beside("cors-allow-origin"),
+        reload: Reload::FirstUse,
+        about: "`answer` (default): browsers' preflight requests from origins that are let in are answered. `all`: every OPTIONS request is. `every`: every one of an origin that is let in, before anything else is asked, and all answers say which \
+            methods and headers are allowed. `pass`: none is, \
+            and servers' answers say which methods and headers are allowed.",
+        ..ROW
+    },
+    pages::DEFAULT_SERVICE,
+    Row {
         name: "deny-from",
         kind: Kind::Networks,
         example: "10.0.0.0/8, fd00::/8",
@@ -338,6 +423,26 @@ pub const TABLE: &[Row] = &[
         about: "Clients from there get 403.",
         ..ROW
     },
+    pages::ERROR_PAGES,
+    pages::ERROR_PAGES_REPLACE,
+    Row {
+        name: "forwarded-prefix",
+        kind: Kind::Text { most: 1000, form: Form::Prefix },
+        example: "/shop",
+        reload: Reload::FirstUse,
+        levels: &[Path, Ingress],
+        about: "What servers get as `X-Forwarded-Prefix`: what stands before their paths for clients.",
+        ..ROW
+    },
+    health::CHECK,
+    health::FALL,
+    health::HOST,
+    health::INTERVAL,
+    health::METHOD,
+    health::PATH,
+    health::RISE,
+    health::STATUS,
+    health::TIMEOUT,
     Row {
         name: "host-rewrite",
         kind: Kind::Text { most: 253, form: Form::Host },
@@ -369,6 +474,8 @@ pub const TABLE: &[Row] = &[
         about: "`true` adds `includeSubDomains`.",
         ..ROW
     },
+    pages::MAINTENANCE,
+    pages::MAINTENANCE_EXCEPT,
     Row {
         name: "match-headers",
         kind: Kind::Conditions { of: Of::Header, patterns: false },
@@ -436,6 +543,15 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "max-queue",
+        kind: Kind::Number { least: 1, most: 999_999, what: "a number of requests" },
+        example: "50",
+        with: With::Needs("max-connections"),
+        about: "So many requests wait for one server that they should go to; more of them go to others by `affinity`, and get 503 by `balance-hash`.",
+        levels: &[Path, Ingress, Service, Class],
+        ..ROW
+    },
+    Row {
         name: "min-tls-version",
         kind: Kind::Choice(&["TLSv1.2", "TLSv1.3"]),
         example: "TLSv1.2",
@@ -464,6 +580,7 @@ pub const TABLE: &[Row] = &[
             connection, is not copied, nor are more at a time than `mirrorConcurrency` has.",
         ..ROW
     },
+    health::PASSIVE,
     Row {
         name: "path-type",
         kind: Kind::Choice(&["regex", IGNORING_CASE]),
@@ -478,90 +595,34 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Choice(&["h1", "h2", "https", "h2s"]),
         example: "h2",
         guards: true,
-        about: "Of the servers: `h1` (default), `h2` (without TLS), `https` or `h2s` (HTTP/1.1 or HTTP/2 over TLS).",
+        about: "Of the servers: `h1`, `h2` (without TLS), `https` or `h2s` (HTTP/1.1 or HTTP/2 over TLS). Without it the `appProtocol` of the Service's port counts (`https`, `kubernetes.io/wss`, `kubernetes.io/h2c`, `grpc`), unless the setting `appProtocol` is false, else `h1`.",
         levels: &[Path, Ingress, Service, Class],
         ..ROW
     },
     Row {
         name: "proxy-protocol",
-        kind: Kind::Choice(&["v1", "v2"]),
+        kind: Kind::Choice(&["v1", "v2", "v2-ssl", "v2-ssl-cn"]),
         example: "v2",
         reload: Reload::Change,
         levels: &[Path, Ingress, Service, Class],
-        about: "Servers are told the client's address by the PROXY protocol, of that version. Those that do not expect it answer nothing.",
+        about: "Servers are told the client's address by the PROXY protocol, of that version; with `v2-ssl` also of the client's TLS, with `v2-ssl-cn` of the name in its certificate. Those that do not expect it answer nothing.",
         ..ROW
     },
-    Row {
-        name: "rate-limit",
-        kind: Kind::Number { least: 1, most: 999_999_999, what: "a number of requests" },
-        example: "100",
-        about: "Requests of one client (an IPv4 address, an IPv6 /64) in each `rate-limit-period`; more get 429. Each HAProxy counts for itself.",
-        ..ROW
-    },
-    Row {
-        name: "rate-limit-exempt",
-        kind: Kind::Networks,
-        example: "10.0.0.0/8, fd00::/8",
-        with: With::Beside("rate-limit"),
-        about: "Clients from there have no limit.",
-        ..ROW
-    },
-    Row {
-        name: "rate-limit-period",
-        kind: Kind::Choice(&["second", "minute", "hour"]),
-        example: "minute",
-        default: "second",
-        with: With::Beside("rate-limit"),
-        about: "In which `rate-limit` counts.",
-        ..ROW
-    },
-    Row {
-        name: "rate-limit-status",
-        kind: Kind::Choice(&["429", "503"]),
-        example: "503",
-        with: With::Beside("rate-limit"),
-        about: "What others get beyond it, with `Retry-After`; 429 without it.",
-        ..ROW
-    },
-    Row {
-        name: "redirect-code",
-        kind: Kind::Choice(&["301", "302", "303", "307", "308"]),
-        example: "301",
-        about: "The status of redirects that other options ask for; `302` without it.",
-        levels: &[Path, Ingress],
-        ..ROW
-    },
-    Row {
-        name: "redirect-host",
-        kind: Kind::Text { most: 260, form: Form::Host },
-        example: "shop.example",
-        levels: &[Path, Ingress],
-        about: "Every request is redirected there, with its scheme, path and query.",
-        ..ROW
-    },
-    Row {
-        name: "redirect-keep-path",
-        example: "true",
-        with: With::Beside("redirect-to"),
-        levels: &[Path, Ingress],
-        about: "`true`: path and query of the request stand behind `redirect-to`, which must be a URL.",
-        ..ROW
-    },
-    Row {
-        name: "redirect-to",
-        kind: Kind::Text { most: 2000, form: Form::Location },
-        example: "https://shop.example/new",
-        about: "The answer to every request leads there.",
-        levels: &[Path, Ingress],
-        ..ROW
-    },
-    Row {
-        name: "redirect-www",
-        example: "true",
-        levels: &[Ingress],
-        about: "`true`: requests for the hosts with `www.` in front, or without it, are redirected to those of the Ingress, as far as nobody has routes there.",
-        ..ROW
-    },
+    rate::LIMIT,
+    rate::BURST,
+    rate::EXEMPT,
+    rate::KEY,
+    rate::PERIOD,
+    rate::STATUS,
+    redirects::ABSOLUTE,
+    redirects::CODE,
+    redirects::EARLY,
+    redirects::FIRST,
+    redirects::HOST,
+    redirects::KEEP_PATH,
+    redirects::PORT,
+    redirects::TO,
+    redirects::WWW,
     Row {
         name: "remove-request-headers",
         kind: Kind::HeaderNames,
@@ -580,16 +641,24 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "request-buffering",
+        kind: Kind::TimeUpTo(60_000, "1m"),
+        example: "5s",
+        reload: Reload::Change,
+        about: "So long HAProxy waits for the body of a request, as much of it as fits into its buffer (16 KB), before it connects to a server: slow clients hold none. One that sends less gets 408.",
+        ..ROW
+    },
+    Row {
         name: "request-headers",
-        kind: Kind::Headers,
+        kind: Kind::Headers(header::HeadersOf::Requests),
         example: "X-A: 1",
         reload: Reload::Change,
-        about: "Set on requests. Not what frames a message or is for one connection, such as Content-Length and Upgrade.",
+        about: "Set on requests. Not what frames a message or is for one connection, such as Content-Length and Upgrade. In values stand `${client-address}`, `${client-port}`, `${host}`, `${path}`, `${request-id}`, `${tls-version}`, `${tls-cipher}`, `${tls-name}`, and of requests `${method}`, `${query}`, `${scheme}`.",
         ..ROW
     },
     Row {
         name: "response-headers",
-        kind: Kind::Headers,
+        kind: Kind::Headers(header::HeadersOf::Answers),
         example: "X-A: 1",
         reload: Reload::Change,
         about: "The same, set on answers.",
@@ -641,12 +710,42 @@ pub const TABLE: &[Row] = &[
         ..ROW
     },
     Row {
+        name: "rewrite-rules",
+        kind: Kind::Rewrites,
+        example: "^/api/(.*) /v2/\\1",
+        reload: Reload::Change,
+        about: "Up to 5 lines of a regular expression and a path: where the expression finds something in the path, that path takes the place of all of it; `\\1` is what the first group found. One line sees what the line before has made. Expressions are bounded as those of `rewrite-regex`.",
+        levels: &[Path, Ingress],
+        ..ROW
+    },
+    Row {
         name: "rewrite-target",
         kind: Kind::Text { most: 500, form: Form::Target },
         example: "/v2/\\1",
         with: With::Needs("path-type"),
         levels: &[Path, Ingress],
         about: "What takes the place of the whole path where `path-type` is given; `\\1` is the first group of the path that matched.",
+        ..ROW
+    },
+    Row {
+        name: "satisfy",
+        kind: Kind::Choice(&["all", "any"]),
+        example: "any",
+        reload: Reload::FirstUse,
+        guards: true,
+        levels: &[Path, Ingress],
+        about: "`any`: clients of `allow-from` that are not of `deny-from` need neither a password nor the word of `auth-url`, and others come in with these. Where neither is asked for, it has no effect.",
+        ..ROW
+    },
+    Row {
+        name: "server-ca-entry",
+        kind: Kind::Choice(&["ca.crt", "tls.crt"]),
+        example: "tls.crt",
+        with: With::Needs("server-ca-secret"),
+        reload: Reload::Change,
+        guards: true,
+        levels: &[Path, Ingress, Service],
+        about: "The entry of `server-ca-secret` with the certificates; `ca.crt` without it.",
         ..ROW
     },
     Row {
@@ -676,17 +775,20 @@ pub const TABLE: &[Row] = &[
         reload: Reload::Change,
         guards: true,
         about: "What servers over TLS are called: HAProxy asks for that name (SNI), and with `server-ca-secret` their certificates must have it; \
-            `NAME.NAMESPACE.svc` of the Service without it. `$host` is the host of the request.",
+            `NAME.NAMESPACE.svc` of the Service without it. `$host` is the host of the request; with `$none` no name is asked for, and none is verified.",
         levels: &[Path, Ingress, Service],
         ..ROW
     },
-    Row {
-        name: "ssl-redirect",
-        kind: Kind::Choice(&["true", "false", "always"]),
-        example: "true",
-        about: "Whether HTTP is redirected to HTTPS where the Ingress has TLS for the host, or `always`; `sslRedirect` without it.",
-        ..ROW
-    },
+    health::SLOW_START,
+    tls::PASSTHROUGH,
+    tls::PASSTHROUGH_HTTP_PORT,
+    redirects::HTTPS,
+    redirects::HTTPS_CODE,
+    redirects::HTTPS_PORT,
+    redirects::HTTPS_SLASH,
+    tcp::ALLOW_FROM,
+    tcp::PORTS,
+    tcp::TLS_SECRET,
     Row {
         name: "timeout-connect",
         kind: Kind::Time,
@@ -719,6 +821,9 @@ pub const TABLE: &[Row] = &[
         levels: &[Path, Ingress, Service, Class],
         ..ROW
     },
+    tls::ALPN,
+    tls::CIPHERS,
+    tls::MIN_VERSION,
     Row {
         name: "trailing-slash",
         kind: Kind::Choice(&["add", "remove"]),

@@ -119,7 +119,7 @@ fn a_long_value_is_quoted_in_part_and_one_that_is_too_long_not_at_all() {
 #[test]
 fn options_are_wrong_or_nothing_without_those_they_go_with() {
     let together = |option, other| {
-        [format!("annotation haproxy-haptic.org/{option}"), format!("it must be given together with {other}")]
+        [format!("annotation haproxy-haptic.org/{option}"), format!("must be given together with {other}")]
     };
     for (option, text, other) in [
         ("affinity-cookie-name", "SHOP", "affinity"),
@@ -184,5 +184,17 @@ fn what_goes_with_a_given_option_has_its_default() {
     assert_eq!(
         options,
         json!({"rate-limit": 3, "rate-limit-period": "second", "redirect-code": "301", "redirect-to": "/x"})
+    );
+}
+
+#[test]
+fn a_users_own_option_is_short_at_a_service_since_every_ingress_there_has_a_copy() {
+    let settings = Settings { own: vec!["mine".to_owned()], ..Settings::default() };
+    let read = |level, bytes: usize| Written::read(level, [("mine", &*"x".repeat(bytes))], &settings);
+    assert!(read(Level::Service, 4 << 10).refused.is_empty());
+    assert!(read(Level::Ingress, 60 << 10).refused.is_empty());
+    let refused = read(Level::Service, 5 << 10).refused;
+    assert!(
+        refused[0].to_string().ends_with("it must have no more than 4096 bytes at a Service, it has 5120")
     );
 }

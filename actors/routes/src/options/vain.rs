@@ -8,7 +8,7 @@ use haptic_model::{Finding, FindingKind};
 use serde_json::{Map, Value as Json};
 
 /// The options that ask for redirects with `redirect-code`.
-const REDIRECTS: [&str; 4] = ["app-root", "redirect-host", "redirect-to", "redirect-www"];
+const REDIRECTS: [&str; 5] = ["app-root", "redirect-host", "redirect-to", "redirect-www", "trailing-slash"];
 
 /// The options of servers over TLS.
 const OVER_TLS: [&str; 3] = ["server-ca-secret", "server-certificate-secret", "server-tls-name"];
@@ -31,7 +31,7 @@ impl RouteOptions {
     /// What other options, or other controllers' habits, make of some.
     fn in_vain(&self) -> Vec<Finding> {
         let mut said = Vec::new();
-        let is_tls = matches!(self.text("protocol"), Some("https" | "h2s"));
+        let is_tls = is_over_tls(self.text("protocol"));
         for option in OVER_TLS.into_iter().filter(|option| self.values.contains_key(option) && !is_tls) {
             said.push(without_effect(option, &format!("without {PREFIX}protocol: https or h2s")));
         }
@@ -52,6 +52,18 @@ impl RouteOptions {
         }
         said
     }
+}
+
+/// Whether servers that speak `protocol` speak TLS.
+pub(super) fn is_over_tls(protocol: Option<&str>) -> bool {
+    matches!(protocol, Some("https" | "h2s"))
+}
+
+/// Whether it is found that an option does nothing without TLS to servers.
+pub(super) fn wants_tls(finding: &Finding) -> bool {
+    let option = finding.place.annotation.as_deref().and_then(|key| key.strip_prefix(PREFIX));
+    finding.kind == FindingKind::OptionWithoutEffect
+        && option.is_some_and(|option| OVER_TLS.contains(&option))
 }
 
 /// What is found at an option that is for hosts with TLS.

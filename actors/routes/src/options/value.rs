@@ -1,10 +1,16 @@
 //! What an option's value is once it is read.
 
-use super::{auth::AuthUrl, header::Header, network::Network};
+use super::{
+    auth::AuthUrl,
+    header::{Header, Part},
+    network::Network,
+    request_key::RequestKey,
+};
 use crate::conditions::Condition;
 use serde_json::{Value as Json, json};
+use std::sync::Arc;
 
-/// One value.
+/// One value. What may be large is shared by all groups of paths for which it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionValue {
     /// On or off.
@@ -14,22 +20,31 @@ pub enum OptionValue {
     /// One of a choice, or a text of its kind.
     Text(String),
     /// Names or origins.
-    Names(Vec<String>),
+    Names(Arc<[String]>),
     /// Networks.
-    Networks(Vec<Network>),
+    Networks(Arc<[Network]>),
     /// Headers to set.
-    Headers(Vec<Header>),
+    Headers(Arc<[Header]>),
     /// Who is asked whether a request may pass.
     AuthUrl(AuthUrl),
+    /// A part of requests.
+    RequestKey(RequestKey),
     /// Ports of Services and percentages.
     Weights(Vec<(String, u64)>),
     /// What a request must have.
-    Conditions(Vec<Condition>),
+    Conditions(Arc<[Condition]>),
     /// A regular expression.
     Regex {
         /// As HAProxy takes it.
         pattern: String,
         /// The longest path that it may be asked with, if that is bounded.
+        longest_path: Option<usize>,
+    },
+    /// What takes the place of paths, one rule after the other.
+    Rewrites {
+        /// Expressions as HAProxy takes them, and paths.
+        rules: Vec<(String, String)>,
+        /// The longest path that they may be asked with, if that is bounded.
         longest_path: Option<usize>,
     },
 }
@@ -42,15 +57,14 @@ impl OptionValue {
             Self::Switch(on) => json!(on),
             Self::Number(number) => json!(number),
             Self::Text(text) => json!(text),
-            Self::Names(names) => json!(names),
+            Self::Names(names) => json!(**names),
             Self::Networks(networks) => {
                 let one = |n: &Network| json!({"network": n.text(), "prefixes": n.prefixes()});
                 networks.iter().map(one).collect()
             }
-            Self::Headers(headers) => {
-                headers.iter().map(|h| json!({"name": h.name, "value": h.value})).collect()
-            }
+            Self::Headers(headers) => headers.iter().map(of_header).collect(),
             Self::AuthUrl(url) => url.to_json(),
+            Self::RequestKey(key) => key.to_json(),
             Self::Weights(weights) => weights
                 .iter()
                 .map(|(service, weight)| json!({"service": service, "weight": weight}))
@@ -63,6 +77,27 @@ impl OptionValue {
                 fields.extend(longest_path.map(|longest| ("longestPath".to_owned(), json!(longest))));
                 Json::Object(fields)
             }
+            Self::Rewrites { rules, longest_path } => {
+                let one = |(pattern, path): &(String, String)| json!({"pattern": pattern, "path": path});
+                let rules: Vec<Json> = rules.iter().map(one).collect();
+                let mut fields = serde_json::Map::from_iter([("rules".to_owned(), json!(rules))]);
+                fields.extend(longest_path.map(|longest| ("longestPath".to_owned(), json!(longest))));
+                Json::Object(fields)
+            }
         }
     }
+}
+
+/// A value with variables has parts.
+fn of_header(header: &Header) -> Json {
+    let parts = header.parts();
+    if !parts.iter().any(|part| matches!(part, Part::Variable(_))) {
+        return json!({"name": header.name, "value": header.value});
+    }
+    let one = |part: Part<'_>| match part {
+        Part::Text(text) => json!({ "text": text }),
+        Part::Variable(name) => json!({ "variable": name }),
+    };
+    let parts: Vec<Json> = parts.into_iter().map(one).collect();
+    json!({"name": header.name, "value": header.value, "parts": parts})
 }

@@ -10,6 +10,8 @@ mod steps;
 #[cfg(test)]
 mod tests;
 
+use node::Node;
+
 /// The longest expression that is read.
 pub const LONGEST_PATTERN: usize = 500;
 /// Longer paths than this do not fit into HAProxy's buffer.
@@ -51,14 +53,23 @@ pub fn longest_path(pattern: &str) -> Result<usize, String> {
 /// # Errors
 /// Why the expression cannot be used: "it must …".
 pub fn cost(pattern: &str) -> Result<PatternCost, String> {
-    let node = read::pattern(pattern)?;
-    if node.may_be_empty() {
+    cost_of_all([pattern])
+}
+
+/// What several may cost that are asked one after the other.
+///
+/// # Errors
+/// Why one of them cannot be used: "it must …".
+pub fn cost_of_all<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<PatternCost, String> {
+    let nodes = patterns.into_iter().map(read::pattern).collect::<Result<Vec<_>, _>>()?;
+    if nodes.iter().any(Node::may_be_empty) {
         return Err("must not match the empty path".into());
     }
+    let worst = |length| nodes.iter().map(|node| steps::worst(node, length)).sum();
     let lengths = std::iter::successors(Some(LONGEST_PATH), |length| Some(length / 2));
     lengths
         .take_while(|length| *length >= SHORTEST_PATH)
-        .map(|length| PatternCost { longest_path: length, steps: steps::worst(&node, length) })
+        .map(|length| PatternCost { longest_path: length, steps: worst(length) })
         .find(|cost| cost.steps <= MOST_STEPS)
         .ok_or_else(|| {
             "must not go back and forth over a path: of what is repeated, each must end where the next one begins, as in ([^/]+)/(.*)".into()

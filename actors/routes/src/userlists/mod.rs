@@ -11,6 +11,7 @@ pub mod shares;
 mod tests;
 pub mod users;
 
+use crate::record::OPTIONS_OF_GROUPS;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use haptic_model::{ActiveConfig, Object, ObjectRef, Snapshot, Snapshots};
 use serde::Deserialize;
@@ -206,8 +207,9 @@ fn named_by(set: &Object) -> Vec<Name> {
         return Vec::new();
     }
     let set_of: Value = serde_json::from_str(text).unwrap_or_default();
-    let groups = set_of.get("groups").and_then(Value::as_object).into_iter().flatten();
-    let secrets: BTreeSet<&str> = groups.filter_map(|(_, options)| options.get(OPTION)?.as_str()).collect();
+    let groups = set_of.get(OPTIONS_OF_GROUPS).and_then(Value::as_object).into_iter().flatten();
+    let all = set_of.get("options").into_iter().chain(groups.map(|(_, options)| options));
+    let secrets: BTreeSet<&str> = all.filter_map(|options| options.get(OPTION)?.as_str()).collect();
     secrets.into_iter().map(|secret| (set.reference.namespace.clone(), secret.into())).collect()
 }
 

@@ -51,7 +51,8 @@ pub struct Password<'h> {
 /// What kind of password it is, and why nobody checks it; never the password.
 pub fn read<'h>(hash: &'h str, limits: &Limits) -> Result<Password<'h>, String> {
     let of = |kind, text| Password { kind, text, cost: 0 };
-    if let Some(plain) = hash.strip_prefix("{PLAIN}") {
+    // haproxy-ingress writes `user::password`.
+    if let Some(plain) = hash.strip_prefix("{PLAIN}").or_else(|| hash.strip_prefix(':')) {
         let is_printable = !plain.is_empty() && !plain.contains(char::is_control);
         return is_printable.then(|| of(PasswordKind::Plain, plain)).ok_or_else(|| broken("{PLAIN}"));
     }

@@ -1,6 +1,10 @@
 //! The answering server behind all servers of a configuration: it says what arrived.
 
-use super::{client::MOST_HEADERS, instance::next_connection};
+use super::{
+    client::MOST_HEADERS,
+    instance::next_connection,
+    runnable::{INNER_SOCKET_FIELD, OWN_SOCKET, WITH_HEADER, inner_socket},
+};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header::CONTENT_TYPE};
 use http_body_util::{BodyExt, Full, Limited};
@@ -10,13 +14,7 @@ use rustls::{
     ServerConfig,
     pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer},
 };
-use std::{
-    convert::Infallible,
-    io,
-    io::Cursor,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{convert::Infallible, io, io::Cursor, path::Path, sync::Arc};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::UnixStream,
@@ -47,31 +45,58 @@ const ANSWER_HEADER: &str = "answer-";
 const ARRIVED: &str = "arrived";
 
 /// Answers at each connection that HAProxy passes over `servers`, until HAProxy has ended. Those that HAProxy makes to itself lead to
-/// `own_socket`.
-pub(super) async fn answer(servers: &UnixStream, own_socket: &Path) -> io::Result<()> {
+/// its own sockets, in the folder `sockets`.
+pub(super) async fn answer(servers: &UnixStream, sockets: &Arc<Path>) -> io::Result<()> {
     let mut open = JoinSet::new();
     while let Some(connection) = next_connection(servers).await? {
         while open.try_join_next().is_some() {}
         if open.len() < MOST_CONNECTIONS {
-            open.spawn(serve(connection, own_socket.to_owned()));
+            open.spawn(serve(connection, sockets.clone()));
         }
     }
     Ok(())
 }
 
-async fn serve(mut connection: UnixStream, own_socket: PathBuf) -> Option<()> {
+async fn serve(mut connection: UnixStream, sockets: Arc<Path>) -> Option<()> {
     let first = connection.read_u8().await.ok()?;
     if first != PROXY {
-        let mut own = UnixStream::connect(own_socket).await.ok()?;
-        own.write_u8(first).await.ok()?;
-        return tokio::io::copy_bidirectional(&mut connection, &mut own).await.ok().map(drop);
+        return relay(connection, &sockets.join(OWN_SOCKET), &[first]).await;
     }
     let mut head = [0; PROXY_HEAD];
     connection.read_exact(&mut head).await.ok()?;
-    let [.., high, low] = head;
+    let [.., family, high, low] = head;
     let mut rest = vec![0; u16::from_be_bytes([high, low]).into()];
     connection.read_exact(&mut rest).await.ok()?;
-    as_server(connection).await
+    let Some(to) = inner_socket_named(family, &rest) else { return as_server(connection).await };
+    let number = to.trim_start_matches(WITH_HEADER);
+    let header = if number == to { Vec::new() } else { [&[first][..], &head, &rest].concat() };
+    relay(connection, &sockets.join(inner_socket(number.parse().ok()?)), &header).await
+}
+
+/// Leads a connection of HAProxy to a socket of its own, where `before` comes first: it has no call to connect by itself.
+async fn relay(mut connection: UnixStream, socket: &Path, before: &[u8]) -> Option<()> {
+    let mut own = UnixStream::connect(socket).await.ok()?;
+    own.write_all(before).await.ok()?;
+    tokio::io::copy_bidirectional(&mut connection, &mut own).await.ok().map(drop)
+}
+
+/// What the field for it says in a header of the PROXY protocol, version 2, whose addresses are of this family.
+fn inner_socket_named(family: u8, rest: &[u8]) -> Option<&str> {
+    let addresses = match family >> 4 {
+        1 => 12,
+        2 => 36,
+        3 => 216,
+        _ => 0,
+    };
+    let mut fields = rest.get(addresses..)?;
+    while let [kind, high, low, more @ ..] = fields {
+        let (value, after) = more.split_at_checked(u16::from_be_bytes([*high, *low]).into())?;
+        if *kind == INNER_SOCKET_FIELD {
+            return str::from_utf8(value).ok();
+        }
+        fields = after;
+    }
+    None
 }
 
 /// In TLS where that is passed through.

@@ -24,7 +24,7 @@ use haptic_model::{Bundle, Diagnostic, HaproxyVersion, Severity};
 use http::{HeaderName, HeaderValue, Method, Uri};
 use instance::Instance;
 use runnable::Runnable;
-use std::{fs, io::Write, net::IpAddr, path::Path, time::Duration};
+use std::{fs, io::Write, net::IpAddr, path::Path, sync::Arc, time::Duration};
 use tempfile::TempDir;
 use tokio::{
     net::UnixStream,
@@ -225,7 +225,7 @@ async fn ask_all(
     end: Instant,
 ) -> Vec<RequestOutcome> {
     let (sockets, servers) = instance.ends();
-    let own_socket = sockets.join(runnable::OWN_SOCKET);
+    let folder: Arc<Path> = sockets.into();
     let asked = async {
         let mut outcomes = Vec::new();
         for (question, port) in questions.iter().zip(choices::FIRST_PORT..) {
@@ -239,7 +239,7 @@ async fn ask_all(
     tokio::select! {
         outcomes = asked => outcomes,
         // It ends with HAProxy, and so does what is asked of that.
-        outcomes = async { drop(echo::answer(servers, &own_socket).await); std::future::pending().await } => outcomes,
+        outcomes = async { drop(echo::answer(servers, &folder).await); std::future::pending().await } => outcomes,
     }
 }
 

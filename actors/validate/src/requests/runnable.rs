@@ -13,8 +13,8 @@ use haptic_haproxy::{
 };
 use std::collections::HashSet;
 
-/// `bind` lines of one configuration.
-const MOST_BINDS: usize = 64;
+/// `bind` lines of one configuration: those of the library gateway are some hundreds where the PROXY protocol is spoken.
+const MOST_BINDS: usize = 1024;
 
 /// Where it answers that it runs.
 pub(super) const READY_SOCKET: &str = "haptic-ready.sock";
@@ -34,6 +34,16 @@ const TO_SERVERS: &str = " send-proxy-v2";
 /// Where HAProxy listens for scripts of its own, which ask it by [`SERVERS`], too.
 pub(super) const OWN_SOCKET: &str = "haptic-own.sock";
 
+/// The PROXY protocol's field in which a connection that HAProxy hands itself by [`SERVERS`] says which socket it is for: its number, after
+/// [`WITH_HEADER`] where that socket is told the client. The types from 0xe0 on are anybody's.
+pub(super) const INNER_SOCKET_FIELD: u8 = 0xe8;
+pub(super) const WITH_HEADER: char = 'p';
+
+/// Where HAProxy listens for connections that it hands itself.
+pub(super) fn inner_socket(number: usize) -> String {
+    format!("haptic-inner-{number}.sock")
+}
+
 /// What runs.
 #[derive(Debug, Default)]
 pub(super) struct Runnable {
@@ -49,6 +59,17 @@ pub(super) struct Runnable {
     pub listens: HashSet<String>,
     /// The path at which its scripts ask HAProxy itself.
     own_socket: Option<String>,
+    /// Where it listens for connections that it hands itself.
+    inner_sockets: Vec<InnerSocket>,
+    /// Whether the frontend that is being read hands its connections to TLS of its own.
+    hands_to_tls: bool,
+}
+
+/// A UNIX socket at which one of its servers finds the configuration itself.
+#[derive(Debug)]
+struct InnerSocket {
+    path: String,
+    tls: bool,
 }
 
 /// What becomes of a line.
@@ -70,14 +91,18 @@ impl Runnable {
     pub fn of(text: &str) -> Result<Self, String> {
         let document = Document::parse(text);
         let modes = Modes::of(&document);
-        let mut made = Self::default();
+        let mut made = Self { inner_sockets: inner_sockets(&document), ..Self::default() };
         for (at, section) in document.sections.iter().enumerate() {
             let runs = runs(&section.kind) && !modes.is_foreign(at);
             if let Some(header) = section.header.as_ref().filter(|_| runs) {
                 made.push(header.raw, header.number);
             }
             // What scripts ask is nobody's request.
-            if runs && section.kind.has_frontend() && !section.lines.iter().any(|line| made.is_own(line)) {
+            let handed_to = made.handed_to(&document, section);
+            let hands_on = handed_to.is_some();
+            made.hands_to_tls = handed_to.is_some_and(|to| to.tls);
+            let is_own = section.lines.iter().any(|line| made.is_own(line));
+            if runs && section.kind.has_frontend() && !is_own && !hands_on {
                 made.push(LOG, section.line);
             }
             if section.kind == SectionKind::Peers {
@@ -128,12 +153,13 @@ impl Runnable {
             (None, true) if section.kind.has_frontend() && line.keyword() == "bind" => {
                 self.bind(section, line)
             }
-            (None, true) => match own_socket(&section.kind, line) {
-                Some(path) => {
+            (None, true) => match (own_socket(&section.kind, line), self.inner_socket_of(line, 2)) {
+                (Some(path), _) => {
                     self.own_socket = Some(path.to_owned());
                     LineTreatment::Becomes(format!("    set-var {} str({SERVERS})", line.value(1)))
                 }
-                None => fate(&section.kind, line),
+                (None, Some(number)) => Self::handing_on(line, number),
+                (None, None) => fate(&section.kind, line),
             },
         };
         match fate {
@@ -156,9 +182,41 @@ impl Runnable {
         path.is_some() && path == self.own_socket.as_deref()
     }
 
+    /// The number of the inner socket that a `bind` or `server` line names, of which the word at this place is the address.
+    fn inner_socket_of(&self, line: &Line<'_>, at: usize) -> Option<usize> {
+        let is_end = if at == 1 { line.keyword() == "bind" } else { line.keyword() == "server" };
+        let path = line.value(at).strip_prefix("unix@").filter(|_| is_end)?;
+        self.inner_sockets.iter().position(|one| one.path == path)
+    }
+
+    /// Where a frontend hands connections to another one, which logs their requests.
+    fn handed_to(&self, document: &Document<'_>, frontend: &Section<'_>) -> Option<&InnerSocket> {
+        let name = frontend.lines.iter().find(|line| line.keyword() == "default_backend")?.value(1);
+        let backends = document.sections.iter().filter(|section| section.name == name);
+        let servers = backends.flat_map(|section| &section.lines).filter(|line| line.keyword() == "server");
+        let mut paths = servers.filter_map(|line| line.value(2).strip_prefix("unix@"));
+        paths.find_map(|path| self.inner_sockets.iter().find(|one| one.path == path))
+    }
+
+    fn handing_on(line: &Line<'_>, number: usize) -> LineTreatment {
+        let is_told = |word: &str| word.starts_with("send-proxy");
+        let words = line.from(3).iter().filter(|word| !is_told(&word.value));
+        let words: String = words.flat_map(|word| [" ", word.raw]).collect();
+        let with_header = line.from(3).iter().any(|word| is_told(&word.value));
+        let mark = if with_header { String::from(WITH_HEADER) } else { String::new() };
+        LineTreatment::Becomes(format!(
+            "    server {} {SERVERS}{TO_SERVERS} set-proxy-v2-tlv-fmt({INNER_SOCKET_FIELD:#x}) {mark}{number}{words}",
+            line.value(1)
+        ))
+    }
+
     fn bind(&mut self, section: &Section<'_>, line: &Line<'_>) -> LineTreatment {
         if self.is_own(line) {
             return LineTreatment::Becomes(format!("    bind unix@{OWN_SOCKET}"));
+        }
+        if let Some(number) = self.inner_socket_of(line, 1) {
+            let words: String = line.from(2).iter().flat_map(|word| [" ", word.raw]).collect();
+            return LineTreatment::Becomes(format!("    bind unix@{}{words}", inner_socket(number)));
         }
         let Some((ports, address)) = places(line.value(1)) else {
             return LineTreatment::IsMissed("requests are sent over TCP");
@@ -171,11 +229,28 @@ impl Runnable {
         {
             text.extend(words.iter().flat_map(|word| [" ", word.raw]));
         }
-        let tls = parameters.iter().any(|words| words.first().is_some_and(|word| word.value == "ssl"));
+        let ends_tls = parameters.iter().any(|words| words.first().is_some_and(|word| word.value == "ssl"));
+        let tls = ends_tls || self.hands_to_tls;
         let leads_on = section.kind == SectionKind::Listen || !backends_used(section).is_empty();
         self.entrances.push(Entrance { socket, ports, address, tls, leads_on });
         LineTreatment::Becomes(text)
     }
+}
+
+/// Where one of its servers finds the configuration itself.
+fn inner_sockets(document: &Document<'_>) -> Vec<InnerSocket> {
+    let proxies = || document.sections.iter().filter(|section| section.kind.is_proxy());
+    let lines = |keyword: &'static str| {
+        proxies().flat_map(|section| &section.lines).filter(move |line| line.keyword() == keyword)
+    };
+    let servers: HashSet<&str> =
+        lines("server").filter_map(|line| line.value(2).strip_prefix("unix@")).collect();
+    let binds = lines("bind").filter_map(|line| {
+        let path = line.value(1).strip_prefix("unix@").filter(|path| servers.contains(path))?;
+        let tls = line.from(2).iter().any(|word| word.value == "ssl");
+        Some(InnerSocket { path: path.to_owned(), tls })
+    });
+    binds.collect()
 }
 
 /// The mode of each proxy, which may be inherited.
@@ -472,6 +547,23 @@ mod tests {
     }
 
     #[test]
+    fn what_it_hands_itself_it_goes_on_handing_itself() {
+        let runs = made(
+            "frontend t\n mode tcp\n bind :443\n default_backend here\nbackend here\n server s unix@/run/x.sock send-proxy-v2\n server plain unix@/run/x.sock weight 2\n\
+             frontend w\n bind unix@/run/x.sock mode 600 accept-proxy ssl crt a.pem\nbackend other\n server s unix@/run/other.sock\n",
+        );
+        for line in [
+            "    server s sockpair@0 send-proxy-v2 set-proxy-v2-tlv-fmt(0xe8) p0\n",
+            "    server plain sockpair@0 send-proxy-v2 set-proxy-v2-tlv-fmt(0xe8) 0 weight 2\n",
+            "    bind unix@haptic-inner-0.sock mode 600 accept-proxy ssl crt a.pem\n",
+        ] {
+            assert!(runs.text.contains(line), "{}", runs.text);
+        }
+        assert!(runs.text.contains("    server s sockpair@0 send-proxy-v2\n") && runs.left_out.is_empty());
+        assert!(runs.entrances[0].tls, "clients meet the TLS behind it");
+    }
+
+    #[test]
     fn what_reaches_out_is_not_there_and_conditions_stay_whole() {
         let runs = made(
             "global\n chroot /x\n.if defined(A)\n user u\n.endif\n no busy-polling\n tune.bufsize 16384\n stats socket /x level admin\n\
@@ -520,7 +612,7 @@ mod tests {
 
     #[test]
     fn a_configuration_that_listens_everywhere_is_not_run() {
-        let binds: String = (0..65).map(|port| format!(" bind :{}\n", 1000 + port)).collect();
-        assert!(Runnable::of(&format!("frontend f\n{binds}")).unwrap_err().contains("65 bind lines"));
+        let binds: String = (0..=MOST_BINDS).map(|port| format!(" bind :{}\n", 1000 + port)).collect();
+        assert!(Runnable::of(&format!("frontend f\n{binds}")).unwrap_err().contains("1025 bind lines"));
     }
 }

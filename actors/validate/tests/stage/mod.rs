@@ -33,6 +33,7 @@ pub fn of_bundle(generation: u64, bundle: Bundle, heard: Option<u64>) -> Rendere
         took: Duration::ZERO,
         warnings: Vec::new(),
         findings: haptic_model::Findings::default(),
+        gateway_verdicts: std::sync::Arc::default(),
         hindsight: PreviousFailures { heard: heard.map(Generation), ..PreviousFailures::default() },
     }
 }

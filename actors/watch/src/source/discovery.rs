@@ -11,11 +11,20 @@ pub(crate) struct Served {
     pub(crate) namespaced: bool,
 }
 
+/// Why a resource cannot be watched; a sentence each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DiscoveryFailure {
+    /// The API server does not know it.
+    NotServed(String),
+    /// No permission, or no answer.
+    Failed(String),
+}
+
 /// Looks the resource up.
 ///
 /// # Errors
-/// A sentence: not served, no permission, unreachable.
-pub(crate) async fn discover(client: &Client, spec: &WatchSpec) -> Result<Served, String> {
+/// It is not served, or the API server does not say.
+pub(crate) async fn discover(client: &Client, spec: &WatchSpec) -> Result<Served, DiscoveryFailure> {
     let api_version = &spec.resource.api_version;
     let plural = &spec.resource.resources;
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -24,7 +33,13 @@ pub(crate) async fn discover(client: &Client, spec: &WatchSpec) -> Result<Served
     } else {
         client.list_api_group_resources(api_version).await
     };
-    let listed = listed.map_err(|error| messages::of_call(&error, "discover", spec, ""))?;
+    let listed = listed.map_err(|error| {
+        let sentence = messages::of_call(&error, "discover", spec, "");
+        match &error {
+            kube::Error::Api(status) if status.code == 404 => DiscoveryFailure::NotServed(sentence),
+            _ => DiscoveryFailure::Failed(sentence),
+        }
+    })?;
     let Some(found) = listed.resources.iter().find(|resource| resource.name.eq_ignore_ascii_case(plural))
     else {
         let close: Vec<_> = listed
@@ -34,7 +49,8 @@ pub(crate) async fn discover(client: &Client, spec: &WatchSpec) -> Result<Served
             .map(|r| format!("; did you mean `{}`?", r.name))
             .take(1)
             .collect();
-        return Err(format!("{}{}", messages::not_served(spec), close.concat()));
+        let sentence = format!("{}{}", messages::not_served(spec), close.concat());
+        return Err(DiscoveryFailure::NotServed(sentence));
     };
     Ok(Served {
         resource: ApiResource {

@@ -4,7 +4,7 @@
 
 use super::{
     backoff::Backoff,
-    discovery::{Served, discover},
+    discovery::{DiscoveryFailure, Served, discover},
     messages::{self, Remedy},
     offers::Offers,
     on_demand::OnDemand,
@@ -28,11 +28,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     pin::pin,
     sync::Arc,
+    time::Duration,
 };
 use tokio::{
     sync::{mpsc::Sender, watch},
     task::{AbortHandle, JoinSet},
 };
+
+/// A kind that may be absent is looked for again after this time.
+const UNTIL_INSTALLED: Duration = Duration::from_secs(3);
 
 /// Watches one resource in a cluster.
 #[derive(Clone)]
@@ -73,16 +77,24 @@ impl KubernetesSource {
                     backoff.reset();
                     match self.watch(Arc::new(served), &out, wanted.clone()).await {
                         WatchEnd::Closed => return,
-                        WatchEnd::Rediscover(message) => message,
+                        WatchEnd::Rediscover(message) => Update::Failed(message),
                     }
                 }
-                Err(message) => message,
+                Err(DiscoveryFailure::NotServed(message)) if self.spec.resource.optional => {
+                    backoff.reset();
+                    Update::Absent(message)
+                }
+                Err(DiscoveryFailure::NotServed(message) | DiscoveryFailure::Failed(message)) => {
+                    Update::Failed(message)
+                }
             };
-            if out.send(Update::Failed(failure)).await.is_err() {
+            let is_absent = matches!(failure, Update::Absent(_));
+            if out.send(failure).await.is_err() {
                 return;
             }
             tokio::select! {
-                () = backoff.wait() => {}
+                () = tokio::time::sleep(UNTIL_INSTALLED), if is_absent => {}
+                () = backoff.wait(), if !is_absent => {}
                 () = out.closed() => return,
             }
         }

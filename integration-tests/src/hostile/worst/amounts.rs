@@ -92,6 +92,7 @@ pub fn cases(around: Around) -> Outcome<Vec<Case>> {
         case("a thousand endpoints behind eleven settings", |m| with_endpoints(m, 1, 11)),
         case("a thousand endpoints behind a hundred settings", |m| with_endpoints(m, 1, 100)),
         case("options of one Service for Ingresses by the thousand", with_options_of_a_service),
+        case("large options of an Ingress for Services by the thousand", with_options_of_services),
         case("a hundred addresses an endpoint", |m| {
             let addresses =
                 |n: usize| (0..ENDPOINTS.1).map(|a| format!("10.98.{}.{a}", n % 256)).collect::<Vec<_>>();
@@ -234,6 +235,25 @@ fn with_options_of_a_service(m: &Mallory) -> Vec<Value> {
         ingress
     });
     ingresses.chain([service]).collect()
+}
+
+/// An Ingress whose annotations are as large as they may be, and whose every path leads to a Service with options of its own: each
+/// has a group of its own, in which all of them count.
+fn with_options_of_services(m: &Mallory) -> Vec<Value> {
+    let networks: Vec<String> = (0..500).map(|n| format!("10.{}.{}.0/24", n / 250, n % 250)).collect();
+    let lines: String = (0..32).map(|n| format!("X-{n}: {}\n", "v".repeat(900))).collect();
+    let large =
+        [("allow-from", networks.join(",")), ("request-headers", lines.clone()), ("response-headers", lines)];
+    let mut ingress = m.annotated("web", &large);
+    ingress["spec"]["rules"][0]["http"]["paths"] = (0..2_000)
+        .map(|n| json!({ "path": format!("/p{n}"), "pathType": "Exact", "backend": backend(&format!("s{n}")) }))
+        .collect();
+    let services = (0..2_000).map(|n| {
+        let mut service = m.service(&format!("s{n}"));
+        service["metadata"]["annotations"] = json!({ format!("{OPTIONS}timeout-server"): "5s" });
+        service
+    });
+    services.chain([ingress]).collect()
 }
 
 /// So many full EndpointSlices of one Service, which so many Ingresses lead to, each with settings of its own.

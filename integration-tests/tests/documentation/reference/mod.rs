@@ -34,6 +34,9 @@ async fn pages() -> Outcome<Vec<(&'static str, String)>> {
         ("metrics.md", haptic(&["reference", "metrics"]).await?),
         ("events.md", haptic(&["reference", "events"]).await?),
         ("conditions.md", haptic(&["reference", "conditions"]).await?),
+        ("../migration/haproxy-org.md", haptic(&["reference", "haproxy-org"]).await?),
+        ("../migration/haproxy-ingress.md", haptic(&["reference", "haproxy-ingress"]).await?),
+        ("../migration/ingress-nginx.md", haptic(&["reference", "ingress-nginx"]).await?),
     ])
 }
 

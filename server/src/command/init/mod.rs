@@ -39,8 +39,12 @@ pub fn run(args: &InitArgs) -> Result<(), CommandFailure> {
     }
     for file in &files {
         let path = args.folder.join(file.path);
-        write(&path, file.text)
-            .map_err(|error| CommandFailure::Because(format!("cannot write {}: {error}", path.display())))?;
+        write(&path, file.text).map_err(|error| {
+            let path = path.display();
+            CommandFailure::Because(format!(
+                "cannot write {path}: {error}; name a folder that can be written to, haptic init DIR"
+            ))
+        })?;
     }
     match args.output {
         SummaryOrJson::Summary => output::print(&summary(&args.folder, &files)),

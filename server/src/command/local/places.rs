@@ -46,7 +46,7 @@ pub struct PortClaims {
 /// Chooses for `spec`. `is_free`: whether nobody listens at an address and port, which is ours then.
 ///
 /// # Errors
-/// An option that this configuration has no use for.
+/// An option that this configuration has no use for, or that asks for a port that is taken.
 pub fn choose(
     spec: &HAProxyTemplateConfigSpec,
     args: &ListenArgs,
@@ -55,8 +55,21 @@ pub fn choose(
 ) -> Result<LocalAddresses, String> {
     let mut choice = AddressChoice { places: LocalAddresses::default(), chosen: BTreeSet::new(), is_free };
     choice.haproxy(&spec.templating_settings.extra_context, args)?;
-    choice.controller(&spec.controller, args, servers);
+    choice.controller(&spec.controller, args, servers)?;
     Ok(choice.places)
+}
+
+/// Refuses an address that nobody can listen at on this machine.
+///
+/// # Errors
+/// A sentence that names it.
+pub fn must_be_here(listen: Option<IpAddr>) -> Result<(), String> {
+    let Some(address) = listen else { return Ok(()) };
+    TcpListener::bind((address, 0)).map(drop).map_err(|why| {
+        format!(
+            "nobody can listen at {address}, which --listen names: {why}; name an address of this machine"
+        )
+    })
 }
 
 impl PortClaims {
@@ -71,6 +84,14 @@ impl PortClaims {
         }
         free
     }
+}
+
+/// What an option says of a port.
+struct PortWanted<'w> {
+    option: &'w str,
+    asked: Option<u16>,
+    /// Who listens there.
+    what: &'w str,
 }
 
 struct AddressChoice<F> {
@@ -111,10 +132,8 @@ impl<F: FnMut(IpAddr, u16) -> bool> AddressChoice<F> {
                 continue;
             };
             let configured = before.as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or_default();
-            let Some(port) = self.port(address, configured, usual, asked, &format!("HAProxy's {name}"))
-            else {
-                continue;
-            };
+            let asked = PortWanted { option, asked, what: &format!("HAProxy's {name}") };
+            let Some(port) = self.port(address, configured, usual, asked)? else { continue };
             self.places.overlay.extra_context.insert(name.into(), json!(port));
             // Redirects lead to the port that clients see, which is the same one here.
             if name == "httpsPort" && context.get("httpsPublicPort") == Some(before) {
@@ -124,16 +143,23 @@ impl<F: FnMut(IpAddr, u16) -> bool> AddressChoice<F> {
         Ok(())
     }
 
-    fn controller(&mut self, spec: &ControllerSpec, args: &ListenArgs, servers: ServerAddresses) {
+    fn controller(
+        &mut self,
+        spec: &ControllerSpec,
+        args: &ListenArgs,
+        servers: ServerAddresses,
+    ) -> Result<(), String> {
         let usual = ControllerSpec::default();
-        let mut port = |at, now, usual, asked, what: &str| self.port(at, now, usual, asked, what);
-        let healthz =
-            port(servers.bind, spec.healthz_port, usual.healthz_port, args.healthz_port, "health of HAPTIC");
-        let metrics =
-            port(servers.bind, spec.metrics_port, usual.metrics_port, args.metrics_port, "metrics of HAPTIC");
-        let debug = port(servers.debug, spec.debug_port, usual.debug_port, args.debug_port, "/debug");
+        let wanted = |option, asked, what| PortWanted { option, asked, what };
+        let healthz = wanted("--healthz-port", args.healthz_port, "health of HAPTIC");
+        let healthz = self.port(servers.bind, spec.healthz_port, usual.healthz_port, healthz)?;
+        let metrics = wanted("--metrics-port", args.metrics_port, "metrics of HAPTIC");
+        let metrics = self.port(servers.bind, spec.metrics_port, usual.metrics_port, metrics)?;
+        let debug = wanted("--debug-port", args.debug_port, "/debug");
+        let debug = self.port(servers.debug, spec.debug_port, usual.debug_port, debug)?;
         let overlay = &mut self.places.overlay;
         (overlay.healthz_port, overlay.metrics_port, overlay.debug_port) = (healthz, metrics, debug);
+        Ok(())
     }
 
     /// The port to use in place of the `configured` one: that which is asked for, or a free one if it is the `usual` and taken.
@@ -142,12 +168,17 @@ impl<F: FnMut(IpAddr, u16) -> bool> AddressChoice<F> {
         at: IpAddr,
         configured: u16,
         usual: u16,
-        asked: Option<u16>,
-        what: &str,
-    ) -> Option<u16> {
+        PortWanted { option, asked, what }: PortWanted<'_>,
+    ) -> Result<Option<u16>, String> {
         let Self { chosen, is_free, .. } = self;
-        let mut free = |port: &u16| !chosen.contains(port) && is_free(at, *port);
+        // Port 0 is none.
+        let mut free = |port: &u16| *port == 0 || (!chosen.contains(port) && is_free(at, *port));
         let found = match asked {
+            Some(port) if !free(&port) => {
+                return Err(format!(
+                    "port {port} of {option} is taken at {at}: give another one, or none, and a free one is found"
+                ));
+            }
             Some(port) => Some(port),
             None if configured != usual || free(&configured) => None,
             None => (configured..configured.saturating_add(TRIED)).skip(1).find(free),
@@ -156,7 +187,7 @@ impl<F: FnMut(IpAddr, u16) -> bool> AddressChoice<F> {
         if let (None, Some(port)) = (asked, found) {
             self.places.moved.push(format!("port {configured} is taken: {what} is at {port}"));
         }
-        found
+        Ok(found)
     }
 }
 
@@ -231,9 +262,15 @@ mod tests {
             debug_port: Some(9001),
             ..ListenArgs::default()
         };
-        let LocalAddresses { overlay, .. } = choose(&spec(own), &args, SERVERS, nothing_free).unwrap();
+        let few_free = |_, port| port >= 9000;
+        let LocalAddresses { overlay, .. } = choose(&spec(own.clone()), &args, SERVERS, few_free).unwrap();
         assert_eq!(overlay.extra_context["bindAddresses"], json!(["::1"]));
         assert_eq!((&overlay.extra_context["httpPort"], overlay.debug_port), (&json!(9000), Some(9001)));
+        let refused = |args: &ListenArgs| choose(&spec(own.clone()), args, SERVERS, few_free).unwrap_err();
+        let taken = ListenArgs { http_port: Some(80), ..args.clone() };
+        assert!(refused(&taken).starts_with("port 80 of --http-port is taken at ::1: give another one"));
+        let twice = ListenArgs { debug_port: Some(9000), ..args };
+        assert!(refused(&twice).starts_with("port 9000 of --debug-port is taken at 127.0.0.1"));
     }
 
     #[test]
@@ -245,6 +282,14 @@ mod tests {
         assert!(!other.claim(here, port), "nobody listens there yet, and still it is the first one's");
         drop(one);
         assert!(other.claim(here, port));
+    }
+
+    #[test]
+    fn an_address_of_another_machine_is_refused_at_once() {
+        assert_eq!(must_be_here(None), Ok(()));
+        assert_eq!(must_be_here(Some(Ipv4Addr::LOCALHOST.into())), Ok(()));
+        let why = must_be_here(Some(Ipv4Addr::new(192, 0, 2, 1).into())).unwrap_err();
+        assert!(why.starts_with("nobody can listen at 192.0.2.1, which --listen names"), "{why}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use haptic_config::library::Untested;
 use haptic_inspect::tests_of_config::Report;
 use haptic_model::{Diagnostic, HaproxyVersion, Severity};
 use haptic_render::engine::ImpureBlock;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What was found out about one configuration.
 #[derive(Default)]
@@ -13,8 +13,8 @@ pub(super) struct Examined {
     pub name: String,
     /// The HAProxy that checked, if it came to that.
     pub haproxy: Option<HaproxyVersion>,
-    /// Tests of libraries, which are run with the configuration's own.
-    pub of_libraries: BTreeSet<String>,
+    /// Tests of libraries, which are run with the configuration's own, each with its library.
+    pub of_libraries: BTreeMap<String, &'static str>,
     /// Tests of libraries that are left out, and why.
     pub untested: Option<Untested>,
     /// Problems of the configuration, and of what it renders.

@@ -182,7 +182,7 @@ async fn check_render(
 /// Without the tests of libraries: all of them would say once more what is wrong already.
 fn with_own_tests(config: &Arc<ActiveConfig>, found: &Examined) -> Arc<ActiveConfig> {
     let mut spec = (*config.spec).clone();
-    spec.validation_tests.by_name.retain(|name, _| !found.of_libraries.contains(name));
+    spec.validation_tests.by_name.retain(|name, _| !found.of_libraries.contains_key(name));
     Arc::new(ActiveConfig { spec: Arc::new(spec), ..(**config).clone() })
 }
 

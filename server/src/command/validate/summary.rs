@@ -15,18 +15,14 @@ pub(super) fn text(findings: &Examined, verbose: bool) -> String {
     if findings.tests.total > 0 {
         text.push_str(&format!("Validating HAProxyTemplateConfig: {}\n\n", findings.name));
         let is_brief =
-            |test: &&TestResult| !verbose && test.passed && findings.of_libraries.contains(&test.name);
+            |test: &&TestResult| !verbose && test.passed && findings.of_libraries.contains_key(&test.name);
         let (brief, shown): (Vec<_>, Vec<_>) = findings.tests.tests.iter().partition(is_brief);
         let mut told = BTreeSet::new();
         for test in shown {
             text.push_str(&of_test(test, &mut told));
         }
         if !brief.is_empty() {
-            text.push_str(&format!(
-                "{} {} tests of the libraries (-v shows them)\n",
-                mark(true),
-                brief.len()
-            ));
+            text.push_str(&format!("{} {} (-v shows them)\n", mark(true), of_libraries(&brief, findings)));
         }
         let report = &findings.tests;
         text.push_str(&format!(
@@ -49,6 +45,17 @@ pub(super) fn text(findings: &Examined, verbose: bool) -> String {
     }
     text.push_str(&format!("{}: {}\n", findings.name, verdict(findings)));
     text
+}
+
+/// `25 tests of the libraries base (10), ssl (15)`
+fn of_libraries(tests: &[&TestResult], findings: &Examined) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for library in tests.iter().filter_map(|test| findings.of_libraries.get(&test.name)) {
+        *counts.entry(library).or_default() += 1;
+    }
+    let counts: Vec<String> =
+        counts.into_iter().map(|(library, count)| format!("{library} ({count})")).collect();
+    format!("{} tests of the libraries {}", tests.len(), counts.join(", "))
 }
 
 fn verdict(findings: &Examined) -> String {

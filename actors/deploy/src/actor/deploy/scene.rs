@@ -343,6 +343,7 @@ impl Scene {
             bundle,
             took: Duration::ZERO,
             findings: haptic_model::Findings::default(),
+            gateway_verdicts: std::sync::Arc::default(),
             warnings: Vec::new(),
             hindsight: haptic_model::PreviousFailures::default(),
         })

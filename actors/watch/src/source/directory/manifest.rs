@@ -79,11 +79,12 @@ fn no_text(manifest: &Manifest) -> Option<String> {
     ["label", "annotation"].into_iter().find_map(|what| {
         let all = manifest.value.pointer(&format!("/metadata/{what}s"))?.as_object()?;
         let (key, value) = all.iter().find(|(_, value)| !value.is_string())?;
-        let (identity, value) = (&manifest.identity, value.to_string());
-        Some(format!(
-            "{identity}: the {what} {key} is {value}, which is no text; write \"{value}\"",
-            value = cut(&value)
-        ))
+        // A list or a dict becomes no text by quotes around it.
+        let (identity, is_plain, value) =
+            (&manifest.identity, !value.is_array() && !value.is_object(), value.to_string());
+        let value = cut(&value);
+        let quoted = if is_plain { format!("; write \"{value}\"") } else { String::new() };
+        Some(format!("{identity}: the {what} {key} is {value}, which is no text{quoted}"))
     })
 }
 
@@ -276,6 +277,10 @@ mod tests {
             "x.yaml: Service default/a: the annotation code is 301, which is no text; write \"301\"; what it held before \
              stays; correct the file"
         );
+        let listed = text.replace("301", "[a, b]");
+        let why =
+            parse(Path::new("x.yaml"), listed.as_bytes()).err().unwrap().message(Path::new("x.yaml"), true);
+        assert!(why.contains(r#"the annotation code is ["a","b"], which is no text; what it held"#), "{why}");
         let text = text.replace("301", "'301'");
         assert!(parse(Path::new("x.yaml"), text.as_bytes()).is_ok());
     }

@@ -1,0 +1,151 @@
+//! What becomes of manifests that were written for another controller: `haptic migrate check`, and whether requests for them are
+//! answered the same: `haptic migrate compare`; and manifests with annotations of ours: `haptic migrate convert`.
+//!
+//! The verdicts are those of the tables and translations that a controller itself uses; nothing is rendered.
+
+pub mod compare;
+pub mod convert;
+mod page;
+mod text;
+mod verdicts;
+
+pub use haptic_routes::families::Family;
+pub use page::page;
+pub use text::{as_markdown, as_summary};
+pub use verdicts::{check, config_map_data};
+
+use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, crd::WatchedResource};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// What is known of a migration.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MigrationReport {
+    /// Whose annotations.
+    pub family: &'static str,
+    /// How many objects have which verdict.
+    pub totals: MigrationTotals,
+    /// Ingresses, Services with annotations of the family, and its ConfigMap.
+    pub objects: Vec<MigratedObject>,
+}
+
+/// How many objects have which verdict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct MigrationTotals {
+    /// All.
+    pub objects: usize,
+    /// Nobody sees a difference.
+    pub same: usize,
+    /// Something is served otherwise, nothing is missing.
+    pub differs: usize,
+    /// Something has no effect.
+    pub cannot: usize,
+}
+
+/// An object.
+#[derive(Debug, Serialize)]
+pub struct MigratedObject {
+    /// Ingress, Service or ConfigMap.
+    pub kind: &'static str,
+    /// Where it is.
+    pub namespace: Arc<str>,
+    /// What it is called.
+    pub name: Arc<str>,
+    /// The worst of its notes.
+    pub verdict: MigrationVerdict,
+    /// What is said of it.
+    pub notes: Vec<MigrationNote>,
+}
+
+/// How near something comes to what it was; the worse the greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MigrationVerdict {
+    /// Nobody sees a difference.
+    Same,
+    /// It is served otherwise.
+    Differs,
+    /// It has no effect.
+    Cannot,
+}
+
+/// What is said of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MigrationNote {
+    /// At which annotation, or key of a ConfigMap.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotation: Option<String>,
+    /// What it means for the migration.
+    pub verdict: MigrationVerdict,
+    /// What is different, or what there is instead.
+    pub sentence: String,
+    /// Our options for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<&'static str>,
+}
+
+/// A ConfigMap of the controller that is migrated from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigMapName {
+    /// Where it is.
+    pub namespace: String,
+    /// What it is called.
+    pub name: String,
+}
+
+impl std::str::FromStr for ConfigMapName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('/') {
+            Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+                Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => Err("must be NAMESPACE/NAME".to_owned()),
+        }
+    }
+}
+
+/// The store of the ConfigMap.
+pub(crate) const CONFIG_MAPS: &str = "configmaps";
+
+/// A configuration that reads Ingresses and Services as they are, and the ConfigMap that is named.
+///
+/// # Errors
+/// When the built-in libraries cannot be read, which is a fault of the program.
+pub fn configuration(family: Family, config_map: Option<&ConfigMapName>) -> Result<ActiveConfig, String> {
+    let library = format!("annotations-{}", family.name());
+    let text = json!({
+        "libraries": ["base", "ssl", "ingress", library],
+        "credentialsSecretRef": {"name": "none"},
+        "podSelector": {"matchLabels": {"app": "none"}},
+    });
+    let candidate = haptic_config::parse(&text.to_string(), "migration")
+        .map_err(|all| all.first().map(ToString::to_string).unwrap_or_default())?;
+    let mut config = Arc::unwrap_or_clone(candidate.as_if_active()?);
+    let mut spec = HAProxyTemplateConfigSpec::clone(&config.spec);
+    spec.watched_resources
+        .retain(|_, watched| ["ingresses", "services"].contains(&watched.resources.as_str()));
+    if let Some(ConfigMapName { namespace, name }) = config_map {
+        let watched = json!({
+            "apiVersion": "v1", "resources": "configmaps", "namespaces": [namespace],
+            "fieldSelector": format!("metadata.name={name}"),
+        });
+        let watched: WatchedResource = serde_json::from_value(watched).map_err(|error| error.to_string())?;
+        spec.watched_resources.insert(CONFIG_MAPS.to_owned(), watched);
+    }
+    config.spec = Arc::new(spec);
+    Ok(config)
+}
+
+/// The same where the family's ConfigMap has this data.
+fn with_data(config: &ActiveConfig, family: Family, data: &Map<String, Value>) -> ActiveConfig {
+    let mut spec = HAProxyTemplateConfigSpec::clone(&config.spec);
+    let families = json!({ family.name(): {"config": data} });
+    spec.templating_settings.extra_context.insert("annotationFamilies".to_owned(), families);
+    let mut config = config.clone();
+    config.spec = Arc::new(spec);
+    config
+}

@@ -1,0 +1,157 @@
+//! A page of the documentation for each family: how to move, and what becomes of each key.
+
+use haptic_routes::families::{Family, FamilyKey, KeyOutcome, KeyPlace, KeyTarget};
+use std::fmt::Write;
+
+/// What stands above the tables.
+struct PageIntroduction {
+    title: &'static str,
+    controller: &'static str,
+    class: &'static str,
+    /// What is different whatever annotations say.
+    routing: &'static [&'static str],
+}
+
+fn introduction(family: Family) -> PageIntroduction {
+    match family {
+        Family::HaproxyOrg => PageIntroduction {
+            title: "From haproxytech/kubernetes-ingress",
+            controller: "haproxy.org/ingress-controller/haproxy",
+            class: "haproxy",
+            routing: &[
+                "Paths of the type ImplementationSpecific take whatever begins with their characters, as there: `/app` takes `/apple`, too. Only the namespace that has a host may have such paths there, but for `/`.",
+                "There, a host whose paths do not take a request answers 404. Here the request is left to a wildcard, then to routes without a host.",
+                "There, the default backend of any Ingress takes what is left of all hosts; here, of an Ingress with rules, what is left of its own.",
+                "There, passwords are asked for before a request is redirected to HTTPS; here after it.",
+                "Where a guard is wrong (a network in a list, `auth-type`, a Secret that is not there) theirs lets everybody in; here nobody gets in.",
+                "Redirects to HTTPS lead to `httpsPublicPort`, unless `ssl-redirect-port` says another port; theirs lead to 8443.",
+                "Its own custom resources (`Backend`, `Defaults`, `Global`, `TCP`) have no counterpart; TCP services are [a section of their own](../libraries.md#a-tcp-service).",
+            ],
+        },
+        Family::HaproxyIngress => PageIntroduction {
+            title: "From jcmoraisjr/haproxy-ingress",
+            controller: "haproxy-ingress.github.io/controller",
+            class: "haproxy",
+            routing: &[
+                "Paths of the type ImplementationSpecific are compared as `path-type` says, without it as there: character by character, in small or capital letters. Only the namespace that has a host may have such paths there, but for `/`.",
+                "`spec.defaultBackend` of an Ingress with rules takes what is left of its own hosts, not of all hosts.",
+                "Hosts without TLS are served over HTTPS, too, with the default certificate.",
+                "Annotations count for the routes of their own Ingress; of those that spread over a host `auth-tls-*` counts for all routes of the namespace there, others do not spread.",
+                "Where a guard is wrong (a list without a good network, a Secret that is not there, an origin that is none) theirs may let everybody in; here nobody gets in.",
+                "The balance is `random`, HTTPS answers have `Strict-Transport-Security`, redirects have the status 302, as there.",
+                "TCP services are [a section of their own](../libraries.md#a-tcp-service).",
+            ],
+        },
+        Family::IngressNginx => PageIntroduction {
+            title: "From kubernetes/ingress-nginx",
+            controller: "k8s.io/ingress-nginx",
+            class: "nginx",
+            routing: &[
+                "Paths of the type ImplementationSpecific take whatever begins with their characters, as there. Only the namespace that has a host may have such paths there; for others they are prefixes of elements.",
+                "One `use-regex`, or a `rewrite-target` that rewrites something, makes all paths of the host regular expressions that ignore case, the longest first, as there: of the routes of its own namespace. The same holds for `auth-tls-*`, canaries and aliases.",
+                "There, a host whose paths do not take a request answers 404. Here the request is left to a wildcard, then to routes without a host.",
+                "Paths with a slash at their end are led to from the one without (301), bodies are limited to 1 MiB, connecting takes 5 seconds, servers and WebSockets are silent for 60 seconds, and answers over HTTPS have HSTS, as there, unless annotations or `config` say otherwise.",
+                "A wrong value does what it does there: it is as if it was not there, all requests get 503, or nothing of the Ingress is served. Where a wrong value there lets everybody in (`auth-request-redirect`, `auth-always-set-cookie`, `auth-cache-duration`), here nobody gets in.",
+                "Redirects come before addresses, limits and passwords there; here after addresses and limits, before passwords.",
+                "Nothing of a snippet is ever printed. With `snippets: translate` headers, redirects, refusals, addresses, times and sizes in it are options; one with anything else counts for nothing, and lets nobody in where it may keep requests out.",
+                "Secrets need no label, and must be of the Ingress's own namespace. TCP services are [a section of their own](../libraries.md#a-tcp-service).",
+            ],
+        },
+    }
+}
+
+/// The page of a family.
+#[must_use]
+pub fn page(family: Family) -> String {
+    let PageIntroduction { title, controller, class, routing } = introduction(family);
+    let name = family.name();
+    let prefixes: Vec<String> = family.prefixes().iter().map(|prefix| format!("`{prefix}`")).collect();
+    let mut page = format!(
+        "# {title}\n\n<!-- Generated by `make docs` from what `haptic reference {name}` prints. -->\n\n\
+         Its Ingresses are served as they are: the library `annotations-{name}` reads annotations that begin with {}. What follows is what becomes of each \
+         of them; how to move is in [Migration](../migration.md).\n\n\
+         ## Before\n\nWhat of your manifests is the same, what differs and what cannot be served:\n\n\
+         ```console\n$ kubectl get ingress,service,configmap -A -o yaml > manifests.yaml\n\
+         $ haptic migrate check --from {name} -f manifests.yaml\n```\n\n\
+         `--from-cluster` reads the cluster instead, `--config-map NAMESPACE/NAME` names its controller's ConfigMap, `--class NAME` one class of several, and \
+         `--output` is `summary`, `json` or `markdown`. The exit code is 0 where all is the same, 3 where something is served otherwise, and 1 where something \
+         cannot be.\n\n\
+         ## Switch\n\n```yaml\nconfiguration:\n  libraries: [base, ssl, ingress, annotations-{name}]\n  extraContext:\n    annotationFamilies:\n      {name}:\n        \
+         takeClasses: [{class}]\n        takeControllers: [{controller}]\n        # The data of its controller's ConfigMap.\n        config: {{}}\n```\n\n\
+         Both controllers then serve the same Ingresses, each by its own address. What is not served as there is a finding at its Ingress: \
+         `kubectl describe ingress NAME`, or `haptic status`.\n",
+        prefixes.join(" or ")
+    );
+    page.push_str(&afterwards(name));
+    if !routing.is_empty() {
+        page.push_str("\n## What is different whatever annotations say\n\n");
+        routing.iter().for_each(|sentence| _ = writeln!(page, "* {sentence}"));
+    }
+    let table = family.table();
+    let count = |is: fn(&KeyOutcome) -> bool| table.iter().filter(|key| is(&key.outcome)).count();
+    _ = write!(
+        page,
+        "\n## Its keys\n\n{} keys: {} are served, {} are served with a difference, {} have no effect and are findings.\n",
+        table.len(),
+        count(|outcome| *outcome == KeyOutcome::Served),
+        count(|outcome| matches!(outcome, KeyOutcome::Differs(_))),
+        count(|outcome| matches!(outcome, KeyOutcome::Finding(_))),
+    );
+    let is_global = |key: &&FamilyKey| key.places == [KeyPlace::Config];
+    let (global, others): (Vec<&FamilyKey>, Vec<&FamilyKey>) = table.iter().partition(is_global);
+    for (heading, keys) in [("On Ingresses and Services", others), ("In its ConfigMap alone", global)] {
+        if keys.is_empty() {
+            continue;
+        }
+        _ = write!(page, "\n### {heading}\n\n| Key | Stands on | Here | |\n|---|---|---|---|\n");
+        for key in keys {
+            _ = writeln!(page, "| `{}` | {} | {} | {} |", key.name, places(key), options(key), outcome(key));
+        }
+    }
+    page
+}
+
+/// What to do once both serve the same Ingresses.
+fn afterwards(name: &str) -> String {
+    format!(
+        "\n## Compare\n\nAsk both for the same, before any client gets to the new one:\n\n\
+         ```console\n$ haptic migrate compare --from {name} -f manifests.yaml --reference http://OLD --reference https://OLD --ours http://NEW --ours https://NEW\n```\n\n\
+         It names each Ingress of which a request is answered otherwise, with the request and both answers. [Compare](../migration.md#3-compare) says what is \
+         sent and what counts. Once the old controller is gone, a recording of it is compared with:\n\n\
+         ```console\n$ haptic migrate compare --from {name} -f manifests.yaml --reference http://OLD --reference https://OLD --record old.jsonl\n\
+         $ haptic migrate compare --from {name} --reference old.jsonl --ours http://NEW --ours https://NEW\n```\n\n\
+         ## After\n\nLead clients to the new address: DNS, or the load balancer. Let HAPTIC write the addresses of Ingresses (`ingressStatus.enabled: true`), and \
+         remove the old controller when its log is silent. The manifests may then have annotations of HAPTIC, as far as these do the same:\n\n\
+         ```console\n$ haptic migrate convert --from {name} -f ingress.yaml\n```\n\n\
+         It prints the file; `--in-place` writes it. [Convert](../migration.md#5-convert) says what stays.\n\n\
+         ## Rollback\n\nLead clients to the old address. No manifest was changed, and the old controller serves them as before.\n"
+    )
+}
+
+fn places(key: &FamilyKey) -> String {
+    let words = key.places.iter().map(|place| match place {
+        KeyPlace::Ingress => "Ingress",
+        KeyPlace::Service => "Service",
+        KeyPlace::Config => "ConfigMap",
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+fn options(key: &FamilyKey) -> String {
+    match key.to {
+        KeyTarget::Option(option) => format!("`{option}`"),
+        KeyTarget::Group(options) => {
+            options.iter().map(|option| format!("`{option}`")).collect::<Vec<_>>().join(", ")
+        }
+        KeyTarget::Alias(other) => format!("as `{other}`"),
+        KeyTarget::Nothing => String::new(),
+    }
+}
+
+fn outcome(key: &FamilyKey) -> String {
+    match key.outcome {
+        KeyOutcome::Served => "served".to_owned(),
+        KeyOutcome::Differs(how) => format!("differs: {}", how.replace('|', "\\|")),
+        KeyOutcome::Finding(instead) => format!("finding: {}", instead.replace('|', "\\|")),
+    }
+}

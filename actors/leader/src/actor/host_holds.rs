@@ -1,0 +1,231 @@
+//! HostHoldsActor: hands what is kept of hosts from one controller to the next.
+
+use crate::{
+    host_holds::{
+        ReadHolds,
+        api::{HoldsFailure, HostHoldsApi},
+        record,
+    },
+    rounds::Rounds,
+};
+use actix::prelude::*;
+use haptic_model::{HostHolds, config::AcceptedConfig, host_holds, pipeline::Leadership};
+use haptic_runtime::{
+    Alarm, OwnHandle, Publisher, Topic, Work, cpu,
+    messages::{ConfigAccepted, HostHoldsChanged, LeadershipChanged},
+};
+use kube::Client;
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
+
+/// The record is not written more often; preparing takes at most one hundredth of the time.
+const BETWEEN: Duration = Duration::from_secs(1);
+const SHARE: u32 = 100;
+/// How often it is written while time passes and nothing else changes: after a restart a hold lasts at most so much longer.
+const REFRESH: Duration = Duration::from_secs(60);
+/// How often a replica tries to read it.
+const RETRY: Duration = Duration::from_millis(500);
+/// Renders wait up to this time for it; a replica that may not read it goes on without.
+const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
+/// After a failure.
+const BACKOFF: Duration = Duration::from_secs(15);
+/// A new leader's first render takes up what it has read: until then it writes nothing that lacks this.
+const TAKING_UP: Duration = Duration::from_secs(5);
+/// How long a thing is kept if a configuration that is wrong does not say.
+const HOLD: Duration = Duration::from_secs(600);
+
+/// What a [`HostHoldsActor`] is built from; the same for each of its lives.
+#[derive(Clone)]
+pub struct HostHoldsOptions {
+    /// The API server.
+    pub client: Client,
+    /// Read right before the record is written.
+    pub leadership: Topic<Leadership>,
+    /// What was read.
+    pub read: Arc<Publisher<ReadHolds>>,
+}
+
+/// Reads the record, and writes it while this replica leads.
+pub struct HostHoldsActor {
+    own: OwnHandle<Self>,
+    options: HostHoldsOptions,
+    accepted: Option<AcceptedConfig>,
+    holds: Option<HostHolds>,
+    leads: bool,
+    /// Whether the record is to be read before anything is written.
+    is_unread: bool,
+    /// Whether there is a record that says anything.
+    is_there: bool,
+    began: Option<Instant>,
+    rounds: Rounds,
+    work: Option<Work>,
+    trouble: Option<HoldsFailure>,
+    alarm: Alarm,
+}
+
+impl HostHoldsActor {
+    /// An actor that has received nothing yet.
+    #[must_use]
+    pub fn new(own: OwnHandle<Self>, options: HostHoldsOptions) -> Self {
+        Self {
+            own,
+            options,
+            accepted: None,
+            holds: None,
+            leads: false,
+            is_unread: true,
+            is_there: false,
+            began: None,
+            rounds: Rounds::new(Instant::now()),
+            work: None,
+            trouble: None,
+            alarm: Alarm::default(),
+        }
+    }
+
+    fn advance(&mut self, context: &mut Context<Self>) {
+        let wanted = |config: &&AcceptedConfig| host_holds::is_wanted(&config.spec);
+        let Some(config) = self.accepted.as_ref().filter(wanted) else { return };
+        let now = Instant::now();
+        if !self.rounds.begin(now) {
+            return self
+                .rounds
+                .next()
+                .into_iter()
+                .for_each(|next| self.alarm.set(next, context, Self::advance));
+        }
+        let api = HostHoldsApi::new(&self.options.client, config);
+        if self.is_unread {
+            self.began.get_or_insert(now);
+            let look = async move {
+                let found = api.read().await?;
+                found.map(|file| record::read(&file)).transpose().map_err(|why| api.unreadable(&why))
+            };
+            self.work = Some(Work::start(context, look, |found, actor: &mut Self, context| {
+                actor.read(found, context);
+            }));
+            return;
+        }
+        let Some(holds) = self.to_write() else { return self.rounds.ended(now, None) };
+        let hold = config.spec.controller.host_hold.or(HOLD);
+        let (counting, is_empty) = (holds.is_counting(), holds.is_empty());
+        let leadership = self.options.leadership.clone();
+        let write = async move {
+            let began = Instant::now();
+            let file = cpu("host holds", move || record::written(&holds, hold, began.into_std())).await;
+            let file = file.map_err(|panicked| HoldsFailure::NotDone(panicked.to_string()))?;
+            let prepared = began.elapsed();
+            // Another replica may lead by now.
+            if leadership.latest().leads {
+                api.write(&file).await?;
+            }
+            Ok(prepared)
+        };
+        self.work = Some(Work::start(context, write, move |done, actor: &mut Self, context| {
+            actor.written(done, counting, is_empty, context);
+        }));
+    }
+
+    /// What is to be written, if this replica may and there is anything to say.
+    fn to_write(&self) -> Option<HostHolds> {
+        let holds = self.holds.as_ref().filter(|_| self.leads)?;
+        (self.is_there || !holds.is_empty()).then(|| holds.clone())
+    }
+
+    fn read(&mut self, found: Result<Option<String>, HoldsFailure>, context: &mut Context<Self>) {
+        self.work = None;
+        let now = Instant::now();
+        let known = self.options.read.latest();
+        let began = self.began.unwrap_or(now);
+        let is_early = known.is_none() && began.elapsed() < FIRST_TIMEOUT;
+        let found = found.map(|found| found.map_or_else(|| "{}".into(), Arc::<str>::from));
+        let pause = match &found {
+            Ok(record) => {
+                self.is_unread = false;
+                self.is_there = &**record != "{}";
+                let is_first = known.is_none();
+                let is_news = self.options.read.publish_if_changed(Some(record.clone()));
+                if is_news && !is_first { TAKING_UP } else { Duration::ZERO }
+            }
+            Err(HoldsFailure::NotDone(_)) if is_early => RETRY,
+            Err(_) => {
+                // Somebody has to serve: who had what is known by ages alone.
+                if known.is_none() {
+                    self.options.read.publish(Some("{}".into()));
+                }
+                BACKOFF
+            }
+        };
+        self.rounds.changed();
+        self.rounds.ended(now + pause, None);
+        self.report(found.err().filter(|why| !is_early || matches!(why, HoldsFailure::Refused(_))));
+        self.advance(context);
+    }
+
+    fn written(
+        &mut self,
+        done: Result<Duration, HoldsFailure>,
+        counting: bool,
+        is_empty: bool,
+        context: &mut Context<Self>,
+    ) {
+        self.work = None;
+        let now = Instant::now();
+        match &done {
+            Ok(prepared) => {
+                self.is_there = !is_empty;
+                let pause = BETWEEN.max(*prepared * SHARE);
+                self.rounds.ended(now + pause, counting.then_some(now + REFRESH.max(pause)));
+            }
+            Err(_) => self.rounds.ended(now + BACKOFF, Some(now + BACKOFF)),
+        }
+        self.report(done.err());
+        self.advance(context);
+    }
+
+    /// Logs trouble when it begins and when it changes.
+    fn report(&mut self, now: Option<HoldsFailure>) {
+        if let Some(why) = &now
+            && self.trouble != now
+        {
+            tracing::warn!(
+                "namespaces that lose a host may not have it back after a restart of controllers: {why}"
+            );
+        }
+        self.trouble = now;
+    }
+}
+
+haptic_runtime::supervised!(HostHoldsActor);
+
+impl Handler<ConfigAccepted> for HostHoldsActor {
+    type Result = ();
+
+    fn handle(&mut self, accepted: ConfigAccepted, context: &mut Self::Context) {
+        self.accepted = (*accepted).clone();
+        self.rounds.changed();
+        self.advance(context);
+    }
+}
+
+impl Handler<HostHoldsChanged> for HostHoldsActor {
+    type Result = ();
+
+    fn handle(&mut self, holds: HostHoldsChanged, context: &mut Self::Context) {
+        self.holds = (*holds).clone();
+        self.rounds.changed();
+        self.advance(context);
+    }
+}
+
+impl Handler<LeadershipChanged> for HostHoldsActor {
+    type Result = ();
+
+    /// Who begins to lead reads what the leader before has written since.
+    fn handle(&mut self, leadership: LeadershipChanged, context: &mut Self::Context) {
+        self.is_unread |= leadership.leads && !self.leads;
+        self.leads = leadership.leads;
+        self.rounds.changed();
+        self.advance(context);
+    }
+}

@@ -1,0 +1,20 @@
+//! Statuses of the Gateway API, and the Services that Gateways are reached by: what only the leader writes.
+//!
+//! What is decided about objects comes as verdicts with each bundle. Here it is added what the pods run ([`progress`]) and what is stored
+//! already, and the difference is written: [`status`] says how each kind's status should be, [`queue`] which ones are to be looked at,
+//! [`work`] looks at them and writes. [`service`] says how a Gateway's Service should be, [`services`] brings all of them there. Nothing here
+//! decides whether a route is accepted.
+
+mod conditions;
+pub(crate) mod kinds;
+pub(crate) mod progress;
+pub(crate) mod queue;
+mod references;
+pub(crate) mod service;
+pub(crate) mod service_api;
+pub(crate) mod services;
+pub(crate) mod status;
+pub(crate) mod status_api;
+#[cfg(test)]
+mod tests;
+pub(crate) mod work;

@@ -1,0 +1,312 @@
+//! Brings the Services of all Gateways to what they should be, and says how each Gateway is reached.
+
+use super::{
+    service::{self, Ownership},
+    service_api::{ServiceApi, ServiceFailure, ServiceKind},
+    status::GatewayAddresses,
+};
+use crate::addresses::published;
+use haptic_model::{
+    ActiveConfig, ReadyPod, Snapshot,
+    crd::{GatewayServiceMode, GatewayServicesSpec},
+    gateway::{GatewayVerdict, GatewayVerdicts, NamespacedName},
+    pipeline::Leadership,
+};
+use haptic_runtime::{Topic, cpu};
+use k8s_openapi::api::{core::v1::Service, networking::v1::IngressLoadBalancerIngress};
+use serde::Deserialize;
+use serde_json::Value;
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+/// What the Services of Gateways are made from.
+#[derive(Clone)]
+pub(crate) struct ServiceInputs {
+    pub(crate) config: Arc<ActiveConfig>,
+    pub(crate) verdicts: Arc<GatewayVerdicts>,
+    pub(crate) services: Arc<Snapshot>,
+    pub(crate) slices: Arc<Snapshot>,
+    /// The Gateways; `None`: they are not read, so none of them is known to be gone.
+    pub(crate) gateways: Option<Arc<Snapshot>>,
+    pub(crate) pods: Arc<Vec<ReadyPod>>,
+    /// Services that were made and that the store does not have yet.
+    pub(crate) made: BTreeMap<NamespacedName, Arc<Value>>,
+}
+
+/// What a round ended with.
+#[derive(Debug, Default)]
+pub(crate) struct ServicesBrought {
+    pub(crate) addresses: BTreeMap<NamespacedName, GatewayAddresses>,
+    pub(crate) made: BTreeMap<NamespacedName, Arc<Value>>,
+    /// How many objects were written.
+    pub(crate) writes: usize,
+    /// Why some could not be written, by Gateway.
+    pub(crate) failures: BTreeMap<NamespacedName, String>,
+}
+
+/// What one Gateway's round does.
+enum ServiceChange {
+    Create(ServiceKind, Value),
+    Patch(ServiceKind, NamespacedName, Value),
+    Delete(ServiceKind, NamespacedName, String),
+}
+
+/// Makes, corrects and deletes what differs.
+pub(crate) async fn bring(
+    inputs: ServiceInputs,
+    api: ServiceApi,
+    leadership: Topic<Leadership>,
+) -> ServicesBrought {
+    let planned = inputs.clone();
+    let planned = cpu("gateway-status", move || planned.plan()).await;
+    let (changes, mut brought) = match planned {
+        Ok(planned) => planned,
+        Err(panicked) => {
+            tracing::error!("Services of Gateways: {panicked}");
+            return ServicesBrought::default();
+        }
+    };
+    for (gateway, change) in changes {
+        if brought.failures.contains_key(&gateway) {
+            continue;
+        }
+        if !leadership.latest().leads {
+            break;
+        }
+        match carry_out(&api, change).await {
+            Ok(made) => {
+                brought.writes += 1;
+                brought.made.extend(made.map(|(name, made)| (name, Arc::new(made))));
+            }
+            Err(ServiceFailure::Gone) => {}
+            Err(ServiceFailure::Failed(why)) => {
+                // One that is reached already goes on being reached.
+                brought
+                    .addresses
+                    .entry(gateway.clone())
+                    .or_insert_with(|| GatewayAddresses::NotAssigned(why.clone()));
+                brought.failures.insert(gateway, why);
+            }
+        }
+    }
+    brought
+}
+
+/// Carries out one change; a Service that it made.
+async fn carry_out(
+    api: &ServiceApi,
+    change: ServiceChange,
+) -> Result<Option<(NamespacedName, Value)>, ServiceFailure> {
+    match change {
+        ServiceChange::Create(kind, wanted) => {
+            let made = api.create(kind, &wanted).await?;
+            let made = match made {
+                Some(made) => made,
+                None => return replace(api, kind, &wanted).await.map(|()| None),
+            };
+            Ok((kind == ServiceKind::Service).then(|| name_of(&made).zip(Some(made))).flatten())
+        }
+        ServiceChange::Patch(kind, name, patch) => api.patch(kind, &name, &patch).await.map(|()| None),
+        ServiceChange::Delete(kind, name, uid) => api.delete(kind, &name, &uid).await.map(|()| None),
+    }
+}
+
+/// There is one already that the store does not show.
+async fn replace(api: &ServiceApi, kind: ServiceKind, wanted: &Value) -> Result<(), ServiceFailure> {
+    let Some(name) = name_of(wanted) else { return Ok(()) };
+    let found = api.read(kind, &name).await?;
+    match change(kind, name, Some(&found), wanted) {
+        Ok(Some(ServiceChange::Patch(kind, name, patch))) => api.patch(kind, &name, &patch).await,
+        Ok(Some(ServiceChange::Delete(kind, name, uid))) => api.delete(kind, &name, &uid).await,
+        Ok(_) => Ok(()),
+        Err(why) => Err(ServiceFailure::Failed(why)),
+    }
+}
+
+/// What makes of `found` what is `wanted`.
+fn change(
+    kind: ServiceKind,
+    name: NamespacedName,
+    found: Option<&Value>,
+    wanted: &Value,
+) -> Result<Option<ServiceChange>, String> {
+    let Some(found) = found else { return Ok(Some(ServiceChange::Create(kind, wanted.clone()))) };
+    match service::ownership(found, wanted) {
+        Ownership::Current => {
+            Ok(service::correction(found, wanted).map(|patch| ServiceChange::Patch(kind, name, patch)))
+        }
+        // It is made anew once it is gone.
+        Ownership::Former => Ok(uid_of(found).map(|uid| ServiceChange::Delete(kind, name, uid))),
+        Ownership::Foreign => Err(format!(
+            "{kind} {}/{} has the name of this Gateway's, and is somebody else's: delete it or rename the Gateway",
+            name.0, name.1
+        )),
+    }
+}
+
+impl ServiceInputs {
+    fn spec(&self) -> &GatewayServicesSpec {
+        &self.config.spec.controller.gateway
+    }
+
+    fn plan(&self) -> (Vec<(NamespacedName, ServiceChange)>, ServicesBrought) {
+        let (mut changes, mut brought) = (Vec::new(), ServicesBrought::default());
+        for (name, verdict) in &self.verdicts.gateways {
+            let addresses = match self.spec().service_mode {
+                GatewayServiceMode::None => Ok(Some(GatewayAddresses::Unmanaged)),
+                GatewayServiceMode::Shared => Ok(Some(self.shared(verdict))),
+                GatewayServiceMode::PerGateway => self.own(name, verdict, &mut changes, &mut brought.made),
+            };
+            match addresses {
+                Ok(addresses) => {
+                    brought.addresses.extend(addresses.map(|addresses| (name.clone(), addresses)));
+                }
+                Err(why) => {
+                    let unassigned = GatewayAddresses::NotAssigned(why.clone());
+                    brought.addresses.insert(name.clone(), unassigned);
+                    brought.failures.insert(name.clone(), why);
+                }
+            }
+        }
+        changes.extend(self.orphans());
+        (changes, brought)
+    }
+
+    /// A Gateway's own Service: what has to be done, and how it is reached; `None` as long as there is none.
+    fn own(
+        &self,
+        name: &NamespacedName,
+        verdict: &GatewayVerdict,
+        changes: &mut Vec<(NamespacedName, ServiceChange)>,
+        known: &mut BTreeMap<NamespacedName, Arc<Value>>,
+    ) -> Result<Option<GatewayAddresses>, String> {
+        let service_name: NamespacedName = (name.0.clone(), service::name_of(&name.1).into());
+        let stored = value_in(&self.services, &service_name);
+        if stored.is_none()
+            && let Some(made) = self.made.get(&service_name)
+        {
+            known.insert(service_name.clone(), made.clone());
+        }
+        let stored = stored.or_else(|| self.made.get(&service_name).cloned());
+        let Some(wanted) = service::service(name, verdict, self.spec()) else {
+            return Ok(Some(GatewayAddresses::NotAssigned("no listener of it is served".into())));
+        };
+        let service_change = change(ServiceKind::Service, service_name, stored.as_deref(), &wanted)?;
+        changes.extend(service_change.map(|change| (name.clone(), change)));
+        let owned = stored.filter(|stored| service::ownership(stored, &wanted) == Ownership::Current);
+        let Some(service) = owned else { return Ok(None) };
+        // Ports are those of the Service as it will be.
+        let mut leading = (*service).clone();
+        if let (Some(to), Some(from)) = (leading.pointer_mut("/spec/ports"), wanted.pointer("/spec/ports")) {
+            to.clone_from(from);
+        }
+        for slice in service::slices(&leading, &self.pods) {
+            let Some(slice_name) = name_of(&slice) else { continue };
+            let stored = value_in(&self.slices, &slice_name);
+            let is_empty = slice.get("endpoints").and_then(Value::as_array).is_none_or(Vec::is_empty);
+            if stored.is_none() && is_empty {
+                continue;
+            }
+            let slice_change = change(ServiceKind::Slice, slice_name, stored.as_deref(), &slice)?;
+            changes.extend(slice_change.map(|change| (name.clone(), change)));
+        }
+        Ok(Some(self.addresses(verdict, &service)))
+    }
+
+    fn shared(&self, verdict: &GatewayVerdict) -> GatewayAddresses {
+        let shared = self.config.spec.controller.ingress_status.clone().unwrap_or_default();
+        let service = shared.service.and_then(|service| {
+            let namespace = service.namespace.unwrap_or_else(|| self.config.namespace.to_string());
+            value_in(&self.services, &(namespace.into(), service.name.into()))
+        });
+        let service = service.and_then(|service| as_service(&service));
+        let all = published::addresses(service.as_ref(), &shared.addresses);
+        let is_there = |asked: IpAddr| all.iter().any(|one| one.ip.as_deref() == Some(&*asked.to_string()));
+        if let Some(why) = unusable(verdict, is_there, "which this Gateway shares with all others") {
+            return GatewayAddresses::NotUsable(why);
+        }
+        assigned(&all, "controller.ingressStatus names no Service with an address, and no addresses")
+    }
+
+    fn addresses(&self, verdict: &GatewayVerdict, service: &Value) -> GatewayAddresses {
+        let allowed = service::asked_addresses(verdict, self.spec());
+        let why = "which controller.gateway.allowedAddresses of the HAProxyTemplateConfig does not hold";
+        if let Some(why) = unusable(verdict, |asked| allowed.contains(&asked), why) {
+            return GatewayAddresses::NotUsable(why);
+        }
+        if !allowed.is_empty() {
+            let asked = allowed.iter().map(|address| ("IPAddress", address.to_string()));
+            return GatewayAddresses::Assigned(asked.collect());
+        }
+        let service = as_service(service);
+        assigned(&published::addresses(service.as_ref(), &[]), "its Service has no address yet")
+    }
+
+    /// Services of Gateways that are gone, and all of them when they are not wanted any more.
+    fn orphans(&self) -> Vec<(NamespacedName, ServiceChange)> {
+        let is_wanted = self.spec().service_mode == GatewayServiceMode::PerGateway;
+        let candidates = self.services.iter().filter(|one| one.reference.name.starts_with(service::PREFIX));
+        let orphan = |object: &Arc<haptic_model::Object>| {
+            let found = object.value().ok()?;
+            let (gateway, owner) = service::gateway_of(&found)?;
+            let namespace = &object.reference.namespace;
+            if is_wanted {
+                let gateways = self.gateways.as_ref()?;
+                let stored = gateways.get(namespace, &gateway);
+                let stored = stored.and_then(|stored| uid_of(&stored.value().ok()?));
+                if stored.is_some_and(|uid| uid == owner) {
+                    return None;
+                }
+                // Made anew under its name: what its own round does.
+                if self.verdicts.gateways.contains_key(&(namespace.clone(), gateway.as_str().into())) {
+                    return None;
+                }
+            }
+            let name = (namespace.clone(), object.reference.name.clone());
+            let delete = ServiceChange::Delete(ServiceKind::Service, name, uid_of(&found)?);
+            Some(((namespace.clone(), gateway.into()), delete))
+        };
+        candidates.filter_map(orphan).collect()
+    }
+}
+
+/// What a Gateway asks for in vain.
+fn unusable(verdict: &GatewayVerdict, is_usable: impl Fn(IpAddr) -> bool, why: &str) -> Option<String> {
+    verdict.addresses.iter().find_map(|(kind, value)| {
+        let value = value.as_deref().filter(|value| !value.is_empty())?;
+        let usable = kind == "IPAddress" && value.parse().is_ok_and(&is_usable);
+        (!usable).then(|| format!("spec.addresses asks for {kind} {value}, {why}"))
+    })
+}
+
+fn assigned(all: &[IngressLoadBalancerIngress], otherwise: &str) -> GatewayAddresses {
+    let addresses: Vec<_> = all
+        .iter()
+        .filter_map(|one| match (&one.ip, &one.hostname) {
+            (Some(ip), _) => Some(("IPAddress", ip.clone())),
+            (None, Some(host)) => Some(("Hostname", host.clone())),
+            (None, None) => None,
+        })
+        .collect();
+    if addresses.is_empty() {
+        GatewayAddresses::NotAssigned(otherwise.to_owned())
+    } else {
+        GatewayAddresses::Assigned(addresses)
+    }
+}
+
+fn as_service(value: &Value) -> Option<Service> {
+    Service::deserialize(value).ok()
+}
+
+fn value_in(store: &Snapshot, (namespace, name): &NamespacedName) -> Option<Arc<Value>> {
+    store.get(namespace, name)?.value().ok().map(Arc::new)
+}
+
+fn name_of(object: &Value) -> Option<NamespacedName> {
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(Arc::from);
+    text("/metadata/namespace").zip(text("/metadata/name"))
+}
+
+fn uid_of(object: &Value) -> Option<String> {
+    object.pointer("/metadata/uid").and_then(Value::as_str).map(str::to_owned)
+}

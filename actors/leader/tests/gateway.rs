@@ -1,0 +1,365 @@
+//! Statuses of the Gateway API and Services of Gateways, as the actor writes them to an API server that refuses what is out of date.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod gateway_server;
+mod validated;
+
+use actix::Arbiter;
+use gateway_server::{Server, gateway, route};
+use haptic_leader::{GatewayReporting, GatewayStatusActor, GatewayStatusOptions, reporting::Report};
+use haptic_model::{
+    ActiveConfig, Generation, HaproxyPod, ReadyPod, Snapshots,
+    gateway::{
+        CONTROLLER, GatewayPort, GatewayVerdict, GatewayVerdicts, ListenerVerdict, ParentVerdict, RouteKind,
+        RouteVerdict, StatusCondition,
+    },
+    pipeline::{Leadership, PodState, Rendered, Validated},
+};
+use haptic_runtime::{ActorHandle, Health, Publisher, Spec, Supervision, Topic, topic};
+use serde_json::{Value, json};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use tokio::time::{Instant, pause, sleep};
+
+/// A replica that leads, and all that it hears.
+struct Replica {
+    server: Server,
+    _actor: ActorHandle<GatewayStatusActor>,
+    config: Arc<ActiveConfig>,
+    snapshots: Publisher<Snapshots>,
+    validated: Publisher<Option<Arc<Validated>>>,
+    pods: Publisher<BTreeMap<HaproxyPod, PodState>>,
+    _ready: Publisher<Vec<ReadyPod>>,
+    _leadership: Publisher<Leadership>,
+    reporting: Topic<GatewayReporting>,
+}
+
+fn config(gateway: &Value) -> Arc<ActiveConfig> {
+    let watched = |version: &str, plural: &str| json!({"apiVersion": version, "resources": plural});
+    let spec = json!({
+        "credentialsSecretRef": {"name": "c"},
+        "podSelector": {"matchLabels": {"a": "b"}},
+        "controller": {"gateway": gateway},
+        "watchedResources": {
+            "gateways": watched("gateway.networking.k8s.io/v1", "gateways"),
+            "httproutes": watched("gateway.networking.k8s.io/v1", "httproutes"),
+            "services": watched("v1", "services"),
+            "endpoints": watched("discovery.k8s.io/v1", "endpointslices"),
+        },
+    });
+    Arc::new(ActiveConfig::of("edge", "n", serde_json::from_value(spec).unwrap()))
+}
+
+fn pod(name: &str) -> HaproxyPod {
+    let address = "10.0.0.1".parse().unwrap();
+    let (namespace, name) = ("n".into(), Arc::from(name));
+    HaproxyPod { namespace, uid: Arc::clone(&name), name, address, other_addresses: Vec::new(), port: 5555 }
+}
+
+impl Replica {
+    fn start(server: &Server, gateway: &Value, ready: &[&str]) -> Self {
+        let config = config(gateway);
+        let (_, active) = topic(Some(config.clone()));
+        let (snapshots, stores) = topic(server.stores());
+        let (validated, bundles) = topic(None);
+        let (pods, states) = topic(BTreeMap::new());
+        let ready = ready.iter().map(|name| ReadyPod { pod: pod(name), node: Some("node-1".into()) });
+        let (ready, readiness) = topic(ready.collect::<Vec<_>>());
+        let (publisher, leadership) = topic(Leadership { leads: true, ..Leadership::default() });
+        let (failures, reporting) = topic(GatewayReporting::default());
+        let options = GatewayStatusOptions {
+            client: server.client(),
+            leadership: leadership.clone(),
+            reporting: Arc::new(failures),
+        };
+        let actor = Spec::named("gateway-status")
+            .subscribes(&active)
+            .subscribes(&stores)
+            .subscribes(&bundles)
+            .subscribes(&readiness)
+            .subscribes(&states)
+            .subscribes(&leadership)
+            .start(&Arbiter::current(), &Supervision::new(Health::new()), move |own| {
+                GatewayStatusActor::new(own, options.clone())
+            });
+        Self {
+            server: server.clone(),
+            _actor: actor,
+            config,
+            snapshots,
+            validated,
+            pods,
+            _ready: ready,
+            _leadership: publisher,
+            reporting,
+        }
+    }
+
+    /// Generation `generation` passed all checks.
+    fn validates(&self, generation: u64, verdicts: GatewayVerdicts) {
+        let other = validated::validated(generation);
+        let rendered = Rendered {
+            gateway_verdicts: Arc::new(verdicts),
+            config: self.config.clone(),
+            ..(*other.rendered).clone()
+        };
+        self.validated.publish(Some(Arc::new(Validated { rendered: Arc::new(rendered), ..other })));
+    }
+
+    /// The pods run these generations.
+    fn run(&self, pods: &[(&str, u64)]) {
+        let state =
+            |generation: u64| PodState { deployed: Some(Generation(generation)), ..PodState::default() };
+        let states: BTreeMap<_, _> =
+            pods.iter().map(|(name, generation)| (pod(name), state(*generation))).collect();
+        self.pods.publish(states);
+    }
+
+    /// The watches deliver what the API server has, again and again, until it is as `is_so` says.
+    async fn until(&self, what: &str, is_so: impl Fn(&Server) -> bool) {
+        let began = Instant::now();
+        while !is_so(&self.server) {
+            assert!(began.elapsed() < Duration::from_secs(120), "never: {what}\n{}", self.server.shown());
+            self.deliver().await;
+        }
+    }
+
+    async fn deliver(&self) {
+        self.snapshots.publish(self.server.stores());
+        sleep(Duration::from_millis(20)).await;
+    }
+
+    /// Nothing happens any more.
+    async fn settles(&self) {
+        for _ in 0..200 {
+            self.deliver().await;
+        }
+    }
+}
+
+fn condition(kind: &'static str) -> StatusCondition {
+    StatusCondition { kind, holds: true, reason: kind, message: String::new() }
+}
+
+fn gateway_verdict() -> GatewayVerdict {
+    GatewayVerdict {
+        generation: 1,
+        uid: "uid-of-web".into(),
+        conditions: vec![condition("Accepted")],
+        listeners: vec![ListenerVerdict {
+            name: "http".into(),
+            port: 80,
+            conditions: vec![condition("Accepted"), condition("ResolvedRefs")],
+            supported_kinds: vec![("gateway.networking.k8s.io", "HTTPRoute")],
+            attached_routes: 1,
+            is_served: true,
+        }],
+        attached_listener_sets: 0,
+        ports: vec![GatewayPort { port: 80, target: 20_000 }],
+        addresses: Vec::new(),
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+    }
+}
+
+fn route_verdict() -> RouteVerdict {
+    let reference = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "web"});
+    let conditions = vec![condition("Accepted"), condition("ResolvedRefs")];
+    RouteVerdict { generation: 1, parents: vec![ParentVerdict { reference, conditions }] }
+}
+
+fn verdicts(gateways: &[&str], routes: &[String]) -> GatewayVerdicts {
+    let name = |name: &str| (Arc::from("shop"), Arc::from(name));
+    GatewayVerdicts {
+        gateways: gateways.iter().map(|one| (name(one), Arc::new(gateway_verdict()))).collect(),
+        routes: routes.iter().map(|one| ((RouteKind::Http, name(one)), Arc::new(route_verdict()))).collect(),
+        ..GatewayVerdicts::default()
+    }
+}
+
+fn status_of<'a>(conditions: &'a Value, kind: &str) -> &'a str {
+    let all = conditions.as_array().into_iter().flatten();
+    all.filter(|one| one["type"] == kind).find_map(|one| one["status"].as_str()).unwrap_or_default()
+}
+
+fn ours(server: &Server, route: &str) -> Value {
+    let parents = server.object(&format!("httproutes/{route}"))["status"]["parents"].clone();
+    let parents = parents.as_array().cloned().unwrap_or_default();
+    parents.into_iter().find(|entry| entry["controllerName"] == CONTROLLER).unwrap_or_default()
+}
+
+const PROGRAMMED: &str = "haproxy-haptic.org/Programmed";
+
+#[actix::test]
+async fn one_write_says_all_once_every_ready_pod_runs_it() {
+    pause();
+    let server = Server::with([gateway("web"), route("a")]);
+    let replica = Replica::start(&server, &json!({"serviceMode": "none"}), &["one", "two"]);
+    replica.validates(3, verdicts(&["web"], &["a".into()]));
+    replica.run(&[("one", 3), ("two", 2)]);
+    sleep(Duration::from_millis(500)).await;
+    assert_eq!(server.writes(), 0, "it is about to run");
+    replica.run(&[("one", 3), ("two", 3)]);
+    replica
+        .until("both are programmed", |server| {
+            status_of(&server.object("gateways/web")["status"]["conditions"], "Programmed") == "True"
+                && status_of(&ours(server, "a")["conditions"], PROGRAMMED) == "True"
+        })
+        .await;
+    replica.settles().await;
+    assert_eq!(server.writes(), 2);
+}
+
+#[actix::test]
+async fn what_waits_for_a_pod_says_so_and_is_written_again_when_it_runs() {
+    pause();
+    let server = Server::with([route("a")]);
+    let replica = Replica::start(&server, &json!({"serviceMode": "none"}), &["one", "two"]);
+    replica.validates(3, verdicts(&[], &["a".into()]));
+    replica.run(&[("one", 3)]);
+    replica.until("the route is accepted", |server| !ours(server, "a").is_null()).await;
+    let conditions = ours(&server, "a")["conditions"].clone();
+    assert_eq!((status_of(&conditions, "Accepted"), status_of(&conditions, PROGRAMMED)), ("True", "False"));
+    assert!(conditions.to_string().contains("1 of 2 ready pods run generation 3"), "{conditions}");
+    replica.settles().await;
+    assert_eq!(server.writes(), 1);
+    replica.run(&[("one", 3), ("two", 4)]);
+    replica
+        .until("it is programmed", |server| status_of(&ours(server, "a")["conditions"], PROGRAMMED) == "True")
+        .await;
+    // A pod that falls behind later takes nothing back.
+    replica.run(&[("one", 3), ("two", 1)]);
+    replica.settles().await;
+    assert_eq!(server.writes(), 2);
+}
+
+#[actix::test]
+async fn an_entry_that_another_controller_writes_meanwhile_is_kept() {
+    pause();
+    let server = Server::with([route("a")]);
+    let replica = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    let foreign =
+        json!({"controllerName": "example.com/other", "parentRef": {"name": "x"}, "conditions": null});
+    // The store does not have it yet.
+    server.edit("httproutes/a", |object| object["status"] = json!({"parents": [foreign]}));
+    server.edit_before_next_write("httproutes/a", |object| {
+        object["status"]["parents"][0]["odd"] = json!({"kept": true});
+    });
+    replica.run(&[("one", 1)]);
+    replica.validates(1, verdicts(&[], &["a".into()]));
+    replica.until("the route is accepted", |server| !ours(server, "a").is_null()).await;
+    let parents = server.object("httproutes/a")["status"]["parents"].clone();
+    assert_eq!(parents[0]["odd"], json!({"kept": true}));
+    assert_eq!(parents[0]["parentRef"], foreign["parentRef"]);
+    // A route that is not ours any more loses our entry and no other.
+    replica.validates(2, verdicts(&[], &[]));
+    replica.until("our entry is gone", |server| ours(server, "a").is_null()).await;
+    assert_eq!(server.object("httproutes/a")["status"]["parents"].as_array().unwrap().len(), 1);
+}
+
+#[actix::test]
+async fn ten_thousand_routes_are_ten_thousand_writes_and_the_next_leader_writes_none() {
+    pause();
+    let names: Vec<String> = (0..10_000).map(|number| format!("r{number:05}")).collect();
+    let server = Server::with(names.iter().map(|name| route(name)));
+    let first = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    first.validates(1, verdicts(&[], &names));
+    first.run(&[("one", 1)]);
+    let is_last = |server: &Server| status_of(&ours(server, "r09999")["conditions"], PROGRAMMED) == "True";
+    let began = Instant::now();
+    while !is_last(&server) {
+        assert!(began.elapsed() < Duration::from_secs(600), "{} writes", server.writes());
+        sleep(Duration::from_millis(100)).await;
+    }
+    first.settles().await;
+    assert_eq!(server.writes(), 10_000);
+    assert!(server.at_once() <= 4, "{} at once", server.at_once());
+    drop(first);
+    let second = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    second.validates(1, verdicts(&[], &names));
+    second.settles().await;
+    second.run(&[("one", 1)]);
+    second.settles().await;
+    assert_eq!(server.writes(), 10_000);
+}
+
+#[actix::test]
+async fn a_missing_right_is_named_and_other_kinds_go_on() {
+    pause();
+    let names: Vec<String> = (0..50).map(|number| format!("r{number}")).collect();
+    let server = Server::with(names.iter().map(|name| route(name)).chain([gateway("web")]));
+    server.forbid("httproutes");
+    let replica = Replica::start(&server, &json!({"serviceMode": "none"}), &["one"]);
+    replica.run(&[("one", 1)]);
+    replica.validates(1, verdicts(&["web"], &names));
+    replica
+        .until("the Gateway has its status", |server| {
+            status_of(&server.object("gateways/web")["status"]["conditions"], "Programmed") == "True"
+        })
+        .await;
+    replica.until("it is told", |_| !replica.reporting.latest().failures.is_empty()).await;
+    let why = replica.reporting.latest().failures[&Report::GatewayStatuses].clone();
+    assert!(why.ends_with("Allow patch on httproutes/status (gateway.networking.k8s.io)"), "{why}");
+    assert!(server.refusals() < 10, "{} refusals: one tells of all", server.refusals());
+    server.allow();
+    replica.until("they are written", |server| names.iter().all(|name| !ours(server, name).is_null())).await;
+    replica.until("it is over", |_| replica.reporting.latest().failures.is_empty()).await;
+}
+
+#[actix::test]
+async fn a_gateway_has_a_service_that_is_set_right_and_goes_with_it() {
+    pause();
+    let server = Server::with([gateway("web")]);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one"]);
+    replica.run(&[("one", 1)]);
+    replica.validates(1, verdicts(&["web"], &[]));
+    replica
+        .until("the Gateway is programmed", |server| {
+            status_of(&server.object("gateways/web")["status"]["conditions"], "Programmed") == "True"
+        })
+        .await;
+    let service = server.only("services");
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], 20_000);
+    assert_eq!(service["metadata"]["ownerReferences"][0]["uid"], "uid-of-web");
+    assert_eq!(server.only("endpointslices")["endpoints"][0]["addresses"], json!(["10.0.0.1"]));
+    let addresses = server.object("gateways/web")["status"]["addresses"].clone();
+    assert_eq!(addresses, json!([{"type": "IPAddress", "value": "10.96.0.1"}]));
+    replica.settles().await;
+    assert_eq!(server.writes(), 3, "Service, slice, status");
+
+    let name = format!("services/{}", service["metadata"]["name"].as_str().unwrap());
+    server.edit(&name, |service| service["spec"]["selector"] = json!({"app": "mine"}));
+    replica
+        .until("the selector is gone", |server| server.object(&name)["spec"].get("selector").is_none())
+        .await;
+    server.remove("gateways/web");
+    replica.validates(2, verdicts(&[], &[]));
+    replica.until("the Service is gone", |server| server.object(&name).is_null()).await;
+}
+
+#[actix::test]
+async fn a_service_of_somebody_else_is_left_alone_and_the_gateway_says_so() {
+    pause();
+    let server = Server::with([gateway("web")]);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one"]);
+    replica.validates(1, verdicts(&["web"], &[]));
+    replica.run(&[("one", 1)]);
+    replica.until("there is a Service", |server| !server.only("services").is_null()).await;
+    let name = server.only("services")["metadata"]["name"].as_str().unwrap().to_owned();
+    drop(replica);
+
+    let theirs = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"namespace": "shop", "name": name, "uid": "theirs"}, "spec": {"selector": {"app": "mine"}}});
+    let server = Server::with([gateway("web"), theirs.clone()]);
+    let replica = Replica::start(&server, &json!({"serviceType": "ClusterIP"}), &["one"]);
+    replica.validates(1, verdicts(&["web"], &[]));
+    replica.run(&[("one", 1)]);
+    replica
+        .until("the Gateway says so", |server| {
+            let conditions = server.object("gateways/web")["status"]["conditions"].to_string();
+            conditions.contains("AddressNotAssigned") && conditions.contains("somebody else's")
+        })
+        .await;
+    assert_eq!(server.only("services")["spec"], theirs["spec"]);
+    let why = replica.reporting.latest().failures[&Report::GatewayServices].clone();
+    assert!(why.contains("delete it or rename the Gateway"), "{why}");
+}

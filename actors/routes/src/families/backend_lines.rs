@@ -1,0 +1,206 @@
+//! Lines of a backend of `haproxy.cfg` that annotations have: none is ever printed. Where the operator says so, what is known of them becomes
+//! options.
+
+use super::{
+    balance, log_format,
+    translation::{Said, Translation},
+};
+use crate::options::quantity::milliseconds;
+
+/// Words of lines that keep requests out.
+const GUARDS: [&str; 6] = ["deny", "tarpit", "reject", "silent-drop", "auth", "lua."];
+
+/// What a snippet says, as options: of each the lines that were read.
+#[derive(Default)]
+struct LinesOfBackend {
+    sent: Vec<String>,
+    answered: Vec<String>,
+    unsent: Vec<String>,
+    unanswered: Vec<String>,
+    rewrites: Vec<String>,
+    balance: Option<String>,
+    others: Vec<(&'static str, String)>,
+}
+
+/// Reads the snippets under these keys. One that keeps requests out lets nobody in, as far as it is not translated.
+pub(super) fn translate(keys: &[&'static str], said: &Said<'_>, out: &mut Translation<'_>) {
+    for key in keys {
+        let Some(text) = said.text(key) else { continue };
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines: Vec<&str> = lines.collect();
+        let guard = || {
+            let is_guard = |word: &str| {
+                GUARDS.iter().any(|guard| word == *guard || (guard.ends_with('.') && word.starts_with(guard)))
+            };
+            lines.iter().find(|line| line.split_whitespace().any(is_guard))
+        };
+        let mut read = LinesOfBackend::default();
+        let unknown = match said.settings.snippets {
+            true => lines.iter().find(|line| !read.takes(line)),
+            false => lines.first(),
+        };
+        let why = match (said.settings.snippets, unknown) {
+            (_, None) => {
+                read.set(key, out);
+                continue;
+            }
+            (true, Some(line)) => format!("has {line:?}, which is not known here: nothing of it counts"),
+            (false, _) => {
+                "has lines of haproxy.cfg: nothing of it counts without `snippets: translate`".to_owned()
+            }
+        };
+        match guard() {
+            Some(line) => out.close(key, &format!("{why}; {line:?} may keep requests out")),
+            None => out.cannot(key, &why),
+        }
+    }
+}
+
+impl LinesOfBackend {
+    /// Takes a line, if it is known.
+    fn takes(&mut self, line: &str) -> bool {
+        let Some(words) = words(line) else { return false };
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match words[..] {
+            ["timeout", what @ ("connect" | "server" | "queue" | "tunnel"), time] => {
+                let option = match what {
+                    "connect" => "timeout-connect",
+                    "server" => "timeout-server",
+                    "queue" => "timeout-queue",
+                    _ => "timeout-tunnel",
+                };
+                let is_number = time.bytes().all(|byte| byte.is_ascii_digit());
+                let time = if is_number { format!("{time}ms") } else { time.to_owned() };
+                milliseconds(&time).is_some() && self.other(option, time)
+            }
+            ["http-request", "set-header" | "add-header", name, value] => header(name, value, &mut self.sent),
+            ["http-response" | "http-after-response", "set-header" | "add-header", name, value] => {
+                header(name, value, &mut self.answered)
+            }
+            ["http-request", "del-header", name] => take(name, &mut self.unsent),
+            ["http-response" | "http-after-response", "del-header", name] => take(name, &mut self.unanswered),
+            ["http-request", "replace-path", pattern, path] => {
+                self.rewrites.push(format!("{pattern} {path}"));
+                !format!("{pattern}{path}").contains(char::is_whitespace) && !path.contains('%')
+            }
+            ["http-request", "set-path", path] => {
+                self.rewrites.push(format!("^(/.*) {path}"));
+                !path.contains(char::is_whitespace) && !path.contains('%')
+            }
+            ["http-request", "set-log-level", "silent"] => self.other("access-log", "false"),
+            ["balance", ref how @ ..] => {
+                self.balance = Some(how.join(" "));
+                !how.is_empty()
+            }
+            ["retries", number] => self.other("retries", number),
+            ["compression", "algo", "gzip"] => self.other("compression", "gzip"),
+            ["compression", "type", ref types @ ..] => self.other("compression-types", types.join(", ")),
+            ["hash-type", "consistent", ..]
+            | ["http-reuse", _]
+            | ["option", "forwardfor" | "http-keep-alive" | "redispatch", ..] => true,
+            _ => false,
+        }
+    }
+
+    fn other(&mut self, option: &'static str, text: impl Into<String>) -> bool {
+        self.others.push((option, text.into()));
+        true
+    }
+
+    fn set(self, key: &str, out: &mut Translation<'_>) {
+        if let Some(text) = &self.balance {
+            balance::set(text, key, out);
+        }
+        for (option, lines, by) in [
+            ("request-headers", self.sent, "\n"),
+            ("response-headers", self.answered, "\n"),
+            ("remove-request-headers", self.unsent, ","),
+            ("remove-response-headers", self.unanswered, ","),
+            ("rewrite-rules", self.rewrites, "\n"),
+        ] {
+            if !lines.is_empty() {
+                out.set(option, &lines.join(by), key);
+            }
+        }
+        for (option, text) in self.others {
+            out.set(option, &text, key);
+        }
+    }
+}
+
+/// A header whose value is a text with variables of ours.
+fn header(name: &str, value: &str, lines: &mut Vec<String>) -> bool {
+    let Ok(value) = log_format::text(value) else { return false };
+    lines.push(format!("{name}: {value}"));
+    !value.trim().is_empty() && !value.contains('\n')
+}
+
+fn take(name: &str, names: &mut Vec<String>) -> bool {
+    names.push(name.to_owned());
+    !name.contains([',', '\n'])
+}
+
+/// The words of a line (configuration manual, 2.2); `None` where a quotation has no end.
+fn words(line: &str) -> Option<Vec<String>> {
+    let (mut all, mut word, mut quote) = (Vec::new(), None::<String>, None::<char>);
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(mark), c) if c == mark => quote = None,
+            (Some('\''), c) => word.get_or_insert_default().push(c),
+            (_, '\\') => {
+                let next = characters.next()?;
+                let text = word.get_or_insert_default();
+                // Before others it is itself.
+                if !" \\#\"'$".contains(next) {
+                    text.push('\\');
+                }
+                text.push(next);
+            }
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '#') => break,
+            (None, c) if c.is_whitespace() => all.extend(word.take()),
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    all.extend(word);
+    quote.is_none().then_some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_words_and_what_is_not_known_is_not_taken() {
+        assert_eq!(words("a \"b c\"  'd\"' e\\ f # g").unwrap(), ["a", "b c", "d\"", "e f"]);
+        assert_eq!(words("replace-path ^/a/(.*) /b/\\1").unwrap(), ["replace-path", "^/a/(.*)", "/b/\\1"]);
+        assert_eq!(words("a \"b"), None);
+        for line in [
+            "timeout server 5s",
+            "timeout tunnel 3600000",
+            "http-response set-header X-Frame-Options DENY",
+            "http-request set-header X-Client \"%[src]\"",
+            "balance url_param WOPISrc check_post",
+            "hash-type consistent",
+            "http-request set-log-level silent",
+            "compression algo gzip",
+        ] {
+            assert!(LinesOfBackend::default().takes(line), "{line}");
+        }
+        for line in [
+            "http-request deny if { src 10.0.0.0/8 }",
+            "http-request set-header X-A 1 if { path /a }",
+            "http-request set-header X-A %[env(PATH)]",
+            "server a 10.0.0.1:80",
+            "stick-table type ip size 1m",
+            "timeout server soon",
+        ] {
+            assert!(!LinesOfBackend::default().takes(line), "{line}");
+        }
+    }
+}

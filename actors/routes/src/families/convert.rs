@@ -1,0 +1,336 @@
+//! Annotations of a family as annotations of ours, where these do the same: an Ingress that is converted is served as it was, under the
+//! same configuration. Each step is checked by reading both; what does not come out the same stays as it is.
+
+use super::{
+    About, FamilySettings, ForeignOptions, KeyOutcome, KeyTarget, PathRules, forms::ForeignForms,
+    neighbours::OptionValues,
+};
+use crate::options::{
+    PREFIX, RouteOptions, Settings, groups::Annotations, kind::Kind, table::row, value::OptionValue,
+};
+use haptic_model::FindingKind;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Options that count for more than the Ingress that has them, or that decide how its paths are read: they stay where they are.
+const SPREAD: [&str; 8] = [
+    "app-root",
+    "canary-",
+    "client-ca-",
+    "client-certificate",
+    "path-type",
+    "redirect-www",
+    "rewrite-",
+    "ssl-passthrough",
+];
+
+/// An Ingress with annotations of a family.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignIngress<'i> {
+    /// What is known of it.
+    pub about: About<'i>,
+    /// All of its annotations.
+    pub annotations: &'i BTreeMap<String, String>,
+    /// Its paths, each with the Service that it leads to.
+    pub paths: &'i [(String, Option<String>)],
+    /// What these Services say, if they say something.
+    pub services: &'i [(Arc<str>, &'i BTreeMap<String, String>)],
+}
+
+/// What becomes of the annotations of an Ingress.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConvertedAnnotations {
+    /// Those that are not needed any more.
+    pub removed: BTreeSet<String>,
+    /// Those of ours that take their place.
+    pub added: BTreeMap<String, String>,
+    /// Those that stay, each with what is said of it.
+    pub kept: BTreeMap<String, String>,
+}
+
+/// What an Ingress asks for, as far as annotations decide.
+#[derive(Debug, PartialEq)]
+struct ServedAnnotations {
+    options: Vec<RouteOptions>,
+    forms: Vec<ForeignForms>,
+    spread: OptionValues,
+    dropped: bool,
+    paths: Option<PathRules>,
+    canary: Option<OptionValues>,
+    names: [Vec<String>; 2],
+}
+
+/// Annotations of ours in place of those of the family, where nothing changes by that.
+#[must_use]
+pub fn convert(
+    family: &FamilySettings,
+    ingress: &ForeignIngress<'_>,
+    settings: &Settings,
+) -> ConvertedAnnotations {
+    let mut conversion = Conversion { family, ingress, settings, current: ingress.annotations.clone() };
+    let foreign = conversion.foreign(ingress.annotations, ingress.about);
+    let wanted = conversion.effects(ingress.annotations);
+    let (mut candidates, mut kept) = (Vec::new(), BTreeMap::new());
+    for annotation in ingress.annotations.keys() {
+        let Some(name) = family.family.behind_prefix(annotation) else { continue };
+        let found =
+            foreign.findings.iter().find(|found| found.place.annotation.as_deref() == Some(annotation));
+        match family.family.key(name).map(|key| key.outcome) {
+            None => _ = kept.insert(annotation.clone(), "its own controller does not know it".to_owned()),
+            Some(KeyOutcome::Finding(instead)) => {
+                let sentence = found.map_or_else(|| instead.to_owned(), |found| found.sentence.clone());
+                kept.insert(annotation.clone(), sentence);
+            }
+            // What has no effect as it stands is not thrown away: somebody wrote it.
+            Some(_) => match found.filter(|found| is_without_effect(found.kind)) {
+                Some(found) => _ = kept.insert(annotation.clone(), found.sentence.clone()),
+                None => candidates.push((annotation.clone(), name.to_owned())),
+            },
+        }
+    }
+    // All at once; then those that belong together; then each by itself.
+    let group = |name: &str| name.split('-').next().unwrap_or_default().to_owned();
+    let mut attempts =
+        vec![candidates.iter().map(|(annotation, _)| annotation.clone()).collect::<BTreeSet<_>>()];
+    let mut groups: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (annotation, name) in &candidates {
+        groups.entry(group(name)).or_default().insert(annotation.clone());
+    }
+    attempts.extend(groups.into_values());
+    attempts.extend(candidates.iter().map(|(annotation, _)| BTreeSet::from([annotation.clone()])));
+    for attempt in attempts {
+        conversion.attempt(&attempt, &foreign, &wanted);
+    }
+    let Conversion { current, .. } = conversion;
+    let mut removed = BTreeSet::new();
+    for (annotation, _) in candidates {
+        if !current.contains_key(&annotation) {
+            removed.insert(annotation);
+            continue;
+        }
+        let found =
+            foreign.findings.iter().find(|found| found.place.annotation.as_deref() == Some(&annotation));
+        let sentence =
+            found.map_or("no annotation of ours does the same for this Ingress", |found| &found.sentence);
+        kept.insert(annotation, sentence.to_owned());
+    }
+    let is_new = |(key, text): &(&String, &String)| ingress.annotations.get(*key) != Some(*text);
+    let added = current.iter().filter(is_new).map(|(key, text)| (key.clone(), text.clone())).collect();
+    ConvertedAnnotations { removed, added, kept }
+}
+
+fn is_without_effect(kind: FindingKind) -> bool {
+    matches!(kind, FindingKind::ForeignNotServed | FindingKind::ForeignUnreadable)
+}
+
+struct Conversion<'c> {
+    family: &'c FamilySettings,
+    ingress: &'c ForeignIngress<'c>,
+    settings: &'c Settings,
+    /// The annotations as far as they are converted.
+    current: BTreeMap<String, String>,
+}
+
+impl Conversion<'_> {
+    /// Puts ours in the place of these, if nothing changes by that.
+    fn attempt(
+        &mut self,
+        gone: &BTreeSet<String>,
+        foreign: &ForeignOptions,
+        wanted: &[ServedAnnotations; 2],
+    ) {
+        if !gone.iter().any(|annotation| self.current.contains_key(annotation)) {
+            return;
+        }
+        let mut next = self.current.clone();
+        next.retain(|annotation, _| !gone.contains(annotation));
+        let left = self.foreign(&next, self.ingress.about);
+        let said: BTreeSet<&str> = gone.iter().flat_map(|annotation| self.options_of(annotation)).collect();
+        for (option, value) in &foreign.ingress.written.values {
+            let key = format!("{PREFIX}{option}");
+            // What an annotation says stays said, whatever the ConfigMap of the family says.
+            let is_left = !said.contains(option) && left.ingress.written.values.get(option) == Some(value);
+            if is_left || next.contains_key(&key) {
+                continue;
+            }
+            let Some(text) = text_of(option, value, self.settings) else { return };
+            next.insert(key, text);
+        }
+        if self.effects(&next) == *wanted {
+            self.current = next;
+        }
+    }
+
+    /// The options that an annotation of the family may set.
+    fn options_of(&self, annotation: &str) -> Vec<&'static str> {
+        let family = self.family.family;
+        let key = family.behind_prefix(annotation).and_then(|name| family.key(name));
+        let key = key.and_then(|key| match key.to {
+            KeyTarget::Alias(name) => family.key(name),
+            _ => Some(key),
+        });
+        match key.map(|key| key.to) {
+            Some(KeyTarget::Option(option)) => vec![option],
+            Some(KeyTarget::Group(options)) => options.to_vec(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn foreign(&self, annotations: &BTreeMap<String, String>, about: About<'_>) -> ForeignOptions {
+        let families = std::iter::once(self.family);
+        ForeignOptions::of(families, annotations, self.ingress.services, about, self.settings)
+    }
+
+    /// Without TLS beside it, and with: another Ingress may have some for its hosts.
+    fn effects(&self, annotations: &BTreeMap<String, String>) -> [ServedAnnotations; 2] {
+        let about = self.ingress.about;
+        [about, About { tls: true, ..about }].map(|about| self.effect(annotations, about))
+    }
+
+    fn effect(&self, annotations: &BTreeMap<String, String>, about: About<'_>) -> ServedAnnotations {
+        let foreign = self.foreign(annotations, about);
+        let is_spread = |name: &str| SPREAD.iter().any(|spread| name.starts_with(spread));
+        let values = foreign.ingress.written.values.iter().filter(|(name, _)| is_spread(name));
+        let spread = values.map(|(name, value)| (*name, value.clone())).collect();
+        let levels = std::iter::once(&foreign.ingress).chain(foreign.of_services.values());
+        let forms = levels.map(|level| level.forms.clone()).collect();
+        let (dropped, paths, canary) = (foreign.dropped, foreign.paths.clone(), foreign.canary.clone());
+        let names = [foreign.aliases.clone(), foreign.redirected.clone()];
+        let written = Annotations::read(annotations, self.settings).with(foreign);
+        let own = written.of(None, None, self.settings);
+        let of_paths = self.ingress.paths.iter().map(|(path, service)| {
+            written.of(Some(path), service.as_deref().map(|service| (service, None)), self.settings)
+        });
+        // What is found does not change what is served.
+        let served = |options: RouteOptions| RouteOptions { ineffective: Vec::new(), ..options };
+        let options = std::iter::once(own).chain(of_paths).map(served).collect();
+        ServedAnnotations { options, forms, spread, dropped, paths, canary, names }
+    }
+}
+
+/// A text that is read as this value of the option; `None` where there is none.
+fn text_of(option: &str, value: &OptionValue, settings: &Settings) -> Option<String> {
+    let kind = row(option)?.kind;
+    texts(value).into_iter().find(|text| is_read_as(kind, text, value, settings))
+}
+
+fn is_read_as(kind: Kind, text: &str, value: &OptionValue, settings: &Settings) -> bool {
+    kind.read(text, settings).as_ref() == Ok(value)
+}
+
+/// Texts that may be read as the value, the nicest first.
+fn texts(value: &OptionValue) -> Vec<String> {
+    match value {
+        OptionValue::Switch(on) => vec![on.to_string()],
+        OptionValue::Number(number) => numbers(*number),
+        OptionValue::Text(text) => vec![text.clone()],
+        OptionValue::Names(names) => [", ", "\n", " "].map(|between| names.join(between)).to_vec(),
+        OptionValue::Networks(networks) => {
+            vec![networks.iter().map(|network| network.text()).collect::<Vec<_>>().join(", ")]
+        }
+        OptionValue::Headers(headers) => {
+            let lines = headers.iter().map(|header| format!("{}: {}", header.name, header.value));
+            vec![lines.collect::<Vec<_>>().join("\n")]
+        }
+        OptionValue::Conditions(conditions) => [": ", "="]
+            .map(|between| {
+                let lines = conditions.iter().map(|one| format!("{}{between}{}", one.name, one.value));
+                lines.collect::<Vec<_>>().join("\n")
+            })
+            .to_vec(),
+        OptionValue::Regex { pattern, .. } => vec![pattern.clone()],
+        OptionValue::AuthUrl(_)
+        | OptionValue::RequestKey(_)
+        | OptionValue::Weights(_)
+        | OptionValue::Rewrites { .. } => Vec::new(),
+    }
+}
+
+/// As a time in milliseconds, a size in bytes, and a plain number.
+fn numbers(number: u64) -> Vec<String> {
+    const TIMES: [(u64, &str); 5] =
+        [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
+    const SIZES: [(u64, &str); 3] = [(1 << 30, "g"), (1 << 20, "m"), (1 << 10, "k")];
+    let in_units =
+        TIMES.into_iter().chain(SIZES).filter(|(unit, _)| number > 0 && number.is_multiple_of(*unit));
+    let mut all: Vec<String> = in_units.map(|(unit, name)| format!("{}{name}", number / unit)).collect();
+    all.push(number.to_string());
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn converted(family: &str, annotations: &[(&str, &str)]) -> ConvertedAnnotations {
+        let context = json!({"annotationFamilies": {family: {}}});
+        let settings = Settings::of(context.as_object().unwrap());
+        let annotations =
+            annotations.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect();
+        let paths = [("/".to_owned(), Some("web".to_owned()))];
+        let about = About { namespace: "shop", name: "a", ..About::default() };
+        let ingress = ForeignIngress { about, annotations: &annotations, paths: &paths, services: &[] };
+        convert(&settings.families[0], &ingress, &settings)
+    }
+
+    fn pairs(added: &BTreeMap<String, String>) -> Vec<(&str, &str)> {
+        added.iter().map(|(key, text)| (key.trim_start_matches(PREFIX), text.as_str())).collect()
+    }
+
+    #[test]
+    fn what_ours_say_as_well_is_converted() {
+        let all = [
+            ("haproxy.org/timeout-server", "30000"),
+            ("haproxy.org/allow-list", "10.0.0.0/8"),
+            ("other/x", "y"),
+        ];
+        let done = converted("haproxy-org", &all);
+        assert_eq!(pairs(&done.added), [("allow-from", "10.0.0.0/8"), ("timeout-server", "30s")]);
+        assert_eq!(done.removed.len(), 2, "{done:?}");
+        assert!(done.kept.is_empty(), "{done:?}");
+        let done = converted(
+            "ingress-nginx",
+            &[
+                ("nginx.ingress.kubernetes.io/proxy-body-size", "8m"),
+                ("nginx.ingress.kubernetes.io/enable-cors", "true"),
+                ("nginx.ingress.kubernetes.io/cors-allow-origin", "https://a.example"),
+            ],
+        );
+        let added = pairs(&done.added);
+        assert!(
+            added.contains(&("max-body-size", "8m"))
+                && added.contains(&("cors-allow-origin", "https://a.example")),
+            "{done:?}"
+        );
+    }
+
+    #[test]
+    fn what_they_do_not_say_stays_and_is_explained() {
+        let done = converted(
+            "ingress-nginx",
+            &[
+                ("nginx.ingress.kubernetes.io/use-regex", "true"),
+                ("nginx.ingress.kubernetes.io/enable-modsecurity", "true"),
+                ("nginx.ingress.kubernetes.io/nonesuch", "true"),
+                ("nginx.ingress.kubernetes.io/configuration-snippet", "more_set_headers \"X: y\";"),
+                ("nginx.ingress.kubernetes.io/proxy-read-timeout", "20"),
+            ],
+        );
+        let kept: Vec<&str> = done.kept.keys().filter_map(|key| key.rsplit('/').next()).collect();
+        assert_eq!(kept, ["configuration-snippet", "enable-modsecurity", "nonesuch", "use-regex"]);
+        assert!(done.kept.values().any(|why| why.contains("web application firewall")), "{done:?}");
+        assert_eq!(done.removed.len(), 1, "{done:?}");
+    }
+
+    #[test]
+    fn a_guard_that_lets_nobody_in_stays() {
+        let done = converted(
+            "haproxy-org",
+            &[("haproxy.org/allow-list", "nonsense"), ("haproxy.org/timeout-server", "5s")],
+        );
+        assert!(done.kept.contains_key("haproxy.org/allow-list") && done.removed.len() == 1, "{done:?}");
+    }
+}

@@ -1,0 +1,140 @@
+//! Who gets in: lists of clients, passwords, certificates, rates.
+
+use super::values::{SourceRanges, sources};
+use crate::{
+    families::{
+        secrets::own_secret,
+        translation::{Said, Translation},
+    },
+    options::network::Network,
+};
+
+/// Lists of clients, of which some are exceptions. Theirs are open where no element of a list is good.
+pub(super) fn clients(said: &Said<'_>, out: &mut Translation<'_>) {
+    let mut denied: Vec<String> = Vec::new();
+    if let Some(text) = said.text("allowlist-source-range") {
+        let SourceRanges { networks, exceptions, wrong } = sources(text);
+        denied.extend(exceptions.iter().map(|one| (*one).to_owned()));
+        if networks.is_empty() && (exceptions.is_empty() || !wrong.is_empty()) {
+            out.close("allowlist-source-range", "has no network that can be read");
+        } else if wrong.iter().any(|one| one.starts_with('!')) {
+            out.close(
+                "allowlist-source-range",
+                &format!("has the exception {}, which is no network", wrong.concat()),
+            );
+        } else {
+            if let Some(one) = wrong.first() {
+                let how = format!("has {one:?}, which is no network: only the others of the list get in");
+                out.differs("allowlist-source-range", &how);
+            }
+            if !networks.is_empty() {
+                out.set("allow-from", &networks.join(", "), "allowlist-source-range");
+            }
+        }
+    }
+    if let Some(text) = said.text("denylist-source-range") {
+        let SourceRanges { networks, exceptions, wrong } = sources(text);
+        if let Some(one) = wrong.first() {
+            return out.close("denylist-source-range", &format!("has {one:?}, which is no network"));
+        }
+        if networks.is_empty() && !exceptions.is_empty() {
+            // Everybody but these is kept out.
+            if said.has("allowlist-source-range") {
+                return out
+                    .close("denylist-source-range", "has exceptions alone, beside allowlist-source-range");
+            }
+            out.set("allow-from", &exceptions.join(", "), "denylist-source-range");
+        }
+        denied.extend(without(&networks, &exceptions));
+    }
+    if !denied.is_empty() {
+        out.set("deny-from", &denied.join(", "), "denylist-source-range");
+    }
+}
+
+/// The networks without what the exceptions have of them.
+fn without(networks: &[&str], exceptions: &[&str]) -> Vec<String> {
+    let read = |all: &[&str]| all.iter().filter_map(|one| Network::of(one)).collect::<Vec<_>>();
+    let exceptions = read(exceptions);
+    let mut left = read(networks);
+    for exception in &exceptions {
+        left = left.iter().flat_map(|network| network.minus(exception)).collect();
+    }
+    left.iter().map(|network| network.text().to_owned()).collect()
+}
+
+/// Passwords. Theirs are not asked for where the Secret is not there.
+pub(super) fn passwords(said: &Said<'_>, out: &mut Translation<'_>) {
+    let Some(secret) = said.text("auth-secret") else { return };
+    let Some(name) = own_secret(secret, out.about.namespace) else {
+        return out.close("auth-secret", "names no Secret of the same namespace");
+    };
+    out.set("auth-secret", name, "auth-secret");
+    let realm = said.text("auth-realm").filter(|realm| {
+        let is_good = !realm.contains('"');
+        if !is_good {
+            out.ignore("auth-realm", "has quotation marks");
+        }
+        is_good
+    });
+    out.set("auth-realm", realm.unwrap_or("localhost"), "auth-realm");
+}
+
+/// Certificates of clients.
+pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
+    let Some(secret) = said.text("auth-tls-secret") else { return };
+    let how = match said.text("auth-tls-verify-client") {
+        Some("off") => return,
+        Some("optional") => "optional",
+        Some("optional_no_ca") => {
+            out.differs(
+                "auth-tls-verify-client",
+                "is optional_no_ca: a certificate that is shown must be signed by the CA all the same",
+            );
+            "optional"
+        }
+        Some("on") | None => "required",
+        Some(_) => {
+            out.differs(
+                "auth-tls-verify-client",
+                "is none of off, optional, on and optional_no_ca: it is on",
+            );
+            "required"
+        }
+    };
+    let Some(name) = own_secret(secret, out.about.namespace) else {
+        return out.close("auth-tls-secret", "names no Secret of the same namespace");
+    };
+    out.set("client-ca-secret", name, "auth-tls-secret");
+    out.set("client-certificate", how, "auth-tls-verify-client");
+    out.set("client-certificate-status", "495", "auth-tls-secret");
+    if let Some(page) = said.text("auth-tls-error-page") {
+        out.set("client-certificate-error-page", page, "auth-tls-error-page");
+    }
+    if said.switch("auth-tls-strict") == Some(false) {
+        out.differs("auth-tls-strict", "is false: without the Secret requests are refused all the same");
+    }
+}
+
+/// Requests of a client in a second, and at a time.
+pub(super) fn rates(said: &Said<'_>, out: &mut Translation<'_>) {
+    let positive = |key: &str| said.number(key).filter(|number| *number > 0);
+    if let Some(limit) = positive("limit-rps") {
+        out.set("rate-limit", &limit.to_string(), "limit-rps");
+        out.set("rate-limit-period", "second", "limit-rps");
+    }
+    if let Some(limit) = positive("limit-connections") {
+        out.set("concurrency-limit", &limit.to_string(), "limit-connections");
+    }
+    let Some(text) = said.text("limit-whitelist") else { return };
+    let SourceRanges { networks, wrong, .. } = sources(text);
+    if let Some(one) = wrong.first() {
+        out.differs("limit-whitelist", &format!("has {one:?}, which is no network: the limit counts for it"));
+    }
+    if !networks.is_empty() && positive("limit-rps").is_some() {
+        out.set("rate-limit-exempt", &networks.join(", "), "limit-whitelist");
+    }
+    if positive("limit-connections").is_some() {
+        out.differs("limit-whitelist", "counts for limit-rps, and not for limit-connections");
+    }
+}

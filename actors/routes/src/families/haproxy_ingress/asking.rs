@@ -1,0 +1,133 @@
+//! Somebody is asked whether a request may pass. Whatever is wrong there lets nobody in, as theirs does.
+
+use crate::families::translation::{Said, Translation};
+
+/// `auth-url` and what goes with it.
+pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
+    let Some(url) = said.text("auth-url") else { return };
+    let url = match url.strip_prefix("svc://") {
+        Some(rest) => match of_service(rest) {
+            Some(url) => url,
+            None => return out.close("auth-url", "is not svc://[NAMESPACE/]NAME:PORT/PATH"),
+        },
+        None => url.to_owned(),
+    };
+    out.set("auth-url", &url, "auth-url");
+    match said.text("auth-method") {
+        None => {}
+        Some("*") => out.differs(
+            "auth-method",
+            "is *: it is asked with GET, and X-Original-Method says the client's method",
+        ),
+        Some(method) => out.set("auth-method", &method.to_ascii_uppercase(), "auth-method"),
+    }
+    if let Some(page) = said.text("auth-signin") {
+        match variables(page) {
+            Some(page) => out.set("auth-signin", &page, "auth-signin"),
+            None => out.ignore(
+                "auth-signin",
+                "has an expression that is not the host, the path or the URL of the request",
+            ),
+        }
+    }
+    for (key, option) in [
+        ("auth-headers-request", "auth-request-headers"),
+        ("auth-headers-succeed", "auth-response-headers"),
+        ("auth-headers-fail", ""),
+    ] {
+        headers(said, key, option, out);
+    }
+    if said.text("auth-external-placement").is_some_and(|place| place != "backend") {
+        out.differs("auth-external-placement", "makes no difference");
+    }
+}
+
+/// `oauth` finds whoever serves a prefix of the host. Here nobody is found, so nobody gets in.
+pub(super) fn oauth(said: &Said<'_>, out: &mut Translation<'_>) {
+    if said.has("oauth") {
+        out.close("oauth", "is not served: auth-url and auth-signin say the same");
+    }
+}
+
+/// `[NAMESPACE/]NAME:PORT/PATH` as a URL.
+fn of_service(text: &str) -> Option<String> {
+    // A port with digits alone, and a path behind it.
+    let at = text.find(':')?;
+    let (service, rest) = (text.get(..at)?, text.get(at + 1..)?);
+    let end = rest.find('/').unwrap_or(rest.len());
+    let (port, path) = rest.split_at_checked(end)?;
+    port.parse::<u16>().ok().filter(|port| *port > 0)?;
+    let host = match service.split_once('/') {
+        Some((namespace, name)) => format!("{name}.{namespace}.svc"),
+        None => service.to_owned(),
+    };
+    Some(format!("http://{host}:{port}{path}"))
+}
+
+/// A location with expressions of HAProxy, in our variables.
+fn variables(text: &str) -> Option<String> {
+    let mut read = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("%[") {
+        let (expression, more) = behind.split_once(']')?;
+        read.push_str(before);
+        read.push_str(match expression {
+            "hdr(host)" | "req.hdr(host)" => "$http_host",
+            "var(req.host)" => "$host",
+            "path" | "pathq" | "url" | "capture.req.uri" | "var(req.path)" => "$escaped_request_uri",
+            _ => return None,
+        });
+        rest = more;
+    }
+    read.push_str(rest);
+    Some(read)
+}
+
+fn headers(said: &Said<'_>, key: &'static str, option: &'static str, out: &mut Translation<'_>) {
+    let Some(text) = said.text(key) else { return };
+    if matches!(text, "-") {
+        return if option == "auth-request-headers" {
+            out.differs(key, "is -: it is asked with the headers Cookie and Authorization all the same");
+        } else if option == "auth-response-headers" {
+        } else {
+            out.differs(key, "is -: clients get the headers of the answer");
+        };
+    }
+    if text.contains('*') || option.is_empty() {
+        return out.differs(
+            key,
+            match option {
+                "auth-response-headers" => "has *: servers get none of the headers, name them",
+                "auth-request-headers" => "has *: all headers are passed on",
+                _ => "makes no difference: clients get the headers of the answer",
+            },
+        );
+    }
+    out.set(option, text, key);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_asked_by_its_name() {
+        assert_eq!(of_service("auth:8080/check").as_deref(), Some("http://auth:8080/check"));
+        assert_eq!(of_service("sso/auth:8080").as_deref(), Some("http://auth.sso.svc:8080"));
+        assert_eq!(
+            [of_service("auth/check"), of_service("auth:http/x"), of_service("auth:0/")],
+            [None, None, None]
+        );
+    }
+
+    #[test]
+    fn expressions_of_the_request_are_variables() {
+        let text = "https://a/start?rd=https://%[hdr(host)]%[path]";
+        assert_eq!(
+            variables(text).as_deref(),
+            Some("https://a/start?rd=https://$http_host$escaped_request_uri")
+        );
+        assert_eq!(variables("https://a/%[src]"), None);
+        assert_eq!(variables("/login").as_deref(), Some("/login"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Annotations of jcmoraisjr/haproxy-ingress.
+//!
+//! A Service's annotations count before those of the Ingress, its ConfigMap's behind both. Some guards of its are open where they are
+//! wrong; here they are closed.
+
+mod access;
+mod asking;
+mod headers;
+mod paths;
+mod scripts;
+mod servers;
+mod table;
+mod values;
+
+use super::{
+    backend_lines,
+    translation::{Said, Translation},
+};
+pub use table::TABLE;
+
+/// What its annotations begin with; the first counts.
+pub const PREFIXES: &[&str] = &["haproxy-ingress.github.io/", "ingress.kubernetes.io/"];
+
+/// What takes several keys to say.
+pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
+    access::clients,
+    access::passwords,
+    access::certificates,
+    access::rates,
+    asking::external,
+    asking::oauth,
+    scripts::cors,
+    scripts::hsts,
+    servers::balance,
+    servers::checks,
+    servers::upstream,
+    servers::protocol,
+    servers::affinity,
+    servers::passthrough,
+    servers::queue,
+    headers::all,
+    paths::to_https,
+    paths::to_url,
+    paths::from_host,
+    paths::body,
+    paths::conditions,
+    paths::forms,
+    paths::alias,
+    |said, out| {
+        backend_lines::translate(
+            &["config-backend-early", "config-backend", "config-backend-late"],
+            said,
+            out,
+        )
+    },
+];

@@ -1,0 +1,146 @@
+//! How servers are reached.
+
+use crate::families::{
+    balance,
+    secrets::own_secret,
+    translation::{Said, Translation},
+};
+
+/// How requests are spread.
+pub(super) fn balance(said: &Said<'_>, out: &mut Translation<'_>) {
+    balance::set(said.text("balance-algorithm").unwrap_or("random(2)"), "balance-algorithm", out);
+}
+
+/// Checks, where somebody asks for them; theirs makes a connection every two seconds in any case.
+pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
+    let path = said.text("health-check-uri");
+    let others = [
+        ("health-check-interval", "health-check-interval"),
+        ("health-check-rise-count", "health-check-rise"),
+        ("health-check-fall-count", "health-check-fall"),
+    ];
+    if path.is_none() && !others.iter().any(|(key, _)| said.has(key)) {
+        return;
+    }
+    out.set("health-check", if path.is_some() { "http" } else { "tcp" }, "health-check-uri");
+    if let Some(path) = path {
+        out.set("health-check-method", "OPTIONS", "health-check-uri");
+        out.set("health-check-path", path, "health-check-uri");
+    }
+    for (key, option) in others {
+        if let Some(text) = said.text(key) {
+            out.set(option, text, key);
+        }
+    }
+}
+
+/// Whether the cluster chooses the server.
+pub(super) fn upstream(said: &Said<'_>, out: &mut Translation<'_>) {
+    if said.is_on("service-upstream") {
+        out.set("connect-to", "service", "service-upstream");
+    }
+}
+
+/// Which protocol they speak, and who they must be. With a protocol that is none all else of it is ignored, as theirs does.
+pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
+    let given = said.text("backend-protocol").unwrap_or("h1").to_ascii_lowercase();
+    let (h2, tls) = match given.as_str() {
+        "h1" | "http" => (false, false),
+        "h1-ssl" | "https" => (false, true),
+        "h2" | "grpc" => (true, false),
+        "h2-ssl" | "grpcs" => (true, true),
+        "fcgi" | "fcgi-ssl" => {
+            return out.ignore("backend-protocol", "is fcgi, which is not there: HTTP/1.1 is spoken");
+        }
+        _ => {
+            return out.ignore("backend-protocol", "is none of h1, h1-ssl, h2, h2-ssl and their other names");
+        }
+    };
+    let tls = tls || said.is_on("secure-backends");
+    let protocol = match (tls, h2) {
+        (false, false) => return,
+        (false, true) => "h2",
+        (true, false) => "https",
+        (true, true) => "h2s",
+    };
+    out.set("protocol", protocol, "backend-protocol");
+    if !tls {
+        return;
+    }
+    for (key, option) in
+        [("secure-verify-ca-secret", "server-ca-secret"), ("secure-crt-secret", "server-certificate-secret")]
+    {
+        let Some(text) = said.text(key) else { continue };
+        match own_secret(text, out.about.namespace) {
+            Some(name) => out.set(option, name, key),
+            None => out.close(key, "names no Secret of the same namespace"),
+        }
+    }
+    let name = match (said.text("secure-verify-hostname"), said.text("secure-sni")) {
+        (Some(name), sni) => {
+            if sni.is_some_and(|sni| sni != name) {
+                out.differs("secure-sni", "is what secure-verify-hostname is");
+            }
+            name
+        }
+        (None, Some("host" | "sni")) => "$host",
+        (None, Some(name)) => name,
+        (None, None) => "$none",
+    };
+    out.set("server-tls-name", &name.to_ascii_lowercase(), "secure-sni");
+}
+
+/// By which cookie a client finds its server again.
+pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
+    match said.text("affinity") {
+        None => return,
+        Some("cookie") => {}
+        Some(_) => return out.ignore("affinity", "is not cookie"),
+    }
+    out.set("affinity", "cookie", "affinity");
+    let name = said.text("session-cookie-name").unwrap_or("INGRESSCOOKIE");
+    out.set("affinity-cookie-name", name, "session-cookie-name");
+    if let Some(strategy) = said.text("session-cookie-strategy").filter(|strategy| *strategy != "insert") {
+        out.differs("session-cookie-strategy", &format!("is {strategy:?}: the cookie is inserted"));
+    }
+    out.set("affinity-cookie-same-site", "unset", "session-cookie-name");
+    if said.is_on("session-cookie-same-site") {
+        out.set("affinity-cookie-same-site", "None", "session-cookie-same-site");
+        out.set("affinity-cookie-secure", "true", "session-cookie-same-site");
+    }
+    if let Some(domain) = said.text("session-cookie-domain") {
+        out.set("affinity-cookie-domain", domain.trim_start_matches('.'), "session-cookie-domain");
+    }
+    for key in ["session-cookie-preserve", "session-cookie-shared"] {
+        if said.is_on(key) {
+            out.differs(key, "is true, and the cookie is HAProxy's own, for this host alone");
+        }
+    }
+}
+
+/// What limits the requests that wait for a server; those of HAPTIC are others.
+pub(super) fn queue(said: &Said<'_>, out: &mut Translation<'_>) {
+    if let Some(most) = said.number("maxconn-server").filter(|most| *most > 0) {
+        out.set("max-connections", &most.to_string(), "maxconn-server");
+        if let Some(most) = said.number("maxqueue-server").filter(|most| *most > 0) {
+            out.set("max-queue", &most.to_string(), "maxqueue-server");
+        }
+        if !said.has("timeout-queue") {
+            out.set("timeout-queue", "5s", "timeout-queue");
+        }
+    }
+}
+
+/// TLS that ends at the servers: it is not opened here, whether or not the operator lets it pass.
+pub(super) fn passthrough(said: &Said<'_>, out: &mut Translation<'_>) {
+    if !said.is_on("ssl-passthrough") {
+        return;
+    }
+    if !out.may_pass_tls() {
+        return out.close("ssl-passthrough", "is true, and the setting passthrough is not");
+    }
+    out.set("ssl-passthrough", "true", "ssl-passthrough");
+    if let Some(port) = said.text("ssl-passthrough-http-port") {
+        out.set("ssl-passthrough-http-port", port, "ssl-passthrough-http-port");
+    }
+}

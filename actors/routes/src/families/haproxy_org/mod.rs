@@ -1,0 +1,40 @@
+//! Annotations of haproxytech/kubernetes-ingress.
+//!
+//! Of its values only what is wrong for HAProxy itself is refused there, and a route is open where a guard is wrong; here it is closed.
+
+mod access;
+mod headers;
+mod paths;
+mod servers;
+mod table;
+mod values;
+
+use super::{
+    backend_lines,
+    translation::{Said, Translation},
+};
+pub use table::TABLE;
+
+/// What its annotations begin with (`pkg/store/convert.go`); which of them counts is not defined there.
+pub const PREFIXES: &[&str] = &["haproxy.org/", "haproxy.com/", "ingress.kubernetes.io/"];
+
+/// What takes several keys to say.
+pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
+    access::sources,
+    access::passwords,
+    access::rates,
+    access::cors,
+    headers::set,
+    headers::host,
+    paths::to_https,
+    paths::to_host,
+    paths::rewrites,
+    paths::forms,
+    servers::balance,
+    servers::checks,
+    servers::protocol,
+    servers::proxy_protocol,
+    servers::affinity,
+    servers::passthrough,
+    |said, out| backend_lines::translate(&["backend-config-snippet"], said, out),
+];

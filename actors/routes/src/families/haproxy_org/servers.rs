@@ -1,0 +1,126 @@
+//! How servers are reached (`pkg/annotations/service`).
+
+use crate::families::{
+    balance,
+    secrets::own_secret,
+    translation::{Said, Translation},
+};
+
+/// How requests are spread.
+pub(super) fn balance(said: &Said<'_>, out: &mut Translation<'_>) {
+    if let Some(text) = said.text("load-balance") {
+        balance::set(text, "load-balance", out);
+    }
+}
+
+/// Checks, where somebody asks for them; theirs makes a connection every two seconds unless somebody says otherwise.
+pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
+    let request = said.text("check-http");
+    if said.switch("check") == Some(false)
+        || !(said.is_on("check") || request.is_some() || said.has("check-interval"))
+    {
+        return;
+    }
+    out.set("health-check", if request.is_some() { "http" } else { "tcp" }, "check");
+    let words: Vec<&str> = request.unwrap_or_default().split_whitespace().collect();
+    match words[..] {
+        [] => {}
+        [path] => {
+            out.set("health-check-method", "OPTIONS", "check-http");
+            out.set("health-check-path", path, "check-http");
+        }
+        [method, path, ref more @ ..] => {
+            if !more.is_empty() {
+                out.differs("check-http", "has a version and maybe headers: they are left out");
+            }
+            out.set("health-check-method", method, "check-http");
+            out.set("health-check-path", path, "check-http");
+        }
+    }
+    for (key, option) in
+        [("check-interval", "health-check-interval"), ("timeout-check", "health-check-timeout")]
+    {
+        if let Some(time) = said.text(key) {
+            out.set(option, time, key);
+        }
+    }
+}
+
+/// Which protocol they speak, and who they must be. Theirs are asked for no name.
+pub(super) fn protocol(said: &Said<'_>, out: &mut Translation<'_>) {
+    let (ca, certificate) = (said.names("server-ca"), said.names("server-crt"));
+    let over_tls = said.is_on("server-ssl") || ca || certificate;
+    let h2 = match said.text("server-proto") {
+        Some("h2") => true,
+        None | Some("h1") => false,
+        Some(_) => {
+            out.ignore("server-proto", "is neither h1 nor h2");
+            false
+        }
+    };
+    let protocol = match (over_tls, h2) {
+        (true, true) => "h2s",
+        (true, false) => "https",
+        (false, true) => "h2",
+        (false, false) => return,
+    };
+    out.set("protocol", protocol, "server-proto");
+    if over_tls {
+        out.set("server-tls-name", "$none", "server-ssl");
+    }
+    for (key, option) in [("server-ca", "server-ca-secret"), ("server-crt", "server-certificate-secret")] {
+        let Some(text) = said.text(key) else { continue };
+        match own_secret(text, out.about.namespace) {
+            Some(name) => out.set(option, name, key),
+            None => out.close(key, "names a Secret of another namespace"),
+        }
+    }
+    if out.values.contains_key("server-ca-secret") {
+        out.set("server-ca-entry", "tls.crt", "server-ca");
+    }
+}
+
+/// What they are told of clients.
+pub(super) fn proxy_protocol(said: &Said<'_>, out: &mut Translation<'_>) {
+    let Some(text) = said.text("send-proxy-protocol") else { return };
+    let version = match text {
+        "proxy" | "proxy-v1" => "v1",
+        "proxy-v2" => "v2",
+        "proxy-v2-ssl" => "v2-ssl",
+        "proxy-v2-ssl-cn" => "v2-ssl-cn",
+        _ => {
+            return out.ignore(
+                "send-proxy-protocol",
+                "is none of proxy, proxy-v1, proxy-v2, proxy-v2-ssl and proxy-v2-ssl-cn",
+            );
+        }
+    };
+    out.set("proxy-protocol", version, "send-proxy-protocol");
+}
+
+/// By which cookie a client finds its server again.
+pub(super) fn affinity(said: &Said<'_>, out: &mut Translation<'_>) {
+    let keys = ["cookie-persistence", "cookie-persistence-no-dynamic"];
+    let named: Vec<(&str, &str)> = keys.into_iter().filter_map(|key| Some((key, said.text(key)?))).collect();
+    match named[..] {
+        [] => {}
+        [(key, name)] => {
+            out.set("affinity", "cookie", key);
+            out.set("affinity-cookie-name", name, key);
+            out.set("affinity-cookie-same-site", "unset", key);
+        }
+        _ => out
+            .ignore("cookie-persistence", "stands beside cookie-persistence-no-dynamic: there is no cookie"),
+    }
+}
+
+/// TLS that ends at the servers: it is not opened here, whether or not the operator lets it pass.
+pub(super) fn passthrough(said: &Said<'_>, out: &mut Translation<'_>) {
+    if !said.is_on("ssl-passthrough") {
+        return;
+    }
+    if !out.may_pass_tls() {
+        return out.close("ssl-passthrough", "is true, and the setting passthrough is not");
+    }
+    out.set("ssl-passthrough", "true", "ssl-passthrough");
+}

@@ -1,0 +1,289 @@
+//! The keys of haproxytech/kubernetes-ingress, as of its version 3.2.
+
+use super::values::{NUMBER, SWITCH, TIME};
+use crate::families::key::{FamilyKey, KeyPlace, KeyTarget, WrongValue, differs, finding, served};
+use KeyPlace::{Config, Ingress, Service};
+
+/// Keys of its frontends.
+const INGRESS: &[KeyPlace] = &[Ingress, Config];
+/// Keys of its backends.
+const SERVERS: &[KeyPlace] = &[Service, Ingress, Config];
+/// Keys of its backends that it reads on no Ingress.
+const SERVICE: &[KeyPlace] = &[Service, Config];
+/// Keys of the whole.
+const CONFIG: &[KeyPlace] = &[Config];
+
+/// What becomes of lines for a backend.
+const SNIPPET: &str = "without `snippets: translate` nothing of it counts, and with it headers, paths, times, balance and compression: no line of `haproxy.cfg` is printed for anybody; one that may keep requests out, and is not known, lets nobody in";
+
+/// All keys, in the order of their names.
+pub const TABLE: &[FamilyKey] = &[
+    FamilyKey {
+        value: SWITCH,
+        ..differs("abortonclose", SERVERS, "always on: a request whose client went away leaves the queue")
+    },
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Group(&["allow-from"]),
+        ..differs(
+            "allow-list",
+            INGRESS,
+            "no `patterns/` files; a list of which some is no network keeps the rest of it, one of which all is let nobody in",
+        )
+    },
+    FamilyKey { to: KeyTarget::Group(&["auth-realm"]), ..served("auth-realm", INGRESS) },
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Group(&["auth-secret"]),
+        ..differs("auth-secret", INGRESS, "of its own namespace; without the Secret nobody gets in")
+    },
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Group(&["auth-secret"]),
+        ..differs("auth-type", INGRESS, "any other value than `basic-auth` protects the route, too")
+    },
+    FamilyKey {
+        to: KeyTarget::Group(&[
+            "request-headers",
+            "response-headers",
+            "remove-request-headers",
+            "remove-response-headers",
+            "rewrite-rules",
+            "balance",
+            "timeout-server",
+        ]),
+        ..differs("backend-config-snippet", SERVERS, SNIPPET)
+    },
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Alias("deny-list"),
+        ..differs("blacklist", INGRESS, "no `patterns/` files; a list that cannot be read closes the route")
+    },
+    FamilyKey {
+        value: SWITCH,
+        to: KeyTarget::Group(&["health-check"]),
+        ..differs("check", SERVERS, "where it is given; without it Kubernetes' readiness decides")
+    },
+    FamilyKey {
+        to: KeyTarget::Group(&["health-check", "health-check-method", "health-check-path"]),
+        ..differs("check-http", SERVERS, "without version and headers")
+    },
+    FamilyKey {
+        value: TIME,
+        to: KeyTarget::Group(&["health-check-interval"]),
+        ..served("check-interval", SERVERS)
+    },
+    FamilyKey { value: SWITCH, ..served("clean-certs", CONFIG) },
+    finding("client-ca", CONFIG, "`client-ca-secret` of each Ingress"),
+    FamilyKey {
+        value: SWITCH,
+        ..finding("client-crt-optional", CONFIG, "`client-certificate: optional` of each Ingress")
+    },
+    FamilyKey { value: SWITCH, ..finding("client-strict-sni", CONFIG, "`defaultCertificate: none`") },
+    FamilyKey {
+        to: KeyTarget::Group(&["affinity", "affinity-cookie-name"]),
+        ..differs("cookie-persistence", SERVICE, "by a cookie of the server's name, which is `HttpOnly`")
+    },
+    FamilyKey {
+        to: KeyTarget::Group(&["affinity", "affinity-cookie-name"]),
+        ..differs("cookie-persistence-no-dynamic", SERVICE, "the same cookie")
+    },
+    FamilyKey {
+        to: KeyTarget::Group(&["cors-allow-credentials"]),
+        ..served("cors-allow-credentials", INGRESS)
+    },
+    FamilyKey { to: KeyTarget::Group(&["cors-allow-headers"]), ..served("cors-allow-headers", INGRESS) },
+    FamilyKey { to: KeyTarget::Group(&["cors-allow-methods"]), ..served("cors-allow-methods", INGRESS) },
+    FamilyKey {
+        to: KeyTarget::Group(&["cors-allow-origin"]),
+        ..differs(
+            "cors-allow-origin",
+            INGRESS,
+            "an expression must be one of whole origins; what is none lets no origin in",
+        )
+    },
+    FamilyKey {
+        value: SWITCH,
+        to: KeyTarget::Group(&["cors-allow-origin"]),
+        ..served("cors-enable", INGRESS)
+    },
+    FamilyKey { value: TIME, to: KeyTarget::Group(&["cors-max-age"]), ..served("cors-max-age", INGRESS) },
+    FamilyKey { to: KeyTarget::Group(&["cors-preflight"]), ..served("cors-respond-to-options", INGRESS) },
+    finding("cr-backend", SERVERS, "options of the route, or a snippet of the operator's"),
+    finding("cr-defaults", CONFIG, "settings of the libraries"),
+    finding("cr-frontend-http", CONFIG, "snippets `frontend-*`"),
+    finding("cr-frontend-https", CONFIG, "snippets `frontend-*`"),
+    finding("cr-frontend-stats", CONFIG, "snippet `health`"),
+    finding("cr-global", CONFIG, "settings of the libraries, snippets `global-*`"),
+    finding("default-backend-service", CONFIG, "an Ingress without rules"),
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Group(&["deny-from"]),
+        ..differs("deny-list", INGRESS, "no `patterns/` files; a list that cannot be read closes the route")
+    },
+    FamilyKey { value: SWITCH, ..served("dontlognull", CONFIG) },
+    FamilyKey {
+        value: SWITCH,
+        ..differs(
+            "forwarded-for",
+            SERVERS,
+            "always; what clients send is removed, unless they are `trustedProxies`",
+        )
+    },
+    finding("frontend-config-snippet", CONFIG, "snippets `frontend-*`"),
+    finding("generate-certificates-signer", CONFIG, "cert-manager"),
+    finding("global-config-snippet", CONFIG, "snippets `global-*`"),
+    finding("hard-stop-after", CONFIG, "snippets `global-*`"),
+    finding("http-connection-mode", CONFIG, "HAProxy's own default"),
+    FamilyKey { value: SWITCH, ..finding("http-keep-alive", CONFIG, "HAProxy's own default") },
+    FamilyKey { value: SWITCH, ..finding("http-server-close", CONFIG, "HAProxy's own default") },
+    FamilyKey {
+        to: KeyTarget::Group(&["balance", "balance-hash"]),
+        ..differs(
+            "load-balance",
+            SERVERS,
+            "of `uri`, `url_param` and `hdr` by a hash that is consistent, with their first argument; `first`, `static-rr` and `rdp-cookie` are not there",
+        )
+    },
+    finding("log-format", CONFIG, "`accessLog`"),
+    finding("log-format-tcp", CONFIG, "`accessLog`"),
+    FamilyKey { value: SWITCH, ..finding("logasap", CONFIG, "`accessLog`") },
+    finding("maxconn", CONFIG, "`maxConnections`"),
+    finding("nbthread", CONFIG, "HAProxy's own default, as many as CPUs"),
+    FamilyKey { to: KeyTarget::Group(&["rewrite-rules"]), ..served("path-rewrite", INGRESS) },
+    FamilyKey {
+        value: NUMBER,
+        to: KeyTarget::Option("max-connections"),
+        ..differs("pod-maxconn", SERVERS, "of each HAProxy, not divided by their number")
+    },
+    finding("prometheus-endpoint-auth-secret", CONFIG, "metrics are for the inside: NetworkPolicy"),
+    finding("proxy-protocol", CONFIG, "`proxyProtocol`"),
+    finding("quic-alt-svc-max-age", CONFIG, "HTTP/1.1 and HTTP/2 are served"),
+    FamilyKey {
+        value: TIME,
+        to: KeyTarget::Group(&["rate-limit-period"]),
+        ..differs(
+            "rate-limit-period",
+            INGRESS,
+            "1, 2, 5, 10, 15 or 30 seconds or minutes, or an hour; another one is counted in the next longer of these",
+        )
+    },
+    FamilyKey {
+        value: NUMBER,
+        to: KeyTarget::Group(&["rate-limit"]),
+        ..differs(
+            "rate-limit-requests",
+            INGRESS,
+            "each Ingress counts for itself, and clients of IPv6 by their /64",
+        )
+    },
+    differs("rate-limit-size", INGRESS, "the size of the table is HAPTIC's"),
+    FamilyKey {
+        value: NUMBER,
+        to: KeyTarget::Group(&["rate-limit-status"]),
+        ..served("rate-limit-status-code", INGRESS)
+    },
+    FamilyKey {
+        to: KeyTarget::Group(&["rate-limit-exempt"]),
+        ..differs("rate-limit-whitelist", INGRESS, "no `patterns/` files")
+    },
+    finding("request-capture", INGRESS, "`accessLog: json` has host, path and request id"),
+    finding("request-capture-len", INGRESS, "see request-capture"),
+    FamilyKey {
+        to: KeyTarget::Group(&["redirect-to", "redirect-keep-path"]),
+        ..served("request-redirect", INGRESS)
+    },
+    FamilyKey {
+        value: NUMBER,
+        to: KeyTarget::Group(&["redirect-code"]),
+        ..served("request-redirect-code", INGRESS)
+    },
+    FamilyKey {
+        to: KeyTarget::Group(&["request-headers"]),
+        ..differs(
+            "request-set-header",
+            INGRESS,
+            "of expressions `%[...]` those of client, host, path, query, method, TLS and request id",
+        )
+    },
+    FamilyKey {
+        to: KeyTarget::Group(&["response-headers"]),
+        ..differs(
+            "response-set-header",
+            INGRESS,
+            "of expressions `%[...]` those of client, host, path, TLS and request id",
+        )
+    },
+    finding("route-acl", &[Service], "match-headers or canary-* of the Ingress"),
+    served("scale-server-slots", SERVERS),
+    FamilyKey { to: KeyTarget::Group(&["proxy-protocol"]), ..served("send-proxy-protocol", SERVERS) },
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Group(&["server-ca-secret", "server-ca-entry"]),
+        ..differs("server-ca", SERVERS, "of its own namespace; without the Secret there are no servers")
+    },
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Group(&["server-certificate-secret"]),
+        ..differs("server-crt", SERVERS, "of its own namespace; without the Secret there are no servers")
+    },
+    FamilyKey { to: KeyTarget::Group(&["protocol"]), ..served("server-proto", SERVERS) },
+    FamilyKey { to: KeyTarget::Alias("scale-server-slots"), ..served("server-slots", SERVERS) },
+    FamilyKey {
+        value: SWITCH,
+        to: KeyTarget::Group(&["protocol"]),
+        ..differs("server-ssl", SERVERS, "HTTP/1.1 over TLS unless `server-proto: h2` is given")
+    },
+    FamilyKey { to: KeyTarget::Alias("scale-server-slots"), ..served("servers-increment", SERVERS) },
+    FamilyKey { to: KeyTarget::Group(&["host-rewrite"]), ..served("set-host", INGRESS) },
+    finding(
+        "src-ip-header",
+        INGRESS,
+        "`trustedProxies` says whose X-Forwarded-For counts: anybody can send a header",
+    ),
+    finding("ssl-certificate", CONFIG, "`defaultCertificate`"),
+    FamilyKey {
+        value: SWITCH,
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Group(&["ssl-passthrough"]),
+        ..differs(
+            "ssl-passthrough",
+            INGRESS,
+            "with the setting passthrough, for hosts of its own namespace and a path /; without it requests get 503",
+        )
+    },
+    FamilyKey { value: SWITCH, to: KeyTarget::Group(&["ssl-redirect"]), ..served("ssl-redirect", INGRESS) },
+    FamilyKey {
+        value: NUMBER,
+        to: KeyTarget::Group(&["ssl-redirect-code"]),
+        ..served("ssl-redirect-code", INGRESS)
+    },
+    FamilyKey {
+        value: NUMBER,
+        to: KeyTarget::Group(&["ssl-redirect-port"]),
+        ..served("ssl-redirect-port", INGRESS)
+    },
+    FamilyKey { value: SWITCH, ..served("standalone-backend", &[Service, Ingress]) },
+    finding("stats-config-snippet", CONFIG, "snippet `health`"),
+    finding("syslog-server", CONFIG, "standard output; snippets `global-*` for another `log` line"),
+    FamilyKey {
+        value: TIME,
+        to: KeyTarget::Group(&["health-check-timeout"]),
+        ..served("timeout-check", SERVERS)
+    },
+    finding("timeout-client", CONFIG, "`timeouts.client`"),
+    finding("timeout-client-fin", CONFIG, "30 s"),
+    finding("timeout-connect", CONFIG, "`timeouts.connect`"),
+    finding("timeout-http-keep-alive", CONFIG, "`timeouts.keepAlive`"),
+    finding("timeout-http-request", CONFIG, "`timeouts.request`"),
+    finding("timeout-queue", CONFIG, "`timeouts.queue`"),
+    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-server"), ..served("timeout-server", SERVERS) },
+    finding("timeout-server-fin", CONFIG, "snippets `profile-rule-*`"),
+    finding("timeout-tunnel", CONFIG, "`timeouts.tunnel`"),
+    finding("tls-alpn", CONFIG, "snippet `bind-50-https`"),
+    FamilyKey {
+        wrong: WrongValue::Deny,
+        to: KeyTarget::Alias("allow-list"),
+        ..differs("whitelist", INGRESS, "as allow-list")
+    },
+];

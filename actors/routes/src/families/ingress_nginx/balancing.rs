@@ -1,0 +1,96 @@
+//! Which server gets a request.
+
+use crate::families::{Said, Translation};
+
+/// The cookie of nginx.
+const COOKIE: &str = "INGRESSCOOKIE";
+
+/// `load-balance`, `upstream-hash-by`.
+pub fn balance(said: &Said<'_>, to: &mut Translation<'_>) {
+    if said.text("load-balance") == Some("ewma") {
+        to.set("balance", "leastconn", "load-balance");
+    }
+    let Some(by) = said.text("upstream-hash-by").filter(|_| !said.has("affinity")) else { return };
+    let name = by.replace(['{', '}'], "");
+    let named = |prefix: &str, of: &str| {
+        let name = name.strip_prefix(prefix)?;
+        let name = if of == "header" { name.replace('_', "-") } else { name.to_owned() };
+        Some(format!("{of}:{name}"))
+    };
+    let key = match &*name {
+        "$request_uri" => Some("uri".to_owned()),
+        "$uri" => Some("path".to_owned()),
+        "$host" | "$http_host" => Some("host".to_owned()),
+        "$remote_addr" | "$binary_remote_addr" | "$the_real_ip" => Some("client".to_owned()),
+        name if name.matches('$').count() != 1 => None,
+        _ => named("$http_", "header")
+            .or_else(|| named("$cookie_", "cookie"))
+            .or_else(|| named("$arg_", "query")),
+    };
+    match key {
+        Some(key) => to.set("balance-hash", &key, "upstream-hash-by"),
+        None => to.ignore("upstream-hash-by", "is not one variable that is known"),
+    }
+}
+
+/// `affinity`, `session-cookie-*`.
+pub fn affinity(said: &Said<'_>, to: &mut Translation<'_>) {
+    if !said.has("affinity") {
+        // Without it no attribute counts.
+        to.values.remove("affinity-cookie-domain");
+        return;
+    }
+    to.set("affinity-cookie-name", said.text("session-cookie-name").unwrap_or(COOKIE), "session-cookie-name");
+    if let Some(path) = said.text("session-cookie-path") {
+        to.set("affinity-cookie-path", path, "session-cookie-path");
+    }
+    let age = said.number("session-cookie-max-age").or_else(|| said.number("session-cookie-expires"));
+    if let Some(age) = age {
+        match age > 0 {
+            true => to.set("affinity-cookie-max-age", &age.to_string(), "session-cookie-max-age"),
+            false => to.ignore("session-cookie-max-age", "is not more than 0"),
+        }
+    }
+    let site = match said.text("session-cookie-samesite") {
+        Some("none") => Some("None"),
+        Some("lax") => Some("Lax"),
+        Some("strict") => Some("Strict"),
+        _ => None,
+    };
+    to.set("affinity-cookie-same-site", site.unwrap_or("unset"), "session-cookie-samesite");
+    if said.is_on("session-cookie-secure") {
+        to.set("affinity-cookie-secure", "true", "session-cookie-secure");
+    }
+}
+
+/// `default-backend`, `mirror-target`.
+pub fn others(said: &Said<'_>, to: &mut Translation<'_>) {
+    if let Some(service) = said.text("default-backend") {
+        // Of its ports the first one counts there.
+        to.set("default-service", &format!("{service}:80"), "default-backend");
+    }
+    if let Some(target) = said.text("mirror-target") {
+        match mirrored(target, to.about.namespace) {
+            Some(service) => to.set("mirror-service", &service, "mirror-target"),
+            None => to.cannot(
+                "mirror-target",
+                "only Services of the same namespace get copies of requests, at the same path",
+            ),
+        }
+    }
+}
+
+/// `http://NAME.NAMESPACE.svc:PORT$request_uri` as `NAME:PORT`.
+fn mirrored(target: &str, namespace: &str) -> Option<String> {
+    let rest = target.strip_prefix("http://")?;
+    let authority = rest.strip_suffix("$request_uri")?.trim_end_matches('/');
+    let (host, port) = authority.split_once(':').unwrap_or((authority, "80"));
+    let (name, domain) = host.split_once('.').unwrap_or((host, ""));
+    let own = [
+        String::new(),
+        namespace.to_owned(),
+        format!("{namespace}.svc"),
+        format!("{namespace}.svc.cluster.local"),
+    ];
+    own.contains(&domain.to_owned()).then(|| format!("{name}:{port}"))
+}

@@ -1,0 +1,57 @@
+//! Annotations of kubernetes/ingress-nginx.
+
+mod access;
+mod balancing;
+mod browsers;
+mod canary;
+mod client_certificates;
+mod passwords;
+mod redirects;
+mod servers;
+mod snippets;
+mod table;
+mod values;
+
+use super::translation::{Said, Translation};
+pub use table::TABLE;
+
+/// What its annotations begin with.
+pub const PREFIXES: &[&str] = &["nginx.ingress.kubernetes.io/"];
+
+/// What takes several keys to say.
+pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
+    redirects::paths,
+    redirects::redirects,
+    redirects::https,
+    servers::bodies_and_times,
+    servers::tries,
+    servers::protocol,
+    servers::over_tls,
+    servers::passthrough,
+    balancing::balance,
+    balancing::affinity,
+    balancing::others,
+    browsers::cors,
+    browsers::hsts,
+    passwords::passwords,
+    access::asked,
+    passwords::satisfied,
+    access::limits,
+    client_certificates::client_certificates,
+    snippets::snippets,
+    servers::hidden,
+    canary::canary,
+    redirects::aliases,
+];
+
+/// The name of a Secret of the Ingress's own namespace; with another one's nobody gets in.
+fn own_secret<'s>(key: &str, text: &'s str, to: &mut Translation<'_>) -> Option<&'s str> {
+    match text.split_once('/') {
+        None => Some(text),
+        Some((namespace, name)) if namespace == to.about.namespace => Some(name),
+        Some(_) => {
+            to.close(key, "names a Secret of another namespace");
+            None
+        }
+    }
+}

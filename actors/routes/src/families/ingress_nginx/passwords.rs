@@ -1,0 +1,43 @@
+//! Passwords.
+
+use super::own_secret;
+use crate::families::{Said, Translation};
+
+/// `satisfy: any`: a client of the list need not say who it is. Of a password and who is asked both must let it pass.
+pub fn satisfied(said: &Said<'_>, to: &mut Translation<'_>) {
+    if said.text("satisfy") != Some("any") {
+        return;
+    }
+    let has = |option: &str| to.values.contains_key(option);
+    let (secret, url) = (has("auth-secret"), has("auth-url"));
+    if secret && url {
+        to.differs("satisfy", "is any: of a password and auth-url both must let a request pass");
+    }
+    if (secret || url) && to.values.contains_key("allow-from") {
+        to.set("satisfy", "any", "satisfy");
+    }
+}
+
+/// `auth-type`, `auth-secret`, `auth-realm`. Where nobody can tell who may pass, nobody may.
+pub fn passwords(said: &Said<'_>, to: &mut Translation<'_>) {
+    let Some(kind) = said.text("auth-type") else { return };
+    if kind == "digest" {
+        return to.close("auth-type", "is digest, which nobody speaks here");
+    }
+    if kind != "basic" {
+        return to.drop("auth-type", "is neither basic nor digest");
+    }
+    let Some(secret) = said.text("auth-secret") else {
+        return to.close("auth-type", "is basic without an auth-secret");
+    };
+    let Some(secret) = own_secret("auth-secret", secret, to) else { return };
+    to.set("auth-secret", secret, "auth-secret");
+    if !to.values.contains_key("auth-secret") {
+        to.closed = true;
+    }
+    if let Some(realm) = said.text("auth-realm") {
+        to.set("auth-realm", realm.trim_start_matches('-'), "auth-realm");
+    }
+    // What a client says to nginx is not for servers.
+    to.set("remove-request-headers", "authorization", "auth-secret");
+}

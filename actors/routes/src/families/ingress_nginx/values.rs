@@ -1,0 +1,132 @@
+//! How ingress-nginx reads texts: which characters each may have (`internal/ingress/annotations/parser/validators.go`).
+
+use crate::families::values::{ForeignValue, TEXT, ValueReader};
+
+/// Paths, names, addresses.
+pub const BASIC: ValueReader = ValueReader {
+    expected: "letters, digits, and characters of / - . _ ~ :",
+    read: |text| read(text, is_basic),
+};
+
+/// The same with what lists need.
+pub const LIST: ValueReader = ValueReader {
+    expected: "letters, digits, blanks, and characters of / - . _ ~ : ,",
+    read: |text| read(text, |c| is_basic(c) || ", ".contains(c)),
+};
+
+/// URLs.
+pub const URL: ValueReader = ValueReader {
+    expected: "a URL without variables",
+    read: |text| read(text, |c| is_basic(c) || ",?&=".contains(c)),
+};
+
+/// URLs with variables.
+pub const URL_WITH_VARIABLES: ValueReader = ValueReader {
+    expected: "a URL, maybe with variables such as $host",
+    read: |text| read(text, |c| is_basic(c) || ",?&=$ ".contains(c)),
+};
+
+/// What regular expressions are made of.
+pub const EXPRESSION: ValueReader = ValueReader {
+    expected: "letters, digits, and characters of regular expressions",
+    read: |text| read(text, is_of_expression),
+};
+
+/// A path with groups.
+pub const CAPTURE: ValueReader = ValueReader {
+    expected: "a path, maybe with groups such as $1",
+    read: |text| read(text, |c| is_basic(c) || c == '$'),
+};
+
+/// Names of headers or methods.
+pub const NAMES: ValueReader = ValueReader {
+    expected: "names separated by commas",
+    read: |text| read(text, |c| c.is_ascii_alphanumeric() || "-_, ".contains(c)),
+};
+
+/// A text with variables.
+pub const VARIABLES: ValueReader = ValueReader {
+    expected: "letters, digits, -, _ and variables such as $request_uri",
+    read: |text| read(text, |c| c.is_ascii_alphanumeric() || "-_${}".contains(c)),
+};
+
+/// Digits and b, k, m or g; in bytes.
+pub const BODY_SIZE: ValueReader = crate::families::values::SIZE;
+
+/// What a browser shows.
+pub const REALM: ValueReader = ValueReader {
+    expected: "letters, digits, blanks, and characters of / - . _ ~ :",
+    read: |text| read(text, |c| is_basic(c) || c == ' '),
+};
+
+/// Statuses from 300 to 599.
+pub const STATUSES: ValueReader = ValueReader {
+    expected: "statuses from 300 to 599, separated by commas",
+    read: |text| {
+        let is_status = |one: &str| one.trim().parse().is_ok_and(|status: u16| (300..=599).contains(&status));
+        text.split(',').all(is_status).then(|| ForeignValue::Text(text.to_owned()))
+    },
+};
+
+/// `CN=` and an expression.
+pub const COMMON_NAME: ValueReader = ValueReader {
+    expected: "CN= and a regular expression",
+    read: |text| {
+        let read = read(text, |c| is_of_expression(c) || " @,".contains(c))?;
+        text.starts_with("CN=").then_some(read)
+    },
+};
+
+/// `namespace/name`.
+pub const FULL_NAME: ValueReader = ValueReader {
+    expected: "NAMESPACE/NAME",
+    read: |text| {
+        let (namespace, name) = text.split_once('/')?;
+        let is_whole = !namespace.is_empty() && !name.is_empty() && !name.contains('/');
+        read(text, is_basic).filter(|_| is_whole)
+    },
+};
+
+fn is_basic(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "/-._~:".contains(c)
+}
+
+fn is_of_expression(c: char) -> bool {
+    is_basic(c) || "^$[](){}*+?|&=\\".contains(c)
+}
+
+fn read(text: &str, is_good: impl Fn(char) -> bool) -> Option<ForeignValue> {
+    let ForeignValue::Text(text) = (TEXT.read)(text)? else { return None };
+    text.chars().all(is_good).then_some(ForeignValue::Text(text))
+}
+
+/// One of these words, in any case.
+macro_rules! word {
+    ($name:ident, $expected:literal, $($word:literal)|+) => {
+        #[doc = $expected]
+        pub const $name: ValueReader = ValueReader {
+            expected: $expected,
+            read: |text| {
+                let lower = text.to_ascii_lowercase();
+                matches!(&*lower, $($word)|+).then(|| ForeignValue::Text(lower))
+            },
+        };
+    };
+}
+
+word!(
+    PROTOCOL,
+    "HTTP, HTTPS, AUTO_HTTP, GRPC, GRPCS or FCGI",
+    "http" | "https" | "auto_http" | "grpc" | "grpcs" | "fcgi"
+);
+word!(VERIFY_CLIENT, "on, off, optional or optional_no_ca", "on" | "off" | "optional" | "optional_no_ca");
+word!(SAME_SITE, "None, Lax or Strict", "none" | "lax" | "strict");
+word!(COOKIE, "cookie", "cookie");
+word!(SATISFY, "any or all", "any" | "all");
+word!(CONNECTION, "close or keep-alive", "close" | "keep-alive");
+word!(SECRET_TYPE, "auth-file or auth-map", "auth-file" | "auth-map");
+word!(
+    BALANCE,
+    "round_robin or ewma",
+    "round_robin" | "ewma" | "chash" | "chashsubset" | "sticky_balanced" | "sticky_persistent"
+);

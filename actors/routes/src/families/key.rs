@@ -1,0 +1,145 @@
+//! One key of a family: a row of its table.
+
+use super::values::ValueReader;
+
+/// What is known of a key.
+#[derive(Clone, Copy, Debug)]
+pub struct FamilyKey {
+    /// Behind the prefix; rows are in the order of their names.
+    pub name: &'static str,
+    /// How its value is read.
+    pub value: ValueReader,
+    /// Where it may stand; elsewhere it has no effect, and that is said.
+    pub places: &'static [KeyPlace],
+    /// What a value does that cannot be read.
+    pub wrong: WrongValue,
+    /// What becomes of it.
+    pub to: KeyTarget,
+    /// How near that comes to what its own controller does.
+    pub outcome: KeyOutcome,
+}
+
+/// Where a key stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// On an Ingress.
+    Ingress,
+    /// On the Service that a route leads to.
+    Service,
+    /// In the ConfigMap of the family's own controller, given by the setting `config`.
+    Config,
+}
+
+/// What a value does that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrongValue {
+    /// It is as if it was not there.
+    Default,
+    /// All requests get 503.
+    Deny,
+    /// Nothing of the Ingress is served.
+    Drop,
+}
+
+/// What becomes of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyTarget {
+    /// The value of this option.
+    Option(&'static str),
+    /// Code reads it together with others; these are the options that it may set, for the reference.
+    Group(&'static [&'static str]),
+    /// Nothing: what it asks for is so, or has no effect that anybody could see.
+    Nothing,
+    /// Another name of this key, which counts where both are given.
+    Alias(&'static str),
+}
+
+/// How near it comes to what its own controller does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyOutcome {
+    /// Nobody sees a difference.
+    Served,
+    /// This is different.
+    Differs(&'static str),
+    /// It has no effect: what there is instead.
+    Finding(&'static str),
+}
+
+impl FamilyKey {
+    /// A key of which any text counts, at Ingresses, for nothing.
+    #[must_use]
+    pub const fn named(name: &'static str) -> Self {
+        Self { name, ..KEY }
+    }
+
+    /// The same, read so.
+    #[must_use]
+    pub const fn reads(self, value: ValueReader) -> Self {
+        Self { value, ..self }
+    }
+
+    /// The same at other places.
+    #[must_use]
+    pub const fn at(self, places: &'static [KeyPlace]) -> Self {
+        Self { places, ..self }
+    }
+
+    /// The same, the value of an option.
+    #[must_use]
+    pub const fn sets(self, option: &'static str) -> Self {
+        Self { to: KeyTarget::Option(option), ..self }
+    }
+
+    /// The same, read by code that may set these options.
+    #[must_use]
+    pub const fn may_set(self, options: &'static [&'static str]) -> Self {
+        Self { to: KeyTarget::Group(options), ..self }
+    }
+
+    /// The same, where a value that cannot be read does this.
+    #[must_use]
+    pub const fn wrong(self, wrong: WrongValue) -> Self {
+        Self { wrong, ..self }
+    }
+
+    /// The same, with this difference.
+    #[must_use]
+    pub const fn differs(self, how: &'static str) -> Self {
+        Self { outcome: KeyOutcome::Differs(how), ..self }
+    }
+
+    /// The same, without effect: what there is instead.
+    #[must_use]
+    pub const fn cannot(self, instead: &'static str) -> Self {
+        Self { outcome: KeyOutcome::Finding(instead), ..self }
+    }
+}
+
+/// What most rows have.
+pub const KEY: FamilyKey = FamilyKey {
+    name: "",
+    value: super::values::TEXT,
+    places: &[KeyPlace::Ingress],
+    wrong: WrongValue::Default,
+    to: KeyTarget::Nothing,
+    outcome: KeyOutcome::Served,
+};
+
+/// A key whose effect is the same as there.
+pub(super) const fn served(name: &'static str, places: &'static [KeyPlace]) -> FamilyKey {
+    FamilyKey { name, places, ..KEY }
+}
+
+/// A key whose effect is another one.
+pub(super) const fn differs(name: &'static str, places: &'static [KeyPlace], how: &'static str) -> FamilyKey {
+    FamilyKey { name, places, outcome: KeyOutcome::Differs(how), ..KEY }
+}
+
+/// A key without effect.
+pub(super) const fn finding(
+    name: &'static str,
+    places: &'static [KeyPlace],
+    instead: &'static str,
+) -> FamilyKey {
+    FamilyKey { name, places, outcome: KeyOutcome::Finding(instead), ..KEY }
+}

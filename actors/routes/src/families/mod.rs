@@ -1,0 +1,282 @@
+//! Annotations of other controllers, as their own controllers read them: translations into options, switched on by class.
+//!
+//! A family is a table first: their keys, how each value is read, where it may stand, what a wrong one does, and our option. What
+//! takes several keys to say is code beside the table. What cannot be said is found at the object, never silent. Whatever guards
+//! access fails closed.
+
+mod backend_lines;
+mod balance;
+pub mod convert;
+pub mod forms;
+pub mod haproxy_ingress;
+pub mod haproxy_org;
+pub mod ingress_nginx;
+pub mod key;
+pub mod log_format;
+pub mod neighbours;
+pub mod origins;
+pub mod paths;
+mod redirects;
+mod secrets;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod translation;
+pub mod values;
+
+pub use convert::{ConvertedAnnotations, ForeignIngress, convert};
+pub use key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue};
+pub use neighbours::{HostOptions, Neighbours};
+pub use paths::PathRules;
+pub use settings::FamilySettings;
+pub use translation::{Said, Translation};
+pub use values::{ForeignValue, ValueReader};
+
+use crate::options::{Settings, Written};
+use haptic_model::{Finding, FindingKind};
+use neighbours::OptionValues;
+use std::{collections::BTreeMap, sync::Arc};
+
+/// So many bytes are translated for one Ingress: what it says is read again for each Service of its routes that says something, too.
+const MOST_TRANSLATED: usize = 4 << 20;
+
+/// What a translation costs however little is said, in bytes that cost as much.
+const LEAST_COST: usize = 1 << 10;
+
+/// Whose annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// `nginx.ingress.kubernetes.io/`, of kubernetes/ingress-nginx.
+    IngressNginx,
+    /// `haproxy.org/`, of haproxytech/kubernetes-ingress.
+    HaproxyOrg,
+    /// `haproxy-ingress.github.io/`, of jcmoraisjr/haproxy-ingress.
+    HaproxyIngress,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::IngressNginx, Self::HaproxyOrg, Self::HaproxyIngress];
+
+    /// As `extraContext.annotationFamilies` and the library `annotations-NAME` call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IngressNginx => "ingress-nginx",
+            Self::HaproxyOrg => "haproxy-org",
+            Self::HaproxyIngress => "haproxy-ingress",
+        }
+    }
+
+    /// What its annotations begin with; of the same key the first counts.
+    #[must_use]
+    pub fn prefixes(self) -> &'static [&'static str] {
+        match self {
+            Self::IngressNginx => ingress_nginx::PREFIXES,
+            Self::HaproxyOrg => haproxy_org::PREFIXES,
+            Self::HaproxyIngress => haproxy_ingress::PREFIXES,
+        }
+    }
+
+    /// Its keys, in the order of their names.
+    #[must_use]
+    pub fn table(self) -> &'static [FamilyKey] {
+        match self {
+            Self::IngressNginx => ingress_nginx::TABLE,
+            Self::HaproxyOrg => haproxy_org::TABLE,
+            Self::HaproxyIngress => haproxy_ingress::TABLE,
+        }
+    }
+
+    /// The key of that name.
+    #[must_use]
+    pub fn key(self, name: &str) -> Option<&'static FamilyKey> {
+        let table = self.table();
+        table.binary_search_by(|key| key.name.cmp(name)).ok().and_then(|at| table.get(at))
+    }
+
+    /// Whether what a Service says counts before what the Ingress says.
+    #[must_use]
+    pub fn reads_services(self) -> bool {
+        self != Self::IngressNginx
+    }
+
+    /// Whether what the routes of a host leave over is answered by no wildcard and no route for every host.
+    #[must_use]
+    pub fn keeps_hosts(self) -> bool {
+        self != Self::HaproxyIngress
+    }
+
+    /// What takes several keys to say.
+    fn groups(self) -> &'static [fn(&Said<'_>, &mut Translation<'_>)] {
+        match self {
+            Self::IngressNginx => ingress_nginx::GROUPS,
+            Self::HaproxyOrg => haproxy_org::GROUPS,
+            Self::HaproxyIngress => haproxy_ingress::GROUPS,
+        }
+    }
+
+    /// What an annotation is called behind the family's prefix, and which of the prefixes it has.
+    fn name_of(self, annotation: &str) -> Option<(usize, &str)> {
+        let mut prefixes = self.prefixes().iter().enumerate();
+        let prefixed = prefixes.find_map(|(rank, prefix)| Some((rank, annotation.strip_prefix(prefix)?)));
+        // It takes its keys without a prefix, too (`pkg/store/convert.go`).
+        let is_bare = || self == Self::HaproxyOrg && self.key(annotation).is_some();
+        prefixed.or_else(|| is_bare().then_some((self.prefixes().len(), annotation)))
+    }
+
+    /// What an annotation of the family is called behind the prefix.
+    #[must_use]
+    pub fn behind_prefix(self, annotation: &str) -> Option<&str> {
+        self.name_of(annotation).map(|(_, name)| name)
+    }
+
+    /// Whether an annotation is one of the family's.
+    #[must_use]
+    pub fn has(self, annotation: &str) -> bool {
+        self.name_of(annotation).is_some()
+    }
+}
+
+/// What families make of the annotations of an Ingress.
+#[derive(Debug, Default)]
+pub struct ForeignOptions {
+    /// What counts for the Ingress.
+    pub ingress: ForeignLevel,
+    /// The same for routes to these Services, which have annotations of families.
+    pub of_services: BTreeMap<Arc<str>, ForeignLevel>,
+    /// Whether nothing of it is served.
+    pub dropped: bool,
+    /// How its paths are read, where that is not as ours are.
+    pub paths: Option<PathRules>,
+    /// Of a canary, what the options of a route have whose requests it shares.
+    pub canary: Option<OptionValues>,
+    /// More names of its hosts.
+    pub aliases: Vec<String>,
+    /// Other hosts whose requests are redirected to its own, as far as nobody has routes there.
+    pub redirected: Vec<String>,
+    /// What is said of them.
+    pub findings: Vec<Finding>,
+}
+
+/// The options of one translation.
+#[derive(Clone, Debug, Default)]
+pub struct ForeignLevel {
+    /// As if they were written.
+    pub written: Written,
+    /// Whether all requests get 503, whatever other levels say.
+    pub closed: bool,
+    /// How paths are compared.
+    pub forms: forms::ForeignForms,
+}
+
+impl ForeignOptions {
+    /// Of the families that count for an Ingress, for it and for `services` with annotations of their own. Routes to Services beyond
+    /// [`MOST_TRANSLATED`] are closed: what guards them is not known.
+    #[must_use]
+    pub fn of<'f>(
+        families: impl Iterator<Item = &'f FamilySettings> + Clone,
+        annotations: &BTreeMap<String, String>,
+        services: &[(Arc<str>, &BTreeMap<String, String>)],
+        about: About<'_>,
+        settings: &Settings,
+    ) -> Self {
+        let mut all = Self::default();
+        let mut level = |service: Option<&BTreeMap<String, String>>| {
+            let mut level = ForeignLevel::default();
+            let mut values = BTreeMap::new();
+            for family in families.clone() {
+                let translation = translate(family, annotations, service, about, settings);
+                level.closed |= translation.closed;
+                all.dropped |= translation.dropped;
+                all.paths = all.paths.take().or(translation.paths);
+                all.canary = all.canary.take().or(translation.canary);
+                all.aliases.extend(translation.aliases);
+                all.redirected.extend(translation.redirected);
+                let known = &mut all.findings;
+                let news = translation.findings.into_iter().filter(|finding| !known.contains(finding));
+                known.extend(news.collect::<Vec<_>>());
+                if level.forms == forms::ForeignForms::default() {
+                    level.forms = translation.forms;
+                }
+                // Of two families the first counts.
+                values = translation.values.into_iter().chain(values).collect();
+            }
+            level.written = Written::of_values(values);
+            level
+        };
+        let ingress = level(None);
+        let cost = |texts: &BTreeMap<String, String>| -> usize {
+            let read = texts.iter().filter(|(key, _)| families.clone().any(|family| family.family.has(key)));
+            read.map(|(key, text)| key.len() + text.len()).sum()
+        };
+        let (of_ingress, mut left, mut beyond) = (LEAST_COST + cost(annotations), MOST_TRANSLATED, 0_usize);
+        let mut of_service = |texts| {
+            left = left.saturating_sub(of_ingress + cost(texts));
+            if left > 0 {
+                return level(Some(texts));
+            }
+            beyond += 1;
+            ForeignLevel { closed: true, ..ForeignLevel::default() }
+        };
+        let of_services = services.iter().map(|(name, texts)| (name.clone(), of_service(texts))).collect();
+        all.findings.extend((beyond > 0).then(|| too_many_services(beyond)));
+        Self { ingress, of_services, ..all }
+    }
+
+    /// What is said of a host by its neighbours counts for the whole Ingress.
+    pub fn verify_clients(&mut self, client: Option<&OptionValues>, closed: bool) {
+        for level in std::iter::once(&mut self.ingress).chain(self.of_services.values_mut()) {
+            level.closed |= closed;
+            let values = &mut level.written.values;
+            if let Some(client) = client.filter(|_| !values.contains_key("client-ca-secret")) {
+                values.extend(client.iter().map(|(name, value)| (*name, value.clone())));
+            }
+        }
+    }
+
+    /// What counts for routes to a Service.
+    #[must_use]
+    pub fn level(&self, service: Option<&str>) -> &ForeignLevel {
+        service.and_then(|service| self.of_services.get(service)).unwrap_or(&self.ingress)
+    }
+}
+
+fn too_many_services(beyond: usize) -> Finding {
+    let sentence = format!(
+        "{beyond} Services of its routes have annotations that are not read, because they and those of the Ingress are too much \
+         together: requests for these routes get 503. Make several Ingresses of it, or say less at the Services"
+    );
+    Finding::new(FindingKind::ForeignNotServed, sentence)
+}
+
+/// What the family makes of annotations of an Ingress, of the Service that a route of it leads to, and of its own ConfigMap.
+#[must_use]
+pub fn translate<'t>(
+    family: &'t FamilySettings,
+    ingress: &BTreeMap<String, String>,
+    service: Option<&BTreeMap<String, String>>,
+    about: About<'t>,
+    settings: &'t Settings,
+) -> Translation<'t> {
+    let mut translation = Translation::new(family.family, about, settings);
+    let said = Said::read(family, ingress, service, &mut translation);
+    translation.options_of(&said);
+    for group in family.family.groups() {
+        group(&said, &mut translation);
+    }
+    translation
+}
+
+/// What is known of the Ingress besides its annotations.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct About<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it, or one beside it, has TLS for any of its hosts.
+    pub tls: bool,
+    /// Whether it names hosts with TLS itself.
+    pub names_tls_hosts: bool,
+}

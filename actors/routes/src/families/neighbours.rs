@@ -1,0 +1,147 @@
+//! What Ingresses of a namespace say of a host for all of its Ingresses there: paths that are patterns, canaries, whose
+//! certificates clients must have. It reaches no other namespace, whoever has the host.
+
+use crate::{class::Classes, contest::Age, ingress, options::value::OptionValue};
+use haptic_model::{Object, ObjectRef};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+/// Options, and what they are.
+pub type OptionValues = BTreeMap<&'static str, OptionValue>;
+
+/// A namespace and a host.
+pub type HostOfNamespace = (Arc<str>, Arc<str>);
+
+/// A path as it is written, and its type.
+pub type PathOfType = (String, String);
+
+/// What one Ingress says of a host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostOptions {
+    /// Whether all paths of the host are regular expressions.
+    pub patterns: bool,
+    /// What clients must show.
+    pub client: OptionValues,
+    /// Whether nobody may get in.
+    pub closed: bool,
+    /// What routes have whose requests a canary shares. Of the same path the first counts.
+    pub canaries: BTreeMap<PathOfType, OptionValues>,
+    /// Whether it has TLS.
+    pub tls: bool,
+    /// Where requests for its path `/` are redirected, and how long the longest path of the Ingress is that says so.
+    pub root: Option<(usize, OptionValues)>,
+}
+
+/// All that is said.
+#[derive(Clone, Debug, Default)]
+pub struct Neighbours {
+    hosts_of: HashMap<Arc<ObjectRef>, Vec<Arc<str>>>,
+    said: HashMap<HostOfNamespace, BTreeMap<(Age, Arc<ObjectRef>), HostOptions>>,
+}
+
+impl Neighbours {
+    /// What an object says, if it is there, as far as its class reads such annotations.
+    pub fn note(
+        &mut self,
+        object: &Object,
+        is_there: bool,
+        classes: &Classes,
+        different: &mut HashSet<HostOfNamespace>,
+    ) {
+        if classes.reads_neighbours() {
+            let nothing = || (Age::Unknown, Vec::new());
+            let (age, said) = if is_there { ingress::host_options(&object.json, classes) } else { nothing() };
+            self.set(&object.reference, &age, said, different);
+        }
+    }
+
+    /// What an object says now. The hosts of its namespace of which something else is said are noted in `different`.
+    pub fn set(
+        &mut self,
+        object: &Arc<ObjectRef>,
+        age: &Age,
+        said: Vec<(Arc<str>, HostOptions)>,
+        different: &mut HashSet<HostOfNamespace>,
+    ) {
+        let namespace = &object.namespace;
+        let mut before: HashMap<Arc<str>, HostOptions> = HashMap::new();
+        for host in self.hosts_of.remove(object).unwrap_or_default() {
+            let at = (namespace.clone(), host.clone());
+            let Some(all) = self.said.get_mut(&at) else { continue };
+            all.retain(|(_, of), options| {
+                if of != object {
+                    return true;
+                }
+                before.insert(host.clone(), std::mem::take(options));
+                false
+            });
+            if all.is_empty() {
+                self.said.remove(&at);
+            }
+        }
+        let mut hosts = Vec::new();
+        for (host, options) in said {
+            if before.remove(&host).as_ref() != Some(&options) {
+                different.insert((namespace.clone(), host.clone()));
+            }
+            let all = self.said.entry((namespace.clone(), host.clone())).or_default();
+            all.insert((age.clone(), object.clone()), options);
+            hosts.push(host);
+        }
+        different.extend(before.into_keys().map(|host| (namespace.clone(), host)));
+        if !hosts.is_empty() {
+            self.hosts_of.insert(object.clone(), hosts);
+        }
+    }
+
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.said.is_empty()
+    }
+
+    fn of(&self, namespace: &str, host: &str) -> impl Iterator<Item = (&ObjectRef, &HostOptions)> {
+        let said = match self.is_empty() {
+            true => None,
+            false => self.said.get(&(namespace.into(), host.into())),
+        };
+        said.into_iter().flatten().map(|((_, object), options)| (&**object, options))
+    }
+
+    /// Whether a host has TLS.
+    #[must_use]
+    pub fn tls(&self, namespace: &str, host: &str) -> bool {
+        self.of(namespace, host).any(|(_, options)| options.tls)
+    }
+
+    /// Where requests for the path `/` of a host are redirected: what the Ingress with the longest path says.
+    #[must_use]
+    pub fn root(&self, namespace: &str, host: &str) -> Option<&OptionValues> {
+        let all = self.of(namespace, host).filter_map(|(_, options)| options.root.as_ref());
+        let longest = all.reduce(|first, next| if next.0 > first.0 { next } else { first });
+        longest.map(|(_, options)| options)
+    }
+
+    /// Whether all paths of a host are regular expressions.
+    #[must_use]
+    pub fn patterns(&self, namespace: &str, host: &str) -> bool {
+        self.of(namespace, host).any(|(_, options)| options.patterns)
+    }
+
+    /// What clients of a host must show, by the oldest Ingress that says it, and whether nobody may get in.
+    #[must_use]
+    pub fn client(&self, namespace: &str, host: &str) -> (Option<&OptionValues>, bool) {
+        let client =
+            self.of(namespace, host).map(|(_, options)| &options.client).find(|client| !client.is_empty());
+        (client, self.of(namespace, host).any(|(_, options)| options.closed))
+    }
+
+    /// The canary of a path, of the oldest Ingress that has one.
+    #[must_use]
+    pub fn canary(&self, namespace: &str, host: &str, path: &str, path_type: &str) -> Option<&OptionValues> {
+        let wanted = (path.to_owned(), path_type.to_owned());
+        self.of(namespace, host).find_map(|(_, options)| options.canaries.get(&wanted))
+    }
+}

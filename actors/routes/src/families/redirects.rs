@@ -1,0 +1,15 @@
+//! The status of redirects, as HAProxy's two controllers read it.
+
+use super::translation::{Said, Translation};
+
+const CODES: [&str; 5] = ["301", "302", "303", "307", "308"];
+
+/// What a key asks for; 302 where it asks for nothing, or for what is no redirect.
+pub(super) fn code(said: &Said<'_>, key: &str, out: &mut Translation<'_>) -> &'static str {
+    let Some(given) = said.number(key) else { return "302" };
+    let given = given.to_string();
+    CODES.into_iter().find(|code| *code == given).unwrap_or_else(|| {
+        out.differs(key, &format!("is none of {}: it is 302", CODES.join(", ")));
+        "302"
+    })
+}

@@ -1,0 +1,63 @@
+//! What the configuration says of a family: `extraContext.annotationFamilies.NAME`.
+
+use super::Family;
+use serde_json::{Map, Value as Json};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A family that is switched on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FamilySettings {
+    /// Which.
+    pub family: Family,
+    /// Classes of ours whose Ingresses have these annotations.
+    classes: BTreeSet<String>,
+    /// Classes of theirs that are ours now, by name.
+    pub(crate) take_classes: BTreeSet<String>,
+    /// Controllers of theirs whose classes are ours now.
+    pub(crate) take_controllers: BTreeSet<String>,
+    /// Whether what is known of snippets is translated; otherwise nothing of them has an effect.
+    pub snippets: bool,
+    /// The data of the ConfigMap of its own controller.
+    pub config: BTreeMap<String, String>,
+}
+
+impl FamilySettings {
+    /// The families that are switched on by `annotationFamilies` of the settings.
+    #[must_use]
+    pub fn of(context: &Map<String, Json>) -> Vec<Self> {
+        let given = |family: Family| {
+            let settings = context.get("annotationFamilies")?.get(family.name())?.as_object()?;
+            Some(Self::read(family, settings))
+        };
+        Family::ALL.into_iter().filter_map(given).collect()
+    }
+
+    fn read(family: Family, settings: &Map<String, Json>) -> Self {
+        let texts = |name: &str| {
+            let all = settings.get(name).and_then(Json::as_array);
+            all.into_iter().flatten().filter_map(Json::as_str).map(str::to_owned).collect()
+        };
+        let text_of = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let config = settings.get("config").and_then(Json::as_object);
+        Self {
+            family,
+            classes: texts("classes"),
+            take_classes: texts("takeClasses"),
+            take_controllers: texts("takeControllers"),
+            snippets: settings.get("snippets").and_then(Json::as_str) == Some("translate"),
+            config: config.into_iter().flatten().map(|(key, value)| (key.clone(), text_of(value))).collect(),
+        }
+    }
+
+    /// Whether Ingresses of a class have these annotations; `controller` is that of the IngressClass. A family that names no
+    /// classes is read on all that are ours.
+    #[must_use]
+    pub fn is_of(&self, class: Option<&str>, controller: Option<&str>) -> bool {
+        let Self { classes, take_classes, take_controllers, .. } = self;
+        if classes.is_empty() && take_classes.is_empty() && take_controllers.is_empty() {
+            return true;
+        }
+        class.is_some_and(|class| classes.contains(class) || take_classes.contains(class))
+            || controller.is_some_and(|controller| take_controllers.contains(controller))
+    }
+}

@@ -1,0 +1,325 @@
+//! What is said by annotations of a family, and what becomes of it.
+
+use super::{
+    About, Family, FamilyKey, FamilySettings, PathRules,
+    key::{KeyOutcome, KeyPlace, KeyTarget, WrongValue},
+    values::ForeignValue,
+};
+use crate::{
+    options::{MOST_BYTES, Settings, table::row, value::OptionValue},
+    sentences::shortened,
+};
+use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// So many names that are no key's are told.
+const FEW: usize = 5;
+
+/// What annotations say, read by the types of the table.
+#[derive(Debug)]
+pub struct Said<'s> {
+    /// What the configuration says of the family.
+    pub settings: &'s FamilySettings,
+    values: BTreeMap<&'static str, (ForeignValue, KeyPlace)>,
+    /// Keys with values that cannot be read.
+    wrong: BTreeSet<&'static str>,
+}
+
+impl<'s> Said<'s> {
+    /// Reads what stands at the nearest place for each key. What is wrong is noted in `translation`.
+    pub(super) fn read(
+        settings: &'s FamilySettings,
+        ingress: &BTreeMap<String, String>,
+        service: Option<&BTreeMap<String, String>>,
+        translation: &mut Translation<'_>,
+    ) -> Self {
+        let mut said = Self { settings, values: BTreeMap::new(), wrong: BTreeSet::new() };
+        let family = settings.family;
+        // The nearest comes first: what is there already stays.
+        let of_service = service.filter(|_| family.reads_services());
+        for (place, texts) in [(KeyPlace::Service, of_service), (KeyPlace::Ingress, Some(ingress))] {
+            let mut named: Vec<(usize, &str, &str)> = texts
+                .into_iter()
+                .flatten()
+                .filter_map(|(annotation, text)| {
+                    let (rank, name) = family.name_of(annotation)?;
+                    Some((rank, name, text.as_str()))
+                })
+                .collect();
+            named.sort_by_key(|(rank, name, _)| (*rank, is_alias(family, name)));
+            for (_, name, text) in named {
+                said.take(place, name, text, translation);
+            }
+        }
+        for (name, text) in &settings.config {
+            if let Some(key) = family.key(name).filter(|key| key.places.contains(&KeyPlace::Config)) {
+                said.enter(key, KeyPlace::Config, text, translation);
+            }
+        }
+        said
+    }
+
+    fn take(&mut self, place: KeyPlace, name: &str, text: &str, translation: &mut Translation<'_>) {
+        let family = self.settings.family;
+        match family.key(name) {
+            Some(key) if key.places.contains(&place) => self.enter(key, place, text, translation),
+            Some(key) => translation.misplaced(key),
+            None => translation.unknown(name),
+        }
+    }
+
+    fn enter(
+        &mut self,
+        key: &'static FamilyKey,
+        place: KeyPlace,
+        text: &str,
+        translation: &mut Translation<'_>,
+    ) {
+        let name = match key.to {
+            KeyTarget::Alias(name) => name,
+            _ => key.name,
+        };
+        if self.values.contains_key(name) || self.wrong.contains(name) {
+            return;
+        }
+        if name != key.name {
+            translation.written.insert(name, key.name);
+        }
+        // There it is as if it was not there, but for lists of clients.
+        if self.settings.family == Family::IngressNginx
+            && key.wrong != WrongValue::Deny
+            && text.trim().is_empty()
+        {
+            return;
+        }
+        let value = if text.len() > MOST_BYTES { None } else { (key.value.read)(text) };
+        match value {
+            Some(value) => {
+                if let KeyOutcome::Finding(instead) = key.outcome
+                    && value != ForeignValue::Switch(false)
+                {
+                    translation.cannot(key.name, instead);
+                }
+                self.values.insert(name, (value, place));
+            }
+            None => {
+                // There what is farther counts.
+                if family_falls_back(self.settings.family) && key.wrong == WrongValue::Default {
+                    return translation.wrong(key, text, key.value.expected);
+                }
+                self.wrong.insert(name);
+                let expected =
+                    if text.len() > MOST_BYTES { "shorter than 64 KiB" } else { key.value.expected };
+                translation.wrong(key, text, expected);
+            }
+        }
+    }
+
+    /// Whether a key is given with a value that can be read.
+    #[must_use]
+    pub fn has(&self, key: &str) -> bool {
+        self.values.contains_key(key)
+    }
+
+    /// Whether a key is given, whatever its value.
+    #[must_use]
+    pub fn names(&self, key: &str) -> bool {
+        self.has(key) || self.wrong.contains(key)
+    }
+
+    /// The text of a key.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<&str> {
+        match &self.values.get(key)?.0 {
+            ForeignValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A switch; `None` where it is not given.
+    #[must_use]
+    pub fn switch(&self, key: &str) -> Option<bool> {
+        match self.values.get(key)?.0 {
+            ForeignValue::Switch(on) => Some(on),
+            _ => None,
+        }
+    }
+
+    /// Whether a switch is given and on.
+    #[must_use]
+    pub fn is_on(&self, key: &str) -> bool {
+        self.switch(key) == Some(true)
+    }
+
+    /// A number.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<i64> {
+        match self.values.get(key)?.0 {
+            ForeignValue::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a value that is wrong leaves the key to the next place (`pkg/converters/ingress/annotations/mapper.go`).
+fn family_falls_back(family: Family) -> bool {
+    family == Family::HaproxyIngress
+}
+
+fn is_alias(family: Family, name: &str) -> bool {
+    family.key(name).is_some_and(|key| matches!(key.to, KeyTarget::Alias(_)))
+}
+
+/// What becomes of annotations of a family.
+#[derive(Debug)]
+pub struct Translation<'t> {
+    /// Whose they are.
+    pub family: Family,
+    /// The Ingress.
+    pub about: About<'t>,
+    settings: &'t Settings,
+    /// The options that they set.
+    pub values: BTreeMap<&'static str, OptionValue>,
+    /// Whether all requests get 503.
+    pub closed: bool,
+    /// Whether nothing of the Ingress is served.
+    pub dropped: bool,
+    /// How paths are read, where that is not as ours are.
+    pub paths: Option<PathRules>,
+    /// What the options of a route have whose requests it shares; such an Ingress has no routes of its own.
+    pub canary: Option<BTreeMap<&'static str, OptionValue>>,
+    /// More names of its hosts.
+    pub aliases: Vec<String>,
+    /// Other hosts whose requests are redirected to those of the Ingress, as far as nobody has routes there.
+    pub redirected: Vec<String>,
+    /// How paths are compared.
+    pub forms: super::forms::ForeignForms,
+    /// What is said of them.
+    pub findings: Vec<Finding>,
+    unknown: usize,
+    /// What keys are called where they are written, if by another name.
+    written: BTreeMap<&'static str, &'static str>,
+}
+
+impl<'t> Translation<'t> {
+    pub(super) fn new(family: Family, about: About<'t>, settings: &'t Settings) -> Self {
+        let (values, findings) = (BTreeMap::new(), Vec::new());
+        let forms = super::forms::ForeignForms::default();
+        Self {
+            family,
+            about,
+            settings,
+            values,
+            closed: false,
+            dropped: false,
+            paths: None,
+            canary: None,
+            aliases: Vec::new(),
+            redirected: Vec::new(),
+            forms,
+            findings,
+            unknown: 0,
+            written: BTreeMap::new(),
+        }
+    }
+
+    /// Whatever is one option.
+    pub(super) fn options_of(&mut self, said: &Said<'_>) {
+        for (name, (value, _)) in &said.values {
+            if let Some(key) = self.family.key(name)
+                && let KeyTarget::Option(option) = key.to
+            {
+                self.set(option, &value.text(), name);
+            }
+        }
+    }
+
+    /// Sets an option to what its own table makes of the text. Where that cannot be, and something guards access, all requests get 503;
+    /// otherwise `key` is as if it was not there.
+    pub fn set(&mut self, option: &'static str, text: &str, key: &str) {
+        let Some(row) = row(option) else {
+            return self.cannot(key, &format!("there is no option {option}"));
+        };
+        match row.kind.read(text, self.settings) {
+            Ok(value) => _ = self.values.insert(row.name, value),
+            Err(wanted) => {
+                let text = serde_json::Value::from(shortened(text));
+                let why = format!("is {text} for option {option}, which {wanted}");
+                let denies = self.family.key(key).is_some_and(|key| key.wrong == WrongValue::Deny);
+                if row.guards || denies { self.close(key, &why) } else { self.ignore(key, &why) }
+            }
+        }
+    }
+
+    /// Whether the operator lets Ingresses have TLS passed through.
+    #[must_use]
+    pub fn may_pass_tls(&self) -> bool {
+        self.settings.passthrough
+    }
+
+    /// Sets an option.
+    pub fn set_value(&mut self, option: &'static str, value: OptionValue) {
+        self.values.insert(option, value);
+    }
+
+    /// All requests get 503, because of `key`: what is wrong with it.
+    pub fn close(&mut self, key: &str, why: &str) {
+        self.closed = true;
+        self.find(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 503"));
+    }
+
+    /// Nothing of the Ingress is served, because of `key`: what is wrong with it.
+    pub fn drop(&mut self, key: &str, why: &str) {
+        self.dropped = true;
+        self.find(FindingKind::ForeignUnreadable, key, format!("{why}: nothing of the Ingress is served"));
+    }
+
+    /// A key is as if it was not there: what is wrong with it.
+    pub fn ignore(&mut self, key: &str, why: &str) {
+        self.find(FindingKind::ForeignUnreadable, key, format!("{why}: it is ignored"));
+    }
+
+    /// A key has no effect: what there is instead.
+    pub fn cannot(&mut self, key: &str, instead: &str) {
+        self.find(FindingKind::ForeignNotServed, key, format!("has no effect: {instead}"));
+    }
+
+    /// A key has another effect than its own controller gives it.
+    pub fn differs(&mut self, key: &str, how: &str) {
+        self.find(FindingKind::ForeignDiffers, key, how.to_owned());
+    }
+
+    fn wrong(&mut self, key: &FamilyKey, text: &str, expected: &str) {
+        let text = serde_json::Value::from(shortened(text));
+        let why = format!("is {text}, it must be {expected}");
+        match key.wrong {
+            WrongValue::Default => self.ignore(key.name, &why),
+            WrongValue::Deny => self.close(key.name, &why),
+            WrongValue::Drop => self.drop(key.name, &why),
+        }
+    }
+
+    fn misplaced(&mut self, key: &FamilyKey) {
+        self.find(FindingKind::ForeignNotServed, key.name, "has no effect there".to_owned());
+    }
+
+    fn unknown(&mut self, name: &str) {
+        self.unknown += 1;
+        if self.unknown > FEW {
+            return;
+        }
+        let known = self.family.table().iter().map(|key| key.name);
+        let name = shortened(name);
+        let sentence =
+            format!("is none that its own controller knows{}, it is ignored", did_you_mean(&name, known));
+        self.find(FindingKind::ForeignNotServed, &name, sentence);
+    }
+
+    fn find(&mut self, kind: FindingKind, key: &str, sentence: String) {
+        let key = self.written.get(key).copied().unwrap_or(key);
+        let prefix = self.family.prefixes().first().copied().unwrap_or_default();
+        let annotation = format!("{prefix}{key}");
+        let finding = Finding::new(kind, format!("annotation {annotation} {sentence}"));
+        self.findings.push(finding.at_annotation(&annotation));
+    }
+}

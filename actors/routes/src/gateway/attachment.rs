@@ -1,0 +1,321 @@
+//! What became of one route: which listeners take it, what its rules do, and what is said of each of its parents.
+
+use super::{
+    conditions::{met, unmet},
+    ground::{GatewayInputs, level_of},
+    hostname,
+    kept::ParsedObjects,
+    levels::LevelEntry,
+    listeners::{GatewayListener, Protocol, name_of},
+    matches,
+    objects::{GROUP, GatewayResource, ParentRef, RouteSpec, ServiceFacts},
+    policies::{BackendClient, BackendPolicies},
+    references::BackendKey,
+    rules::{ResolvedRule, RuleReader, RuleSettings},
+};
+use crate::matching::Match;
+use haptic_model::gateway::{NamespacedName, ParentVerdict, RouteKind, RouteVerdict, StatusCondition};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// A route, resolved.
+#[derive(Debug, Default)]
+pub(super) struct ResolvedRoute {
+    /// Services that it names, whether or not they are there.
+    pub uses: BTreeSet<NamespacedName>,
+    /// Ids of the listeners that take it.
+    pub attached: BTreeSet<Arc<str>>,
+    /// Their Gateways.
+    pub gateways: BTreeSet<NamespacedName>,
+    pub entries: BTreeMap<Arc<str>, Vec<Arc<LevelEntry>>>,
+    /// The settings of its rules, by the names of these.
+    pub settings: Vec<(String, super::rules::MapSettings)>,
+    pub backends: BTreeSet<BackendKey>,
+    /// None where no parent is ours.
+    pub verdict: Option<Arc<RouteVerdict>>,
+}
+
+/// What its rules do at some of its listeners.
+struct ReadRules {
+    rules: Vec<ResolvedRule>,
+    /// Whether all references lead to something.
+    resolved: StatusCondition,
+    /// Services that they name.
+    uses: BTreeSet<NamespacedName>,
+}
+
+/// What the rules of a route are called by.
+#[derive(Clone, Copy)]
+struct RuleNames<'r> {
+    word: &'static str,
+    route: &'r NamespacedName,
+}
+
+impl RuleNames<'_> {
+    /// What a rule is called in HAProxy's maps: names have no `:` and no `/`.
+    fn of(self, number: usize) -> String {
+        let (namespace, name) = self.route;
+        format!("{}//{namespace}:{name}:{number}", self.word)
+    }
+}
+
+/// The word of a kind's rules.
+fn word_of(kind: RouteKind) -> &'static str {
+    match kind {
+        RouteKind::Http => "http",
+        RouteKind::Grpc => "grpc",
+        RouteKind::Tls => "tls",
+        RouteKind::Tcp => "tcp",
+    }
+}
+
+/// The word of rules of TLSRoutes whose TLS servers open.
+const PASSED: &str = "passed";
+
+impl ReadRules {
+    fn of(
+        kind: RouteKind,
+        route: &GatewayResource<RouteSpec>,
+        ground: &GatewayInputs,
+        services: &ParsedObjects<ServiceFacts>,
+        policies: &BackendPolicies,
+    ) -> Self {
+        let mut reader = RuleReader {
+            kind,
+            kind_name: name_of(kind),
+            namespace: &route.metadata.namespace,
+            grants: &ground.grants,
+            services,
+            policies,
+            uses: BTreeSet::new(),
+            bad: None,
+        };
+        let read = |rule| match kind {
+            RouteKind::Http | RouteKind::Grpc => reader.read(rule),
+            RouteKind::Tls | RouteKind::Tcp => reader.read_stream(rule),
+        };
+        let rules = route.spec.rules.iter().map(read).collect();
+        let resolved = match &reader.bad {
+            Some(bad) => unmet("ResolvedRefs", bad.reason, bad.message.clone()),
+            None => met("ResolvedRefs", "ResolvedRefs", "all references lead to something"),
+        };
+        Self { rules, resolved, uses: reader.uses }
+    }
+}
+
+impl ResolvedRoute {
+    pub fn of(
+        kind: RouteKind,
+        route: &GatewayResource<RouteSpec>,
+        ground: &GatewayInputs,
+        services: &ParsedObjects<ServiceFacts>,
+    ) -> Self {
+        let namespace = &route.metadata.namespace;
+        let parents = parents(route, ground);
+        if parents.is_empty() {
+            return Self::default();
+        }
+        let read = |policies| ReadRules::of(kind, route, ground, services, policies);
+        let ended = read(&ground.policies);
+        // What servers open themselves nobody opens before, whatever policies say of TLS towards servers.
+        let no_policies = BackendPolicies::default();
+        let passed = (kind == RouteKind::Tls).then(|| read(&no_policies));
+        let broken = unsupported(&ended.rules);
+        let hostnames: Vec<Option<Arc<str>>> = if route.spec.hostnames.is_empty() {
+            vec![None]
+        } else {
+            route.spec.hostnames.iter().filter_map(|one| hostname::read(one)).map(Some).collect()
+        };
+        let mut this = Self { uses: ended.uses, ..Self::default() };
+        let mut verdicts = Vec::new();
+        let (mut levels, mut passed_levels) = (BTreeMap::new(), BTreeMap::new());
+        for (reference, parent, listeners) in parents {
+            let taken = taken_by(kind, namespace, &hostnames, &parent, listeners, ground);
+            let is_passed = |listener: &&Arc<GatewayListener>| listener.protocol == Some(Protocol::PassedTls);
+            let is_all_passed = taken.as_ref().is_ok_and(|taken| taken.iter().all(is_passed));
+            let mut conditions = match taken {
+                Err(refused) => vec![refused],
+                Ok(taken) => {
+                    for listener in taken {
+                        this.attached.insert(listener.id.clone());
+                        this.gateways.insert(listener.gateway.clone());
+                        let of_listener = levels_of(listener, &hostnames).into_iter();
+                        if is_passed(&listener) {
+                            passed_levels.extend(of_listener.map(|level| (level, None)));
+                            continue;
+                        }
+                        let client = ground.client(&listener.gateway);
+                        levels.extend(of_listener.map(|level| (level, client.clone())));
+                    }
+                    match &broken {
+                        Some((true, why)) => vec![unmet("Accepted", "UnsupportedValue", why.clone())],
+                        _ => vec![met("Accepted", "Accepted", "the route is attached")],
+                    }
+                }
+            };
+            let rules =
+                passed.as_ref().filter(|_| is_all_passed).map_or(&ended.resolved, |one| &one.resolved);
+            conditions.push(rules.clone());
+            if let Some((false, why)) = &broken {
+                conditions.push(met("PartiallyInvalid", "UnsupportedValue", why.clone()));
+            }
+            verdicts.push(ParentVerdict { reference, conditions });
+        }
+        let generation = route.metadata.generation;
+        this.verdict = Some(Arc::new(RouteVerdict { generation, parents: verdicts }));
+        let name = route.metadata.key();
+        this.serve(RuleNames { word: word_of(kind), route: &name }, route, ended.rules, &levels);
+        if let Some(passed) = passed {
+            this.serve(RuleNames { word: PASSED, route: &name }, route, passed.rules, &passed_levels);
+        }
+        this
+    }
+
+    fn serve(
+        &mut self,
+        names: RuleNames<'_>,
+        route: &GatewayResource<RouteSpec>,
+        rules: Vec<ResolvedRule>,
+        levels: &BTreeMap<Arc<str>, Option<BackendClient>>,
+    ) {
+        if levels.is_empty() {
+            return;
+        }
+        let seniority = route.metadata.seniority();
+        for (number, rule) in rules.into_iter().enumerate() {
+            let ways = Ways::of(names.of(number), &rule, levels);
+            for (index, asked) in rule.matches.iter().enumerate() {
+                for (level, client) in levels {
+                    let Some(name) = ways.names.get(&client.as_ref()) else { continue };
+                    let wanted = Match { host: level.clone(), ..asked.wanted.clone() };
+                    let value = format!("{name}/{}", wanted.path.len()).into();
+                    let entry = LevelEntry {
+                        rank: (matches::rank(&wanted), seniority.clone(), number, index),
+                        wanted,
+                        cost: asked.cost,
+                        value,
+                    };
+                    self.entries.entry(level.clone()).or_default().push(Arc::new(entry));
+                }
+            }
+            for (name, (settings, backends)) in ways.all {
+                let named =
+                    settings.into_iter().map(|(ending, settings)| (format!("{name}{ending}"), settings));
+                self.settings.extend(named);
+                self.backends.extend(backends);
+            }
+        }
+    }
+}
+
+/// What a rule does, by the certificates that servers are shown where it is asked.
+struct Ways<'l> {
+    names: BTreeMap<Option<&'l BackendClient>, String>,
+    /// By their names.
+    all: BTreeMap<String, RuleSettings>,
+}
+
+impl<'l> Ways<'l> {
+    fn of(
+        common: String,
+        rule: &ResolvedRule,
+        levels: &'l BTreeMap<Arc<str>, Option<BackendClient>>,
+    ) -> Self {
+        let clients: BTreeSet<Option<&BackendClient>> = levels.values().map(Option::as_ref).collect();
+        let mut this = Self { names: BTreeMap::new(), all: BTreeMap::new() };
+        for client in clients {
+            let name_for =
+                |client: &BackendClient| format!("{common}@{}:{}", client.gateway.0, client.gateway.1);
+            let shown = client.and_then(|client| Some((name_for(client), rule.shown(client)?)));
+            let (name, way) =
+                shown.unwrap_or_else(|| (common.clone(), (rule.settings.clone(), rule.backends.clone())));
+            this.names.insert(client, name.clone());
+            this.all.insert(name, way);
+        }
+        this
+    }
+}
+
+/// The route's parents that are ours, as they are written and read, with their listeners.
+fn parents<'g>(
+    route: &GatewayResource<RouteSpec>,
+    ground: &'g GatewayInputs,
+) -> Vec<(Value, ParentRef, &'g [Arc<GatewayListener>])> {
+    let read = |written: &Value| {
+        let parent: ParentRef = serde_json::from_value(written.clone()).ok()?;
+        if parent.group.as_deref().is_some_and(|group| group != GROUP) {
+            return None;
+        }
+        let namespace = parent.namespace.as_ref().unwrap_or(&route.metadata.namespace);
+        let kind = parent.kind.as_deref().unwrap_or("Gateway");
+        let listeners = ground.parent(kind, &(namespace.clone(), parent.name.clone()))?;
+        Some((written.clone(), parent, listeners))
+    };
+    route.spec.parent_refs.iter().filter_map(read).collect()
+}
+
+/// The listeners of a parent that take a route.
+fn taken_by<'g>(
+    kind: RouteKind,
+    namespace: &str,
+    hostnames: &[Option<Arc<str>>],
+    parent: &ParentRef,
+    listeners: &'g [Arc<GatewayListener>],
+    ground: &GatewayInputs,
+) -> Result<Vec<&'g Arc<GatewayListener>>, StatusCondition> {
+    let is_named = |listener: &&Arc<GatewayListener>| {
+        parent.section_name.as_ref().is_none_or(|name| *name == listener.name)
+            && parent.port.is_none_or(|port| port == listener.port)
+    };
+    let named: Vec<&Arc<GatewayListener>> = listeners.iter().filter(is_named).collect();
+    if named.is_empty() {
+        let message = format!("{} has no listener of this sectionName and port", parent.name);
+        return Err(unmet("Accepted", "NoMatchingParent", message));
+    }
+    let allows = |listener: &&Arc<GatewayListener>| {
+        listener.kinds.contains(&kind) && listener.allowed.admit(namespace, &ground.namespaces)
+    };
+    let allowing: Vec<&Arc<GatewayListener>> = named.into_iter().filter(allows).collect();
+    if allowing.is_empty() {
+        let message =
+            format!("no listener of {} takes {}s of namespace {namespace}", parent.name, name_of(kind));
+        return Err(unmet("Accepted", "NotAllowedByListeners", message));
+    }
+    let fits = |listener: &&Arc<GatewayListener>| {
+        hostnames.iter().any(|hostname| {
+            hostname.as_ref().is_none_or(|hostname| hostname::intersect(&listener.hostname, hostname))
+        })
+    };
+    let fitting: Vec<&Arc<GatewayListener>> = allowing.into_iter().filter(fits).collect();
+    if fitting.is_empty() {
+        let message = format!("no listener of {} has a hostname in common with the route", parent.name);
+        return Err(unmet("Accepted", "NoMatchingListenerHostname", message));
+    }
+    Ok(fitting)
+}
+
+/// Where the route's matches are looked for: below its own hostnames, as far as the listener is for them.
+fn levels_of(listener: &GatewayListener, hostnames: &[Option<Arc<str>>]) -> Vec<Arc<str>> {
+    if !listener.is_served {
+        return Vec::new();
+    }
+    let fitting = hostnames.iter().filter(|hostname| {
+        hostname.as_ref().is_none_or(|hostname| hostname::intersect(&listener.hostname, hostname))
+    });
+    fitting.map(|hostname| level_of(listener, hostname.as_deref())).collect()
+}
+
+/// Whether nothing of a route can be done, and what cannot.
+fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
+    let broken: Vec<(usize, &String)> = rules
+        .iter()
+        .enumerate()
+        .filter_map(|(number, rule)| Some((number, rule.unsupported.as_ref()?)))
+        .collect();
+    let (number, why) = broken.first()?;
+    let sentence = format!("Dropped Rule {number}: {why}; its requests get an error");
+    Some((broken.len() == rules.len(), sentence))
+}

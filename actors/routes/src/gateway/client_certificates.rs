@@ -1,0 +1,120 @@
+//! Certificates of TLS that a Gateway asks its clients for, and the one that it shows to servers (`spec.tls`).
+//!
+//! https://gateway-api.sigs.k8s.io/reference/spec/, `GatewayTLSConfig`. What clients must show counts for a port, whichever listener they ask for:
+//! a connection may be used for all hosts of a port. A port whose certificates of authorities are not there is not served.
+
+use super::{
+    listeners::{GatewayListener, ListenerContext, Owner, certificate},
+    objects::{ClientValidationSpec, GatewayTls, ObjectReference},
+    references::is_core,
+};
+use haptic_model::gateway::NamespacedName;
+use std::sync::Arc;
+
+/// Lets in also who shows no certificate, or one that nobody vouches for.
+const LENIENT: &str = "AllowInsecureFallback";
+
+/// Which certificates clients of a port must show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ClientValidation {
+    /// PEM.
+    pub authorities: Arc<str>,
+    /// Whether clients without such a certificate are served, too.
+    pub is_lenient: bool,
+}
+
+/// Why a port's certificates of authorities are not all there: a reason of the API, and a sentence.
+type BadAuthority = (&'static str, String);
+
+impl GatewayTls {
+    /// What counts for a port.
+    fn validation(&self, port: u16) -> Option<&ClientValidationSpec> {
+        let frontend = self.frontend.as_ref()?;
+        let of_port = frontend.per_port.iter().find(|one| one.port == port).map(|one| &one.tls);
+        of_port.or(frontend.default.as_ref())?.validation.as_ref()
+    }
+
+    /// Whether any port lets in clients without a certificate.
+    pub fn is_lenient(&self) -> bool {
+        let frontend = self.frontend.iter();
+        let all = frontend.flat_map(|one| one.per_port.iter().map(|one| &one.tls).chain(&one.default));
+        all.filter_map(|one| one.validation.as_ref()).any(|one| one.mode.as_deref() == Some(LENIENT))
+    }
+
+    /// Has a listener with TLS ask for certificates, or be refused where nobody could be let in.
+    pub fn guard(&self, listener: &mut GatewayListener, owner: &Owner<'_>, around: &ListenerContext<'_>) {
+        let Some(spec) = self.validation(listener.port) else { return };
+        let (mut pem, mut bad): (String, Option<BadAuthority>) = (String::new(), None);
+        for reference in &spec.authorities {
+            match authorities(reference, owner, around) {
+                Ok(text) => {
+                    pem += &text;
+                    pem.push('\n');
+                }
+                Err(why) => drop(bad.get_or_insert(why)),
+            }
+        }
+        if let Some((reason, message)) = &bad {
+            listener.unresolve(reason, message.clone());
+        }
+        if pem.is_empty() {
+            let why =
+                bad.map_or_else(|| "no certificate of an authority is named".to_owned(), |(_, why)| why);
+            let message = format!(
+                "certificates of clients cannot be verified (spec.tls.frontend of the Gateway): {why}"
+            );
+            listener.refuse("NoValidCACertificate", message);
+            return;
+        }
+        let is_lenient = spec.mode.as_deref() == Some(LENIENT);
+        listener.clients = Some(Arc::new(ClientValidation { authorities: pem.into(), is_lenient }));
+    }
+
+    /// The Secret with the certificate that servers are shown.
+    ///
+    /// # Errors
+    /// A reason of the API, and a sentence.
+    pub fn client(
+        &self,
+        owner: &Owner<'_>,
+        around: &ListenerContext<'_>,
+    ) -> Result<Option<NamespacedName>, BadAuthority> {
+        let Some(reference) = self.backend.as_ref().and_then(|backend| backend.certificate.as_ref()) else {
+            return Ok(None);
+        };
+        let of_client = |(reason, message)| {
+            let reason =
+                if reason == "InvalidCertificateRef" { "InvalidClientCertificateRef" } else { reason };
+            (reason, format!("spec.tls.backend.clientCertificateRef: {message}"))
+        };
+        certificate(reference, owner, around).map(Some).map_err(of_client)
+    }
+}
+
+fn authorities(
+    reference: &ObjectReference,
+    owner: &Owner<'_>,
+    around: &ListenerContext<'_>,
+) -> Result<Arc<str>, BadAuthority> {
+    let namespace = reference.namespace.as_ref().unwrap_or(owner.gateway_namespace());
+    let name = (namespace.clone(), reference.name.clone());
+    if !is_core(reference, "ConfigMap") {
+        let kind = reference.kind.as_deref().unwrap_or_default();
+        return Err((
+            "InvalidCACertificateKind",
+            format!("caCertificateRef {} is a {kind}, and no ConfigMap", name.1),
+        ));
+    }
+    let of = owner.gateway_namespace();
+    if namespace != of && !around.grants.allow("Gateway", of, "ConfigMap", &name) {
+        let message = format!(
+            "ConfigMap {namespace}/{} is in another namespace, and no ReferenceGrant there allows Gateways of namespace {of} to refer to it",
+            name.1
+        );
+        return Err(("RefNotPermitted", message));
+    }
+    let why = |why: String| {
+        ("InvalidCACertificateRef", format!("ConfigMap {namespace}/{} cannot be used: {why}", name.1))
+    };
+    (around.authority)(&name).map_err(why)
+}

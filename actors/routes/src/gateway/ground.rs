@@ -1,0 +1,422 @@
+//! What routes stand on: classes, Gateways, ListenerSets and their listeners, and what is decided about them.
+
+use super::{
+    client_certificates::ClientValidation,
+    conditions::{met, unmet},
+    features,
+    hostname::ANY,
+    kept::ParsedObjects,
+    listeners::{Allowed, Conflicts, GatewayListener, ListenerContext, Owner, Protocol, note_overlaps},
+    objects::{
+        ClassSpec, GROUP, GatewayResource, GatewaySpec, GatewayTls, GrantSpec, LabelsOfNamespaces,
+        ListenerSetSpec, PolicySpec, ServiceFacts,
+    },
+    policies::{BackendClient, BackendPolicies},
+    ports::{self, AskedPort, GivenPorts, PortTransport},
+    references::Grants,
+    settings::{GatewaySettings, PortMode},
+};
+use haptic_model::gateway::{
+    ClassVerdict, GATEWAY_NAME, GatewayPort, GatewayVerdict, ListenerSetVerdict, NamespacedName,
+    StatusCondition, gateway_label,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// What was read.
+pub(super) struct Sources<'s> {
+    pub classes: &'s ParsedObjects<GatewayResource<ClassSpec>>,
+    pub gateways: &'s ParsedObjects<GatewayResource<GatewaySpec>>,
+    pub listener_sets: &'s ParsedObjects<GatewayResource<ListenerSetSpec>>,
+    pub grants: &'s ParsedObjects<GatewayResource<GrantSpec>>,
+    pub namespaces: &'s ParsedObjects<LabelsOfNamespaces>,
+    /// Those that say which ports Gateways have.
+    pub services: &'s [Arc<ServiceFacts>],
+    pub policies: &'s ParsedObjects<GatewayResource<PolicySpec>>,
+    pub certificate: &'s dyn Fn(&NamespacedName) -> Result<(), String>,
+    /// The certificates of authorities in a ConfigMap, or why there are none.
+    pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+}
+
+/// All of it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct GatewayInputs {
+    pub classes: BTreeMap<Arc<str>, Arc<ClassVerdict>>,
+    pub gateways: BTreeMap<NamespacedName, GatewayGround>,
+    pub listener_sets: BTreeMap<NamespacedName, ListenerSetGround>,
+    pub grants: Grants,
+    pub namespaces: HashMap<Arc<str>, BTreeMap<String, String>>,
+    pub ports: GivenPorts,
+    pub policies: BackendPolicies,
+}
+
+/// A Gateway of ours.
+#[derive(Debug, PartialEq)]
+pub(super) struct GatewayGround {
+    /// Its own.
+    pub listeners: Vec<Arc<GatewayListener>>,
+    /// Without what routes add.
+    pub verdict: GatewayVerdict,
+    /// The Secret whose certificate servers are shown.
+    pub client: Option<NamespacedName>,
+}
+
+/// A ListenerSet at a Gateway of ours.
+#[derive(Debug, PartialEq)]
+pub(super) struct ListenerSetGround {
+    pub listeners: Vec<Arc<GatewayListener>>,
+    /// Without what routes add.
+    pub verdict: ListenerSetVerdict,
+    pub gateway: NamespacedName,
+}
+
+/// A Gateway while it is read.
+struct Draft<'s> {
+    gateway: &'s GatewayResource<GatewaySpec>,
+    own: Vec<GatewayListener>,
+    sets: Vec<(&'s GatewayResource<ListenerSetSpec>, bool, Vec<GatewayListener>)>,
+    refused: Option<StatusCondition>,
+    /// The Secret whose certificate servers are shown, or why it is none.
+    client: Result<Option<NamespacedName>, (&'static str, String)>,
+}
+
+impl GatewayInputs {
+    pub fn of(settings: &GatewaySettings, sources: &Sources<'_>, remembered: &GivenPorts) -> Self {
+        let classes = classes(settings, sources);
+        let grants = Grants::of(sources.grants);
+        let namespaces: HashMap<_, _> = sources
+            .namespaces
+            .iter()
+            .map(|((_, name), namespace)| (name.clone(), namespace.metadata.labels.clone()))
+            .collect();
+        let around = ListenerContext {
+            grants: &grants,
+            namespaces: &namespaces,
+            certificate: sources.certificate,
+            authority: sources.authority,
+        };
+        let mut drafts = drafts(&classes, sources, &around);
+        let asked = asked(&drafts);
+        let written = |gateway: &NamespacedName, port: u16| written(sources.services, gateway, port);
+        let ports = ports::give(&settings.ports, &asked, remembered, written);
+        assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
+        let policies = BackendPolicies::of(sources.policies, sources.authority);
+        let mut ground = Self { classes, grants, namespaces, ports, policies, ..Self::default() };
+        drafts.into_iter().for_each(|draft| ground.take(draft));
+        ground
+    }
+
+    fn take(&mut self, draft: Draft<'_>) {
+        let Draft { gateway, own, sets, refused, client } = draft;
+        let name = gateway.metadata.key();
+        let mut used = BTreeMap::new();
+        let all = own.iter().chain(sets.iter().flat_map(|(_, _, listeners)| listeners));
+        for listener in all.filter(|listener| listener.is_served) {
+            used.extend(listener.target.map(|target| (listener.port, target)));
+        }
+        let mut attached = 0;
+        for (set, is_allowed, listeners) in sets {
+            let conditions = vec![set_accepted(is_allowed, refused.is_some(), &listeners)];
+            let is_accepted = conditions.iter().all(|one| one.holds);
+            attached += usize::from(is_accepted);
+            let verdict = ListenerSetVerdict {
+                generation: set.metadata.generation,
+                conditions,
+                listeners: listeners.iter().map(|listener| listener.verdict(0)).collect(),
+            };
+            let listeners = listeners.into_iter().map(Arc::new).collect();
+            let ground = ListenerSetGround { listeners, verdict, gateway: name.clone() };
+            self.listener_sets.insert(set.metadata.key(), ground);
+        }
+        let infrastructure = gateway.spec.infrastructure.as_ref();
+        let address = |address: &super::objects::Address| {
+            (address.kind.clone().unwrap_or_else(|| "IPAddress".into()), address.value.clone())
+        };
+        let verdict = GatewayVerdict {
+            generation: gateway.metadata.generation,
+            uid: gateway.metadata.uid.clone(),
+            conditions: gateway_conditions(gateway, refused, &own, client.as_ref().err()),
+            listeners: own.iter().map(|listener| listener.verdict(0)).collect(),
+            attached_listener_sets: attached,
+            ports: used.into_iter().map(|(port, target)| GatewayPort { port, target }).collect(),
+            addresses: gateway.spec.addresses.iter().map(address).collect(),
+            labels: infrastructure.map(|one| one.labels.clone()).unwrap_or_default(),
+            annotations: infrastructure.map(|one| one.annotations.clone()).unwrap_or_default(),
+        };
+        let listeners = own.into_iter().map(Arc::new).collect();
+        let client = client.ok().flatten();
+        self.gateways.insert(name, GatewayGround { listeners, verdict, client });
+    }
+
+    /// All listeners.
+    pub fn listeners(&self) -> impl Iterator<Item = &Arc<GatewayListener>> {
+        let own = self.gateways.values().flat_map(|gateway| &gateway.listeners);
+        own.chain(self.listener_sets.values().flat_map(|set| &set.listeners))
+    }
+
+    /// The certificate that a Gateway shows servers.
+    pub fn client(&self, gateway: &NamespacedName) -> Option<BackendClient> {
+        let secret = self.gateways.get(gateway)?.client.clone()?;
+        Some(BackendClient { gateway: gateway.clone(), secret })
+    }
+
+    /// The listeners of a route's parent, and whether it is one of ours at all.
+    pub fn parent(&self, kind: &str, name: &NamespacedName) -> Option<&[Arc<GatewayListener>]> {
+        match kind {
+            "Gateway" => self.gateways.get(name).map(|gateway| gateway.listeners.as_slice()),
+            "ListenerSet" => self.listener_sets.get(name).map(|set| set.listeners.as_slice()),
+            _ => None,
+        }
+    }
+}
+
+fn classes(settings: &GatewaySettings, sources: &Sources<'_>) -> BTreeMap<Arc<str>, Arc<ClassVerdict>> {
+    let ours = sources.classes.iter().filter(|(_, class)| class.spec.controller_name == settings.controller);
+    ours.map(|((_, name), class)| {
+        let parameters = class.spec.parameters_ref.as_ref().and_then(|one| one.get("kind")?.as_str());
+        let accepted = match parameters {
+            None | Some("HAProxyTemplateConfig") => met("Accepted", "Accepted", "the class is ours"),
+            Some(kind) => unmet(
+                "Accepted",
+                "InvalidParameters",
+                format!("parametersRef names a {kind}; it must be a HAProxyTemplateConfig"),
+            ),
+        };
+        let version =
+            met("SupportedVersion", "SupportedVersion", "the definitions are of a version that is known");
+        let verdict = ClassVerdict {
+            generation: class.metadata.generation,
+            conditions: vec![accepted, version],
+            features: features::claimed(settings),
+        };
+        (name.clone(), Arc::new(verdict))
+    })
+    .collect()
+}
+
+/// The Gateways of our classes, the oldest first.
+fn drafts<'s>(
+    classes: &BTreeMap<Arc<str>, Arc<ClassVerdict>>,
+    sources: &Sources<'s>,
+    around: &ListenerContext<'_>,
+) -> Vec<Draft<'s>> {
+    let mut gateways: Vec<&Arc<GatewayResource<GatewaySpec>>> = sources
+        .gateways
+        .iter()
+        .map(|(_, gateway)| gateway)
+        .filter(|gateway| {
+            classes
+                .get(&gateway.spec.gateway_class_name)
+                .is_some_and(|class| class.conditions.iter().all(|one| one.holds))
+        })
+        .collect();
+    gateways.sort_by_cached_key(|gateway| gateway.metadata.seniority());
+    let mut sets: BTreeMap<NamespacedName, Vec<&'s GatewayResource<ListenerSetSpec>>> = BTreeMap::new();
+    for (_, set) in sources.listener_sets.iter() {
+        let parent = &set.spec.parent_ref;
+        let is_gateway = parent.group.as_deref().is_none_or(|group| group == GROUP)
+            && parent.kind.as_deref().is_none_or(|kind| kind == "Gateway");
+        if is_gateway {
+            let namespace = parent.namespace.as_ref().unwrap_or(&set.metadata.namespace);
+            sets.entry((namespace.clone(), parent.name.clone())).or_default().push(set);
+        }
+    }
+    sets.values_mut().for_each(|sets| sets.sort_by_cached_key(|set| set.metadata.seniority()));
+    gateways
+        .into_iter()
+        .map(|gateway| {
+            let sets = sets.get(&gateway.metadata.key()).map(Vec::as_slice).unwrap_or_default();
+            draft(gateway, sets, around)
+        })
+        .collect()
+}
+
+fn draft<'s>(
+    gateway: &'s GatewayResource<GatewaySpec>,
+    sets: &[&'s GatewayResource<ListenerSetSpec>],
+    around: &ListenerContext<'_>,
+) -> Draft<'s> {
+    let name = gateway.metadata.key();
+    let refused = refusal(gateway);
+    let mut conflicts = Conflicts::default();
+    let tls = gateway.spec.tls.as_ref();
+    let mut read = |specs: &[super::objects::ListenerSpec], owner: &Owner<'_>, is_allowed: bool| {
+        let listeners = specs.iter().map(|spec| {
+            let mut listener = GatewayListener::read(spec, owner, around);
+            if is_allowed {
+                conflicts.judge(&mut listener);
+            }
+            if let Some(tls) = tls.filter(|_| listener.protocol.is_some_and(Protocol::ends_tls))
+                && listener.is_accepted()
+            {
+                tls.guard(&mut listener, owner, around);
+            }
+            listener.is_served &= is_allowed && refused.is_none();
+            listener
+        });
+        listeners.collect::<Vec<_>>()
+    };
+    let prefix = format!("{}/{}", name.0, name.1);
+    let owner = Owner { kind: "Gateway", namespace: &name.0, prefix: prefix.clone(), gateway: &name };
+    let mut own = read(&gateway.spec.listeners, &owner, true);
+    let client = tls.map_or(Ok(None), |tls| tls.client(&owner, around));
+    let allowed = gateway.spec.allowed_listeners.as_ref().and_then(|allowed| allowed.namespaces.as_ref());
+    let allowed = Allowed::of(allowed, &name.0, Allowed::None);
+    let sets = sets.iter().map(|set| {
+        let namespace = &set.metadata.namespace;
+        let is_allowed = allowed.admit(namespace, around.namespaces);
+        let prefix = format!("{prefix}/{namespace}/{}", set.metadata.name);
+        let owner = Owner { kind: "ListenerSet", namespace, prefix, gateway: &name };
+        (*set, is_allowed, read(&set.spec.listeners, &owner, is_allowed))
+    });
+    let mut sets: Vec<_> = sets.collect();
+    let of_sets = sets.iter_mut().flat_map(|(_, _, listeners)| listeners);
+    note_overlaps(own.iter_mut().chain(of_sets));
+    Draft { gateway, own, sets, refused, client }
+}
+
+/// Why nothing of a Gateway is served.
+fn refusal(gateway: &GatewayResource<GatewaySpec>) -> Option<StatusCondition> {
+    if gateway.spec.infrastructure.as_ref().is_some_and(|one| one.parameters_ref.is_some()) {
+        let message = "infrastructure.parametersRef is not supported: leave it out";
+        return Some(unmet("Accepted", "InvalidParameters", message));
+    }
+    let known = |kind: &str| matches!(kind, "IPAddress" | "Hostname");
+    let unknown = gateway.spec.addresses.iter().filter_map(|address| address.kind.as_deref());
+    unknown.into_iter().find(|kind| !known(kind)).map(|kind| {
+        let message = format!("addresses of type {kind} are not supported; IPAddress and Hostname are");
+        unmet("Accepted", "UnsupportedAddress", message)
+    })
+}
+
+fn asked(drafts: &[Draft<'_>]) -> Vec<AskedPort> {
+    let mut known = BTreeSet::new();
+    let mut asked = Vec::new();
+    for draft in drafts {
+        let all = draft.own.iter().chain(draft.sets.iter().flat_map(|(_, _, listeners)| listeners));
+        for listener in all.filter(|listener| listener.is_served) {
+            let Some(protocol) = listener.protocol else { continue };
+            let (gateway, transport) = (listener.gateway.clone(), protocol.transport());
+            let one = AskedPort { gateway, port: listener.port, transport };
+            if known.insert(one.clone()) {
+                asked.push(one);
+            }
+        }
+    }
+    asked
+}
+
+/// Gives listeners their ports. Gateways that share ports conflict as listeners of one do.
+fn assign(drafts: &mut [Draft<'_>], ports: &GivenPorts, is_shared: bool) {
+    let mut taken: BTreeMap<(u16, Arc<str>), Arc<str>> = BTreeMap::new();
+    let mut transports: BTreeMap<u16, PortTransport> = BTreeMap::new();
+    let mut clients: BTreeMap<u16, Option<Arc<ClientValidation>>> = BTreeMap::new();
+    for draft in drafts {
+        let all = draft.own.iter_mut().chain(draft.sets.iter_mut().flat_map(|(_, _, listeners)| listeners));
+        for listener in all.filter(|listener| listener.is_served) {
+            let Some(protocol) = listener.protocol else { continue };
+            let asked = AskedPort {
+                gateway: listener.gateway.clone(),
+                port: listener.port,
+                transport: protocol.transport(),
+            };
+            let Some(target) = ports.get(&asked).copied() else {
+                let message = "no port of HAProxy is left for it: give gateway.ports, gateway.tlsPorts, gateway.tcpPorts more";
+                listener.refuse("PortUnavailable", message.into());
+                continue;
+            };
+            let transport = protocol.transport();
+            if is_shared && *transports.entry(target).or_insert(transport) != transport {
+                let message = format!("port {target} of HAProxy has another protocol by an older Gateway");
+                listener.refuse("PortUnavailable", message);
+                continue;
+            }
+            if protocol.ends_tls()
+                && *clients.entry(target).or_insert_with(|| listener.clients.clone()) != listener.clients
+            {
+                let message = format!(
+                    "clients of port {target} of HAProxy must show other certificates by an older Gateway"
+                );
+                listener.refuse("PortUnavailable", message);
+                continue;
+            }
+            let key = (target, listener.hostname.clone());
+            if let Some(other) = taken.get(&key) {
+                let message = format!("port and hostname are those of listener {other} of an older Gateway");
+                listener.refuse("PortUnavailable", message);
+                continue;
+            }
+            taken.insert(key, listener.id.clone());
+            listener.target = Some(target);
+        }
+    }
+}
+
+/// What a Gateway's Service says of a port.
+fn written(services: &[Arc<ServiceFacts>], gateway: &NamespacedName, port: u16) -> Option<u16> {
+    let label = gateway_label(&gateway.1);
+    let of_gateway = services.iter().filter(|service| {
+        service.metadata.namespace == gateway.0 && service.metadata.labels.get(GATEWAY_NAME) == Some(&label)
+    });
+    let mut ports = of_gateway.flat_map(|service| &service.spec.ports);
+    let target = ports.find(|one| one.port == port)?.target_port.as_ref()?;
+    u16::try_from(target.as_u64()?).ok()
+}
+
+fn set_accepted(is_allowed: bool, is_refused: bool, listeners: &[GatewayListener]) -> StatusCondition {
+    if !is_allowed {
+        let message = "the Gateway allows no ListenerSets of this namespace (spec.allowedListeners)";
+        return unmet("Accepted", "NotAllowed", message);
+    }
+    if is_refused {
+        return unmet("Accepted", "ParentNotAccepted", "the Gateway is not accepted");
+    }
+    // One whose certificates are not there is none that counts.
+    match listeners.iter().filter(|listener| listener.is_served).count() {
+        0 => unmet("Accepted", "ListenersNotValid", "no listener is valid"),
+        valid if valid < listeners.len() => {
+            met("Accepted", "ListenersNotValid", "some listeners are not valid, the others are served")
+        }
+        _ => met("Accepted", "Accepted", "all listeners are valid"),
+    }
+}
+
+fn gateway_conditions(
+    gateway: &GatewayResource<GatewaySpec>,
+    refused: Option<StatusCondition>,
+    own: &[GatewayListener],
+    bad_client: Option<&(&'static str, String)>,
+) -> Vec<StatusCondition> {
+    let accepted =
+        refused.unwrap_or_else(|| match own.iter().filter(|listener| listener.is_accepted()).count() {
+            0 if !own.is_empty() => unmet("Accepted", "ListenersNotValid", "no listener is valid"),
+            valid if valid < own.len() => {
+                met("Accepted", "ListenersNotValid", "some listeners are not valid, the others are served")
+            }
+            _ => met("Accepted", "Accepted", "the Gateway is valid"),
+        });
+    let is_resolved =
+        own.iter().all(|listener| super::conditions::is_met(&listener.conditions, "ResolvedRefs"));
+    let resolved = match bad_client {
+        Some((reason, message)) => unmet("ResolvedRefs", reason, message.clone()),
+        None if is_resolved => met("ResolvedRefs", "ResolvedRefs", "all references lead to something"),
+        None => unmet(
+            "ResolvedRefs",
+            "ListenersNotResolved",
+            "references of some listeners lead nowhere: see there",
+        ),
+    };
+    let mut all = vec![accepted, resolved];
+    if gateway.spec.tls.as_ref().is_some_and(GatewayTls::is_lenient) {
+        let message = "clients without a certificate are served, too (AllowInsecureFallback): servers must not trust that there is one";
+        all.push(met("InsecureFrontendValidationMode", "ConfigurationChanged", message));
+    }
+    all
+}
+
+/// What a level of hosts is called in HAProxy's maps.
+pub(super) fn level_of(listener: &GatewayListener, hostname: Option<&str>) -> Arc<str> {
+    format!("{}|{}", listener.id, hostname.unwrap_or(ANY)).into()
+}

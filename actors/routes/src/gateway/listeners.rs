@@ -1,0 +1,406 @@
+//! What listeners there are: those of Gateways and of the ListenerSets at them, which are taken, and for what.
+//!
+//! Order decides conflicts of a Gateway: its own listeners come first, then those of ListenerSets by age, namespace and name.
+
+use super::{
+    client_certificates::ClientValidation,
+    conditions::{is_met, met, unmet},
+    hostname::{self, ANY},
+    objects::{FromNamespaces, GROUP, ListenerSpec, ObjectReference, Selector},
+    ports::PortTransport,
+    references::{Grants, is_core},
+};
+use haptic_model::gateway::{ListenerVerdict, NamespacedName, RouteKind, StatusCondition};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+/// What a listener speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Protocol {
+    Http,
+    Https,
+    /// Whatever stands in TLS, which ends here: `mode: Terminate`.
+    EndedTls,
+    /// TLS that servers open themselves: `mode: Passthrough`.
+    PassedTls,
+    Tcp,
+}
+
+/// Which namespaces routes, or ListenerSets, may come from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Allowed {
+    None,
+    Namespace(Arc<str>),
+    All,
+    Selector(Selector),
+}
+
+/// A listener of a Gateway of ours.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct GatewayListener {
+    /// Nobody else's: `NAMESPACE/GATEWAY/NAME`, of a ListenerSet `NAMESPACE/GATEWAY/NAMESPACE/SET/NAME`.
+    pub id: Arc<str>,
+    pub gateway: NamespacedName,
+    pub name: Arc<str>,
+    pub port: u16,
+    pub protocol: Option<Protocol>,
+    /// [`ANY`] where it is for all hosts.
+    pub hostname: Arc<str>,
+    pub kinds: Vec<RouteKind>,
+    pub allowed: Allowed,
+    pub certificates: Vec<NamespacedName>,
+    /// Which certificates clients must show.
+    pub clients: Option<Arc<ClientValidation>>,
+    pub conditions: Vec<StatusCondition>,
+    /// HAProxy's port.
+    pub target: Option<u16>,
+    pub is_served: bool,
+}
+
+/// Whose listeners are read.
+pub(super) struct Owner<'o> {
+    /// `Gateway` or `ListenerSet`.
+    pub kind: &'static str,
+    pub namespace: &'o Arc<str>,
+    /// What listeners' ids begin with.
+    pub prefix: String,
+    pub gateway: &'o NamespacedName,
+}
+
+/// What else decides.
+pub(super) struct ListenerContext<'s> {
+    pub grants: &'s Grants,
+    pub namespaces: &'s HashMap<Arc<str>, BTreeMap<String, String>>,
+    /// Why a Secret's certificate cannot be used.
+    pub certificate: &'s dyn Fn(&NamespacedName) -> Result<(), String>,
+    /// The certificates of authorities in a ConfigMap, or why there are none.
+    pub authority: &'s dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+}
+
+impl Owner<'_> {
+    /// The namespace of the Gateway, also where a ListenerSet of another one owns the listener.
+    pub fn gateway_namespace(&self) -> &Arc<str> {
+        &self.gateway.0
+    }
+}
+
+impl Allowed {
+    pub fn of(from: Option<&FromNamespaces>, own: &Arc<str>, otherwise: Self) -> Self {
+        let Some(from) = from else { return otherwise };
+        match from.from.as_deref() {
+            None => otherwise,
+            Some("All") => Self::All,
+            Some("Same") => Self::Namespace(own.clone()),
+            Some("Selector") => Self::Selector(from.selector.clone().unwrap_or_default()),
+            Some(_) => Self::None,
+        }
+    }
+
+    pub fn admit(&self, namespace: &str, labels: &HashMap<Arc<str>, BTreeMap<String, String>>) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Namespace(own) => **own == *namespace,
+            Self::Selector(selector) => labels.get(namespace).is_some_and(|labels| selector.fits(labels)),
+        }
+    }
+}
+
+impl Protocol {
+    fn read(spec: &ListenerSpec) -> Option<Self> {
+        match spec.protocol.as_str() {
+            "HTTP" => Some(Self::Http),
+            "HTTPS" => Some(Self::Https),
+            "TLS" if spec.tls_mode() == "Passthrough" => Some(Self::PassedTls),
+            "TLS" => Some(Self::EndedTls),
+            "TCP" => Some(Self::Tcp),
+            _ => None,
+        }
+    }
+
+    fn kinds(self) -> &'static [RouteKind] {
+        match self {
+            Self::Http | Self::Https => &[RouteKind::Http, RouteKind::Grpc],
+            Self::EndedTls | Self::PassedTls => &[RouteKind::Tls],
+            Self::Tcp => &[RouteKind::Tcp],
+        }
+    }
+
+    /// What connections to its port are. Listeners of one port have it in common.
+    pub fn transport(self) -> PortTransport {
+        match self {
+            Self::Http => PortTransport::Plain,
+            Self::Https | Self::EndedTls | Self::PassedTls => PortTransport::Tls,
+            Self::Tcp => PortTransport::Tcp,
+        }
+    }
+
+    pub fn is_tls(self) -> bool {
+        self.transport() == PortTransport::Tls
+    }
+
+    /// Whether TLS ends here, so that there are certificates.
+    pub fn ends_tls(self) -> bool {
+        matches!(self, Self::Https | Self::EndedTls)
+    }
+}
+
+/// The kind's name.
+pub(super) fn name_of(kind: RouteKind) -> &'static str {
+    match kind {
+        RouteKind::Http => "HTTPRoute",
+        RouteKind::Grpc => "GRPCRoute",
+        RouteKind::Tls => "TLSRoute",
+        RouteKind::Tcp => "TCPRoute",
+    }
+}
+
+impl GatewayListener {
+    pub fn read(spec: &ListenerSpec, owner: &Owner<'_>, around: &ListenerContext<'_>) -> Self {
+        let protocol = Protocol::read(spec);
+        let routes = spec.allowed_routes.as_ref();
+        let same = Allowed::Namespace(owner.namespace.clone());
+        let allowed =
+            Allowed::of(routes.and_then(|routes| routes.namespaces.as_ref()), owner.namespace, same);
+        let mut listener = Self {
+            id: format!("{}/{}", owner.prefix, spec.name).into(),
+            gateway: owner.gateway.clone(),
+            name: spec.name.clone(),
+            port: spec.port,
+            protocol,
+            hostname: ANY.into(),
+            kinds: Vec::new(),
+            allowed,
+            certificates: Vec::new(),
+            clients: None,
+            conditions: Vec::new(),
+            target: None,
+            is_served: false,
+        };
+        let accepted = listener.accept(spec);
+        let resolved = listener.resolve(spec, owner, around);
+        listener.is_served = accepted.holds
+            && !listener.kinds.is_empty()
+            && (!protocol.is_some_and(Protocol::ends_tls) || !listener.certificates.is_empty());
+        listener.conditions = vec![accepted, resolved];
+        listener
+    }
+
+    fn accept(&mut self, spec: &ListenerSpec) -> StatusCondition {
+        let refused = |reason, message: String| unmet("Accepted", reason, message);
+        let Some(protocol) = self.protocol else {
+            let message =
+                format!("protocol {} is not supported; HTTP, HTTPS, TLS and TCP are", spec.protocol);
+            return refused("UnsupportedProtocol", message);
+        };
+        let hostname = spec.hostname.as_deref().filter(|hostname| !hostname.is_empty());
+        // Connections over TCP ask for no host.
+        if let Some(hostname) = hostname.filter(|_| protocol != Protocol::Tcp) {
+            match hostname::read(hostname) {
+                Some(hostname) => self.hostname = hostname,
+                None => {
+                    let message = format!("hostname {hostname} is none that can be served");
+                    return refused("UnsupportedValue", message);
+                }
+            }
+        }
+        let mode = spec.tls_mode();
+        if protocol.ends_tls() && mode != "Terminate" {
+            let message = format!("TLS mode {mode} is not for protocol {}", spec.protocol);
+            return refused("UnsupportedValue", message);
+        }
+        met("Accepted", "Accepted", "the listener is valid")
+    }
+
+    fn resolve(
+        &mut self,
+        spec: &ListenerSpec,
+        owner: &Owner<'_>,
+        around: &ListenerContext<'_>,
+    ) -> StatusCondition {
+        let supported = self.protocol.map(Protocol::kinds).unwrap_or_default();
+        let asked = spec.allowed_routes.as_ref().and_then(|routes| routes.kinds.as_ref());
+        let asked = asked.filter(|kinds| !kinds.is_empty());
+        let mut unknown = Vec::new();
+        match asked {
+            None => self.kinds = supported.to_vec(),
+            Some(asked) => {
+                for one in asked {
+                    let is_ours = one.group.as_deref().is_none_or(|group| group == GROUP);
+                    let known = supported.iter().find(|kind| is_ours && name_of(**kind) == one.kind);
+                    match known {
+                        Some(kind) if self.kinds.contains(kind) => {}
+                        Some(kind) => self.kinds.push(*kind),
+                        None => unknown.push(one.kind.as_str()),
+                    }
+                }
+            }
+        }
+        if self.protocol.is_some_and(Protocol::ends_tls)
+            && let Err((reason, message)) = self.find_certificates(spec, owner, around)
+        {
+            return unmet("ResolvedRefs", reason, message);
+        }
+        if !unknown.is_empty() {
+            let message = format!("routes of kind {} are not for this listener", unknown.join(", "));
+            return unmet("ResolvedRefs", "InvalidRouteKinds", message);
+        }
+        met("ResolvedRefs", "ResolvedRefs", "all references lead to something")
+    }
+
+    /// Those that can be used count, though others cannot.
+    fn find_certificates(
+        &mut self,
+        spec: &ListenerSpec,
+        owner: &Owner<'_>,
+        around: &ListenerContext<'_>,
+    ) -> Result<(), (&'static str, String)> {
+        let references = spec.tls.as_ref().map(|tls| tls.certificate_refs.as_slice()).unwrap_or_default();
+        if references.is_empty() {
+            let message = "there is no certificateRef; name a Secret of type kubernetes.io/tls".to_owned();
+            return Err(("InvalidCertificateRef", message));
+        }
+        let mut bad = None;
+        for reference in references {
+            match certificate(reference, owner, around) {
+                Ok(name) => self.certificates.push(name),
+                Err(why) => bad = bad.or(Some(why)),
+            }
+        }
+        bad.map_or(Ok(()), Err)
+    }
+
+    /// Takes it out of service.
+    pub fn refuse(&mut self, reason: &'static str, message: String) {
+        self.is_served = false;
+        for condition in self.conditions.iter_mut().filter(|condition| condition.kind == "Accepted") {
+            *condition = unmet("Accepted", reason, message.clone());
+        }
+        if matches!(reason, "HostnameConflict" | "ProtocolConflict") {
+            self.conditions.push(met("Conflicted", reason, message));
+        }
+    }
+
+    /// Says that what it refers to is not there.
+    pub fn unresolve(&mut self, reason: &'static str, message: String) {
+        for condition in self.conditions.iter_mut().filter(|condition| condition.kind == "ResolvedRefs") {
+            *condition = unmet("ResolvedRefs", reason, message.clone());
+        }
+    }
+
+    pub fn is_accepted(&self) -> bool {
+        is_met(&self.conditions, "Accepted")
+    }
+
+    pub fn verdict(&self, attached_routes: usize) -> ListenerVerdict {
+        ListenerVerdict {
+            name: self.name.clone(),
+            port: self.port,
+            conditions: self.conditions.clone(),
+            supported_kinds: self.kinds.iter().map(|kind| (GROUP, name_of(*kind))).collect(),
+            attached_routes,
+            is_served: self.is_served,
+        }
+    }
+}
+
+/// The Secret of a reference to a certificate.
+///
+/// # Errors
+/// A reason of the API, and a sentence.
+pub(super) fn certificate(
+    reference: &ObjectReference,
+    owner: &Owner<'_>,
+    around: &ListenerContext<'_>,
+) -> Result<NamespacedName, (&'static str, String)> {
+    let namespace = reference.namespace.as_ref().unwrap_or(owner.namespace);
+    let name = (namespace.clone(), reference.name.clone());
+    if !is_core(reference, "Secret") {
+        let message = format!("certificateRef {} is no Secret", name.1);
+        return Err(("InvalidCertificateRef", message));
+    }
+    if namespace != owner.namespace && !around.grants.allow(owner.kind, owner.namespace, "Secret", &name) {
+        let message = format!(
+            "Secret {namespace}/{} is in another namespace, and no ReferenceGrant there allows {}s of namespace {} to refer to it",
+            name.1, owner.kind, owner.namespace
+        );
+        return Err(("RefNotPermitted", message));
+    }
+    match (around.certificate)(&name) {
+        Ok(()) => Ok(name),
+        Err(why) => {
+            let message = format!("the certificate of Secret {namespace}/{} cannot be used: {why}", name.1);
+            Err(("InvalidCertificateRef", message))
+        }
+    }
+}
+
+/// Says of listeners with TLS at one port that their hostnames or certificates are for the same hosts: a client may use its connection for both.
+///
+/// https://gateway-api.sigs.k8s.io/reference/spec/, `ListenerConditionOverlappingTLSConfig`
+pub(super) fn note_overlaps<'l>(listeners: impl Iterator<Item = &'l mut GatewayListener>) {
+    let mut of_ports: BTreeMap<u16, Vec<&'l mut GatewayListener>> = BTreeMap::new();
+    for listener in listeners.filter(|one| one.is_served && one.protocol.is_some_and(Protocol::is_tls)) {
+        of_ports.entry(listener.port).or_default().push(listener);
+    }
+    for mut listeners in of_ports.into_values().filter(|all| all.len() > 1) {
+        let all: Vec<_> = listeners
+            .iter()
+            .map(|one| (one.id.clone(), one.hostname.clone(), one.certificates.clone(), one.protocol))
+            .collect();
+        for listener in &mut listeners {
+            // Only of HTTP are there several requests in a connection.
+            let is_http = |protocol: Option<Protocol>| protocol == Some(Protocol::Https);
+            let others = || {
+                all.iter().filter(|(id, _, _, protocol)| {
+                    *id != listener.id && (is_http(*protocol) || is_http(listener.protocol))
+                })
+            };
+            let shares = |certificates: &[NamespacedName]| {
+                certificates.iter().any(|one| listener.certificates.contains(one))
+            };
+            let certificate = others().find(|(_, _, certificates, _)| shares(certificates));
+            let hostname =
+                || others().find(|(_, hostname, ..)| hostname::intersect(&listener.hostname, hostname));
+            let found = certificate
+                .map(|(other, ..)| ("OverlappingCertificates", other))
+                .or_else(|| hostname().map(|(other, ..)| ("OverlappingHostnames", other)));
+            if let Some((reason, other)) = found {
+                let message = format!(
+                    "clients may take its connections for those of listener {other}; requests for another listener than the connection's get 421"
+                );
+                listener.conditions.push(met("OverlappingTLSConfig", reason, message));
+            }
+        }
+    }
+}
+
+/// What a Gateway's ports are for, and which hostnames there are taken, as its listeners are gone through.
+#[derive(Debug, Default)]
+pub(super) struct Conflicts {
+    ports: BTreeMap<u16, PortTransport>,
+    taken: BTreeMap<(u16, Arc<str>), Arc<str>>,
+}
+
+impl Conflicts {
+    /// Refuses a listener that another one is in the way of.
+    pub fn judge(&mut self, listener: &mut GatewayListener) {
+        let Some(protocol) = listener.protocol.filter(|_| listener.is_accepted()) else { return };
+        let port = listener.port;
+        let first = *self.ports.entry(port).or_insert(protocol.transport());
+        if first != protocol.transport() {
+            let message = format!("port {port} has another protocol by a listener that comes first");
+            return listener.refuse("ProtocolConflict", message);
+        }
+        let key = (port, listener.hostname.clone());
+        match self.taken.get(&key) {
+            Some(other) => {
+                let message = format!("port and hostname are those of listener {other}, which comes first");
+                listener.refuse("HostnameConflict", message);
+            }
+            None => drop(self.taken.insert(key, listener.id.clone())),
+        }
+    }
+}

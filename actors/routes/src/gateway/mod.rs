@@ -1,0 +1,332 @@
+//! The Gateway API, resolved: which listeners there are, which requests each route gets there, what is done with them, and the verdict about
+//! each object.
+//!
+//! What routes stand on ([`ground`]) is decided first. A route is resolved ([`attachment`]) when it, the ground or a Service that it names
+//! is different, and compared with others only where it asks for requests ([`levels`]). Stores beside those of objects have the result,
+//! as templates read it ([`sets`]).
+
+mod attachment;
+mod authorities;
+mod certificates;
+mod client_certificates;
+mod conditions;
+mod features;
+mod ground;
+mod hostname;
+mod kept;
+mod levels;
+mod listeners;
+mod matches;
+mod objects;
+mod policies;
+mod ports;
+mod references;
+mod retries;
+mod rules;
+mod sets;
+mod settings;
+mod streams;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use features::FEATURES;
+
+use attachment::ResolvedRoute;
+use authorities::AuthorityConfigMaps;
+use certificates::GatewayCertificates;
+use ground::{GatewayInputs, Sources};
+use haptic_model::{
+    ActiveConfig, Snapshots,
+    gateway::{GATEWAY_NAME, GatewayVerdicts, NamespacedName, RouteKind},
+};
+use kept::{ParsedObjects, store_of};
+use levels::{HostnameLevels, LevelShare, RouteId};
+use objects::{
+    ClassSpec, GROUP, GatewayResource, GatewaySpec, GrantSpec, LabelsOfNamespaces, ListenerSetSpec,
+    PolicySpec, RouteSpec, ServiceFacts,
+};
+use ports::GivenPorts;
+use sets::Sets;
+use settings::GatewaySettings;
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
+
+/// The kinds of routes that are resolved, and the resources that hold them.
+const ROUTES: [(RouteKind, &str); 4] = [
+    (RouteKind::Http, "httproutes"),
+    (RouteKind::Grpc, "grpcroutes"),
+    (RouteKind::Tls, "tlsroutes"),
+    (RouteKind::Tcp, "tcproutes"),
+];
+
+/// All of it, from render to render.
+#[derive(Debug, Default)]
+pub(super) struct GatewayModel {
+    classes: ParsedObjects<GatewayResource<ClassSpec>>,
+    gateways: ParsedObjects<GatewayResource<GatewaySpec>>,
+    listener_sets: ParsedObjects<GatewayResource<ListenerSetSpec>>,
+    grants: ParsedObjects<GatewayResource<GrantSpec>>,
+    namespaces: ParsedObjects<LabelsOfNamespaces>,
+    services: ParsedObjects<ServiceFacts>,
+    /// Those that say which ports Gateways have.
+    of_gateways: BTreeMap<NamespacedName, Arc<ServiceFacts>>,
+    policies: ParsedObjects<GatewayResource<PolicySpec>>,
+    certificates: GatewayCertificates,
+    authorities: AuthorityConfigMaps,
+    routes: BTreeMap<RouteKind, ParsedObjects<GatewayResource<RouteSpec>>>,
+    settings: Option<GatewaySettings>,
+    ground: Arc<GatewayInputs>,
+    resolved: BTreeMap<RouteId, ResolvedRoute>,
+    levels: HostnameLevels,
+    shares: BTreeMap<RouteId, BTreeMap<Arc<str>, LevelShare>>,
+    attached: HashMap<Arc<str>, usize>,
+    /// How many routes lead to a Service through each Gateway.
+    reached: BTreeMap<NamespacedName, BTreeMap<NamespacedName, usize>>,
+    /// What was given, so that it stays.
+    ports: GivenPorts,
+    sets: Sets,
+    verdicts: Arc<GatewayVerdicts>,
+}
+
+impl GatewayModel {
+    /// The same with nothing in it but what is remembered.
+    pub fn emptied(&self) -> Self {
+        Self { ports: self.ports.clone(), ..Self::default() }
+    }
+
+    pub fn verdicts(&self) -> Arc<GatewayVerdicts> {
+        self.verdicts.clone()
+    }
+
+    /// `all` with the stores of what was resolved, if Gateways are watched.
+    pub fn beside(&mut self, config: &ActiveConfig, snapshots: &Snapshots, all: Snapshots) -> Snapshots {
+        let store = |group: &str, resources: &str| store_of(config, snapshots, group, resources);
+        if store(GROUP, "gateways").is_none() {
+            *self = Self::default();
+            return all;
+        }
+        let settings = GatewaySettings::of(config);
+        let of = |resources: &str| store(GROUP, resources).map(|(_, store)| store);
+        let mut is_moved = !self.classes.update(of("gatewayclasses")).is_empty();
+        is_moved |= !self.gateways.update(of("gateways")).is_empty();
+        is_moved |= !self.listener_sets.update(of("listenersets")).is_empty();
+        is_moved |= !self.grants.update(of("referencegrants")).is_empty();
+        is_moved |= !self.namespaces.update(store("", "namespaces").map(|(_, store)| store)).is_empty();
+        is_moved |= !self.policies.update(of("backendtlspolicies")).is_empty();
+        is_moved |= self.certificates.update(config, snapshots);
+        is_moved |= self.authorities.update(config, snapshots);
+        is_moved |= self.settings.as_ref() != Some(&settings);
+        let services = self.services.update(store("", "services").map(|(_, store)| store));
+        is_moved |= self.note_services_of_gateways(&services);
+        let mut stale: BTreeSet<RouteId> = BTreeSet::new();
+        for (kind, resources) in ROUTES {
+            let changed = self.routes.entry(kind).or_default().update(of(resources));
+            stale.extend(changed.into_iter().map(|name| (kind, name)));
+        }
+        if is_moved && self.move_ground(&settings) {
+            stale.extend(self.every_route());
+        }
+        self.settings = Some(settings);
+        let services: BTreeSet<NamespacedName> = services.into_iter().collect();
+        if !services.is_empty() {
+            let named = self.resolved.iter().filter(|(_, route)| !route.uses.is_disjoint(&services));
+            stale.extend(named.map(|(id, _)| id.clone()));
+        }
+        let is_stale = !stale.is_empty();
+        self.resolve(stale);
+        if is_moved || is_stale {
+            self.write_policies();
+        }
+        self.sets.beside(all)
+    }
+
+    /// Whether any of the Services is one of a Gateway, or was.
+    fn note_services_of_gateways(&mut self, changed: &[NamespacedName]) -> bool {
+        let mut is_any = false;
+        for name in changed {
+            let service = self.services.get(&name.0, &name.1);
+            let service = service.filter(|one| one.metadata.labels.contains_key(GATEWAY_NAME));
+            is_any |= match service {
+                Some(service) => {
+                    self.of_gateways.insert(name.clone(), service.clone());
+                    true
+                }
+                None => self.of_gateways.remove(name).is_some(),
+            };
+        }
+        is_any
+    }
+
+    fn every_route(&self) -> Vec<RouteId> {
+        let all = self
+            .routes
+            .iter()
+            .flat_map(|(kind, routes)| routes.iter().map(|(name, _)| (*kind, name.clone())));
+        all.collect()
+    }
+
+    /// Whether routes stand on another ground than before.
+    fn move_ground(&mut self, settings: &GatewaySettings) -> bool {
+        let (certificates, authorities) = (&self.certificates, &self.authorities);
+        let sources = Sources {
+            classes: &self.classes,
+            gateways: &self.gateways,
+            listener_sets: &self.listener_sets,
+            grants: &self.grants,
+            namespaces: &self.namespaces,
+            services: &self.of_gateways.values().cloned().collect::<Vec<_>>(),
+            policies: &self.policies,
+            certificate: &|name| certificates.judge(name),
+            authority: &|name| authorities.judge(name),
+        };
+        let ground = GatewayInputs::of(settings, &sources, &self.ports);
+        if ground == *self.ground && self.settings.as_ref() == Some(settings) {
+            return false;
+        }
+        self.ports.clone_from(&ground.ports);
+        self.ground = Arc::new(ground);
+        self.sets.write_ground(&self.ground, settings);
+        let verdicts = Arc::make_mut(&mut self.verdicts);
+        verdicts.classes.clone_from(&self.ground.classes);
+        self.attached.clear();
+        self.write_attached(true);
+        true
+    }
+
+    fn resolve(&mut self, stale: BTreeSet<RouteId>) {
+        if stale.is_empty() {
+            return;
+        }
+        let (mut touched, mut written) = (BTreeSet::new(), BTreeSet::new());
+        for id in stale {
+            let route = self.routes.get(&id.0).and_then(|routes| routes.get(&id.1.0, &id.1.1));
+            let now = route.map(|route| ResolvedRoute::of(id.0, route, &self.ground, &self.services));
+            let (is_there, now) = (route.is_some(), now.unwrap_or_default());
+            let before = self.resolved.remove(&id).unwrap_or_default();
+            touched.extend(self.levels.update(&id, &before.entries, &now.entries));
+            self.sets.change_backends(&before.backends, &now.backends);
+            self.reach(&before, &now);
+            if before.settings != now.settings {
+                written.insert(id.clone());
+            }
+            if before.verdict != now.verdict {
+                let verdicts = &mut Arc::make_mut(&mut self.verdicts).routes;
+                match &now.verdict {
+                    Some(verdict) => drop(verdicts.insert(id.clone(), verdict.clone())),
+                    None => drop(verdicts.remove(&id)),
+                }
+            }
+            if is_there && now.verdict.is_some() {
+                self.resolved.insert(id, now);
+            }
+        }
+        for level in touched {
+            written.extend(self.share(&level));
+        }
+        let none = (BTreeMap::new(), ResolvedRoute::default());
+        for id in written {
+            let shares = self.shares.get(&id).unwrap_or(&none.0);
+            let route = self.resolved.get(&id).unwrap_or(&none.1);
+            self.sets.write_route(&id, shares, &route.settings);
+        }
+        self.sets.write_needs();
+        self.write_attached(false);
+    }
+
+    /// Shares a level anew; the routes that have something else of it than before.
+    fn share(&mut self, level: &Arc<str>) -> BTreeSet<RouteId> {
+        let mut now = self.levels.shares(level);
+        let mut written = BTreeSet::new();
+        let before = self.sets.routes_at(level, now.keys().cloned().collect());
+        for id in before.into_iter().chain(now.keys().cloned().collect::<Vec<_>>()) {
+            let Some(share) = now.remove(&id) else {
+                if let Some(shares) = self.shares.get_mut(&id)
+                    && shares.remove(level).is_some()
+                {
+                    written.insert(id.clone());
+                    if shares.is_empty() {
+                        self.shares.remove(&id);
+                    }
+                }
+                continue;
+            };
+            let shares = self.shares.entry(id.clone()).or_default();
+            if shares.get(level) != Some(&share) {
+                shares.insert(level.clone(), share);
+                written.insert(id);
+            }
+        }
+        written
+    }
+
+    /// Counts through which Gateways Services are reached.
+    fn reach(&mut self, before: &ResolvedRoute, now: &ResolvedRoute) {
+        if before.uses == now.uses && before.gateways == now.gateways {
+            return;
+        }
+        for service in &now.uses {
+            let gateways = self.reached.entry(service.clone()).or_default();
+            now.gateways.iter().for_each(|gateway| *gateways.entry(gateway.clone()).or_default() += 1);
+        }
+        for service in &before.uses {
+            let Some(gateways) = self.reached.get_mut(service) else { continue };
+            for gateway in &before.gateways {
+                if let Some(count) = gateways.get_mut(gateway) {
+                    *count -= 1;
+                }
+            }
+            gateways.retain(|_, count| *count > 0);
+            if gateways.is_empty() {
+                self.reached.remove(service);
+            }
+        }
+    }
+
+    /// Writes the verdicts about policies.
+    fn write_policies(&mut self) {
+        if self.ground.policies.is_empty() && self.verdicts.policies.is_empty() {
+            return;
+        }
+        let now = self.ground.policies.verdicts(&self.reached);
+        let is_same = now.len() == self.verdicts.policies.len()
+            && now
+                .iter()
+                .zip(&self.verdicts.policies)
+                .all(|((name, one), (known, other))| name == known && *one == **other);
+        if !is_same {
+            let policies = now.into_iter().map(|(name, verdict)| (name, Arc::new(verdict))).collect();
+            Arc::make_mut(&mut self.verdicts).policies = policies;
+        }
+    }
+
+    /// Counts the routes of each listener, for the verdicts about Gateways and ListenerSets.
+    fn write_attached(&mut self, is_new: bool) {
+        let mut attached: HashMap<Arc<str>, usize> = HashMap::new();
+        for listener in self.resolved.values().flat_map(|route| &route.attached) {
+            *attached.entry(listener.clone()).or_default() += 1;
+        }
+        if attached == self.attached && !is_new {
+            return;
+        }
+        self.attached = attached;
+        let count = |id: &Arc<str>| self.attached.get(id).copied().unwrap_or_default();
+        let verdicts = Arc::make_mut(&mut self.verdicts);
+        let (mut gateways, mut listener_sets) = (BTreeMap::new(), BTreeMap::new());
+        for (name, gateway) in &self.ground.gateways {
+            let mut verdict = gateway.verdict.clone();
+            verdict.listeners = gateway.listeners.iter().map(|one| one.verdict(count(&one.id))).collect();
+            let known = verdicts.gateways.remove(name).filter(|known| **known == verdict);
+            gateways.insert(name.clone(), known.unwrap_or_else(|| Arc::new(verdict)));
+        }
+        for (name, set) in &self.ground.listener_sets {
+            let mut verdict = set.verdict.clone();
+            verdict.listeners = set.listeners.iter().map(|one| one.verdict(count(&one.id))).collect();
+            let known = verdicts.listener_sets.remove(name).filter(|known| **known == verdict);
+            listener_sets.insert(name.clone(), known.unwrap_or_else(|| Arc::new(verdict)));
+        }
+        (verdicts.gateways, verdicts.listener_sets) = (gateways, listener_sets);
+    }
+}

@@ -1,0 +1,210 @@
+//! BackendTLSPolicies: which one counts for a port of a Service, how its servers are asked then, and what is said of each.
+//!
+//! https://gateway-api.sigs.k8s.io/api-types/backendtlspolicy/. A policy for a port comes before one for the whole Service; of two for the same the
+//! older one counts. What a policy asks for and cannot be done is not done otherwise: no request is sent.
+
+use super::{
+    conditions::{met, unmet},
+    kept::ParsedObjects,
+    objects::{GROUP, GatewayResource, ObjectReference, PolicySpec, RouteSeniority},
+    references::is_core,
+};
+use haptic_model::{
+    gateway::{NamespacedName, ParentVerdict, PolicyVerdict, StatusCondition},
+    host_name::is_host,
+};
+use serde_json::json;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// The API takes so many ancestors in a status.
+const MOST_ANCESTORS: usize = 16;
+
+/// How servers are asked over TLS.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct BackendTls {
+    /// The policy that says so.
+    pub policy: NamespacedName,
+    /// The name that is asked for, and that certificates must be for.
+    pub hostname: Arc<str>,
+    /// Certificates of authorities as PEM; those of the machine where there are none.
+    pub authorities: Option<Arc<str>>,
+    /// The certificate that is shown.
+    pub client: Option<BackendClient>,
+}
+
+/// The certificate that servers are shown by a Gateway.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct BackendClient {
+    pub gateway: NamespacedName,
+    /// The Secret that has it.
+    pub secret: NamespacedName,
+}
+
+/// All policies.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct BackendPolicies {
+    /// By Service and, where it is for one port only, the name of that.
+    counting: BTreeMap<(NamespacedName, Option<Arc<str>>), CountingPolicy>,
+    judged: BTreeMap<NamespacedName, JudgedPolicy>,
+}
+
+/// What counts for a port: how it is asked, or why it is not.
+type CountingPolicy = Result<Arc<BackendTls>, String>;
+
+#[derive(Debug, PartialEq)]
+struct JudgedPolicy {
+    generation: i64,
+    conditions: Vec<StatusCondition>,
+    services: BTreeSet<NamespacedName>,
+}
+
+impl BackendPolicies {
+    /// `authority`: the certificates of a ConfigMap, or why there are none.
+    pub fn of(
+        policies: &ParsedObjects<GatewayResource<PolicySpec>>,
+        authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    ) -> Self {
+        let mut oldest: Vec<(RouteSeniority, &Arc<GatewayResource<PolicySpec>>)> =
+            policies.iter().map(|(_, policy)| (policy.metadata.seniority(), policy)).collect();
+        oldest.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let mut all = Self::default();
+        for (_, policy) in oldest {
+            all.take(policy, authority);
+        }
+        all
+    }
+
+    fn take(
+        &mut self,
+        policy: &GatewayResource<PolicySpec>,
+        authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+    ) {
+        let (namespace, name) = policy.metadata.key();
+        let targets: Vec<_> = policy
+            .spec
+            .target_refs
+            .iter()
+            .filter(|one| one.group.is_empty() && one.kind == "Service")
+            .map(|one| ((namespace.clone(), one.name.clone()), one.section_name.clone()))
+            .collect();
+        let (tls, resolved) = read(policy, authority);
+        let tls = tls.map_err(|(reason, why)| {
+            (reason, format!("BackendTLSPolicy {namespace}/{name} cannot be fulfilled: {why}"))
+        });
+        let taken: Vec<_> = targets.iter().filter(|target| self.counting.contains_key(*target)).collect();
+        let accepted = match (&tls, taken.first()) {
+            (_, Some(((_, service), _))) => {
+                let message =
+                    format!("an older BackendTLSPolicy is for Service {service}, too: that one counts");
+                unmet("Accepted", "Conflicted", message)
+            }
+            (Err((reason, why)), None) => unmet("Accepted", reason, why.clone()),
+            (Ok(_), None) => met("Accepted", "Accepted", "the policy is in force"),
+        };
+        let services = targets.iter().map(|(service, _)| service.clone()).collect();
+        for target in targets {
+            let counts = tls.clone().map_err(|(_, why)| why);
+            self.counting.entry(target).or_insert(counts);
+        }
+        let conditions = vec![accepted, resolved];
+        let generation = policy.metadata.generation;
+        self.judged.insert((namespace, name), JudgedPolicy { generation, conditions, services });
+    }
+
+    /// How a port of a Service is asked; `None`: no policy is for it.
+    pub fn at(&self, service: &NamespacedName, port: Option<&Arc<str>>) -> Option<&CountingPolicy> {
+        let of_port = || self.counting.get(&(service.clone(), Some(port?.clone())));
+        of_port().or_else(|| self.counting.get(&(service.clone(), None)))
+    }
+
+    /// Whether there are any.
+    pub fn is_empty(&self) -> bool {
+        self.judged.is_empty()
+    }
+
+    /// Verdicts about those whose Services are reached, by the Gateways through which they are.
+    pub fn verdicts(
+        &self,
+        reached: &BTreeMap<NamespacedName, BTreeMap<NamespacedName, usize>>,
+    ) -> BTreeMap<NamespacedName, PolicyVerdict> {
+        let verdict = |(name, policy): (&NamespacedName, &JudgedPolicy)| {
+            let through = policy.services.iter().filter_map(|service| reached.get(service));
+            let gateways: BTreeSet<&NamespacedName> = through.flat_map(BTreeMap::keys).collect();
+            let ancestor = |gateway: &NamespacedName| ParentVerdict {
+                reference: json!({"group": GROUP, "kind": "Gateway", "namespace": gateway.0, "name": gateway.1}),
+                conditions: policy.conditions.clone(),
+            };
+            let ancestors: Vec<ParentVerdict> =
+                gateways.into_iter().take(MOST_ANCESTORS).map(ancestor).collect();
+            let verdict = PolicyVerdict { generation: policy.generation, ancestors };
+            (!verdict.ancestors.is_empty()).then(|| (name.clone(), verdict))
+        };
+        self.judged.iter().filter_map(verdict).collect()
+    }
+}
+
+/// What a policy asks for, and whether what it names is there.
+fn read(
+    policy: &GatewayResource<PolicySpec>,
+    authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+) -> (Result<Arc<BackendTls>, (&'static str, String)>, StatusCondition) {
+    let validation = &policy.spec.validation;
+    let mut bad: Option<(&'static str, String)> = None;
+    let mut pem = String::new();
+    for reference in &validation.authorities {
+        match certificates(reference, &policy.metadata.namespace, authority) {
+            Ok(text) => {
+                pem += &text;
+                pem.push('\n');
+            }
+            Err(why) => drop(bad.get_or_insert(why)),
+        }
+    }
+    let resolved = match &bad {
+        Some((reason, why)) => unmet("ResolvedRefs", reason, why.clone()),
+        None => met("ResolvedRefs", "ResolvedRefs", "all references lead to something"),
+    };
+    let is_of_machine = validation.well_known.as_deref() == Some("System");
+    let refused = if validation.authorities.is_empty() && !is_of_machine {
+        Some(("NoValidCACertificate", "it names no certificates of authorities".to_owned()))
+    } else if pem.is_empty() && !is_of_machine {
+        let why = bad.map_or_else(|| "it has no certificate of an authority".to_owned(), |(_, why)| why);
+        Some(("NoValidCACertificate", why))
+    } else if !is_host(&validation.hostname.to_ascii_lowercase()) || validation.hostname.starts_with('*') {
+        Some(("Invalid", format!("hostname {:?} is none", validation.hostname)))
+    } else if !validation.subject_alt_names.is_empty() {
+        let why = "subjectAltNames are not supported, because HAProxy verifies one name only: leave them out";
+        Some(("Invalid", why.to_owned()))
+    } else {
+        None
+    };
+    let tls = match refused {
+        Some(refused) => Err(refused),
+        None => Ok(Arc::new(BackendTls {
+            policy: policy.metadata.key(),
+            hostname: validation.hostname.to_ascii_lowercase().into(),
+            authorities: (!pem.is_empty()).then(|| pem.into()),
+            client: None,
+        })),
+    };
+    (tls, resolved)
+}
+
+fn certificates(
+    reference: &ObjectReference,
+    namespace: &Arc<str>,
+    authority: &dyn Fn(&NamespacedName) -> Result<Arc<str>, String>,
+) -> Result<Arc<str>, (&'static str, String)> {
+    let name = &reference.name;
+    if !is_core(reference, "ConfigMap") {
+        let kind = reference.kind.as_deref().unwrap_or_default();
+        return Err(("InvalidKind", format!("caCertificateRef {name} is a {kind}, and no ConfigMap")));
+    }
+    let why = |why: String| {
+        ("InvalidCACertificateRef", format!("ConfigMap {namespace}/{name} cannot be used: {why}"))
+    };
+    authority(&(namespace.clone(), name.clone())).map_err(why)
+}

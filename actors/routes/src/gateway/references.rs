@@ -1,0 +1,185 @@
+//! References to other objects: whether they may be followed, and what is there.
+
+use super::{
+    kept::ParsedObjects,
+    objects::{GROUP, GatewayResource, GrantSpec, ObjectReference, ServiceFacts},
+    policies::{BackendClient, BackendPolicies, BackendTls},
+    retries::RetryProfile,
+};
+use haptic_model::gateway::NamespacedName;
+use std::sync::Arc;
+
+/// All ReferenceGrants.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Grants(Vec<Arc<GatewayResource<GrantSpec>>>);
+
+/// Why a reference leads nowhere: a reason of the API, and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BadReference {
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// A port of a Service as servers are asked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct BackendKey {
+    pub namespace: Arc<str>,
+    pub service: Arc<str>,
+    pub port: u16,
+    /// `h1`, `h2` or `tcp`, and with TLS `https`, `h2s` or `tcps`.
+    pub protocol: &'static str,
+    pub tls: Option<Arc<BackendTls>>,
+    /// How requests are tried again, if otherwise than all others.
+    pub retry: Option<Arc<RetryProfile>>,
+}
+
+impl BackendKey {
+    /// Whether servers get what clients say as it is.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.protocol, "tcp" | "tcps")
+    }
+
+    /// The same asked with a certificate, if it is asked over TLS.
+    pub fn shown(&self, client: &BackendClient) -> Self {
+        let with = |tls: &Arc<BackendTls>| {
+            Arc::new(BackendTls { client: Some(client.clone()), ..BackendTls::clone(tls) })
+        };
+        Self { tls: self.tls.as_ref().map(with), ..self.clone() }
+    }
+}
+
+impl Grants {
+    pub fn of(kept: &ParsedObjects<GatewayResource<GrantSpec>>) -> Self {
+        Self(kept.iter().map(|(_, grant)| grant.clone()).collect())
+    }
+
+    /// Whether objects of a kind in a namespace may refer to an object of the core group elsewhere.
+    pub fn allow(&self, kind: &str, from: &str, to_kind: &str, to: &NamespacedName) -> bool {
+        self.0.iter().filter(|grant| grant.metadata.namespace == to.0).any(|grant| {
+            let comes = grant
+                .spec
+                .from
+                .iter()
+                .any(|one| one.group == GROUP && one.kind == kind && *one.namespace == *from);
+            let goes = grant.spec.to.iter().any(|one| {
+                one.group.is_empty()
+                    && one.kind == to_kind
+                    && one.name.as_ref().is_none_or(|name| *name == to.1)
+            });
+            comes && goes
+        })
+    }
+}
+
+/// Whether a reference names a kind of the core group; `kind` is what it means where it says none.
+pub(super) fn is_core(reference: &ObjectReference, kind: &str) -> bool {
+    reference.group.as_deref().unwrap_or_default().is_empty()
+        && reference.kind.as_deref().unwrap_or(kind) == kind
+}
+
+/// What is spoken with servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ServerLanguage {
+    /// HTTP in the version that the Service says.
+    Http,
+    /// HTTP/2 whatever the Service says.
+    Http2,
+    /// What clients speak.
+    Any,
+}
+
+/// The Service that a route's reference leads to.
+pub(super) struct Wanted<'w> {
+    /// The route's kind and namespace.
+    pub kind: &'static str,
+    pub namespace: &'w Arc<str>,
+    pub target: &'w ObjectReference,
+    pub port: Option<u16>,
+    pub language: ServerLanguage,
+    pub retry: Option<Arc<RetryProfile>>,
+    /// Which Services are asked over TLS.
+    pub policies: &'w BackendPolicies,
+}
+
+impl Wanted<'_> {
+    pub fn name(&self) -> NamespacedName {
+        let namespace = self.target.namespace.as_ref().unwrap_or(self.namespace);
+        (namespace.clone(), self.target.name.clone())
+    }
+
+    /// # Errors
+    /// Why there is none.
+    pub fn backend(
+        &self,
+        grants: &Grants,
+        services: &ParsedObjects<ServiceFacts>,
+    ) -> Result<BackendKey, BadReference> {
+        let name = self.name();
+        let (of, called) = (&name.0, &name.1);
+        let bad = |reason, message: String| Err(BadReference { reason, message });
+        if !is_core(self.target, "Service") {
+            let group = self.target.group.as_deref().unwrap_or_default();
+            let kind = self.target.kind.as_deref().unwrap_or("Service");
+            return bad(
+                "InvalidKind",
+                format!("backendRef {called} is a {kind} of group {group:?}; only Services can be backends"),
+            );
+        }
+        if of != self.namespace && !grants.allow(self.kind, self.namespace, "Service", &name) {
+            return bad(
+                "RefNotPermitted",
+                format!(
+                    "Service {of}/{called} is in another namespace, and no ReferenceGrant there allows {}s of namespace {} to refer to it",
+                    self.kind, self.namespace
+                ),
+            );
+        }
+        let Some(port) = self.port else {
+            return bad(
+                "BackendNotFound",
+                format!("backendRef {of}/{called} has no port; give it the Service's"),
+            );
+        };
+        let (mut protocol, mut port_name) = (None, None);
+        if services.is_watched() {
+            let Some(service) = services.get(of, called) else {
+                return bad("BackendNotFound", format!("there is no Service {of}/{called}"));
+            };
+            if service.spec.kind.as_deref() == Some("ExternalName") {
+                return bad(
+                    "BackendNotFound",
+                    format!(
+                        "Service {of}/{called} is of type ExternalName, which routes of the Gateway API do not lead to"
+                    ),
+                );
+            }
+            let Some(found) = service.spec.ports.iter().find(|one| one.port == port) else {
+                return bad("BackendNotFound", format!("Service {of}/{called} has no port {port}"));
+            };
+            protocol.clone_from(&found.app_protocol);
+            port_name.clone_from(&found.name);
+        }
+        let tls = match self.policies.at(&name, port_name.as_ref()) {
+            None => None,
+            Some(Ok(tls)) => Some(tls.clone()),
+            Some(Err(why)) => return bad("UnsupportedProtocol", format!("{why}; nothing is sent in clear")),
+        };
+        let is_h2 = protocol.as_deref() == Some("kubernetes.io/h2c");
+        let protocol = match (self.language, &tls) {
+            (ServerLanguage::Any, None) => "tcp",
+            (ServerLanguage::Any, Some(_)) => "tcps",
+            (ServerLanguage::Http, None) if !is_h2 => "h1",
+            (ServerLanguage::Http, Some(_)) if !is_h2 => "https",
+            (_, None) => "h2",
+            (_, Some(_)) => "h2s",
+        };
+        Ok(BackendKey {
+            namespace: of.clone(),
+            service: called.clone(),
+            port,
+            protocol,
+            tls,
+            retry: self.retry.clone(),
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! How often a request is tried again, and after which answers (`HTTPRouteRule.retry`).
+//!
+//! HAProxy has one set of codes for a backend, so each way of trying again is a profile that backends are made of. It does not wait between attempts.
+
+use super::objects::Retry;
+
+/// Codes after which HAProxy can try again. Configuration manual, 4.2 "retry-on".
+const CODES: [u16; 12] = [401, 403, 404, 408, 421, 425, 429, 500, 501, 502, 503, 504];
+/// HAProxy's own bound.
+const MOST_ATTEMPTS: u32 = 100;
+
+/// A way of trying again. Connections that fail are tried again, whatever the codes are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct RetryProfile {
+    pub attempts: u32,
+    pub codes: Vec<u16>,
+}
+
+impl RetryProfile {
+    /// # Errors
+    /// What HAProxy cannot do.
+    pub fn of(retry: &Retry) -> Result<Self, String> {
+        if retry.backoff.is_some() {
+            return Err("retry.backoff is not supported, because HAProxy does not wait between attempts: leave it out".into());
+        }
+        let mut codes = retry.codes.clone();
+        codes.sort_unstable();
+        codes.dedup();
+        if let Some(code) = codes.iter().find(|code| !CODES.contains(code)) {
+            return Err(format!("HAProxy cannot try again after status {code}; it can after {CODES:?}"));
+        }
+        Ok(Self { attempts: retry.attempts.unwrap_or(1).min(MOST_ATTEMPTS), codes })
+    }
+
+    /// What HAProxy's defaults are called.
+    pub fn name(&self) -> String {
+        let codes: String = self.codes.iter().map(|code| format!("_{code}")).collect();
+        format!("gateway_retry_{}{codes}", self.attempts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn retry(attempts: Option<u32>, codes: &[u16], backoff: Option<&str>) -> Result<String, String> {
+        let retry = Retry { attempts, codes: codes.to_vec(), backoff: backoff.map(str::to_owned) };
+        RetryProfile::of(&retry).map(|profile| profile.name())
+    }
+
+    #[test]
+    fn the_same_way_has_one_name_and_what_haproxy_cannot_do_is_told() {
+        assert_eq!(retry(None, &[503, 500, 503], None).unwrap(), "gateway_retry_1_500_503");
+        assert_eq!(retry(Some(1000), &[], None).unwrap(), "gateway_retry_100");
+        assert!(retry(Some(1), &[505], None).unwrap_err().contains("505"));
+        assert!(retry(Some(1), &[], Some("1s")).unwrap_err().contains("backoff"));
+    }
+}

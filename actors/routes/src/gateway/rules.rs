@@ -1,0 +1,412 @@
+//! What a rule of a route does with its requests, as settings that HAProxy finds by the rule's name.
+
+use super::{
+    kept::ParsedObjects,
+    matches::{self, WantedRequests},
+    objects::{
+        Cors, Filter, HeaderModifier, ObjectReference, PathModifier, Redirect, RouteRule, ServiceFacts,
+        UrlRewrite,
+    },
+    policies::{BackendClient, BackendPolicies},
+    references::{BackendKey, BadReference, Grants, ServerLanguage, Wanted},
+    retries::RetryProfile,
+    values::{LONGEST, header, milliseconds, url_path},
+};
+use crate::names;
+use haptic_model::gateway::{NamespacedName, RouteKind};
+use serde_json::Value;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// Settings by their names. A value has no `|`.
+pub(super) type MapSettings = BTreeMap<&'static str, String>;
+
+/// Settings by the endings of the rule's name, and the backends in them.
+pub(super) type RuleSettings = (Vec<(String, MapSettings)>, BTreeSet<BackendKey>);
+
+/// A rule that was read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ResolvedRule {
+    pub matches: Vec<WantedRequests>,
+    /// By the ending of the rule's name: of the rule itself, and of each of the backends that one is chosen of.
+    pub settings: Vec<(String, MapSettings)>,
+    pub backends: BTreeSet<BackendKey>,
+    /// Why it cannot be done: it answers that something is wrong with it.
+    pub unsupported: Option<String>,
+}
+
+/// What rules are read with.
+pub(super) struct RuleReader<'r> {
+    pub kind: RouteKind,
+    pub kind_name: &'static str,
+    pub namespace: &'r Arc<str>,
+    pub grants: &'r Grants,
+    pub services: &'r ParsedObjects<ServiceFacts>,
+    pub policies: &'r BackendPolicies,
+    /// All Services that the route names.
+    pub uses: BTreeSet<NamespacedName>,
+    /// The first reference that leads nowhere.
+    pub bad: Option<BadReference>,
+}
+
+impl ResolvedRule {
+    /// The settings and backends of the rule where servers are shown a certificate; `None`: none of its backends is asked over TLS.
+    pub fn shown(&self, client: &BackendClient) -> Option<RuleSettings> {
+        let of_client: BTreeMap<String, BackendKey> = self
+            .backends
+            .iter()
+            .filter(|key| key.tls.is_some())
+            .map(|key| (backend_name(key), key.shown(client)))
+            .collect();
+        if of_client.is_empty() {
+            return None;
+        }
+        let mut settings = self.settings.clone();
+        for backend in settings.iter_mut().filter_map(|(_, settings)| settings.get_mut("backend")) {
+            if let Some(key) = of_client.get(backend) {
+                *backend = backend_name(key);
+            }
+        }
+        for mirror in settings.iter_mut().filter_map(|(_, settings)| settings.get_mut("mirror")) {
+            for (name, key) in &of_client {
+                *mirror = mirror.replace(&format!("{name},"), &format!("{},", backend_name(key)));
+            }
+        }
+        let in_clear = self.backends.iter().filter(|key| key.tls.is_none()).cloned();
+        Some((settings, of_client.into_values().chain(in_clear).collect()))
+    }
+}
+
+impl RuleReader<'_> {
+    /// What a broken rule answers: for gRPC that the service is not available.
+    fn failure(&self) -> String {
+        if self.kind == RouteKind::Grpc { "503".into() } else { "500".into() }
+    }
+
+    pub fn read(&mut self, rule: &Value) -> ResolvedRule {
+        let mut unsupported = None;
+        let matches = match self.matches(rule) {
+            Ok(matches) => matches,
+            Err((matches, why)) => {
+                unsupported = Some(why);
+                matches
+            }
+        };
+        let done = serde_json::from_value::<RouteRule>(rule.clone())
+            .map_err(|why| format!("it cannot be read: {why}"))
+            .and_then(|rule| self.settings(&rule));
+        let (settings, backends) = done.unwrap_or_else(|why| {
+            unsupported.get_or_insert(why);
+            (Vec::new(), BTreeSet::new())
+        });
+        if unsupported.is_some() || settings.is_empty() {
+            let settings = vec![(String::new(), MapSettings::from([("status", self.failure())]))];
+            return ResolvedRule { matches, settings, backends: BTreeSet::new(), unsupported };
+        }
+        ResolvedRule { matches, settings, backends, unsupported }
+    }
+
+    /// What can be read of its matches, also where one of them cannot: what is broken answers for the others.
+    fn matches(&self, rule: &Value) -> Result<Vec<WantedRequests>, (Vec<WantedRequests>, String)> {
+        let asked = rule.get("matches").and_then(Value::as_array).filter(|all| !all.is_empty());
+        let everything = [Value::Object(serde_json::Map::new())];
+        let asked = asked.map_or(everything.as_slice(), Vec::as_slice);
+        let mut problem = None;
+        let read = asked.iter().filter_map(|one| match self.requests(one) {
+            Ok(wanted) => Some(wanted),
+            Err(why) => {
+                problem.get_or_insert(why);
+                None
+            }
+        });
+        let read: Vec<WantedRequests> = read.collect();
+        match problem {
+            Some(why) => Err((read, why)),
+            None => Ok(read),
+        }
+    }
+
+    fn requests(&self, asked: &Value) -> Result<WantedRequests, String> {
+        let unreadable = |why: serde_json::Error| format!("a match cannot be read: {why}");
+        if self.kind == RouteKind::Grpc {
+            matches::of_grpc(&serde_json::from_value(asked.clone()).map_err(unreadable)?)
+        } else {
+            matches::of_http(&serde_json::from_value(asked.clone()).map_err(unreadable)?)
+        }
+    }
+
+    fn settings(&mut self, rule: &RouteRule) -> Result<RuleSettings, String> {
+        let mut common = MapSettings::new();
+        filters(&rule.filters, &mut common)?;
+        timeouts(rule, &mut common)?;
+        let retry = rule.retry.as_ref().map(RetryProfile::of).transpose()?.map(Arc::new);
+        if retry.as_ref().is_some_and(|retry| !retry.codes.is_empty()) {
+            common.insert("retry", "all".into());
+        }
+        let mut backends = BTreeSet::new();
+        self.mirrors(&rule.filters, &mut common, &mut backends)?;
+        let mut choices = Vec::new();
+        let mut problem = None;
+        for reference in &rule.backend_refs {
+            let mut own = common.clone();
+            match self.backend(&reference.target, reference.port, retry.as_ref()) {
+                Some(backend) => {
+                    own.insert("backend", backend_name(&backend));
+                    backends.insert(backend);
+                }
+                None => drop(own.insert("status", self.failure())),
+            }
+            let of_reference = self
+                .mirrors(&reference.filters, &mut own, &mut backends)
+                .and_then(|()| filters(&reference.filters, &mut own));
+            if let Err(why) = of_reference {
+                problem.get_or_insert(why);
+            }
+            choices.push((reference.weight.unwrap_or(1), own));
+        }
+        if let Some(why) = problem {
+            return Err(why);
+        }
+        let is_answered = common.contains_key("redirect");
+        choices.retain(|(weight, _)| *weight > 0);
+        let settings = match choices.len() {
+            _ if is_answered => vec![(String::new(), common)],
+            0 => {
+                common.insert("status", self.failure());
+                vec![(String::new(), common)]
+            }
+            1 => choices.into_iter().map(|(_, own)| (String::new(), own)).collect(),
+            _ => chosen(choices),
+        };
+        let size = |settings: &MapSettings| {
+            settings.iter().map(|(name, value)| name.len() + value.len() + 2).sum::<usize>()
+        };
+        if settings.iter().any(|(_, settings)| size(settings) > LONGEST) {
+            return Err(format!("its filters are longer than {LONGEST} bytes"));
+        }
+        Ok((settings, backends))
+    }
+
+    /// Who gets copies, as NAME,NUMERATOR,DENOMINATOR; for each. One that is not there gets none.
+    fn mirrors(
+        &mut self,
+        filters: &[Filter],
+        settings: &mut MapSettings,
+        backends: &mut BTreeSet<BackendKey>,
+    ) -> Result<(), String> {
+        for filter in filters.iter().filter(|filter| filter.kind == "RequestMirror") {
+            let mirror = filter.request_mirror.as_ref().ok_or("filter RequestMirror says nothing")?;
+            let (numerator, denominator) = match (&mirror.fraction, mirror.percent) {
+                (Some(fraction), _) => (fraction.numerator, fraction.denominator.unwrap_or(100)),
+                (None, Some(percent)) => (percent, 100),
+                (None, None) => (1, 1),
+            };
+            if denominator == 0 || numerator > denominator {
+                return Err(format!("a share of {numerator}/{denominator} of requests cannot be mirrored"));
+            }
+            let target = &mirror.backend_ref;
+            if let Some(backend) = self.backend(&target.target, target.port, None) {
+                let text = settings.entry("mirror").or_default();
+                *text += &format!("{},{numerator},{denominator};", backend_name(&backend));
+                backends.insert(backend);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn backend(
+        &mut self,
+        target: &ObjectReference,
+        port: Option<u16>,
+        retry: Option<&Arc<RetryProfile>>,
+    ) -> Option<BackendKey> {
+        let wanted = Wanted {
+            kind: self.kind_name,
+            namespace: self.namespace,
+            target,
+            port,
+            language: match self.kind {
+                RouteKind::Http => ServerLanguage::Http,
+                RouteKind::Grpc => ServerLanguage::Http2,
+                RouteKind::Tls | RouteKind::Tcp => ServerLanguage::Any,
+            },
+            retry: retry.cloned(),
+            policies: self.policies,
+        };
+        self.uses.insert(wanted.name());
+        match wanted.backend(self.grants, self.services) {
+            Ok(backend) => Some(backend),
+            Err(bad) => {
+                self.bad.get_or_insert(bad);
+                None
+            }
+        }
+    }
+}
+
+/// One of several, by their weights.
+pub(super) fn chosen(choices: Vec<(u32, MapSettings)>) -> Vec<(String, MapSettings)> {
+    let total: u64 = choices.iter().map(|(weight, _)| u64::from(*weight)).sum();
+    // HAProxy's random numbers have 32 bits.
+    let scale = u64::max(1, total / 1_000_000_000 + 1);
+    let mut text = String::new();
+    let mut sum = 0;
+    for (number, (weight, _)) in choices.iter().enumerate() {
+        let share = u64::from(*weight) / scale;
+        sum += share;
+        text += &format!("to,{number},{share};");
+    }
+    text += &format!("total,{sum},;");
+    let of_rule = MapSettings::from([("choice", text)]);
+    let each = choices.into_iter().enumerate().map(|(number, (_, own))| (format!("+{number}"), own));
+    std::iter::once((String::new(), of_rule)).chain(each).collect()
+}
+
+/// What HAProxy calls a backend. No namespace has a `:`, so nobody else's is called so.
+pub(super) fn backend_name(key: &BackendKey) -> String {
+    let BackendKey { namespace, service, port, protocol, tls, retry } = key;
+    let (of, port) = (format!("gateway:{namespace}"), port.to_string());
+    let profile = retry.as_ref().map(|retry| retry.name());
+    let mut parts = vec![of.as_str(), service, &port, protocol];
+    parts.extend(profile.as_deref());
+    if let Some(client) = tls.as_ref().and_then(|tls| tls.client.as_ref()) {
+        parts.extend([&*client.gateway.0, &*client.gateway.1]);
+    }
+    names::name_of(&parts, "").unwrap_or_default()
+}
+
+fn timeouts(rule: &RouteRule, settings: &mut MapSettings) -> Result<(), String> {
+    let Some(timeouts) = &rule.timeouts else { return Ok(()) };
+    let mut least: Option<u64> = None;
+    for text in [&timeouts.request, &timeouts.backend_request].into_iter().flatten() {
+        let time =
+            milliseconds(text).ok_or_else(|| format!("timeout {text:?} is no duration such as 500ms"))?;
+        if time > 0 {
+            least = Some(least.map_or(time, |least| least.min(time)));
+        }
+    }
+    if let Some(time) = least {
+        settings.insert("timeout-server", time.to_string());
+    }
+    Ok(())
+}
+
+fn filters(all: &[Filter], settings: &mut MapSettings) -> Result<(), String> {
+    for filter in all {
+        let missing = || format!("filter {} says nothing", filter.kind);
+        match filter.kind.as_str() {
+            "RequestHeaderModifier" => {
+                let modifier = filter.request_header_modifier.as_ref().ok_or_else(missing)?;
+                headers(modifier, settings.entry("request-headers").or_default())?;
+            }
+            "ResponseHeaderModifier" => {
+                let modifier = filter.response_header_modifier.as_ref().ok_or_else(missing)?;
+                headers(modifier, settings.entry("response-headers").or_default())?;
+            }
+            "RequestRedirect" => redirect(filter.request_redirect.as_ref().ok_or_else(missing)?, settings)?,
+            "URLRewrite" => rewrite(filter.url_rewrite.as_ref().ok_or_else(missing)?, settings)?,
+            // Read beside them.
+            "RequestMirror" => {}
+            "CORS" => cors(filter.cors.as_ref().ok_or_else(missing)?, settings)?,
+            other => return Err(format!("filter {other} is not supported")),
+        }
+    }
+    Ok(())
+}
+
+fn headers(modifier: &HeaderModifier, text: &mut String) -> Result<(), String> {
+    for one in &modifier.set {
+        *text += &header("set", &one.name, &one.value)?;
+    }
+    for one in &modifier.add {
+        *text += &header("add", &one.name, &one.value)?;
+    }
+    for name in &modifier.remove {
+        *text += &header("del", name, "")?;
+    }
+    Ok(())
+}
+
+fn host(text: &str) -> Result<String, String> {
+    let host = text.to_ascii_lowercase();
+    let is_one = haptic_model::host_name::is_host(&host) && !host.starts_with('*');
+    is_one.then_some(host).ok_or_else(|| format!("hostname {text:?} is none"))
+}
+
+/// Sets `whole` or `below`, by what takes the place of a path.
+fn path(
+    modifier: &PathModifier,
+    (whole, below): (&'static str, &'static str),
+    settings: &mut MapSettings,
+) -> Result<(), String> {
+    match (modifier.kind.as_str(), &modifier.replace_full_path, &modifier.replace_prefix_match) {
+        ("ReplaceFullPath", Some(path), _) => {
+            let path = url_path(path);
+            let path = if path.starts_with('/') { path } else { format!("/{path}") };
+            settings.insert(whole, path);
+        }
+        ("ReplacePrefixMatch", _, Some(path)) => {
+            let path = url_path(path);
+            let path = if path.starts_with('/') { path } else { format!("/{path}") };
+            settings.insert(below, path.trim_end_matches('/').to_owned());
+        }
+        (kind, ..) => return Err(format!("a path cannot be replaced by {kind}")),
+    }
+    Ok(())
+}
+
+fn redirect(redirect: &Redirect, settings: &mut MapSettings) -> Result<(), String> {
+    let code = redirect.status_code.unwrap_or(302);
+    if ![301, 302, 303, 307, 308].contains(&code) {
+        return Err(format!("status code {code} is none of a redirect"));
+    }
+    settings.insert("redirect", code.to_string());
+    if let Some(scheme) = &redirect.scheme {
+        if !["http", "https"].contains(&scheme.as_str()) {
+            return Err(format!("scheme {scheme} is neither http nor https"));
+        }
+        settings.insert("redirect-scheme", scheme.clone());
+    }
+    if let Some(hostname) = &redirect.hostname {
+        settings.insert("redirect-host", host(hostname)?);
+    }
+    if let Some(port) = redirect.port {
+        settings.insert("redirect-port", port.to_string());
+    }
+    redirect.path.as_ref().map_or(Ok(()), |one| path(one, ("redirect-whole", "redirect-below"), settings))
+}
+
+fn rewrite(rewrite: &UrlRewrite, settings: &mut MapSettings) -> Result<(), String> {
+    if let Some(hostname) = &rewrite.hostname {
+        settings.insert("host", host(hostname)?);
+    }
+    rewrite.path.as_ref().map_or(Ok(()), |one| path(one, ("path-whole", "path-below"), settings))
+}
+
+fn cors(cors: &Cors, settings: &mut MapSettings) -> Result<(), String> {
+    let listed = |items: &[String]| {
+        let is_item =
+            |item: &String| item.bytes().all(|byte| byte.is_ascii_graphic() && !b",|;".contains(&byte));
+        match items.iter().find(|item| !is_item(item)) {
+            Some(item) => Err(format!("CORS: {item:?} is neither an origin, a method nor a header")),
+            None => Ok(items.join(",")),
+        }
+    };
+    settings.insert("cors", listed(&cors.allow_origins)?);
+    for (name, items) in [
+        ("cors-methods", &cors.allow_methods),
+        ("cors-headers", &cors.allow_headers),
+        ("cors-expose", &cors.expose_headers),
+    ] {
+        if !items.is_empty() {
+            settings.insert(name, listed(items)?);
+        }
+    }
+    if cors.allow_credentials {
+        settings.insert("cors-credentials", "true".into());
+    }
+    settings.insert("cors-max-age", cors.max_age.unwrap_or(5).to_string());
+    Ok(())
+}

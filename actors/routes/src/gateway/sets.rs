@@ -1,0 +1,420 @@
+//! What was resolved, as objects that templates read: in stores of their own, so that blocks are kept for what stays the same.
+//!
+//! `routes "httproutes"` has a set for each HTTPRoute, `routes "gateways"` the listeners of each Gateway, `routes "gateway ports"` HAProxy's ports,
+//! and `routes "gateway backends"` the Services that routes lead to. `any_asks_for "gateway"` tells what any route needs.
+
+use super::{
+    client_certificates::ClientValidation,
+    ground::GatewayInputs,
+    levels::{LevelShare, RouteId},
+    listeners::{GatewayListener, Protocol},
+    ports::PortTransport,
+    references::BackendKey,
+    retries::RetryProfile,
+    rules::{MapSettings, backend_name},
+    settings::{GatewaySettings, PortMode},
+};
+use crate::stores;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use haptic_model::{
+    Object, ObjectRef, Snapshot, Snapshots,
+    gateway::{NamespacedName, RouteKind},
+    store::Key,
+};
+use serde_json::{Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What no watched resource is called.
+const PORTS: &str = "gateway ports";
+const BACKENDS: &str = "gateway backends";
+const RETRIES: &str = "gateway retries";
+const NEEDS: &str = "gateway";
+
+/// The defaults of backends that ask for no others.
+const PROFILE: &str = "roundrobin";
+/// Those of backends that get whatever clients say.
+const STREAMS: &str = "gateway_streams";
+
+/// What comes in at a port with TLS.
+#[derive(Default)]
+struct PortWithTls {
+    /// Whether there is a certificate for all hosts.
+    is_open: bool,
+    clients: Option<Arc<ClientValidation>>,
+    has_web: bool,
+    has_ended: bool,
+    has_passed: bool,
+}
+
+impl PortWithTls {
+    fn add(&mut self, listener: &GatewayListener) {
+        let Some(protocol) = listener.protocol else { return };
+        if protocol.ends_tls() {
+            self.is_open |= *listener.hostname == *super::hostname::ANY;
+            self.clients.clone_from(&listener.clients);
+        }
+        self.has_web |= protocol == Protocol::Https;
+        self.has_ended |= protocol == Protocol::EndedTls;
+        self.has_passed |= protocol == Protocol::PassedTls;
+    }
+
+    fn json(&self, target: u16, slot: usize) -> Value {
+        let clients = self.clients.as_ref().map(|clients| {
+            json!({"lenient": clients.is_lenient, "authorities": as_of_a_secret(&clients.authorities)})
+        });
+        json!({"target": target, "slot": slot, "open": self.is_open, "clients": clients, "web": self.has_web,
+            "ended": self.has_ended, "streams": self.has_ended || self.has_passed})
+    }
+}
+
+/// What becomes of a listener's connections.
+fn way_of(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Http | Protocol::Https => "web",
+        Protocol::EndedTls => "ended",
+        Protocol::PassedTls => "passed",
+        Protocol::Tcp => "tcp",
+    }
+}
+
+/// What rules need that has a price where nobody needs it, by the setting that says so.
+const NEEDING: [(&str, &str); 5] = [
+    ("choice", "choice"),
+    ("request-headers", "headers"),
+    ("response-headers", "headers"),
+    ("cors", "cors"),
+    ("mirror", "mirror"),
+];
+
+/// The stores.
+#[derive(Debug)]
+pub(super) struct Sets {
+    gateways: Arc<Snapshot>,
+    ports: Arc<Snapshot>,
+    backends: Arc<Snapshot>,
+    retries: Arc<Snapshot>,
+    needs: Arc<Snapshot>,
+    routes: BTreeMap<RouteKind, Arc<Snapshot>>,
+    /// How many routes lead to each.
+    used: BTreeMap<BackendKey, usize>,
+    /// How many routes need each thing.
+    needed: BTreeMap<&'static str, usize>,
+    needs_of: BTreeMap<RouteId, BTreeSet<&'static str>>,
+    at: BTreeMap<Arc<str>, BTreeSet<RouteId>>,
+}
+
+impl Default for Sets {
+    fn default() -> Self {
+        let empty = || {
+            let mut store = Snapshot::full();
+            store.set_synced();
+            Arc::new(store)
+        };
+        Self {
+            gateways: empty(),
+            ports: empty(),
+            backends: empty(),
+            retries: empty(),
+            needs: empty(),
+            routes: super::ROUTES.iter().map(|(kind, _)| (*kind, empty())).collect(),
+            used: BTreeMap::new(),
+            needed: BTreeMap::new(),
+            needs_of: BTreeMap::new(),
+            at: BTreeMap::new(),
+        }
+    }
+}
+
+impl Sets {
+    pub fn beside(&self, all: Snapshots) -> Snapshots {
+        let all = all
+            .with(stores::store_of("gateways"), self.gateways.clone())
+            .with(stores::store_of(PORTS), self.ports.clone())
+            .with(stores::store_of(BACKENDS), self.backends.clone())
+            .with(stores::store_of(RETRIES), self.retries.clone())
+            .with(stores::options_of(NEEDS), self.needs.clone());
+        super::ROUTES.iter().fold(all, |all, (kind, resources)| {
+            let sets = self.routes.get(kind).cloned().unwrap_or_default();
+            all.with(stores::store_of(resources), sets)
+        })
+    }
+
+    /// The routes that had a share of a level before; those that have one now are remembered.
+    pub fn routes_at(&mut self, level: &Arc<str>, now: BTreeSet<RouteId>) -> Vec<RouteId> {
+        let gone = self.at.get(level).into_iter().flatten().filter(|id| !now.contains(*id));
+        let gone = gone.cloned().collect();
+        if now.is_empty() {
+            self.at.remove(level);
+        } else {
+            self.at.insert(level.clone(), now);
+        }
+        gone
+    }
+
+    pub fn write_ground(&mut self, ground: &GatewayInputs, settings: &GatewaySettings) {
+        let served: Vec<&Arc<GatewayListener>> =
+            ground.listeners().filter(|listener| listener.is_served).collect();
+        let tls: BTreeSet<u16> = served
+            .iter()
+            .filter(|one| one.protocol.is_some_and(Protocol::is_tls))
+            .filter_map(|one| one.target)
+            .collect();
+        let slot = |target: u16| match &settings.ports {
+            PortMode::Allocated { tls: (first, _), .. } => usize::from(target.saturating_sub(*first)),
+            PortMode::Same { .. } => tls.range(..target).count(),
+        };
+        let mut of_gateways: BTreeMap<&NamespacedName, Vec<Value>> = BTreeMap::new();
+        let (mut plain, mut tcp) = (BTreeSet::new(), BTreeSet::new());
+        let mut secured: BTreeMap<u16, PortWithTls> = BTreeMap::new();
+        for listener in served {
+            let (Some(target), Some(protocol)) = (listener.target, listener.protocol) else { continue };
+            match protocol.transport() {
+                PortTransport::Plain => drop(plain.insert(target)),
+                PortTransport::Tcp => drop(tcp.insert(target)),
+                PortTransport::Tls => secured.entry(target).or_default().add(listener),
+            }
+            let is_tls = protocol.ends_tls();
+            let is_open = *listener.hostname == *super::hostname::ANY;
+            let certificates: Vec<Value> = listener
+                .certificates
+                .iter()
+                .map(|(of, name)| json!({"namespace": of, "name": name}))
+                .collect();
+            of_gateways.entry(&listener.gateway).or_default().push(json!({
+                "id": listener.id, "port": listener.port, "target": target, "tls": is_tls, "slot": if is_tls { slot(target) } else { 0 },
+                "hostname": listener.hostname, "open": is_open, "certificates": certificates, "way": way_of(protocol),
+            }));
+        }
+        let gateways = of_gateways.into_iter().map(|(name, listeners)| {
+            let metadata = json!({"namespace": name.0, "name": name.1});
+            (
+                ObjectRef::new("gateways", &name.0, &name.1),
+                json!({"metadata": metadata, "listeners": listeners}),
+            )
+        });
+        replace(&mut self.gateways, gateways.collect());
+        let looked_into = secured.values().any(|port| port.has_ended || port.has_passed);
+        let ended = secured.values().any(|port| port.has_ended);
+        let web = !plain.is_empty() || secured.values().any(|port| port.has_web);
+        let secured: Vec<Value> =
+            secured.iter().map(|(target, port)| port.json(*target, slot(*target))).collect();
+        let ports = json!({"plain": plain, "tls": secured, "tcp": tcp, "web": web, "tlsStreams": looked_into,
+            "endedStreams": ended, "streams": looked_into || !tcp.is_empty()});
+        replace(&mut self.ports, vec![(ObjectRef::new("gateways", "", "ports"), ports)]);
+    }
+
+    /// Writes in which ways requests are tried again.
+    fn write_retries(&mut self) {
+        let profiles: BTreeSet<&Arc<RetryProfile>> =
+            self.used.keys().filter_map(|key| key.retry.as_ref()).collect();
+        let profile = |profile: &Arc<RetryProfile>| {
+            let name = profile.name();
+            let json = json!({"name": name, "attempts": profile.attempts, "codes": profile.codes});
+            (ObjectRef::new("services", "", &name), json)
+        };
+        replace(&mut self.retries, profiles.into_iter().map(profile).collect());
+    }
+
+    pub fn change_backends(&mut self, before: &BTreeSet<BackendKey>, now: &BTreeSet<BackendKey>) {
+        let mut services = BTreeSet::new();
+        let mut has_retries = false;
+        for key in now.difference(before) {
+            has_retries |= key.retry.is_some();
+            let count = self.used.entry(key.clone()).or_default();
+            *count += 1;
+            if *count == 1 {
+                services.insert((key.namespace.clone(), key.service.clone()));
+            }
+        }
+        for key in before.difference(now) {
+            has_retries |= key.retry.is_some();
+            let Some(count) = self.used.get_mut(key) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                self.used.remove(key);
+                services.insert((key.namespace.clone(), key.service.clone()));
+            }
+        }
+        if has_retries {
+            self.write_retries();
+        }
+        for (namespace, service) in services {
+            let first = BackendKey {
+                namespace: namespace.clone(),
+                service: service.clone(),
+                port: 0,
+                protocol: "",
+                tls: None,
+                retry: None,
+            };
+            let of_service = self
+                .used
+                .range(first..)
+                .map(|(key, _)| key)
+                .take_while(|key| key.namespace == namespace && key.service == service);
+            // Until all routes are resolved anew a port may be asked in two ways; both have one name.
+            let backends: BTreeMap<String, Value> =
+                of_service.map(|key| (backend_name(key), backend(key))).collect();
+            let backends: Vec<Value> = backends.into_values().collect();
+            let reference = ObjectRef::new("services", &namespace, &service);
+            let metadata = json!({"namespace": namespace, "name": service});
+            let json = (!backends.is_empty()).then(|| json!({"metadata": metadata, "backends": backends}));
+            write(&mut self.backends, reference, json);
+        }
+    }
+
+    pub fn write_route(
+        &mut self,
+        id: &RouteId,
+        shares: &BTreeMap<Arc<str>, LevelShare>,
+        settings: &[(String, MapSettings)],
+    ) {
+        let (kind, (namespace, name)) = id;
+        let resource =
+            super::ROUTES.iter().find(|(known, _)| known == kind).map_or("", |(_, resource)| resource);
+        let entries = shares.values().flat_map(|share| &share.entries);
+        let routes: Vec<Value> = entries
+            .map(|entry| {
+                let kind = if entry.wanted.is_listed() {
+                    "listed"
+                } else if entry.wanted.shape == crate::matching::MatchShape::Exact {
+                    "exact"
+                } else {
+                    "prefix"
+                };
+                json!({"kind": kind, "key": entry.wanted.key(), "value": entry.value})
+            })
+            .collect();
+        let first = shares.iter().filter(|(_, share)| share.is_first);
+        let levels: Vec<Value> =
+            first.map(|(level, share)| json!({"key": level, "chunks": share.list})).collect();
+        let is_listed =
+            levels.iter().any(|level| level["chunks"].as_array().is_some_and(|all| !all.is_empty()));
+        let rules: Vec<Value> = settings
+            .iter()
+            .map(|(name, settings)| {
+                let all: Vec<String> =
+                    settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                json!({"name": name, "settings": all.join("|")})
+            })
+            .collect();
+        let mut needs: BTreeSet<&'static str> = BTreeSet::new();
+        if is_listed {
+            needs.insert("lists");
+        }
+        let has = |name: &str| settings.iter().any(|(_, settings)| settings.contains_key(name));
+        needs.extend(NEEDING.iter().filter(|(setting, _)| has(setting)).map(|(_, need)| *need));
+        let is_there = !rules.is_empty() && !routes.is_empty();
+        self.need(id, if is_there { needs } else { BTreeSet::new() });
+        let metadata = json!({"namespace": namespace, "name": name});
+        let json = is_there
+            .then(|| json!({"metadata": metadata, "routes": routes, "levels": levels, "rules": rules}));
+        if let Some(store) = self.routes.get_mut(kind) {
+            write(store, ObjectRef::new(resource, namespace, name), json);
+        }
+    }
+
+    fn need(&mut self, id: &RouteId, now: BTreeSet<&'static str>) {
+        let before = self.needs_of.remove(id).unwrap_or_default();
+        for need in now.difference(&before) {
+            *self.needed.entry(need).or_default() += 1;
+        }
+        for need in before.difference(&now) {
+            if let Some(count) = self.needed.get_mut(need) {
+                *count -= 1;
+            }
+        }
+        if !now.is_empty() {
+            self.needs_of.insert(id.clone(), now);
+        }
+    }
+
+    /// Writes what is needed at all.
+    pub fn write_needs(&mut self) {
+        self.needed.retain(|_, count| *count > 0);
+        let mut all: BTreeSet<&str> = self.needed.keys().copied().collect();
+        if ["lists", "choice", "headers", "cors", "mirror"].iter().any(|need| all.contains(need)) {
+            all.insert("lua");
+        }
+        let known: BTreeSet<Arc<str>> =
+            self.needs.iter().map(|object| object.reference.name.clone()).collect();
+        if known.iter().map(|name| &**name).eq(all.iter().copied()) {
+            return;
+        }
+        let mut store = Snapshot::clone(&self.needs);
+        for need in &known {
+            if !all.contains(&**need) {
+                store.remove(&ObjectRef::new(NEEDS, "", need));
+            }
+        }
+        for need in all {
+            let reference = Arc::new(ObjectRef::new(NEEDS, "", need));
+            store.apply(
+                Object { reference, version: 0, json: b"{}".as_slice().into() },
+                [Arc::from(need)].into(),
+            );
+        }
+        self.needs = Arc::new(store);
+    }
+}
+
+fn backend(key: &BackendKey) -> Value {
+    let profile = match &key.retry {
+        Some(retry) => retry.name(),
+        None if key.is_stream() => STREAMS.into(),
+        None => PROFILE.into(),
+    };
+    let mut backend =
+        json!({"name": backend_name(key), "port": key.port, "protocol": key.protocol, "profile": profile});
+    if let (Some(tls), Value::Object(fields)) = (&key.tls, &mut backend) {
+        let authorities = tls.authorities.as_deref().map(as_of_a_secret);
+        let client = tls.client.as_ref().map(|one| json!({"namespace": one.secret.0, "name": one.secret.1}));
+        let tls = json!({
+            "hostname": tls.hostname, "namespace": tls.policy.0, "policy": tls.policy.1, "authorities": authorities, "client": client,
+        });
+        fields.insert("tls".to_owned(), tls);
+    }
+    backend
+}
+
+/// Certificates of authorities as a Secret would have them, so that they are read as strictly.
+fn as_of_a_secret(pem: &str) -> Value {
+    json!({"data": {"ca.crt": STANDARD.encode(pem)}})
+}
+
+/// Puts an object there, or takes it away. The same bytes are no change.
+fn write(store: &mut Arc<Snapshot>, reference: ObjectRef, json: Option<Value>) {
+    let reference = Arc::new(reference);
+    match json {
+        Some(json) => {
+            let json: Arc<[u8]> = json.to_string().into_bytes().into();
+            let is_same =
+                store.get(&reference.namespace, &reference.name).is_some_and(|known| known.json == json);
+            if !is_same {
+                let key: Key = [reference.namespace.clone(), reference.name.clone()].into();
+                Arc::make_mut(store).apply(Object { reference, version: 0, json }, key);
+            }
+        }
+        None if store.get(&reference.namespace, &reference.name).is_some() => {
+            Arc::make_mut(store).remove(&reference);
+        }
+        None => {}
+    }
+}
+
+/// Makes a store hold these objects and no others.
+fn replace(store: &mut Arc<Snapshot>, all: Vec<(ObjectRef, Value)>) {
+    let names: BTreeSet<NamespacedName> =
+        all.iter().map(|(reference, _)| (reference.namespace.clone(), reference.name.clone())).collect();
+    let gone: Vec<ObjectRef> = store
+        .iter()
+        .map(|object| &object.reference)
+        .filter(|reference| !names.contains(&(reference.namespace.clone(), reference.name.clone())))
+        .map(|reference| ObjectRef::clone(reference))
+        .collect();
+    gone.into_iter().for_each(|reference| write(store, reference, None));
+    all.into_iter().for_each(|(reference, json)| write(store, reference, Some(json)));
+}

@@ -1,0 +1,65 @@
+//! What `extraContext.gateway` says.
+
+use crate::tcp::ListedPorts;
+use haptic_model::{ActiveConfig, gateway::controller_name};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which ports of HAProxy's containers listeners have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GatewaySettings {
+    pub controller: String,
+    pub ports: PortMode,
+    /// Whether Services of Gateways get any labels or annotations that these ask for.
+    pub has_infrastructure: bool,
+}
+
+/// How a listener's port becomes one of HAProxy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PortMode {
+    /// Each Gateway has ports of its own, out of these ranges: first and number of those for HTTP, with TLS, and for TCP.
+    Allocated { plain: (u16, u16), tls: (u16, u16), tcp: (u16, u16) },
+    /// The port itself, or what `targets` has for it: Gateways share ports. None of them has one of HAProxy's `own`.
+    Same { targets: BTreeMap<u16, u16>, own: BTreeSet<u16> },
+}
+
+impl GatewaySettings {
+    pub fn of(config: &ActiveConfig) -> Self {
+        let settings = config.spec.templating_settings.extra_context.get("gateway");
+        let setting = |key: &str| settings.and_then(|settings| settings.get(key));
+        let number = |key: &str, otherwise: u16| {
+            let number = setting(key).and_then(Value::as_u64);
+            number.and_then(|number| u16::try_from(number).ok()).unwrap_or(otherwise)
+        };
+        let controller = controller_name(&config.spec.templating_settings.extra_context).to_owned();
+        let ports = match setting("portMode").and_then(Value::as_str) {
+            Some("same") => {
+                PortMode::Same { targets: ports_of(setting("portTargets")), own: own_ports(config) }
+            }
+            _ => PortMode::Allocated {
+                plain: (number("firstPort", 20_000), number("ports", 128)),
+                tls: (number("firstTlsPort", 20_200), number("tlsPorts", 32)),
+                tcp: (number("firstTcpPort", 20_300), number("tcpPorts", 64)),
+            },
+        };
+        let has_infrastructure = !config.spec.controller.gateway.annotation_prefixes.is_empty();
+        Self { controller, ports, has_infrastructure }
+    }
+}
+
+/// Where HAProxy listens for something else.
+fn own_ports(config: &ActiveConfig) -> BTreeSet<u16> {
+    let context = &config.spec.templating_settings.extra_context;
+    let single =
+        ["httpPort", "httpsPort", "healthPort"].iter().filter_map(|name| context.get(*name)?.as_u64());
+    let single = single.filter_map(|port| u16::try_from(port).ok());
+    single.chain(ListedPorts::of(context).iter()).chain([config.spec.dataplane.port]).collect()
+}
+
+/// `{"80": 8080}`.
+fn ports_of(value: Option<&Value>) -> BTreeMap<u16, u16> {
+    let entries = value.and_then(Value::as_object).into_iter().flatten();
+    let read =
+        |(port, target): (&String, &Value)| Some((port.parse().ok()?, u16::try_from(target.as_u64()?).ok()?));
+    entries.filter_map(read).collect()
+}

@@ -1,0 +1,393 @@
+//! Verdicts and sets, from objects as files have them.
+
+mod router;
+mod streams;
+mod tls;
+
+use super::*;
+use haptic_model::{
+    Layout, Object, ObjectRef, Snapshot,
+    gateway::{CONTROLLER, StatusCondition},
+};
+use serde_json::{Value, json};
+
+/// Objects, and what is made of them.
+#[derive(Default)]
+struct World {
+    model: GatewayModel,
+    stores: BTreeMap<Arc<str>, Snapshot>,
+    settings: Value,
+}
+
+const RESOURCES: [(&str, &str, &str); 13] = [
+    ("gatewayclasses", "GatewayClass", GROUP),
+    ("gateways", "Gateway", GROUP),
+    ("listenersets", "ListenerSet", GROUP),
+    ("httproutes", "HTTPRoute", GROUP),
+    ("grpcroutes", "GRPCRoute", GROUP),
+    ("tlsroutes", "TLSRoute", GROUP),
+    ("tcproutes", "TCPRoute", GROUP),
+    ("referencegrants", "ReferenceGrant", GROUP),
+    ("backendtlspolicies", "BackendTLSPolicy", GROUP),
+    ("namespaces", "Namespace", ""),
+    ("services", "Service", ""),
+    ("secrets", "Secret", ""),
+    ("configmaps", "ConfigMap", ""),
+];
+
+impl World {
+    fn new() -> Self {
+        let mut world = Self::default();
+        for (resource, ..) in RESOURCES {
+            let mut store = Snapshot::full();
+            store.set_synced();
+            world.stores.insert(resource.into(), store);
+        }
+        world.put("GatewayClass", "", "haptic", json!({"controllerName": CONTROLLER}));
+        for (namespace, labels) in
+            [("edge", json!({})), ("shop", json!({"team": "shop"})), ("blog", json!({}))]
+        {
+            world.apply("Namespace", &json!({"metadata": {"name": namespace, "labels": labels}}));
+        }
+        for service in ["s1", "s2"] {
+            world.put(
+                "Service",
+                "shop",
+                service,
+                json!({"ports": [{"port": 80}, {"port": 81, "appProtocol": "kubernetes.io/h2c"}]}),
+            );
+        }
+        world
+    }
+
+    fn put(&mut self, kind: &str, namespace: &str, name: &str, spec: Value) {
+        let metadata = json!({"namespace": namespace, "name": name, "generation": 3, "uid": name});
+        self.apply(kind, &json!({"metadata": metadata, "spec": spec}));
+    }
+
+    fn apply(&mut self, kind: &str, object: &Value) {
+        let resource = RESOURCES.iter().find(|(_, known, _)| *known == kind).unwrap().0;
+        let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default();
+        let reference = Arc::new(ObjectRef::new(resource, text("namespace"), text("name")));
+        let key = [reference.namespace.clone(), reference.name.clone()].into();
+        let json = object.to_string().into_bytes().into();
+        self.stores.get_mut(resource).unwrap().apply(Object { reference, version: 0, json }, key);
+    }
+
+    fn delete(&mut self, kind: &str, name: &NamespacedName) {
+        let resource = RESOURCES.iter().find(|(_, known, _)| *known == kind).unwrap().0;
+        self.stores.get_mut(resource).unwrap().remove(&ObjectRef::new(resource, &name.0, &name.1));
+    }
+
+    fn gateway(&mut self, name: &str, listeners: Value) {
+        self.put("Gateway", "edge", name, json!({"gatewayClassName": "haptic", "listeners": listeners}));
+    }
+
+    fn config(&self) -> ActiveConfig {
+        let watched: serde_json::Map<String, Value> = RESOURCES
+            .iter()
+            .map(|(resource, _, group)| {
+                let version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
+                ((*resource).to_owned(), json!({"apiVersion": version, "resources": resource}))
+            })
+            .collect();
+        let spec = json!({"watchedResources": watched, "podSelector": {"matchLabels": {"a": "b"}}, "credentialsSecretRef": {"name": "c"},
+            "templatingSettings": {"extraContext": {"gateway": self.settings}}});
+        ActiveConfig {
+            name: "c".into(),
+            namespace: "n".into(),
+            resource_generation: 1,
+            revision: 1,
+            spec: serde_json::from_value(spec).unwrap(),
+            layout: Layout::default(),
+            credentials: vec![],
+        }
+    }
+
+    fn resolved(&mut self) -> (Arc<GatewayVerdicts>, Snapshots) {
+        let stores = self.stores.iter().map(|(name, store)| (name.clone(), Arc::new(store.clone())));
+        let snapshots = Snapshots::new(stores.collect());
+        let config = self.config();
+        let all = self.model.beside(&config, &snapshots, snapshots.clone());
+        let mut fresh = self.model.emptied();
+        let again = fresh.beside(&config, &snapshots, snapshots.clone());
+        assert_eq!(self.model.verdicts(), fresh.verdicts());
+        for (name, store) in all.iter() {
+            let texts = |store: &Snapshot| {
+                store.iter().map(|one| (one.reference.clone(), one.json.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!(texts(store), texts(again.get(name).unwrap()), "{name}");
+        }
+        (self.model.verdicts(), all)
+    }
+}
+
+fn http(name: &str, hostname: Option<&str>) -> Value {
+    let mut listener = json!({"name": name, "port": 80, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}});
+    if let Some(hostname) = hostname {
+        listener["hostname"] = hostname.into();
+    }
+    listener
+}
+
+fn said<'c>(conditions: &'c [StatusCondition], kind: &str) -> (bool, &'c str) {
+    conditions.iter().find(|one| one.kind == kind).map_or((false, "none"), |one| (one.holds, one.reason))
+}
+
+fn name(namespace: &str, name: &str) -> NamespacedName {
+    (namespace.into(), name.into())
+}
+
+fn rules(service: &str) -> Value {
+    json!([{"backendRefs": [{"name": service, "port": 80}]}])
+}
+
+#[test]
+fn a_route_is_attached_where_it_may_be() {
+    let mut world = World::new();
+    let mut same = http("same", None);
+    same["allowedRoutes"] = json!({"namespaces": {"from": "Same"}});
+    same["port"] = 81.into();
+    world.gateway("gw", json!([http("a", Some("*.a.example")), same]));
+    let to =
+        |parent: Value| json!({"parentRefs": [parent], "hostnames": ["x.a.example"], "rules": rules("s1")});
+    for (route, parent) in [
+        ("whole", json!({"name": "gw", "namespace": "edge"})),
+        ("section", json!({"name": "gw", "namespace": "edge", "sectionName": "a", "port": 80})),
+        ("nowhere", json!({"name": "gw", "namespace": "edge", "sectionName": "a", "port": 81})),
+        ("refused", json!({"name": "gw", "namespace": "edge", "sectionName": "same"})),
+        ("other", json!({"name": "others", "namespace": "edge"})),
+    ] {
+        world.put("HTTPRoute", "shop", route, to(parent));
+    }
+    let mut elsewhere = to(json!({"name": "gw", "namespace": "edge"}));
+    elsewhere["hostnames"] = json!(["b.example"]);
+    world.put("HTTPRoute", "shop", "hostname", elsewhere);
+    let (verdicts, all) = world.resolved();
+    for (route, expected) in [
+        ("whole", (true, "Accepted")),
+        ("section", (true, "Accepted")),
+        ("nowhere", (false, "NoMatchingParent")),
+        ("refused", (false, "NotAllowedByListeners")),
+        ("hostname", (false, "NoMatchingListenerHostname")),
+    ] {
+        let verdict = &verdicts.routes[&(RouteKind::Http, name("shop", route))];
+        assert_eq!(said(&verdict.parents[0].conditions, "Accepted"), expected, "{route}");
+        assert_eq!(
+            (verdict.generation, said(&verdict.parents[0].conditions, "ResolvedRefs")),
+            (3, (true, "ResolvedRefs"))
+        );
+    }
+    assert!(!verdicts.routes.contains_key(&(RouteKind::Http, name("shop", "other"))));
+    let gateway = &verdicts.gateways[&name("edge", "gw")];
+    assert_eq!(gateway.listeners.iter().map(|one| one.attached_routes).collect::<Vec<_>>(), [2, 0]);
+    assert_eq!(
+        gateway.ports.iter().map(|one| (one.port, one.target)).collect::<Vec<_>>(),
+        [(80, 20_000), (81, 20_001)]
+    );
+    assert_eq!(all.get("routes of httproutes").unwrap().len(), 1);
+    assert_eq!(all.get("routes of gateway backends").unwrap().len(), 1);
+}
+
+#[test]
+fn what_a_reference_leads_to_is_told_and_a_broken_rule_harms_only_itself() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    let mut put = |route: &str, namespace: &str, rules: Value| {
+        world.put("HTTPRoute", namespace, route, json!({"parentRefs": parents, "rules": rules}));
+    };
+    put("missing", "shop", rules("nothing"));
+    put("port", "shop", json!([{"backendRefs": [{"name": "s1", "port": 82}]}]));
+    put("kind", "shop", json!([{"backendRefs": [{"group": "x", "kind": "Y", "name": "s1"}]}]));
+    let foreign = json!([{"backendRefs": [{"name": "s1", "namespace": "shop", "port": 80}]}]);
+    put("foreign", "blog", foreign.clone());
+    put("granted", "edge", foreign);
+    let mirrored =
+        json!({"backendRefs": [{"name": "s1", "port": 80}], "filters": [{"type": "ExtensionRef"}]});
+    put("partial", "shop", json!([mirrored, rules("s1")[0], {"matches": [{"path": 7}]}]));
+    put("broken", "shop", json!([mirrored]));
+    world.put(
+        "ReferenceGrant",
+        "shop",
+        "edge",
+        json!({"from": [{"group": GROUP, "kind": "HTTPRoute", "namespace": "edge"}],
+        "to": [{"group": "", "kind": "Service"}]}),
+    );
+    world.put(
+        "BackendTLSPolicy",
+        "shop",
+        "tls",
+        json!({"targetRefs": [{"group": "", "kind": "Service", "name": "s2"}]}),
+    );
+    let mut put = |route: &str, rules: Value| {
+        world.put("HTTPRoute", "shop", route, json!({"parentRefs": parents, "rules": rules}));
+    };
+    put("secured", rules("s2"));
+    let (verdicts, all) = world.resolved();
+    let of = |namespace: &str, route: &str, kind: &'static str| {
+        let verdict = &verdicts.routes[&(RouteKind::Http, name(namespace, route))];
+        let (holds, reason) = said(&verdict.parents[0].conditions, kind);
+        (holds, reason.to_owned())
+    };
+    for (namespace, route, kind, holds, reason) in [
+        ("shop", "missing", "ResolvedRefs", false, "BackendNotFound"),
+        ("shop", "missing", "Accepted", true, "Accepted"),
+        ("shop", "port", "ResolvedRefs", false, "BackendNotFound"),
+        ("shop", "kind", "ResolvedRefs", false, "InvalidKind"),
+        ("blog", "foreign", "ResolvedRefs", false, "RefNotPermitted"),
+        ("edge", "granted", "ResolvedRefs", true, "ResolvedRefs"),
+        ("shop", "partial", "PartiallyInvalid", true, "UnsupportedValue"),
+        ("shop", "partial", "Accepted", true, "Accepted"),
+        ("shop", "broken", "Accepted", false, "UnsupportedValue"),
+        ("shop", "secured", "ResolvedRefs", false, "UnsupportedProtocol"),
+    ] {
+        assert_eq!(of(namespace, route, kind), (holds, reason.to_owned()), "{route} {kind}");
+    }
+    let backends: Vec<String> = all
+        .get("routes of gateway backends")
+        .unwrap()
+        .iter()
+        .map(|one| one.reference.name.to_string())
+        .collect();
+    assert_eq!(backends, ["s1"], "nothing is sent in clear to what a policy secures");
+    world.delete("ReferenceGrant", &name("shop", "edge"));
+    let (verdicts, _) = world.resolved();
+    let granted = &verdicts.routes[&(RouteKind::Http, name("edge", "granted"))];
+    assert_eq!(said(&granted.parents[0].conditions, "ResolvedRefs"), (false, "RefNotPermitted"));
+}
+
+#[test]
+fn listeners_are_judged_one_by_one() {
+    let mut world = World::new();
+    let mut kinds = http("kinds", Some("k.example"));
+    kinds["allowedRoutes"]["kinds"] = json!([{"kind": "TLSRoute"}, {"kind": "HTTPRoute"}]);
+    let mut https = http("https", None);
+    (https["port"], https["protocol"]) = (443.into(), "HTTPS".into());
+    https["tls"] = json!({"certificateRefs": [{"name": "missing"}]});
+    let mut foreign = https.clone();
+    foreign["name"] = "foreign".into();
+    foreign["port"] = 444.into();
+    foreign["tls"]["certificateRefs"][0]["namespace"] = "shop".into();
+    let mut unknown = http("unknown", None);
+    (unknown["port"], unknown["protocol"]) = (1111.into(), "SCTP".into());
+    world.gateway("gw", json!([http("a", None), kinds, https, foreign, unknown, http("same", None)]));
+    let (verdicts, _) = world.resolved();
+    let gateway = &verdicts.gateways[&name("edge", "gw")];
+    let of = |number: usize, kind: &str| said(&gateway.listeners[number].conditions, kind);
+    assert_eq!(of(0, "Accepted"), (true, "Accepted"));
+    assert_eq!(of(1, "ResolvedRefs"), (false, "InvalidRouteKinds"));
+    assert_eq!(gateway.listeners[1].supported_kinds, [(GROUP, "HTTPRoute")]);
+    assert_eq!(of(2, "ResolvedRefs"), (false, "InvalidCertificateRef"));
+    assert_eq!(of(3, "ResolvedRefs"), (false, "RefNotPermitted"));
+    assert_eq!(
+        (of(4, "Accepted"), gateway.listeners[4].supported_kinds.len()),
+        ((false, "UnsupportedProtocol"), 0)
+    );
+    assert_eq!(
+        (of(5, "Conflicted"), of(5, "Accepted")),
+        ((true, "HostnameConflict"), (false, "HostnameConflict"))
+    );
+    let served: Vec<bool> = gateway.listeners.iter().map(|one| one.is_served).collect();
+    assert_eq!(served, [true, true, false, false, false, false]);
+    assert_eq!(said(&gateway.conditions, "Accepted"), (true, "ListenersNotValid"));
+    assert_eq!(said(&gateway.conditions, "ResolvedRefs"), (false, "ListenersNotResolved"));
+    world.gateway("gw", json!([unknown]));
+    let (verdicts, _) = world.resolved();
+    assert_eq!(
+        said(&verdicts.gateways[&name("edge", "gw")].conditions, "Accepted"),
+        (false, "ListenersNotValid")
+    );
+}
+
+#[test]
+fn listeners_that_clients_may_take_for_each_other_say_so() {
+    let mut world = World::new();
+    let made = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]).unwrap();
+    let encoded = |text: String| base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
+    let data =
+        json!({"tls.crt": encoded(made.cert.pem()), "tls.key": encoded(made.signing_key.serialize_pem())});
+    for secret in ["a", "b", "c", "d"] {
+        world.apply("Secret", &json!({"metadata": {"namespace": "edge", "name": secret}, "data": data}));
+    }
+    let https = |called: &str, port: u16, hostname: &str, secret: &str| {
+        json!({"name": called, "port": port, "protocol": "HTTPS", "hostname": hostname,
+            "tls": {"certificateRefs": [{"name": secret}]}})
+    };
+    world.gateway(
+        "gw",
+        json!([
+            https("wild", 443, "*.a.example", "a"),
+            https("below", 443, "x.a.example", "b"),
+            https("apart", 443, "b.example", "c"),
+            https("elsewhere", 444, "x.a.example", "a"),
+            https("same", 443, "c.example", "c"),
+            https("alone", 443, "d.example", "d"),
+        ]),
+    );
+    let (verdicts, _) = world.resolved();
+    let listeners = &verdicts.gateways[&name("edge", "gw")].listeners;
+    let said: Vec<&str> =
+        listeners.iter().map(|one| said(&one.conditions, "OverlappingTLSConfig").1).collect();
+    let (hosts, certificates) = ("OverlappingHostnames", "OverlappingCertificates");
+    assert_eq!(said, [hosts, hosts, certificates, "none", certificates, "none"]);
+}
+
+#[test]
+fn listener_sets_belong_to_gateways_that_allow_them() {
+    let mut world = World::new();
+    let gateway = |from: Value| json!({"gatewayClassName": "haptic", "listeners": [http("http", None)], "allowedListeners": {"namespaces": from}});
+    world.put(
+        "Gateway",
+        "edge",
+        "gw",
+        gateway(json!({"from": "Selector", "selector": {"matchLabels": {"team": "shop"}}})),
+    );
+    let set =
+        |listeners: Value| json!({"parentRef": {"name": "gw", "namespace": "edge"}, "listeners": listeners});
+    world.put(
+        "ListenerSet",
+        "shop",
+        "good",
+        set(json!([http("own", Some("s.example")), http("taken", None)])),
+    );
+    world.put("ListenerSet", "blog", "refused", set(json!([http("own", Some("b.example"))])));
+    let mut without = http("https", None);
+    (without["port"], without["protocol"]) = (443.into(), "HTTPS".into());
+    without["tls"] = json!({"certificateRefs": [{"name": "missing"}]});
+    world.put("ListenerSet", "shop", "without", set(json!([without])));
+    let (verdicts, _) = world.resolved();
+    let accepted = |namespace: &str, set: &str| {
+        let (holds, reason) = said(&verdicts.listener_sets[&name(namespace, set)].conditions, "Accepted");
+        (holds, reason.to_owned())
+    };
+    assert_eq!(accepted("shop", "good"), (true, "ListenersNotValid".to_owned()));
+    assert_eq!(accepted("blog", "refused"), (false, "NotAllowed".to_owned()));
+    assert_eq!(accepted("shop", "without"), (false, "ListenersNotValid".to_owned()));
+    assert_eq!(verdicts.gateways[&name("edge", "gw")].attached_listener_sets, 1);
+    let taken = &verdicts.listener_sets[&name("shop", "good")].listeners[1];
+    assert_eq!(said(&taken.conditions, "Conflicted"), (true, "HostnameConflict"));
+    world.put("Gateway", "edge", "gw", gateway(json!({"from": "None"})));
+    let (verdicts, _) = world.resolved();
+    assert_eq!(
+        said(&verdicts.listener_sets[&name("shop", "good")].conditions, "Accepted"),
+        (false, "NotAllowed")
+    );
+}
+
+#[test]
+fn ports_stay_and_are_read_back_from_the_service() {
+    let mut world = World::new();
+    let service = json!({"metadata": {"namespace": "edge", "name": "svc", "labels": {"gateway.networking.k8s.io/gateway-name": "gw"}},
+        "spec": {"ports": [{"port": 80, "targetPort": 20_005}]}});
+    world.apply("Service", &service);
+    world.gateway("gw", json!([http("http", None)]));
+    let target =
+        |verdicts: &GatewayVerdicts, gateway: &str| verdicts.gateways[&name("edge", gateway)].ports[0].target;
+    let (verdicts, _) = world.resolved();
+    assert_eq!(target(&verdicts, "gw"), 20_005);
+    world.delete("Service", &name("edge", "svc"));
+    world.gateway("a", json!([http("http", None)]));
+    let (verdicts, _) = world.resolved();
+    assert_eq!((target(&verdicts, "gw"), target(&verdicts, "a")), (20_005, 20_000));
+}

@@ -1,0 +1,211 @@
+//! Which certificates clients show, Gateways show to servers, and servers to Gateways.
+
+use super::*;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+fn pem() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]).unwrap();
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+impl World {
+    fn authority(&mut self, namespace: &str, called: &str, text: &str) {
+        let metadata = json!({"namespace": namespace, "name": called});
+        self.apply("ConfigMap", &json!({"metadata": metadata, "data": {"ca.crt": text}}));
+    }
+
+    fn secret(&mut self, called: &str) {
+        let (certificate, key) = pem();
+        let data = json!({"tls.crt": STANDARD.encode(certificate), "tls.key": STANDARD.encode(key)});
+        self.apply("Secret", &json!({"metadata": {"namespace": "edge", "name": called}, "data": data}));
+    }
+
+    fn policy(&mut self, called: &str, age: u8, target: Value, validation: Value) {
+        let created = format!("2026-01-01T00:00:0{age}Z");
+        let metadata =
+            json!({"namespace": "shop", "name": called, "generation": 3, "creationTimestamp": created});
+        let spec = json!({"targetRefs": [target], "validation": validation});
+        self.apply("BackendTLSPolicy", &json!({"metadata": metadata, "spec": spec}));
+    }
+
+    fn route(&mut self, called: &str, gateways: &[&str], rules: Value) {
+        let parents: Vec<Value> =
+            gateways.iter().map(|name| json!({"name": name, "namespace": "edge"})).collect();
+        self.put("HTTPRoute", "shop", called, json!({"parentRefs": parents, "rules": rules}));
+    }
+}
+
+fn service(called: &str, section: Option<&str>) -> Value {
+    let mut target = json!({"group": "", "kind": "Service", "name": called});
+    if let Some(section) = section {
+        target["sectionName"] = section.into();
+    }
+    target
+}
+
+fn by(authority: &str) -> Value {
+    json!({"caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": authority}], "hostname": "a.example"})
+}
+
+/// Of the backends: name, protocol, hostname and the Secret that is shown.
+fn backends(all: &Snapshots) -> Vec<(String, String, String, String)> {
+    let store = all.get("routes of gateway backends").unwrap();
+    let values = store.iter().map(|one| one.value().unwrap());
+    let each = values.flat_map(|value| value["backends"].as_array().unwrap().clone());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let of = |one: Value| {
+        (
+            text(&one["name"]),
+            text(&one["protocol"]),
+            text(&one["tls"]["hostname"]),
+            text(&one["tls"]["client"]["name"]),
+        )
+    };
+    each.map(of).collect()
+}
+
+#[test]
+fn a_policy_says_how_servers_are_asked_and_what_it_cannot_have_is_told() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let ports = json!([{"name": "web", "port": 80}, {"name": "rest", "port": 81}]);
+    world.put("Service", "shop", "s1", json!({"ports": ports}));
+    world.authority("shop", "ca", &pem().0);
+    world.authority("shop", "empty", "");
+    world.policy("a", 2, service("s1", None), by("ca"));
+    let mut strange = by("ca");
+    strange["caCertificateRefs"][0]["kind"] = "Secret".into();
+    world.policy("kind", 1, service("s2", None), strange);
+    let both = json!([{"backendRefs": [{"name": "s1", "port": 80}]}, {"backendRefs": [{"name": "s1", "port": 81}]},
+        {"backendRefs": [{"name": "s2", "port": 80}]}]);
+    world.route("r", &["gw"], both);
+    let (verdicts, all) = world.resolved();
+    let said_of = |verdicts: &GatewayVerdicts, policy: &str| {
+        let verdict = &verdicts.policies[&name("shop", policy)];
+        assert_eq!(verdict.ancestors.len(), 1);
+        assert_eq!(verdict.ancestors[0].reference["name"], "gw");
+        let of = |kind| said(&verdict.ancestors[0].conditions, kind);
+        let (accepted, resolved) = (of("Accepted"), of("ResolvedRefs"));
+        (accepted.1.to_owned(), resolved.1.to_owned())
+    };
+    let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+    assert_eq!(said_of(&verdicts, "a"), pair("Accepted", "ResolvedRefs"));
+    assert_eq!(said_of(&verdicts, "kind"), pair("NoValidCACertificate", "InvalidKind"));
+    let names: Vec<_> = backends(&all).into_iter().map(|one| (one.1, one.2)).collect();
+    assert_eq!(
+        names,
+        [pair("https", "a.example"), pair("https", "a.example")],
+        "what a broken policy is for is not asked"
+    );
+
+    world.policy("older", 1, service("s1", None), by("empty"));
+    world.policy("port", 3, service("s1", Some("rest")), by("ca"));
+    let (verdicts, all) = world.resolved();
+    assert_eq!(said_of(&verdicts, "a"), pair("Conflicted", "ResolvedRefs"));
+    assert_eq!(said_of(&verdicts, "older"), pair("NoValidCACertificate", "InvalidCACertificateRef"));
+    assert_eq!(said_of(&verdicts, "port"), pair("Accepted", "ResolvedRefs"));
+    assert_eq!(backends(&all).len(), 1);
+
+    world.authority("shop", "empty", &pem().0);
+    let mut named = by("ca");
+    named["subjectAltNames"] = json!([{"type": "Hostname", "hostname": "b.example"}]);
+    world.policy("port", 3, service("s1", Some("rest")), named);
+    let (verdicts, all) = world.resolved();
+    assert_eq!(said_of(&verdicts, "older"), pair("Accepted", "ResolvedRefs"));
+    assert_eq!(said_of(&verdicts, "port"), pair("Invalid", "ResolvedRefs"));
+    assert_eq!(backends(&all).len(), 1);
+    world.delete("HTTPRoute", &name("shop", "r"));
+    let (verdicts, _) = world.resolved();
+    assert!(verdicts.policies.is_empty(), "no Gateway leads there any more");
+}
+
+#[test]
+fn each_gateway_shows_servers_its_own_certificate() {
+    let mut world = World::new();
+    world.authority("shop", "ca", &pem().0);
+    world.policy("a", 1, service("s1", None), by("ca"));
+    for (gateway, secret) in
+        [("one", Some("first")), ("two", Some("second")), ("plain", None), ("bad", Some("none"))]
+    {
+        let mut spec = json!({"gatewayClassName": "haptic", "listeners": [http("http", None)]});
+        if let Some(secret) = secret {
+            spec["tls"] = json!({"backend": {"clientCertificateRef": {"name": secret}}});
+        }
+        world.put("Gateway", "edge", gateway, spec);
+    }
+    world.secret("first");
+    world.secret("second");
+    world.route("r", &["one", "two", "plain", "bad"], rules("s1"));
+    world.route("clear", &["one"], rules("s2"));
+    let (verdicts, all) = world.resolved();
+    let resolved =
+        |gateway: &str| said(&verdicts.gateways[&name("edge", gateway)].conditions, "ResolvedRefs");
+    assert_eq!(
+        (resolved("one"), resolved("bad")),
+        ((true, "ResolvedRefs"), (false, "InvalidClientCertificateRef"))
+    );
+    assert_eq!(said(&verdicts.gateways[&name("edge", "bad")].conditions, "Accepted"), (true, "Accepted"));
+    let backends = backends(&all);
+    let shown: Vec<&str> = backends.iter().map(|one| one.3.as_str()).collect();
+    assert_eq!(shown, ["", "first", "second", ""]);
+    let routes = all.get("routes of httproutes").unwrap();
+    let route = routes.get("shop", "r").unwrap().value().unwrap();
+    let rule_names: Vec<&str> =
+        route["rules"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert_eq!(rule_names, ["http//shop:r:0", "http//shop:r:0@edge:one", "http//shop:r:0@edge:two"]);
+    let clear = routes.get("shop", "clear").unwrap().value().unwrap();
+    assert_eq!(clear["rules"][0]["name"], "http//shop:clear:0");
+}
+
+#[test]
+fn a_port_whose_authorities_are_not_there_lets_nobody_in() {
+    let mut world = World::new();
+    world.secret("cert");
+    world.authority("edge", "ca", &pem().0);
+    world.authority("shop", "theirs", &pem().0);
+    let https = |called: &str, port: u16| json!({"name": called, "port": port, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "cert"}]}});
+    let validated = |reference: Value| json!({"validation": {"caCertificateRefs": [reference]}});
+    let per_port = json!([
+        {"port": 444, "tls": validated(json!({"group": "", "kind": "ConfigMap", "name": "missing"}))},
+        {"port": 445, "tls": validated(json!({"group": "", "kind": "Service", "name": "s1"}))},
+        {"port": 446, "tls": validated(json!({"group": "", "kind": "ConfigMap", "name": "theirs", "namespace": "shop"}))},
+        {"port": 80, "tls": validated(json!({"group": "", "kind": "ConfigMap", "name": "missing"}))},
+        {"port": 447, "tls": {"validation": {"mode": "AllowInsecureFallback",
+            "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "ca"}]}}},
+        {"port": 448, "tls": {}},
+    ]);
+    let default = validated(json!({"group": "", "kind": "ConfigMap", "name": "ca"}));
+    let listeners: Vec<Value> = std::iter::once(http("http", None))
+        .chain((443..=448).map(|port| https(&format!("https-{port}"), port)))
+        .collect();
+    let spec = json!({"gatewayClassName": "haptic", "listeners": listeners,
+        "tls": {"frontend": {"default": default, "perPort": per_port}}});
+    world.put("Gateway", "edge", "gw", spec);
+    let (verdicts, all) = world.resolved();
+    let gateway = &verdicts.gateways[&name("edge", "gw")];
+    let of = |number: usize| {
+        let listener = &gateway.listeners[number];
+        (
+            said(&listener.conditions, "Accepted").1,
+            said(&listener.conditions, "ResolvedRefs").1,
+            listener.is_served,
+        )
+    };
+    for (number, wanted) in [
+        (0, ("Accepted", "ResolvedRefs", true)),
+        (1, ("Accepted", "ResolvedRefs", true)),
+        (2, ("NoValidCACertificate", "InvalidCACertificateRef", false)),
+        (3, ("NoValidCACertificate", "InvalidCACertificateKind", false)),
+        (4, ("NoValidCACertificate", "RefNotPermitted", false)),
+        (5, ("Accepted", "ResolvedRefs", true)),
+        (6, ("Accepted", "ResolvedRefs", true)),
+    ] {
+        assert_eq!(of(number), wanted, "{number}");
+    }
+    let insecure = said(&gateway.conditions, "InsecureFrontendValidationMode");
+    assert_eq!(insecure, (true, "ConfigurationChanged"));
+    let ports = all.get("routes of gateway ports").unwrap().iter().next().unwrap().value().unwrap();
+    let clients: Vec<Value> =
+        ports["tls"].as_array().unwrap().iter().map(|one| one["clients"]["lenient"].clone()).collect();
+    assert_eq!(clients, [json!(false), json!(true), Value::Null]);
+}

@@ -1,0 +1,88 @@
+//! Values of filters as HAProxy gets them: parts of an entry of a map, which delimits its fields by `|`.
+//!
+//! A value that a header or a path cannot hold is refused here: it would be structure of the request that HAProxy sends.
+
+use crate::lists::encoded;
+
+/// The longest settings of a rule: HAProxy's socket takes lines of 8,000 bytes.
+pub(super) const LONGEST: usize = 6_000;
+
+/// What a header is told, for Lua.
+pub(super) fn header(what: &str, name: &str, value: &str) -> Result<String, String> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_name) {
+        return Err(format!("{name:?} is no name of a header"));
+    }
+    let is_value = |byte: u8| byte == b'\t' || (byte >= b' ' && byte != 0x7F);
+    if !value.bytes().all(is_value) {
+        return Err(format!("the value of header {name} has control characters"));
+    }
+    Ok(format!("{what},{},{};", encoded(name), encoded(value)))
+}
+
+/// A path as a request has it: what it cannot hold is percent-encoded.
+pub(super) fn url_path(path: &str) -> String {
+    let bytes = path.as_bytes();
+    let mut all = String::with_capacity(path.len());
+    for (at, byte) in bytes.iter().enumerate() {
+        let is_escape = || {
+            let digits = bytes.get(at + 1..at + 3).unwrap_or_default();
+            digits.len() == 2 && digits.iter().all(u8::is_ascii_hexdigit)
+        };
+        match byte {
+            b'%' if is_escape() => all.push('%'),
+            byte if byte.is_ascii_alphanumeric() || b"/-._~!$&'()*+,;=:@".contains(byte) => {
+                all.push(char::from(*byte));
+            }
+            byte => all += &format!("%{byte:02X}"),
+        }
+    }
+    all
+}
+
+/// Milliseconds of a duration such as `1h2m3s4ms`; `None` where it is none.
+///
+/// https://gateway-api.sigs.k8s.io/geps/gep-2257/
+pub(super) fn milliseconds(text: &str) -> Option<u64> {
+    let (mut rest, mut sum) = (text, 0_u64);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|digits| (1..=5).contains(digits))?;
+        let (number, behind) = rest.split_at(digits);
+        let units = [("ms", 1), ("h", 3_600_000), ("m", 60_000), ("s", 1_000)];
+        let (left, unit) = units.iter().find_map(|(name, unit)| Some((behind.strip_prefix(name)?, unit)))?;
+        sum += number.parse::<u64>().ok()? * unit;
+        rest = left;
+    }
+    (!text.is_empty()).then_some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_those_of_the_api() {
+        for (text, known) in [
+            ("500ms", Some(500)),
+            ("1h2m3s4ms", Some(3_723_004)),
+            ("0s", Some(0)),
+            ("", None),
+            ("1", None),
+            ("1.5s", None),
+            ("100000s", None),
+        ] {
+            assert_eq!(milliseconds(text), known, "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_hold_nothing_but_a_path() {
+        assert_eq!(url_path("/a b?c#d|e\r\n%20%"), "/a%20b%3Fc%23d%7Ce%0D%0A%20%25");
+    }
+
+    #[test]
+    fn headers_hold_no_ends_of_lines() {
+        assert_eq!(header("set", "X-A", "a|b; c").unwrap(), "set,X-A,a%7Cb%3B%20c;");
+        assert!(header("set", "X-A", "a\r\nX-B: c").is_err() && header("set", "X A", "").is_err());
+    }
+}

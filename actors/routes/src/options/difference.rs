@@ -1,0 +1,68 @@
+//! What a group of paths has otherwise than its object: an object whose paths lead to a thousand Services with options of their own
+//! has a thousand groups, and its own options once.
+
+use super::RouteOptions;
+use serde_json::{Map, Value as Json};
+
+/// The options of a group, found in what it has otherwise and in those of its object.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupOptions<'o> {
+    /// What the group has otherwise: null where it has nothing.
+    pub own: &'o Map<String, Json>,
+    /// Those of the object as a whole.
+    pub of_object: &'o Map<String, Json>,
+}
+
+impl<'o> GroupOptions<'o> {
+    /// The value of an option.
+    #[must_use]
+    pub fn get(self, name: &str) -> Option<&'o Json> {
+        self.own.get(name).or_else(|| self.of_object.get(name)).filter(|value| !value.is_null())
+    }
+
+    /// The text of an option that is one.
+    #[must_use]
+    pub fn text(self, name: &str) -> Option<&'o str> {
+        self.get(name).and_then(Json::as_str)
+    }
+}
+
+impl RouteOptions {
+    /// What these have otherwise than those of the object as a whole, as templates read it: null stands for what is not there.
+    #[must_use]
+    pub fn difference_from(&self, of_object: &Self) -> Map<String, Json> {
+        let names = of_object.values.keys().copied().chain(of_object.others.keys().map(String::as_str));
+        let gone = names.filter(|name| !self.values.contains_key(name) && !self.others.contains_key(*name));
+        let gone = gone.map(|name| (name.to_owned(), Json::Null));
+        let values = self.values.iter().filter(|(name, value)| of_object.values.get(*name) != Some(value));
+        let values = values.map(|(name, value)| ((*name).to_owned(), value.to_json()));
+        let others = self.others.iter().filter(|(name, text)| of_object.others.get(*name) != Some(text));
+        let others = others.map(|(name, text)| (name.clone(), Json::from(&**text)));
+        gone.chain(values).chain(others).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Settings;
+    use serde_json::json;
+
+    fn options(texts: &[(&'static str, &'static str)]) -> RouteOptions {
+        let settings = Settings { own: vec!["mine".to_owned()], ..Settings::default() };
+        RouteOptions::read(texts.iter().copied(), &settings)
+    }
+
+    #[test]
+    fn what_is_the_same_is_not_said_again_and_what_is_gone_is() {
+        let of_object = options(&[("allow-from", "10.0.0.0/8"), ("retries", "2"), ("mine", "x")]);
+        let group = options(&[("allow-from", "10.0.0.0/8"), ("timeout-server", "5s"), ("mine", "y")]);
+        let own = group.difference_from(&of_object);
+        assert_eq!(Json::Object(own.clone()), json!({"retries": null, "timeout-server": 5000, "mine": "y"}));
+        let (of_object, all) = (of_object.to_map(), group.to_map());
+        let found = GroupOptions { own: &own, of_object: &of_object };
+        for name in ["allow-from", "retries", "timeout-server", "mine", "balance"] {
+            assert_eq!(found.get(name), all.get(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Options of servers' health: whether HAProxy asks them itself, how, and how it treats one that has come back.
+
+use super::{
+    kind::{Form, Kind},
+    level::Level::{Class, Ingress, Path, Service},
+    table::{ROW, Reload, Row, With},
+};
+
+/// What all of them have.
+const OF_SERVERS: Row = Row { levels: &[Path, Ingress, Service, Class], reload: Reload::Change, ..ROW };
+const OF_CHECKS: Row = Row { with: With::Beside("health-check"), ..OF_SERVERS };
+/// Lines of the backend are read at a start only; those of servers are not.
+const OF_SERVER_LINES: Row = Row { reload: Reload::No, ..OF_CHECKS };
+
+pub(super) const CHECK: Row = Row {
+    name: "health-check",
+    kind: Kind::Choice(&["tcp", "http"]),
+    example: "http",
+    about: "Each HAProxy asks each server whether it works, by a connection or by a request, besides what Kubernetes knows of it. One that does not gets no requests.",
+    ..OF_SERVERS
+};
+
+pub(super) const FALL: Row = Row {
+    name: "health-check-fall",
+    kind: Kind::Number { least: 1, most: 100, what: "a number of checks" },
+    example: "2",
+    default: "3",
+    about: "So many checks in a row must fail before a server gets no requests.",
+    ..OF_SERVER_LINES
+};
+
+pub(super) const HOST: Row = Row {
+    name: "health-check-host",
+    kind: Kind::Text { most: 253, form: Form::HostName },
+    example: "shop.internal",
+    about: "What the request has as `Host`, and what is asked for over TLS; `server-tls-name`, else `NAME.NAMESPACE.svc` of the Service without it.",
+    ..OF_CHECKS
+};
+
+pub(super) const INTERVAL: Row = Row {
+    name: "health-check-interval",
+    kind: Kind::TimeFromTo(500, 3_600_000, "500ms to 1h"),
+    example: "10s",
+    default: "2s",
+    about: "From one check of a server to the next.",
+    ..OF_SERVER_LINES
+};
+
+pub(super) const METHOD: Row = Row {
+    name: "health-check-method",
+    kind: Kind::Choice(&["GET", "HEAD", "OPTIONS"]),
+    example: "HEAD",
+    default: "GET",
+    about: "The method of the request.",
+    ..OF_CHECKS
+};
+
+pub(super) const PATH: Row = Row {
+    name: "health-check-path",
+    kind: Kind::Text { most: 1000, form: Form::Path },
+    example: "/healthz",
+    default: "/",
+    about: "What `health-check: http` asks for.",
+    ..OF_CHECKS
+};
+
+pub(super) const RISE: Row = Row {
+    name: "health-check-rise",
+    kind: Kind::Number { least: 1, most: 100, what: "a number of checks" },
+    example: "1",
+    default: "2",
+    about: "So many checks in a row must succeed before it gets requests again.",
+    ..OF_SERVER_LINES
+};
+
+pub(super) const STATUS: Row = Row {
+    name: "health-check-status",
+    kind: Kind::Text { most: 100, form: Form::Statuses },
+    example: "200-299, 401",
+    default: "200-399",
+    about: "Which statuses of answers are good.",
+    ..OF_CHECKS
+};
+
+pub(super) const TIMEOUT: Row = Row {
+    name: "health-check-timeout",
+    kind: Kind::TimeUpTo(60_000, "1m"),
+    example: "1s",
+    about: "So long the answer may take once there is a connection; as long as `health-check-interval` without it.",
+    ..OF_CHECKS
+};
+
+pub(super) const PASSIVE: Row = Row {
+    name: "passive-check",
+    kind: Kind::Choice(&["connections", "answers"]),
+    example: "answers",
+    with: With::Needs("health-check"),
+    reload: Reload::No,
+    about: "What becomes of real requests counts as well: `connections` that fail, or `answers` that are none or have a status of 500 or more (not 501 and 505). After ten in a row a server gets no requests until checks succeed.",
+    ..OF_SERVERS
+};
+
+pub(super) const SLOW_START: Row = Row {
+    name: "slow-start",
+    kind: Kind::TimeUpTo(600_000, "10m"),
+    example: "30s",
+    reload: Reload::No,
+    about: "So long a server that comes, or comes back, gets fewer requests than its share at first.",
+    ..OF_SERVERS
+};

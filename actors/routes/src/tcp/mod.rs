@@ -1,0 +1,277 @@
+//! Services that are reached at TCP ports of HAProxy: who has which of the ports that the operator lists in `tcpPorts`.
+//!
+//! Services ask for ports by annotations, and ConfigMaps of other controllers ask for Services. Of two that ask for the same port the older one has
+//! it, as with hosts. `routes "tcp"` has a set for each port that somebody has, `routes "tcp ports"` all that are listed.
+
+mod claims;
+mod config_maps;
+mod ports;
+#[cfg(test)]
+mod tests;
+
+pub use claims::is_ports;
+pub(crate) use ports::ListedPorts;
+
+use crate::{claims::Port, families::Family, names, options::Settings, services, stores::store_of};
+use claims::{AskedPorts, TcpClaim, TcpTls};
+use haptic_model::{ActiveConfig, Finding, FindingKind, Findings, Object, ObjectRef, Snapshot, Snapshots};
+use serde_json::{Map, Value, json};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+/// What no watched resource is called.
+const PORTS: &str = "tcp ports";
+const NEEDS: &str = "tcp";
+
+/// What ends the names of backends: no port of a Service has a colon, so that others are called otherwise.
+const TCP_BACKEND: &str = ":tcp";
+
+/// The ports that the operator lists, and who has them.
+#[derive(Debug)]
+pub(crate) struct TcpModel {
+    /// The Services as they were read.
+    services: Arc<Snapshot>,
+    ground: Option<TcpGround>,
+    asked: BTreeMap<Arc<ObjectRef>, AskedPorts>,
+    sets: Arc<Snapshot>,
+    /// Of ports whose holder has TLS end here.
+    tls: BTreeMap<u16, TcpTls>,
+    ports: Arc<Snapshot>,
+    findings: Findings,
+}
+
+/// What decides besides the objects themselves.
+#[derive(Clone, Debug, PartialEq)]
+struct TcpGround {
+    listed: ListedPorts,
+    settings: Settings,
+    config_maps: Vec<(Family, String)>,
+}
+
+impl Default for TcpModel {
+    fn default() -> Self {
+        Self {
+            services: Arc::new(Snapshot::full()),
+            ground: None,
+            asked: BTreeMap::new(),
+            sets: Arc::new(empty()),
+            tls: BTreeMap::new(),
+            ports: Arc::new(empty()),
+            findings: Findings::default(),
+        }
+    }
+}
+
+fn empty() -> Snapshot {
+    let mut store = Snapshot::full();
+    store.set_synced();
+    store
+}
+
+impl TcpModel {
+    /// `all` with the stores of ports, if Services are watched.
+    pub(crate) fn beside(
+        &mut self,
+        config: &ActiveConfig,
+        snapshots: &Snapshots,
+        all: Snapshots,
+    ) -> Snapshots {
+        let Some(services) = services::watched(config, snapshots) else {
+            *self = Self::default();
+            return all;
+        };
+        let context = &config.spec.templating_settings.extra_context;
+        let ground = TcpGround {
+            listed: ListedPorts::of(context),
+            settings: Settings::of(context),
+            config_maps: config_maps::named(context),
+        };
+        let is_new = self.ground.as_ref() != Some(&ground);
+        let mut is_moved = is_new;
+        if is_new {
+            *self = Self::default();
+        }
+        is_moved |= self.read_services(&services, &ground.settings);
+        let (of_config_maps, missing) = config_maps::read(config, snapshots, &ground.config_maps);
+        is_moved |= self.replace_config_maps(of_config_maps);
+        if is_moved {
+            self.decide(&ground, &services);
+        }
+        self.write_ports(&ground, &missing);
+        self.ground = Some(ground);
+        all.with(store_of(NEEDS), self.sets.clone()).with(store_of(PORTS), self.ports.clone())
+    }
+
+    pub(crate) fn findings(&self) -> &Findings {
+        &self.findings
+    }
+
+    /// Whether any Service asks for something else than before.
+    fn read_services(&mut self, services: &Arc<Snapshot>, settings: &Settings) -> bool {
+        let before = std::mem::replace(&mut self.services, services.clone());
+        let mut is_moved = false;
+        for difference in services.differences_from(&before) {
+            let Some((service, _)) = difference.after.or(difference.before) else { continue };
+            let now = difference.after.and_then(|(service, _)| AskedPorts::of_service(service, settings));
+            let reference = &service.reference;
+            is_moved |= match now {
+                // Its ports may be others.
+                Some(now) => {
+                    self.asked.insert(reference.clone(), now);
+                    true
+                }
+                None => {
+                    let is_named =
+                        |claims: &AskedPorts| claims.claims.iter().any(|claim| claim.leads_to(reference));
+                    self.asked.remove(reference).is_some() || self.asked.values().any(is_named)
+                }
+            };
+        }
+        is_moved
+    }
+
+    fn replace_config_maps(&mut self, now: BTreeMap<Arc<ObjectRef>, AskedPorts>) -> bool {
+        let before: BTreeMap<_, _> = self.asked.extract_if(.., |_, claims| claims.is_of_config_map).collect();
+        let is_moved = before != now;
+        self.asked.extend(now);
+        is_moved
+    }
+
+    fn decide(&mut self, ground: &TcpGround, services: &Arc<Snapshot>) {
+        let mut by_port: BTreeMap<u16, Vec<_>> = BTreeMap::new();
+        let mut found: BTreeMap<Arc<ObjectRef>, Vec<Finding>> = BTreeMap::new();
+        for (object, claims) in &self.asked {
+            found.insert(object.clone(), claims.findings.clone());
+            for claim in &claims.claims {
+                by_port.entry(claim.port).or_default().push((&claims.age, object, claim));
+            }
+        }
+        let (mut sets, mut told) = (empty(), BTreeMap::<Arc<ObjectRef>, Vec<Finding>>::new());
+        self.tls.clear();
+        for (port, mut asking) in by_port {
+            asking.sort_by_key(|(age, object, _)| (*age, *object));
+            let is_listed = ground.listed.has(port);
+            let mut holder: Option<&Arc<ObjectRef>> = None;
+            for (_, object, claim) in asking {
+                let is_config_map = self.asked.get(object).is_some_and(|claims| claims.is_of_config_map);
+                let is_admitted = is_config_map || ground.listed.admits(port, &claim.namespace);
+                let why = match holder {
+                    _ if !is_admitted => Some((
+                        FindingKind::HostConflict,
+                        format!(
+                            "port {port} is for other namespaces, which tcpPorts names: nobody is served there by this one"
+                        ),
+                    )),
+                    _ if !is_listed => Some((
+                        FindingKind::OptionWithoutEffect,
+                        format!(
+                            "port {port} is none that the operator lists in tcpPorts: nobody is served there"
+                        ),
+                    )),
+                    Some(other) => Some((
+                        FindingKind::RouteConflict,
+                        format!("port {port} is taken by {other}, which has it first"),
+                    )),
+                    None => {
+                        holder = Some(object);
+                        claims::missing(services, claim)
+                    }
+                };
+                if let Some((kind, sentence)) = why {
+                    told.entry(object.clone()).or_default().push(claim.finding(kind, sentence));
+                }
+                if is_listed && is_admitted && holder == Some(object) {
+                    enter(&mut sets, claim);
+                    self.tls.extend(claim.tls.clone().map(|tls| (port, tls)));
+                }
+            }
+        }
+        for (object, news) in told {
+            found.entry(object).or_default().extend(news);
+        }
+        self.sets = Arc::new(merged(&self.sets, sets));
+        let before: BTreeSet<Arc<ObjectRef>> =
+            self.findings.iter().map(|(object, _)| object.clone()).collect();
+        for object in before.into_iter().filter(|object| !found.contains_key(object)) {
+            self.findings.set(&object, Vec::new());
+        }
+        for (object, findings) in found {
+            self.findings.set(&object, crate::sentences::few(findings));
+        }
+    }
+
+    /// The listed ports, with who has them as far as the frontend must know.
+    fn write_ports(&mut self, ground: &TcpGround, missing: &[String]) {
+        let of = |port: u16| match self.tls.get(&port) {
+            Some(tls) => json!({"port": port, "tls": tls.json()}),
+            None => json!({ "port": port }),
+        };
+        let ports: Vec<Value> = ground.listed.iter().map(of).collect();
+        let json = json!({"metadata": {"namespace": "", "name": "all"}, "ports": ports,
+            "problems": ground.listed.problems, "missing": missing});
+        let mut store = empty();
+        put(&mut store, PORTS, ["", "all"], &json);
+        self.ports = Arc::new(merged(&self.ports, store));
+    }
+}
+
+/// The objects of `now` in the memory of `before`, where they are the same.
+fn merged(before: &Arc<Snapshot>, now: Snapshot) -> Snapshot {
+    let mut merged = Snapshot::clone(before);
+    let gone: Vec<Arc<ObjectRef>> = before
+        .iter()
+        .filter(|object| now.get(&object.reference.namespace, &object.reference.name).is_none())
+        .map(|object| object.reference.clone())
+        .collect();
+    for object in gone {
+        merged.remove(&object);
+    }
+    for object in now.iter() {
+        let (namespace, name) = (&object.reference.namespace, &object.reference.name);
+        if before.get(namespace, name).is_none_or(|known| known.json != object.json) {
+            merged.apply(Object::clone(object), [namespace.clone(), name.clone()].into());
+        }
+    }
+    merged
+}
+
+fn put(store: &mut Snapshot, kind: &str, [namespace, name]: [&str; 2], json: &Value) {
+    let reference = Arc::new(ObjectRef::new(kind, namespace, name));
+    let key = [reference.namespace.clone(), reference.name.clone()].into();
+    store.apply(Object { reference, version: 0, json: json.to_string().into_bytes().into() }, key);
+}
+
+/// The set of a port that somebody has.
+fn enter(store: &mut Snapshot, claim: &TcpClaim) {
+    let (namespace, port) = (&claim.namespace, claim.port.to_string());
+    let of_service = match &claim.backend.port {
+        Port::Number(number) => json!(number),
+        Port::Name(name) => json!(name),
+    };
+    let parts = [&**namespace, &port, &claim.backend.service, &claim.backend.port.to_string()];
+    let name = names::name_of(&parts, "").unwrap_or_default() + TCP_BACKEND;
+    let mut fields = Map::from_iter([
+        ("metadata".to_owned(), json!({"namespace": namespace, "name": port})),
+        ("port".to_owned(), json!(claim.port)),
+        ("acceptProxy".to_owned(), json!(claim.accept_proxy)),
+        ("backend".to_owned(), json!({"name": name, "service": claim.backend.service, "port": of_service})),
+    ]);
+    if let Some(version) = claim.send_proxy {
+        fields.insert("sendProxy".to_owned(), json!(version));
+    }
+    if let Some(networks) = &claim.networks {
+        fields.insert("networks".to_owned(), networks.clone());
+    }
+    put(store, NEEDS, [namespace, &port], &Value::Object(fields));
+}
+
+impl TcpTls {
+    fn json(&self) -> Value {
+        match self {
+            Self::Secret { namespace, name } => json!({"namespace": namespace, "secret": name}),
+            Self::All => json!({"all": true}),
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! Statuses of the Gateway API and Services of Gateways, at a real API server: from kinds that are not there yet to a Gateway that goes.
+
+use integration_tests::{
+    Failure, Outcome, Scene, controller::Controller, ensure, eventually, haproxy_pod::HaproxyPod, manifest,
+    program,
+};
+use serde_json::{Value, json};
+use std::fs;
+
+const FIRST: &str = include_str!("../../../fixtures/gateway/first.yaml");
+const GROUP: &str = "gateway.networking.k8s.io/v1";
+const CONTROLLER: &str = "haproxy-haptic.org/gateway-controller";
+const PROGRAMMED: &str = "haproxy-haptic.org/Programmed";
+/// An entry of another controller, with what nobody here would write.
+const FOREIGN: &str = "example.com/other";
+
+/// A Gateway and a route before, during and after all that changes their statuses.
+pub async fn statuses(scene: Scene) -> Outcome {
+    let scene = scene.on_own_cluster().await?;
+    configure(&scene).await?;
+    let pod = scene.pod().await?;
+    let mut controller = scene.controller()?;
+    // Ready without a kind of the Gateway API, and nothing has to be restarted when they come.
+    controller.ready().await?;
+    install_gateway_api(&scene).await?;
+
+    let backend = scene.backend("a").await?;
+    scene.apply(&manifest::service("shop")).await?;
+    scene.apply(&manifest::endpoints("shop", &[backend.address])).await?;
+    scene.cluster.apply("", &class()).await?;
+    scene.apply(&gateway()).await?;
+    scene.apply(&route("first")).await?;
+    is_programmed(&scene, "first").await?;
+    class_is_accepted(&scene).await?;
+    let service = gateway_is_reached(&scene, &pod).await?;
+
+    streams_are_programmed(&scene).await?;
+    waits_for_the_pod(&scene, &pod).await?;
+    foreign_entries_stay(&scene).await?;
+    controller = another_leader_writes_nothing(&scene, &pod, controller).await?;
+
+    // A tenant's edit is undone.
+    let mut taken = service.clone();
+    taken["spec"] = json!({ "selector": { "app": "mine" }, "ports": service["spec"]["ports"] });
+    taken["metadata"] = json!({ "name": service["metadata"]["name"] });
+    scene.apply(&taken).await?;
+    eventually("the Service leads to HAProxy's pods again", async || {
+        let now = scene.cluster.get(&scene.namespace, &service).await?;
+        ensure(now.data["spec"].get("selector").is_none(), now.data["spec"].to_string())
+    })
+    .await?;
+
+    scene.cluster.delete(&scene.namespace, &gateway()).await?;
+    eventually("the Service of a Gateway that is gone goes", async || {
+        let found = scene.cluster.get(&scene.namespace, &service).await;
+        ensure(found.is_err(), "it is there")
+    })
+    .await?;
+    controller.is_live_and_ready().await
+}
+
+/// The built-in libraries, and the kinds of the Gateway API beside them, with a map of the routes.
+async fn configure(scene: &Scene) -> Outcome {
+    let mut configuration = scene.configuration()?.manifest;
+    let spec = &mut configuration["spec"];
+    spec["controller"]["gateway"] = json!({ "serviceType": "ClusterIP" });
+    for (plural, namespaced) in [
+        ("gatewayclasses", false),
+        ("gateways", true),
+        ("httproutes", true),
+        ("referencegrants", true),
+        ("tlsroutes", true),
+        ("tcproutes", true),
+    ] {
+        let namespaces = if namespaced { json!([scene.namespace]) } else { json!([]) };
+        spec["watchedResources"][plural] =
+            json!({ "apiVersion": GROUP, "resources": plural, "namespaces": namespaces, "optional": true });
+    }
+    let template = "{{#each (list \"httproutes\") as |route|}}\n{{route.metadata.name}} {{route.metadata.name}}\n{{/each}}\n";
+    spec["maps"]["gateway-routes.map"] = json!({ "template": template });
+    scene.configure_with(&configuration).await
+}
+
+/// The definitions, as the Gateway API is installed.
+async fn install_gateway_api(scene: &Scene) -> Outcome {
+    for file in fs::read_dir(program::definitions()?)? {
+        let path = file?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.starts_with("gateway.networking.k8s.io_") {
+            scene.cluster.install_definitions(&fs::read_to_string(&path)?).await?;
+        }
+    }
+    Ok(())
+}
+
+fn class() -> Value {
+    json!({
+        "apiVersion": GROUP, "kind": "GatewayClass", "metadata": { "name": "haptic" },
+        "spec": { "controllerName": CONTROLLER },
+    })
+}
+
+fn gateway() -> Value {
+    first("Gateway")
+}
+
+fn route(name: &str) -> Value {
+    let mut route = first("HTTPRoute");
+    route["metadata"]["name"] = json!(name);
+    route["spec"]["hostnames"] = json!([format!("{name}.example")]);
+    route
+}
+
+/// The object of this kind that docs/gateway.md begins with.
+fn first(kind: &str) -> Value {
+    let documents = serde_saphyr::from_multiple::<Value>(FIRST).unwrap_or_default();
+    documents.into_iter().find(|document| document["kind"] == kind).unwrap_or_default()
+}
+
+async fn status(scene: &Scene, manifest: &Value) -> Outcome<Value> {
+    let namespace = if manifest["kind"] == "GatewayClass" { "" } else { &scene.namespace };
+    Ok(scene.cluster.get(namespace, manifest).await?.data["status"].clone())
+}
+
+/// The condition of this type; `null` when there is none.
+fn condition(conditions: &Value, kind: &str) -> Value {
+    let mut all = conditions.as_array().into_iter().flatten();
+    all.find(|one| one["type"] == kind).cloned().unwrap_or_default()
+}
+
+fn entry_of(status: &Value, controller: &str) -> Value {
+    let mut all = status["parents"].as_array().into_iter().flatten();
+    all.find(|one| one["controllerName"] == controller).cloned().unwrap_or_default()
+}
+
+fn ensure_true(conditions: &Value, kind: &str) -> Outcome {
+    ensure(condition(conditions, kind)["status"] == "True", format!("{kind} of {conditions}"))
+}
+
+async fn class_is_accepted(scene: &Scene) -> Outcome {
+    eventually("the GatewayClass is accepted", async || {
+        let status = status(scene, &class()).await?;
+        ensure_true(&status["conditions"], "Accepted")?;
+        let features = status["supportedFeatures"].as_array().cloned().unwrap_or_default();
+        let names: Vec<_> = features.iter().filter_map(|one| one["name"].as_str()).collect();
+        ensure(!names.is_empty() && names.is_sorted(), format!("{names:?}"))
+    })
+    .await
+}
+
+/// The Gateway and the route are, and say so.
+async fn is_programmed(scene: &Scene, name: &str) -> Outcome {
+    eventually(format!("the Gateway and route {name} are programmed"), async || {
+        let of_gateway = status(scene, &gateway()).await?;
+        for kind in ["Accepted", "Programmed"] {
+            ensure_true(&of_gateway["conditions"], kind)?;
+        }
+        ensure_true(&of_gateway["listeners"][0]["conditions"], "Programmed")?;
+        let ours = entry_of(&status(scene, &route(name)).await?, CONTROLLER);
+        for kind in ["Accepted", "ResolvedRefs", PROGRAMMED] {
+            ensure_true(&ours["conditions"], kind)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Routes of TLS and of TCP say the same, listeners count them, and the Service has their ports.
+async fn streams_are_programmed(scene: &Scene) -> Outcome {
+    let mut streams = gateway();
+    streams["metadata"]["name"] = json!("streams");
+    streams["spec"]["listeners"] = json!([
+        { "name": "tls", "port": 443, "protocol": "TLS", "tls": { "mode": "Passthrough" } },
+        { "name": "tcp", "port": 5432, "protocol": "TCP" },
+        { "name": "web", "port": 5432, "protocol": "HTTP" },
+    ]);
+    let route = |kind: &str| {
+        let rules = first("HTTPRoute")["spec"]["rules"].clone();
+        json!({ "apiVersion": GROUP, "kind": kind, "metadata": { "name": "stream" },
+            "spec": { "parentRefs": [{ "name": "streams" }], "rules": rules } })
+    };
+    let mut of_tls = route("TLSRoute");
+    of_tls["spec"]["hostnames"] = json!(["a.example"]);
+    let routes = [of_tls, route("TCPRoute")];
+    for manifest in [&streams, &routes[0], &routes[1]] {
+        scene.apply(manifest).await?;
+    }
+    eventually("routes of TLS and TCP are programmed", async || {
+        let of_gateway = status(scene, &streams).await?;
+        ensure(of_gateway["listeners"].as_array().is_some_and(|all| all.len() == 3), of_gateway.to_string())?;
+        for (number, kind) in ["TLSRoute", "TCPRoute"].into_iter().enumerate() {
+            let listener = &of_gateway["listeners"][number];
+            ensure_true(&listener["conditions"], "Programmed")?;
+            ensure(listener["attachedRoutes"] == 1, listener.to_string())?;
+            ensure(listener["supportedKinds"][0]["kind"] == kind, listener.to_string())?;
+            let ours = entry_of(&status(scene, &routes[number]).await?, CONTROLLER);
+            for condition in ["Accepted", "ResolvedRefs", PROGRAMMED] {
+                ensure_true(&ours["conditions"], condition)?;
+            }
+        }
+        let conflict = condition(&of_gateway["listeners"][2]["conditions"], "Conflicted");
+        ensure(conflict["reason"] == "ProtocolConflict", conflict.to_string())
+    })
+    .await?;
+    let services = list(scene, "services").await?;
+    let is_ours =
+        |one: &&Value| one["metadata"]["labels"]["gateway.networking.k8s.io/gateway-name"] == "streams";
+    let ports =
+        services.iter().find(is_ours).map(|service| service["spec"]["ports"].clone()).unwrap_or_default();
+    let ports: Vec<_> = ports.as_array().into_iter().flatten().map(|port| port["port"].clone()).collect();
+    ensure(ports == [443, 5432], format!("{ports:?}"))
+}
+
+/// By a Service of its own, whose address the Gateway shows, and which leads to the pod.
+async fn gateway_is_reached(scene: &Scene, pod: &HaproxyPod) -> Outcome<Value> {
+    let shown = status(scene, &gateway()).await?["addresses"].clone();
+    let services = list(scene, "services").await?;
+    let is_ours = |one: &&Value| one["metadata"]["labels"]["gateway.networking.k8s.io/gateway-name"] == "web";
+    let mut service =
+        services.iter().find(is_ours).cloned().ok_or_else(|| Failure::new("the Gateway has no Service"))?;
+    service["apiVersion"] = json!("v1");
+    service["kind"] = json!("Service");
+    ensure(shown[0]["value"] == service["spec"]["clusterIP"], format!("{shown}: {service}"))?;
+    ensure(service["metadata"]["ownerReferences"][0]["name"] == "web", service.to_string())?;
+    let slices = list(scene, "endpointslices").await?;
+    let name = &service["metadata"]["name"];
+    let slice = slices.iter().find(|one| one["metadata"]["labels"]["kubernetes.io/service-name"] == *name);
+    let slice = slice.ok_or_else(|| Failure::new("the Service has no EndpointSlice"))?;
+    let address = pod.http().ip().to_string();
+    ensure(slice["endpoints"][0]["addresses"][0] == address, slice.to_string())?;
+    Ok(service)
+}
+
+async fn list(scene: &Scene, plural: &str) -> Outcome<Vec<Value>> {
+    let prefix = if plural == "services" { "/api/v1" } else { "/apis/discovery.k8s.io/v1" };
+    let path = format!("{prefix}/namespaces/{}/{plural}", scene.namespace);
+    let request = http::Request::get(path).body(Vec::new())?;
+    let listed: Value = scene.cluster.client.request(request).await?;
+    Ok(listed["items"].as_array().cloned().unwrap_or_default())
+}
+
+/// What the pod has not acknowledged is accepted and not programmed.
+async fn waits_for_the_pod(scene: &Scene, pod: &HaproxyPod) -> Outcome {
+    pod.wire.hold_pushes();
+    scene.apply(&route("second")).await?;
+    eventually("the route says what waits", async || {
+        let ours = entry_of(&status(scene, &route("second")).await?, CONTROLLER);
+        ensure_true(&ours["conditions"], "Accepted")?;
+        let programmed = condition(&ours["conditions"], PROGRAMMED);
+        let says = programmed["message"].as_str().unwrap_or_default();
+        ensure(programmed["status"] == "False" && says.starts_with("0 of 1 ready pods run"), says)
+    })
+    .await?;
+    pod.wire.hold_no_more();
+    pod.wire.release();
+    is_programmed(scene, "second").await
+}
+
+async fn foreign_entries_stay(scene: &Scene) -> Outcome {
+    let condition = json!({
+        "type": "example.com/Odd", "status": "Unknown", "reason": "Odd", "message": "", "observedGeneration": 7,
+        "lastTransitionTime": "2020-01-01T00:00:00Z",
+    });
+    let foreign = json!({
+        "controllerName": FOREIGN, "parentRef": { "group": "example.com", "kind": "Mesh", "name": "x" },
+        "conditions": [condition],
+    });
+    let ours = entry_of(&status(scene, &route("first")).await?, CONTROLLER);
+    let both = json!({ "status": { "parents": [foreign, ours] } });
+    scene.cluster.set_status(&scene.namespace, &route("first"), &both).await?;
+    let mut changed = route("first");
+    changed["spec"]["hostnames"] = json!(["other.example"]);
+    scene.apply(&changed).await?;
+    eventually("our entry is of the new generation, and the other's as it was", async || {
+        let object = scene.cluster.get(&scene.namespace, &changed).await?;
+        let generation = object.metadata.generation;
+        let status = &object.data["status"];
+        let ours = entry_of(status, CONTROLLER)["conditions"].clone();
+        let of_now = ours.as_array().into_iter().flatten();
+        let is_of_now = of_now.into_iter().all(|one| one["observedGeneration"].as_i64() == generation);
+        ensure(is_of_now, ours.to_string())?;
+        ensure_true(&ours, PROGRAMMED)?;
+        ensure(entry_of(status, FOREIGN) == foreign && status["parents"][0] == foreign, status.to_string())
+    })
+    .await
+}
+
+/// Versions of all that has a status of ours, and of what belongs to the Gateway.
+async fn versions(scene: &Scene) -> Outcome<Vec<Option<String>>> {
+    let mut versions = Vec::new();
+    for manifest in [gateway(), route("first"), route("second")] {
+        versions.push(scene.cluster.get(&scene.namespace, &manifest).await?.metadata.resource_version);
+    }
+    versions.push(scene.cluster.get("", &class()).await?.metadata.resource_version);
+    for plural in ["services", "endpointslices"] {
+        let text = |one: &Value| one["metadata"]["resourceVersion"].as_str().map(str::to_owned);
+        versions.extend(list(scene, plural).await?.iter().map(text));
+    }
+    Ok(versions)
+}
+
+async fn another_leader_writes_nothing(
+    scene: &Scene,
+    pod: &HaproxyPod,
+    controller: Controller,
+) -> Outcome<Controller> {
+    let before = versions(scene).await?;
+    controller.kill().await?;
+    let mut next = scene.controller()?;
+    next.ready().await?;
+    // A route that it programs itself shows that it leads, and has looked at everything: older statuses come first.
+    scene.apply(&route("third")).await?;
+    is_programmed(scene, "third").await?;
+    pod.has_stored_what_it_runs().await?;
+    let (after, shown) = (versions(scene).await?, status(scene, &gateway()).await?);
+    // The Gateway has one more route, and its own version may differ for that.
+    ensure(shown["listeners"][0]["attachedRoutes"] == 3, shown.to_string())?;
+    ensure(before[1..] == after[1..], format!("{before:?} and then {after:?}"))?;
+    Ok(next)
+}

@@ -1,0 +1,145 @@
+//! A request belongs to one listener, a TLS connection to one listener's certificates, and a route to the listeners that take it.
+
+use super::{around, gateway, listener, object, on_each, route, secret, to};
+use serde_json::{Value, json};
+
+fn section(mut route: Value, section: &str) -> Value {
+    route["spec"]["parentRefs"][0]["sectionName"] = section.into();
+    route
+}
+
+fn rule(number: u8, path: &str) -> Value {
+    json!([{"matches": [{"path": {"value": path}}], "backendRefs": to(number)}])
+}
+
+#[test]
+fn of_four_listeners_each_serves_its_own_hosts_only() {
+    let listeners = [
+        ("empty", None, "other.com"),
+        ("wild", Some("*.example.com"), "bar.example.com"),
+        ("foo", Some("*.foo.example.com"), "x.foo.example.com"),
+        ("abc", Some("abc.foo.example.com"), "abc.foo.example.com"),
+    ];
+    let mut all = around();
+    let each: Vec<Value> = listeners.iter().map(|(name, hostname, _)| listener(name, *hostname)).collect();
+    all.push(gateway("gw", Value::Array(each)));
+    for (number, (name, ..)) in (1..).zip(listeners) {
+        all.push(section(route(name, &[], rule(number, &format!("/{name}"))), name));
+    }
+    on_each(&all, |site| {
+        for (name, _, host) in listeners {
+            for (number, (other, ..)) in (1..).zip(listeners) {
+                let expected = (name == other).then_some(number);
+                assert_eq!(site.get(host, &format!("/{other}")).service(), expected, "{host} /{other}");
+            }
+        }
+    });
+}
+
+#[test]
+fn gateways_and_namespaces_are_apart() {
+    let mut all = around();
+    let at = |port: u16, from: Value| json!([{"name": "http", "port": port, "protocol": "HTTP", "allowedRoutes": {"namespaces": from}}]);
+    all.push(gateway("gw", at(80, json!({"from": "All"}))));
+    all.push(gateway(
+        "team",
+        at(8080, json!({"from": "Selector", "selector": {"matchLabels": {"team": "blog"}}})),
+    ));
+    all.push(gateway("same", at(8090, json!({"from": "Same"}))));
+    let mut routes = route("everywhere", &[], rule(1, "/"));
+    routes["spec"]["parentRefs"] = json!([
+        {"name": "gw", "namespace": "edge"}, {"name": "team", "namespace": "edge"}, {"name": "same", "namespace": "edge"},
+    ]);
+    all.push(routes);
+    let foreign = |name: &str, path: &str| {
+        let refs = json!([{"name": "s2", "namespace": "shop", "port": 80}]);
+        let rules = json!([{"matches": [{"path": {"value": path}}], "backendRefs": refs}]);
+        object(
+            "HTTPRoute",
+            "blog",
+            name,
+            json!({"parentRefs": [{"name": "team", "namespace": "edge"}], "rules": rules}),
+        )
+    };
+    all.push(foreign("granted", "/granted"));
+    all.push(object(
+        "ReferenceGrant",
+        "shop",
+        "blog",
+        json!({"from": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": "blog"}],
+            "to": [{"group": "", "kind": "Service", "name": "s2"}]}),
+    ));
+    let mut refused = foreign("refused", "/refused");
+    refused["spec"]["rules"][0]["backendRefs"][0]["name"] = "s3".into();
+    all.push(refused);
+    on_each(&all, |site| {
+        assert_eq!(site.get("a.example", "/").service(), Some(1));
+        for (port, path, status, service) in [
+            (8080, "/", 404, None),
+            (8090, "/", 404, None),
+            (8080, "/granted", 200, Some(2)),
+            (8080, "/refused", 500, None),
+        ] {
+            let answer = site.ask(port, None, "GET", "a.example", path, "");
+            assert_eq!((answer.status, answer.service()), (status, service), "{port}{path}");
+        }
+    });
+}
+
+#[test]
+fn a_connection_is_for_the_hosts_of_its_listener() {
+    let https = |name: &str, hostname: Option<&str>, secret: &str| {
+        let mut listener = listener(name, hostname);
+        listener["port"] = 443.into();
+        listener["protocol"] = "HTTPS".into();
+        listener["tls"] = json!({"certificateRefs": [{"name": secret}]});
+        listener
+    };
+    let mut all = around();
+    all.push(gateway(
+        "gw",
+        json!([
+            https("none", None, "any"),
+            https("second", Some("second-example.org"), "second"),
+            https("wild", Some("*.wildcard.org"), "wild"),
+            https("fourth", Some("fourth-example.wildcard.org"), "fourth"),
+        ]),
+    ));
+    for (name, host) in [
+        ("any", "example.org"),
+        ("second", "second-example.org"),
+        ("wild", "*.wildcard.org"),
+        ("fourth", "fourth-example.wildcard.org"),
+    ] {
+        all.push(secret("edge", name, host));
+    }
+    let hosts = [
+        "example.org",
+        "second-example.org",
+        "third-example.wildcard.org",
+        "fith-example.wildcard.org",
+        "fourth-example.wildcard.org",
+    ];
+    all.push(route("r", &hosts, json!([{"backendRefs": to(1)}])));
+    on_each(&all, |site| {
+        for (sni, host, status) in [
+            ("example.org", "example.org", 200),
+            ("example.org", "second-example.org", 421),
+            ("example.org", "unknown-example.org", 404),
+            ("second-example.org", "second-example.org", 200),
+            ("second-example.org", "example.org", 421),
+            ("second-example.org", "unknown-example.org", 421),
+            ("third-example.wildcard.org", "third-example.wildcard.org", 200),
+            ("third-example.wildcard.org", "fith-example.wildcard.org", 200),
+            ("third-example.wildcard.org", "fourth-example.wildcard.org", 421),
+            ("third-example.wildcard.org", "second-example.org", 421),
+            ("third-example.wildcard.org", "unknown-example.org", 421),
+            ("fourth-example.wildcard.org", "fourth-example.wildcard.org", 200),
+            ("fourth-example.wildcard.org", "fith-example.wildcard.org", 421),
+            ("unknown-example.org", "example.org", 200),
+            ("unknown-example.org", "unknown-example.org", 404),
+        ] {
+            assert_eq!(site.ask(443, Some(sni), "GET", host, "/", "").status, status, "{sni} -> {host}");
+        }
+    });
+}

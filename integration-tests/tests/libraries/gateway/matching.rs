@@ -1,0 +1,134 @@
+//! Which rule a request gets: paths, headers, methods, queries, and their order over all routes.
+
+use super::{aged, around, gateway, listener, on_each, route, to};
+use serde_json::{Value, json};
+
+fn site(routes: Vec<Value>) -> Vec<Value> {
+    let mut all = around();
+    all.push(gateway("gw", json!([listener("http", None)])));
+    all.extend(routes);
+    all
+}
+
+fn path(kind: &str, value: &str) -> Value {
+    json!({"path": {"type": kind, "value": value}})
+}
+
+fn header(name: &str, value: &str) -> Value {
+    json!({"name": name, "value": value})
+}
+
+#[test]
+fn paths_are_exact_or_prefixes_by_elements() {
+    let rules = json!([
+        {"matches": [path("Exact", "/one")], "backendRefs": to(1)},
+        {"matches": [path("Exact", "/two/")], "backendRefs": to(2)},
+        {"matches": [path("PathPrefix", "/v2")], "backendRefs": to(3)},
+        {"matches": [path("PathPrefix", "/match/prefix/one")], "backendRefs": to(4)},
+        {"matches": [path("PathPrefix", "/match/")], "backendRefs": to(5)},
+        {"matches": [path("Exact", "/match/exact/one")], "backendRefs": to(6)},
+        {"matches": [path("PathPrefix", "/match/exact")], "backendRefs": to(7)},
+        {"matches": [path("RegularExpression", "/re/[0-9]+")], "backendRefs": to(8)},
+    ]);
+    on_each(&site(vec![route("r", &[], rules)]), |site| {
+        for (path, service) in [
+            ("/one", Some(1)),
+            ("/one?x=1", Some(1)),
+            ("/one/", None),
+            ("/one/example", None),
+            ("/One", None),
+            ("/two/", Some(2)),
+            ("/two", None),
+            ("/v2", Some(3)),
+            ("/v2/", Some(3)),
+            ("/v2/example", Some(3)),
+            ("/v2example", None),
+            ("/foo/v2", None),
+            ("/match/any", Some(5)),
+            ("/match", Some(5)),
+            ("/match/prefix/one/any", Some(4)),
+            ("/match/prefix/onerous", Some(5)),
+            ("/match/exact/one", Some(6)),
+            ("/match/exact/two", Some(7)),
+            ("/match/exact/one/two", Some(7)),
+            ("/re/12", Some(8)),
+            ("/re/12x", None),
+            ("/", None),
+        ] {
+            let answer = site.get("a.example", path);
+            assert_eq!(answer.service(), service, "{path}: {answer:?}");
+            assert!(answer.status == if service.is_some() { 200 } else { 404 }, "{path}: {answer:?}");
+        }
+    });
+}
+
+#[test]
+fn more_is_asked_first_over_all_routes() {
+    let first = json!([
+        {"matches": [path("PathPrefix", "/"), {"headers": [header("version", "one")]}], "backendRefs": to(1)},
+        {"matches": [{"headers": [header("Version", "two"), header("color", "orange")]}], "backendRefs": to(3)},
+        {"matches": [{"headers": [header("color", "blue")]}], "backendRefs": to(4)},
+        {"matches": [{"headers": [header("color", "green")]}], "backendRefs": to(5)},
+        {"matches": [{"method": "PATCH"}], "backendRefs": to(6)},
+        {"matches": [{"queryParams": [header("animal", "whale")]}], "backendRefs": to(7)},
+        {"matches": [{"queryParams": [header("animal", "whale"), header("Sea", "a b")]}], "backendRefs": to(8)},
+    ]);
+    let second = json!([
+        {"matches": [path("PathPrefix", "/v2"), {"headers": [header("version", "two")]}], "backendRefs": to(2)},
+        {"matches": [json!({"path": {"type": "Exact", "value": "/v2/whole"}, "method": "POST"})], "backendRefs": to(9)},
+    ]);
+    let routes = vec![
+        aged(route("a", &["a.example", "b.example"], first), 1),
+        aged(route("b", &["a.example"], second), 2),
+    ];
+    on_each(&site(routes), |site| {
+        for (method, host, path, headers, service) in [
+            ("GET", "a.example", "/", "", 1),
+            ("GET", "a.example", "/x", "version: one\r\n", 1),
+            ("GET", "a.example", "/v2example", "", 1),
+            ("GET", "a.example", "/v2/example", "", 2),
+            ("GET", "a.example", "/x", "version: two\r\n", 2),
+            ("GET", "b.example", "/x", "version: two\r\n", 1),
+            ("GET", "a.example", "/x", "VERSION: two\r\ncolor: orange\r\n", 3),
+            ("GET", "a.example", "/x", "version: two\r\ncolor: blue\r\n", 4),
+            ("GET", "a.example", "/v2", "version: one\r\n", 2),
+            ("GET", "a.example", "/x", "color: Blue\r\n", 1),
+            ("PATCH", "a.example", "/x", "color: blue\r\n", 6),
+            ("GET", "a.example", "/x?animal=whale", "", 7),
+            ("GET", "a.example", "/x?animal=whale2", "", 1),
+            ("GET", "a.example", "/x?ANIMAL=whale", "", 1),
+            ("GET", "a.example", "/x?animal=whale&animal=dog", "", 7),
+            ("GET", "a.example", "/x?animal=dog&animal=whale", "", 1),
+            ("GET", "a.example", "/x?Sea=a%20b&animal=whale", "", 8),
+            ("GET", "a.example", "/x?animal=whale", "color: green\r\n", 5),
+            ("POST", "a.example", "/v2/whole", "", 9),
+            ("GET", "a.example", "/v2/whole", "", 2),
+        ] {
+            let answer = site.ask(80, None, method, host, path, headers);
+            assert_eq!(answer.service(), Some(service), "{method} {host}{path} {headers:?}: {answer:?}");
+        }
+    });
+}
+
+#[test]
+fn of_the_same_the_older_route_and_the_first_rule_count() {
+    let one = |number: u8| json!([{"matches": [path("PathPrefix", "/x")], "backendRefs": to(number)}]);
+    let conditional = |number: u8| json!([{"matches": [json!({"path": {"value": "/y"}, "headers": [header("a", "b")]})], "backendRefs": to(number)}]);
+    let rules = json!([
+        {"matches": [path("PathPrefix", "/broken")], "backendRefs": [{"name": "nothing", "port": 80}]},
+        {"matches": [path("PathPrefix", "/broken")], "backendRefs": to(5)},
+    ]);
+    let routes = vec![
+        aged(route("young", &[], one(1)), 20),
+        aged(route("old", &[], one(2)), 10),
+        aged(route("a-young", &[], conditional(3)), 20),
+        aged(route("z-old", &[], conditional(4)), 10),
+        aged(route("rules", &[], rules), 1),
+    ];
+    on_each(&site(routes), |site| {
+        assert_eq!(site.get("a.example", "/x").service(), Some(2));
+        assert_eq!(site.ask(80, None, "GET", "a.example", "/y", "a: b\r\n").service(), Some(4));
+        assert_eq!(site.get("a.example", "/y").status, 404);
+        assert_eq!(site.get("a.example", "/broken").status, 500);
+    });
+}

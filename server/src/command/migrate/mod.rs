@@ -1,0 +1,117 @@
+//! `haptic migrate`: what becomes of manifests that were written for another controller.
+
+mod compare;
+mod convert;
+mod credentials;
+mod side;
+
+use super::{cluster::Cluster, input};
+use crate::{
+    cli::{
+        CommandFailure, MigrateCheckArgs, MigrateCommand, MigrateOutput, MigratedObjectsArgs, PublishedArgs,
+    },
+    output, process,
+};
+use haptic_inspect::{
+    migrate::{self, Family, MigrationReport, MigrationVerdict},
+    offline::objects,
+};
+use haptic_model::{ActiveConfig, Snapshots};
+use haptic_watch::ObjectSource;
+use std::path::Path;
+
+/// The exit code where all is served or answered, and something of it otherwise.
+const DIFFERS: u8 = 3;
+
+/// Prints what is asked for.
+///
+/// # Errors
+/// Exit code 3 when something is served or answered otherwise, 1 when something cannot be served or asked, or the objects cannot be read.
+pub fn run(command: &MigrateCommand) -> Result<(), CommandFailure> {
+    match command {
+        MigrateCommand::Check(args) => check(args),
+        MigrateCommand::Compare(args) => compare::run(args),
+        MigrateCommand::Convert(args) => convert::run(args),
+    }
+}
+
+fn check(args: &MigrateCheckArgs) -> Result<(), CommandFailure> {
+    let family = args.from.into();
+    let MigratedObjectsArgs { config_map, classes, .. } = &args.objects;
+    let runtime = process::runtime()?;
+    let Some(read) = runtime.block_on(read(family, &args.objects))? else {
+        return Err(CommandFailure::Usage("give manifests with --file PATH, or --from-cluster".into()));
+    };
+    let report = migrate::check(family, &read.config, &read.snapshots, config_map.as_ref(), classes)
+        .map_err(CommandFailure::Because)?;
+    match args.output {
+        MigrateOutput::Summary => output::print(&migrate::as_summary(&report)),
+        MigrateOutput::Json => output::print_json(&report),
+        MigrateOutput::Markdown => output::print(&migrate::as_markdown(&report)),
+    }
+    .map_err(CommandFailure::because)?;
+    if !read.is_whole {
+        return Err(CommandFailure::Exit(1));
+    }
+    verdict(&report)
+}
+
+/// Objects of another controller.
+struct MigratedObjects {
+    config: ActiveConfig,
+    snapshots: Snapshots,
+    /// Whether all of them could be read.
+    is_whole: bool,
+}
+
+/// Reads what `args` name, and prints what cannot be read; nothing where they name nothing.
+async fn read(family: Family, args: &MigratedObjectsArgs) -> Result<Option<MigratedObjects>, CommandFailure> {
+    let config = migrate::configuration(family, args.config_map.as_ref()).map_err(CommandFailure::Because)?;
+    let (source, _copy) = match &args.file {
+        Some(file) => {
+            let (folder, copy) = folder_of(file)?;
+            (ObjectSource::Folder(folder), copy)
+        }
+        None if args.from_cluster => {
+            let published = PublishedArgs {
+                name: None,
+                namespace: None,
+                context: args.context.clone(),
+                kubeconfig: args.kubeconfig.clone(),
+            };
+            (ObjectSource::Cluster(Cluster::as_kubectl_does(&published).await?.client), None)
+        }
+        None => return Ok(None),
+    };
+    let read = objects::read(&config.spec, &source).await.map_err(CommandFailure::Because)?;
+    read.problems.iter().for_each(|sentence| output::complain(sentence));
+    Ok(Some(MigratedObjects { config, snapshots: read.snapshots, is_whole: read.problems.is_empty() }))
+}
+
+fn verdict(report: &MigrationReport) -> Result<(), CommandFailure> {
+    if report.objects.is_empty() {
+        return Err(CommandFailure::Because("there is no Ingress to be told of".into()));
+    }
+    match report.objects.iter().map(|object| object.verdict).max() {
+        Some(MigrationVerdict::Cannot) => Err(CommandFailure::Exit(1)),
+        Some(MigrationVerdict::Differs) => Err(CommandFailure::Exit(DIFFERS)),
+        _ => Ok(()),
+    }
+}
+
+/// The folder of manifests; of one file, or of standard input, a folder with a copy, which is gone with the second value.
+fn folder_of(path: &Path) -> Result<(std::path::PathBuf, Option<tempfile::TempDir>), CommandFailure> {
+    if path.is_dir() {
+        return Ok((path.to_owned(), None));
+    }
+    let text = if input::is_standard_input(path) {
+        std::io::read_to_string(std::io::stdin())
+            .map_err(|error| CommandFailure::Because(format!("cannot read standard input: {error}")))?
+    } else {
+        std::fs::read_to_string(path)
+            .map_err(|error| CommandFailure::Because(format!("cannot read {}: {error}", path.display())))?
+    };
+    let folder = tempfile::tempdir().map_err(CommandFailure::because)?;
+    std::fs::write(folder.path().join("manifests.yaml"), text).map_err(CommandFailure::because)?;
+    Ok((folder.path().to_owned(), Some(folder)))
+}
