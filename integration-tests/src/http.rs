@@ -41,7 +41,7 @@ pub struct Response {
     /// In small letters.
     headers: Vec<(String, String)>,
     /// Whether the server closes the connection after this answer.
-    closes: bool,
+    pub closes: bool,
 }
 
 impl Response {
@@ -197,11 +197,34 @@ impl Connection {
         self.send(&format!("{method} {path} HTTP/1.1\r\nHost: any\r\nContent-Length: {length}\r\n\r\n")).await
     }
 
+    /// Sends the first half of a POST of `body`, and returns the second for [`Connection::finish`].
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub async fn begin_post<'b>(&mut self, path: &str, body: &'b str) -> Outcome<&'b str> {
+        let (first, second) = body.split_at(body.len() / 2);
+        let head = format!("POST {path} HTTP/1.1\r\nHost: any\r\nContent-Length: {}\r\n\r\n", body.len());
+        self.write(&format!("{head}{first}")).await?;
+        Ok(second)
+    }
+
+    /// Sends the rest of a request that was begun, and reads its answer.
+    ///
+    /// # Errors
+    /// As [`Connection::request`].
+    pub async fn finish(&mut self, rest: &str) -> Outcome<Response> {
+        self.send(rest).await
+    }
+
+    async fn write(&mut self, bytes: &str) -> Outcome {
+        self.stream.get_mut().write_all(bytes.as_bytes()).await?;
+        Ok(self.stream.get_mut().flush().await?)
+    }
+
     async fn send(&mut self, asked: &str) -> Outcome<Response> {
         let exchange = async {
             self.answered = false;
-            self.stream.get_mut().write_all(asked.as_bytes()).await?;
-            self.stream.get_mut().flush().await?;
+            self.write(asked).await?;
             self.answered = !self.stream.fill_buf().await?.is_empty();
             read_response(&mut self.stream).await
         };

@@ -9,12 +9,13 @@ use crate::{
     http::{
         debug::DebugState,
         metrics::{self, Scraped},
-        servers::Front,
+        servers::{Front, HttpServers},
     },
     logging::LogLevel,
     wiring::{self, Environment, Pipeline, leading::LeadingBy},
 };
 use haptic_inspect::recording::stream::RecordingSource;
+use haptic_model::ActiveConfig;
 use haptic_runtime::{Arbiters, Drain, Health, Signals};
 use haptic_validate::Checker;
 use haptic_webhook::{OwnConfiguration, service::Admission};
@@ -121,14 +122,14 @@ pub async fn control(
         debug: debug(&pipeline, log_level, sandbox_status::report(&checker)),
         admission: admission(&leading, &pipeline, &checker),
     };
-    let (asks_webhook, config) = (front.admission.is_some(), readers.config.clone());
+    let (mut servers, config) = (HttpServers::default(), readers.config.clone());
     tokio::select! {
-        served = front.serve(readers.config) => served.map_err(CommandFailure::because)?,
+        served = servers.serve(&front, readers.config) => served.map_err(CommandFailure::because)?,
         signal = signals.next() => tracing::info!(signal, "shutting down; a second signal ends at once"),
     }
     let told = tokio::time::Instant::now();
-    let is_asked = asks_webhook
-        && config.latest().as_ref().as_ref().is_some_and(|config| config.spec.controller.webhook.is_some());
+    let webhook = |config: &ActiveConfig| config.spec.controller.webhook.is_some();
+    let asked = front.admission.filter(|_| config.latest().as_ref().as_ref().is_some_and(|c| webhook(c)));
     let pipeline = std::rc::Rc::new(pipeline);
     let (ending, deployments) = (pipeline.clone(), pipeline.clone());
     let (lease, observers) = (pipeline.clone(), pipeline.clone());
@@ -142,9 +143,10 @@ pub async fn control(
                 exporter.flush().await;
             }
         })
-        .phase("webhook", ASKED_AFTER_THE_END + Duration::from_secs(1), async move {
-            if is_asked {
+        .phase("webhook", ASKED_AFTER_THE_END + Duration::from_secs(11), async move {
+            if let Some(admission) = asked {
                 tokio::time::sleep_until(told + ASKED_AFTER_THE_END).await;
+                servers.end_webhook(&admission).await;
             }
         })
         .run(&ending.draining, signals.next())

@@ -13,7 +13,7 @@ use super::{
 };
 use actix_web::{
     HttpRequest, HttpResponse,
-    http::{Method, StatusCode, header},
+    http::{ConnectionType, Method, StatusCode, header},
     web,
 };
 use futures::StreamExt;
@@ -28,6 +28,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
     time::Instant,
 };
+use tokio_util::task::TaskTracker;
 
 /// Says that the webhook listens, to whoever asks.
 const HEALTH: &str = "/healthz";
@@ -65,6 +66,8 @@ pub struct Admission {
     pub events: Events,
     bodies: Arc<Semaphore>,
     configurations: Arc<Semaphore>,
+    /// Requests that have no answer yet.
+    answering: TaskTracker,
 }
 
 impl Admission {
@@ -89,7 +92,14 @@ impl Admission {
             events,
             bodies: Arc::new(Semaphore::new(BODIES)),
             configurations: Arc::new(Semaphore::new(1)),
+            answering: TaskTracker::new(),
         }
+    }
+
+    /// Waits until no request is without its answer.
+    pub async fn all_answered(&self) {
+        self.answering.close();
+        self.answering.wait().await;
     }
 
     async fn answer(&self, review: &Review, subject: Subject, received: Instant) -> ReviewAnswer {
@@ -183,7 +193,17 @@ pub fn routes(admission: Admission) -> impl Fn(&mut web::ServiceConfig) + Clone 
     }
 }
 
+/// While the controller drains, each answer ends its connection: the next review goes to a replica that stays.
 async fn serve(request: HttpRequest, body: web::Payload, admission: web::Data<Admission>) -> HttpResponse {
+    let _unanswered = admission.answering.token();
+    let mut response = respond(request, body, &admission).await;
+    if *admission.readers.draining.latest() {
+        response.head_mut().set_connection_type(ConnectionType::Close);
+    }
+    response
+}
+
+async fn respond(request: HttpRequest, body: web::Payload, admission: &Admission) -> HttpResponse {
     if request.path() == HEALTH && matches!(*request.method(), Method::GET | Method::HEAD) {
         return HttpResponse::Ok().force_close().content_type("text/plain").body("ok\n");
     }
@@ -194,7 +214,7 @@ async fn serve(request: HttpRequest, body: web::Payload, admission: web::Data<Ad
         return refuse(StatusCode::NOT_FOUND, "there is nothing here\n");
     }
     let began = Instant::now();
-    let read = match tokio::time::timeout(READ_WITHIN, read(&request, body, &admission)).await {
+    let read = match tokio::time::timeout(READ_WITHIN, read(&request, body, admission)).await {
         Ok(read) => read,
         Err(_) => Err(refuse(StatusCode::REQUEST_TIMEOUT, "the body took too long\n")),
     };

@@ -99,6 +99,7 @@ fn through_agents() -> Vec<Journey> {
         journey("observers_change_nothing", observers::change_nothing),
         journey("actor_that_fails_too_often", health::actor_that_fails_too_often),
         journey("webhook_outlives_its_endpoint", webhook::outlives_its_endpoint),
+        journey("webhook_answers_all_that_it_was_asked", webhook::answers_all_that_it_was_asked),
         journey("asked_to_end_at_each_stage", health::asked_to_end_at_each_stage),
         journey("credentials_rotated", credentials::rotated),
         journey("credentials_lost", credentials::lost),

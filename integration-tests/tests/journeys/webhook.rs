@@ -235,6 +235,53 @@ pub async fn outlives_its_endpoint(scene: Scene) -> Outcome {
     ensure(answered >= Duration::from_secs(2), format!("it answers for {} ms", answered.as_millis()))
 }
 
+/// Nothing that an API server asked is left without an answer when a controller ends: on no connection that it keeps, and not
+/// when the question came at the last moment.
+pub async fn answers_all_that_it_was_asked(scene: Scene) -> Outcome {
+    let mut guarded = Guarded::start(scene, 1, "Fail", json!({})).await?;
+    let path = guarded.path().await?;
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": "one", "operation": "DELETE", "namespace": "shop", "name": "shop",
+            "resource": { "group": "example.com", "version": "v1", "resource": "widgets" },
+            "kind": { "group": "example.com", "version": "v1", "kind": "Widget" },
+        },
+    });
+    let review = &review.to_string();
+    let controller = guarded.controllers.remove(0);
+    let address: SocketAddr = (controller.address, PORT).into();
+    let open = || Connection::open(address, Some(registration::SERVICE));
+    let mut kept = open().await?;
+    let answer = kept.post(&path, review).await?;
+    answer.has_status(200)?;
+    ensure(!answer.closes, "a connection is not kept while nothing ends")?;
+    let kept_until_told = async {
+        loop {
+            let answer = kept.post(&path, review).await?;
+            answer.has_status(200)?;
+            if answer.closes {
+                return Outcome::Ok(());
+            }
+        }
+    };
+    // There is always one review of which half was sent.
+    let always_one = async {
+        let mut half = open().await?;
+        let mut rest = half.begin_post(&path, review).await?;
+        while let Ok(mut next) = open().await {
+            let next_rest = next.begin_post(&path, review).await?;
+            half.finish(rest).await?.has_status(200)?;
+            (half, rest) = (next, next_rest);
+        }
+        half.finish(rest).await?.has_status(200)
+    };
+    let (ended, kept, always) = tokio::join!(controller.terminate(), kept_until_told, always_one);
+    kept.map_err(|failure| Failure::new(format!("a kept connection: {failure}")))?;
+    always.map_err(|failure| Failure::new(format!("the last review: {failure}")))?;
+    ended
+}
+
 pub async fn certificate_is_rotated_under_it(scene: Scene) -> Outcome {
     let settings = json!({ "certificate": { "lifetime": "30s" } });
     let guarded = Guarded::start(scene, 1, "Fail", settings).await?;

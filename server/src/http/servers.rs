@@ -14,12 +14,15 @@ use haptic_webhook::{
 };
 use std::{
     net::{IpAddr, SocketAddr},
+    pin::pin,
     sync::Arc,
     time::Duration,
 };
 
 /// How long the configuration's ports are waited for before the default ones are used: probes must find somebody.
 const TIMEOUT: Duration = Duration::from_secs(1);
+/// An answer that was given is on its way after this.
+const SENT_WITHIN: Duration = Duration::from_millis(100);
 
 /// What is served, and on which addresses.
 #[derive(Clone)]
@@ -37,6 +40,7 @@ pub struct Front {
     pub admission: Option<Admission>,
 }
 
+/// What listens now.
 #[derive(Debug, Default)]
 pub struct HttpServers {
     health: Option<Listening>,
@@ -51,26 +55,39 @@ struct Listening {
     handle: ServerHandle,
 }
 
-impl Front {
-    /// Serves for as long as it is polled.
+impl HttpServers {
+    /// Serves `front` for as long as it is polled.
     ///
     /// # Errors
     /// When a port cannot be listened on at the start. Later, with a changed configuration, that is logged and the
     /// server stays where it is.
-    pub async fn serve(self, mut config: Topic<Option<Arc<ActiveConfig>>>) -> Result<(), ServeError> {
+    pub async fn serve(
+        &mut self,
+        front: &Front,
+        mut config: Topic<Option<Arc<ActiveConfig>>>,
+    ) -> Result<(), ServeError> {
         let first = tokio::time::timeout(TIMEOUT, config.wait_for(Option::is_some)).await;
-        let mut servers = HttpServers::default();
-        servers.follow(&self, &ports(first.ok().as_deref())).await?;
+        self.follow(front, &ports(first.ok().as_deref())).await?;
         loop {
             let changed = config.changed().await;
-            if let Err(error) = servers.follow(&self, &ports(Some(&changed))).await {
+            if let Err(error) = self.follow(front, &ports(Some(&changed))).await {
                 tracing::error!("{error}");
             }
         }
     }
-}
 
-impl HttpServers {
+    /// No connection is taken any more; whoever has asked the webhook gets its answer.
+    pub async fn end_webhook(self, admission: &Admission) {
+        let Some(webhook) = self.webhook else { return };
+        // An API server keeps connections on which it asks nothing. Nobody waits for those.
+        let stopped = pin!(webhook.handle.stop(true));
+        let answered = pin!(async {
+            admission.all_answered().await;
+            tokio::time::sleep(SENT_WITHIN).await;
+        });
+        futures::future::select(stopped, answered).await;
+    }
+
     /// Starts, moves and stops servers; port 0 is none.
     async fn follow(&mut self, front: &Front, ports: &ControllerSpec) -> Result<(), ServeError> {
         let at = |ip: IpAddr, port: u16| (port != 0).then(|| SocketAddr::new(ip, port));
