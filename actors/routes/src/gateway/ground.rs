@@ -100,7 +100,7 @@ impl GatewayInputs {
         let mut drafts = drafts(&classes, sources, &around);
         let asked = asked(&drafts);
         let written = |gateway: &NamespacedName, port: u16| written(sources.services, gateway, port);
-        let ports = ports::give(&settings.ports, &asked, remembered, written);
+        let ports = ports::give(settings, &asked, remembered, written);
         assign(&mut drafts, &ports, matches!(settings.ports, PortMode::Same { .. }));
         let policies = BackendPolicies::of(sources.policies, sources.authority);
         let mut ground = Self { classes, grants, namespaces, ports, policies, ..Self::default() };
@@ -323,7 +323,7 @@ fn assign(drafts: &mut [Draft<'_>], ports: &GivenPorts, is_shared: bool) {
                 transport: protocol.transport(),
             };
             let Some(target) = ports.get(&asked).copied() else {
-                let message = "no port of HAProxy is left for it: give gateway.ports, gateway.tlsPorts, gateway.tcpPorts more";
+                let message = "no port of HAProxy is left for it, or its namespace has its share of them: see gateway.ports, gateway.tlsPorts, gateway.tcpPorts and gateway.namespaceShare";
                 listener.refuse("PortUnavailable", message.into());
                 continue;
             };

@@ -1,9 +1,10 @@
 //! Which port of HAProxy's containers stands behind a port of a Gateway.
 //!
 //! A port stays what it is: what was given in this process, or else what the Gateway's Service says. New ones get the lowest that is
-//! free, those of older Gateways first. A Service that claims what another Gateway has gets something else.
+//! free, those of older Gateways first. A Service that claims what another Gateway has gets something else. No namespace has more than its
+//! share, but for what was given to it before.
 
-use super::settings::PortMode;
+use super::settings::{GatewaySettings, PortMode};
 use haptic_model::gateway::NamespacedName;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,16 +33,17 @@ const MOST_TLS_PORTS: usize = 32;
 /// What was given.
 pub(super) type GivenPorts = BTreeMap<AskedPort, u16>;
 
-/// Gives each port of `asked`, which are in the order of their Gateways' age, one of HAProxy; one is missing where none is left.
-/// `remembered` comes before what is `written` in Services.
+/// Gives each port of `asked`, which are in the order of their Gateways' age, one of HAProxy; one is missing where none is left, or
+/// the namespace has its share. `remembered` comes before what is `written` in Services.
 pub(super) fn give(
-    mode: &PortMode,
+    settings: &GatewaySettings,
     asked: &[AskedPort],
     remembered: &GivenPorts,
     written: impl Fn(&NamespacedName, u16) -> Option<u16>,
 ) -> GivenPorts {
-    let (plain, tls, tcp) = match mode {
-        PortMode::Same { targets, own } => return same(targets, own, asked),
+    let share = settings.namespace_share;
+    let (plain, tls, tcp) = match &settings.ports {
+        PortMode::Same { targets, own } => return same(targets, own, share, asked),
         PortMode::Allocated { plain, tls, tcp } => (*plain, *tls, *tcp),
     };
     let range = |transport: PortTransport| {
@@ -58,6 +60,12 @@ pub(super) fn give(
         let is_plain = range(PortTransport::Plain).contains(&target);
         range(transport).contains(&target) && is_plain == (transport == PortTransport::Plain)
     };
+    let has_share = |one: &AskedPort, given: &GivenPorts| {
+        let range = range(one.transport);
+        let most = share_of(range.len(), share);
+        let is_like = |of: &&AskedPort| of.gateway.0 == one.gateway.0 && of.transport == one.transport;
+        given.keys().filter(is_like).count() >= most
+    };
     let mut given = GivenPorts::new();
     let mut taken = BTreeSet::new();
     let mut take = |one: &AskedPort, target: Option<u16>, given: &mut GivenPorts| {
@@ -72,9 +80,14 @@ pub(super) fn give(
         take(one, remembered.get(one).copied(), &mut given);
     }
     for one in asked {
-        take(one, written(&one.gateway, one.port), &mut given);
+        if !has_share(one, &given) {
+            take(one, written(&one.gateway, one.port), &mut given);
+        }
     }
-    for one in asked.iter().filter(|one| !given.contains_key(*one)).collect::<Vec<_>>() {
+    for one in asked {
+        if given.contains_key(one) || has_share(one, &given) {
+            continue;
+        }
         let all: BTreeSet<u16> = given.values().copied().collect();
         let mut free = range(one.transport).filter_map(|target| u16::try_from(target).ok());
         if let Some(target) = free.find(|target| fits(one.transport, *target) && !all.contains(target)) {
@@ -84,19 +97,28 @@ pub(super) fn give(
     given
 }
 
+/// So many percent of a number of ports, and at least one.
+fn share_of(ports: usize, percent: u16) -> usize {
+    (ports * usize::from(percent) / 100).max(1)
+}
+
 /// The ports themselves, but those that HAProxy has for something else: two of its listeners at one port would share connections.
-fn same(targets: &BTreeMap<u16, u16>, own: &BTreeSet<u16>, asked: &[AskedPort]) -> GivenPorts {
+fn same(targets: &BTreeMap<u16, u16>, own: &BTreeSet<u16>, share: u16, asked: &[AskedPort]) -> GivenPorts {
     let mut given = GivenPorts::new();
-    let mut tls = BTreeSet::new();
+    // With the namespace that was the first to ask for it.
+    let mut tls: BTreeMap<u16, &str> = BTreeMap::new();
+    let most = share_of(MOST_TLS_PORTS, share);
     for one in asked {
         let target = targets.get(&one.port).copied().unwrap_or(one.port);
         let is_tls = one.transport == PortTransport::Tls;
-        let is_left = !is_tls || tls.contains(&target) || tls.len() < MOST_TLS_PORTS;
+        let namespace = &*one.gateway.0;
+        let has_share = || tls.values().filter(|first| **first == namespace).count() >= most;
+        let is_left = !is_tls || tls.contains_key(&target) || (tls.len() < MOST_TLS_PORTS && !has_share());
         if own.contains(&target) || !is_left {
             continue;
         }
         if is_tls {
-            tls.insert(target);
+            tls.entry(target).or_insert(namespace);
         }
         given.insert(one.clone(), target);
     }
@@ -107,7 +129,14 @@ fn same(targets: &BTreeMap<u16, u16>, own: &BTreeSet<u16>, asked: &[AskedPort]) 
 mod tests {
     use super::*;
 
-    const MODE: PortMode = PortMode::Allocated { plain: (100, 3), tls: (200, 1), tcp: (300, 1) };
+    fn settings(ports: PortMode, namespace_share: u16) -> GatewaySettings {
+        GatewaySettings { controller: "c".into(), ports, namespace_share, has_infrastructure: false }
+    }
+
+    /// Of which one namespace may have all.
+    fn ranges() -> GatewaySettings {
+        settings(PortMode::Allocated { plain: (100, 3), tls: (200, 1), tcp: (300, 1) }, 100)
+    }
 
     fn asked(name: &str, port: u16, is_tls: bool) -> AskedPort {
         let transport = if is_tls { PortTransport::Tls } else { PortTransport::Plain };
@@ -121,10 +150,10 @@ mod tests {
     #[test]
     fn the_lowest_free_ones_are_given_and_stay() {
         let all = [asked("b", 80, false), asked("a", 80, false), asked("a", 443, true)];
-        let given = give(&MODE, &all, &GivenPorts::new(), |_, _| None);
+        let given = give(&ranges(), &all, &GivenPorts::new(), |_, _| None);
         assert_eq!(targets(&given, &all), [Some(100), Some(101), Some(200)]);
         let later = [asked("old", 80, false), all[1].clone(), asked("x", 443, true), all[2].clone()];
-        let kept = give(&MODE, &later, &given, |_, _| None);
+        let kept = give(&ranges(), &later, &given, |_, _| None);
         assert_eq!(targets(&kept, &later), [Some(100), Some(101), None, Some(200)]);
     }
 
@@ -135,10 +164,10 @@ mod tests {
             "a" | "b" => Some(102),
             _ => Some(9),
         };
-        let fresh = give(&MODE, &all, &GivenPorts::new(), written);
+        let fresh = give(&ranges(), &all, &GivenPorts::new(), written);
         assert_eq!(targets(&fresh, &all), [Some(102), Some(100), Some(101)]);
         let had = GivenPorts::from([(all[1].clone(), 102)]);
-        assert_eq!(give(&MODE, &all, &had, written)[&all[1]], 102);
+        assert_eq!(give(&ranges(), &all, &had, written)[&all[1]], 102);
     }
 
     #[test]
@@ -146,7 +175,7 @@ mod tests {
         let mode = PortMode::Allocated { plain: (100, 3), tls: (102, 2), tcp: (101, 4) };
         let over_tcp = |name: &str| AskedPort { transport: PortTransport::Tcp, ..asked(name, 25, false) };
         let all = [asked("a", 443, true), over_tcp("a"), over_tcp("b"), asked("a", 80, false)];
-        let given = give(&mode, &all, &GivenPorts::new(), |_, _| Some(102));
+        let given = give(&settings(mode, 100), &all, &GivenPorts::new(), |_, _| Some(102));
         assert_eq!(targets(&given, &all), [Some(103), Some(104), None, Some(102)]);
     }
 
@@ -155,9 +184,38 @@ mod tests {
         let mode = PortMode::Same { targets: BTreeMap::from([(80, 8080)]), own: BTreeSet::from([82]) };
         let all =
             [asked("a", 80, false), asked("b", 80, false), asked("b", 81, false), asked("b", 82, false)];
+        let mode = settings(mode, 100);
         let given = give(&mode, &all, &GivenPorts::new(), |_, _| Some(1));
         assert_eq!(targets(&given, &all), [Some(8080), Some(8080), Some(81), None]);
         let many: Vec<AskedPort> = (1..40).map(|port| asked("a", port, true)).collect();
         assert_eq!(give(&mode, &many, &GivenPorts::new(), |_, _| None).len(), MOST_TLS_PORTS);
+        let halved = GatewaySettings { namespace_share: 50, ..mode };
+        let with_another: Vec<AskedPort> = many.iter().cloned().chain([of("other", 443)]).collect();
+        let given = give(&halved, &with_another, &GivenPorts::new(), |_, _| None);
+        assert_eq!(given.len(), MOST_TLS_PORTS / 2 + 1);
+        assert_eq!(given[&of("other", 443)], 443);
+    }
+
+    /// Over TLS, of a Gateway in this namespace.
+    fn of(namespace: &str, port: u16) -> AskedPort {
+        AskedPort { gateway: (namespace.into(), "a".into()), ..asked("a", port, true) }
+    }
+
+    #[test]
+    fn a_namespace_leaves_others_their_share() {
+        let ports = PortMode::Allocated { plain: (100, 1), tls: (200, 4), tcp: (300, 1) };
+        let (halved, all) = (settings(ports.clone(), 50), settings(ports, 100));
+        let greedy: Vec<AskedPort> = (1..9).map(|port| of("greedy", port)).collect();
+        let asked: Vec<AskedPort> = greedy.iter().cloned().chain([of("other", 443)]).collect();
+        // Whatever its Service claims.
+        for written in [None, Some(203)] {
+            let given = give(&halved, &asked, &GivenPorts::new(), |_, port| written.filter(|_| port < 9));
+            assert_eq!(given.keys().filter(|one| &*one.gateway.0 == "greedy").count(), 2);
+            assert!(given.contains_key(&of("other", 443)));
+        }
+        // What was given stays.
+        let before = give(&all, &greedy, &GivenPorts::new(), |_, _| None);
+        assert_eq!(before.len(), 4);
+        assert_eq!(give(&halved, &asked, &before, |_, _| None), before);
     }
 }

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct GatewaySettings {
     pub controller: String,
     pub ports: PortMode,
+    /// Of the ports for one kind of connections, how many percent Gateways of one namespace may have.
+    pub namespace_share: u16,
     /// Whether Services of Gateways get any labels or annotations that these ask for.
     pub has_infrastructure: bool,
 }
@@ -43,7 +45,8 @@ impl GatewaySettings {
             },
         };
         let has_infrastructure = !config.spec.controller.gateway.annotation_prefixes.is_empty();
-        Self { controller, ports, has_infrastructure }
+        let namespace_share = number("namespaceShare", 50);
+        Self { controller, ports, namespace_share, has_infrastructure }
     }
 }
 

@@ -283,6 +283,7 @@ fn servers_are_asked_over_tls_where_a_policy_says_so_but_not_twice() {
 #[test]
 fn many_listeners_get_as_many_ports_as_there_are() {
     let mut world = World::new();
+    world.settings = json!({"namespaceShare": 100});
     world.gateway("a", json!([passed("tls", 443, None)]));
     let tls = (0..32).map(|number| passed(&format!("tls-{number}"), 1000 + number, None));
     let tcp = (0..32).map(|number| listener(&format!("tcp-{number}"), 2000 + number, "TCP", None));
@@ -293,7 +294,7 @@ fn many_listeners_get_as_many_ports_as_there_are() {
     let refused: Vec<_> = large.iter().filter(|one| !one.is_served).collect();
     assert_eq!(refused.len(), 1);
     assert_eq!(said(&refused[0].conditions, "Accepted").1, "PortUnavailable");
-    world.settings = json!({"portMode": "same", "portTargets": {"443": 7443}});
+    world.settings = json!({"portMode": "same", "portTargets": {"443": 7443}, "namespaceShare": 100});
     let (verdicts, _) = world.resolved();
     assert!(verdicts.gateways[&name("edge", "a")].listeners[0].is_served);
     assert_eq!(
