@@ -103,6 +103,18 @@ kinds! {
         "The certificate is for no host, or for one that has another object's. Take it out, or settle who has the host.",
     ClientCaConflict "client_ca_conflict" "clients verified otherwise"
         "Clients of the host are verified with another CA: requests that need this one are refused. Give all Ingresses of the host the same client-ca-secret.",
+    RouteNotTaken "route_not_taken" "route not taken"
+        "No listener of the Gateway takes the route: nothing of it is served there. The note says why; mend the route's parentRefs and hostnames, or the Gateway's allowedRoutes.",
+    RulesDropped "rules_dropped" "rules that cannot be served"
+        "A rule of a route asks for what cannot be done: its requests get an error. Write it as the note says.",
+    ReferenceUnresolved "reference_unresolved" "reference that leads nowhere"
+        "A route, a Gateway or a policy names what is not there or what it may not use: requests that need it get 500. Create it, or a ReferenceGrant in its namespace.",
+    ListenerRefused "listener_refused" "listener not served"
+        "A listener, or all of a Gateway or ListenerSet, is not served. The note says why.",
+    ListenersOverlap "listeners_overlap" "listeners of the same hosts"
+        "Listeners with TLS at one port are for the same hosts: a client that keeps its connection for another host is told 421, and connects again. Give them one certificate, or different hosts.",
+    PolicyRefused "policy_refused" "policy without effect"
+        "A BackendTLSPolicy has no effect: an older one has its Services, or what it names is not there, and then their requests get 500. The note says why.",
 }
 
 /// Where in its object a finding is, as far as it is one place.
@@ -194,6 +206,12 @@ impl Finding {
         self
     }
 
+    /// Whether the webhook refuses an object that brings it: nothing that may come later makes it right.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.kind == FindingKind::RulesDropped
+    }
+
     /// As a warning about its object, for those who tell of all that is wrong.
     #[must_use]
     pub fn diagnostic(&self, object: &Arc<ObjectRef>) -> Diagnostic {
@@ -235,16 +253,19 @@ impl Findings {
         }
     }
 
-    /// Those of another store of objects besides.
-    #[must_use]
-    pub fn and(mut self, other: &Self) -> Self {
-        if self.all.is_empty() {
-            return other.clone();
+    /// Takes up what became of some of them, as of one store of objects, since they were `before`.
+    pub fn follow(&mut self, before: &Self, now: &Self) {
+        if now.is_unchanged_since(before) {
+            return;
         }
-        for (object, findings) in &other.all {
-            self.set(object, findings.to_vec());
+        for difference in before.all.diff(&now.all) {
+            match difference {
+                DiffItem::Add(object, are) | DiffItem::Update { new: (object, are), .. } => {
+                    self.set(object, are.to_vec());
+                }
+                DiffItem::Remove(object, _) => self.set(object, Vec::new()),
+            }
         }
-        self
     }
 
     /// Those of one object.
@@ -384,6 +405,25 @@ mod tests {
         later.set(&web, Vec::new());
         assert!(later.is_empty() && later == before);
         assert!(later.counts().all(|(_, count)| count == 0));
+    }
+
+    #[test]
+    fn those_of_two_stores_follow_each() {
+        let (mut ingresses, mut routes, mut all) =
+            (Findings::default(), Findings::default(), Findings::default());
+        let route = Arc::new(ObjectRef::new("httproutes", "shop", "web"));
+        for found in [vec![missing("a")], vec![missing("b"), missing("c")], Vec::new(), vec![missing("d")]] {
+            let before = (ingresses.clone(), routes.clone());
+            ingresses.set(&ingress("shop", "web"), found.clone());
+            routes.set(&route, found.clone());
+            all.follow(&before.0, &ingresses);
+            all.follow(&before.1, &routes);
+            assert_eq!(all.of(&route), found);
+            assert_eq!((all.of(&ingress("shop", "web")), all.len()), (&*found, 2 * found.len()));
+        }
+        let same = all.clone();
+        all.follow(&routes, &routes.clone());
+        assert!(all.is_unchanged_since(&same));
     }
 
     #[test]

@@ -33,6 +33,14 @@ use std::{
 /// How long things are kept for namespaces that are gone, if a configuration that is wrong does not say.
 const HOLD: Duration = Duration::from_secs(600);
 
+/// What is found at objects of all stores, from render to render.
+#[derive(Debug, Default)]
+struct FoundTogether {
+    all: Findings,
+    /// By where it was found.
+    of: BTreeMap<Arc<str>, Findings>,
+}
+
 /// The indexes of all resources that hold routes, from render to render.
 #[derive(Debug, Default)]
 pub struct Routes {
@@ -41,6 +49,7 @@ pub struct Routes {
     date: Option<SystemTime>,
     gateway: GatewayModel,
     tcp: TcpModel,
+    found: FoundTogether,
     /// The store with what the controller before had written down, as it is known.
     holds: Arc<Snapshot>,
     /// What was written down and is still to be read.
@@ -113,6 +122,7 @@ impl Routes {
             date: self.date,
             gateway: self.gateway.emptied(),
             tcp,
+            found: FoundTogether::default(),
             holds: self.holds.clone(),
             unread: self.unread.clone(),
             is_begun: self.is_begun,
@@ -171,7 +181,15 @@ impl Routes {
             self.tables.insert(name, table);
         }
         let all = self.tcp.beside(config, snapshots, all);
-        self.gateway.beside(config, snapshots, all)
+        let all = self.gateway.beside(config, snapshots, all);
+        self.gather_findings();
+        all
+    }
+
+    fn gather_findings(&mut self) {
+        let tables = self.tables.iter().map(|(name, table)| (store_of(name), table.index.findings()));
+        let others = [("tcp".into(), self.tcp.findings()), ("gateway".into(), self.gateway.findings())];
+        self.found.follow(tables.chain(others).map(|(of, found)| (of, found.clone())).collect());
     }
 
     /// Takes up the record of the controller before, if it is news.
@@ -205,8 +223,7 @@ impl Routes {
     /// What is found at all objects, as of the last call of [`Self::beside`].
     #[must_use]
     pub fn findings(&self) -> Findings {
-        let all = self.tables.values().map(|table| table.index.findings());
-        all.fold(Findings::default(), Findings::and).and(self.tcp.findings())
+        self.found.all.clone()
     }
 
     /// What is decided about objects of the Gateway API, as of the last call of [`Self::beside`].
@@ -219,6 +236,19 @@ impl Routes {
     #[must_use]
     pub fn index(&self, resource: &str) -> Option<&RouteIndex> {
         self.tables.get(resource).map(|table| &table.index)
+    }
+}
+
+impl FoundTogether {
+    fn follow(&mut self, now: BTreeMap<Arc<str>, Findings>) {
+        let none = Findings::default();
+        for (_, gone) in self.of.iter().filter(|(of, _)| !now.contains_key(*of)) {
+            self.all.follow(gone, &none);
+        }
+        for (of, found) in &now {
+            self.all.follow(self.of.get(of).unwrap_or(&none), found);
+        }
+        self.of = now;
     }
 }
 

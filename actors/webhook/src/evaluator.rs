@@ -143,7 +143,12 @@ impl Evaluator {
                     ReviewVerdict::Faulty(brought)
                 }
             }
-            Some(Ok(rendering)) => self.check(live, &compared, &rendering.bundle, &objects).await,
+            Some(Ok(rendering)) => match compared.refusals(&objects) {
+                refused if refused.is_empty() => {
+                    self.check(live, &compared, &rendering.bundle, &objects).await
+                }
+                refused => ReviewVerdict::Faulty(refused),
+            },
         }
     }
 

@@ -161,6 +161,68 @@ async fn options_of_a_class_that_cannot_be_read_are_refused() {
 }
 
 #[tokio::test]
+async fn a_route_that_can_never_be_served_is_refused_and_one_that_may_be_later_is_warned_of() {
+    let resources = ["gatewayclasses", "gateways", "httproutes"];
+    let api = |resources: &str| json!({"apiVersion": "gateway.networking.k8s.io/v1", "resources": resources, "enableValidationWebhook": true});
+    let watched: Map<String, Value> = resources.iter().map(|one| ((*one).to_owned(), api(one))).collect();
+    let mut fixture = Fixture::of(&json!({
+        "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
+        "libraries": ["base", "ssl", "gateway"], "watchedResources": watched,
+    }));
+    let object = |kind: &str, namespace: &str, name: &str, spec: Value| {
+        let object = json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": kind,
+            "metadata": {"namespace": namespace, "name": name}, "spec": spec});
+        object.as_object().cloned().unwrap_or_default()
+    };
+    let class = object(
+        "GatewayClass",
+        "",
+        "haptic",
+        json!({"controllerName": "haproxy-haptic.org/gateway-controller"}),
+    );
+    let gateway = object(
+        "Gateway",
+        "shop",
+        "web",
+        json!({"gatewayClassName": "haptic",
+        "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]}),
+    );
+    let route = |rules: Value| {
+        object("HTTPRoute", "shop", "cart", json!({"parentRefs": [{"name": "web"}], "rules": rules}))
+    };
+    let given = |routes: Vec<Map<String, Value>>| {
+        provided::ProvidedObjects::from([
+            ("gatewayclasses".to_owned(), vec![class.clone()]),
+            ("gateways".to_owned(), vec![gateway.clone()]),
+            ("httproutes".to_owned(), routes),
+        ])
+    };
+    let put = |route: &Map<String, Value>| ObjectChange {
+        resources: vec!["httproutes".into()],
+        namespace: "shop".into(),
+        object: Some(route.clone()),
+        ..delete("cart")
+    };
+    let regex = |value: &str| json!({"matches": [{"headers": [{"name": "a", "type": "RegularExpression", "value": value}]}]});
+    let backend = |name: &str| json!({"backendRefs": [{"name": name, "port": 80}]});
+    fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given(Vec::new())).unwrap());
+    for rules in [json!([regex("(")]), json!([backend("cart"), regex("(")])] {
+        let refused = fixture.says(put(&route(rules))).await;
+        let said = message(&refused);
+        assert!(said.contains("httproutes shop/cart") && said.contains("value of \"a\""), "{said}");
+    }
+    let warned = fixture.says(put(&route(json!([backend("cart")])))).await;
+    let ReviewAnswer::Allowed { warnings } = &warned else { panic!("{warned:?}") };
+    assert!(warnings.iter().any(|warning| warning.contains("shop/cart")), "{warnings:?}");
+    // One that is broken already may be changed in another way.
+    let broken = route(json!([regex("("), backend("cart")]));
+    fixture.snapshots.publish(provided::snapshots(&fixture.config.spec, &given(vec![broken])).unwrap());
+    let changed = route(json!([regex("("), backend("other")]));
+    let allowed = fixture.says(put(&changed)).await;
+    assert!(matches!(&allowed, ReviewAnswer::Allowed { warnings } if !warnings.is_empty()), "{allowed:?}");
+}
+
+#[tokio::test]
 async fn a_good_object_passes_and_a_bad_one_is_refused_with_object_and_line() {
     let mut fixture = Fixture::with(&[("a", json!({}))]);
     assert_eq!(fixture.says(put("b", &json!({}))).await, ReviewAnswer::allowed());

@@ -4,8 +4,8 @@
 use super::faults;
 use haptic_inspect::Readers;
 use haptic_model::{
-    ActiveConfig, Bundle, Diagnostic, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine, Severity,
-    Snapshots,
+    ActiveConfig, Bundle, Diagnostic, Finding, Fleet, HAProxyTemplateConfigSpec, ObjectRef, Quarantine,
+    Severity, Snapshots,
 };
 use haptic_render::{Checked, CompileCache, RenderLimits, Renderer, Rendering, faults::Faults};
 use haptic_watch::provided;
@@ -228,12 +228,32 @@ impl RenderComparison {
         let after = self.after.as_ref().map(warnings).unwrap_or_default();
         let after = after.into_iter().filter(|d| d.severity == Severity::Warning);
         let after = after.filter(|warning| faults::is_of(warning, changed));
-        let rendering = self.after.as_ref().and_then(|outcome| outcome.as_ref().ok());
-        let found = rendering.into_iter().flat_map(|rendering| {
-            changed.iter().flat_map(|object| {
-                rendering.findings.of(object).iter().map(move |one| one.diagnostic(object))
-            })
-        });
+        let found = self.findings_after(changed).map(|(object, found)| found.diagnostic(object));
         after.chain(found).collect()
+    }
+
+    /// What is found at `changed` that is refused, and was not found there before.
+    #[must_use]
+    pub fn refusals(&self, changed: &HashSet<Arc<ObjectRef>>) -> Vec<Diagnostic> {
+        let before = self.before.as_ref().and_then(|before| before.outcome.as_ref().ok());
+        let is_new = |object: &ObjectRef, found: &Finding| {
+            found.is_refused() && before.is_none_or(|before| !before.findings.of(object).contains(found))
+        };
+        let refused = self.findings_after(changed).filter(|(object, found)| is_new(object, found));
+        refused
+            .map(|(object, found)| Diagnostic { severity: Severity::Error, ..found.diagnostic(object) })
+            .collect()
+    }
+
+    fn findings_after<'a>(
+        &'a self,
+        changed: &'a HashSet<Arc<ObjectRef>>,
+    ) -> impl Iterator<Item = (&'a Arc<ObjectRef>, &'a Finding)> {
+        let rendering = self.after.as_ref().and_then(|outcome| outcome.as_ref().ok());
+        rendering.into_iter().flat_map(move |rendering| {
+            changed
+                .iter()
+                .flat_map(move |object| rendering.findings.of(object).iter().map(move |one| (object, one)))
+        })
     }
 }

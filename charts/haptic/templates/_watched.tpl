@@ -17,10 +17,12 @@
 {{- $_ := set $watched $key (deepCopy $resource) -}}
 {{- end -}}
 {{- if .Values.webhook.enabled -}}
+{{/* The default, which libraries may be without. */}}
+{{- $usual := list "ingresses" "gateways" "listenersets" "httproutes" "grpcroutes" "tlsroutes" "tcproutes" -}}
 {{- range .Values.webhook.resources -}}
 {{- if hasKey $watched . -}}
 {{- $_ := set (get $watched .) "enableValidationWebhook" true -}}
-{{- else if ne . "ingresses" -}}{{/* The default, which libraries may be without. */}}
+{{- else if not (has . $usual) -}}
 {{- fail (printf "webhook.resources: nothing called %s is watched" .) -}}
 {{- end -}}
 {{- end -}}

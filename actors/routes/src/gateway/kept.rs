@@ -1,7 +1,7 @@
 //! What was read of the objects of one store, each once while it is unchanged.
 
 use super::objects::Readable;
-use haptic_model::{ActiveConfig, Snapshot, Snapshots, gateway::NamespacedName};
+use haptic_model::{ActiveConfig, ObjectRef, Snapshot, Snapshots, gateway::NamespacedName};
 use std::{collections::BTreeMap, sync::Arc};
 
 /// The objects of one store, by namespace and name.
@@ -47,6 +47,11 @@ impl<T: Readable> ParsedObjects<T> {
 
     pub fn get(&self, namespace: &str, name: &str) -> Option<&Arc<T>> {
         self.known.get(&(namespace.into(), name.into()))
+    }
+
+    /// The object of that name as the store knows it.
+    pub fn reference(&self, (namespace, name): &NamespacedName) -> Option<Arc<ObjectRef>> {
+        Some(self.source.as_ref()?.get(namespace, name)?.reference.clone())
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&NamespacedName, &Arc<T>)> {

@@ -11,6 +11,7 @@ mod certificates;
 mod client_certificates;
 mod conditions;
 mod features;
+mod findings;
 mod ground;
 mod hostname;
 mod kept;
@@ -35,9 +36,10 @@ pub use features::FEATURES;
 use attachment::ResolvedRoute;
 use authorities::AuthorityConfigMaps;
 use certificates::GatewayCertificates;
+use findings::GatewayFindings;
 use ground::{GatewayInputs, Sources};
 use haptic_model::{
-    ActiveConfig, Snapshots,
+    ActiveConfig, Findings, Snapshots,
     gateway::{GATEWAY_NAME, GatewayVerdicts, NamespacedName, RouteKind},
 };
 use kept::{ParsedObjects, store_of};
@@ -89,6 +91,7 @@ pub(super) struct GatewayModel {
     ports: GivenPorts,
     sets: Sets,
     verdicts: Arc<GatewayVerdicts>,
+    findings: GatewayFindings,
 }
 
 impl GatewayModel {
@@ -99,6 +102,11 @@ impl GatewayModel {
 
     pub fn verdicts(&self) -> Arc<GatewayVerdicts> {
         self.verdicts.clone()
+    }
+
+    /// What verdicts say no to.
+    pub fn findings(&self) -> &Findings {
+        self.findings.all()
     }
 
     /// `all` with the stores of what was resolved, if Gateways are watched.
@@ -191,6 +199,11 @@ impl GatewayModel {
         self.sets.write_ground(&self.ground, settings);
         let verdicts = Arc::make_mut(&mut self.verdicts);
         verdicts.classes.clone_from(&self.ground.classes);
+        let classes = self.ground.classes.iter().map(|(name, verdict)| {
+            let name = (Arc::from(""), name.clone());
+            (name.clone(), self.classes.reference(&name), findings::of_class(verdict))
+        });
+        self.findings.set_all("GatewayClass", classes.collect());
         self.attached.clear();
         self.write_attached(true);
         true
@@ -213,6 +226,9 @@ impl GatewayModel {
                 written.insert(id.clone());
             }
             if before.verdict != now.verdict {
+                let object = self.routes.get(&id.0).and_then(|routes| routes.reference(&id.1));
+                let found = now.verdict.as_deref().map(findings::of_route).unwrap_or_default();
+                self.findings.set(listeners::name_of(id.0), &id.1, object, found);
                 let verdicts = &mut Arc::make_mut(&mut self.verdicts).routes;
                 match &now.verdict {
                     Some(verdict) => drop(verdicts.insert(id.clone(), verdict.clone())),
@@ -291,6 +307,10 @@ impl GatewayModel {
             return;
         }
         let now = self.ground.policies.verdicts(&self.reached);
+        let found = now.iter().map(|(name, verdict)| {
+            (name.clone(), self.policies.reference(name), findings::of_policy(verdict))
+        });
+        self.findings.set_all("BackendTLSPolicy", found.collect());
         let is_same = now.len() == self.verdicts.policies.len()
             && now
                 .iter()
@@ -327,6 +347,14 @@ impl GatewayModel {
             let known = verdicts.listener_sets.remove(name).filter(|known| **known == verdict);
             listener_sets.insert(name.clone(), known.unwrap_or_else(|| Arc::new(verdict)));
         }
+        let found = gateways.iter().map(|(name, verdict)| {
+            (name.clone(), self.gateways.reference(name), findings::of_gateway(verdict))
+        });
+        self.findings.set_all("Gateway", found.collect());
+        let found = listener_sets.iter().map(|(name, verdict)| {
+            (name.clone(), self.listener_sets.reference(name), findings::of_listener_set(verdict))
+        });
+        self.findings.set_all("ListenerSet", found.collect());
         (verdicts.gateways, verdicts.listener_sets) = (gateways, listener_sets);
     }
 }

@@ -1,5 +1,6 @@
 //! Verdicts and sets, from objects as files have them.
 
+mod findings;
 mod router;
 mod streams;
 mod tls;
@@ -112,6 +113,7 @@ impl World {
         let mut fresh = self.model.emptied();
         let again = fresh.beside(&config, &snapshots, snapshots.clone());
         assert_eq!(self.model.verdicts(), fresh.verdicts());
+        assert_eq!(self.model.findings(), fresh.findings());
         for (name, store) in all.iter() {
             let texts = |store: &Snapshot| {
                 store.iter().map(|one| (one.reference.clone(), one.json.clone())).collect::<Vec<_>>()

@@ -1,0 +1,93 @@
+//! What verdicts say no to is found at the objects, and ends with its cause.
+
+use super::*;
+use haptic_model::FindingKind;
+
+fn found(world: &mut World, resource: &str, namespace: &str, object: &str) -> Vec<(FindingKind, String)> {
+    world.resolved();
+    let of = world.model.findings().of(&ObjectRef::new(resource, namespace, object)).iter();
+    of.map(|one| (one.kind, one.sentence.clone())).collect()
+}
+
+fn kinds(world: &mut World, resource: &str, namespace: &str, object: &str) -> Vec<FindingKind> {
+    found(world, resource, namespace, object).into_iter().map(|(kind, _)| kind).collect()
+}
+
+fn route(world: &mut World, parents: Value, service: &str) {
+    let rules = json!([{"backendRefs": [{"name": service, "port": 80}]}]);
+    world.put("HTTPRoute", "shop", "cart", json!({"parentRefs": parents, "rules": rules}));
+}
+
+#[test]
+fn a_route_is_told_of_until_it_is_right() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None), http("other", Some("other.example"))]));
+    let parent = json!([{"name": "gw", "namespace": "edge", "sectionName": "http"}]);
+    route(&mut world, parent.clone(), "missing");
+    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), [FindingKind::ReferenceUnresolved]);
+    route(&mut world, parent.clone(), "s1");
+    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), []);
+    route(&mut world, json!([{"name": "gw", "namespace": "edge", "sectionName": "none"}]), "s1");
+    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), [FindingKind::RouteNotTaken]);
+    let regex =
+        json!([{"matches": [{"headers": [{"name": "a", "type": "RegularExpression", "value": "("}]}]}]);
+    world.put("HTTPRoute", "shop", "cart", json!({"parentRefs": parent, "rules": regex}));
+    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), [FindingKind::RulesDropped]);
+    world.delete("HTTPRoute", &name("shop", "cart"));
+    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), []);
+}
+
+#[test]
+fn parents_that_say_the_same_are_told_by_name_and_those_of_others_not_at_all() {
+    let mut world = World::new();
+    world.gateway("a", json!([http("http", None)]));
+    world.gateway("b", json!([http("http", None)]));
+    let parents = json!([{"name": "a", "namespace": "edge"}, {"name": "b", "namespace": "edge", "sectionName": "none"}, {"name": "foreign"}]);
+    route(&mut world, parents, "s1");
+    let found = found(&mut world, "httproutes", "shop", "cart");
+    let [(FindingKind::RouteNotTaken, sentence)] = found.as_slice() else { panic!("{found:?}") };
+    assert!(sentence.starts_with("Gateway edge/b, listener none: "), "{sentence}");
+}
+
+#[test]
+fn gateways_and_classes_are_told_of_until_they_are_gone() {
+    let mut world = World::new();
+    let mut https = http("https", None);
+    (https["port"], https["protocol"]) = (443.into(), "HTTPS".into());
+    https["tls"] = json!({"certificateRefs": [{"name": "missing"}]});
+    world.gateway("gw", json!([http("http", None), https, http("same", None)]));
+    let told = found(&mut world, "gateways", "edge", "gw");
+    let of: Vec<FindingKind> = told.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(of, [FindingKind::ReferenceUnresolved, FindingKind::ListenerRefused]);
+    assert!(
+        told[0].1.starts_with("listener https: ") && told[1].1.starts_with("listener same: "),
+        "{told:?}"
+    );
+    world.delete("Gateway", &name("edge", "gw"));
+    assert_eq!(kinds(&mut world, "gateways", "edge", "gw"), []);
+    let parameters = json!({"group": "", "kind": "Secret", "name": "x"});
+    world.put(
+        "GatewayClass",
+        "",
+        "haptic",
+        json!({"controllerName": CONTROLLER, "parametersRef": parameters}),
+    );
+    assert_eq!(kinds(&mut world, "gatewayclasses", "", "haptic"), [FindingKind::ListenerRefused]);
+    world.put("GatewayClass", "", "haptic", json!({"controllerName": "example.com/other"}));
+    assert_eq!(kinds(&mut world, "gatewayclasses", "", "haptic"), []);
+}
+
+#[test]
+fn a_policy_is_told_of_where_its_service_gets_requests() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let policy = json!({"targetRefs": [{"group": "", "kind": "Service", "name": "s1"}],
+        "validation": {"hostname": "s.example", "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "missing"}]}});
+    world.put("BackendTLSPolicy", "shop", "tls", policy);
+    assert_eq!(kinds(&mut world, "backendtlspolicies", "shop", "tls"), []);
+    route(&mut world, json!([{"name": "gw", "namespace": "edge"}]), "s1");
+    let told = kinds(&mut world, "backendtlspolicies", "shop", "tls");
+    assert!(!told.is_empty(), "{told:?}");
+    world.delete("HTTPRoute", &name("shop", "cart"));
+    assert_eq!(kinds(&mut world, "backendtlspolicies", "shop", "tls"), []);
+}
