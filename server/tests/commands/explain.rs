@@ -105,6 +105,95 @@ fn a_request_is_followed_to_its_servers_or_the_reason_why_it_has_none_is_told() 
     explained(&place, "ftp://shop.example/", 2, &["neither http nor https"]);
 }
 
+const ROUTES: &str = "apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: haptic}
+spec: {controllerName: haproxy-haptic.org/gateway-controller}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: default}
+spec:
+  gatewayClassName: haptic
+  listeners:
+    - {name: http, port: 80, protocol: HTTP, hostname: '*.example'}
+    - {name: odd, port: 8080, protocol: HTTP}
+    - {name: passed, port: 443, protocol: TLS, tls: {mode: Passthrough}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: cart, namespace: default}
+spec:
+  parentRefs: [{name: edge, sectionName: http}]
+  hostnames: [cart.example]
+  rules:
+    - matches: [{path: {type: Exact, value: /web}}, {path: {type: PathPrefix, value: /api}}]
+      backendRefs: [{name: web, port: 80}]
+    - matches: [{path: {type: PathPrefix, value: /idle}}]
+      backendRefs: [{name: idle, port: 80}]
+    - matches: [{path: {type: PathPrefix, value: /old}}]
+      filters: [{type: RequestRedirect, requestRedirect: {hostname: new.example}}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: gone, namespace: default}
+spec:
+  parentRefs: [{name: edge}]
+  hostnames: ['*.gone.example']
+  rules: [{backendRefs: [{name: gone, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: lost, namespace: default}
+spec:
+  parentRefs: [{name: nowhere}]
+  hostnames: [lost.example]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: TLSRoute
+metadata: {name: mail, namespace: default}
+spec:
+  parentRefs: [{name: edge, sectionName: passed}]
+  hostnames: [mail.example]
+  rules: [{backendRefs: [{name: web, port: 80}]}]
+---
+";
+
+#[test]
+fn a_request_is_followed_through_a_gateway() {
+    let place = Place::new();
+    place.write("config.yaml", &CONFIG.replace("[base, ssl, ingress]", "[base, ssl, ingress, gateway]"));
+    place.write("objects/all.yaml", &format!("{ROUTES}{OBJECTS}"));
+    let served = [
+        ("http://cart.example/web", "backend gateway:default_web_80_h1, 1 server"),
+        ("http://cart.example/api/x", "Gateway default/edge, port 80: port 20000 of HAProxy"),
+        ("http://cart.example/api", "httproutes default/cart"),
+        ("http://cart.example/old", "is redirected: 302 to http://new.example/old"),
+        ("https://mail.example/", "backend gateway:default_web_80_tcp, 1 server"),
+        ("http://shop.example/web", "goes to backend default_shop_web_80"),
+    ];
+    for (url, words) in served {
+        explained(&place, url, 0, &[words]);
+    }
+    let why = [
+        (
+            "http://cart.example/web/more",
+            "httproutes default/cart names the host, but not this path: it has /web, /api, /idle, /old",
+        ),
+        ("http://cart.example/idle", "Service default/idle has no endpoints"),
+        ("http://a.b.gone.example/", "httproutes default/gone: there is no Service default/gone"),
+        (
+            "http://lost.example/",
+            "httproutes default/lost: none of its parentRefs is a Gateway of this controller",
+        ),
+        ("http://nobody.example/", "no Ingress and no route names the host nobody.example"),
+    ];
+    for (url, why) in why {
+        explained(&place, url, 1, &["is not served", why]);
+    }
+}
+
 #[test]
 fn what_a_configuration_does_with_a_request_that_cannot_be_known_is_not_guessed() {
     let place = Place::new();

@@ -117,6 +117,11 @@ fn test(words: &[Word<'_>], traveller: &mut Traveller<'_>) -> ConditionValue {
     if how == "bool" || rest.is_empty() {
         return Ok(text == "1" || text == "true");
     }
+    if let [operator, number] = rest
+        && let Some(holds) = compared(&text, &operator.value, &number.value)
+    {
+        return Ok(holds);
+    }
     let mut holds = false;
     for pattern in rest {
         let pattern = if any_case { pattern.value.to_ascii_lowercase() } else { pattern.value.to_string() };
@@ -131,6 +136,19 @@ fn test(words: &[Word<'_>], traveller: &mut Traveller<'_>) -> ConditionValue {
         };
     }
     Ok(holds)
+}
+
+/// `gt 5000`: of two integers. `None`: it is no comparison.
+fn compared(text: &str, operator: &str, number: &str) -> Option<bool> {
+    let (value, number): (i64, i64) = (text.parse().ok()?, number.parse().ok()?);
+    match operator {
+        "eq" => Some(value == number),
+        "ge" => Some(value >= number),
+        "gt" => Some(value > number),
+        "le" => Some(value <= number),
+        "lt" => Some(value < number),
+        _ => None,
+    }
 }
 
 /// The match that a fetch's own name asks for: `path_beg`.

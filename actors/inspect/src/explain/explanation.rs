@@ -72,9 +72,9 @@ pub struct Explanation {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExplanationStep {
-    /// `frontend`, `map`, `rule`, `backend`, `server`.
+    /// `gateway`, `frontend`, `map`, `rule`, `backend`, `server`.
     pub what: String,
-    /// The file's path.
+    /// The file's path; none of a Gateway.
     pub file: String,
     /// Its line.
     pub line: u32,
@@ -117,6 +117,13 @@ impl ExplainedRequest {
         }
         let path = if path.is_empty() { "/" } else { path };
         Ok(Self { tls, host: host.to_ascii_lowercase(), port, path: path.into() })
+    }
+}
+
+impl Explanation {
+    /// How many of its steps are there for an object.
+    pub(super) fn objects(&self) -> usize {
+        self.steps.iter().filter(|step| step.object.is_some()).count()
     }
 }
 

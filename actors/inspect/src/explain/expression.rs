@@ -3,7 +3,7 @@
 //! The fetches and converters are those by which configurations choose backends; of any other one nothing is guessed.
 
 use super::explanation::{Context, ExplainedRequest, ExplanationStep};
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// What an expression gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,15 +15,32 @@ pub enum Sample {
     Unknown(String),
 }
 
+/// The port and the name of the `bind` that takes a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    pub port: Option<u16>,
+    pub name: String,
+}
+
 /// A request on its way: what its variables hold, and which lines of maps it came by.
 pub struct Traveller<'a> {
     pub context: &'a Context<'a>,
     pub request: &'a ExplainedRequest,
+    /// Where HAProxy takes it.
+    pub arrival: Arrival,
     pub variables: HashMap<String, Sample>,
     pub maps: Vec<ExplanationStep>,
+    /// Of maps that were asked, by their paths.
+    texts: HashMap<String, Arc<str>>,
 }
 
-impl Traveller<'_> {
+impl<'a> Traveller<'a> {
+    /// One that has come by nothing yet.
+    pub fn new(context: &'a Context<'a>, request: &'a ExplainedRequest, arrival: Arrival) -> Self {
+        let (variables, maps, texts) = (HashMap::new(), Vec::new(), HashMap::new());
+        Self { context, request, arrival, variables, maps, texts }
+    }
+
     /// The value of `expression`.
     pub fn sample(&mut self, expression: &str) -> Sample {
         let mut parts = parts(expression).into_iter();
@@ -71,6 +88,13 @@ impl Traveller<'_> {
             "ssl_fc_sni" | "req.ssl_sni" if request.tls => text(&request.host),
             "ssl_fc" => text(if request.tls { "1" } else { "0" }),
             "method" => text("GET"),
+            "so_name" => text(&self.arrival.name),
+            "dst_port" => match self.arrival.port {
+                Some(port) => Sample::Text(port.to_string()),
+                None => Sample::Unknown(fetch.to_owned()),
+            },
+            // That of a greeting: any browser's.
+            "req.ssl_hello_type" if request.tls => text("1"),
             "str" => text(argument),
             "bool" => text(if argument == "true" { "1" } else { "0" }),
             "int" => text(argument),
@@ -112,6 +136,22 @@ impl Traveller<'_> {
                     .map_or(Sample::Nothing, |(_, v)| Sample::Text(v.to_owned()))
             }
             "length" => Sample::Text(text.len().to_string()),
+            "strcmp" => match self.fetch(&format!("var({})", argument(0))) {
+                Sample::Text(other) => Sample::Text((text.cmp(&other) as i8).to_string()),
+                Sample::Nothing => Sample::Nothing,
+                unknown @ Sample::Unknown(_) => unknown,
+            },
+            "add" => match (text.parse::<i64>(), self.number(argument(0))) {
+                (Ok(value), Some(more)) => Sample::Text(value.saturating_add(more).to_string()),
+                _ => Sample::Unknown(converter.to_owned()),
+            },
+            "bytes" if arguments.len() == 1 => {
+                let from = self.number(argument(0)).and_then(|from| usize::try_from(from).ok());
+                match from.and_then(|from| text.get(from..)) {
+                    Some(rest) => Sample::Text(rest.to_owned()),
+                    None => Sample::Unknown(converter.to_owned()),
+                }
+            }
             "map" | "map_str" | "map_beg" | "map_end" | "map_sub" => {
                 self.map(name, text, argument(0), arguments.get(1))
             }
@@ -119,12 +159,28 @@ impl Traveller<'_> {
         }
     }
 
+    /// A number, or the variable that holds one.
+    fn number(&self, argument: &str) -> Option<i64> {
+        let held = || match self.variables.get(argument)? {
+            Sample::Text(text) => text.parse().ok(),
+            _ => None,
+        };
+        argument.parse().ok().or_else(held)
+    }
+
     /// Of a map the first line that fits; by beginnings the longest.
     fn map(&mut self, how: &str, text: &str, path: &str, default: Option<&String>) -> Sample {
         let Some(file) = self.context.bundle.all().find(|file| *file.path == *path) else {
             return Sample::Unknown(format!("{how}({path}), which the bundle does not contain"));
         };
-        let content = file.text.to_string();
+        let content = match self.texts.get(path) {
+            Some(known) => known.clone(),
+            None => {
+                let text: Arc<str> = file.text.to_string().into();
+                self.texts.insert(path.to_owned(), text.clone());
+                text
+            }
+        };
         let lines = content.lines().enumerate().filter(|(_, line)| !line.starts_with('#'));
         let entries = lines.filter_map(|(at, line)| {
             let (key, value) = line.trim().split_once([' ', '\t']).unwrap_or((line.trim(), ""));
@@ -151,16 +207,23 @@ impl Traveller<'_> {
     }
 }
 
-/// `field(2,/)` and `field(2,/,2)`: from which on, and how many; 0 are all.
+/// `field(2,/)` and `field(2,/,2)`: from which on, and how many; 0 are all. `field(-1,.,2)`: the last two.
 fn field(text: &str, arguments: &[String]) -> Sample {
-    let number = |index: usize| arguments.get(index).map_or(Some(1), |n| n.parse::<usize>().ok());
+    let number = |index: usize| arguments.get(index).map_or(Some(1), |n| n.parse::<isize>().ok());
     let delimiters = arguments.get(1).cloned().unwrap_or_default();
-    let (Some(first @ 1..), Some(count)) = (number(0), number(2)) else {
+    let (Some(first), Some(Ok(count))) = (number(0).filter(|n| *n != 0), number(2).map(usize::try_from))
+    else {
         return Sample::Unknown(format!("field({})", arguments.join(",")));
     };
     let fields: Vec<&str> = text.split(|c| delimiters.contains(c)).collect();
     let count = if count == 0 { fields.len() } else { count };
-    let wanted: Vec<&str> = fields.into_iter().skip(first - 1).take(count).collect();
+    let away = first.unsigned_abs() - 1;
+    let wanted: Vec<&str> = if first > 0 {
+        fields.into_iter().skip(away).take(count).collect()
+    } else {
+        let end = fields.len().saturating_sub(away);
+        fields.into_iter().take(end).skip(end.saturating_sub(count)).collect()
+    };
     let joint = delimiters.chars().next().map(String::from).unwrap_or_default();
     if wanted.is_empty() { Sample::Nothing } else { Sample::Text(wanted.join(&joint)) }
 }

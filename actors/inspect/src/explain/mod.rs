@@ -6,46 +6,105 @@
 //! watched objects ([`absent`]). Pure: a bundle and stores in, an explanation out.
 
 mod absent;
+mod arrival;
 mod condition;
 mod explanation;
 mod expression;
+mod gateways;
 mod rules;
 mod servers;
 pub mod text;
 
 pub use explanation::{Context, ExplainedRequest, Explanation, ExplanationStep};
 
-use expression::Traveller;
+use expression::{Arrival, Traveller};
+use gateways::PortOfGateway;
 use haptic_haproxy::Document;
 use haptic_model::{Finding, Instead, host_name};
-use std::collections::{BTreeSet, HashMap};
+use rules::RouteFinding;
+use std::collections::BTreeSet;
 
-/// Follows `request` through what was rendered.
+/// So often a request may be handed from one frontend to another.
+const MOST_FRONTENDS: usize = 3;
+
+/// A request that was followed as far as it could be.
+struct Followed {
+    explanation: Explanation,
+    /// Whether nothing was there for it, of which objects may say why.
+    is_absent: bool,
+}
+
+/// Follows `request` through what was rendered: at the ports that all hosts share, and where nothing is there for it, at those
+/// of Gateways.
 #[must_use]
 pub fn explain(context: &Context<'_>, request: ExplainedRequest) -> Explanation {
     let text = context.bundle.config.text.to_string();
     let document = Document::parse(&text);
-    let mut explanation = Explanation { request: request.clone(), ..Explanation::default() };
-    let mut traveller = Traveller { context, request: &request, variables: HashMap::new(), maps: Vec::new() };
-    match rules::follow(&document, &mut traveller, &mut explanation) {
-        rules::RouteFinding::Backend(name) => {
-            servers::list(&document, &name, &mut traveller, &mut explanation);
-            explanation.backend = Some(name);
-            if explanation.servers.is_empty() {
-                absent::reasons(context, &mut explanation);
+    let mut followed = follow(context, &document, &request, None);
+    if followed.is_absent {
+        let through = gateways::ports(context, &request);
+        let through = through.iter().map(|port| follow(context, &document, &request, Some(port)));
+        for next in through {
+            let is_nearer = next.explanation.objects() > followed.explanation.objects();
+            if !next.is_absent || is_nearer {
+                followed = next;
+            }
+            if !followed.is_absent {
+                break;
             }
         }
-        rules::RouteFinding::Nowhere(why) => {
-            explanation.why_not.push(why);
-            absent::reasons(context, &mut explanation);
-        }
-        rules::RouteFinding::Redirected(to) => explanation.redirected = Some(to),
-        rules::RouteFinding::Fulfilled(how) => explanation.fulfilled = Some(how),
-        rules::RouteFinding::Answered(why) | rules::RouteFinding::Lost(why) => explanation.why_not.push(why),
+    }
+    let Followed { mut explanation, is_absent } = followed;
+    if is_absent {
+        absent::reasons(context, &mut explanation);
     }
     explanation.held_back = held_back(context, &explanation);
     explanation.found = found(context, &explanation);
     explanation
+}
+
+fn follow(
+    context: &Context<'_>,
+    document: &Document<'_>,
+    request: &ExplainedRequest,
+    gateway: Option<&PortOfGateway>,
+) -> Followed {
+    let mut explanation = Explanation { request: request.clone(), ..Explanation::default() };
+    explanation.steps.extend(gateway.map(PortOfGateway::step));
+    let arrival = Arrival { port: gateway.map(|gateway| gateway.target), ..Arrival::default() };
+    let mut traveller = Traveller::new(context, request, arrival);
+    let mut is_absent = false;
+    match ways(document, &mut traveller, &mut explanation) {
+        RouteFinding::Backend(name) => {
+            servers::list(document, &name, &mut traveller, &mut explanation);
+            explanation.backend = Some(name);
+            is_absent = explanation.servers.is_empty();
+        }
+        RouteFinding::Nowhere(why) => {
+            explanation.why_not.push(why);
+            is_absent = true;
+        }
+        RouteFinding::Redirected(to) => explanation.redirected = Some(to),
+        RouteFinding::Fulfilled(how) => explanation.fulfilled = Some(how),
+        RouteFinding::Answered(why) | RouteFinding::Lost(why) => explanation.why_not.push(why),
+    }
+    Followed { explanation, is_absent }
+}
+
+/// Follows a request through its frontend, and through those that it is handed on to over sockets.
+fn ways(
+    document: &Document<'_>,
+    traveller: &mut Traveller<'_>,
+    explanation: &mut Explanation,
+) -> RouteFinding {
+    let mut way = rules::follow(document, traveller, explanation);
+    for _ in 0..MOST_FRONTENDS {
+        let RouteFinding::Backend(name) = &way else { break };
+        let Some(socket) = servers::socket_of(document, name) else { break };
+        let Some(next) = rules::hand_on(document, &socket, traveller, explanation) else { break };
+        way = next;
+    }
+    way
 }
 
 /// What is found at the objects of its way, without what is of other hosts or is said already.

@@ -1,11 +1,12 @@
 //! Follows a request through the rules of a frontend to its backend.
 
 use super::{
+    arrival,
     condition::applies,
-    explanation::{ExplainedRequest, Explanation, ExplanationStep},
+    explanation::{Explanation, ExplanationStep},
     expression::{Sample, Traveller},
 };
-use haptic_haproxy::{Document, Line, Section, views::binds};
+use haptic_haproxy::{Document, Line, Section};
 
 /// Where a request goes.
 pub enum RouteFinding {
@@ -28,12 +29,34 @@ pub fn follow(
     traveller: &mut Traveller<'_>,
     explanation: &mut Explanation,
 ) -> RouteFinding {
-    let (config, request) = (&traveller.context.bundle.config, traveller.request);
-    let Some((frontend, bind)) = frontend(document, request) else {
+    let request = traveller.request;
+    let Some(place) = arrival::place(document, request, traveller.arrival.port) else {
         let what = if request.tls { "TLS" } else { "plain HTTP" };
         let port = request.port.map(|port| format!(" on port {port}")).unwrap_or_default();
         return RouteFinding::Answered(format!("no frontend takes {what}{port}"));
     };
+    traveller.arrival = place.arrival;
+    pass_frontend((place.frontend, place.bind), traveller, explanation)
+}
+
+/// Follows a request through the frontend that a server of ours hands it to: one that listens at a socket.
+pub fn hand_on(
+    document: &Document<'_>,
+    socket: &str,
+    traveller: &mut Traveller<'_>,
+    explanation: &mut Explanation,
+) -> Option<RouteFinding> {
+    let place = arrival::behind_socket(document, socket)?;
+    traveller.arrival.name = place.arrival.name;
+    Some(pass_frontend((place.frontend, place.bind), traveller, explanation))
+}
+
+fn pass_frontend(
+    (frontend, bind): (&Section<'_>, usize),
+    traveller: &mut Traveller<'_>,
+    explanation: &mut Explanation,
+) -> RouteFinding {
+    let config = &traveller.context.bundle.config;
     explanation.steps.push(ExplanationStep::at("frontend", config, frontend.line));
     explanation.steps.push(ExplanationStep::at("bind", config, bind));
     let found = frontend.lines.iter().find_map(|line| pass(line, frontend, traveller, explanation));
@@ -65,16 +88,19 @@ pub fn pass(
     let came_by = std::mem::take(&mut traveller.maps);
     let (steps, config) = (&mut explanation.steps, &traveller.context.bundle.config);
     match (rule.action, applies) {
-        (Action::SetVariable(name), Ok(true)) => {
-            let value = match line.value(1).starts_with("set-var-fmt") {
-                true => traveller.format(line.value(2)),
-                false => traveller.sample(line.value(2)),
+        (Action::SetVariable { name, expression, is_format }, Ok(true)) => {
+            let value = match is_format {
+                true => traveller.format(&expression),
+                false => traveller.sample(&expression),
             };
             steps.append(&mut traveller.maps);
             traveller.variables.insert(name, value);
         }
-        (Action::SetVariable(name), Err(why)) => {
+        (Action::SetVariable { name, .. } | Action::UnsetVariable(name), Err(why)) => {
             traveller.variables.insert(name, Sample::Unknown(why));
+        }
+        (Action::UnsetVariable(name), Ok(true)) => {
+            traveller.variables.remove(&name);
         }
         (Action::Answer, Ok(true)) => {
             steps.extend(came_by);
@@ -169,30 +195,13 @@ fn lost(line: &Line<'_>, why: &str) -> RouteFinding {
     ))
 }
 
-/// The first frontend that takes such a request, sooner one that leads to backends; of its lines the `bind`.
-fn frontend<'d>(document: &'d Document<'d>, request: &ExplainedRequest) -> Option<(&'d Section<'d>, usize)> {
-    let takes = |section: &&'d Section<'d>| section.kind.has_frontend();
-    let chooses = |section: &Section<'_>| {
-        section.lines.iter().any(|line| matches!(line.keyword(), "use_backend" | "default_backend"))
-    };
-    let fitting = |by_port: bool, any: bool| {
-        document.sections.iter().filter(takes).filter(|s| any || chooses(s)).find_map(|section| {
-            let fits = |params: &[String], address: &str| {
-                let tls = params.iter().any(|word| word == "ssl");
-                let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-                tls == request.tls && (!by_port || port == request.port)
-            };
-            let bind = binds(section).into_iter().find(|bind| fits(&bind.params, &bind.address))?;
-            Some((section, bind.line))
-        })
-    };
-    // A Service or a node may lead another port here than the one that HAProxy listens on.
-    let by_port = || request.port.and_then(|_| fitting(true, false).or_else(|| fitting(true, true)));
-    by_port().or_else(|| fitting(false, false)).or_else(|| fitting(false, true))
-}
-
 enum Action {
-    SetVariable(String),
+    SetVariable {
+        name: String,
+        expression: String,
+        is_format: bool,
+    },
+    UnsetVariable(String),
     Answer,
     Use(String),
     /// Lua, which sets these variables.
@@ -212,22 +221,40 @@ impl RoutingRule {
             let found = line.words.iter().position(|word| matches!(&*word.value, "if" | "unless"));
             found.unwrap_or(line.words.len())
         };
-        match (line.keyword(), line.value(1)) {
+        // `tcp-request content set-var(…)`: what is done stands a word later.
+        let is_staged =
+            line.keyword() == "tcp-request" && matches!(line.value(1), "connection" | "content" | "session");
+        let at = if is_staged { 2 } else { 1 };
+        let variable = |call: &str| {
+            let name = call.split_once('(')?.1.strip_suffix(')')?.split(',').next()?;
+            Some(name.to_owned())
+        };
+        match (line.keyword(), line.value(at)) {
             ("use_backend", target) => Some(Self { action: Action::Use(target.to_owned()), condition: 2 }),
             (
                 "http-request",
                 "return" | "deny" | "reject" | "tarpit" | "redirect" | "auth" | "silent-drop",
-            ) => Some(Self { action: Action::Answer, condition: condition() }),
-            ("http-request", code) if code.starts_with("lua.") => {
-                let arguments = line.words.iter().map(|word| &*word.value).take(condition()).skip(2);
+            )
+            | ("tcp-request", "reject" | "silent-drop") => {
+                Some(Self { action: Action::Answer, condition: condition() })
+            }
+            ("http-request" | "tcp-request", code) if code.starts_with("lua.") => {
+                let arguments = line.words.iter().map(|word| &*word.value).take(condition()).skip(at + 1);
                 let variables =
                     arguments.filter(|name| name.starts_with("txn.")).map(str::to_owned).collect();
                 Some(Self { action: Action::Code(variables), condition: condition() })
             }
             ("redirect", _) => Some(Self { action: Action::Answer, condition: condition() }),
             ("http-request" | "tcp-request", set) if set.starts_with("set-var") => {
-                let name = set.split_once('(')?.1.strip_suffix(')')?.split(',').next()?.to_owned();
-                Some(Self { action: Action::SetVariable(name), condition: 3 })
+                let action = Action::SetVariable {
+                    name: variable(set)?,
+                    expression: line.value(at + 1).to_owned(),
+                    is_format: set.starts_with("set-var-fmt"),
+                };
+                Some(Self { action, condition: at + 2 })
+            }
+            ("http-request" | "tcp-request", unset) if unset.starts_with("unset-var") => {
+                Some(Self { action: Action::UnsetVariable(variable(unset)?), condition: at + 1 })
             }
             _ => None,
         }

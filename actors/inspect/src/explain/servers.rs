@@ -7,6 +7,15 @@ use super::{
 };
 use haptic_haproxy::{Document, SectionKind};
 
+/// The socket at which the only server of a backend listens, where it is one.
+pub fn socket_of(document: &Document<'_>, backend: &str) -> Option<String> {
+    let section = document.section(&SectionKind::Backend, backend)?;
+    let mut servers = section.lines.iter().filter(|line| line.keyword() == "server");
+    let address = servers.next()?.value(2);
+    let is_socket = ["unix@", "abns@", "/"].iter().any(|start| address.starts_with(start));
+    (is_socket && servers.next().is_none()).then(|| address.to_owned())
+}
+
 /// Adds the backend and its servers.
 pub fn list(
     document: &Document<'_>,

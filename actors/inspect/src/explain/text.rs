@@ -64,6 +64,9 @@ fn write_explanation(explanation: &Explanation, text: &mut String) -> std::fmt::
 
 fn write_step(step: &ExplanationStep, text: &mut String) -> std::fmt::Result {
     writeln!(text, "{}  {}", format!("{:>9}", step.what).cyan(), step.text)?;
+    if step.file.is_empty() {
+        return Ok(());
+    }
     let template =
         step.template.as_deref().map(|template| format!(", template {template}")).unwrap_or_default();
     let object = step.object.as_deref().map(|object| format!(", {object}")).unwrap_or_default();

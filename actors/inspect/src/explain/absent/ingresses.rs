@@ -1,9 +1,8 @@
-//! Why a request goes nowhere: looked up among the Ingresses, in the order in which somebody would look.
+//! Why no Ingress takes a request.
 
-use super::explanation::{Context, Explanation};
-use haptic_model::{Object, ObjectRef, Snapshot};
+use super::{super::explanation::Context, list, part, services::ServiceRef, text};
+use haptic_model::{Object, ObjectRef, Snapshot, Snapshots};
 use haptic_routes::{
-    Routes,
     class::ingress_stores,
     matching::{MatchShape, candidates},
     path::normal,
@@ -12,34 +11,26 @@ use haptic_routes::{
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Adds every reason that is found.
-pub fn reasons(context: &Context<'_>, explanation: &mut Explanation) {
-    let (host, path) = (explanation.request.host.clone(), explanation.request.path.clone());
-    let all = Routes::default().beside(context.config, context.snapshots);
+/// Every reason that is found; `None` where no Ingress names the host.
+pub fn reasons(context: &Context<'_>, sets: &Snapshots, host: &str, path: &str) -> Option<Vec<String>> {
     let mut found = Vec::new();
     let stores: Vec<_> = ingress_stores(&context.config.spec).collect();
-    let mut known = stores.is_empty();
+    let mut is_known = stores.is_empty();
     for resource in stores {
         let Some(ingresses) = context.snapshots.get(&resource) else { continue };
-        let sets = all.get(&store_of(&resource));
+        let sets = sets.get(&store_of(&resource));
         for object in ingresses.iter() {
             let Ok(ingress) = object.value() else { continue };
-            let paths = paths_of(&ingress, &host);
+            let paths = paths_of(&ingress, host);
             if paths.is_empty() {
                 continue;
             }
-            known = true;
-            let look =
-                Look { context, object: &object.reference, ingress: &ingress, host: &host, path: &path };
+            is_known = true;
+            let look = Look { context, object: &object.reference, ingress: &ingress, host, path };
             found.extend(look.reasons(&paths, sets.map(|sets| &**sets)));
         }
     }
-    if !known {
-        found.push(format!(
-            "no Ingress names the host {host}, or a wildcard or a default backend that takes it"
-        ));
-    }
-    explanation.why_not.extend(found);
+    is_known.then_some(found)
 }
 
 /// What an Ingress asks for of a host: its paths, with the Service behind each; "" stands for its default backend.
@@ -91,7 +82,16 @@ impl Look<'_> {
             let known: Vec<&str> = paths.iter().map(|(path, _)| path.as_str()).collect();
             reasons.push(format!("{object} names the host, but not this path: it has {}", known.join(", ")));
         }
-        reasons.extend(fitting.iter().filter_map(|(_, service)| self.of_service(service)));
+        reasons.extend(fitting.iter().filter_map(|(_, service)| {
+            let service = ServiceRef {
+                object,
+                namespace: &object.namespace,
+                name: text(service, "/name")?,
+                port_name: text(service, "/port/name"),
+                port_number: service.pointer("/port/number"),
+            };
+            service.why_without_servers(self.context)
+        }));
         reasons
     }
 
@@ -135,51 +135,6 @@ impl Look<'_> {
         let class = settings.get("ingressClass").and_then(|class| class.get("controller"));
         class.and_then(Value::as_str).unwrap_or_default().to_owned()
     }
-
-    /// Why a Service has no servers.
-    fn of_service(&self, service: &Value) -> Option<String> {
-        let name = text(service, "/name")?;
-        let namespace = &*self.object.namespace;
-        let watched = &self.context.config.spec.watched_resources;
-        let store = |plural: &str| {
-            let known = watched.iter().find(|(_, w)| w.resources == plural)?;
-            self.context.snapshots.get(known.0)
-        };
-        let services = store("services")?;
-        let it = |object: &&Arc<Object>| {
-            *object.reference.namespace == *namespace && *object.reference.name == *name
-        };
-        let Some(found) = services.iter().find(it).and_then(|service| service.value().ok()) else {
-            return Some(format!("{}: there is no Service {namespace}/{name}", self.object));
-        };
-        let slices = store("endpointslices")?;
-        let of_service = slices.iter().filter(|object| *object.reference.namespace == *namespace);
-        let of_service = of_service
-            .filter_map(|object| object.value().ok())
-            .filter(|slice| text(slice, "/metadata/labels/kubernetes.io~1service-name") == Some(name));
-        let endpoints: Vec<Value> =
-            of_service.flat_map(|slice| list(&slice, "/endpoints").to_vec()).collect();
-        let ready = endpoints.iter().filter(|endpoint| part(endpoint, "/conditions/ready") != false).count();
-        match (endpoints.len(), ready) {
-            (0, _) => {
-                Some(format!("Service {namespace}/{name} has no endpoints: does its selector match a pod?"))
-            }
-            (all, 0) => {
-                Some(format!("Service {namespace}/{name} has {all} endpoints, and none of them is ready"))
-            }
-            _ => {
-                let (by_name, by_number) = (part(service, "/port/name"), part(service, "/port/number"));
-                let is_asked_for = |port: &&Value| match by_name.is_null() {
-                    true => part(port, "/port") == by_number,
-                    false => part(port, "/name") == by_name,
-                };
-                let port = by_name.as_str().map_or_else(|| by_number.to_string(), str::to_owned);
-                let ports = list(&found, "/spec/ports");
-                let is_there = ports.iter().find(is_asked_for).is_some();
-                (!is_there).then(|| format!("Service {namespace}/{name} does not have the port {port}"))
-            }
-        }
-    }
 }
 
 fn is_of(set: &Object, object: &ObjectRef) -> bool {
@@ -187,7 +142,7 @@ fn is_of(set: &Object, object: &ObjectRef) -> bool {
 }
 
 /// Whether a path of an Ingress takes a request's path, as one of its candidates.
-fn fits(host: &str, path: &str, of_ingress: &str) -> bool {
+pub(super) fn fits(host: &str, path: &str, of_ingress: &str) -> bool {
     let compared = |path: &str| normal(path).map_or_else(|_| path.to_owned(), |normal| normal.text);
     let of_ingress = compared(of_ingress);
     candidates(host, &compared(path)).any(|candidate| {
@@ -198,16 +153,4 @@ fn fits(host: &str, path: &str, of_ingress: &str) -> bool {
         };
         *candidate.path == *own
     })
-}
-
-fn part(value: &Value, pointer: &str) -> Value {
-    value.pointer(pointer).cloned().unwrap_or_default()
-}
-
-fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
-    value.pointer(pointer)?.as_str()
-}
-
-fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
-    value.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
