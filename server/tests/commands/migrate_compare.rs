@@ -235,7 +235,7 @@ fn passwords_go_to_their_host_alone_and_into_no_file() {
     let reference = old.url();
     let record =
         ["-f", "all.yaml", "--reference", &reference, "--record", "old.jsonl", "--credentials", "passwords"];
-    compare(&place, &record).must(0, &["recorded"]);
+    compare(&place, &record).must(0, &["recorded", "passwords are sent in clear"]);
     let with: Vec<String> =
         old.heads().into_iter().filter(|head| head.to_lowercase().contains("authorization:")).collect();
     // anna:hunter2

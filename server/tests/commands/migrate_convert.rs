@@ -30,7 +30,10 @@ fn annotations_are_converted_and_all_else_stays() {
     let done = convert(&place, &["-f", "shop/a.yaml"]);
     done.must(
         3,
-        &["haproxy.org/backend-config-snippet stays", "1 annotations are converted, 1 stay, 0 Ingresses"],
+        &[
+            "haproxy.org/backend-config-snippet stays",
+            "annotations: 1 converted, 1 stay; Ingresses that cannot be edited: 0",
+        ],
     );
     let snippet =
         done.out.lines().find(|line| line.starts_with("    # ") && !line.contains("the report")).unwrap();
@@ -43,10 +46,15 @@ fn annotations_are_converted_and_all_else_stays() {
     assert_eq!(done.out, wanted);
     let file = || std::fs::read_to_string(place.path().join("shop/a.yaml")).unwrap();
     assert_eq!(file(), MANIFESTS, "nothing is written without --in-place");
-    convert(&place, &["-f", "shop", "--in-place"]).must(3, &["1 annotations are converted"]);
+    convert(&place, &["-f", "shop", "--in-place"]).must(3, &["annotations: 1 converted"]);
     assert_eq!(file(), wanted);
-    convert(&place, &["-f", "shop", "--in-place"]).must(3, &["0 annotations are converted, 1 stay"]);
+    convert(&place, &["-f", "shop", "--in-place"]).must(3, &["annotations: 0 converted, 1 stay"]);
     assert_eq!(file(), wanted);
+    place.write("real/a.yaml", MANIFESTS);
+    std::os::unix::fs::symlink("real/a.yaml", place.path().join("link.yaml")).unwrap();
+    convert(&place, &["-f", "link.yaml", "--in-place"]).must(3, &["annotations: 1 converted"]);
+    assert!(place.path().join("link.yaml").is_symlink(), "a link stays one");
+    assert_eq!(std::fs::read_to_string(place.path().join("real/a.yaml")).unwrap(), wanted);
     // What is converted is judged as ours.
     let check = ["migrate", "check", "--from", "haproxy-org", "-f", "shop/a.yaml"];
     place.haptic(&check).must(1, &["backend-config-snippet", "1 objects"]);

@@ -190,6 +190,11 @@ fn rules(args: &MigrateCompareArgs) -> Result<SideRules, CommandFailure> {
             "--credentials needs --ca FILE, or --insecure: without them nobody knows who gets passwords";
         return Err(CommandFailure::Usage(usage.into()));
     }
+    let asks_in_clear = args.reference.iter().any(|url| url.starts_with("http://"))
+        || args.ours.iter().any(|url| url.scheme == ComparedScheme::Http);
+    if args.credentials.is_some() && asks_in_clear {
+        output::complain("passwords are sent in clear over http://: whoever is on the way reads them");
+    }
     Ok(SideRules {
         limit: Duration::from_secs(args.timeout),
         rate: args.rate,

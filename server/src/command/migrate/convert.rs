@@ -59,7 +59,7 @@ pub fn run(args: &MigrateConvertArgs) -> Result<(), CommandFailure> {
         }
     }
     output::complain(&format!(
-        "{all} annotations are converted, {stays} stay, {refused} Ingresses cannot be edited"
+        "annotations: {all} converted, {stays} stay; Ingresses that cannot be edited: {refused}"
     ));
     if refused > 0 {
         return Err(CommandFailure::Exit(1));
@@ -119,11 +119,13 @@ fn read(file: &Path) -> Result<String, CommandFailure> {
     Ok(text.map_err(|error| format!("cannot read {}: {error}", file.display()))?)
 }
 
-/// Puts the new text in the place of the old one, which is whole until then.
+/// Puts the new text in the place of the old one, which is whole until then. A link stays one.
 fn write(file: &Path, old: &str, new: &str) -> Result<(), CommandFailure> {
     if old == new {
         return Ok(());
     }
+    let file =
+        &std::fs::canonicalize(file).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
     let folder =
         file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
     let cannot = |error: std::io::Error| format!("cannot write {}: {error}", file.display());
