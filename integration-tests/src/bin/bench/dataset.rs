@@ -120,6 +120,11 @@ impl Member {
         service
     }
 
+    /// Which one it is, from 0.
+    pub fn number(self) -> usize {
+        self.number
+    }
+
     /// Its name, and that of its Service.
     pub fn name(self) -> String {
         format!("service-{}", self.number)

@@ -8,6 +8,7 @@ mod cluster;
 mod dataset;
 mod echo;
 mod figures;
+mod gateway;
 mod hostile;
 mod local;
 mod memory;
@@ -88,7 +89,8 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
         let mut scope = figures.of_size(size);
         tokio::task::block_in_place(|| {
             stages::measure(dataset(size), &dir.join("stages"), &mut scope)?;
-            stages::compare_languages(dataset(size), &mut scope.within("languages"))
+            stages::compare_languages(dataset(size), &mut scope.within("languages"))?;
+            gateway::measure(dataset(size), &dir.join("stages"), &mut scope.within("gateway"))
         })?;
     }
     for (number, size) in sizes().filter(|_| arguments.includes(Way::Local)) {

@@ -217,7 +217,7 @@ fn active_config(dir: &Path) -> Outcome<ActiveConfig> {
     config_of(&file)
 }
 
-fn config_of(file: &Path) -> Outcome<ActiveConfig> {
+pub fn config_of(file: &Path) -> Outcome<ActiveConfig> {
     let candidate = haptic_config::load_file(file).map_err(|problems| refused(&problems))?;
     Ok(ActiveConfig {
         layout: Layout::of(&candidate.spec.dataplane).map_err(Failure::new)?,
@@ -231,7 +231,7 @@ fn config_of(file: &Path) -> Outcome<ActiveConfig> {
 }
 
 /// The stores that the watches would fill.
-fn stores(config: &ActiveConfig, manifests: impl Iterator<Item = Value>) -> Outcome<Snapshots> {
+pub fn stores(config: &ActiveConfig, manifests: impl Iterator<Item = Value>) -> Outcome<Snapshots> {
     let mut stores = Vec::new();
     for (name, spec) in WatchSpec::all(&config.spec) {
         stores.push((name, Ingest::new(&spec)?, spec, Snapshot::full()));
@@ -252,7 +252,7 @@ fn stores(config: &ActiveConfig, manifests: impl Iterator<Item = Value>) -> Outc
     Ok(Snapshots::new(synced.collect()))
 }
 
-fn changed_slice(dataset: Dataset) -> Value {
+pub fn changed_slice(dataset: Dataset) -> Value {
     dataset.change(dataset.ingresses / 2).slice
 }
 
@@ -267,7 +267,7 @@ fn of_pods(mut manifest: Value) -> Value {
 }
 
 /// The stores after `slice` changed.
-fn after_change(config: &ActiveConfig, before: &Snapshots, mut slice: Value) -> Outcome<Snapshots> {
+pub fn after_change(config: &ActiveConfig, before: &Snapshots, mut slice: Value) -> Outcome<Snapshots> {
     slice["metadata"]["namespace"] = Value::from(NAMESPACE);
     let mut after = before.clone();
     for (name, spec) in WatchSpec::all(&config.spec) {
@@ -297,18 +297,18 @@ fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     (start.elapsed(), done)
 }
 
-fn median<T>(mut work: impl FnMut() -> T) -> Duration {
+pub fn median<T>(mut work: impl FnMut() -> T) -> Duration {
     let mut times: Vec<Duration> = (0..ROUNDS).map(|_| timed(&mut work).0).collect();
     times.sort_unstable();
     times.get(ROUNDS / 2).copied().unwrap_or_default()
 }
 
 #[allow(clippy::cast_precision_loss, reason = "megabytes need no 53 bits")]
-fn megabytes(bytes: usize) -> f64 {
+pub fn megabytes(bytes: usize) -> f64 {
     bytes as f64 / 1e6
 }
 
-fn refused(problems: &[Diagnostic]) -> Failure {
+pub fn refused(problems: &[Diagnostic]) -> Failure {
     let first: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
     Failure::new(first.join("\n"))
 }

@@ -1,0 +1,99 @@
+//! Renders of the same sites as HTTPRoutes at ten Gateways, in this process, and what they cost beside Ingresses.
+
+use crate::{
+    dataset::{Dataset, Member},
+    figures::Scope,
+    stages::{after_change, changed_slice, config_of, median, megabytes, refused, stores},
+    statistics::milliseconds,
+};
+use haptic_model::{Fleet, HaproxyVersion, Snapshots};
+use haptic_render::{RenderLimits, Renderer, compile};
+use integration_tests::Outcome;
+use serde_json::{Value, json};
+use std::{fs, path::Path};
+
+const GATEWAYS: usize = 10;
+const API: &str = "gateway.networking.k8s.io/v1";
+
+/// Measures a render of everything, one after an endpoint moved, and one after a route came.
+///
+/// # Errors
+/// The configuration is invalid, or cannot be rendered with `dataset`.
+pub fn measure(dataset: Dataset, dir: &Path, into: &mut Scope<'_>) -> Outcome {
+    fs::create_dir_all(dir)?;
+    let file = dir.join("gateway.yaml");
+    fs::write(&file, configuration().to_string())?;
+    let config = config_of(&file)?;
+    let compiled = compile(&config.spec).map_err(|problems| refused(&problems))?;
+    let fleet = Fleet::of_version(HaproxyVersion::new(3, 4));
+    let before = stores(&config, objects(dataset))?;
+    let moved = after_change(&config, &before, changed_slice(dataset))?;
+    let newcomer = dataset.newcomers().next().unwrap_or_else(|| dataset.last());
+    let mut grown = before.clone();
+    for object in of_member(newcomer) {
+        grown = after_change(&config, &grown, object)?;
+    }
+    let render = |renderer: &mut Renderer, snapshots: &Snapshots| {
+        renderer.render(&*compiled, &config, snapshots, &fleet, &RenderLimits::default())
+    };
+    into.add("render_ms", milliseconds(median(|| render(&mut Renderer::default(), &before))));
+    let mut renderer = Renderer::default();
+    let bundle = render(&mut renderer, &before).map_err(|problems| refused(&problems))?.bundle;
+    into.add("kept_mb", megabytes(renderer.cache().bytes));
+    into.add("bundle_mb", megabytes(bundle.size()));
+    for (name, after) in [("render_after_change_ms", &moved), ("render_after_new_route_ms", &grown)] {
+        let mut turn = [after, &before].into_iter().cycle();
+        let next = || turn.next().map(|snapshots| render(&mut renderer, snapshots));
+        into.add(name, milliseconds(median(next)));
+    }
+    Ok(())
+}
+
+fn configuration() -> Value {
+    json!({
+        "apiVersion": "haproxy-haptic.org/v1alpha1", "kind": "HAProxyTemplateConfig",
+        "metadata": { "name": "bench" },
+        "spec": {
+            "credentialsSecretRef": { "name": "bench" },
+            "podSelector": { "matchLabels": { "app": "haproxy" } },
+            "libraries": ["base", "ssl", "gateway"],
+        },
+    })
+}
+
+fn objects(dataset: Dataset) -> impl Iterator<Item = Value> {
+    let class = json!({
+        "apiVersion": API, "kind": "GatewayClass", "metadata": { "name": "haptic" },
+        "spec": { "controllerName": "haproxy-haptic.org/gateway-controller" },
+    });
+    let gateways = (0..GATEWAYS).map(|number| {
+        json!({
+            "apiVersion": API, "kind": "Gateway", "metadata": { "name": gateway(number) },
+            "spec": {
+                "gatewayClassName": "haptic",
+                "listeners": [{ "name": "http", "port": 80, "protocol": "HTTP" }],
+            },
+        })
+    });
+    let members = dataset.first(usize::MAX).flat_map(of_member);
+    [class].into_iter().chain(gateways).chain(members)
+}
+
+/// Its Service, its EndpointSlice, and an HTTPRoute in the Ingress' place.
+fn of_member(member: Member) -> [Value; 3] {
+    let [service, slice, _] = member.manifests();
+    let name = member.name();
+    let route = json!({
+        "apiVersion": API, "kind": "HTTPRoute", "metadata": { "name": name },
+        "spec": {
+            "parentRefs": [{ "name": gateway(member.number()) }],
+            "hostnames": [member.host()],
+            "rules": [{ "backendRefs": [{ "name": name, "port": 80 }] }],
+        },
+    });
+    [service, slice, route]
+}
+
+fn gateway(number: usize) -> String {
+    format!("web-{}", number % GATEWAYS)
+}
