@@ -96,10 +96,17 @@ impl Admission {
         }
     }
 
-    /// Waits until no request is without its answer.
-    pub async fn all_answered(&self) {
+    /// Waits until no request is without its answer, and none has come for `quiet`: an answer that was given is on its way then,
+    /// and what was under way when others were answered has been seen.
+    pub async fn all_answered(&self, quiet: Duration) {
         self.answering.close();
-        self.answering.wait().await;
+        loop {
+            self.answering.wait().await;
+            tokio::time::sleep(quiet).await;
+            if self.answering.is_empty() {
+                return;
+            }
+        }
     }
 
     async fn answer(&self, review: &Review, subject: Subject, received: Instant) -> ReviewAnswer {

@@ -243,7 +243,7 @@ pub async fn answers_all_that_it_was_asked(scene: Scene) -> Outcome {
     let review = json!({
         "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
         "request": {
-            "uid": "one", "operation": "DELETE", "namespace": "shop", "name": "shop",
+            "uid": "one", "operation": "DELETE", "namespace": "shop", "name": "shop", "userInfo": { "username": "anna" },
             "resource": { "group": "example.com", "version": "v1", "resource": "widgets" },
             "kind": { "group": "example.com", "version": "v1", "kind": "Widget" },
         },

@@ -21,8 +21,8 @@ use std::{
 
 /// How long the configuration's ports are waited for before the default ones are used: probes must find somebody.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// An answer that was given is on its way after this.
-const SENT_WITHIN: Duration = Duration::from_millis(100);
+/// When the webhook ends: nobody has asked for so long.
+const QUIET: Duration = Duration::from_millis(250);
 
 /// What is served, and on which addresses.
 #[derive(Clone)]
@@ -81,10 +81,7 @@ impl HttpServers {
         let Some(webhook) = self.webhook else { return };
         // An API server keeps connections on which it asks nothing. Nobody waits for those.
         let stopped = pin!(webhook.handle.stop(true));
-        let answered = pin!(async {
-            admission.all_answered().await;
-            tokio::time::sleep(SENT_WITHIN).await;
-        });
+        let answered = pin!(admission.all_answered(QUIET));
         futures::future::select(stopped, answered).await;
     }
 
