@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 const MOST_FRONTENDS: usize = 3;
 
 /// A request that was followed as far as it could be.
-struct Followed {
+struct FollowedRequest {
     explanation: Explanation,
     /// Whether nothing was there for it, of which objects may say why.
     is_absent: bool,
@@ -54,7 +54,7 @@ pub fn explain(context: &Context<'_>, request: ExplainedRequest) -> Explanation 
             }
         }
     }
-    let Followed { mut explanation, is_absent } = followed;
+    let FollowedRequest { mut explanation, is_absent } = followed;
     if is_absent {
         absent::reasons(context, &mut explanation);
     }
@@ -68,7 +68,7 @@ fn follow(
     document: &Document<'_>,
     request: &ExplainedRequest,
     gateway: Option<&PortOfGateway>,
-) -> Followed {
+) -> FollowedRequest {
     let mut explanation = Explanation { request: request.clone(), ..Explanation::default() };
     explanation.steps.extend(gateway.map(PortOfGateway::step));
     let arrival = Arrival { port: gateway.map(|gateway| gateway.target), ..Arrival::default() };
@@ -88,7 +88,7 @@ fn follow(
         RouteFinding::Fulfilled(how) => explanation.fulfilled = Some(how),
         RouteFinding::Answered(why) | RouteFinding::Lost(why) => explanation.why_not.push(why),
     }
-    Followed { explanation, is_absent }
+    FollowedRequest { explanation, is_absent }
 }
 
 /// Follows a request through its frontend, and through those that it is handed on to over sockets.

@@ -26,7 +26,7 @@ pub fn reasons(context: &Context<'_>, sets: &Snapshots, host: &str, path: &str) 
                 continue;
             }
             is_known = true;
-            let look = Look { context, object: &object.reference, ingress: &ingress, host, path };
+            let look = IngressLook { context, object: &object.reference, ingress: &ingress, host, path };
             found.extend(look.reasons(&paths, sets.map(|sets| &**sets)));
         }
     }
@@ -55,7 +55,7 @@ fn paths_of(ingress: &Value, host: &str) -> Vec<(String, Value)> {
 }
 
 /// One Ingress that names the host.
-struct Look<'a> {
+struct IngressLook<'a> {
     context: &'a Context<'a>,
     object: &'a Arc<ObjectRef>,
     ingress: &'a Value,
@@ -63,7 +63,7 @@ struct Look<'a> {
     path: &'a str,
 }
 
-impl Look<'_> {
+impl IngressLook<'_> {
     fn reasons(&self, paths: &[(String, Value)], sets: Option<&Snapshot>) -> Vec<String> {
         let object = self.object;
         if let Some(held) = self.context.quarantine.held.get(object) {

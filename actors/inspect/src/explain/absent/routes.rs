@@ -30,7 +30,7 @@ pub fn reasons(context: &Context<'_>, resolved: &Routes, host: &str, path: &str)
         for object in routes.iter() {
             let Ok(route) = object.value() else { continue };
             let hostnames = list(&route, "/spec/hostnames");
-            let look = Look { context, resolved, kind, object, route: &route, path };
+            let look = RouteLook { context, resolved, kind, object, route: &route, path };
             // Those for all hosts of other controllers' Gateways have no part in it.
             let is_of_host = match hostnames {
                 [] => look.is_ours(),
@@ -64,7 +64,7 @@ pub fn of_host(context: &Context<'_>, host: &str) -> Vec<(RouteKind, NamespacedN
 }
 
 /// One route that names the host.
-struct Look<'a> {
+struct RouteLook<'a> {
     context: &'a Context<'a>,
     resolved: &'a Routes,
     kind: RouteKind,
@@ -73,7 +73,7 @@ struct Look<'a> {
     path: &'a str,
 }
 
-impl Look<'_> {
+impl RouteLook<'_> {
     fn is_ours(&self) -> bool {
         let object = &self.object.reference;
         let name = (object.namespace.clone(), object.name.clone());
