@@ -246,7 +246,6 @@ impl TextBuilder {
 
 impl<'t> Fragments<'t> {
     /// One after the other.
-    #[must_use]
     pub fn iter(self) -> FragmentIter<'t> {
         self.into_iter()
     }
