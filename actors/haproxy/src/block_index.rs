@@ -38,7 +38,7 @@ pub trait Aggregate: Default {
 #[derive(Clone, Debug, Default)]
 pub struct BlockIndex<L> {
     text: Text,
-    blocks: Arc<[IndexedBlock]>,
+    blocks: Arc<Vec<IndexedBlock>>,
     bases: Bases,
     ledger: L,
     forgetful: bool,
@@ -75,16 +75,19 @@ impl<L: Aggregate> BlockIndex<L> {
 
     /// Whether a block with a `global` section has come or gone.
     fn turn(&mut self, text: &Text) -> bool {
-        let mut builder = Builder::new(&self.blocks, &self.bases, &mut self.ledger, self.forgetful);
-        let (old, new) = (self.text.fragments(), text.fragments());
-        for stretch in haptic_model::alignment::align(old, new, Fragment::address) {
+        // An outline that nobody shares gives its blocks away: to count up to ten thousand of them and down again takes as long as
+        // all else.
+        let known = Arc::unwrap_or_clone(std::mem::take(&mut self.blocks));
+        let mut builder = Builder::new(known, &self.bases, &mut self.ledger, self.forgetful);
+        let [old, new] = [&self.text, text].map(|text| text.fragments().iter().collect::<Vec<_>>());
+        for stretch in haptic_model::alignment::align(&old, &new, |fragment| fragment.address()) {
             match stretch {
-                Stretch::Same { old, .. } => builder.same(text_of(self.text.fragments(), &old), old.start),
-                Stretch::Differs { new, .. } => builder.printed(text_of(text.fragments(), &new)),
+                Stretch::Same { old: range, .. } => builder.same(part_of(&old, &range), range.start),
+                Stretch::Differs { new: range, .. } => builder.printed(part_of(&new, &range)),
             }
         }
         let (blocks, global) = builder.finish();
-        (self.blocks, self.text) = (blocks.into(), text.clone());
+        (self.blocks, self.text) = (Arc::new(blocks), text.clone());
         global
     }
 
@@ -141,6 +144,6 @@ impl<L: Aggregate> BlockIndex<L> {
     }
 }
 
-fn text_of<'t>(fragments: &'t [Fragment], range: &std::ops::Range<usize>) -> &'t [Fragment] {
+fn part_of<'l, 't>(fragments: &'l [&'t Fragment], range: &std::ops::Range<usize>) -> &'l [&'t Fragment] {
     fragments.get(range.clone()).unwrap_or_default()
 }

@@ -86,8 +86,8 @@ impl Patch {
     /// glance at each of them and reads none. `None` when nothing of `old` is worth keeping.
     #[must_use]
     pub fn between(old: &Text, of: Digest, new: &Text) -> Option<Self> {
-        let (old, new) = (old.fragments(), new.fragments());
-        let head = old.iter().zip(new).take_while(|(a, b)| a.same(b)).count();
+        let [old, new] = [old, new].map(|text| text.fragments().iter().collect::<Vec<_>>());
+        let head = old.iter().zip(&new).take_while(|(a, b)| a.same(b)).count();
         let (old_rest, new_rest) = (old.get(head..)?, new.get(head..)?);
         let tail = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a.same(b)).count();
         let changed = new_rest.get(..new_rest.len() - tail)?;
@@ -148,7 +148,7 @@ impl Patch {
     }
 }
 
-fn length(fragments: &[Fragment]) -> usize {
+fn length(fragments: &[&Fragment]) -> usize {
     fragments.iter().map(|fragment| fragment.as_str().len()).sum()
 }
 

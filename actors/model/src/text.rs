@@ -56,11 +56,47 @@ pub struct Fragment {
     blame: Arc<Blame>,
 }
 
-/// A rendered file: fragments in order.
+/// Fragments that follow one another, in one piece of memory: what is the same from one generation to the next is passed on as a whole,
+/// and no fragment of it is touched. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Run {
+    content: Arc<RunContent>,
+}
+
+/// With what walks over whole files ask for.
+#[derive(Debug)]
+struct RunContent {
+    fragments: Box<[Fragment]>,
+    bytes: usize,
+    lines: usize,
+    servers: usize,
+}
+
+/// A rendered file: fragments in order, in runs.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    fragments: Arc<[Fragment]>,
+    runs: Arc<[Run]>,
 }
+
+/// A text that grows.
+#[derive(Debug, Default)]
+pub struct TextBuilder {
+    runs: Vec<Run>,
+    open: Vec<Fragment>,
+}
+
+/// The fragments of a text.
+#[derive(Clone, Copy, Debug)]
+pub struct Fragments<'t> {
+    runs: &'t [Run],
+}
+
+/// Goes through the fragments of a text.
+pub type FragmentIter<'t> = std::iter::FlatMap<
+    std::slice::Iter<'t, Run>,
+    std::slice::Iter<'t, Fragment>,
+    fn(&'t Run) -> std::slice::Iter<'t, Fragment>,
+>;
 
 impl Blame {
     /// The origin of the `index`th line (from 0) of the fragment.
@@ -141,11 +177,126 @@ impl Fragment {
     }
 }
 
+impl Run {
+    /// These fragments.
+    #[must_use]
+    pub fn new(fragments: Vec<Fragment>) -> Self {
+        let sum = |of: fn(&Fragment) -> usize| fragments.iter().map(of).sum();
+        let (bytes, lines, servers) =
+            (sum(|f| f.text.len()), sum(|f| f.blame.lines.len()), sum(|f| f.blame.servers));
+        Self { content: Arc::new(RunContent { fragments: fragments.into(), bytes, lines, servers }) }
+    }
+
+    /// The fragments in order.
+    #[must_use]
+    pub fn fragments(&self) -> &[Fragment] {
+        &self.content.fragments
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.content.bytes
+    }
+
+    /// How many lines have an origin.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.content.lines
+    }
+
+    /// How many servers its lines say: [`Blame::servers`].
+    #[must_use]
+    pub fn servers(&self) -> usize {
+        self.content.servers
+    }
+
+    /// Where it is in memory: the same number for the same run, as long as it is held.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.content).addr()
+    }
+}
+
+impl TextBuilder {
+    /// Goes on with a fragment.
+    pub fn fragment(&mut self, fragment: Fragment) {
+        self.open.push(fragment);
+    }
+
+    /// Goes on with a run.
+    pub fn run(&mut self, run: Run) {
+        self.close();
+        self.runs.push(run);
+    }
+
+    /// All of it.
+    #[must_use]
+    pub fn finish(mut self) -> Text {
+        self.close();
+        Text { runs: self.runs.into() }
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            self.runs.push(Run::new(std::mem::take(&mut self.open)));
+        }
+    }
+}
+
+impl<'t> Fragments<'t> {
+    /// One after the other.
+    pub fn iter(self) -> FragmentIter<'t> {
+        self.into_iter()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.runs.iter().map(|run| run.fragments().len()).sum()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The one of that number, from 0.
+    #[must_use]
+    pub fn get(self, number: usize) -> Option<&'t Fragment> {
+        let mut left = number;
+        for run in self.runs {
+            match run.fragments().get(left) {
+                None => left -= run.fragments().len(),
+                found => return found,
+            }
+        }
+        None
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn to_vec(self) -> Vec<Fragment> {
+        self.iter().cloned().collect()
+    }
+}
+
+impl<'t> IntoIterator for Fragments<'t> {
+    type Item = &'t Fragment;
+    type IntoIter = FragmentIter<'t>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.runs.iter().flat_map(|run| run.fragments().iter())
+    }
+}
+
 impl Text {
     /// A file made of `fragments`.
     #[must_use]
     pub fn new(fragments: Vec<Fragment>) -> Self {
-        Self { fragments: fragments.into() }
+        let builder = TextBuilder { open: fragments, ..TextBuilder::default() };
+        builder.finish()
     }
 
     /// A file of one piece whose origin nobody knows (read back from a pod, or from a test).
@@ -156,36 +307,42 @@ impl Text {
 
     /// The pieces in order.
     #[must_use]
-    pub fn fragments(&self) -> &[Fragment] {
-        &self.fragments
+    pub fn fragments(&self) -> Fragments<'_> {
+        Fragments { runs: &self.runs }
+    }
+
+    /// The pieces in order, as they are passed on together.
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
     }
 
     /// Length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.fragments.iter().map(|f| f.text.len()).sum()
+        self.runs.iter().map(Run::bytes).sum()
     }
 
     /// Whether there is not a single byte.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.fragments.iter().all(|f| f.text.is_empty())
+        self.len() == 0
     }
 
     /// Whether `words` stand in it, on one line.
     #[must_use]
     pub fn contains(&self, words: &str) -> bool {
         let ends_line = |f: &Fragment| f.text.ends_with('\n');
-        if words.contains('\n') || !self.fragments.iter().rev().skip(1).all(ends_line) {
+        if words.contains('\n') || !self.fragments().iter().rev().skip(1).all(ends_line) {
             return self.to_string().contains(words);
         }
-        self.fragments.iter().any(|f| f.text.contains(words))
+        self.fragments().iter().any(|f| f.text.contains(words))
     }
 
     /// The digest of the whole.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        Digest::of_pieces(self.fragments.iter().map(|f| f.text.as_bytes()))
+        Digest::of_pieces(self.fragments().iter().map(|f| f.text.as_bytes()))
     }
 
     /// Where line `number` (from 1) of the file comes from.
@@ -198,7 +355,7 @@ impl Text {
     /// The fragment that line `number` (from 1) is in, and its number there, from 0.
     fn place(&self, number: u32) -> Option<(&Fragment, usize)> {
         let mut index = (number as usize).checked_sub(1)?;
-        for fragment in self.fragments.iter() {
+        for fragment in self.fragments() {
             let lines = fragment.blame.lines.len();
             if index < lines {
                 return Some((fragment, index));
@@ -222,7 +379,7 @@ impl Text {
     /// The whole as anybody may see it: without what comes from Secrets.
     #[must_use]
     pub fn shown(&self) -> String {
-        self.fragments.iter().map(Fragment::shown).collect()
+        self.fragments().iter().map(Fragment::shown).collect()
     }
 
     /// Line `number` (from 1), without its end, as anybody may see it.
@@ -234,7 +391,7 @@ impl Text {
 
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.fragments.iter().try_for_each(|p| f.write_str(&p.text))
+        self.fragments().iter().try_for_each(|p| f.write_str(&p.text))
     }
 }
 
@@ -280,6 +437,24 @@ mod tests {
         let text = Text::new(vec![Fragment::new("user abc k=x\ny end\n", blame)]);
         assert_eq!(text.shown(), "user [redacted] k=[redacted]\n end\n");
         assert_eq!(text.line(1).as_deref(), Some("user [redacted] k=[redacted]"));
+    }
+
+    #[test]
+    fn a_text_of_runs_is_that_of_their_fragments() {
+        let [a, b, c] = ["a\n", "b\nb\n", "c\n"].map(|text| fragment(text, "m", 1));
+        let mut builder = TextBuilder::default();
+        builder.fragment(a.clone());
+        builder.run(Run::new(vec![b.clone(), c.clone()]));
+        builder.run(Run::new(Vec::new()));
+        builder.fragment(a.clone());
+        let (text, flat) = (builder.finish(), Text::new(vec![a.clone(), b, c, a]));
+        assert_eq!((text.len(), text.to_string(), text.digest()), (10, flat.to_string(), flat.digest()));
+        assert_eq!((text.runs().len(), text.fragments().len(), text.runs()[1].lines()), (4, 4, 3));
+        for number in 0..5 {
+            let [one, other] = [&text, &flat].map(|text| text.fragments().get(number));
+            assert_eq!(one.map(Fragment::address), other.map(Fragment::address));
+        }
+        assert_eq!(text.origin(4).map(|origin| origin.line), Some(1));
     }
 
     #[test]

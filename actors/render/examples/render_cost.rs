@@ -187,7 +187,7 @@ fn main() {
     println!("{n} Ingresses; compile {compile:?}");
     for key in compiled.files() {
         let (print, rendered) = best(|| compiled.render(&key, &input, &limits).unwrap());
-        let marked: usize = rendered.marked.pieces.iter().map(|p| p.as_str().len()).sum();
+        let marked: usize = rendered.marked.pieces.iter().map(|p| p.text().len()).sum();
         let (settling, text) = best(|| encode(key.kind, &rendered.marked).unwrap());
         println!(
             "{:<16} print {print:>10.1?}  settle {settling:>10.1?}  marked {marked:>9} B  text {:>9} B  fragments {}",

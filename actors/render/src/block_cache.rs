@@ -5,14 +5,16 @@
 //! would see the same prints the same. What cannot be compared is never kept.
 //!
 //! Stores are compared once, before the render: by the objects themselves, not by versions. Walking ten thousand blocks
-//! then compares numbers and addresses only.
+//! then compares numbers and addresses only, and where nothing of a whole [group](crate::block_group) has changed, not even those.
 
 use crate::{
+    block_group::{BlockGroup, GroupBuilder, WholeGroup},
+    cached_block::{BlockEffects, BlockPosition, BlockSite, CachedBlock, SourcePosition},
     captured::{Alike, Around, LookupResult, Uncacheable},
-    engine::{AddedFile, Read},
-    faults::Fault,
+    engine::Read,
+    store_lists::StoreLists,
 };
-use haptic_model::{Diagnostic, Object, ObjectRef, Snapshot, Snapshots, store::Key, text::Fragment};
+use haptic_model::{Object, ObjectRef, Snapshot, Snapshots, store::Key, text::Fragment};
 use std::{
     cell::{Cell, OnceCell},
     collections::{BTreeMap, BTreeSet, HashMap, HashSet},
@@ -22,7 +24,7 @@ use std::{
 /// What is kept of one file.
 #[derive(Debug, Default)]
 pub struct FileCache {
-    blocks: Vec<Arc<CachedBlock>>,
+    groups: Vec<Arc<BlockGroup>>,
     reads: ReadTable,
     /// The stores that were read, as they were.
     stores: BTreeMap<Arc<str>, Arc<Snapshot>>,
@@ -32,53 +34,22 @@ pub struct FileCache {
     bytes: usize,
 }
 
-/// A place in a template: its number, line and column.
-pub(crate) type SourcePosition = (u16, u32, u32);
-
-/// One outermost object's block.
-#[derive(Clone, Debug)]
-pub(crate) struct CachedBlock {
-    site: BlockPosition,
-    around: Box<[(Around, LookupResult)]>,
-    /// Numbers in the [`ReadTable`].
-    reads: Box<[u32]>,
-    effects: Option<Box<BlockEffects>>,
-    fragment: Option<Fragment>,
-    bytes: usize,
-    most: usize,
-    /// Bytes of memory.
-    size: usize,
-}
-
-/// Which block, for which object, and how deep.
-#[derive(Clone, Debug)]
-pub(crate) struct BlockPosition {
-    /// The block's address in its compiled template.
-    pub block: usize,
-    /// Where it begins.
-    pub place: SourcePosition,
-    pub object: Arc<Object>,
-    /// How many partials it stands in.
-    pub depth: usize,
-    /// What its lines are indented by.
-    pub indent: Box<str>,
-}
-
-/// What a block did beside printing.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct BlockEffects {
-    pub warnings: Vec<Diagnostic>,
-    pub faults: Vec<Fault>,
-    pub added: Vec<AddedFile>,
-}
-
 /// An outermost object's block of a render.
 #[derive(Clone, Debug)]
 pub enum PrintedBlock {
-    /// The block of that number of the render before.
-    Kept(usize),
+    /// That block of the render before.
+    Kept(BlockNumber),
+    /// The group of that number of the render before.
+    KeptGroup(usize),
     /// Printed now.
     Fresh(Box<FreshBlock>),
+}
+
+/// Which block: the number of its group, and its number in that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockNumber {
+    group: usize,
+    at: usize,
 }
 
 /// A block printed now, with all it depended on.
@@ -142,9 +113,10 @@ pub struct BlockCache<'k> {
     /// Objects that no block was printed for, by address.
     new: HashSet<usize>,
     /// Where the next block is expected.
-    next: Cell<usize>,
-    by_object: OnceCell<HashMap<(usize, usize), usize>>,
+    next: Cell<BlockNumber>,
+    by_object: OnceCell<HashMap<(usize, usize), BlockNumber>>,
     alike: Alike,
+    lists: Option<&'k StoreLists>,
 }
 
 /// So many blocks ahead are looked at before all of them are.
@@ -179,7 +151,25 @@ impl<'k> BlockCache<'k> {
                 }
             }
         }
-        Self { kept, changed, new, next: Cell::new(0), by_object: OnceCell::new(), alike: Alike::default() }
+        Self {
+            kept,
+            changed,
+            new,
+            next: Cell::default(),
+            by_object: OnceCell::new(),
+            alike: Alike::default(),
+            lists: None,
+        }
+    }
+
+    /// The same, where lists of all objects are those of other files and renders.
+    #[must_use]
+    pub(crate) fn with_lists(self, lists: &'k StoreLists) -> Self {
+        Self { lists: Some(lists), ..self }
+    }
+
+    pub(crate) fn lists(&self) -> Option<&'k StoreLists> {
+        self.lists
     }
 
     /// The block that was printed at this place for this version of an object, with its number, if all it read is
@@ -189,73 +179,62 @@ impl<'k> BlockCache<'k> {
         block: usize,
         object: &Arc<Object>,
         depth: usize,
-    ) -> Option<(usize, &CachedBlock)> {
+    ) -> Option<(BlockNumber, &CachedBlock)> {
         let object = address(object);
-        let is_it = |kept: &CachedBlock| kept.site.block == block && address(&kept.site.object) == object;
-        let ahead = self.kept.blocks.iter().enumerate().skip(self.next.get()).take(AHEAD);
-        let number = ahead.into_iter().find(|(_, kept)| is_it(kept)).map(|(number, _)| number);
-        let number = match number {
-            Some(number) => number,
+        let is_it = |kept: &CachedBlock| kept.site.block == block && address(&kept.object) == object;
+        let mut ahead = self.kept.starting_at(self.next.get()).take(AHEAD);
+        let number = match ahead.find(|(_, kept)| is_it(kept)) {
+            Some((number, _)) => number,
             None if self.new.contains(&object) => return None,
             None => *self.by_object().get(&(block, object))?,
         };
-        self.next.set(number + 1);
-        let kept = self.kept.blocks.get(number)?;
-        let unchanged = kept.reads.iter().all(|read| self.changed.get(*read as usize) == Some(&false));
-        (unchanged && kept.site.depth == depth).then_some((number, &**kept))
+        self.next.set(BlockNumber { at: number.at + 1, ..number });
+        let kept = self.kept.block(number)?;
+        (self.is_unchanged(&kept.reads) && kept.site.depth == depth).then_some((number, kept))
+    }
+
+    /// The next group, with its number, if it was printed at this place for these versions of the first of `objects`, which are
+    /// addresses, and all it read is unchanged.
+    pub(crate) fn find_group(
+        &self,
+        block: usize,
+        objects: &[usize],
+        depth: usize,
+    ) -> Option<(usize, &Arc<BlockGroup>, &WholeGroup)> {
+        let BlockNumber { group, at } = self.next.get();
+        // The last blocks of a group may be gone.
+        let next = if at == 0 { group } else { group + 1 };
+        let group = self.kept.groups.get(next)?;
+        let whole = group.whole.as_ref()?;
+        let is_it = (whole.site.block, whole.site.depth) == (block, depth)
+            && objects.get(..whole.objects.len()) == Some(&*whole.objects);
+        (is_it && self.is_unchanged(&whole.reads)).then_some((next, group, whole))
+    }
+
+    /// That group stands again: what comes next is expected behind it.
+    pub(crate) fn pass_group(&self, number: usize) {
+        self.next.set(BlockNumber { group: number + 1, at: 0 });
+    }
+
+    /// Whether any group of this block may stand again.
+    pub(crate) fn has_groups_of(&self, block: usize) -> bool {
+        let mut groups = self.kept.groups.iter().filter_map(|group| group.whole.as_ref());
+        groups.any(|whole| whole.site.block == block)
+    }
+
+    fn is_unchanged(&self, reads: &[u32]) -> bool {
+        reads.iter().all(|read| self.changed.get(*read as usize) == Some(&false))
     }
 
     pub(crate) fn alike(&self) -> &Alike {
         &self.alike
     }
 
-    fn by_object(&self) -> &HashMap<(usize, usize), usize> {
+    fn by_object(&self) -> &HashMap<(usize, usize), BlockNumber> {
         self.by_object.get_or_init(|| {
-            let blocks = self.kept.blocks.iter().enumerate();
-            blocks.map(|(number, kept)| ((kept.site.block, address(&kept.site.object)), number)).collect()
+            let blocks = self.kept.starting_at(BlockNumber::default());
+            blocks.map(|(number, kept)| ((kept.site.block, address(&kept.object)), number)).collect()
         })
-    }
-}
-
-impl CachedBlock {
-    pub fn around(&self) -> &[(Around, LookupResult)] {
-        &self.around
-    }
-
-    pub fn effects(&self) -> Option<&BlockEffects> {
-        self.effects.as_deref()
-    }
-
-    pub fn fragment(&self) -> Option<&Fragment> {
-        self.fragment.as_ref()
-    }
-
-    pub fn indent(&self) -> &str {
-        &self.site.indent
-    }
-
-    /// Bytes of marked text it was.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// The most bytes there were while it was printed.
-    pub fn most(&self) -> usize {
-        self.most
-    }
-
-    fn measured(self) -> Self {
-        let fragment = self.fragment.as_ref().map_or(0, |f| {
-            let blame = f.blame();
-            f.as_str().len()
-                + size_of_val(&**blame)
-                + size_of_val(&*blame.lines)
-                + size_of_val(&*blame.objects)
-        });
-        let added = |e: &BlockEffects| e.added.iter().map(|a| a.content.len()).sum::<usize>();
-        let own = size_of::<Self>() + size_of_val(&*self.reads) + size_of_val(&*self.around);
-        let effects = self.effects.as_deref().map_or(0, |e| size_of::<BlockEffects>() + added(e));
-        Self { size: own + fragment + effects, ..self }
     }
 }
 
@@ -284,22 +263,32 @@ impl FileCache {
         fragment: impl Fn(usize) -> Option<Fragment>,
         refused: &BTreeSet<usize>,
     ) {
-        let before = std::mem::take(&mut self.blocks);
+        let before = std::mem::take(&mut self.groups);
+        let mut groups = GroupBuilder::default();
+        let mut last_site = None;
         self.untracked.clear();
         self.printed = blocks.iter().filter(|b| matches!(b, PrintedBlock::Fresh(_))).count();
         let mut read: HashSet<Arc<str>> = outside.iter().map(|r| r.resource.clone()).collect();
-        self.blocks.reserve_exact(blocks.len());
         for block in blocks {
             match block {
-                PrintedBlock::Kept(number) => self.blocks.extend(before.get(number).cloned()),
+                PrintedBlock::Kept(number) => {
+                    let kept = before.get(number.group).and_then(|group| group.blocks.get(number.at));
+                    kept.into_iter().for_each(|block| groups.block(block.clone()));
+                }
+                PrintedBlock::KeptGroup(number) => {
+                    before.get(number).into_iter().for_each(|group| groups.group(group.clone()));
+                }
                 PrintedBlock::Fresh(fresh) => {
                     for r in &fresh.reads {
                         if !read.contains(&r.resource) {
                             read.insert(r.resource.clone());
                         }
                     }
-                    if fresh.piece.is_none_or(|piece| !refused.contains(&piece)) {
-                        self.fresh(*fresh, &fragment);
+                    let is_sound = fresh.piece.is_none_or(|piece| !refused.contains(&piece));
+                    let kept = is_sound.then(|| self.fresh(*fresh, &fragment, &mut last_site)).flatten();
+                    match kept {
+                        Some(block) => groups.block(Arc::new(block)),
+                        None => groups.gap(),
                     }
                 }
             }
@@ -308,34 +297,60 @@ impl FileCache {
         read.extend(self.stores.keys().cloned());
         let now = |name: Arc<str>| snapshots.get(&name).map(|store| (name, store.clone()));
         self.stores = read.into_iter().filter_map(now).collect();
+        self.groups = groups.finish();
         self.sweep();
-        self.bytes = self.blocks.iter().map(|block| block.size).sum();
+        self.bytes = self.groups.iter().map(|group| group.size).sum();
     }
 
-    fn fresh(&mut self, fresh: FreshBlock, fragment: &impl Fn(usize) -> Option<Fragment>) {
+    fn fresh(
+        &mut self,
+        fresh: FreshBlock,
+        fragment: &impl Fn(usize) -> Option<Fragment>,
+        last_site: &mut Option<Arc<BlockSite>>,
+    ) -> Option<CachedBlock> {
         let FreshBlock { piece, site, reads, around, effects, untracked, bytes, most, .. } = fresh;
         let fragment = piece.and_then(fragment);
         let untracked =
             untracked.or((fragment.is_none() && piece.is_some()).then_some(Uncacheable::InsideLine));
         if let Some(why) = untracked {
             *self.untracked.entry((site.place, why)).or_default() += 1;
-            return;
+            return None;
         }
         let mut reads: Vec<u32> = reads.into_iter().map(|read| self.reads.number(read)).collect();
         reads.sort_unstable();
         reads.dedup();
         let silent = effects.warnings.is_empty() && effects.faults.is_empty() && effects.added.is_empty();
-        let block = CachedBlock {
-            site,
-            around: around.into(),
-            reads: reads.into(),
-            effects: (!silent).then(|| Box::new(effects)),
-            fragment,
-            bytes,
-            most,
-            size: 0,
-        };
-        self.blocks.push(Arc::new(block.measured()));
+        let (site, object) = BlockSite::of(site, around, last_site.take());
+        *last_site = Some(site.clone());
+        let effects = (!silent).then(|| Box::new(effects));
+        Some(CachedBlock { site, object, reads: reads.into(), effects, fragment, bytes, most })
+    }
+
+    /// All blocks from that one on.
+    fn starting_at(&self, start: BlockNumber) -> impl Iterator<Item = (BlockNumber, &CachedBlock)> {
+        let groups = self.groups.iter().enumerate().skip(start.group);
+        groups.flat_map(move |(group, of)| {
+            let skipped = if group == start.group { start.at } else { 0 };
+            let blocks = of.blocks.iter().enumerate().skip(skipped);
+            blocks.map(move |(at, block)| (BlockNumber { group, at }, &**block))
+        })
+    }
+
+    fn blocks(&self) -> impl Iterator<Item = &CachedBlock> {
+        self.groups.iter().flat_map(|group| &group.blocks).map(|block| &**block)
+    }
+
+    fn block(&self, number: BlockNumber) -> Option<&CachedBlock> {
+        self.groups.get(number.group)?.blocks.get(number.at).map(|block| &**block)
+    }
+
+    /// The same blocks, each with other reads.
+    fn change_reads(&mut self, reads: impl Fn(&CachedBlock) -> Box<[u32]>) {
+        for group in &mut self.groups {
+            let changed =
+                |block: &Arc<CachedBlock>| Arc::new(CachedBlock { reads: reads(block), ..(**block).clone() });
+            *group = Arc::new(BlockGroup::new(&group.blocks.iter().map(changed).collect::<Vec<_>>()));
+        }
     }
 
     /// Forgets keys that no block has read, once they could be half of all.
@@ -345,7 +360,7 @@ impl FileCache {
         }
         let mut used = vec![None; self.reads.count as usize];
         let mut count = 0_u32;
-        for number in self.blocks.iter().flat_map(|block| &block.reads) {
+        for number in self.groups.iter().flat_map(|group| &group.blocks).flat_map(|block| &block.reads) {
             if let Some(slot @ None) = used.get_mut(*number as usize) {
                 *slot = Some(count);
                 count += 1;
@@ -356,10 +371,7 @@ impl FileCache {
             return;
         }
         let renumbered = |number: &u32| used.get(*number as usize).copied().flatten();
-        for block in &mut self.blocks {
-            let reads = block.reads.iter().filter_map(renumbered).collect();
-            *block = Arc::new(CachedBlock { reads, ..(**block).clone() });
-        }
+        self.change_reads(|block| block.reads.iter().filter_map(renumbered).collect());
         for numbers in self.reads.numbers.values_mut() {
             numbers.retain(|_, number| renumbered(number).map(|new| *number = new).is_some());
         }
@@ -376,8 +388,8 @@ impl FileCache {
                 }
             }
         }
-        for block in &self.blocks {
-            let Some(reads) = objects.get_mut(&block.site.object.reference) else { continue };
+        for block in self.blocks() {
+            let Some(reads) = objects.get_mut(&block.object.reference) else { continue };
             let read = |number: &u32| {
                 let (resource, key) = keys.get(*number as usize).copied().flatten()?;
                 Some(Read { resource: resource.clone(), key: key.clone() })
@@ -390,7 +402,7 @@ impl FileCache {
         // A key of two values, which nearly all are, and its place in the table.
         let table = self.reads.count as usize * (size_of::<(Key, u32)>() + size_of::<[Arc<str>; 2]>());
         CacheSize {
-            blocks: self.blocks.len(),
+            blocks: self.groups.iter().map(|group| group.blocks.len()).sum(),
             untracked: self.untracked.values().sum(),
             printed: self.printed,
             bytes: table + self.bytes,
@@ -405,9 +417,7 @@ impl FileCache {
     /// As if no block had read anything: for the test that proves that tracking is needed.
     pub(crate) fn forget_reads(&mut self) {
         self.reads = ReadTable::default();
-        for block in &mut self.blocks {
-            *block = Arc::new(CachedBlock { reads: Box::default(), ..(**block).clone() });
-        }
+        self.change_reads(|_| Box::default());
     }
 }
 

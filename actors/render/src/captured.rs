@@ -34,6 +34,8 @@ pub(crate) enum LookupResult {
     Value(Value),
     /// A watched object, this version of it.
     Object(Arc<Object>),
+    /// The object that the block is printed for: noted once for many blocks.
+    OwnObject,
     /// The top of the context.
     Top,
     /// An inline snippet, by where it is in memory.
@@ -55,6 +57,18 @@ pub enum Uncacheable {
     OnDemand,
     /// It does not begin and end between two lines.
     InsideLine,
+}
+
+/// Whether a block of `object` that looked so `around` would see the same again.
+pub(crate) fn would_see_the_same(
+    around: &[(Around, LookupResult)],
+    object: &Arc<Object>,
+    finds: impl Fn(&Around, &LookupResult) -> bool,
+) -> bool {
+    around.iter().all(|(look, found)| match found {
+        LookupResult::OwnObject => finds(look, &LookupResult::Object(object.clone())),
+        found => finds(look, found),
+    })
 }
 
 /// The border of an object's block: all that is looked up beyond it, from the inside.
@@ -117,6 +131,27 @@ impl LookupResult {
             Some(Value::Object(object)) => Ok(Self::Object(object.object().clone())),
             Some(value) if has_objects(value) => Err(Uncacheable::OuterObjects),
             Some(value) => Ok(Self::Value(value.clone())),
+        }
+    }
+
+    /// The same, where `object` is what the block is printed for.
+    pub fn in_block_of(self, object: &Arc<Object>) -> Self {
+        match self {
+            Self::Object(found) if Arc::ptr_eq(&found, object) => Self::OwnObject,
+            other => other,
+        }
+    }
+
+    /// Whether both are the same, to the last digit.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Nothing, Self::Nothing) | (Self::Top, Self::Top) | (Self::OwnObject, Self::OwnObject) => {
+                true
+            }
+            (Self::Value(a), Self::Value(b)) => identical(a, b),
+            (Self::Object(a), Self::Object(b)) => Arc::ptr_eq(a, b),
+            (Self::Inline(a), Self::Inline(b)) => a == b,
+            _ => false,
         }
     }
 

@@ -5,12 +5,14 @@
 //! nothing of what is.
 
 use crate::{
-    block_cache::{BlockCache, CacheSize, FileCache, PrintedBlock, SourcePosition},
+    block_cache::{BlockCache, CacheSize, FileCache, PrintedBlock},
+    cached_block::SourcePosition,
     context::RenderContext,
     encode::{EncodedGeneration, FileEncoder, FileFormat},
     engine::{AddedFile, Compiled, Read, RenderInput, RenderLimits},
     faults::{Fault, FaultKind},
     shares::FileShare,
+    store_lists::StoreLists,
 };
 use haptic_model::{
     ActiveConfig, BundleFile, Diagnostic, FileKey, FileKind, ObjectRef, Snapshots, Text, text::Fragment,
@@ -56,6 +58,7 @@ pub(crate) struct Render<'r> {
     pub snapshots: &'r Snapshots,
     pub limits: &'r RenderLimits,
     pub ground: &'r Arc<RenderContext>,
+    pub lists: &'r StoreLists,
 }
 
 impl FileMemory {
@@ -85,11 +88,11 @@ impl FileMemory {
         key: &FileKey,
         path: &str,
     ) -> Result<FileResult, Vec<Fault>> {
-        let Render { compiled, config, snapshots, limits, ground } = *render;
+        let Render { compiled, config, snapshots, limits, ground, lists } = *render;
         let input = RenderInput { config, snapshots, fleet: &ground.fleet, context: &ground.context };
         let known = self.last.as_ref().is_some_and(|last| Arc::ptr_eq(&last.ground, ground));
         let nothing = FileCache::default();
-        let recall = BlockCache::new(if known { &self.kept } else { &nothing }, snapshots);
+        let recall = BlockCache::new(if known { &self.kept } else { &nothing }, snapshots).with_lists(lists);
         let rendered =
             compiled.render_again(key, &input, limits, Some(&recall)).map_err(|all| in_file(all, key))?;
         let EncodedGeneration { text, fragments, mut refused, refused_pieces, notices } = self
@@ -162,7 +165,7 @@ fn know_reads(refused: &mut [Fault], blocks: &[PrintedBlock]) {
     }
     let fresh = blocks.iter().filter_map(|block| match block {
         PrintedBlock::Fresh(fresh) => Some((&fresh.object.reference, &fresh.reads)),
-        PrintedBlock::Kept(_) => None,
+        PrintedBlock::Kept(_) | PrintedBlock::KeptGroup(_) => None,
     });
     let mut reads: HashMap<_, Vec<Read>> = HashMap::new();
     for (object, more) in fresh {
@@ -176,10 +179,13 @@ fn know_reads(refused: &mut [Fault], blocks: &[PrintedBlock]) {
 
 /// HAProxy refuses a configuration whose last line has no end.
 fn with_final_newline(text: Text) -> Text {
-    match text.fragments().split_last() {
-        Some((last, before)) if !last.as_str().ends_with('\n') => {
-            let last = Fragment::new(format!("{}\n", last.as_str()), last.blame().clone());
-            Text::new(before.iter().cloned().chain([last]).collect())
+    match text.fragments().iter().next_back() {
+        Some(last) if !last.as_str().ends_with('\n') => {
+            let mut all = text.fragments().to_vec();
+            let ended = Fragment::new(format!("{}\n", last.as_str()), last.blame().clone());
+            all.pop();
+            all.push(ended);
+            Text::new(all)
         }
         _ => text,
     }

@@ -3,8 +3,11 @@
 //! The engine frames every printed value and announces template lines and objects; the settling pass removes
 //! all marks, encodes each value for the place it stands in, and turns the rest into provenance.
 
-use haptic_model::{ObjectRef, text::Fragment};
-use std::sync::Arc;
+use haptic_model::{
+    ObjectRef,
+    text::{Fragment, Run},
+};
+use std::{borrow::Cow, sync::Arc};
 
 /// Starts a printed value.
 pub const VALUE: char = '\u{E000}';
@@ -70,15 +73,18 @@ pub enum FramedFragment {
     Printed(Arc<str>),
     /// Whole lines of a render before, settled then.
     Settled(Fragment),
+    /// Many of these.
+    SettledRun(Run),
 }
 
 impl FramedFragment {
     /// The characters; without marks where it was settled before.
     #[must_use]
-    pub fn as_str(&self) -> &str {
+    pub fn text(&self) -> Cow<'_, str> {
         match self {
-            Self::Printed(text) => text,
-            Self::Settled(fragment) => fragment.as_str(),
+            Self::Printed(text) => Cow::Borrowed(text),
+            Self::Settled(fragment) => Cow::Borrowed(fragment.as_str()),
+            Self::SettledRun(run) => run.fragments().iter().map(Fragment::as_str).collect(),
         }
     }
 }

@@ -8,6 +8,8 @@
 pub mod actor;
 mod added;
 pub mod block_cache;
+mod block_group;
+mod cached_block;
 mod captured;
 pub mod certificate;
 mod context;
@@ -33,6 +35,7 @@ pub mod render;
 mod servers;
 pub mod session;
 mod shares;
+mod store_lists;
 mod uses;
 pub mod value;
 mod warnings;

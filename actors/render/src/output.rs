@@ -1,6 +1,7 @@
 //! The marked text as it grows: pieces, marks, indentation, and the limits of one render.
 
 use crate::{
+    block_group::{BlockGroup, WholeGroup},
     engine::RenderLimits,
     faults::Fault,
     framing::{self, FramedFragment, FramedText},
@@ -85,6 +86,25 @@ impl OutputShares {
     }
 }
 
+/// What outermost objects' blocks have printed.
+#[derive(Debug)]
+enum PrintedBytes {
+    Block(Arc<ObjectRef>, usize),
+    Group(Arc<BlockGroup>),
+}
+
+impl PrintedBytes {
+    /// Object by object.
+    fn each(&self) -> impl Iterator<Item = (&Arc<ObjectRef>, usize)> {
+        let (block, group) = match self {
+            Self::Block(object, bytes) => (Some((object, *bytes)), None),
+            Self::Group(group) => (None, Some(group)),
+        };
+        let blocks = group.into_iter().flat_map(|group| &group.blocks);
+        block.into_iter().chain(blocks.map(|block| (&block.object.reference, block.bytes)))
+    }
+}
+
 const LOOK_FOR_LOOP: &str = "Look for a loop that prints too much, or raise the limit";
 const PRINT_LESS: &str = "Delete what is not needed, or raise the limit";
 const USE_FETCH: &str = "Look for a loop in a loop over all objects; `fetch` finds objects by key at once";
@@ -126,7 +146,9 @@ pub(crate) struct Output<'l> {
     /// Where the outermost object's piece began, and the object.
     object_start: Option<(BlockStart, Arc<ObjectRef>)>,
     /// What each outermost object's block has printed.
-    blocks: Vec<(Arc<ObjectRef>, usize)>,
+    blocks: Vec<PrintedBytes>,
+    /// Groups whose bytes `shares` lacks. It makes no difference while the file is so small that no namespace can have too much of it.
+    uncounted: Vec<Arc<BlockGroup>>,
     /// Bytes of all of them.
     of_blocks: usize,
     /// Whether all objects together print too much: then nothing is kept any more, only counted, to find whose they are.
@@ -168,6 +190,7 @@ impl<'l> Output<'l> {
             between_lines: true,
             object_start: None,
             blocks: Vec::new(),
+            uncounted: Vec::new(),
             of_blocks: 0,
             is_full: false,
             shares: OutputShares::new(),
@@ -385,6 +408,7 @@ impl<'l> Output<'l> {
     /// Whether a piece of whole lines can follow for an object of `namespace`, with lines indented by `indent` and never more than
     /// `most` bytes.
     pub fn fits(&mut self, namespace: &Arc<str>, indent: &str, most: usize) -> bool {
+        self.count_groups();
         let used = self.shares.of(namespace).bytes;
         self.between_lines
             && self.captures == 0
@@ -402,24 +426,57 @@ impl<'l> Output<'l> {
         self.pieces.extend(fragment.cloned().map(FramedFragment::Settled));
     }
 
+    /// Whether all pieces of a group can follow. `false`, too, where that has to be asked for each of them.
+    pub fn fits_group(&self, group: &WholeGroup) -> bool {
+        self.between_lines
+            && self.captures == 0
+            && *self.indent == *group.site.indent
+            && group.most_of_one <= self.limits.block
+            && self.counted() + group.most <= self.limits.output / 2
+    }
+
+    /// What a group printed in a render before.
+    pub fn again_group(&mut self, group: &Arc<BlockGroup>, whole: &WholeGroup) {
+        self.finish_piece();
+        self.finished += whole.bytes;
+        if whole.bytes > 0 {
+            self.of_blocks += whole.bytes;
+            self.blocks.push(PrintedBytes::Group(group.clone()));
+            self.uncounted.push(group.clone());
+        }
+        if !whole.run.fragments().is_empty() {
+            self.pieces.push(FramedFragment::SettledRun(whole.run.clone()));
+        }
+    }
+
+    /// Counts what groups have printed to the namespaces of their objects.
+    fn count_groups(&mut self) {
+        for group in std::mem::take(&mut self.uncounted) {
+            for block in &group.blocks {
+                self.shares.of(&block.object.reference.namespace).bytes += block.bytes;
+            }
+        }
+    }
+
     fn printed(&mut self, object: &Arc<ObjectRef>, bytes: usize, time: Duration) {
         let used = self.shares.of(&object.namespace);
         used.bytes += bytes;
         used.time += time;
         if bytes > 0 {
-            self.blocks.push((object.clone(), bytes));
+            self.blocks.push(PrintedBytes::Block(object.clone(), bytes));
             self.of_blocks += bytes;
         }
     }
 
     /// Who is at fault when all objects together print more than they may.
     pub fn faults(&mut self) -> Vec<Fault> {
-        let blocks = std::mem::take(&mut self.blocks);
         if !self.is_full {
             return Vec::new();
         }
+        self.count_groups();
+        let blocks = std::mem::take(&mut self.blocks);
         let most = self.limits.output.saturating_sub(self.counted().saturating_sub(self.of_blocks));
-        let beyond = shares::beyond(blocks.iter().map(|(object, bytes)| (object, *bytes)), most);
+        let beyond = shares::beyond(blocks.iter().flat_map(PrintedBytes::each), most);
         let fault = |object: Arc<ObjectRef>| {
             let used = self.shares.of(&object.namespace).bytes;
             let message = format!(
@@ -471,6 +528,12 @@ impl<'l> Output<'l> {
     pub fn tick(&mut self) -> Result<(), Passed> {
         self.ticks = self.ticks.wrapping_add(1);
         let looks_at_clock = self.ticks.is_multiple_of(64);
+        if !self.uncounted.is_empty() && self.counted() > self.limits.output / 2 {
+            self.count_groups();
+            if let Some((start, object)) = &mut self.object_start {
+                start.used = *self.shares.of(&object.namespace);
+            }
+        }
         if let Some((start, object)) = &self.object_start {
             self.tick_object(start, &object.namespace, looks_at_clock)?;
         }

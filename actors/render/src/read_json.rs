@@ -60,6 +60,35 @@ pub(crate) fn read(text: &str, keys: &KeyInterner) -> Result<Value, NotJson> {
     value.ok_or(NotJson { position: reader.position })
 }
 
+/// Those of the `wanted` fields that `text` has, which is an object of JSON; the others are passed over. `None` for anything
+/// else, as far as it was looked at.
+pub(crate) fn read_fields(text: &str, wanted: &[&str], keys: &KeyInterner) -> Option<Value> {
+    let mut reader = JsonReader { text, position: 0, keys, depth: 1 };
+    (reader.next()? == b'{').then_some(())?;
+    let mut found = Vec::with_capacity(wanted.len());
+    reader.skip_space();
+    if reader.peek()? == b'}' {
+        return Some(Value::dict(found));
+    }
+    while found.len() < wanted.len() {
+        reader.skip_space();
+        let key = reader.string()?;
+        (reader.next()? == b':').then_some(())?;
+        if wanted.contains(&key.as_str()) {
+            let key = key.shared(keys);
+            found.push((key, reader.value()?));
+        } else {
+            reader.pass_over()?;
+        }
+        match reader.next()? {
+            b',' => {}
+            b'}' => break,
+            _ => return None,
+        }
+    }
+    Some(Value::dict(found))
+}
+
 struct JsonReader<'t> {
     text: &'t str,
     position: usize,
@@ -122,10 +151,7 @@ impl<'t> JsonReader<'t> {
         }
         loop {
             self.skip_space();
-            let key = match self.string()? {
-                StringPart::Plain(key) => self.keys.share(key),
-                StringPart::Unescaped(key) => key.into(),
-            };
+            let key = self.string()?.shared(self.keys);
             if self.next()? != b':' {
                 return None;
             }
@@ -184,6 +210,38 @@ impl<'t> JsonReader<'t> {
         Some(StringPart::Unescaped(text))
     }
 
+    /// Passes over a value and makes nothing of it.
+    fn pass_over(&mut self) -> Option<()> {
+        self.skip_space();
+        let rest = self.text.as_bytes().get(self.position..)?;
+        let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+        for (at, byte) in rest.iter().enumerate() {
+            if is_text {
+                (is_text, is_escaped) = (is_escaped || *byte != b'"', !is_escaped && *byte == b'\\');
+                if is_text || depth > 0 {
+                    continue;
+                }
+                self.position += at + 1;
+                return Some(());
+            }
+            match byte {
+                b'"' => is_text = true,
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' if depth > 1 => depth -= 1,
+                b'}' | b']' if depth == 1 => {
+                    self.position += at + 1;
+                    return Some(());
+                }
+                b',' | b'}' | b']' if depth == 0 => {
+                    self.position += at;
+                    return (at > 0).then_some(());
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
     fn word(&mut self, word: &str, value: Value) -> Option<Value> {
         self.text.get(self.position..)?.starts_with(word).then(|| {
             self.position += word.len();
@@ -208,10 +266,28 @@ enum StringPart<'t> {
     Unescaped(String),
 }
 
+impl StringPart<'_> {
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Plain(text) => text,
+            Self::Unescaped(text) => text,
+        }
+    }
+
+    /// As a key.
+    fn shared(self, keys: &KeyInterner) -> Arc<str> {
+        match self {
+            Self::Plain(key) => keys.share(key),
+            Self::Unescaped(key) => key.into(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
 
     fn both(text: &str) -> (Option<String>, Option<String>) {
         let ours = read(text, &KeyInterner::default()).ok().map(|v| v.to_json().unwrap().to_string());
@@ -290,6 +366,19 @@ mod tests {
 
     proptest! {
         #[test]
+        fn fields_are_those_of_the_whole(value in json(), wanted in proptest::collection::vec(any::<String>(), 0..3)) {
+            let text = value.to_string();
+            let known = value.as_object().into_iter().flat_map(|fields| fields.keys().cloned()).step_by(2);
+            let wanted: BTreeSet<String> = known.chain(wanted).collect();
+            let found = read_fields(&text, &wanted.iter().map(String::as_str).collect::<Vec<_>>(), &KeyInterner::default());
+            let expected = value.as_object().map(|fields| {
+                let some = fields.iter().filter(|(key, _)| wanted.contains(*key));
+                serde_json::Value::Object(some.map(|(key, value)| (key.clone(), value.clone())).collect())
+            });
+            prop_assert_eq!(found.map(|found| found.to_json().unwrap()), expected);
+        }
+
+        #[test]
         fn any_json_comes_back(value in json()) {
             let (ours, theirs) = both(&value.to_string());
             prop_assert_eq!(ours, theirs);
@@ -297,6 +386,7 @@ mod tests {
 
         #[test]
         fn no_text_panics(text in "[\\[\\]{}\",:\\\\0-9a-z.eE+ \\-]{0,40}") {
+            read_fields(&format!("{{\"a\":{text}"), &["b"], &KeyInterner::default());
             let (ours, theirs) = both(&text);
             prop_assert_eq!(ours, theirs);
         }

@@ -22,7 +22,7 @@ pub(crate) struct RecentObjects {
 impl RecentObjects {
     /// The handle to an object of `store`.
     pub fn handle(&mut self, object: &Arc<Object>, store: &Arc<Snapshot>) -> Arc<Watched> {
-        self.known(object, || Arc::new(Watched::new(object.clone(), store.clone())))
+        self.known(object, || Arc::new(Watched::new(object.clone(), store)))
     }
 
     /// The handle that stands for `watched`.

@@ -12,6 +12,7 @@ use crate::{
     faults::{Fault, Faults},
     file::{FileMemory, FileResult, Render},
     functions::{check_name, path_of},
+    store_lists::StoreLists,
     uses::FileUses,
 };
 use haptic_model::{
@@ -53,6 +54,7 @@ pub struct Rendering {
 pub struct Renderer {
     files: BTreeMap<FileKey, FileMemory>,
     added: AddedFiles,
+    lists: Arc<StoreLists>,
     uses: FileUses,
     routes: Routes,
     checked: Checked,
@@ -233,7 +235,8 @@ impl Renderer {
             .any(|name| compiled.calls(name))
             .then(|| self.routes.beside(config, snapshots));
         let snapshots = with_routes.as_ref().unwrap_or(snapshots);
-        let render = Render { compiled, config, snapshots, limits, ground: &ground };
+        let lists = self.lists.clone();
+        let render = Render { compiled, config, snapshots, limits, ground: &ground, lists: &lists };
         self.files.retain(|key, _| paths.contains_key(key));
         for key in paths.keys() {
             self.files.entry(key.clone()).or_default().forgetful = self.forgetful;
@@ -248,6 +251,7 @@ impl Renderer {
             haproxy_cfg.into_iter().for_each(|file| self.uses.advance(&file.text));
         }
         results.append(&mut self.print(&render, &paths, |key| key.kind == FileKind::General));
+        lists.end_render();
         let (findings, gateway_verdicts) = with_routes
             .as_ref()
             .map(|_| (self.routes.findings(), self.routes.gateway_verdicts()))

@@ -3,7 +3,8 @@
 //! Functions get a session and nothing else, so they work the same in every engine.
 
 use crate::{
-    block_cache::{BlockCache, BlockEffects, BlockPosition, FreshBlock, PrintedBlock},
+    block_cache::{BlockCache, BlockNumber, FreshBlock, PrintedBlock},
+    cached_block::{BlockEffects, BlockPosition},
     captured::{Around, Boundary, LookupResult, Uncacheable},
     engine::{AddedFile, Read, RenderInput, RenderedFile},
     faults::{Fault, FaultKind, MOST_OF_ONE, MOST_TOLD},
@@ -140,18 +141,25 @@ impl<'a> Session<'a> {
             return Ok(found);
         }
         let store = self.store(resource)?;
-        let found: Vec<&Arc<Object>> =
-            if key.is_empty() { store.iter().collect() } else { store.matching(&key).collect() };
-        let is_kept = !key.is_empty() && found.len() <= FEW;
-        let handle = |object: &Arc<Object>| match is_kept {
-            true => self.state.borrow_mut().recent.handle(object, store),
-            false => Arc::new(Watched::new(object.clone(), store.clone())),
+        let found = match self.recall.and_then(BlockCache::lists).filter(|_| key.is_empty()) {
+            Some(lists) => lists.all(resource, store),
+            None => self.search(store, &key),
         };
-        let found = Value::list(found.into_iter().map(|object| Value::Object(handle(object))).collect());
         let read = Read { resource: resource.clone(), key };
         self.state.borrow_mut().last_search = Some((read.clone(), found.clone()));
         self.record(read);
         Ok(found)
+    }
+
+    fn search(&self, store: &Arc<Snapshot>, key: &Key) -> Value {
+        let found: Vec<&Arc<Object>> =
+            if key.is_empty() { store.iter().collect() } else { store.matching(key).collect() };
+        let is_kept = !key.is_empty() && found.len() <= FEW;
+        let handle = |object: &Arc<Object>| match is_kept {
+            true => self.state.borrow_mut().recent.handle(object, store),
+            false => Arc::new(Watched::new(object.clone(), store)),
+        };
+        Value::list(found.into_iter().map(|object| Value::Object(handle(object))).collect())
     }
 
     /// The object of that name, `Missing` if there is none. The read is recorded.
@@ -372,7 +380,7 @@ impl<'a> Session<'a> {
 
     /// The block of that number stands again: does again what it did beside printing. Whether that was possible; if
     /// not, nothing was done.
-    pub(crate) fn again(&self, number: usize, effects: Option<&BlockEffects>) -> bool {
+    pub(crate) fn again(&self, number: BlockNumber, effects: Option<&BlockEffects>) -> bool {
         let state = &mut *self.state.borrow_mut();
         if let Some(effects) = effects {
             let fits = |file: &AddedFile| {
@@ -392,6 +400,11 @@ impl<'a> Session<'a> {
         }
         state.printed.push(PrintedBlock::Kept(number));
         true
+    }
+
+    /// The group of that number stands again. Its blocks did nothing but print.
+    pub(crate) fn again_group(&self, number: usize) {
+        self.state.borrow_mut().printed.push(PrintedBlock::KeptGroup(number));
     }
 
     /// The object whose block is being printed.

@@ -4,7 +4,11 @@
 //! so nobody with little stands back for many with much, in however many namespaces they are.
 
 use crate::faults::Fault;
-use haptic_model::{Diagnostic, FileKey, FileKind, Limit, ObjectRef, Text, crd::LimitsSpec, text::Fragment};
+use haptic_model::{
+    Diagnostic, FileKey, FileKind, Limit, ObjectRef, Text,
+    crd::LimitsSpec,
+    text::{Fragment, Run},
+};
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -78,6 +82,7 @@ pub(crate) struct FileShare {
     /// What is counted, in the plural.
     counted: &'static str,
     count: fn(&Fragment) -> usize,
+    count_run: fn(&Run) -> usize,
 }
 
 impl FileShare {
@@ -90,6 +95,7 @@ impl FileShare {
                 of_namespace: NamespaceShare::Half,
                 counted: "lines",
                 count: |fragment| fragment.blame().lines.len(),
+                count_run: Run::lines,
             }),
             FileKind::Config => Some(Self {
                 limit: Limit::Servers,
@@ -97,6 +103,7 @@ impl FileShare {
                 of_namespace: NamespaceShare::ThreeQuarters,
                 counted: "servers",
                 count: |fragment| fragment.blame().servers,
+                count_run: Run::servers,
             }),
             _ => None,
         }
@@ -105,8 +112,9 @@ impl FileShare {
     /// That there is too much of it: of the objects of a namespace that has more than its share those that come last are at fault; where
     /// no namespace has, those of the namespaces that have most, and the templates where no objects have.
     pub fn exceeded(&self, key: &FileKey, text: &Text) -> Vec<Fault> {
-        let Self { most, of_namespace, counted, count, .. } = *self;
-        let (share, all) = (of_namespace.part_of(most), text.fragments().iter().map(count).sum::<usize>());
+        let Self { most, of_namespace, counted, .. } = *self;
+        let (share, all) =
+            (of_namespace.part_of(most), text.runs().iter().map(self.count_run).sum::<usize>());
         if all <= share {
             return Vec::new();
         }

@@ -222,10 +222,7 @@ impl Value {
     pub fn field(&self, key: &str) -> Result<Option<&Self>, String> {
         Ok(match self {
             Self::Dict(d) => d.get(key),
-            Self::Object(o) => match o.read()? {
-                Self::Dict(d) => d.get(key),
-                _ => None,
-            },
+            Self::Object(o) => o.field(key)?,
             Self::List(l) => key.parse::<usize>().ok().and_then(|i| l.get(i)),
             _ => None,
         })
@@ -244,6 +241,15 @@ impl Value {
             }
         }
         Ok(here)
+    }
+
+    /// The watched object it is.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&Arc<Watched>> {
+        match self {
+            Self::Object(object) => Some(object),
+            _ => None,
+        }
     }
 
     /// The dict it is, or that a watched object holds.

@@ -1,4 +1,4 @@
-//! A watched object in a template: a handle that is parsed from its bytes when something reads it.
+//! A watched object in a template: a handle that is parsed from its bytes when something reads it, and no more of it than is read.
 
 use crate::{
     read_json::{self, KeyInterner},
@@ -8,33 +8,56 @@ use haptic_model::{Object, ObjectRef, Snapshot};
 use haptic_routes::OPTIONS_OF_GROUPS;
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
+
+/// So many fields are read one by one; whoever wants more of them reads the whole object.
+const FEW_FIELDS: usize = 8;
 
 thread_local! {
     /// KeyInterner met by this thread: a cache, nothing depends on it.
     static KEYS: KeyInterner = KeyInterner::default();
 }
 
-/// A watched object, parsed at most once in the life of this handle.
+/// A watched object, of which each field is parsed at most twice in the life of this handle: alone, and with all others.
 pub struct Watched {
     object: Arc<Object>,
-    store: Arc<Snapshot>,
+    /// Its store, if that is on demand. Others are not held: whoever keeps handles would keep every state that a store ever had.
+    on_demand: Option<Arc<Snapshot>>,
     read: OnceLock<Value>,
+    fields: OnceLock<Box<FieldsRead>>,
+    /// Set when it is read.
+    is_read: Option<Arc<AtomicBool>>,
 }
+
+/// Fields at the top of an object that were asked for, `Missing` where it has none of that name.
+type FieldsRead = [OnceLock<(Arc<str>, Value)>; FEW_FIELDS];
 
 impl Watched {
     /// A handle to `object` of `store`, not read yet.
     #[must_use]
-    pub fn new(object: Arc<Object>, store: Arc<Snapshot>) -> Self {
-        Self { object, store, read: OnceLock::new() }
+    pub fn new(object: Arc<Object>, store: &Arc<Snapshot>) -> Self {
+        Self::with(object, store.is_on_demand().then(|| store.clone()))
+    }
+
+    fn with(object: Arc<Object>, on_demand: Option<Arc<Snapshot>>) -> Self {
+        Self { object, on_demand, read: OnceLock::new(), fields: OnceLock::new(), is_read: None }
+    }
+
+    /// The same, which says when it is read.
+    #[must_use]
+    pub fn telling(self, is_read: Arc<AtomicBool>) -> Self {
+        Self { is_read: Some(is_read), ..self }
     }
 
     /// Another handle, not read yet: whoever walks many objects takes these, so that a list never holds them all
     /// parsed.
     #[must_use]
     pub fn fresh(&self) -> Arc<Self> {
-        Arc::new(Self::new(self.object.clone(), self.store.clone()))
+        Arc::new(Self::with(self.object.clone(), self.on_demand.clone()))
     }
 
     /// Whether both are the same version of the same object.
@@ -52,7 +75,7 @@ impl Watched {
     /// Whether reading it asks the API server.
     #[must_use]
     pub fn is_on_demand(&self) -> bool {
-        self.store.is_on_demand()
+        self.on_demand.is_some()
     }
 
     /// Who it is.
@@ -75,9 +98,14 @@ impl Watched {
         if let Some(value) = self.read.get() {
             return Ok(value);
         }
-        let object = self.store.load(&self.object)?.ok_or_else(|| {
-            format!("{} was deleted while it was being read; the next render leaves it out", self.reference())
-        })?;
+        self.tell();
+        let object = match &self.on_demand {
+            None => self.object.clone(),
+            Some(store) => store.load(&self.object)?.ok_or_else(|| {
+                let who = self.reference();
+                format!("{who} was deleted while it was being read; the next render leaves it out")
+            })?,
+        };
         // Checked once as a whole, not string by string.
         let text = std::str::from_utf8(&object.json)
             .map_err(|e| format!("{} is not text: {e}", self.reference()))?;
@@ -86,6 +114,52 @@ impl Watched {
             .map_err(|e| format!("{} is not JSON at byte {}", self.reference(), e.position))?;
         let value = with_groups(knowing_secrets(value));
         Ok(self.read.get_or_init(|| value))
+    }
+
+    /// One of its fields; of the others as little as possible is parsed.
+    ///
+    /// # Errors
+    /// Those of [`Self::read`].
+    pub fn field(&self, key: &str) -> Result<Option<&Value>, String> {
+        if self.read.get().is_none() && !self.is_on_demand() {
+            let fields = self.fields.get_or_init(Box::default);
+            for slot in fields.iter() {
+                let known = match slot.get() {
+                    Some(known) => known,
+                    None => match self.parse_field(key) {
+                        Some(value) => slot.get_or_init(|| (key.into(), value)),
+                        None => break,
+                    },
+                };
+                if *known.0 == *key {
+                    return Ok(Some(&known.1).filter(|value| !matches!(value, Value::Missing)));
+                }
+            }
+        }
+        Ok(match self.read()? {
+            Value::Dict(fields) => fields.get(key),
+            _ => None,
+        })
+    }
+
+    fn tell(&self) {
+        if let Some(is_read) = &self.is_read {
+            is_read.store(true, Relaxed);
+        }
+    }
+
+    /// `None` where only a look at the whole object says what is wrong with it.
+    fn parse_field(&self, key: &str) -> Option<Value> {
+        let wanted: &[&str] = match key {
+            "data" | "stringData" => &[key, "kind"],
+            "groups" | OPTIONS_OF_GROUPS => &["groups", OPTIONS_OF_GROUPS, "options"],
+            _ => &[key],
+        };
+        self.tell();
+        let text = std::str::from_utf8(&self.object.json).ok()?;
+        let fields = KEYS.with(|keys| read_json::read_fields(text, wanted, keys))?;
+        let fields = with_groups(knowing_secrets(fields));
+        fields.field(key).ok().map(|found| found.cloned().unwrap_or_default())
     }
 }
 
@@ -132,6 +206,42 @@ impl fmt::Debug for Watched {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn watched(json: &str) -> Watched {
+        let reference = Arc::new(ObjectRef::new("things", "a", "x"));
+        let object = Object { reference, version: 1, json: json.as_bytes().into() };
+        Watched::new(Arc::new(object), &Arc::new(Snapshot::full()))
+    }
+
+    #[test]
+    fn a_field_alone_is_what_it_is_in_the_whole_object() {
+        let objects = [
+            r#"{"a":1,"b":{"c":[1,{"d":"}"}]},"e\"f":null,"g":"\\\"","kind":"Ingress"}"#,
+            r#"{"kind":"Secret","data":{"a":"x"},"stringData":{"b":"y"},"metadata":{"name":"s"}}"#,
+            r#"{"optionsOfGroups":{"i":{},"j":{"a":2}},"options":{"a":1},"groups":3}"#,
+            r#"{"optionsOfGroups":3,"options":{"a":1},"groups":4}"#,
+            r#"{"options":{"a":1}}"#,
+            "{}",
+            "[1]",
+            " 7 ",
+        ];
+        let keys = ["a", "b", "e\"f", "g", "kind", "data", "stringData", "metadata", "options", "groups"];
+        for json in objects {
+            let (one_by_one, whole) = (watched(json), watched(json));
+            whole.read().unwrap();
+            for key in keys.into_iter().chain([OPTIONS_OF_GROUPS, "none", "a"]) {
+                let [alone, there] = [one_by_one.field(key), whole.field(key)].map(Result::unwrap);
+                assert_eq!(format!("{alone:?}"), format!("{there:?}"), "{key} of {json}");
+            }
+        }
+    }
+
+    #[test]
+    fn of_an_object_that_is_no_json_no_field_is_there_where_that_is_seen() {
+        for json in [r#"{"a":1"#, r#"{"a":1,"b"}"#, "{", "", r#"{"a":x,"b":1}"#] {
+            assert!(watched(json).field("c").is_err(), "{json}");
+        }
+    }
 
     #[test]
     fn groups_have_all_options_and_share_what_they_have_from_their_object() {

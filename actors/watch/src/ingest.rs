@@ -2,6 +2,7 @@
 
 use crate::{
     quota::{self, Created},
+    shared_texts::SharedTexts,
     spec::WatchSpec,
     update::{ListScope, Update},
 };
@@ -25,6 +26,7 @@ pub struct Ingest {
     ignore: Vec<FieldPath>,
     references_only: bool,
     object_bytes: usize,
+    namespaces: SharedTexts,
 }
 
 /// An object ready for the store.
@@ -97,6 +99,7 @@ impl Ingest {
                 ignore,
                 references_only,
                 object_bytes: spec.limits.object_bytes,
+                namespaces: SharedTexts::default(),
             }),
         }
     }
@@ -147,7 +150,7 @@ impl Ingest {
     /// [`MalformedObject`] when `metadata.name` is missing or empty, or it is nested too deep.
     pub fn take(&self, mut value: Value) -> Result<Ingested, MalformedObject> {
         let reference = self.reference(&value)?;
-        let key: Key = self.index.iter().map(|path| Arc::from(path.text(&value))).collect();
+        let key: Key = self.index.iter().map(|path| text_of(&path.text(&value), &reference)).collect();
         let stamp =
             value.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default().into();
         let created = created(&value);
@@ -183,7 +186,7 @@ impl Ingest {
         let shown = if name.is_empty() { "(without a name)" } else { name };
         let reference = Arc::new(ObjectRef {
             resource: self.resource.clone(),
-            namespace: namespace.into(),
+            namespace: self.namespaces.share(namespace),
             name: shown.into(),
         });
         if name.is_empty() {
@@ -218,6 +221,12 @@ impl Ingest {
             message: format!("it cannot be written as JSON: {error}"),
         })
     }
+}
+
+/// A text that an object is indexed by, which mostly is its namespace or name, in the memory of these.
+fn text_of(text: &str, reference: &ObjectRef) -> Arc<str> {
+    let [namespace, name] = [&reference.namespace, &reference.name];
+    [namespace, name].into_iter().find(|known| ***known == *text).map_or_else(|| text.into(), Arc::clone)
 }
 
 /// Whether two versions of an object differ in `status` at most.

@@ -9,24 +9,26 @@ use std::ops::Range;
 
 /// What is left of both when pieces that both have, in the same order, are taken away. Only whole lines are.
 pub(super) fn changed_lines(old: &Text, new: &Text) -> (String, String) {
-    let stretches = align(old.fragments(), new.fragments(), Fragment::address);
+    let [old_pieces, new_pieces] = [old, new].map(|text| text.fragments().iter().collect::<Vec<_>>());
+    let stretches = align(&old_pieces, &new_pieces, |piece| piece.address());
     let (mut left, mut right) = (String::new(), String::new());
     for (at, stretch) in stretches.iter().enumerate() {
         let Stretch::Differs { old: gone, new: come } = stretch else { continue };
         let is_last = at + 1 == stretches.len();
-        let whole =
-            [(old, gone), (new, come)].iter().all(|(text, range)| is_whole_lines(text, range, is_last));
+        let whole = [(&old_pieces, gone), (&new_pieces, come)]
+            .iter()
+            .all(|(all, range)| is_whole_lines(all, range, is_last));
         if !whole {
             return (old.to_string(), new.to_string());
         }
-        pieces(old, gone).iter().for_each(|piece| left.push_str(piece.as_str()));
-        pieces(new, come).iter().for_each(|piece| right.push_str(piece.as_str()));
+        part_of(&old_pieces, gone).iter().for_each(|piece| left.push_str(piece.as_str()));
+        part_of(&new_pieces, come).iter().for_each(|piece| right.push_str(piece.as_str()));
     }
     (left, right)
 }
 
-fn is_whole_lines(text: &Text, range: &Range<usize>, is_last: bool) -> bool {
-    let ends_before = |at: usize| at == 0 || pieces(text, &(at - 1..at)).iter().all(ends_line);
+fn is_whole_lines(all: &[&Fragment], range: &Range<usize>, is_last: bool) -> bool {
+    let ends_before = |at: usize| at == 0 || part_of(all, &(at - 1..at)).iter().all(|piece| ends_line(piece));
     ends_before(range.start) && (is_last || ends_before(range.end))
 }
 
@@ -34,8 +36,8 @@ fn ends_line(piece: &Fragment) -> bool {
     piece.as_str().ends_with('\n')
 }
 
-fn pieces<'t>(text: &'t Text, range: &Range<usize>) -> &'t [Fragment] {
-    text.fragments().get(range.clone()).unwrap_or_default()
+fn part_of<'l, 't>(all: &'l [&'t Fragment], range: &Range<usize>) -> &'l [&'t Fragment] {
+    all.get(range.clone()).unwrap_or_default()
 }
 
 #[cfg(test)]

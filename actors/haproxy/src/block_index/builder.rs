@@ -8,16 +8,15 @@ use crate::{document::SectionKind, lexer, views::Bases};
 use haptic_model::text::Fragment;
 
 pub(super) struct Builder<'b, L> {
-    old: &'b [IndexedBlock],
+    /// Those that are blocks again are taken from it.
+    old: Vec<Option<IndexedBlock>>,
     bases: &'b Bases,
     ledger: &'b mut L,
     forgetful: bool,
     done: Vec<IndexedBlock>,
-    /// Which old blocks are blocks again.
-    kept: Vec<bool>,
     open: Open,
-    /// An old block, and the position of its first fragment.
-    cursor: (usize, usize),
+    /// An old block, and the positions of its first fragment and of the one behind its last.
+    cursor: (usize, usize, usize),
     global: bool,
 }
 
@@ -30,37 +29,36 @@ enum Open {
 }
 
 impl<'b, L: Aggregate> Builder<'b, L> {
-    pub fn new(old: &'b [IndexedBlock], bases: &'b Bases, ledger: &'b mut L, forgetful: bool) -> Self {
+    pub fn new(old: Vec<IndexedBlock>, bases: &'b Bases, ledger: &'b mut L, forgetful: bool) -> Self {
+        let first = old.first().map_or(0, |entry| entry.fragments as usize);
         Self {
-            old,
+            done: Vec::with_capacity(old.len() + 1),
+            old: old.into_iter().map(Some).collect(),
             bases,
             ledger,
             forgetful,
-            done: Vec::with_capacity(old.len() + 1),
-            kept: vec![false; old.len()],
             open: Open::Nothing,
-            cursor: (0, 0),
+            cursor: (0, 0, first),
             global: false,
         }
     }
 
     /// Pieces that are not those of before.
-    pub fn printed(&mut self, fragments: &[Fragment]) {
+    pub fn printed(&mut self, fragments: &[&Fragment]) {
         for fragment in fragments {
             self.fragment(fragment);
         }
     }
 
     /// Pieces of before, from position `at` on.
-    pub fn same(&mut self, fragments: &[Fragment], at: usize) {
+    pub fn same(&mut self, fragments: &[&Fragment], at: usize) {
         let mut rest = fragments;
         let mut at = at;
         while !rest.is_empty() {
-            let Some(entry) = self.old_block_at(at) else { return self.printed(rest) };
-            let (number, start) = self.cursor;
-            let left = start + entry.fragments as usize - at;
+            let Some((number, start, end)) = self.old_block_at(at) else { return self.printed(rest) };
+            let left = end - at;
             let (own, after) = rest.split_at(left.min(rest.len()));
-            if at == start && own.len() == left && self.may_follow(entry) {
+            if at == start && own.len() == left && self.may_follow(number) {
                 self.close();
                 self.open = Open::Old(number);
             } else {
@@ -70,30 +68,33 @@ impl<'b, L: Aggregate> Builder<'b, L> {
         }
     }
 
-    fn old_block_at(&mut self, at: usize) -> Option<&'b IndexedBlock> {
+    fn old_block_at(&mut self, at: usize) -> Option<(usize, usize, usize)> {
         loop {
-            let (number, start) = self.cursor;
-            let entry = self.old.get(number)?;
-            let end = start + entry.fragments as usize;
+            let (number, _, end) = self.cursor;
             if at < end {
-                return Some(entry);
+                return Some(self.cursor);
             }
-            self.cursor = (number + 1, end);
+            let fragments = self.old(number + 1)?.fragments as usize;
+            self.cursor = (number + 1, end, end + fragments);
         }
     }
 
+    fn old(&self, number: usize) -> Option<&IndexedBlock> {
+        self.old.get(number)?.as_ref()
+    }
+
     /// Whether an old block is one here, too.
-    fn may_follow(&self, entry: &IndexedBlock) -> bool {
+    fn may_follow(&self, number: usize) -> bool {
         match &self.open {
             Open::Nothing => true,
-            _ => entry.traits.headed && self.is_between_lines(),
+            _ => self.old(number).is_some_and(|entry| entry.traits.headed) && self.is_between_lines(),
         }
     }
 
     fn is_between_lines(&self) -> bool {
         match &self.open {
             Open::Nothing => true,
-            Open::Old(number) => self.old.get(*number).is_some_and(|entry| entry.traits.ended),
+            Open::Old(number) => self.old(*number).is_some_and(|entry| entry.traits.ended),
             Open::Printed(fragments) => fragments.last().is_some_and(ends_line),
         }
     }
@@ -107,7 +108,8 @@ impl<'b, L: Aggregate> Builder<'b, L> {
             Open::Printed(fragments) => fragments.push(fragment.clone()),
             Open::Nothing => self.open = Open::Printed(vec![fragment.clone()]),
             Open::Old(number) => {
-                let before = self.old.get(*number).map(|entry| &*entry.block.fragments).unwrap_or_default();
+                let before = self.old.get(*number).and_then(Option::as_ref);
+                let before = before.map(|entry| &*entry.block.fragments).unwrap_or_default();
                 let fragments = before.iter().chain([fragment]).cloned().collect();
                 self.open = Open::Printed(fragments);
             }
@@ -118,10 +120,7 @@ impl<'b, L: Aggregate> Builder<'b, L> {
         match std::mem::replace(&mut self.open, Open::Nothing) {
             Open::Nothing => {}
             Open::Old(number) => {
-                self.done.extend(self.old.get(number).cloned());
-                if let Some(kept) = self.kept.get_mut(number) {
-                    *kept = true;
-                }
+                self.done.extend(self.old.get_mut(number).and_then(Option::take));
             }
             Open::Printed(fragments) => {
                 let mut entry = IndexedBlock::new(fragments);
@@ -135,8 +134,7 @@ impl<'b, L: Aggregate> Builder<'b, L> {
     /// All blocks, and whether one with a `global` section has come or gone.
     pub fn finish(mut self) -> (Vec<IndexedBlock>, bool) {
         self.close();
-        let gone = self.old.iter().zip(&self.kept).filter(|(_, kept)| !**kept).map(|(entry, _)| entry);
-        for entry in gone {
+        for entry in self.old.iter().flatten() {
             self.global |= entry.traits.global;
             if !self.forgetful {
                 entry.read(|document| self.ledger.remove(document, self.bases));

@@ -1,8 +1,11 @@
 //! Equal fragments are the same piece of memory from one generation of a file to the next.
 
-use super::{Encoded, FileFormat, Fitting};
+use super::{Encoded, FileFormat, Fitting, provenance::OutputPart};
 use crate::{faults::Fault, framing::FramedText};
-use haptic_model::{Diagnostic, Text, text::Fragment};
+use haptic_model::{
+    Diagnostic, Text,
+    text::{Fragment, Run, TextBuilder},
+};
 use std::{
     collections::{BTreeSet, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
@@ -19,7 +22,7 @@ pub struct FileEncoder {
 pub(crate) struct EncodedGeneration {
     /// The file, unless anything was refused.
     pub text: Option<Text>,
-    /// For each piece: its fragment, where one is exactly the other.
+    /// For each piece that is printed now: its fragment, where one is exactly the other.
     pub fragments: Vec<Option<Fragment>>,
     /// What was refused.
     pub refused: Vec<Fault>,
@@ -56,33 +59,56 @@ impl FileEncoder {
         fitting: &Fitting,
     ) -> Result<EncodedGeneration, Diagnostic> {
         let settled = super::pieces(reading, marked, fitting).map_err(|malformed| malformed.diagnostic())?;
-        let Encoded { mut fragments, kept, of_piece, refused, refused_pieces, notices } = settled;
-        let mut known = self.not_kept(kept.iter().filter_map(|number| fragments.get(*number)));
-        let mut kept = kept.into_iter().peekable();
-        for (number, fragment) in fragments.iter_mut().enumerate() {
-            if kept.next_if_eq(&number).is_none() {
+        let Encoded { mut parts, of_piece, refused, refused_pieces, notices } = settled;
+        let mut known = self.not_kept(&parts);
+        for part in &mut parts {
+            if let OutputPart::Fresh(fragment) = part {
                 *fragment = interned(fragment, &mut known);
             }
         }
-        let of_piece = of_piece.into_iter().map(|number| fragments.get(number?).cloned()).collect();
-        let text = Text::new(fragments);
+        let fresh = |number: usize| match parts.get(number) {
+            Some(OutputPart::Fresh(fragment)) => Some(fragment.clone()),
+            _ => None,
+        };
+        let fragments = of_piece.into_iter().map(|number| fresh(number?)).collect();
+        let text = text_of(parts);
         if refused.is_empty() {
             self.last = text.clone();
         }
         let text = refused.is_empty().then_some(text);
-        Ok(EncodedGeneration { text, fragments: of_piece, refused, refused_pieces, notices })
+        Ok(EncodedGeneration { text, fragments, refused, refused_pieces, notices })
     }
 
     /// What fresh fragments can be equal to: those of the last generation that this one does not keep.
-    fn not_kept<'f>(&self, kept: impl Iterator<Item = &'f Fragment>) -> HashSet<InternedFragment> {
-        let mut kept = kept.peekable();
-        self.last
-            .fragments()
-            .iter()
+    fn not_kept(&self, parts: &[OutputPart]) -> HashSet<InternedFragment> {
+        let address = |part: &OutputPart| match part {
+            OutputPart::KeptRun(run) => Some(run.address()),
+            _ => None,
+        };
+        let kept_runs: HashSet<usize> = parts.iter().filter_map(address).collect();
+        let last_runs: HashSet<usize> = self.last.runs().iter().map(Run::address).collect();
+        let is_fresh = |part: &&OutputPart| matches!(part, OutputPart::Fresh(_));
+        let others = parts.iter().filter(|part| !is_fresh(part));
+        let others = others.filter(|part| address(part).is_none_or(|run| !last_runs.contains(&run)));
+        let mut kept = others.flat_map(OutputPart::fragments).peekable();
+        let last = self.last.runs().iter().filter(|run| !kept_runs.contains(&run.address()));
+        last.flat_map(Run::fragments)
             .filter(|last| kept.next_if(|kept| kept.same(last)).is_none())
             .map(|last| InternedFragment::new(last.clone()))
             .collect()
     }
+}
+
+/// The text that these parts are.
+pub(super) fn text_of(parts: Vec<OutputPart>) -> Text {
+    let mut text = TextBuilder::default();
+    for part in parts {
+        match part {
+            OutputPart::Fresh(fragment) | OutputPart::Kept(fragment) => text.fragment(fragment),
+            OutputPart::KeptRun(run) => text.run(run),
+        }
+    }
+    text.finish()
 }
 
 fn interned(fragment: &Fragment, known: &mut HashSet<InternedFragment>) -> Fragment {

@@ -31,11 +31,11 @@ use crate::{
 pub(crate) use fitting::Fitting;
 use fitting::{Fitted, with_placeholders};
 use framed::{LineEnd, LineSpan};
-use haptic_model::{Diagnostic, FileKind, Text, text::Fragment};
+use haptic_model::{Diagnostic, FileKind, Text};
 pub(crate) use intern::EncodedGeneration;
 pub use intern::FileEncoder;
 use proof::EncodingProof;
-use provenance::Provenance;
+use provenance::{OutputPart, Provenance};
 use refusal::Refusals;
 use std::collections::BTreeSet;
 
@@ -87,19 +87,17 @@ pub fn encode(reading: impl Into<FileFormat>, marked: &FramedText) -> Result<Tex
     let settled = pieces(reading.into(), marked, &Fitting::default())
         .map_err(|malformed| vec![malformed.diagnostic()])?;
     match settled.refused.is_empty() {
-        true => Ok(Text::new(settled.fragments)),
+        true => Ok(intern::text_of(settled.parts)),
         false => Err(settled.refused.into_iter().map(|fault| fault.diagnostic).collect()),
     }
 }
 
 /// A settled file, with what became of each piece.
 struct Encoded {
-    fragments: Vec<Fragment>,
-    /// The numbers of those that were settled before, in order.
-    kept: Vec<usize>,
-    /// For each piece: the number of its fragment, where one is exactly the other.
+    parts: Vec<OutputPart>,
+    /// For each piece: the number of its part, where one is exactly the other.
     of_piece: Vec<Option<usize>>,
-    /// Values that cannot stand where they are. With any, the fragments are no file.
+    /// Values that cannot stand where they are. With any, the parts are no file.
     refused: Vec<Fault>,
     /// The pieces that have such values, where each piece is a fragment.
     refused_pieces: BTreeSet<usize>,
@@ -122,7 +120,6 @@ fn pieces(
         refusals: Refusals::new(marked),
         spans: Vec::new(),
         carry: String::new(),
-        kept: Vec::new(),
         of_piece: Vec::with_capacity(marked.pieces.len()),
         refused_pieces: BTreeSet::new(),
     };
@@ -143,7 +140,6 @@ struct Pass<'m> {
     spans: Vec<LineSpan<'m>>,
     /// The start of a line that goes on in the next piece.
     carry: String,
-    kept: Vec<usize>,
     of_piece: Vec<Option<usize>>,
     refused_pieces: BTreeSet<usize>,
 }
@@ -151,27 +147,33 @@ struct Pass<'m> {
 impl<'m> Pass<'m> {
     fn run(&mut self, pieces: &'m [FramedFragment]) -> Result<(), framed::MalformedText> {
         for piece in pieces {
-            let number = self.provenance.fragments();
+            let number = self.provenance.parts();
             let clean = self.carry.is_empty();
             let refused = self.refusals.count();
             match piece {
                 FramedFragment::Printed(text) => self.piece(text)?,
                 FramedFragment::Settled(fragment) if clean => {
-                    self.kept.push(number);
-                    self.encoder.text(fragment.as_str());
-                    self.provenance.keep(fragment.clone());
+                    self.keep(OutputPart::Kept(fragment.clone()));
                 }
-                FramedFragment::Settled(_) => {
+                FramedFragment::SettledRun(run) if clean => self.keep(OutputPart::KeptRun(run.clone())),
+                FramedFragment::Settled(_) | FramedFragment::SettledRun(_) => {
                     return Err(framed::MalformedText("settled lines inside a line"));
                 }
             }
-            let whole = clean && self.carry.is_empty() && self.provenance.fragments() == number + 1;
+            let whole = clean && self.carry.is_empty() && self.provenance.parts() == number + 1;
             if self.refusals.count() > refused {
                 self.refused_pieces.insert(self.of_piece.len());
             }
             self.of_piece.push(whole.then_some(number));
         }
         self.carried_line()
+    }
+
+    fn keep(&mut self, part: OutputPart) {
+        if self.encoder.reads_text() {
+            part.fragments().iter().for_each(|fragment| self.encoder.text(fragment.as_str()));
+        }
+        self.provenance.keep(part);
     }
 
     fn piece(&mut self, piece: &'m str) -> Result<(), framed::MalformedText> {
@@ -281,8 +283,7 @@ impl<'m> Pass<'m> {
 
     fn finish(self) -> Encoded {
         Encoded {
-            fragments: self.provenance.into_fragments(),
-            kept: self.kept,
+            parts: self.provenance.into_parts(),
             of_piece: self.of_piece,
             refused: self.refusals.into_faults(),
             refused_pieces: self.refused_pieces,
@@ -316,6 +317,11 @@ impl Encoder {
             FileFormat::Format => Self::Format(opaque::Format::default()),
             FileFormat::Code => Self::Code,
         }
+    }
+
+    /// Whether text without values says anything about those behind it.
+    fn reads_text(&self) -> bool {
+        matches!(self, Self::General(_) | Self::Format(_))
     }
 
     /// Text without values, or settled before.

@@ -8,7 +8,7 @@ use crate::framing::FramedText;
 use haptic_haproxy::{SectionKind, views::server_count};
 use haptic_model::{
     secret::Sensitive,
-    text::{Blame, Fragment, LineBlame},
+    text::{Blame, Fragment, LineBlame, Run},
 };
 use std::{ops::Range, sync::Arc};
 
@@ -19,6 +19,24 @@ const UNKNOWN_TEMPLATE: u16 = u16::MAX;
 const ESCAPES: [char; 2] = ['\\', '\''];
 /// A longer line is not looked through for encoded values: HAProxy's buffer holds no more of one.
 const LONGEST_ESCAPED: usize = 16_384;
+
+/// A part of the output.
+pub(super) enum OutputPart {
+    /// Written now.
+    Fresh(Fragment),
+    /// Settled in a render before.
+    Kept(Fragment),
+    KeptRun(Run),
+}
+
+impl OutputPart {
+    pub fn fragments(&self) -> &[Fragment] {
+        match self {
+            Self::Fresh(fragment) | Self::Kept(fragment) => std::slice::from_ref(fragment),
+            Self::KeptRun(run) => run.fragments(),
+        }
+    }
+}
 
 pub(super) struct Provenance<'m> {
     marked: &'m FramedText,
@@ -44,8 +62,8 @@ pub(super) struct Provenance<'m> {
     encoded: Vec<Sensitive>,
     templates: Slots,
     objects: Slots,
-    fragments: Vec<Fragment>,
-    /// How many fragments and bytes of `text` there were when the section was last asked for, and its kind.
+    parts: Vec<OutputPart>,
+    /// How many parts and bytes of `text` there were when the section was last asked for, and its kind.
     section: (usize, usize, SectionKind),
 }
 
@@ -67,7 +85,7 @@ impl<'m> Provenance<'m> {
             encoded: Vec::new(),
             templates: Slots::new(marked.templates.len()),
             objects: Slots::new(marked.objects.len()),
-            fragments: Vec::with_capacity(marked.pieces.len()),
+            parts: Vec::with_capacity(marked.pieces.len()),
             section: (0, 0, SectionKind::Other(String::new())),
         }
     }
@@ -191,16 +209,16 @@ impl<'m> Provenance<'m> {
 
     /// The section that the next line of haproxy.cfg stands in.
     pub fn section(&mut self) -> SectionKind {
-        let (fragments, bytes) = (self.section.0, self.section.1);
-        let seen = if fragments == self.fragments.len() { bytes } else { 0 };
+        let (parts, bytes) = (self.section.0, self.section.1);
+        let seen = if parts == self.parts.len() { bytes } else { 0 };
         let fresh = self.text.get(seen..).unwrap_or_default();
-        let ended = self.fragments.get(fragments..).unwrap_or_default();
-        let header =
-            std::iter::once(fresh).chain(ended.iter().rev().map(Fragment::as_str)).find_map(last_header);
+        let ended = self.parts.get(parts..).unwrap_or_default();
+        let ended = ended.iter().rev().flat_map(|part| part.fragments().iter().rev());
+        let header = std::iter::once(fresh).chain(ended.map(Fragment::as_str)).find_map(last_header);
         if let Some(kind) = header {
             self.section.2 = kind;
         }
-        (self.section.0, self.section.1) = (self.fragments.len(), self.text.len());
+        (self.section.0, self.section.1) = (self.parts.len(), self.text.len());
         self.section.2.clone()
     }
 
@@ -218,21 +236,21 @@ impl<'m> Provenance<'m> {
         self.close();
     }
 
-    /// How many fragments have ended.
-    pub fn fragments(&self) -> usize {
-        self.fragments.len()
+    /// How many parts have ended.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
     }
 
     /// Whole lines that were settled in a render before. No line may have begun.
-    pub fn keep(&mut self, fragment: Fragment) {
-        self.fragments.push(fragment);
+    pub fn keep(&mut self, part: OutputPart) {
+        self.parts.push(part);
     }
 
-    pub fn into_fragments(mut self) -> Vec<Fragment> {
+    pub fn into_parts(mut self) -> Vec<OutputPart> {
         if !self.text.is_empty() {
             self.close();
         }
-        self.fragments
+        self.parts
     }
 
     fn close(&mut self) {
@@ -241,7 +259,7 @@ impl<'m> Provenance<'m> {
         blame.block = block.and_then(|block| self.marked.objects.get(block as usize)).cloned();
         blame.secrets = joined(std::mem::take(&mut self.hidden));
         blame.encoded = std::mem::take(&mut self.encoded).into();
-        self.fragments.push(Fragment::new(self.text.as_str(), Arc::new(blame)));
+        self.parts.push(OutputPart::Fresh(Fragment::new(self.text.as_str(), Arc::new(blame))));
         self.text.clear();
         self.line_start = 0;
         self.templates.forget();

@@ -3,10 +3,11 @@
 
 use super::{At, EvaluationResult, Machine};
 use crate::{
-    block_cache::BlockPosition,
-    captured::{Alike, Around, Boundary, LookupResult},
+    cached_block::BlockPosition,
+    captured::{Alike, Around, Boundary, LookupResult, would_see_the_same},
     watched::Watched,
 };
+use std::sync::Arc;
 
 /// An evaluator of one language.
 pub(crate) trait LanguageEvaluator<'p> {
@@ -41,13 +42,48 @@ impl Machine<'_> {
             return false;
         };
         let namespace = &object.reference().namespace;
-        let stands = self.output.fits(namespace, kept.indent(), kept.most())
-            && kept.around().iter().all(|(around, found)| finds(around, found, recall.alike()))
-            && self.session.again(number, kept.effects());
+        let stands = self.output.fits(namespace, &kept.site.indent, kept.most)
+            && would_see_the_same(&kept.site.around, object.object(), |around, found| {
+                finds(around, found, recall.alike())
+            })
+            && self.session.again(number, kept.effects.as_deref());
         if stands {
-            self.output.again(object.reference(), kept.fragment(), kept.bytes());
+            self.output.again(object.reference(), kept.fragment.as_ref(), kept.bytes);
         }
         stands
+    }
+
+    /// The objects of a loop, as addresses, if many of its steps may stand again at once: they are then asked for with [`Self::group_hit`].
+    pub fn objects_of<'v>(
+        &self,
+        body: BlockId,
+        items: impl Iterator<Item = Option<&'v Arc<Watched>>>,
+    ) -> Option<Vec<usize>> {
+        self.session.block_cache().filter(|recall| recall.has_groups_of(body.block))?;
+        Some(items.map(|item| item.map_or(0, |item| Arc::as_ptr(item.object()).addr())).collect())
+    }
+
+    /// Prints what the blocks of the first of `objects` printed in the render before, if a whole group of them stands again: of how
+    /// many. What they look up around themselves is as for the first one.
+    pub fn group_hit(
+        &mut self,
+        objects: &[usize],
+        body: BlockId,
+        finds: impl Fn(&Around, &LookupResult, &Alike) -> bool,
+    ) -> Option<usize> {
+        let recall = self.session.block_cache()?;
+        let (number, group, whole) = recall.find_group(body.block, objects, self.including.len())?;
+        let first = group.blocks.first()?;
+        let stands = self.output.fits_group(whole)
+            && would_see_the_same(&whole.around, &first.object, |around, found| {
+                finds(around, found, recall.alike())
+            });
+        stands.then(|| {
+            recall.pass_group(number);
+            self.session.again_group(number);
+            self.output.again_group(group, whole);
+            whole.objects.len()
+        })
     }
 
     /// Where a block begins that is outermost and may be kept; it needs a border then.

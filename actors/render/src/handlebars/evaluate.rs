@@ -138,7 +138,18 @@ impl<'p> TemplateEvaluator<'_, 'p> {
         scope: &BlockScope<'_, 'p>,
     ) -> EvaluationResult {
         let mut inner = scope.block(Value::Missing);
-        let mut step = |this: &mut Self, value: Value, state: Loop| {
+        let block = BlockId::of(body, at);
+        // With a name for the index, each step may see something else around it.
+        let objects = match list {
+            Value::List(items) if index_name.is_none() => {
+                self.machine.objects_of(block, items.iter().map(Value::as_object))
+            }
+            _ => None,
+        };
+        let objects = objects.as_deref().unwrap_or_default();
+        // How many steps that was.
+        let mut step = |this: &mut Self, value: Value, state: Loop| -> EvaluationResult<usize> {
+            let number = state.index;
             if let Some(name) = item_name {
                 let index = index_name.map(|n| {
                     (n.clone(), state.key.clone().map_or_else(|| Value::count(state.index), Value::Text))
@@ -151,26 +162,34 @@ impl<'p> TemplateEvaluator<'_, 'p> {
             inner.loop_state = Some(state);
             match &value {
                 Value::Object(object) => {
-                    if this.is_cache_hit(object, BlockId::of(body, at), &inner) {
-                        return Ok(());
+                    let finds = |around: &_, found: &_, alike: &_| inner.finds(around, found, alike);
+                    let rest = objects.get(number..).unwrap_or_default();
+                    if let Some(steps) = this.machine.group_hit(rest, block, finds) {
+                        return Ok(steps);
+                    }
+                    if this.machine.is_cache_hit(object, block, finds) {
+                        return Ok(1);
                     }
                     let fresh = this.machine.session.recent(object);
                     inner.this = Value::Object(fresh.clone());
                     if let Some(parameter) = inner.parameters.first_mut() {
                         parameter.1 = inner.this.clone();
                     }
-                    this.object_block(&fresh, body, at, &mut inner)
+                    this.object_block(&fresh, body, at, &mut inner)?;
                 }
                 _ => {
                     (inner.this, inner.border) = (value, None);
-                    this.block(body, &inner)
+                    this.block(body, &inner)?;
                 }
             }
+            Ok(1)
         };
         match list {
             Value::List(items) if !items.is_empty() => {
-                for (index, value) in items.iter().enumerate() {
-                    step(self, value.clone(), Loop { index, last: index + 1 == items.len(), key: None })?;
+                let mut index = 0;
+                while let Some(value) = items.get(index) {
+                    let state = Loop { index, last: index + 1 == items.len(), key: None };
+                    index += step(self, value.clone(), state)?;
                 }
                 Ok(())
             }

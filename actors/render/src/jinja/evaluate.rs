@@ -374,12 +374,24 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         if moves_line_ends {
             self.machine.output.line_end(at.place());
         }
+        let body = evaluation::BlockId::of(&code.body, at);
+        let objects = match code.target.is_local() {
+            true => self.machine.objects_of(body, state.items.iter().map(watched)),
+            false => None,
+        };
+        let objects = objects.as_deref().unwrap_or_default();
         self.within(ScopeStack::enter, |me| {
-            for index in 0..state.items.len() {
+            let mut index = 0;
+            while let Some(item) = state.items.get(index).cloned() {
                 state.index.set(index);
                 me.frames.forget();
                 me.frames.set("loop", Operand::Loop(state.clone()));
-                let item = state.items.get(index).cloned().unwrap_or(Operand::UNDEFINED);
+                let rest = objects.get(index..).unwrap_or_default();
+                if let Some(steps) = me.group_hit(code, &item, rest, body)? {
+                    index += steps;
+                    continue;
+                }
+                index += 1;
                 if me.step(code, item, at, moves_line_ends)? == Flow::Break {
                     break;
                 }
@@ -388,6 +400,24 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         })?;
         self.line_ends.printed |= moves_line_ends;
         Ok(())
+    }
+
+    /// Whether so many steps of a loop stand again at once.
+    fn group_hit(
+        &mut self,
+        code: &'p For,
+        item: &Operand<'p>,
+        objects: &[usize],
+        body: evaluation::BlockId,
+    ) -> EvaluationResult<Option<usize>> {
+        // What is printed may depend on what was printed before, if that had no line end yet.
+        if objects.is_empty() || self.line_ends.awaited {
+            return Ok(None);
+        }
+        self.assign(&code.target, item.clone())?;
+        let frames = &self.frames;
+        let finds = |around: &_, found: &_, alike: &_| frames.finds(around, found, alike);
+        Ok(self.machine.group_hit(objects, body, finds))
     }
 
     fn step_body(&mut self, code: &'p For, at: At, moves_line_ends: bool) -> EvaluationResult<Flow> {
@@ -405,7 +435,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
 
     /// One step of a loop; that of a watched object is a block of its own.
     fn step(&mut self, code: &'p For, item: Operand<'p>, at: At, moves: bool) -> EvaluationResult<Flow> {
-        let Some(object) = watched(&item) else {
+        let Some(object) = watched(&item).cloned() else {
             self.assign(&code.target, item)?;
             return self.step_body(code, at, moves);
         };
@@ -636,11 +666,11 @@ fn entering<'p>(with_context: bool) -> fn(&mut ScopeStack<'p>) {
 }
 
 /// The watched object that a step of a loop is for: the item, or the last of a pair.
-fn watched(item: &Operand<'_>) -> Option<Arc<Watched>> {
+fn watched<'o>(item: &'o Operand<'_>) -> Option<&'o Arc<Watched>> {
     match item {
-        Operand::Value(Value::Object(object)) => Some(object.clone()),
+        Operand::Value(Value::Object(object)) => Some(object),
         Operand::Tuple(items) => match &**items {
-            [_, Operand::Value(Value::Object(object))] => Some(object.clone()),
+            [_, Operand::Value(Value::Object(object))] => Some(object),
             _ => None,
         },
         _ => None,

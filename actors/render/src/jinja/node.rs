@@ -146,6 +146,17 @@ pub(crate) enum Target {
     Each(Vec<Target>),
 }
 
+impl Target {
+    /// Whether nothing but names of its own scope is assigned to.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Name(_) => true,
+            Self::Field(..) => false,
+            Self::Each(targets) => targets.iter().all(Self::is_local),
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct JinjaExpression {
     pub at: At,

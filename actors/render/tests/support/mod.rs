@@ -166,7 +166,7 @@ impl Setup {
     /// The same without marks: what it would be without the settling pass.
     pub fn unmarked(&self) -> String {
         let pieces: String =
-            self.rendered().marked.pieces.iter().map(framing::FramedFragment::as_str).collect();
+            self.rendered().marked.pieces.iter().map(framing::FramedFragment::text).collect();
         without_marks(&pieces)
     }
 }
@@ -180,7 +180,7 @@ pub fn marked_or_not(setup: &Setup) -> Result<String, String> {
     let file = compiled.render(&FileKey::config(), &input, &setup.limits);
     let file =
         file.map_err(|faults| faults.iter().map(|fault| fault.diagnostic.to_string()).collect::<String>())?;
-    Ok(file.marked.pieces.iter().map(framing::FramedFragment::as_str).collect())
+    Ok(file.marked.pieces.iter().map(framing::FramedFragment::text).collect())
 }
 
 /// The text of haproxy.cfg before it is settled, or why there is none.

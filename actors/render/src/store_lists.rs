@@ -1,0 +1,136 @@
+//! The lists of all objects of stores: made once for all files of a render, and the same in the next one while the store is.
+
+use crate::{value::Value, watched::Watched};
+use haptic_model::{Object, Snapshot};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+/// So many handles further on the one of an object is looked for.
+const AHEAD: usize = 4;
+
+/// The lists that were asked for, by store.
+#[derive(Debug, Default)]
+pub(crate) struct StoreLists(Mutex<BTreeMap<Arc<str>, StoreList>>);
+
+#[derive(Debug)]
+struct StoreList {
+    store: Arc<Snapshot>,
+    /// Handles that nobody has read: templates read those that they take from a list anew.
+    handles: Arc<Vec<Value>>,
+    /// Whether somebody has read one all the same. Then the list holds what was parsed, and is not kept.
+    is_read: Arc<AtomicBool>,
+    /// Whether anybody has asked for it in this render.
+    is_used: bool,
+}
+
+impl StoreLists {
+    /// All objects of `store`, which has that name.
+    pub fn all(&self, name: &Arc<str>, store: &Arc<Snapshot>) -> Value {
+        let lists = &mut *self.lists();
+        let is_same = |known: &StoreList| {
+            known.store.is_unchanged_since(store) && !store.is_on_demand() && !known.store.is_on_demand()
+        };
+        if let Some(known) = lists.get_mut(name).filter(|known| is_same(known)) {
+            known.is_used = true;
+            return Value::List(known.handles.clone());
+        }
+        let list = StoreList::of(store, lists.remove(name));
+        let handles = list.handles.clone();
+        lists.insert(name.clone(), list);
+        Value::List(handles)
+    }
+
+    /// A render has ended: keeps what it used, and what was not parsed.
+    pub fn end_render(&self) {
+        self.lists().retain(|_, list| {
+            std::mem::take(&mut list.is_used) && !list.is_read.load(Relaxed) && !list.store.is_on_demand()
+        });
+    }
+
+    fn lists(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, StoreList>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StoreList {
+    fn of(store: &Arc<Snapshot>, before: Option<Self>) -> Self {
+        let before = before.filter(|list| !list.store.is_on_demand() && !store.is_on_demand());
+        let is_read = before.as_ref().map_or_else(Arc::default, |list| list.is_read.clone());
+        let known = before.as_ref().map_or(&[] as &[Value], |list| &list.handles);
+        let mut next = 0;
+        let handle = |object: &Arc<Object>| {
+            let ahead = known.iter().enumerate().skip(next).take(AHEAD);
+            let is_it = |value: &Value| matches!(value, Value::Object(handle) if Arc::ptr_eq(handle.object(), object));
+            match ahead.into_iter().find(|(_, value)| is_it(value)) {
+                Some((number, value)) => {
+                    next = number + 1;
+                    value.clone()
+                }
+                None => {
+                    let handle = Watched::new(object.clone(), store).telling(is_read.clone());
+                    Value::Object(Arc::new(handle))
+                }
+            }
+        };
+        let handles = store.iter().map(handle).collect::<Vec<_>>();
+        Self { store: store.clone(), handles: Arc::new(handles), is_read, is_used: true }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use haptic_model::{ObjectRef, store::Key};
+
+    fn apply(store: &mut Snapshot, name: &str, json: &str) {
+        let reference = Arc::new(ObjectRef::new("things", "a", name));
+        let key: Key = ["a".into(), name.into()].into();
+        store.apply(Object { reference, version: 0, json: json.as_bytes().into() }, key);
+    }
+
+    fn handles(list: &Value) -> Vec<Arc<Watched>> {
+        let Value::List(items) = list else { panic!("no list") };
+        items.iter().map(|item| if let Value::Object(one) = item { one.clone() } else { panic!() }).collect()
+    }
+
+    #[test]
+    fn a_list_has_what_its_store_has_and_handles_of_what_is_unchanged() {
+        let (lists, mut store, name) = (StoreLists::default(), Snapshot::full(), Arc::from("things"));
+        (0..20).for_each(|n| apply(&mut store, &format!("{n:02}"), "{}"));
+        let first = handles(&lists.all(&name, &Arc::new(store.clone())));
+        lists.end_render();
+        assert!(Arc::ptr_eq(&first[7], &handles(&lists.all(&name, &Arc::new(store.clone())))[7]));
+        apply(&mut store, "03", r#"{"x":1}"#);
+        apply(&mut store, "075", "{}");
+        store.remove(&ObjectRef::new("things", "a", "12"));
+        let store = Arc::new(store);
+        let second = handles(&lists.all(&name, &store));
+        assert!(second.iter().zip(store.iter()).all(|(handle, object)| Arc::ptr_eq(handle.object(), object)));
+        let shared = second.iter().filter(|one| first.iter().any(|other| Arc::ptr_eq(one, other))).count();
+        assert_eq!((second.len(), shared), (20, 18));
+    }
+
+    #[test]
+    fn a_list_of_which_something_was_parsed_or_that_nobody_wants_any_more_is_not_kept() {
+        let (lists, mut store, name) = (StoreLists::default(), Snapshot::full(), Arc::from("things"));
+        apply(&mut store, "x", r#"{"x":1}"#);
+        let store = Arc::new(store);
+        let taken = handles(&lists.all(&name, &store));
+        taken[0].fresh().read().unwrap();
+        lists.end_render();
+        assert_eq!(lists.lists().len(), 1);
+        lists.all(&name, &store);
+        taken[0].field("x").unwrap();
+        lists.end_render();
+        assert_eq!(lists.lists().len(), 0);
+        lists.all(&name, &store);
+        lists.end_render();
+        lists.end_render();
+        assert_eq!(lists.lists().len(), 0);
+    }
+}
