@@ -7,6 +7,7 @@ mod arguments;
 mod cluster;
 mod dataset;
 mod echo;
+mod families;
 mod figures;
 mod hostile;
 mod local;
@@ -88,7 +89,8 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
         let mut scope = figures.of_size(size);
         tokio::task::block_in_place(|| {
             stages::measure(dataset(size), &dir.join("stages"), &mut scope)?;
-            stages::compare_languages(dataset(size), &mut scope.within("languages"))
+            stages::compare_languages(dataset(size), &mut scope.within("languages"))?;
+            families::measure(dataset(size), &dir.join("stages"), &mut scope.within("annotations"))
         })?;
     }
     for (number, size) in sizes().filter(|_| arguments.includes(Way::Local)) {

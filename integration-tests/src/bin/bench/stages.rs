@@ -35,7 +35,7 @@ use std::{
 
 /// Each stage is timed this often; the median counts.
 const ROUNDS: usize = 7;
-const VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
+pub const VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
 const NAMESPACE: &str = "bench";
 
 /// Measures all stages with `dataset`.
@@ -217,7 +217,7 @@ fn active_config(dir: &Path) -> Outcome<ActiveConfig> {
     config_of(&file)
 }
 
-fn config_of(file: &Path) -> Outcome<ActiveConfig> {
+pub fn config_of(file: &Path) -> Outcome<ActiveConfig> {
     let candidate = haptic_config::load_file(file).map_err(|problems| refused(&problems))?;
     Ok(ActiveConfig {
         layout: Layout::of(&candidate.spec.dataplane).map_err(Failure::new)?,
@@ -231,7 +231,7 @@ fn config_of(file: &Path) -> Outcome<ActiveConfig> {
 }
 
 /// The stores that the watches would fill.
-fn stores(config: &ActiveConfig, manifests: impl Iterator<Item = Value>) -> Outcome<Snapshots> {
+pub fn stores(config: &ActiveConfig, manifests: impl Iterator<Item = Value>) -> Outcome<Snapshots> {
     let mut stores = Vec::new();
     for (name, spec) in WatchSpec::all(&config.spec) {
         stores.push((name, Ingest::new(&spec)?, spec, Snapshot::full()));
@@ -267,7 +267,7 @@ fn of_pods(mut manifest: Value) -> Value {
 }
 
 /// The stores after `slice` changed.
-fn after_change(config: &ActiveConfig, before: &Snapshots, mut slice: Value) -> Outcome<Snapshots> {
+pub fn after_change(config: &ActiveConfig, before: &Snapshots, mut slice: Value) -> Outcome<Snapshots> {
     slice["metadata"]["namespace"] = Value::from(NAMESPACE);
     let mut after = before.clone();
     for (name, spec) in WatchSpec::all(&config.spec) {
@@ -297,7 +297,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     (start.elapsed(), done)
 }
 
-fn median<T>(mut work: impl FnMut() -> T) -> Duration {
+pub fn median<T>(mut work: impl FnMut() -> T) -> Duration {
     let mut times: Vec<Duration> = (0..ROUNDS).map(|_| timed(&mut work).0).collect();
     times.sort_unstable();
     times.get(ROUNDS / 2).copied().unwrap_or_default()
@@ -308,7 +308,7 @@ fn megabytes(bytes: usize) -> f64 {
     bytes as f64 / 1e6
 }
 
-fn refused(problems: &[Diagnostic]) -> Failure {
+pub fn refused(problems: &[Diagnostic]) -> Failure {
     let first: Vec<String> = problems.iter().take(3).map(ToString::to_string).collect();
     Failure::new(first.join("\n"))
 }
