@@ -41,6 +41,8 @@ pub struct Routes {
     date: Option<SystemTime>,
     gateway: GatewayModel,
     tcp: TcpModel,
+    /// What is found at ConfigMaps of other controllers.
+    found: Findings,
     /// The store with what the controller before had written down, as it is known.
     holds: Arc<Snapshot>,
     /// What was written down and is still to be read.
@@ -113,6 +115,7 @@ impl Routes {
             date: self.date,
             gateway: self.gateway.emptied(),
             tcp,
+            found: Findings::default(),
             holds: self.holds.clone(),
             unread: self.unread.clone(),
             is_begun: self.is_begun,
@@ -142,6 +145,7 @@ impl Routes {
             owners: Arc::new(Owners::of(&config.spec)),
             most,
         };
+        self.found = ground.classes.findings();
         let hold = config.spec.controller.host_hold.or(HOLD);
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         self.read_holds(snapshots, clock);
@@ -206,7 +210,7 @@ impl Routes {
     #[must_use]
     pub fn findings(&self) -> Findings {
         let all = self.tables.values().map(|table| table.index.findings());
-        all.fold(Findings::default(), Findings::and).and(self.tcp.findings())
+        all.fold(Findings::default(), Findings::and).and(&self.found).and(self.tcp.findings())
     }
 
     /// What is decided about objects of the Gateway API, as of the last call of [`Self::beside`].
