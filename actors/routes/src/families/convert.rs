@@ -67,7 +67,8 @@ struct ServedAnnotations {
     paths: Option<PathRules>,
     canary: Option<OptionValues>,
     names: [Vec<String>; 2],
-    over_http: Vec<String>,
+    /// Of each path at which HTTP is not redirected to HTTPS: what an annotation of ours says, which counts before that.
+    over_http: Vec<Option<String>>,
 }
 
 /// Annotations of ours in place of those of the family, where nothing changes by that.
@@ -221,7 +222,11 @@ impl Conversion<'_> {
         let forms = levels.map(|level| level.forms.clone()).collect();
         let (dropped, paths, canary) = (foreign.dropped, foreign.paths.clone(), foreign.canary.clone());
         let names = [foreign.aliases.clone(), foreign.redirected.clone()];
-        let over_http = foreign.over_http.clone();
+        let is_over_http =
+            |path: &str| foreign.over_http.iter().any(|start| path.starts_with(start.as_str()));
+        let over_http = self.ingress.paths.iter().filter(|(path, _)| is_over_http(path));
+        let to_https = annotations.get(&format!("{PREFIX}ssl-redirect"));
+        let over_http = over_http.map(|_| to_https.cloned()).collect();
         let written = Annotations::read(annotations, self.settings).with(foreign);
         let own = written.of(None, None, self.settings);
         let of_paths = self.ingress.paths.iter().map(|(path, service)| {
