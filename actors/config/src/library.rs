@@ -4,6 +4,7 @@
 //! that order, the user's own parts over all of them: of two parts with the same name the later one counts, whole;
 //! `extraContext` is merged key by key. Nothing here looks into a template.
 
+mod named_config_maps;
 mod parts;
 mod untested;
 
@@ -62,6 +63,7 @@ pub const LIBRARIES: [Library; 7] = [
         ),
         more: &[
             include_str!("../../../charts/haptic/libraries/ingress/auth.yaml"),
+            include_str!("../../../charts/haptic/libraries/ingress/errors.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/mirror.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/passthrough.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/password.yaml"),
@@ -183,7 +185,8 @@ pub fn laid_over(spec: Value) -> Result<(Value, Option<Untested>), Diagnostic> {
     let added = added.filter(|part| !replaced.contains(part)).collect();
     let tests = whole.get_mut(TESTS).and_then(Value::as_object_mut);
     let untested = tests.and_then(|tests| untested::leave_meaningful(tests, replaced, added));
-    let whole = over(whole, spec);
+    let mut whole = over(whole, spec);
+    named_config_maps::watch(&mut whole);
     Ok((if was_map { whole } else { tests_as_list(whole) }, untested))
 }
 

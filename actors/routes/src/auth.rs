@@ -2,6 +2,7 @@
 
 use crate::{
     claims::{Backend, Port, RouteGroup},
+    families::Family,
     names::name_of,
     options::{
         PREFIX,
@@ -90,11 +91,44 @@ pub fn hosts_named_by(json: &[u8]) -> BTreeSet<String> {
     let Ok(Annotated { metadata }) = serde_json::from_slice(json) else { return BTreeSet::new() };
     let annotation = |name: &str| metadata.annotations.get(&format!("{PREFIX}{name}"));
     let of_paths = annotation(PATHS).and_then(|text| paths(text).ok()).unwrap_or_default();
-    let urls =
-        annotation(OPTION).into_iter().chain(of_paths.values().filter_map(|options| options.get(OPTION)));
-    let hosts = urls.filter_map(|url| match AuthUrl::of(url).ok()?.place {
+    let families = Family::ALL.iter().flat_map(|family| family.prefixes());
+    let of_families = families.filter_map(|prefix| metadata.annotations.get(&format!("{prefix}{OPTION}")));
+    let urls = annotation(OPTION).into_iter().chain(of_families);
+    let urls = urls.chain(of_paths.values().filter_map(|options| options.get(OPTION)));
+    let hosts = urls.filter_map(|url| match AuthUrl::of(&without_scheme(url)).ok()?.place {
         Place::Host(host) => Some(host),
         _ => None,
     });
     hosts.collect()
+}
+
+/// A URL with the scheme of the request is asked over TLS.
+pub(crate) fn without_scheme(url: &str) -> String {
+    url.trim().replacen("$scheme://", "https://", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_named_by_our_annotation_and_those_of_families() {
+        let named = |key: &str, url: &str| {
+            let object = json!({"metadata": {"annotations": {key: url}}}).to_string();
+            hosts_named_by(object.as_bytes()).into_iter().collect::<Vec<_>>().join(" ")
+        };
+        for key in ["haproxy-haptic.org", "nginx.ingress.kubernetes.io", "haproxy-ingress.github.io"] {
+            assert_eq!(
+                named(&format!("{key}/auth-url"), "https://sso.example.com/auth"),
+                "sso.example.com",
+                "{key}"
+            );
+        }
+        assert_eq!(
+            named("nginx.ingress.kubernetes.io/auth-url", "$scheme://sso.example.com/a"),
+            "sso.example.com"
+        );
+        assert_eq!(named("nginx.ingress.kubernetes.io/auth-url", "https://$host/a"), "");
+        assert_eq!(named("others.example/auth-url", "https://sso.example.com/a"), "");
+    }
 }

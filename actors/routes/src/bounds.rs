@@ -13,7 +13,10 @@ impl Claims {
         for (asked, what) in [
             (self.routes.len(), "routes"),
             (certificates, "certificates for hosts"),
-            (others, "Services by canary-service, weights and mirror-service"),
+            (
+                others,
+                "Services by canary-service, weights, mirror-service, default-service and error-service",
+            ),
         ] {
             if asked > most {
                 let sentence = format!(

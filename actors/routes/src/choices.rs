@@ -23,6 +23,7 @@ pub(crate) struct Choices {
     weighted: Vec<(Backend, u64)>,
     mirror: Option<Backend>,
     default: Option<Backend>,
+    errors: Option<Backend>,
 }
 
 /// A port of a Service: `NAME:PORT`.
@@ -46,17 +47,18 @@ impl Choices {
     pub fn of(options: GroupOptions<'_>) -> Self {
         let named = |option: &str| options.text(option).and_then(service_port);
         let (canary, mirror) = (named("canary-service"), named(MIRROR));
-        let default = named("default-service");
+        let (default, errors) = (named("default-service"), named("error-service"));
         let weights = options.get("weights").and_then(Value::as_array).into_iter().flatten();
         let weighted = weights.filter_map(|one| {
             Some((service_port(one.get("service")?.as_str()?)?, one.get("weight")?.as_u64()?))
         });
-        Self { canary, weighted: weighted.collect(), mirror, default }
+        Self { canary, weighted: weighted.collect(), mirror, default, errors }
     }
 
     pub fn backends(&self) -> Vec<Backend> {
         let weighted = self.weighted.iter().map(|(backend, _)| backend);
-        self.canary.iter().chain(weighted).chain(&self.mirror).chain(&self.default).cloned().collect()
+        let others = self.mirror.iter().chain(&self.default).chain(&self.errors);
+        self.canary.iter().chain(weighted).chain(others).cloned().collect()
     }
 
     /// The backend that gets copies.
@@ -67,6 +69,11 @@ impl Choices {
     /// The backend that gets requests while that of a path has no server.
     pub fn default(&self) -> Option<&Backend> {
         self.default.as_ref()
+    }
+
+    /// The backend that makes answers in place of servers'.
+    pub fn errors(&self) -> Option<&Backend> {
+        self.errors.as_ref()
     }
 
     /// As HAProxy's Lua reads it, with the names of backends.

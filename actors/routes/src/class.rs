@@ -1,12 +1,15 @@
 //! Which Ingresses are ours: IngressClass, default class, and the annotation of old.
 
 use super::{
-    families::{Family, FamilySettings},
+    config_maps::{self, FoundConfigMap},
+    families::{FamiliesOfClasses, Family, FamilySettings},
     options::Settings,
     path::Spelling,
     sentences::shortened,
 };
-use haptic_model::{ActiveConfig, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots};
+use haptic_model::{
+    ActiveConfig, Findings, HAProxyTemplateConfigSpec, Object, ObjectRef, Snapshot, Snapshots,
+};
 use serde_json::{Value, json};
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,6 +40,8 @@ pub struct Classes {
     default: Option<Arc<str>>,
     /// The controllers of classes that were taken over.
     controllers: BTreeMap<Arc<str>, Arc<str>>,
+    /// The families with what ConfigMaps of their controllers say.
+    families: FamiliesOfClasses,
 }
 
 /// What the ConfigMap says that an IngressClass names by its parameters.
@@ -62,6 +67,7 @@ impl Classes {
             of_classes: BTreeMap::new(),
             default: None,
             controllers: BTreeMap::new(),
+            families: FamiliesOfClasses::default(),
         }
     }
 
@@ -70,8 +76,9 @@ impl Classes {
     #[must_use]
     pub fn of(config: &ActiveConfig, snapshots: &Snapshots) -> Self {
         let options = Arc::new(Settings::of(&config.spec.templating_settings.extra_context));
+        let of_classes = FamiliesOfClasses::of(&options.families, &config.spec, snapshots);
         let Some(store) = store_of(&config.spec).and_then(|name| snapshots.get(name)) else {
-            return Self { spelling: spelling(config), options, ..Self::all() };
+            return Self { spelling: spelling(config), options, families: of_classes, ..Self::all() };
         };
         let settings = config.spec.templating_settings.extra_context.get("ingressClass");
         let setting = |key: &str| settings.and_then(|s| s.get(key));
@@ -86,6 +93,7 @@ impl Classes {
             of_classes: BTreeMap::new(),
             default: None,
             controllers: BTreeMap::new(),
+            families: of_classes,
         };
         let families = classes.options.families.clone();
         classes.names.extend(families.iter().flat_map(|family| family.take_classes.iter().cloned()));
@@ -115,7 +123,9 @@ impl Classes {
                 classes.default.get_or_insert_with(|| name.clone());
             }
             // What a class of theirs names by its parameters is in their words.
-            if !taken && let Some(settings) = config_maps.settings(name, &value, &classes.options) {
+            if taken {
+                classes.families.take_parameters(name, &value, &config.spec, snapshots);
+            } else if let Some(settings) = config_maps.settings(name, &value, &classes.options) {
                 classes.of_classes.insert(name.clone(), settings);
             }
             classes.names.insert(name.to_string());
@@ -137,7 +147,7 @@ impl Classes {
     ) -> impl Iterator<Item = &'c FamilySettings> {
         let class = class.or(self.default.as_deref());
         let controller = class.and_then(|class| self.controllers.get(class)).map(|controller| &**controller);
-        self.options.families.iter().filter(move |family| family.is_of(class, controller))
+        self.families.of_class(class).iter().filter(move |family| family.is_of(class, controller))
     }
 
     /// Whether Ingresses of a namespace may say something of each other's.
@@ -145,7 +155,16 @@ impl Classes {
         self.options.families.iter().any(|family| family.family != Family::HaproxyOrg)
     }
 
-    /// What ConfigMaps say, an object for each class that names one.
+    /// What is said of ConfigMaps of other controllers.
+    pub(super) fn findings(&self) -> Findings {
+        let mut findings = Findings::default();
+        for (config_map, found) in &self.families.findings {
+            findings.set(config_map, found.clone());
+        }
+        findings
+    }
+
+    /// What ConfigMaps say, an object for each class that names one, and one for each sentence about settings of families.
     pub(super) fn settings_store(&self) -> Snapshot {
         let mut store = Snapshot::full();
         for (class, settings) in &self.of_classes {
@@ -160,6 +179,16 @@ impl Classes {
             let reference = Arc::new(ObjectRef::new("ingressclasses", "", class));
             let json = json.to_string().into_bytes().into();
             store.apply(Object { reference, version: 0, json }, [class.clone()].into());
+        }
+        for (number, missing) in self.families.warnings.iter().enumerate() {
+            // No class has such a name.
+            let name = format!("annotation families {number}");
+            let json = json!({"class": name, "missing": missing, "problems": []}).to_string();
+            let reference = Arc::new(ObjectRef::new("ingressclasses", "", &name));
+            store.apply(
+                Object { reference, version: 0, json: json.into_bytes().into() },
+                [Arc::from(name)].into(),
+            );
         }
         store.set_synced();
         store
@@ -203,19 +232,9 @@ impl ConfigMaps<'_> {
         if kind != "ConfigMap" || !text("apiGroup").is_empty() {
             return Some(missing("which is no ConfigMap"));
         }
-        let watched = self
-            .spec
-            .watched_resources
-            .iter()
-            .filter(|(_, watched)| watched.resources == "configmaps" && watched.api_version == "v1");
-        let mut found = watched.filter_map(|(watched, _)| {
-            let store = self.snapshots.get(watched.as_str())?;
-            let object = store.load(store.get(namespace, name)?).ok()??;
-            let value = object.value().ok()?;
-            let data = value.get("data").cloned().unwrap_or_else(|| json!({}));
-            Some((Arc::from(watched.as_str()), serde_json::from_value(data).ok()?))
-        });
-        let Some((watched, data)) = found.next() else {
+        let Some(FoundConfigMap { watched, data, .. }) =
+            config_maps::find(self.spec, self.snapshots, namespace, name)
+        else {
             return Some(missing("which is not there, or no ConfigMaps of its namespace are watched"));
         };
         let class = options.class.with(&data, options);

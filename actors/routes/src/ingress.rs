@@ -172,6 +172,8 @@ pub fn claims(
                 .iter()
                 .flatten()
                 .any(|tls| tls.hosts.as_ref().is_some_and(|all| !all.is_empty())),
+            default_port: default_service(&annotations)
+                .and_then(|service| services.first_port(namespace, service)),
         };
         let of_services = spec.foreign_of_services(&rules, |service| services.foreign(namespace, service));
         foreign = ForeignOptions::of(families.iter().copied(), &annotations, &of_services, about, settings);
@@ -218,7 +220,7 @@ pub fn claims(
     }
     reading.www(&hosts);
     reading.redirected(redirected, &hosts);
-    reading.rest(families.iter().map(|family| family.family).find(|family| family.keeps_hosts()));
+    reading.rest(families.iter().find(|family| family.keeps_hosts()).map(|family| family.family));
     reading.certificates(&hosts, spec.tls.as_deref().filter(|_| !is_left_out).unwrap_or_default());
     reading.passed(settings);
     reading.claims.mark_repeated();
@@ -248,6 +250,12 @@ pub fn claims(
     claims.fields =
         fields.map(|(name, value)| (name.to_owned(), value)).into_iter().collect::<Map<_, _>>().into();
     Ok(Some(claims))
+}
+
+/// The Service that ingress-nginx' annotation names for what its own cannot answer.
+fn default_service(annotations: &BTreeMap<String, String>) -> Option<&str> {
+    let mut prefixes = Family::IngressNginx.prefixes().iter();
+    prefixes.find_map(|prefix| annotations.get(&format!("{prefix}default-backend"))).map(|text| text.trim())
 }
 
 fn groups_of(namespace: &str, groups: Vec<OptionGroup>, settings: &Settings) -> Vec<RouteGroup> {
@@ -289,13 +297,19 @@ fn group_of(
     let choice = choices.text(options, |backend| group.name_of(namespace, backend));
     let mirror = choices.mirror().map(|backend| group.name_of(namespace, backend));
     let default = choices.default().map(|backend| group.name_of(namespace, backend));
+    let errors = choices.errors().map(|backend| group.name_of(namespace, backend));
     let origins = options.get("cors-allow-origin-regex").map(|regex| {
         let pattern = regex.get("pattern").and_then(Value::as_str).unwrap_or_default();
         let longest = regex.get("longestPath").map_or_else(String::new, Value::to_string);
         format!("{},{longest}", encoded(pattern))
     });
-    let made =
-        [("choice", choice), ("mirror", mirror), ("default-backend", default), ("cors-origins", origins)];
+    let made = [
+        ("choice", choice),
+        ("mirror", mirror),
+        ("default-backend", default),
+        ("errors", errors),
+        ("cors-origins", origins),
+    ];
     if let Some(window) = options.text("rate-limit-period").and_then(options::rate::window) {
         own.insert(window, json!(true));
     }
@@ -521,13 +535,28 @@ impl Reading<'_> {
 
     /// What a family says of one route: a canary of it, or that its path without the slash at its end leads to the one with it.
     fn of_route(&self, host: &Arc<str>, text: &str, path_type: Option<&str>) -> Option<OwnOptions> {
-        let rules = self.grouping.annotations().path_rules(text)?;
-        let path_type = path_type.unwrap_or("ImplementationSpecific");
         let mut own = OwnOptions::default();
+        let is_below = |all: &[String]| all.iter().any(|start| text.starts_with(start.as_str()));
+        if is_below(&self.grouping.annotations().foreign().over_http) {
+            own.label.push_str(" over HTTP");
+            own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
+        }
+        if let Some(rules) = self.grouping.annotations().path_rules(text) {
+            self.add_family_rules(host, text, path_type.unwrap_or("ImplementationSpecific"), &mut own);
+            if is_below(&rules.without_auth) {
+                own.label.push_str(" for everybody");
+                own.without = vec!["auth-url", "auth-secret"];
+            }
+        }
+        (!own.label.is_empty()).then_some(own)
+    }
+
+    /// What a family with rules of its own for paths says of one.
+    fn add_family_rules(&self, host: &Arc<str>, text: &str, path_type: &str, own: &mut OwnOptions) {
         let canary = self.around.neighbours.canary(&self.around.namespace, host, text, path_type);
         if let Some(canary) = canary {
-            own.label = format!("canary of {host}{text} {path_type}");
-            own.options = canary.clone();
+            own.label.push_str(&format!(" canary of {host}{text} {path_type}"));
+            own.options.extend(canary.iter().map(|(name, value)| (*name, value.clone())));
         }
         let is_literal = !self.around.has_patterns(host);
         let is_redirected = self.grouping.own().text("redirect-to").is_some();
@@ -535,15 +564,6 @@ impl Reading<'_> {
             own.label.push_str(" with a slash");
             own.options.insert("trailing-slash", OptionValue::Text("add".to_owned()));
             own.options.insert("redirect-code", OptionValue::Text("301".to_owned()));
-        }
-        let is_below = |all: &[String]| all.iter().any(|start| text.starts_with(start.as_str()));
-        if is_below(&rules.over_http) {
-            own.label.push_str(" over HTTP");
-            own.options.insert("ssl-redirect", OptionValue::Text("false".to_owned()));
-        }
-        if is_below(&rules.without_auth) {
-            own.label.push_str(" for everybody");
-            own.without = vec!["auth-url", "auth-secret"];
         }
         let cookie = self.grouping.own();
         let has_no_path = cookie.text("affinity").is_some() && cookie.text("affinity-cookie-path").is_none();
@@ -555,9 +575,8 @@ impl Reading<'_> {
             own.options.insert("affinity-cookie-path", path);
         }
         if text == "/" {
-            self.add_root(host, &mut own);
+            self.add_root(host, own);
         }
-        (!own.label.is_empty()).then_some(own)
     }
 
     /// What the rules say counts for other names of their hosts, too, as far as no Ingress of the namespace asks for the same there.

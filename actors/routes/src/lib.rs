@@ -16,6 +16,7 @@ mod choices;
 pub mod claims;
 pub mod class;
 pub mod conditions;
+mod config_maps;
 pub mod contest;
 pub mod families;
 pub mod findings;

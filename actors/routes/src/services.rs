@@ -60,6 +60,8 @@ struct KnownService {
     /// Annotations of families that are read on Services.
     foreign: Option<BTreeMap<String, String>>,
     ports: ServicePorts,
+    /// The first of them.
+    first_port: Option<u16>,
     /// What ports speak, as far as they say so and it is not HTTP/1.1.
     spoken: Vec<(u16, Option<Box<str>>, &'static str)>,
 }
@@ -162,6 +164,12 @@ impl Services {
         found.map(|(_, _, protocol)| *protocol)
     }
 
+    /// The first port of one.
+    #[must_use]
+    pub fn first_port(&self, namespace: &str, name: &str) -> Option<u16> {
+        self.known(namespace, name)?.first_port
+    }
+
     /// What is not there of what a backend of a namespace names.
     #[must_use]
     pub fn missing(&self, namespace: &str, backend: &Backend) -> Option<Missing> {
@@ -196,7 +204,8 @@ impl KnownService {
             .then(|| serde_json::from_slice(&object.json).ok())
             .flatten();
         let Some(Service { metadata, spec }) = service else {
-            return Self { options: None, foreign: None, ports: ServicePorts::Any, spoken: Vec::new() };
+            let (ports, spoken) = (ServicePorts::Any, Vec::new());
+            return Self { options: None, foreign: None, ports, first_port: None, spoken };
         };
         let foreign = metadata.annotations.as_ref().filter(|_| has_foreign).map(|annotations| {
             let of_families = annotations.iter().filter(|(key, _)| families().any(|family| family.has(key)));
@@ -209,13 +218,14 @@ impl KnownService {
             Written::read(Level::Service, own, settings)
         };
         let spec = spec.filter(|_| is_short);
+        let first_port = spec.as_ref().and_then(|spec| Some(spec.ports.as_ref()?.first()?.port));
         let spoken = spec.iter().flat_map(|spec| spec.ports.iter().flatten());
         let spoken = spoken.filter_map(|port| {
             Some((port.port, port.name.clone(), spoken_by(port.app_protocol.as_deref()?)?))
         });
         let spoken = spoken.collect();
         let ports = spec.map_or(ServicePorts::Any, ServicePorts::of);
-        Self { options: annotations.as_ref().map(own), foreign, ports, spoken }
+        Self { options: annotations.as_ref().map(own), foreign, ports, first_port, spoken }
     }
 }
 

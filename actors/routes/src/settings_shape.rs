@@ -29,8 +29,10 @@ const FAMILY: SettingShape = Fields(&[
     ("takeClasses", Texts),
     ("takeControllers", Texts),
     ("config", Dict),
+    ("configMap", Text),
     ("snippets", OneOf(&["refuse", "translate"])),
     ("tcpServices", Text),
+    ("udpServices", Text),
 ]);
 
 const SETTINGS: &[(&str, SettingShape)] = &[

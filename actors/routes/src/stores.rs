@@ -152,6 +152,7 @@ impl Routes {
             owners: Arc::new(Owners::of(&config.spec)),
             most,
         };
+        let of_config_maps = ground.classes.findings();
         let hold = config.spec.controller.host_hold.or(HOLD);
         let clock = self.now.map(|now| Clock { now, hold }).filter(|clock| !clock.hold.is_zero());
         self.read_holds(snapshots, clock);
@@ -182,13 +183,18 @@ impl Routes {
         }
         let all = self.tcp.beside(config, snapshots, all);
         let all = self.gateway.beside(config, snapshots, all);
-        self.gather_findings();
+        self.gather_findings(of_config_maps);
         all
     }
 
-    fn gather_findings(&mut self) {
+    /// `of_config_maps`: at those of other controllers.
+    fn gather_findings(&mut self, of_config_maps: Findings) {
         let tables = self.tables.iter().map(|(name, table)| (store_of(name), table.index.findings()));
-        let others = [("tcp".into(), self.tcp.findings()), ("gateway".into(), self.gateway.findings())];
+        let others = [
+            ("tcp".into(), self.tcp.findings()),
+            ("gateway".into(), self.gateway.findings()),
+            ("config maps".into(), &of_config_maps),
+        ];
         self.found.follow(tables.chain(others).map(|(of, found)| (of, found.clone())).collect());
     }
 

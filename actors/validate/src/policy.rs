@@ -10,7 +10,7 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "6d94fb3997599607797af467395d069fa1938ee44af901bdda930649e6a2fcbb",
+    "66e46aeabab52cab3e15a0e5d76a46dfeec1b5fc00f331e39f29f84670b490a7",
     "f812a4c9683f1b944ce3cf2260ba432faa36336759f139143ed96ae44a697d2f",
 ];
 

@@ -13,6 +13,14 @@
 {{- $_ := set $watched $key $resource -}}
 {{- end -}}
 {{- end -}}
+{{- range $family, $settings := .Values.configuration.extraContext.annotationFamilies -}}
+{{- range $setting, $ending := dict "configMap" "configmap" "tcpServices" "tcpservices" "udpServices" "udpservices" -}}
+{{- $parts := splitList "/" (get ($settings | default dict) $setting | default "" | toString) -}}
+{{- if eq (len $parts) 2 -}}
+{{- $_ := set $watched (print (replace "-" "" $family) $ending) (dict "apiVersion" "v1" "resources" "configmaps" "namespaces" (list (first $parts)) "fieldSelector" (print "metadata.name=" (last $parts))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- range $key, $resource := .Values.configuration.spec.watchedResources -}}
 {{- $_ := set $watched $key (deepCopy $resource) -}}
 {{- end -}}
@@ -30,20 +38,24 @@
 {{- toJson $watched -}}
 {{- end }}
 
-{{/* Rules for all of a list of watched resources: one for each API group and set of verbs. */}}
+{{/* Rules for all of a list of watched resources: one for each API group and set of verbs, and for each object that is watched by its name. */}}
 {{- define "haptic.rules" -}}
 {{- $rules := dict -}}
 {{- range . -}}
 {{- $group := contains "/" .apiVersion | ternary (splitList "/" .apiVersion | first) "" -}}
 {{- $verbs := eq (.store | default "full") "on-demand" | ternary "get, list, watch" "list, watch" -}}
-{{- $key := printf "%s|%s" $group $verbs -}}
+{{- $one := regexFind "^metadata\\.name=[^,]+$" (.fieldSelector | default "") | trimPrefix "metadata.name=" -}}
+{{- $key := printf "%s|%s|%s" $group $verbs $one -}}
 {{- $_ := set $rules $key (append (get $rules $key | default list) .resources) -}}
 {{- end -}}
 {{- range $key, $resources := $rules }}
 {{- $parts := splitList "|" $key }}
 - apiGroups: [{{ first $parts | quote }}]
   resources: {{ $resources | uniq | sortAlpha | toJson }}
-  verbs: [{{ last $parts }}]
+  {{- with last $parts }}
+  resourceNames: [{{ . | quote }}]
+  {{- end }}
+  verbs: [{{ index $parts 1 }}]
 {{- end }}
 {{- end }}
 

@@ -238,6 +238,25 @@ async fn rights_follow_what_is_watched() -> Outcome {
 }
 
 #[tokio::test]
+async fn config_maps_that_settings_name_are_read_and_no_others() -> Outcome {
+    let values = json!({ "configuration": {
+        "libraries": ["base", "ssl", "ingress", "annotations-ingress-nginx"],
+        "extraContext": { "annotationFamilies": { "ingress-nginx": {
+            "configMap": "edge/nginx-config", "tcpServices": "edge/tcp",
+        } } },
+    } });
+    let objects = render(&merged(steady(), &values)).await?;
+    let in_edge = |o: &&Value| o["kind"] == "Role" && o["metadata"]["namespace"] == "edge";
+    let rules: Vec<Value> = objects
+        .iter()
+        .filter(in_edge)
+        .flat_map(|o| o["rules"].as_array().cloned().unwrap_or_default())
+        .collect();
+    let rule = |name: &str| json!({ "apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name], "verbs": ["list", "watch"] });
+    ensure(json!(rules) == json!([rule("nginx-config"), rule("tcp")]), format!("{rules:?}"))
+}
+
+#[tokio::test]
 async fn the_webhook_guards_what_is_watched_and_nothing_else() -> Outcome {
     let values = |guarded: &[&str]| {
         json!({

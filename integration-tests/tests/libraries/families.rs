@@ -21,6 +21,9 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 /// The class of Ingresses where theirs are taken over by their controller.
 const CLASS: &str = "theirs";
 
+/// Where the ConfigMap of their controller is.
+const CONFIG_MAP: [&str; 2] = ["edge", "theirs"];
+
 /// A file of cases, which one HAProxy serves together.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,9 +33,14 @@ struct Cases {
     /// What becomes of snippets.
     #[serde(default = "refuse")]
     snippets: String,
-    /// What their ConfigMap has.
+    /// What the setting `config` has.
     #[serde(default)]
     config: Map<String, Value>,
+    /// What their ConfigMap has, which the setting `configMap` names.
+    config_map: Option<BTreeMap<String, String>>,
+    /// Kinds of findings at it, by key; no others are there.
+    #[serde(default)]
+    config_findings: BTreeMap<String, String>,
     /// Ingresses of namespace `shop` in short.
     #[serde(default)]
     ingresses: Vec<ShortIngress>,
@@ -173,7 +181,11 @@ impl Cases {
         });
         let ingresses = self.ingresses.iter().map(|one| one.manifest(prefix, class.as_ref().map(|_| CLASS)));
         let objects = self.objects.iter().cloned();
-        let all = ingresses.chain(services).chain(secrets).chain(maps).chain(objects);
+        let [namespace, name] = CONFIG_MAP;
+        let config_map = self.config_map.iter().map(|data| {
+            json!({"kind": "ConfigMap", "metadata": {"namespace": namespace, "name": name}, "data": data})
+        });
+        let all = ingresses.chain(services).chain(secrets).chain(maps).chain(objects).chain(config_map);
         all.chain(class.clone()).collect()
     }
 
@@ -185,6 +197,31 @@ impl Cases {
         spec["templatingSettings"]["extraContext"]["annotationFamilies"] = json!({
             family: {"takeControllers": controllers, "snippets": self.snippets, "config": self.config}
         });
+        if self.config_map.is_some() {
+            let settings = &mut spec["templatingSettings"]["extraContext"]["annotationFamilies"][family];
+            settings["configMap"] = json!(CONFIG_MAP.join("/"));
+        }
+    }
+
+    /// What is found at the ConfigMap and should not be, and the other way round.
+    fn wrong_at_config_map(&self, findings: &haptic_model::Findings) -> Vec<String> {
+        let [namespace, name] = CONFIG_MAP;
+        let of_map =
+            findings.iter().filter(|(object, _)| *object.namespace == *namespace && *object.name == *name);
+        let found: BTreeMap<String, (String, String)> = of_map
+            .map(|(_, finding)| {
+                let key = finding.place.annotation.as_deref().unwrap_or_default();
+                let key = key.strip_prefix("data.").unwrap_or(key).to_owned();
+                (key, (finding.kind.name().to_owned(), finding.sentence.clone()))
+            })
+            .collect();
+        let missing = self
+            .config_findings
+            .iter()
+            .filter(|(key, kind)| found.get(*key).is_none_or(|(found, _)| found != *kind));
+        let missing = missing.map(|(key, kind)| format!("ConfigMap: no finding {kind} at {key}: {found:?}"));
+        let unexpected = found.iter().filter(|(key, _)| !self.config_findings.contains_key(*key));
+        missing.chain(unexpected.map(|(_, (_, sentence))| format!("ConfigMap: {sentence}"))).collect()
     }
 
     /// What is not found at Ingresses, and annotations of the family that are not read at all.
@@ -196,7 +233,7 @@ impl Cases {
         let mut routes = Routes::default();
         drop(routes.beside(&config, &snapshots(&config, &objects)));
         let findings = routes.findings();
-        let mut wrong = Vec::new();
+        let mut wrong = self.wrong_at_config_map(&findings);
         for ShortIngress { name, findings: expected, .. } in &self.ingresses {
             let of_ingress = || findings.iter().filter(|(object, _)| *object.name == **name);
             let annotation = |finding: &haptic_model::Finding| {
@@ -316,7 +353,13 @@ fn converted(settings: &Settings, manifests: &mut [Value]) -> usize {
             (name(ingress), ingress["metadata"]["namespace"].as_str().unwrap().to_owned());
         let names_tls_hosts =
             tls.iter().any(|tls| tls["hosts"].as_array().is_some_and(|all| !all.is_empty()));
-        let about = About { namespace: &namespace, name: &of_name, tls: !tls.is_empty(), names_tls_hosts };
+        let about = About {
+            namespace: &namespace,
+            name: &of_name,
+            tls: !tls.is_empty(),
+            names_tls_hosts,
+            ..About::default()
+        };
         let foreign = ForeignIngress { about, annotations: &annotations, paths: &paths, services: &services };
         let done = convert(&settings.families[0], &foreign, settings);
         count += done.removed.len();
@@ -338,6 +381,11 @@ fn convert_all(family: Family, least: usize) {
         let switch_on = |spec: &mut Value| cases.switch_on(family.name(), spec);
         let mut spec = spec(7080, 7443, 7084);
         switch_on(&mut spec);
+        let config =
+            &mut spec["templatingSettings"]["extraContext"]["annotationFamilies"][family.name()]["config"];
+        for (key, text) in cases.config_map.iter().flatten() {
+            config.as_object_mut().unwrap().entry(key).or_insert_with(|| json!(text));
+        }
         let settings = Settings::of(&configuration(&spec).spec.templating_settings.extra_context);
         let before = cases.manifests(prefix);
         let mut after = before.clone();

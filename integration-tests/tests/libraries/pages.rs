@@ -157,3 +157,21 @@ fn another_service_gets_the_requests_while_the_paths_own_has_no_server() {
         sentences(&rendered_alone(&both(&[("default-service", "other/s3:80")])).expect_err("a namespace"));
     assert!(said.contains("NAME:PORT of a Service in the same namespace"), "{said}");
 }
+
+#[test]
+fn a_service_makes_answers_in_place_of_servers_with_some_statuses() {
+    let mut manifests = both(&[("error-service", "s3:80"), ("error-service-statuses", "404, 410")]);
+    manifests.push(certificate());
+    on_each_haproxy(&manifests, |site| {
+        for (scheme, name) in SCHEMES.into_iter().zip(["http", "https"]) {
+            let answer = site.get(scheme, HOST, &format!("/on/first-404/{name}?x"));
+            assert_eq!((answer.status, answer.service(), answer.sent("x-code")), (200, Some(3), Some("404")));
+            let told = ["x-original-uri", "x-namespace", "x-ingress-name"].map(|header| answer.sent(header));
+            let uri = format!("/on/first-404/{name}?x");
+            assert_eq!(told, [Some(uri.as_str()), Some("shop"), Some("on")]);
+            // Other statuses, and those of others, pass.
+            assert_eq!(site.get(scheme, HOST, &format!("/on/first-418/{name}")).status, 418);
+            assert_eq!(site.get(scheme, HOST, &format!("/off/first-404/{name}")).status, 404);
+        }
+    });
+}

@@ -8,6 +8,8 @@ struct PageIntroduction {
     title: &'static str,
     controller: &'static str,
     class: &'static str,
+    /// Where its chart puts its ConfigMap.
+    config_map: &'static str,
     /// What is different whatever annotations say.
     routing: &'static [&'static str],
 }
@@ -18,20 +20,21 @@ fn introduction(family: Family) -> PageIntroduction {
             title: "From haproxytech/kubernetes-ingress",
             controller: "haproxy.org/ingress-controller/haproxy",
             class: "haproxy",
+            config_map: "haproxy-controller/haproxy-kubernetes-ingress",
             routing: &[
                 "Paths of the type ImplementationSpecific take whatever begins with their characters, as there: `/app` takes `/apple`, too. Only the namespace that has a host may have such paths there, but for `/`.",
-                "There, a host whose paths do not take a request answers 404. Here the request is left to a wildcard, then to routes without a host.",
                 "There, the default backend of any Ingress takes what is left of all hosts; here, of an Ingress with rules, what is left of its own.",
                 "There, passwords are asked for before a request is redirected to HTTPS; here after it.",
                 "Where a guard is wrong (a network in a list, `auth-type`, a Secret that is not there) theirs lets everybody in; here nobody gets in.",
                 "Redirects to HTTPS lead to `httpsPublicPort`, unless `ssl-redirect-port` says another port; theirs lead to 8443.",
-                "Its own custom resources (`Backend`, `Defaults`, `Global`, `TCP`) have no counterpart; TCP services are [a section of their own](../libraries.md#a-tcp-service).",
+                "Of its own custom resources `TCP` asks for ports that the setting `tcpPorts` lists, like a Service: the Service and the Secret must be of its namespace, and an entry with rules (`acl_list`, `tcp_request_rule_list`, `services`, …) is left out and found. `Backend`, `Defaults`, `Frontend` and `Global` have no counterpart: annotations, settings and snippets of the operator say the same.",
             ],
         },
         Family::HaproxyIngress => PageIntroduction {
             title: "From jcmoraisjr/haproxy-ingress",
             controller: "haproxy-ingress.github.io/controller",
             class: "haproxy",
+            config_map: "ingress-controller/haproxy-ingress",
             routing: &[
                 "Paths of the type ImplementationSpecific are compared as `path-type` says, without it as there: character by character, in small or capital letters. Only the namespace that has a host may have such paths there, but for `/`.",
                 "`spec.defaultBackend` of an Ingress with rules takes what is left of its own hosts, not of all hosts.",
@@ -46,11 +49,11 @@ fn introduction(family: Family) -> PageIntroduction {
             title: "From kubernetes/ingress-nginx",
             controller: "k8s.io/ingress-nginx",
             class: "nginx",
+            config_map: "ingress-nginx/ingress-nginx-controller",
             routing: &[
                 "Paths of the type ImplementationSpecific take whatever begins with their characters, as there. Only the namespace that has a host may have such paths there; for others they are prefixes of elements.",
                 "One `use-regex`, or a `rewrite-target` that rewrites something, makes all paths of the host regular expressions that ignore case, the longest first, as there: of the routes of its own namespace. The same holds for `auth-tls-*`, canaries and aliases.",
-                "There, a host whose paths do not take a request answers 404. Here the request is left to a wildcard, then to routes without a host.",
-                "Paths with a slash at their end are led to from the one without (301), bodies are limited to 1 MiB, connecting takes 5 seconds, servers and WebSockets are silent for 60 seconds, and answers over HTTPS have HSTS, as there, unless annotations or `config` say otherwise.",
+                "Paths with a slash at their end are led to from the one without (301), bodies are limited to 1 MiB, connecting takes 5 seconds, servers and WebSockets are silent for 60 seconds, and answers over HTTPS have HSTS, as there, unless annotations or its ConfigMap say otherwise.",
                 "A wrong value does what it does there: it is as if it was not there, all requests get 503, or nothing of the Ingress is served. Where a wrong value there lets everybody in (`auth-request-redirect`, `auth-always-set-cookie`, `auth-cache-duration`), here nobody gets in.",
                 "Redirects come before addresses, limits and passwords there; here after addresses and limits, before passwords.",
                 "Nothing of a snippet is ever printed. With `snippets: translate` headers, redirects, refusals, addresses, times and sizes in it are options; one with anything else counts for nothing, and lets nobody in where it may keep requests out.",
@@ -63,7 +66,7 @@ fn introduction(family: Family) -> PageIntroduction {
 /// The page of a family.
 #[must_use]
 pub fn page(family: Family) -> String {
-    let PageIntroduction { title, controller, class, routing } = introduction(family);
+    let PageIntroduction { title, controller, class, config_map, routing } = introduction(family);
     let name = family.name();
     let prefixes: Vec<String> = family.prefixes().iter().map(|prefix| format!("`{prefix}`")).collect();
     let mut page = format!(
@@ -77,7 +80,10 @@ pub fn page(family: Family) -> String {
          `--output` is `summary`, `json` or `markdown`. The exit code is 0 where all is the same, 3 where something is served otherwise, and 1 where something \
          cannot be.\n\n\
          ## Switch\n\n```yaml\nconfiguration:\n  libraries: [base, ssl, ingress, annotations-{name}]\n  extraContext:\n    annotationFamilies:\n      {name}:\n        \
-         takeClasses: [{class}]\n        takeControllers: [{controller}]\n        # The data of its controller's ConfigMap.\n        config: {{}}\n```\n\n\
+         takeClasses: [{class}]\n        takeControllers: [{controller}]\n        # Its controller's ConfigMap; what stands in config counts before it.\n        configMap: {config_map}\n        config: {{}}\n```\n\n\
+         The ConfigMap is read as it changes, and nobody else should be able to write it. What it says counts where an Ingress says nothing, as there; a value that \
+         cannot be read is ignored, one that guards access closes what does not say it itself, and both are findings at the ConfigMap, like the keys below that have no \
+         effect. Copy its data to `config` before it goes with the old controller.\n\n\
          Both controllers then serve the same Ingresses, each by its own address. What is not served as there is a finding at its Ingress: \
          `kubectl describe ingress NAME`, or `haptic status`.\n",
         prefixes.join(" or ")

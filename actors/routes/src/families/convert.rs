@@ -6,7 +6,11 @@ use super::{
     neighbours::OptionValues,
 };
 use crate::options::{
-    PREFIX, RouteOptions, Settings, groups::Annotations, kind::Kind, table::row, value::OptionValue,
+    PREFIX, RouteOptions, Settings,
+    groups::Annotations,
+    kind::Kind,
+    table::{TABLE, row},
+    value::OptionValue,
 };
 use haptic_model::FindingKind;
 use std::{
@@ -15,11 +19,14 @@ use std::{
 };
 
 /// Options that count for more than the Ingress that has them, or that decide how its paths are read: they stay where they are.
-const SPREAD: [&str; 8] = [
+const SPREAD: [&str; 10] = [
     "app-root",
     "canary-",
     "client-ca-",
     "client-certificate",
+    // Of the Service the first port counts, and which that is may change.
+    "default-service",
+    "error-service",
     "path-type",
     "redirect-www",
     "rewrite-",
@@ -60,6 +67,8 @@ struct ServedAnnotations {
     paths: Option<PathRules>,
     canary: Option<OptionValues>,
     names: [Vec<String>; 2],
+    /// Of each path at which HTTP is not redirected to HTTPS: what an annotation of ours says, which counts before that.
+    over_http: Vec<Option<String>>,
 }
 
 /// Annotations of ours in place of those of the family, where nothing changes by that.
@@ -103,6 +112,7 @@ pub fn convert(
     for attempt in attempts {
         conversion.attempt(&attempt, &foreign, &wanted);
     }
+    let unsayable = conversion.unsayable(&foreign);
     let Conversion { current, .. } = conversion;
     let mut removed = BTreeSet::new();
     for (annotation, _) in candidates {
@@ -112,8 +122,12 @@ pub fn convert(
         }
         let found =
             foreign.findings.iter().find(|found| found.place.annotation.as_deref() == Some(&annotation));
-        let sentence =
-            found.map_or("no annotation of ours does the same for this Ingress", |found| &found.sentence);
+        let name = family.family.behind_prefix(&annotation).unwrap_or_default();
+        let options = options_of(family, name);
+        let unsaid =
+            unsayable.iter().find(|(option, _)| options.contains(option)).map(|(_, why)| why.as_str());
+        let otherwise = unsaid.unwrap_or("no annotation of ours does the same for this Ingress");
+        let sentence = found.map_or(otherwise, |found| &found.sentence);
         kept.insert(annotation, sentence.to_owned());
     }
     let is_new = |(key, text): &(&String, &String)| ingress.annotations.get(*key) != Some(*text);
@@ -163,19 +177,29 @@ impl Conversion<'_> {
         }
     }
 
+    /// The options whose values no annotation of ours has, and why.
+    fn unsayable(&self, foreign: &ForeignOptions) -> Vec<(&'static str, String)> {
+        let values = foreign.ingress.written.values.iter();
+        let unsaid = values.filter(|(option, value)| text_of(option, value, self.settings).is_none());
+        let mut all: Vec<(&'static str, String)> = unsaid
+            .map(|(option, _)| {
+                (*option, format!("no annotation of ours has the value that it gives {option}"))
+            })
+            .collect();
+        // What goes together stays together.
+        if all.iter().any(|(option, _)| *option == "cors-allow-credentials") {
+            let why = "it lets pages of every origin ask with passwords, which browsers refuse and no annotation of ours says: name the origins in cors-allow-origin, or say cors-allow-credentials: \"false\"";
+            let together = TABLE.iter().map(|row| row.name).filter(|name| name.starts_with("cors-"));
+            all.retain(|(option, _)| !option.starts_with("cors-"));
+            all.extend(together.map(|option| (option, why.to_owned())));
+        }
+        all
+    }
+
     /// The options that an annotation of the family may set.
     fn options_of(&self, annotation: &str) -> Vec<&'static str> {
-        let family = self.family.family;
-        let key = family.behind_prefix(annotation).and_then(|name| family.key(name));
-        let key = key.and_then(|key| match key.to {
-            KeyTarget::Alias(name) => family.key(name),
-            _ => Some(key),
-        });
-        match key.map(|key| key.to) {
-            Some(KeyTarget::Option(option)) => vec![option],
-            Some(KeyTarget::Group(options)) => options.to_vec(),
-            _ => Vec::new(),
-        }
+        let name = self.family.family.behind_prefix(annotation);
+        name.map(|name| options_of(self.family, name)).unwrap_or_default()
     }
 
     fn foreign(&self, annotations: &BTreeMap<String, String>, about: About<'_>) -> ForeignOptions {
@@ -198,6 +222,11 @@ impl Conversion<'_> {
         let forms = levels.map(|level| level.forms.clone()).collect();
         let (dropped, paths, canary) = (foreign.dropped, foreign.paths.clone(), foreign.canary.clone());
         let names = [foreign.aliases.clone(), foreign.redirected.clone()];
+        let is_over_http =
+            |path: &str| foreign.over_http.iter().any(|start| path.starts_with(start.as_str()));
+        let over_http = self.ingress.paths.iter().filter(|(path, _)| is_over_http(path));
+        let to_https = annotations.get(&format!("{PREFIX}ssl-redirect"));
+        let over_http = over_http.map(|_| to_https.cloned()).collect();
         let written = Annotations::read(annotations, self.settings).with(foreign);
         let own = written.of(None, None, self.settings);
         let of_paths = self.ingress.paths.iter().map(|(path, service)| {
@@ -206,7 +235,21 @@ impl Conversion<'_> {
         // What is found does not change what is served.
         let served = |options: RouteOptions| RouteOptions { ineffective: Vec::new(), ..options };
         let options = std::iter::once(own).chain(of_paths).map(served).collect();
-        ServedAnnotations { options, forms, spread, dropped, paths, canary, names }
+        ServedAnnotations { options, forms, spread, dropped, paths, canary, names, over_http }
+    }
+}
+
+/// The options that a key of the family may set.
+fn options_of(family: &FamilySettings, name: &str) -> Vec<&'static str> {
+    let family = family.family;
+    let key = family.key(name).and_then(|key| match key.to {
+        KeyTarget::Alias(name) => family.key(name),
+        _ => Some(key),
+    });
+    match key.map(|key| key.to) {
+        Some(KeyTarget::Option(option)) => vec![option],
+        Some(KeyTarget::Group(options)) => options.to_vec(),
+        _ => Vec::new(),
     }
 }
 
@@ -300,11 +343,26 @@ mod tests {
             ],
         );
         let added = pairs(&done.added);
-        assert!(
-            added.contains(&("max-body-size", "8m"))
-                && added.contains(&("cors-allow-origin", "https://a.example")),
-            "{done:?}"
-        );
+        for pair in [
+            ("max-body-size", "8m"),
+            ("cors-allow-origin", "https://a.example"),
+            ("cors-allow-credentials", "true"),
+            ("cors-allow-methods", "GET, PUT, POST, DELETE, PATCH, OPTIONS"),
+            ("cors-preflight", "every"),
+        ] {
+            assert!(added.contains(&pair), "{pair:?}: {done:?}");
+        }
+        assert!(done.kept.is_empty(), "{done:?}");
+    }
+
+    #[test]
+    fn every_origin_with_passwords_stays_and_that_is_told() {
+        let enable = ("nginx.ingress.kubernetes.io/enable-cors", "true");
+        let done = converted("ingress-nginx", &[enable]);
+        assert!(done.kept[enable.0].contains("every origin ask with passwords"), "{done:?}");
+        let without = ("nginx.ingress.kubernetes.io/cors-allow-credentials", "false");
+        let done = converted("ingress-nginx", &[enable, without]);
+        assert!(done.kept.is_empty() && pairs(&done.added).contains(&("cors-allow-origin", "*")), "{done:?}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod backend_lines;
 mod balance;
+mod config;
 pub mod convert;
 pub mod forms;
 pub mod haproxy_ingress;
@@ -14,6 +15,7 @@ pub mod ingress_nginx;
 pub mod key;
 pub mod log_format;
 pub mod neighbours;
+mod of_classes;
 pub mod origins;
 pub mod paths;
 mod redirects;
@@ -21,12 +23,15 @@ mod secrets;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod translation;
 pub mod values;
 
+pub use config::FamilyConfig;
 pub use convert::{ConvertedAnnotations, ForeignIngress, convert};
 pub use key::{FamilyKey, KeyOutcome, KeyPlace, KeyTarget, WrongValue};
 pub use neighbours::{HostOptions, Neighbours};
+pub use of_classes::FamiliesOfClasses;
 pub use paths::PathRules;
 pub use settings::FamilySettings;
 pub use translation::{Said, Translation};
@@ -155,6 +160,8 @@ pub struct ForeignOptions {
     pub aliases: Vec<String>,
     /// Other hosts whose requests are redirected to its own, as far as nobody has routes there.
     pub redirected: Vec<String>,
+    /// What paths begin with at which HTTP is not redirected to HTTPS.
+    pub over_http: Vec<String>,
     /// What is said of them.
     pub findings: Vec<Finding>,
 }
@@ -193,6 +200,9 @@ impl ForeignOptions {
                 all.canary = all.canary.take().or(translation.canary);
                 all.aliases.extend(translation.aliases);
                 all.redirected.extend(translation.redirected);
+                if all.over_http.is_empty() {
+                    all.over_http = translation.over_http;
+                }
                 let known = &mut all.findings;
                 let news = translation.findings.into_iter().filter(|finding| !known.contains(finding));
                 known.extend(news.collect::<Vec<_>>());
@@ -261,6 +271,7 @@ pub fn translate<'t>(
 ) -> Translation<'t> {
     let mut translation = Translation::new(family.family, about, settings);
     let said = Said::read(family, ingress, service, &mut translation);
+    translation.drop_words(&said, ingress);
     translation.options_of(&said);
     for group in family.family.groups() {
         group(&said, &mut translation);
@@ -279,4 +290,6 @@ pub struct About<'a> {
     pub tls: bool,
     /// Whether it names hosts with TLS itself.
     pub names_tls_hosts: bool,
+    /// The first port of the Service that its annotation `default-backend` names, if that is known.
+    pub default_port: Option<u16>,
 }

@@ -9,8 +9,6 @@ pub struct PathRules {
     pub patterns: bool,
     /// What takes the place of the whole path, but of one that is the same.
     pub target: Option<String>,
-    /// What paths begin with at which HTTP is not redirected to HTTPS.
-    pub over_http: Vec<String>,
     /// What paths begin with at which nobody is asked who they are.
     pub without_auth: Vec<String>,
 }

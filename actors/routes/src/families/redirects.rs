@@ -2,6 +2,9 @@
 
 use super::translation::{Said, Translation};
 
+/// Where certificates are asked for.
+pub(super) const ACME: &str = "/.well-known/acme-challenge";
+
 const CODES: [&str; 5] = ["301", "302", "303", "307", "308"];
 
 /// What a key asks for; 302 where it asks for nothing, or for what is no redirect.

@@ -1,6 +1,6 @@
 //! What the configuration says of a family: `extraContext.annotationFamilies.NAME`.
 
-use super::Family;
+use super::{Family, FamilyConfig};
 use serde_json::{Map, Value as Json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,8 +17,10 @@ pub struct FamilySettings {
     pub(crate) take_controllers: BTreeSet<String>,
     /// Whether what is known of snippets is translated; otherwise nothing of them has an effect.
     pub snippets: bool,
-    /// The data of the ConfigMap of its own controller.
-    pub config: BTreeMap<String, String>,
+    /// What the ConfigMap of its own controller says, and before it the setting `config`.
+    pub config: FamilyConfig,
+    /// The ConfigMap of its own controller, as it is named.
+    pub(crate) config_map: Option<String>,
 }
 
 impl FamilySettings {
@@ -38,15 +40,37 @@ impl FamilySettings {
             all.into_iter().flatten().filter_map(Json::as_str).map(str::to_owned).collect()
         };
         let text_of = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let config = settings.get("config").and_then(Json::as_object);
+        let config = settings.get("config").and_then(Json::as_object).into_iter().flatten();
+        let config: BTreeMap<String, String> =
+            config.map(|(key, value)| (key.clone(), text_of(value))).collect();
+        let config_map = settings.get("configMap").and_then(Json::as_str).filter(|name| !name.is_empty());
         Self {
             family,
             classes: texts("classes"),
             take_classes: texts("takeClasses"),
             take_controllers: texts("takeControllers"),
             snippets: settings.get("snippets").and_then(Json::as_str) == Some("translate"),
-            config: config.into_iter().flatten().map(|(key, value)| (key.clone(), text_of(value))).collect(),
+            config: FamilyConfig::read(family, &config),
+            config_map: config_map.map(str::to_owned),
         }
+    }
+
+    /// Whether what the routes of a host leave over is answered by no wildcard and no route for every host.
+    #[must_use]
+    pub(crate) fn keeps_hosts(&self) -> bool {
+        self.family.keeps_hosts() || self.config.is_on("strict-host")
+    }
+
+    /// The same above what a ConfigMap says.
+    #[must_use]
+    pub(crate) fn above(&self, config: &FamilyConfig) -> Self {
+        Self { config: config.beneath(self.config.clone()), ..self.clone() }
+    }
+
+    /// The same beneath what the ConfigMap of a class says.
+    #[must_use]
+    pub(crate) fn beneath(&self, config: &FamilyConfig) -> Self {
+        Self { config: self.config.beneath(config.clone()), ..self.clone() }
     }
 
     /// Whether Ingresses of a class have these annotations; `controller` is that of the IngressClass. A family that names no

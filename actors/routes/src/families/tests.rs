@@ -82,3 +82,64 @@ fn what_is_read_again_for_each_service_is_bounded_and_closed_beyond() {
     let few = of(&others, 2_000);
     assert!(is_open(&few, "s1999") && few.findings.is_empty(), "{:?}", few.findings);
 }
+
+#[test]
+fn tls_of_a_host_is_that_of_its_ingress() {
+    let options = |family: &str, key: &str, text: &str| {
+        let settings = settings(json!({ family: {} }));
+        let annotations = BTreeMap::from([(key.to_owned(), text.to_owned())]);
+        let all =
+            ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings);
+        let tls = all.ingress.written.values.iter().filter(|(option, _)| option.starts_with("tls-"));
+        let tls: Vec<String> = tls.map(|(option, value)| format!("{option}={}", value.to_json())).collect();
+        (tls.join(" "), all.findings.len())
+    };
+    let (nginx, jcm) = ("nginx.ingress.kubernetes.io/", "haproxy-ingress.github.io/");
+    let good = "tls-ciphers=[\"ECDHE-RSA-AES128-GCM-SHA256\"]";
+    for (family, prefix, key, text, expected) in [
+        ("ingress-nginx", nginx, "ssl-ciphers", "ECDHE-RSA-AES128-GCM-SHA256:AES128-SHA", (good, 1)),
+        ("ingress-nginx", nginx, "ssl-ciphers", "HIGH:!aNULL:!MD5", ("", 1)),
+        ("haproxy-ingress", jcm, "ssl-ciphers", "ECDHE-RSA-AES128-GCM-SHA256", (good, 0)),
+        ("haproxy-ingress", jcm, "tls-alpn", "http/1.1", ("tls-alpn=[\"http/1.1\"]", 0)),
+        ("haproxy-ingress", jcm, "tls-alpn", "h2,http/1.1", ("", 0)),
+        ("haproxy-ingress", jcm, "ssl-options-host", "force-tlsv13", ("tls-min-version=\"TLSv1.3\"", 0)),
+        (
+            "haproxy-ingress",
+            jcm,
+            "ssl-options-host",
+            "ssl-min-ver TLSv1.3 no-tls-tickets",
+            ("tls-min-version=\"TLSv1.3\"", 0),
+        ),
+        ("haproxy-ingress", jcm, "ssl-options-host", "no-sslv3 curves-list X", ("", 1)),
+    ] {
+        let (tls, findings) = options(family, &format!("{prefix}{key}"), text);
+        assert_eq!((tls.as_str(), findings), expected, "{key}: {text}");
+    }
+}
+
+#[test]
+fn what_a_config_map_says_counts_behind_the_ingress_and_its_guards_fail_closed() {
+    let of = |data: serde_json::Value, annotations: &[(&str, &str)]| {
+        let settings = settings(json!({"ingress-nginx": {"config": data}}));
+        let annotations = annotations
+            .iter()
+            .map(|(key, text)| (format!("nginx.ingress.kubernetes.io/{key}"), (*text).to_owned()))
+            .collect();
+        ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings)
+    };
+    let timeout = |all: &ForeignOptions| all.ingress.written.values["timeout-connect"].to_json();
+    let data = || json!({"proxy-connect-timeout": "7"});
+    assert_eq!(timeout(&of(data(), &[])), 7000);
+    assert_eq!(timeout(&of(data(), &[("proxy-connect-timeout", "9")])), 9000);
+    // Of one that cannot be read the ConfigMap's counts, as there.
+    assert_eq!(timeout(&of(data(), &[("proxy-connect-timeout", "9s")])), 7000);
+    let guarded = || json!({"whitelist-source-range": "10.0.0.0/8;", "global-auth-url": "http://a;b/"});
+    assert!(of(guarded(), &[]).ingress.closed);
+    let own = ("allowlist-source-range", "10.0.0.0/8");
+    assert!(of(guarded(), &[own]).ingress.closed, "who is asked is not known");
+    assert!(!of(guarded(), &[own, ("enable-global-auth", "false")]).ingress.closed);
+    assert!(of(json!({"block-cidrs": "x;"}), &[own]).ingress.closed);
+    let dropped =
+        of(json!({"annotation-value-word-blocklist": "alias,_by_lua"}), &[("auth-realm", "a alias b")]);
+    assert!(dropped.dropped);
+}

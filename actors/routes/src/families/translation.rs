@@ -51,12 +51,28 @@ impl<'s> Said<'s> {
                 said.take(place, name, text, translation);
             }
         }
-        for (name, text) in &settings.config {
-            if let Some(key) = family.key(name).filter(|key| key.places.contains(&KeyPlace::Config)) {
-                said.enter(key, KeyPlace::Config, text, translation);
+        said.take_config(translation);
+        said
+    }
+
+    /// What their ConfigMap says, where nothing nearer is said.
+    fn take_config(&mut self, translation: &mut Translation<'_>) {
+        let config = &self.settings.config;
+        for (name, value) in &config.values {
+            if !self.names(name) {
+                self.values.insert(name, (value.clone(), KeyPlace::Config));
             }
         }
-        said
+        for (name, why) in &config.closed {
+            if self.names(name) {
+                continue;
+            }
+            self.wrong.insert(name);
+            // What no Ingress can say is closed by the code that reads it.
+            if self.settings.family.key(name).is_some_and(|key| key.places != [KeyPlace::Config]) {
+                translation.closed_by_config(name, why);
+            }
+        }
     }
 
     fn take(&mut self, place: KeyPlace, name: &str, text: &str, translation: &mut Translation<'_>) {
@@ -121,6 +137,18 @@ impl<'s> Said<'s> {
         self.values.contains_key(key)
     }
 
+    /// Whether a key is given by an annotation.
+    #[must_use]
+    pub fn is_annotated(&self, key: &str) -> bool {
+        self.values.get(key).is_some_and(|(_, place)| *place != KeyPlace::Config)
+    }
+
+    /// What is wrong with a key of the ConfigMap, where nothing nearer is said.
+    #[must_use]
+    pub fn wrong_in_config(&self, key: &str) -> Option<&'s str> {
+        self.settings.config.closed.get(key).filter(|_| !self.has(key)).map(String::as_str)
+    }
+
     /// Whether a key is given, whatever its value.
     #[must_use]
     pub fn names(&self, key: &str) -> bool {
@@ -151,6 +179,13 @@ impl<'s> Said<'s> {
         self.switch(key) == Some(true)
     }
 
+    /// The texts of a list with commas between; those of `otherwise` where it is not given.
+    #[must_use]
+    pub fn list(&self, key: &str, otherwise: &str) -> Vec<String> {
+        let text = self.text(key).unwrap_or(otherwise);
+        text.split(',').map(|one| one.trim().to_owned()).filter(|one| !one.is_empty()).collect()
+    }
+
     /// A number.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<i64> {
@@ -161,9 +196,10 @@ impl<'s> Said<'s> {
     }
 }
 
-/// Whether a value that is wrong leaves the key to the next place (`pkg/converters/ingress/annotations/mapper.go`).
+/// Whether a value that is wrong leaves the key to the next place (`pkg/converters/ingress/annotations/mapper.go` of haproxy-ingress,
+/// `GetDefaultBackend` of ingress-nginx).
 fn family_falls_back(family: Family) -> bool {
-    family == Family::HaproxyIngress
+    family != Family::HaproxyOrg
 }
 
 fn is_alias(family: Family, name: &str) -> bool {
@@ -192,6 +228,8 @@ pub struct Translation<'t> {
     pub aliases: Vec<String>,
     /// Other hosts whose requests are redirected to those of the Ingress, as far as nobody has routes there.
     pub redirected: Vec<String>,
+    /// What paths begin with at which HTTP is not redirected to HTTPS.
+    pub over_http: Vec<String>,
     /// How paths are compared.
     pub forms: super::forms::ForeignForms,
     /// What is said of them.
@@ -216,10 +254,25 @@ impl<'t> Translation<'t> {
             canary: None,
             aliases: Vec::new(),
             redirected: Vec::new(),
+            over_http: Vec::new(),
             forms,
             findings,
             unknown: 0,
             written: BTreeMap::new(),
+        }
+    }
+
+    /// Nothing of an Ingress is served that has one of the words in an annotation which the ConfigMap forbids.
+    pub(super) fn drop_words(&mut self, said: &Said<'_>, ingress: &BTreeMap<String, String>) {
+        let Some(words) = said.text("annotation-value-word-blocklist") else { return };
+        let words: Vec<&str> = words.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+        let of_family =
+            ingress.iter().filter_map(|(key, text)| Some((self.family.behind_prefix(key)?, text)));
+        let found: Vec<(&str, &str)> = of_family
+            .filter_map(|(key, text)| Some((key, *words.iter().find(|word| text.contains(**word))?)))
+            .collect();
+        for (key, word) in found {
+            self.drop(key, &format!("has {word:?}, which annotation-value-word-blocklist forbids"));
         }
     }
 
@@ -251,6 +304,12 @@ impl<'t> Translation<'t> {
         }
     }
 
+    /// Whether an option can have this value.
+    #[must_use]
+    pub fn is_value(&self, option: &str, text: &str) -> bool {
+        row(option).is_some_and(|row| row.kind.read(text, self.settings).is_ok())
+    }
+
     /// Whether the operator lets Ingresses have TLS passed through.
     #[must_use]
     pub fn may_pass_tls(&self) -> bool {
@@ -266,6 +325,13 @@ impl<'t> Translation<'t> {
     pub fn close(&mut self, key: &str, why: &str) {
         self.closed = true;
         self.find(FindingKind::ForeignUnreadable, key, format!("{why}: all requests get 503"));
+    }
+
+    /// All requests get 503, because of a key of the ConfigMap: what is wrong with it.
+    pub fn closed_by_config(&mut self, key: &str, why: &str) {
+        self.closed = true;
+        let sentence = format!("{key} of the controller's ConfigMap {why}: all requests get 503");
+        self.findings.push(Finding::new(FindingKind::ForeignUnreadable, sentence));
     }
 
     /// Nothing of the Ingress is served, because of `key`: what is wrong with it.

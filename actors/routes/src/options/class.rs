@@ -156,7 +156,7 @@ fn within(name: &str, value: OptionValue, limit: &OptionValue) -> OptionValue {
             let more = limit.iter().filter(|one| !value.contains(one));
             Names(value.iter().chain(more).cloned().collect())
         }
-        (Names(value), Names(limit)) => Names(names_in_both(value.to_vec(), limit).into()),
+        (Names(value), Names(limit)) => Names(names_in_both(each(&value), &each(limit)).into()),
         (Headers(value), Headers(limit)) => Headers(with_headers(&value, limit)),
         // The newer version of TLS is the later text.
         (Text(value), Text(limit)) if name == "min-tls-version" => Text(value.max(limit.clone())),
@@ -172,6 +172,11 @@ fn in_both(some: &[Network], others: &[Network]) -> Vec<Network> {
         }
     }
     both
+}
+
+/// The names of lists that stay as they are written.
+fn each(names: &[String]) -> Vec<String> {
+    names.iter().flat_map(|name| name.split(',')).map(|name| name.trim().to_owned()).collect()
 }
 
 fn names_in_both(some: Vec<String>, others: &[String]) -> Vec<String> {

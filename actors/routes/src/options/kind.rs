@@ -30,6 +30,8 @@ const NO_NAME: &str = "$none";
 
 /// So many types of answers are compressed.
 const MOST_MEDIA_TYPES: usize = 50;
+/// Most statuses of an option.
+const MOST_STATUSES: usize = 50;
 
 /// So many Services share the requests of a route with its own.
 const MOST_WEIGHTS: usize = 10;
@@ -68,14 +70,19 @@ pub enum Kind {
     Origins,
     /// Names of headers or methods, separated by commas.
     Names,
-    /// The same, or `*`.
-    NamesOrAll,
+    /// The same for browsers, who get them as they are written.
+    NamesAsWritten {
+        /// Whether `*` is one.
+        or_all: bool,
+    },
     /// Names of headers that are passed on, separated by commas.
     HeaderNames,
     /// Media types, separated by commas.
     MediaTypes,
     /// Some of these, separated by commas.
     Several(&'static [&'static str]),
+    /// Statuses of answers from 300 to 599, separated by commas.
+    Statuses,
     /// Where it is asked whether a request may pass.
     AuthUrl,
     /// Lines of `NAME: VALUE`, in which variables may stand.
@@ -174,6 +181,7 @@ impl Kind {
             Self::HeaderNames => header::names(text).map(named),
             Self::MediaTypes => media_types(text).map(named),
             Self::Several(all) => several(text, all).map(named),
+            Self::Statuses => statuses(text).map(named),
             Self::AuthUrl => {
                 let url = AuthUrl::of(text).map_err(|wanted| format!("must be {wanted}"))?;
                 Some(OptionValue::AuthUrl(url))
@@ -184,8 +192,11 @@ impl Kind {
                 Some(OptionValue::Networks(read.into()))
             }
             Self::Origins => return origins(text, settings.origins).ok_or_else(wrong),
-            Self::NamesOrAll if text.trim() == "*" => Some(named(vec!["*".to_owned()])),
-            Self::Names | Self::NamesOrAll => names(text).map(named),
+            Self::Names => names(text).map(named),
+            Self::NamesAsWritten { or_all: true } if text.trim() == "*" => Some(named(vec!["*".to_owned()])),
+            Self::NamesAsWritten { .. } => {
+                names(text).map(|_| named(vec![text.trim_matches(' ').to_owned()]))
+            }
             Self::Headers(of) => {
                 let read = headers_with_variables(text, settings.headers, of)
                     .map_err(|wanted| format!("must be {wanted}"))?;
@@ -237,6 +248,9 @@ impl Kind {
                 format!("up to {MOST_MEDIA_TYPES} media types such as text/html, separated by commas")
             }
             Self::Several(all) => format!("some of {}, separated by commas", all.join(", ")),
+            Self::Statuses => {
+                format!("up to {MOST_STATUSES} statuses from 300 to 599, separated by commas")
+            }
             Self::AuthUrl => super::auth::EXPECTED.to_owned(),
             Self::Size => "a size such as 500k or 10m, larger than 0".to_owned(),
             Self::Networks => format!(
@@ -247,8 +261,10 @@ impl Kind {
                 "* or origins such as https://shop.example or https://*.shop.example, separated by commas, no more than {} origins",
                 settings.origins
             ),
-            Self::Names => "names separated by commas, up to 1000 characters".to_owned(),
-            Self::NamesOrAll => "* or names separated by commas, up to 1000 characters".to_owned(),
+            Self::Names | Self::NamesAsWritten { or_all: false } => {
+                "names separated by commas, up to 1000 characters".to_owned()
+            }
+            Self::NamesAsWritten { or_all: true } => "* or names separated by commas, up to 1000 characters".to_owned(),
             Self::Headers(_) => format!(
                 "lines of NAME: VALUE, no more than {} of up to 1000 bytes, without those that HAProxy itself sets",
                 settings.headers
@@ -422,6 +438,15 @@ fn media_types(text: &str) -> Option<Vec<String>> {
     };
     let all: Option<Vec<String>> = text.split(',').map(|one| read(one.trim())).collect();
     all.filter(|all| all.len() <= MOST_MEDIA_TYPES)
+}
+
+fn statuses(text: &str) -> Option<Vec<String>> {
+    let read = |one: &str| {
+        let status: u16 = one.trim().parse().ok()?;
+        (300..=599).contains(&status).then(|| status.to_string())
+    };
+    let all: Option<Vec<String>> = text.split(',').map(read).collect();
+    all.filter(|all| all.len() <= MOST_STATUSES)
 }
 
 fn several(text: &str, all: &[&str]) -> Option<Vec<String>> {

@@ -26,7 +26,7 @@ pub mod table;
 mod tcp;
 #[cfg(test)]
 mod tests;
-mod tls;
+pub(crate) mod tls;
 mod vain;
 pub mod value;
 

@@ -38,6 +38,30 @@ pub(super) const ERROR_PAGES_REPLACE: Row = Row {
     ..ROW
 };
 
+pub(super) const ERROR_SERVICE: Row = Row {
+    name: "error-service",
+    kind: Kind::ServicePort,
+    example: "errors:80",
+    reload: Reload::FirstUse,
+    levels: &[Path, Ingress],
+    about: "A Service of the same namespace that makes the answers in place of servers' with the statuses of `error-service-statuses`: it gets a GET (HEAD for HEAD) \
+        for `/` with `X-Code` (the status), `X-Format` (the request's `Accept`), `X-Original-URI`, `X-Namespace` and `X-Ingress-Name`, and its status, headers and body of up to 8 KB are \
+        the answer. Where it gives none within 5 seconds, or more are made at a time than `errorConcurrency` has, the server's own passes. What HAProxy answers itself is no server's: `error-pages` has \
+        pages for it, `default-service` takes its place while no server is ready.",
+    ..ROW
+};
+
+pub(super) const ERROR_SERVICE_STATUSES: Row = Row {
+    name: "error-service-statuses",
+    kind: Kind::Statuses,
+    example: "404, 503",
+    default: "500, 502, 503, 504",
+    with: With::Beside("error-service"),
+    levels: &[Path, Ingress],
+    about: "Which.",
+    ..ROW
+};
+
 pub(super) const MAINTENANCE: Row = Row {
     name: "maintenance",
     example: "true",

@@ -345,7 +345,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "cors-allow-headers",
-        kind: Kind::NamesOrAll,
+        kind: Kind::NamesAsWritten { or_all: true },
         example: "X-A, X-B",
         default: "Authorization, Content-Type, X-Requested-With",
         with: With::Beside("cors-allow-origin"),
@@ -354,7 +354,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "cors-allow-methods",
-        kind: Kind::NamesOrAll,
+        kind: Kind::NamesAsWritten { or_all: true },
         example: "GET, PUT",
         default: "GET, HEAD, POST, PUT, PATCH, DELETE",
         with: With::Beside("cors-allow-origin"),
@@ -388,7 +388,7 @@ pub const TABLE: &[Row] = &[
     },
     Row {
         name: "cors-expose-headers",
-        kind: Kind::Names,
+        kind: Kind::NamesAsWritten { or_all: false },
         example: "X-Total, X-Page",
         with: With::Beside("cors-allow-origin"),
         about: "Headers of answers that scripts of other origins may read.",
@@ -425,6 +425,8 @@ pub const TABLE: &[Row] = &[
     },
     pages::ERROR_PAGES,
     pages::ERROR_PAGES_REPLACE,
+    pages::ERROR_SERVICE,
+    pages::ERROR_SERVICE_STATUSES,
     Row {
         name: "forwarded-prefix",
         kind: Kind::Text { most: 1000, form: Form::Prefix },

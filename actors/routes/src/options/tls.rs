@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Those of TLS 1.2 that are good today (Mozilla's intermediate ones, and AES-256 alone is a choice of its own).
-const GOOD_CIPHERS: [&str; 6] = [
+pub(crate) const GOOD_CIPHERS: [&str; 6] = [
     "ECDHE-ECDSA-AES128-GCM-SHA256",
     "ECDHE-RSA-AES128-GCM-SHA256",
     "ECDHE-ECDSA-AES256-GCM-SHA384",

@@ -22,7 +22,17 @@ pub(super) struct AskedPorts {
     pub age: Age,
     pub claims: Vec<TcpClaim>,
     pub findings: Vec<Finding>,
-    pub is_of_config_map: bool,
+    pub by: AskedBy,
+}
+
+/// What kind of object it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AskedBy {
+    Service,
+    /// One of the operator's.
+    ConfigMap,
+    /// A custom resource of another controller.
+    Resource,
 }
 
 /// A demand for a port.
@@ -163,7 +173,7 @@ impl AskedPorts {
             findings.push(options::finding(FindingKind::RouteRepeated, PORTS, sentence));
         }
         let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
-        Some(Self { age, claims, findings, is_of_config_map: false })
+        Some(Self { age, claims, findings, by: AskedBy::Service })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ConfigMaps in which other controllers list ports and Services: `annotationFamilies.NAME.tcpServices` names one, in a namespace of the
 //! operator's. A row that cannot be read is left out, as theirs do, and found.
 
-use super::claims::{AskedPorts, TcpClaim, TcpTls, port_of};
+use super::claims::{AskedBy, AskedPorts, TcpClaim, TcpTls, port_of};
 use crate::{claims::Backend, contest::Age, families::Family, sentences::shortened};
 use haptic_model::{ActiveConfig, Finding, FindingKind, ObjectRef, Snapshots};
 use serde::Deserialize;
@@ -18,23 +18,38 @@ struct TcpConfigMap {
 /// What a row says, and what becomes of it otherwise than there.
 type TcpRow = (TcpClaim, Option<&'static str>);
 
-/// The ConfigMaps that the settings name, as NAMESPACE/NAME.
-pub(super) fn named(context: &Map<String, Value>) -> Vec<(Family, String)> {
-    let of = |family: Family| {
-        let name = context.get("annotationFamilies")?.get(family.name())?.get("tcpServices")?.as_str()?;
-        (!name.is_empty()).then(|| (family, name.to_owned()))
+/// A ConfigMap that a setting names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NamedConfigMap {
+    family: Family,
+    /// `tcpServices`, or `udpServices`, of which nothing is served.
+    setting: &'static str,
+    /// NAMESPACE/NAME.
+    name: String,
+}
+
+/// The setting for UDP.
+const UDP: &str = "udpServices";
+
+/// The ConfigMaps that the settings name.
+pub(super) fn named(context: &Map<String, Value>) -> Vec<NamedConfigMap> {
+    let of = |(family, setting): (Family, &'static str)| {
+        let name = context.get("annotationFamilies")?.get(family.name())?.get(setting)?.as_str()?;
+        (!name.is_empty()).then(|| NamedConfigMap { family, setting, name: name.to_owned() })
     };
-    Family::ALL.into_iter().filter_map(of).collect()
+    let settings =
+        Family::ALL.into_iter().flat_map(|family| ["tcpServices", UDP].map(|setting| (family, setting)));
+    settings.filter_map(of).collect()
 }
 
 /// What they ask for, and sentences about those that are not there.
 pub(super) fn read(
     config: &ActiveConfig,
     snapshots: &Snapshots,
-    named: &[(Family, String)],
+    named: &[NamedConfigMap],
 ) -> (BTreeMap<Arc<ObjectRef>, AskedPorts>, Vec<String>) {
     let (mut all, mut missing) = (BTreeMap::new(), Vec::new());
-    for (family, name) in named {
+    for NamedConfigMap { family, setting, name } in named {
         let (namespace, own) = name.split_once('/').unwrap_or(("", name));
         let watched = config.spec.watched_resources.iter();
         let watched =
@@ -45,9 +60,10 @@ pub(super) fn read(
             Some((object.reference.clone(), serde_json::from_slice::<TcpConfigMap>(&object.json).ok()?))
         });
         match found.next() {
+            Some((reference, config_map)) if *setting == UDP => drop(all.insert(reference, of_udp(config_map))),
             Some((reference, config_map)) => drop(all.insert(reference, claims(*family, config_map))),
             None => missing.push(format!(
-                "annotationFamilies.{}.tcpServices names ConfigMap {}, which is not there or has no label haproxy-haptic.org/use",
+                "annotationFamilies.{}.{setting} names ConfigMap {}, which is not there, is not watched or is no NAMESPACE/NAME",
                 family.name(),
                 shortened(name)
             )),
@@ -56,9 +72,20 @@ pub(super) fn read(
     (all, missing)
 }
 
+/// HAProxy passes on no UDP: each row is found.
+fn of_udp(TcpConfigMap { metadata, data }: TcpConfigMap) -> AskedPorts {
+    let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
+    let found = data.unwrap_or_default().into_keys().map(|key| {
+        let at = format!("data.{}", shortened(&key));
+        let why = "is not served: HAProxy passes on no UDP; a Service of type LoadBalancer does";
+        Finding::new(FindingKind::ForeignNotServed, format!("{at} {why}")).at_annotation(&at)
+    });
+    AskedPorts { age, claims: Vec::new(), findings: found.collect(), by: AskedBy::ConfigMap }
+}
+
 fn claims(family: Family, TcpConfigMap { metadata, data }: TcpConfigMap) -> AskedPorts {
     let age = metadata.creation_timestamp.map_or(Age::Unknown, Age::Since);
-    let mut all = AskedPorts { age, claims: Vec::new(), findings: Vec::new(), is_of_config_map: true };
+    let mut all = AskedPorts { age, claims: Vec::new(), findings: Vec::new(), by: AskedBy::ConfigMap };
     for (key, text) in data.unwrap_or_default() {
         let port = key.parse::<u16>().ok().filter(|port| *port > 0);
         let row = port.ok_or("its key is no port").and_then(|port| row(family, port, text.trim()));

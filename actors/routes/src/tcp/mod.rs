@@ -1,10 +1,11 @@
 //! Services that are reached at TCP ports of HAProxy: who has which of the ports that the operator lists in `tcpPorts`.
 //!
-//! Services ask for ports by annotations, and ConfigMaps of other controllers ask for Services. Of two that ask for the same port the older one has
+//! Services ask for ports by annotations; ConfigMaps and custom resources of other controllers ask for Services. Of two that ask for the same port the older one has
 //! it, as with hosts. `routes "tcp"` has a set for each port that somebody has, `routes "tcp ports"` all that are listed.
 
 mod claims;
 mod config_maps;
+mod custom_resources;
 mod ports;
 #[cfg(test)]
 mod tests;
@@ -12,8 +13,8 @@ mod tests;
 pub use claims::is_ports;
 pub(crate) use ports::ListedPorts;
 
-use crate::{claims::Port, families::Family, names, options::Settings, services, stores::store_of};
-use claims::{AskedPorts, TcpClaim, TcpTls};
+use crate::{claims::Port, names, options::Settings, services, stores::store_of};
+use claims::{AskedBy, AskedPorts, TcpClaim, TcpTls};
 use haptic_model::{ActiveConfig, Finding, FindingKind, Findings, Object, ObjectRef, Snapshot, Snapshots};
 use serde_json::{Map, Value, json};
 use std::{
@@ -33,6 +34,8 @@ const TCP_BACKEND: &str = ":tcp";
 pub(crate) struct TcpModel {
     /// The Services as they were read.
     services: Arc<Snapshot>,
+    /// The custom resources as they were read, by the name of the watched resource.
+    resources: BTreeMap<Arc<str>, Arc<Snapshot>>,
     ground: Option<TcpGround>,
     asked: BTreeMap<Arc<ObjectRef>, AskedPorts>,
     sets: Arc<Snapshot>,
@@ -47,13 +50,14 @@ pub(crate) struct TcpModel {
 struct TcpGround {
     listed: ListedPorts,
     settings: Settings,
-    config_maps: Vec<(Family, String)>,
+    config_maps: Vec<config_maps::NamedConfigMap>,
 }
 
 impl Default for TcpModel {
     fn default() -> Self {
         Self {
             services: Arc::new(Snapshot::full()),
+            resources: BTreeMap::new(),
             ground: None,
             asked: BTreeMap::new(),
             sets: Arc::new(empty()),
@@ -94,6 +98,7 @@ impl TcpModel {
             *self = Self::default();
         }
         is_moved |= self.read_services(&services, &ground.settings);
+        is_moved |= self.read_resources(config, snapshots);
         let (of_config_maps, missing) = config_maps::read(config, snapshots, &ground.config_maps);
         is_moved |= self.replace_config_maps(of_config_maps);
         if is_moved {
@@ -132,8 +137,36 @@ impl TcpModel {
         is_moved
     }
 
+    /// Whether any custom resource asks for something else than before.
+    fn read_resources(&mut self, config: &ActiveConfig, snapshots: &Snapshots) -> bool {
+        let nothing = Arc::new(Snapshot::full());
+        let mut before = std::mem::take(&mut self.resources);
+        let mut is_moved = false;
+        let watched = custom_resources::watched(&config.spec).filter_map(|name| {
+            let store = snapshots.get(name).filter(|store| !store.is_on_demand())?;
+            Some((Arc::<str>::from(name), store.clone()))
+        });
+        let now: BTreeMap<Arc<str>, Arc<Snapshot>> = watched.collect();
+        let gone = before.keys().filter(|name| !now.contains_key(*name)).cloned().collect::<Vec<_>>();
+        for name in now.keys().cloned().chain(gone) {
+            let before = before.remove(&name).unwrap_or_else(|| nothing.clone());
+            for difference in now.get(&name).unwrap_or(&nothing).differences_from(&before) {
+                let Some((object, _)) = difference.after.or(difference.before) else { continue };
+                let asked = difference.after.and_then(|(object, _)| custom_resources::asked(object));
+                is_moved = true;
+                match asked {
+                    Some(asked) => drop(self.asked.insert(object.reference.clone(), asked)),
+                    None => drop(self.asked.remove(&object.reference)),
+                }
+            }
+        }
+        self.resources = now;
+        is_moved
+    }
+
     fn replace_config_maps(&mut self, now: BTreeMap<Arc<ObjectRef>, AskedPorts>) -> bool {
-        let before: BTreeMap<_, _> = self.asked.extract_if(.., |_, claims| claims.is_of_config_map).collect();
+        let before: BTreeMap<_, _> =
+            self.asked.extract_if(.., |_, claims| claims.by == AskedBy::ConfigMap).collect();
         let is_moved = before != now;
         self.asked.extend(now);
         is_moved
@@ -155,7 +188,8 @@ impl TcpModel {
             let is_listed = ground.listed.has(port);
             let mut holder: Option<&Arc<ObjectRef>> = None;
             for (_, object, claim) in asking {
-                let is_config_map = self.asked.get(object).is_some_and(|claims| claims.is_of_config_map);
+                let is_config_map =
+                    self.asked.get(object).is_some_and(|claims| claims.by == AskedBy::ConfigMap);
                 let is_admitted = is_config_map || ground.listed.admits(port, &claim.namespace);
                 let why = match holder {
                     _ if !is_admitted => Some((

@@ -12,7 +12,7 @@ struct Cluster {
 
 impl Cluster {
     fn new(context: Value) -> Self {
-        let stores = ["services", "labelledconfigmaps"].map(|name| (Arc::from(name), empty()));
+        let stores = ["services", "labelledconfigmaps", "tcps"].map(|name| (Arc::from(name), empty()));
         Self { model: TcpModel::default(), stores: stores.into(), context }
     }
 
@@ -37,7 +37,8 @@ impl Cluster {
         let spec = json!({
             "credentialsSecretRef": {"name": "c"}, "podSelector": {"matchLabels": {"a": "b"}},
             "templatingSettings": {"extraContext": self.context},
-            "watchedResources": {"services": watched("services"), "labelledconfigmaps": watched("configmaps")},
+            "watchedResources": {"services": watched("services"), "labelledconfigmaps": watched("configmaps"),
+                "tcps": {"apiVersion": "ingress.v3.haproxy.org/v3", "resources": "tcps"}},
         });
         let config = ActiveConfig::of("c", "n", serde_json::from_value(spec).unwrap());
         let stores =
@@ -194,4 +195,50 @@ fn config_maps_of_other_controllers_ask_as_they_do_there() {
     );
     let expected = "1 true Some(\"v1\") true, 2 false Some(\"v2\") false".to_owned();
     assert_eq!(ingress, ("1=shop/db:pg 2=shop/db:pg".to_owned(), expected, 2));
+}
+
+#[test]
+fn nothing_of_udp_is_served_and_that_is_found() {
+    let mut cluster = Cluster::new(json!({"tcpPorts": ["1-40"],
+        "annotationFamilies": {"ingress-nginx": {"udpServices": "edge/udp"}}}));
+    cluster.service(DB, 9, &[]);
+    cluster.put(
+        "labelledconfigmaps",
+        ["edge", "udp"],
+        &json!({"metadata": {}, "data": {"1": "shop/db:5432", "2": "shop/db:dns"}}),
+    );
+    assert_eq!(cluster.held(), "");
+    let found = cluster.found("labelledconfigmaps", ["edge", "udp"]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().all(|finding| finding.kind == FindingKind::ForeignNotServed), "{found:?}");
+}
+
+#[test]
+fn custom_resources_of_haproxytech_ask_for_services_of_their_namespace() {
+    let mut cluster = Cluster::new(json!({"tcpPorts": ["1-40", {"ports": 50, "namespaces": ["other"]}]}));
+    cluster.service(DB, 9, &[("tcp-ports", "1:pg")]);
+    let entry = |name: &str, frontend: Value| json!({"name": name, "frontend": frontend, "service": {"name": "db", "port": 5432}});
+    let rules = json!([{"type": "content", "action": "reject"}]);
+    cluster.put("tcps", DB, &json!({"metadata": {"creationTimestamp": "2020-01-01T00:00:00Z"}, "spec": [
+        entry("taken", json!({"binds": {"v4": {"port": 1}}})),
+        entry("plain", json!({"binds": [{"port": 2}, {"port": 3, "accept_proxy": true}], "tcplog": true})),
+        entry("tls", json!({"binds": {"v4": {"port": 4, "ssl": true, "ssl_certificate": "tls"}}})),
+        entry("others", json!({"binds": {"v4": {"port": 50}}})),
+        entry("guarded", json!({"binds": {"v4": {"port": 5}}, "tcp_request_rule_list": rules})),
+        entry("abroad", json!({"binds": {"v4": {"port": 6, "ssl": true, "ssl_certificate": "edge/tls"}}})),
+        entry("nowhere", json!({})),
+    ]}));
+    // It is older than the Service.
+    assert_eq!(cluster.held(), "1=shop/db:5432 2=shop/db:5432 3=shop/db:5432 4=shop/db:5432");
+    let found = cluster.found("tcps", DB);
+    let said = |part: &str| {
+        assert!(found.iter().any(|finding| finding.sentence.contains(part)), "{part}: {found:?}")
+    };
+    said("guarded: has tcp_request_rule_list");
+    said("abroad: has TLS without a Secret of its namespace");
+    said("nowhere: its frontend has no binds");
+    said("others: port 50 is for other namespaces");
+    cluster.put("tcps", DB, &json!({"metadata": {}, "spec": "x"}));
+    assert_eq!(cluster.held(), "1=shop/db:pg");
+    assert_eq!(cluster.found("tcps", DB).len(), 1);
 }

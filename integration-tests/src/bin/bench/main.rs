@@ -7,6 +7,7 @@ mod arguments;
 mod cluster;
 mod dataset;
 mod echo;
+mod families;
 mod figures;
 mod gateway;
 mod hostile;
@@ -90,7 +91,8 @@ async fn measure(arguments: &Arguments, dir: &Path, figures: &mut Figures) -> Ou
         tokio::task::block_in_place(|| {
             stages::measure(dataset(size), &dir.join("stages"), &mut scope)?;
             stages::compare_languages(dataset(size), &mut scope.within("languages"))?;
-            gateway::measure(dataset(size), &dir.join("stages"), &mut scope.within("gateway"))
+            gateway::measure(dataset(size), &dir.join("stages"), &mut scope.within("gateway"))?;
+            families::measure(dataset(size), &dir.join("stages"), &mut scope.within("annotations"))
         })?;
     }
     for (number, size) in sizes().filter(|_| arguments.includes(Way::Local)) {

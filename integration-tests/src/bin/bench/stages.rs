@@ -35,7 +35,7 @@ use std::{
 
 /// Each stage is timed this often; the median counts.
 const ROUNDS: usize = 7;
-const VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
+pub const VERSION: HaproxyVersion = HaproxyVersion::new(3, 4);
 const NAMESPACE: &str = "bench";
 
 /// Measures all stages with `dataset`.

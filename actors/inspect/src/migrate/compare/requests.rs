@@ -298,6 +298,7 @@ impl RequestPlan {
             name: &ingress.reference.name,
             tls: !tls.is_empty(),
             names_tls_hosts: tls.iter().any(|tls| tls.hosts.as_ref().is_some_and(|all| !all.is_empty())),
+            ..About::default()
         };
         let services = services_of(&rules, &ingress.reference.namespace, snapshots);
         let of_services: Vec<_> = services.iter().map(|(name, texts)| (name.clone(), texts)).collect();

@@ -134,6 +134,7 @@ impl ManifestConverter {
             names_tls_hosts: ingress.names_tls_hosts(),
             namespace: &namespace,
             name: &name,
+            ..About::default()
         };
         let ingress = ForeignIngress { about, annotations: &annotations, paths: &paths, services: &services };
         let families::ConvertedAnnotations { removed, added, kept } =

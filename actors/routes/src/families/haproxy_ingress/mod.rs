@@ -10,6 +10,7 @@ mod paths;
 mod scripts;
 mod servers;
 mod table;
+mod tls;
 mod values;
 
 use super::{
@@ -38,6 +39,7 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     servers::affinity,
     servers::passthrough,
     servers::queue,
+    tls::all,
     headers::all,
     paths::to_https,
     paths::to_url,

@@ -3,7 +3,7 @@
 use crate::{
     families::{
         forms::PathForm,
-        redirects::code,
+        redirects::{ACME, code},
         translation::{Said, Translation},
     },
     options::{Settings, table::row},
@@ -13,6 +13,7 @@ use haptic_model::host_name::is_host;
 /// From HTTP to HTTPS, where the Ingress has TLS for the host, or its servers have.
 pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("redirect-early", "true", "ssl-redirect");
+    out.over_http = said.list("no-tls-redirect-locations", ACME);
     let is_passed = out.may_pass_tls() && said.is_on("ssl-passthrough");
     if !out.about.tls && !is_passed {
         return;

@@ -361,11 +361,7 @@ pub const TABLE: &[FamilyKey] = &[
     },
     finding("nbthread", CONFIG, "HAProxy's own default"),
     finding("no-redirect-locations", CONFIG, "ssl-redirect: \"false\" on the Ingress of that path"),
-    finding(
-        "no-tls-redirect-locations",
-        CONFIG,
-        "an Ingress of its own for the path, without TLS, as cert-manager makes it",
-    ),
+    FamilyKey { to: KeyTarget::Group(&["ssl-redirect"]), ..served("no-tls-redirect-locations", CONFIG) },
     FamilyKey {
         wrong: WrongValue::Deny,
         ..finding("oauth", SERVERS, "auth-url and auth-signin; all requests get 503")
@@ -502,9 +498,20 @@ pub const TABLE: &[FamilyKey] = &[
     finding("source-address-intf", SERVERS, "HAProxy pods have one address"),
     FamilyKey { value: GO_SWITCH, ..served("ssl-always-add-https", HOST) },
     FamilyKey { value: GO_SWITCH, ..finding("ssl-always-follow-redirect", HOST, "ssl-redirect") },
-    finding("ssl-cipher-suites", HOST, "`sslMinVersion`, min-tls-version"),
+    finding(
+        "ssl-cipher-suites",
+        HOST,
+        "the suites of TLS 1.3 are those of the setting for all hosts; tls-ciphers has those of TLS 1.2",
+    ),
     finding("ssl-cipher-suites-backend", SERVERS, "HAProxy's own defaults"),
-    finding("ssl-ciphers", HOST, "`sslMinVersion`, min-tls-version"),
+    FamilyKey {
+        to: KeyTarget::Group(&["tls-ciphers"]),
+        ..differs(
+            "ssl-ciphers",
+            HOST,
+            "for hosts that the Ingress brings certificates for, and of the ciphers those that tls-ciphers has",
+        )
+    },
     finding("ssl-ciphers-backend", SERVERS, "HAProxy's own defaults"),
     finding("ssl-dh-default-max-size", CONFIG, "HAProxy's own default"),
     finding("ssl-dh-param", CONFIG, "HAProxy's own default"),
@@ -513,9 +520,23 @@ pub const TABLE: &[FamilyKey] = &[
     finding("ssl-fingerprint-sha2-bits", SERVERS, "client-certificate-headers"),
     finding("ssl-headers-prefix", CONFIG, "client-certificate-headers"),
     FamilyKey { value: GO_SWITCH, ..finding("ssl-mode-async", CONFIG, "not there") },
-    finding("ssl-options", CONFIG, "`sslMinVersion`"),
+    FamilyKey {
+        to: KeyTarget::Group(&["tls-min-version"]),
+        ..differs(
+            "ssl-options",
+            CONFIG,
+            "of its options those that say which versions of TLS there are, for hosts that Ingresses bring certificates for; `sslMinVersion` is for all",
+        )
+    },
     finding("ssl-options-backend", SERVERS, "HAProxy's own defaults"),
-    finding("ssl-options-host", HOST, "`sslMinVersion`, min-tls-version"),
+    FamilyKey {
+        to: KeyTarget::Group(&["tls-min-version"]),
+        ..differs(
+            "ssl-options-host",
+            HOST,
+            "of its options those that say which versions of TLS there are, for hosts that the Ingress brings certificates for",
+        )
+    },
     FamilyKey {
         value: GO_SWITCH,
         to: KeyTarget::Group(&["ssl-passthrough"]),
@@ -543,14 +564,7 @@ pub const TABLE: &[FamilyKey] = &[
     finding("stats-port", CONFIG, "`healthPort`"),
     FamilyKey { value: GO_SWITCH, ..finding("stats-proxy-protocol", CONFIG, "`healthPort`") },
     finding("stats-ssl-cert", CONFIG, "`healthPort`"),
-    FamilyKey {
-        value: GO_SWITCH,
-        ..finding(
-            "strict-host",
-            CONFIG,
-            "a path that no route of a host takes is left to wildcards, then to routes without a host",
-        )
-    },
+    FamilyKey { value: GO_SWITCH, ..served("strict-host", CONFIG) },
     finding("syslog-endpoint", CONFIG, "standard output, `accessLog`"),
     finding("syslog-format", CONFIG, "standard output, `accessLog`"),
     finding("syslog-length", CONFIG, "standard output, `accessLog`"),
@@ -572,7 +586,14 @@ pub const TABLE: &[FamilyKey] = &[
     finding("timeout-server-fin", SERVERS, "HAProxy's own"),
     finding("timeout-stop", CONFIG, "hard-stop-after 30m"),
     FamilyKey { value: TIME, to: KeyTarget::Option("timeout-tunnel"), ..served("timeout-tunnel", SERVERS) },
-    finding("tls-alpn", HOST, "`h2,http/1.1`"),
+    FamilyKey {
+        to: KeyTarget::Group(&["tls-alpn"]),
+        ..differs(
+            "tls-alpn",
+            HOST,
+            "of `h2` and `http/1.1`, for hosts that the Ingress brings certificates for",
+        )
+    },
     FamilyKey { value: GO_SWITCH, ..served("use-chroot", CONFIG) },
     FamilyKey { value: GO_SWITCH, ..served("use-cpu-map", CONFIG) },
     FamilyKey { value: GO_SWITCH, ..finding("use-forwarded-proto", CONFIG, "`trustedProxies`") },

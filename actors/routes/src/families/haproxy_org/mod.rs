@@ -10,7 +10,7 @@ mod table;
 mod values;
 
 use super::{
-    backend_lines,
+    backend_lines, tls,
     translation::{Said, Translation},
 };
 pub use table::TABLE;
@@ -36,5 +36,10 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     servers::proxy_protocol,
     servers::affinity,
     servers::passthrough,
+    |said, out| {
+        if let Some(list) = said.text("tls-alpn") {
+            tls::alpn(list, "tls-alpn", out);
+        }
+    },
     |said, out| backend_lines::translate(&["backend-config-snippet"], said, out),
 ];

@@ -273,14 +273,21 @@ pub const TABLE: &[FamilyKey] = &[
     },
     finding("timeout-client", CONFIG, "`timeouts.client`"),
     finding("timeout-client-fin", CONFIG, "30 s"),
-    finding("timeout-connect", CONFIG, "`timeouts.connect`"),
+    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-connect"), ..served("timeout-connect", CONFIG) },
     finding("timeout-http-keep-alive", CONFIG, "`timeouts.keepAlive`"),
     finding("timeout-http-request", CONFIG, "`timeouts.request`"),
-    finding("timeout-queue", CONFIG, "`timeouts.queue`"),
+    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-queue"), ..served("timeout-queue", CONFIG) },
     FamilyKey { value: TIME, to: KeyTarget::Option("timeout-server"), ..served("timeout-server", SERVERS) },
     finding("timeout-server-fin", CONFIG, "snippets `profile-rule-*`"),
-    finding("timeout-tunnel", CONFIG, "`timeouts.tunnel`"),
-    finding("tls-alpn", CONFIG, "snippet `bind-50-https`"),
+    FamilyKey { value: TIME, to: KeyTarget::Option("timeout-tunnel"), ..served("timeout-tunnel", CONFIG) },
+    FamilyKey {
+        to: KeyTarget::Group(&["tls-alpn"]),
+        ..differs(
+            "tls-alpn",
+            CONFIG,
+            "of `h2` and `http/1.1`, for hosts that Ingresses bring certificates for",
+        )
+    },
     FamilyKey {
         wrong: WrongValue::Deny,
         to: KeyTarget::Alias("allow-list"),

@@ -9,6 +9,11 @@ use crate::{
 pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     // Of all Ingresses that have none of their own, unless they say no.
     let is_global = !said.has("auth-url") && said.switch("enable-global-auth").unwrap_or(true);
+    for key in ["global-auth-url", "global-auth-method", "global-auth-response-headers"] {
+        if let Some(why) = said.wrong_in_config(key).filter(|_| is_global) {
+            return to.closed_by_config(key, why);
+        }
+    }
     let text = |key: &str| if is_global { said.text(&format!("global-{key}")) } else { said.text(key) };
     let Some(url) = text("auth-url") else {
         to.values.remove("auth-response-headers");
@@ -25,8 +30,7 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     if !is_url {
         return to.close("auth-url", "is no URL");
     }
-    let own = url.replacen("$scheme://", "https://", 1);
-    to.set("auth-url", &own, "auth-url");
+    to.set("auth-url", &crate::auth::without_scheme(url), "auth-url");
     if !to.values.contains_key("auth-url") {
         return;
     }
@@ -42,6 +46,16 @@ pub fn asked(said: &Said<'_>, to: &mut Translation<'_>) {
     if !to.values.contains_key("auth-signin") {
         to.values.remove("auth-signin-redirect-param");
     }
+}
+
+/// `block-cidrs` of the ConfigMap: kept out besides those that the Ingress keeps out.
+pub fn blocked(said: &Said<'_>, to: &mut Translation<'_>) {
+    if let Some(why) = said.wrong_in_config("block-cidrs") {
+        return to.closed_by_config("block-cidrs", why);
+    }
+    let Some(blocked) = said.text("block-cidrs") else { return };
+    let own = said.text("denylist-source-range").map(|own| format!("{own},")).unwrap_or_default();
+    to.set("deny-from", &format!("{own}{blocked}"), "block-cidrs");
 }
 
 /// The status of refusals that the ConfigMap says, as far as HAProxy can have it; 503 without it.

@@ -63,11 +63,18 @@ pub fn affinity(said: &Said<'_>, to: &mut Translation<'_>) {
     }
 }
 
-/// `default-backend`, `mirror-target`.
+/// `default-backend`, `custom-http-errors`, `mirror-target`.
 pub fn others(said: &Said<'_>, to: &mut Translation<'_>) {
     if let Some(service) = said.text("default-backend") {
         // Of its ports the first one counts there.
-        to.set("default-service", &format!("{service}:80"), "default-backend");
+        let service = format!("{service}:{}", to.about.default_port.unwrap_or(80));
+        to.set("default-service", &service, "default-backend");
+        intercepted(&service, said, to);
+    } else if said.is_annotated("custom-http-errors") && !said.is_on("disable-proxy-intercept-errors") {
+        to.cannot(
+            "custom-http-errors",
+            "answers of servers pass as they are without default-backend, which names the Service that makes others: there the controller's own default backend does; error-pages has pages of a ConfigMap",
+        );
     }
     if let Some(target) = said.text("mirror-target") {
         match mirrored(target, to.about.namespace) {
@@ -78,6 +85,16 @@ pub fn others(said: &Said<'_>, to: &mut Translation<'_>) {
             ),
         }
     }
+}
+
+/// `custom-http-errors`: answers of servers in whose place others come.
+fn intercepted(service: &str, said: &Said<'_>, to: &mut Translation<'_>) {
+    let Some(statuses) = said.text("custom-http-errors") else { return };
+    if said.is_on("disable-proxy-intercept-errors") {
+        return;
+    }
+    to.set("error-service", service, "custom-http-errors");
+    to.set("error-service-statuses", statuses, "custom-http-errors");
 }
 
 /// `http://NAME.NAMESPACE.svc:PORT$request_uri` as `NAME:PORT`.

@@ -3,6 +3,7 @@
 use crate::{
     families::{Said, Translation},
     options::value::OptionValue,
+    sentences::shortened,
 };
 
 const METHODS: &str = "GET, PUT, POST, DELETE, PATCH, OPTIONS";
@@ -18,11 +19,21 @@ pub fn cors(said: &Said<'_>, to: &mut Translation<'_>) {
     let given = said.text("cors-allow-origin").unwrap_or("*");
     let all: Vec<&str> = given.split(',').map(str::trim).filter(|one| !one.is_empty()).collect();
     let schemed: Vec<&str> = all.iter().copied().filter(|one| one.contains("://")).collect();
-    let origins = if all.contains(&"*") || schemed.is_empty() { "*".to_owned() } else { schemed.join(",") };
+    // Entry by entry: what is no origin leaves the others as they are.
+    let (schemed, others): (Vec<&str>, Vec<&str>) =
+        schemed.into_iter().partition(|one| to.is_value("cors-allow-origin", one));
+    if let Some(other) = others.first() {
+        to.differs(
+            "cors-allow-origin",
+            &format!("has {:?}, which is no origin here: the others of it are let in", shortened(other)),
+        );
+    }
+    let is_every = all.contains(&"*") || (schemed.is_empty() && others.is_empty());
+    let origins = if is_every { "*".to_owned() } else { schemed.join(",") };
     if all.contains(&"null") {
         to.differs("cors-allow-origin", "has null, which is no origin here");
     }
-    let is_closed = schemed.is_empty() && all == ["null"];
+    let is_closed = schemed.is_empty() && (all == ["null"] || (!is_every && !others.is_empty()));
     to.set(
         "cors-allow-origin",
         if is_closed { "https://null.invalid" } else { &origins },
@@ -44,7 +55,11 @@ pub fn cors(said: &Said<'_>, to: &mut Translation<'_>) {
     }
     if said.switch("cors-allow-credentials").unwrap_or(true) {
         // With `*` it is as good as nothing for browsers, and nginx says it all the same: a text is not held against it.
-        to.set_value("cors-allow-credentials", OptionValue::Text("true".to_owned()));
+        let said = match origins == "*" {
+            true => OptionValue::Text("true".to_owned()),
+            false => OptionValue::Switch(true),
+        };
+        to.set_value("cors-allow-credentials", said);
     }
     let age = said.number("cors-max-age").filter(|age| (0..=999_999_999).contains(age)).unwrap_or(1_728_000);
     to.set("cors-max-age", &age.to_string(), "cors-max-age");
@@ -53,6 +68,21 @@ pub fn cors(said: &Said<'_>, to: &mut Translation<'_>) {
 fn is_exposed(text: &str) -> bool {
     let is_good = |c: char| c.is_ascii_alphanumeric() || "-_,* ".contains(c);
     text.len() <= LONGEST && text.chars().all(is_good)
+}
+
+/// What nginx compresses besides `text/html`, without `gzip-types`.
+const MEDIA_TYPES: &str = "application/atom+xml application/javascript application/x-javascript application/json application/rss+xml application/vnd.ms-fontobject application/x-font-ttf application/x-web-app-manifest+json application/xhtml+xml application/xml font/opentype image/svg+xml image/x-icon text/css text/javascript text/plain text/x-component";
+
+/// `use-gzip`, `gzip-types` of the ConfigMap.
+pub fn compression(said: &Said<'_>, to: &mut Translation<'_>) {
+    if !said.is_on("use-gzip") {
+        return;
+    }
+    to.set("compression", "gzip", "use-gzip");
+    let given = said.text("gzip-types").unwrap_or(MEDIA_TYPES);
+    let mut types: Vec<&str> = given.split_whitespace().filter(|one| *one != "text/html").collect();
+    types.insert(0, "text/html");
+    to.set("compression-types", &types.join(", "), "gzip-types");
 }
 
 /// `hsts*` of the ConfigMap, which are on where it says nothing.

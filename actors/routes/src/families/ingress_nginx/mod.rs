@@ -10,6 +10,7 @@ mod redirects;
 mod servers;
 mod snippets;
 mod table;
+mod tls;
 mod values;
 
 use super::translation::{Said, Translation};
@@ -32,12 +33,15 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     balancing::affinity,
     balancing::others,
     browsers::cors,
+    browsers::compression,
     browsers::hsts,
     passwords::passwords,
+    access::blocked,
     access::asked,
     passwords::satisfied,
     access::limits,
     client_certificates::client_certificates,
+    tls::tls,
     snippets::snippets,
     servers::hidden,
     canary::canary,

@@ -1,27 +1,20 @@
 //! Paths, what takes their place, and where requests are redirected.
 
 use crate::{
-    families::{PathRules, Said, Translation},
+    families::{PathRules, Said, Translation, redirects::ACME},
     options::value::OptionValue,
 };
-
-/// Where certificates are asked for.
-const ACME: &str = "/.well-known/acme-challenge";
 
 /// What ours can have of 300 to 308.
 const CODES: [i64; 5] = [301, 302, 303, 307, 308];
 
 /// `use-regex`, `rewrite-target`, `x-forwarded-prefix`. Which paths these concern is known where the paths are.
 pub fn paths(said: &Said<'_>, to: &mut Translation<'_>) {
-    let list = |key: &str| -> Vec<String> {
-        let text = said.text(key).unwrap_or(ACME);
-        text.split(',').map(|one| one.trim().to_owned()).filter(|one| !one.is_empty()).collect()
-    };
+    to.over_http = said.list("no-tls-redirect-locations", ACME);
     let mut rules = PathRules {
         patterns: said.is_on("use-regex"),
         target: None,
-        over_http: list("no-tls-redirect-locations"),
-        without_auth: list("no-auth-locations"),
+        without_auth: said.list("no-auth-locations", ACME),
     };
     if let Some(text) = said.text("rewrite-target") {
         match target(text) {

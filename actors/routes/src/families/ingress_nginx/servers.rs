@@ -55,7 +55,7 @@ pub fn passthrough(said: &Said<'_>, to: &mut Translation<'_>) {
     }
 }
 
-/// `proxy-next-upstream`, `proxy-next-upstream-tries`.
+/// `proxy-next-upstream`, `proxy-next-upstream-tries`, `retry-non-idempotent` of the ConfigMap.
 pub fn tries(said: &Said<'_>, to: &mut Translation<'_>) {
     let words: Vec<&str> =
         said.text("proxy-next-upstream").unwrap_or("error timeout").split_whitespace().collect();
@@ -63,7 +63,8 @@ pub fn tries(said: &Said<'_>, to: &mut Translation<'_>) {
         to.set("retries", "0", "proxy-next-upstream");
         return;
     }
-    let which = if words.contains(&"non_idempotent") { "all" } else { "idempotent" };
+    let is_all = words.contains(&"non_idempotent") || said.is_on("retry-non-idempotent");
+    let which = if is_all { "all" } else { "idempotent" };
     if ["error", "timeout", "invalid_header", "non_idempotent"].iter().any(|word| words.contains(word)) {
         to.set("retry", which, "proxy-next-upstream");
     }
@@ -95,20 +96,26 @@ pub fn protocol(said: &Said<'_>, to: &mut Translation<'_>) {
         to.set("connect-to", "service", "service-upstream");
     }
     to.set("connect-error-status", "502", "proxy-connect-timeout");
-    if !said.switch("enable-access-log").unwrap_or(!said.is_on("disable-access-log")) {
+    let is_silent = said.is_on("disable-access-log") || said.is_on("disable-http-access-log");
+    if !said.switch("enable-access-log").unwrap_or(!is_silent) {
         to.set("access-log", "false", "enable-access-log");
     }
 }
 
-/// `hide-headers`: what of answers is never told, besides `Server`.
+/// `hide-headers`: what of answers is never told, besides `Server` unless `allow-backend-server-header` is on.
 pub fn hidden(said: &Said<'_>, to: &mut Translation<'_>) {
-    let mut names = vec!["Server".to_owned()];
+    let mut names = Vec::new();
+    if !said.is_on("allow-backend-server-header") {
+        names.push("Server".to_owned());
+    }
     if let Some(OptionValue::Names(already)) = to.values.get("remove-response-headers") {
         names.extend(already.iter().cloned());
     }
     let more = said.text("hide-headers").unwrap_or_default().split(',').map(str::trim);
     names.extend(more.filter(|name| !name.is_empty()).map(str::to_owned));
-    to.set("remove-response-headers", &names.join(","), "hide-headers");
+    if !names.is_empty() {
+        to.set("remove-response-headers", &names.join(","), "hide-headers");
+    }
 }
 
 /// `proxy-ssl-*`: only where servers are asked over TLS.

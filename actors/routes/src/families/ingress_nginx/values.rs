@@ -50,6 +50,15 @@ pub const VARIABLES: ValueReader = ValueReader {
     read: |text| read(text, |c| c.is_ascii_alphanumeric() || "-_${}".contains(c)),
 };
 
+/// Any text; `off` is as good as nothing.
+pub const TEXT_OR_OFF: ValueReader = ValueReader {
+    expected: "a text, or off",
+    read: |text| match text.trim() {
+        "off" => Some(ForeignValue::Switch(false)),
+        _ => (TEXT.read)(text),
+    },
+};
+
 /// Digits and b, k, m or g; in bytes.
 pub const BODY_SIZE: ValueReader = crate::families::values::SIZE;
 
@@ -65,6 +74,16 @@ pub const STATUSES: ValueReader = ValueReader {
     read: |text| {
         let is_status = |one: &str| one.trim().parse().is_ok_and(|status: u16| (300..=599).contains(&status));
         text.split(',').all(is_status).then(|| ForeignValue::Text(text.to_owned()))
+    },
+};
+
+/// Versions of TLS.
+pub const VERSIONS: ValueReader = ValueReader {
+    expected: "versions such as TLSv1.2 TLSv1.3",
+    read: |text| {
+        let known = ["SSLv2", "SSLv3", "TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+        let are_known = text.split_whitespace().all(|version| known.contains(&version));
+        are_known.then(|| ForeignValue::Text(text.to_owned()))
     },
 };
 
