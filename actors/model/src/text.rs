@@ -59,7 +59,7 @@ pub struct Fragment {
 /// Fragments that follow one another, in one piece of memory: what is the same from one generation to the next is passed on as a whole,
 /// and no fragment of it is touched. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct TextRun {
     content: Arc<RunContent>,
 }
 
@@ -75,27 +75,27 @@ struct RunContent {
 /// A rendered file: fragments in order, in runs.
 #[derive(Clone, Debug, Default)]
 pub struct Text {
-    runs: Arc<[Run]>,
+    runs: Arc<[TextRun]>,
 }
 
 /// A text that grows.
 #[derive(Debug, Default)]
 pub struct TextBuilder {
-    runs: Vec<Run>,
+    runs: Vec<TextRun>,
     open: Vec<Fragment>,
 }
 
 /// The fragments of a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Fragments<'t> {
-    runs: &'t [Run],
+    runs: &'t [TextRun],
 }
 
 /// Goes through the fragments of a text.
 pub type FragmentIter<'t> = std::iter::FlatMap<
-    std::slice::Iter<'t, Run>,
+    std::slice::Iter<'t, TextRun>,
     std::slice::Iter<'t, Fragment>,
-    fn(&'t Run) -> std::slice::Iter<'t, Fragment>,
+    fn(&'t TextRun) -> std::slice::Iter<'t, Fragment>,
 >;
 
 impl Blame {
@@ -177,7 +177,7 @@ impl Fragment {
     }
 }
 
-impl Run {
+impl TextRun {
     /// These fragments.
     #[must_use]
     pub fn new(fragments: Vec<Fragment>) -> Self {
@@ -225,7 +225,7 @@ impl TextBuilder {
     }
 
     /// Goes on with a run.
-    pub fn run(&mut self, run: Run) {
+    pub fn run(&mut self, run: TextRun) {
         self.close();
         self.runs.push(run);
     }
@@ -239,7 +239,7 @@ impl TextBuilder {
 
     fn close(&mut self) {
         if !self.open.is_empty() {
-            self.runs.push(Run::new(std::mem::take(&mut self.open)));
+            self.runs.push(TextRun::new(std::mem::take(&mut self.open)));
         }
     }
 }
@@ -313,14 +313,14 @@ impl Text {
 
     /// The pieces in order, as they are passed on together.
     #[must_use]
-    pub fn runs(&self) -> &[Run] {
+    pub fn runs(&self) -> &[TextRun] {
         &self.runs
     }
 
     /// Length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.runs.iter().map(Run::bytes).sum()
+        self.runs.iter().map(TextRun::bytes).sum()
     }
 
     /// Whether there is not a single byte.
@@ -444,8 +444,8 @@ mod tests {
         let [a, b, c] = ["a\n", "b\nb\n", "c\n"].map(|text| fragment(text, "m", 1));
         let mut builder = TextBuilder::default();
         builder.fragment(a.clone());
-        builder.run(Run::new(vec![b.clone(), c.clone()]));
-        builder.run(Run::new(Vec::new()));
+        builder.run(TextRun::new(vec![b.clone(), c.clone()]));
+        builder.run(TextRun::new(Vec::new()));
         builder.fragment(a.clone());
         let (text, flat) = (builder.finish(), Text::new(vec![a.clone(), b, c, a]));
         assert_eq!((text.len(), text.to_string(), text.digest()), (10, flat.to_string(), flat.digest()));

@@ -6,7 +6,7 @@ use crate::{
     cached_block::{BlockSite, CachedBlock},
     captured::{Around, LookupResult},
 };
-use haptic_model::text::Run;
+use haptic_model::text::TextRun;
 use std::sync::Arc;
 
 /// A group has no more blocks; where it grows beyond that, it becomes two. Tests have few objects, and are to have many groups of them.
@@ -36,7 +36,7 @@ pub(crate) struct WholeGroup {
     /// What any of them read, by number.
     pub reads: Box<[u32]>,
     /// What they printed.
-    pub run: Run,
+    pub run: TextRun,
     /// Bytes of marked text that was.
     pub bytes: usize,
     /// The most bytes there were, counted from the first one's start, while any of them was printed.
@@ -142,7 +142,7 @@ impl WholeGroup {
             objects: blocks.iter().map(|block| Arc::as_ptr(&block.object).addr()).collect(),
             around: around.into(),
             reads: reads.into(),
-            run: Run::new(blocks.iter().filter_map(|block| block.fragment.clone()).collect()),
+            run: TextRun::new(blocks.iter().filter_map(|block| block.fragment.clone()).collect()),
             bytes,
             most,
             most_of_one,

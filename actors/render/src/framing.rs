@@ -5,7 +5,7 @@
 
 use haptic_model::{
     ObjectRef,
-    text::{Fragment, Run},
+    text::{Fragment, TextRun},
 };
 use std::{borrow::Cow, sync::Arc};
 
@@ -74,7 +74,7 @@ pub enum FramedFragment {
     /// Whole lines of a render before, settled then.
     Settled(Fragment),
     /// Many of these.
-    SettledRun(Run),
+    SettledRun(TextRun),
 }
 
 impl FramedFragment {

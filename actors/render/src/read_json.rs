@@ -368,6 +368,8 @@ mod tests {
         #[test]
         fn fields_are_those_of_the_whole(value in json(), wanted in proptest::collection::vec(any::<String>(), 0..3)) {
             let text = value.to_string();
+            // As it is read: the last digit of a number may be another one than was written.
+            let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             let known = value.as_object().into_iter().flat_map(|fields| fields.keys().cloned()).step_by(2);
             let wanted: BTreeSet<String> = known.chain(wanted).collect();
             let found = read_fields(&text, &wanted.iter().map(String::as_str).collect::<Vec<_>>(), &KeyInterner::default());

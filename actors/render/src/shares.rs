@@ -7,7 +7,7 @@ use crate::faults::Fault;
 use haptic_model::{
     Diagnostic, FileKey, FileKind, Limit, ObjectRef, Text,
     crd::LimitsSpec,
-    text::{Fragment, Run},
+    text::{Fragment, TextRun},
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -82,7 +82,7 @@ pub(crate) struct FileShare {
     /// What is counted, in the plural.
     counted: &'static str,
     count: fn(&Fragment) -> usize,
-    count_run: fn(&Run) -> usize,
+    count_run: fn(&TextRun) -> usize,
 }
 
 impl FileShare {
@@ -95,7 +95,7 @@ impl FileShare {
                 of_namespace: NamespaceShare::Half,
                 counted: "lines",
                 count: |fragment| fragment.blame().lines.len(),
-                count_run: Run::lines,
+                count_run: TextRun::lines,
             }),
             FileKind::Config => Some(Self {
                 limit: Limit::Servers,
@@ -103,7 +103,7 @@ impl FileShare {
                 of_namespace: NamespaceShare::ThreeQuarters,
                 counted: "servers",
                 count: |fragment| fragment.blame().servers,
-                count_run: Run::servers,
+                count_run: TextRun::servers,
             }),
             _ => None,
         }

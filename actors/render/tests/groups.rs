@@ -3,7 +3,7 @@
 
 mod support;
 
-use haptic_model::{ActiveConfig, Fleet, ObjectRef, Text, text::Run};
+use haptic_model::{ActiveConfig, Fleet, ObjectRef, Text, text::TextRun};
 use haptic_render::{Checked, Compiled, RenderLimits, Renderer};
 use std::{collections::HashSet, sync::Arc};
 use support::Setup;
@@ -73,7 +73,7 @@ fn worlds() -> [World; 2] {
 
 /// How many runs of `after` are not those of `before`.
 fn fresh(before: &Text, after: &Text) -> usize {
-    let known: HashSet<usize> = before.runs().iter().map(Run::address).collect();
+    let known: HashSet<usize> = before.runs().iter().map(TextRun::address).collect();
     after.runs().iter().filter(|run| !known.contains(&run.address())).count()
 }
 

@@ -242,14 +242,14 @@ async fn config_maps_that_settings_name_are_read_and_no_others() -> Outcome {
     let values = json!({ "configuration": {
         "libraries": ["base", "ssl", "ingress", "annotations-ingress-nginx"],
         "extraContext": { "annotationFamilies": { "ingress-nginx": {
-            "configMap": "edge/nginx-config", "tcpServices": "edge/tcp",
+            "configMap": "legacy/nginx-config", "tcpServices": "legacy/tcp",
         } } },
     } });
     let objects = render(&merged(steady(), &values)).await?;
-    let in_edge = |o: &&Value| o["kind"] == "Role" && o["metadata"]["namespace"] == "edge";
+    let in_legacy = |o: &&Value| o["kind"] == "Role" && o["metadata"]["namespace"] == "legacy";
     let rules: Vec<Value> = objects
         .iter()
-        .filter(in_edge)
+        .filter(in_legacy)
         .flat_map(|o| o["rules"].as_array().cloned().unwrap_or_default())
         .collect();
     let rule = |name: &str| json!({ "apiGroups": [""], "resources": ["configmaps"], "resourceNames": [name], "verbs": ["list", "watch"] });

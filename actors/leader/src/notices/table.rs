@@ -73,12 +73,16 @@ pub const NOTICES: &[NoticeKind] = &[
         "object that is too large; namespace that has too many",
         "Objects are left out, or stay in force as they were. The note says which limit they reach.",
     ),
+    found(FindingKind::ListenerRefused),
+    found(FindingKind::ListenersOverlap),
     warning(
         "Malformed",
         "Watch",
         "watched object",
         "The object cannot be used: it stays in force as it was, or is left out where it was not known.",
     ),
+    found(FindingKind::PolicyRefused),
+    found(FindingKind::ReferenceUnresolved),
     warning(
         "RenderFailed",
         "Render",
@@ -99,6 +103,8 @@ pub const NOTICES: &[NoticeKind] = &[
          left out. It is tried again when it changes.",
     ),
     normal("Released", "Render", "object that was held back", "The object is good again, and in force."),
+    found(FindingKind::RouteNotTaken),
+    found(FindingKind::RulesDropped),
     warning(
         "Warned",
         "Render",

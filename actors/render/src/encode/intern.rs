@@ -4,7 +4,7 @@ use super::{Encoded, FileFormat, Fitting, provenance::OutputPart};
 use crate::{faults::Fault, framing::FramedText};
 use haptic_model::{
     Diagnostic, Text,
-    text::{Fragment, Run, TextBuilder},
+    text::{Fragment, TextBuilder, TextRun},
 };
 use std::{
     collections::{BTreeSet, HashSet},
@@ -86,13 +86,13 @@ impl FileEncoder {
             _ => None,
         };
         let kept_runs: HashSet<usize> = parts.iter().filter_map(address).collect();
-        let last_runs: HashSet<usize> = self.last.runs().iter().map(Run::address).collect();
+        let last_runs: HashSet<usize> = self.last.runs().iter().map(TextRun::address).collect();
         let is_fresh = |part: &&OutputPart| matches!(part, OutputPart::Fresh(_));
         let others = parts.iter().filter(|part| !is_fresh(part));
         let others = others.filter(|part| address(part).is_none_or(|run| !last_runs.contains(&run)));
         let mut kept = others.flat_map(OutputPart::fragments).peekable();
         let last = self.last.runs().iter().filter(|run| !kept_runs.contains(&run.address()));
-        last.flat_map(Run::fragments)
+        last.flat_map(TextRun::fragments)
             .filter(|last| kept.next_if(|kept| kept.same(last)).is_none())
             .map(|last| InternedFragment::new(last.clone()))
             .collect()

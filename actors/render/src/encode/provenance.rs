@@ -8,7 +8,7 @@ use crate::framing::FramedText;
 use haptic_haproxy::{SectionKind, views::server_count};
 use haptic_model::{
     secret::Sensitive,
-    text::{Blame, Fragment, LineBlame, Run},
+    text::{Blame, Fragment, LineBlame, TextRun},
 };
 use std::{ops::Range, sync::Arc};
 
@@ -26,7 +26,7 @@ pub(super) enum OutputPart {
     Fresh(Fragment),
     /// Settled in a render before.
     Kept(Fragment),
-    KeptRun(Run),
+    KeptRun(TextRun),
 }
 
 impl OutputPart {

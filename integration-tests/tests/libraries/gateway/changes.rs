@@ -109,7 +109,7 @@ fn gateways_with_the_same_port_have_ports_of_their_own() {
             first.set(two_ports());
             spec["libraries"] = json!(["base", "ssl", "gateway"]);
             let context = &mut spec["templatingSettings"]["extraContext"];
-            context["gateway"] = json!({"firstPort": first.get(), "ports": 2});
+            context["gateway"] = json!({"firstPort": first.get(), "ports": 2, "namespaceShare": 100});
             context["proxyProtocol"] = is_proxied.into();
         });
         let site = GatewaySite::of(site, BTreeMap::from([(1, first.get()), (2, first.get() + 1)]));
