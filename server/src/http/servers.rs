@@ -21,8 +21,8 @@ use std::{
 
 /// How long the configuration's ports are waited for before the default ones are used: probes must find somebody.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// When the webhook ends: nobody has asked for so long.
-const QUIET: Duration = Duration::from_millis(250);
+/// When the webhook ends: nobody has asked for so long. On a busy machine a while lies between a connection and what is asked on it.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// What is served, and on which addresses.
 #[derive(Clone)]
