@@ -12,9 +12,6 @@ use std::{net::SocketAddr, time::Duration};
 /// nobody's way until there are so many.
 const CONNECTIONS: usize = 1024;
 
-/// Seconds within which a caller over TLS gets its answer when the server stops: the API server waits no longer for a review.
-const ANSWERED_WITHIN: u64 = 10;
-
 /// A server that cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[error(
@@ -63,7 +60,7 @@ pub fn serve_tls(
     let server = HttpServer::new(move || App::new().configure(routes.clone()))
         .workers(1)
         .disable_signals()
-        .shutdown_timeout(ANSWERED_WITHIN)
+        .shutdown_timeout(2)
         .max_connections(CONNECTIONS)
         .max_connection_rate(CONNECTIONS)
         .tls_handshake_timeout(Duration::from_secs(3))

@@ -14,15 +14,14 @@ use haptic_webhook::{
 };
 use std::{
     net::{IpAddr, SocketAddr},
-    pin::pin,
     sync::Arc,
     time::Duration,
 };
 
 /// How long the configuration's ports are waited for before the default ones are used: probes must find somebody.
 const TIMEOUT: Duration = Duration::from_secs(1);
-/// When the webhook ends: nobody has asked for so long. On a busy machine a while lies between a connection and what is asked on it.
-const QUIET: Duration = Duration::from_secs(1);
+/// When the webhook ends: nobody has asked for so long.
+const QUIET: Duration = Duration::from_millis(500);
 
 /// What is served, and on which addresses.
 #[derive(Clone)]
@@ -76,13 +75,12 @@ impl HttpServers {
         }
     }
 
-    /// No connection is taken any more; whoever has asked the webhook gets its answer.
+    /// Waits until nobody asks the webhook any more, and whoever has asked has an answer. Connections are taken until then: an
+    /// orderly stop of the server drops those on which nothing was read yet.
     pub async fn end_webhook(self, admission: &Admission) {
         let Some(webhook) = self.webhook else { return };
-        // An API server keeps connections on which it asks nothing. Nobody waits for those.
-        let stopped = pin!(webhook.handle.stop(true));
-        let answered = pin!(admission.all_answered(QUIET));
-        futures::future::select(stopped, answered).await;
+        admission.all_answered(QUIET).await;
+        webhook.handle.stop(false).await;
     }
 
     /// Starts, moves and stops servers; port 0 is none.
