@@ -10,6 +10,9 @@ use crate::{failure::Outcome, runner::print};
 use serde_json::Value;
 use std::time::Instant;
 
+/// Each case is judged by its own memory, not by what the allocator has kept of a hundred cases before it.
+const CASES_OF_AN_ARENA: usize = 25;
+
 /// An arena, and how its cases went.
 pub struct Suite {
     arena: Option<Arena>,
@@ -17,6 +20,8 @@ pub struct Suite {
     bounds: Bounds,
     /// Alpha's change without anybody hostile.
     pub calm: Trial,
+    /// How many cases the arena has had.
+    in_arena: usize,
     /// How many went well.
     pub passed: usize,
     /// The names of those that did not.
@@ -32,7 +37,7 @@ impl Suite {
         let mut arena = Arena::local(options.clone()).await?;
         let calm = measured(&mut arena, &bounds).await?;
         print(&format!("without anybody hostile: {calm}"));
-        Ok(Self { arena: Some(arena), options, bounds, calm, passed: 0, failed: Vec::new() })
+        Ok(Self { arena: Some(arena), options, bounds, calm, in_arena: 0, passed: 0, failed: Vec::new() })
     }
 
     /// The next arena is another.
@@ -52,10 +57,19 @@ impl Suite {
     /// # Errors
     /// No arena can be made.
     pub async fn attempt(&mut self, case: &Case) -> Outcome<Trial> {
+        if self.in_arena == CASES_OF_AN_ARENA
+            && let Some(arena) = self.arena.take()
+        {
+            arena.end().await?;
+        }
         let mut arena = match self.arena.take() {
             Some(arena) => arena,
-            None => Arena::local(self.options.clone()).await?,
+            None => {
+                self.in_arena = 0;
+                Arena::local(self.options.clone()).await?
+            }
         };
+        self.in_arena += 1;
         let tried = arena.attempt(case, &self.bounds, &self.calm.peaks).await;
         let trial = tried.unwrap_or_else(|failure| Trial::broken(&case.name, failure.sentence()));
         if trial.found.is_empty() {

@@ -67,8 +67,7 @@ impl Bounds {
             live: Duration::from_secs(10),
             found: Duration::from_secs(20),
             checked: Duration::from_secs(40),
-            // Cases of 400 KB in one object have peaks of 230 to 260 MB here, from run to run.
-            more: 320.0,
+            more: 256.0,
             answer: Duration::from_secs(8),
             ..promised
         }
