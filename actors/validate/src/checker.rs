@@ -27,6 +27,11 @@ const REMEMBERED: u64 = 64;
 /// HAProxy ends so when there is nothing wrong but that nothing listens.
 const NO_LISTENER: i32 = 2;
 
+/// Who has begun this part of its memory and is refused was refused for it, whatever it says.
+const LAST_PART: u64 = 16;
+/// A check that ran out of memory takes more by this part of what it had, as far as anybody knows.
+const TAKES_MORE: u64 = 4;
+
 /// How much one check may use.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckLimits {
@@ -352,7 +357,9 @@ impl Checker {
         ended: &FinishedCheck,
         memory: u64,
     ) -> Result<Vec<Diagnostic>, Diagnostic> {
-        if report::is_out_of_memory(&ended.output) {
+        let took_all = ended.most.is_some_and(|most| most > memory - memory / LAST_PART);
+        if report::is_out_of_memory(&ended.output) || (took_all && !ended.status.success()) {
+            self.needs.learn(bundle, memory + memory / TAKES_MORE);
             return Err(out_of_memory(memory));
         }
         let mut found = report::diagnostics(&ended.output, bundle);

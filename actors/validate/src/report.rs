@@ -29,13 +29,17 @@ pub fn diagnostics(output: &str, bundle: &Bundle) -> Vec<Diagnostic> {
 /// Whether HAProxy says that it was given too little memory. Whatever line it names by then is nobody's fault.
 #[must_use]
 pub fn is_out_of_memory(output: &str) -> bool {
-    const WORDS: [&str; 6] = [
+    const WORDS: [&str; 9] = [
         "out of memory",
         "no more memory",
         "not enough memory",
-        "cannot allocate memory",
+        "cannot allocate",
         "failed to allocate",
+        "allocation fail",
         "memory allocation error",
+        "memory error",
+        // Each thread's part of a server is allocated there, and nothing else is done.
+        "error during per-thread init",
     ];
     output.lines().any(|line| {
         let line = line.to_ascii_lowercase();
@@ -203,6 +207,8 @@ mod tests {
             "[ALERT]    (7) : config : Proxy 'b': no more memory when trying to allocate the management task",
             "[ALERT]    (7) : (null)httpclient: cannot initialize: out of memory.",
             "[ALERT]    (7) : memory allocation error initializing the ring for nameserver.",
+            "[ALERT]    (7) : error during per-thread init for b/10.75.2.57_8080 server",
+            "[ALERT]    (7) : memory error while setting up shared counters for b/10.83.0.244_8080 server : memory error, calloc failed",
         ] {
             assert!(is_out_of_memory(said), "{said}");
         }

@@ -1,6 +1,6 @@
 //! Each protection by itself, put to the proof by a shell in HAProxy's place.
 
-use crate::subject::{SECRET, bundle, checker, haptic, said};
+use crate::subject::{SECRET, VERSIONS, bundle, checker, haptic, said};
 use haptic_validate::{
     CheckLimits, Sandbox,
     sandbox::{Order, PROTECTIONS, Protection, SUBCOMMAND, own_files},
@@ -75,6 +75,23 @@ fn limits_and_privileges_are_given_up_for_good() {
     let status = "while read -r line; do echo \"$line\"; done < /proc/self/status";
     let said = alone(Some(Protection::Privileges), folder.path(), status);
     assert!(said.contains("NoNewPrivs:\t1"), "{said}");
+}
+
+#[tokio::test]
+async fn nobody_is_at_fault_when_the_memory_of_a_check_is_over_wherever_haproxy_was() {
+    let servers: String = (0..4_000).map(|n| format!("    server s{n} 10.0.0.1:80 check\n")).collect();
+    let large = bundle("", &format!("backend large\n{servers}"), ("general/x", ""));
+    let mut sides = [false; 2];
+    for memory in (30..160).step_by(5).map(|megabytes| megabytes << 20) {
+        let confined = Sandbox::by(haptic(), Vec::new());
+        let checker = checker(CheckLimits { memory, ..CheckLimits::default() }, confined);
+        let verdict = checker.semantics(&large, &VERSIONS).await;
+        let said = said(&verdict);
+        assert!(verdict.passed() || verdict.undecided, "{} MB: {said}", memory >> 20);
+        assert!(!said.contains("HAProxy:"), "{} MB: {said}", memory >> 20);
+        sides[usize::from(verdict.passed())] = true;
+    }
+    assert_eq!(sides, [true, true], "some of them are too small, and some are not");
 }
 
 #[test]
