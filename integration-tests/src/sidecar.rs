@@ -286,7 +286,7 @@ impl Sidecar {
         let stored = if is_settled { record["running"].clone() } else { Value::Null };
         let running = if record["ahead"].is_null() { &record["running"] } else { &record["ahead"] };
         Ok(json!({
-            "running": running, "stored": stored, "epoch": record["epoch"],
+            "running": running, "stored": stored, "ahead": !record["ahead"].is_null(), "epoch": record["epoch"],
             "exact": true, "alive": true,
             "workerPid": number(line("worker"), 0), "reloads": number(line("master"), 2),
         }))

@@ -260,6 +260,11 @@ async fn ahead_of_its_disk(scene: Scene) -> Outcome {
     pod.wire.hold_pushes();
     scene.apply(&manifest::endpoints("shop", &[b.address])).await?;
     pod.serves(HOST, "b").await?;
+    // A controller that ends before it has recorded that was cut short, and the next one reloads.
+    eventually("it is recorded that HAProxy is ahead", async || {
+        ensure(pod.status().await?["ahead"] == true, "it is not")
+    })
+    .await?;
     controller.kill().await?;
     pod.wire.cut();
     pod.wire.release();
