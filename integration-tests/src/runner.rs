@@ -37,6 +37,15 @@ type Story = Box<dyn Fn(Scene) -> Pin<Box<dyn Future<Output = Outcome>>> + Send 
 pub struct Journey {
     name: String,
     story: Story,
+    alone: bool,
+}
+
+impl Journey {
+    /// It runs when no other does: what it bounds is time.
+    #[must_use]
+    pub fn alone(self) -> Self {
+        Self { alone: true, ..self }
+    }
 }
 
 /// A journey called `name`, in which `story` happens.
@@ -45,7 +54,7 @@ where
     F: Fn(Scene) -> Happens + Send + Sync + 'static,
     Happens: Future<Output = Outcome> + 'static,
 {
-    Journey { name: name.to_owned(), story: Box::new(move |scene| Box::pin(story(scene))) }
+    Journey { name: name.to_owned(), story: Box::new(move |scene| Box::pin(story(scene))), alone: false }
 }
 
 /// A journey called `name` over agents, and one called `dataplaneapi_NAME` in which the same happens over pods with the Data
@@ -101,20 +110,23 @@ fn run(journeys: &[&Journey]) -> Outcome<usize> {
     let started = Instant::now();
     let cluster = Arc::new(runtime.block_on(ready_cluster(Block(0).api_server(), &dir.join("cluster")))?);
     print(&format!("cluster ready ({:.1} s); {} journeys", started.elapsed().as_secs_f32(), journeys.len()));
-    let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let failed = Mutex::new(Vec::new());
+    let one_after_another = |journeys: &[(usize, &&Journey)], next: &AtomicUsize| {
+        while let Some((number, journey)) = journeys.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if !tell(&runtime, journey, &cluster, *number, &dir.join(&journey.name)) {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).push(journey.name.clone());
+            }
+        }
+    };
+    let (alone, together): (Vec<_>, Vec<_>) =
+        journeys.iter().enumerate().partition(|(_, journey)| journey.alone);
+    let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(journey) = journeys.get(number) else { break };
-                    if !tell(&runtime, journey, &cluster, number, &dir.join(&journey.name)) {
-                        failed.lock().unwrap_or_else(PoisonError::into_inner).push(&*journey.name);
-                    }
-                }
-            });
+            scope.spawn(|| one_after_another(&together, &next));
         }
     });
+    one_after_another(&alone, &AtomicUsize::new(0));
     let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
     drop(cluster);
     if failed.is_empty() {
