@@ -68,6 +68,7 @@ pub const LIBRARIES: [Library; 7] = [
             include_str!("../../../charts/haptic/libraries/ingress/passthrough.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/password.yaml"),
             include_str!("../../../charts/haptic/libraries/ingress/tcp.yaml"),
+            include_str!("../../../charts/haptic/libraries/lua/auth.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/hop.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/mirror.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/routes.yaml"),
@@ -84,6 +85,7 @@ pub const LIBRARIES: [Library; 7] = [
         more: &[
             include_str!("../../../charts/haptic/libraries/gateway/filters.yaml"),
             include_str!("../../../charts/haptic/libraries/gateway/streams.yaml"),
+            include_str!("../../../charts/haptic/libraries/lua/auth.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/hop.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/mirror.yaml"),
             include_str!("../../../charts/haptic/libraries/lua/routes.yaml"),

@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "66e46aeabab52cab3e15a0e5d76a46dfeec1b5fc00f331e39f29f84670b490a7",
-    "f812a4c9683f1b944ce3cf2260ba432faa36336759f139143ed96ae44a697d2f",
+    "d1779d12cf4ba85cde514552dd7ce2a97b4d0caf9e4a2fae257896dff6868e33",
+    "d859a3bfa073d7e242cc4956ae62fc64ba7bc083fc180deff72a5b61bb0e75e8",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

@@ -16,6 +16,7 @@ use std::{
 };
 
 mod changes;
+mod external_auth;
 mod hostnames;
 mod isolation;
 mod matching;

@@ -300,21 +300,51 @@ pub(super) struct Filter {
     pub url_rewrite: Option<UrlRewrite>,
     pub cors: Option<Cors>,
     pub request_mirror: Option<RequestMirror>,
+    pub external_auth: Option<ExternalAuth>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RequestMirror {
-    pub backend_ref: MirrorTarget,
+    pub backend_ref: BackendTarget,
     pub percent: Option<u32>,
     pub fraction: Option<Fraction>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct MirrorTarget {
+pub(super) struct BackendTarget {
     #[serde(flatten)]
     pub target: ObjectReference,
     pub port: Option<u16>,
+}
+
+/// Who is asked whether requests may pass; of the experimental channel.
+///
+/// https://gateway-api.sigs.k8s.io/geps/gep-1494/
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExternalAuth {
+    pub protocol: String,
+    pub backend_ref: BackendTarget,
+    #[serde(default)]
+    pub http: HttpAuth,
+    pub forward_body: Option<ForwardBody>,
+}
+
+/// What is said over HTTP.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct HttpAuth {
+    pub path: String,
+    pub allowed_headers: Vec<String>,
+    pub allowed_response_headers: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ForwardBody {
+    #[serde(default)]
+    pub max_size: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

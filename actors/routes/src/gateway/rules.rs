@@ -4,13 +4,13 @@ use super::{
     kept::ParsedObjects,
     matches::{self, WantedRequests},
     objects::{
-        Cors, Filter, HeaderModifier, ObjectReference, PathModifier, Redirect, RouteRule, ServiceFacts,
-        UrlRewrite,
+        Cors, ExternalAuth, Filter, HeaderModifier, ObjectReference, PathModifier, Redirect, RouteRule,
+        ServiceFacts, UrlRewrite,
     },
     policies::{BackendClient, BackendPolicies},
     references::{BackendKey, BadReference, Grants, ServerLanguage, Wanted},
     retries::RetryProfile,
-    values::{LONGEST, header, milliseconds, url_path},
+    values::{LONGEST, header, header_names, milliseconds, url_path},
 };
 use crate::names;
 use haptic_model::gateway::{NamespacedName, RouteKind};
@@ -64,9 +64,13 @@ impl ResolvedRule {
             return None;
         }
         let mut settings = self.settings.clone();
-        for backend in settings.iter_mut().filter_map(|(_, settings)| settings.get_mut("backend")) {
-            if let Some(key) = of_client.get(backend) {
-                *backend = backend_name(key);
+        for (_, settings) in &mut settings {
+            for named in ["backend", "auth"] {
+                if let Some(backend) = settings.get_mut(named)
+                    && let Some(key) = of_client.get(backend)
+                {
+                    *backend = backend_name(key);
+                }
             }
         }
         for mirror in settings.iter_mut().filter_map(|(_, settings)| settings.get_mut("mirror")) {
@@ -147,6 +151,7 @@ impl RuleReader<'_> {
         }
         let mut backends = BTreeSet::new();
         self.mirrors(&rule.filters, &mut common, &mut backends)?;
+        self.external_auth(&rule.filters, &mut common, &mut backends)?;
         let mut choices = Vec::new();
         let mut problem = None;
         for reference in &rule.backend_refs {
@@ -160,7 +165,8 @@ impl RuleReader<'_> {
             }
             let of_reference = self
                 .mirrors(&reference.filters, &mut own, &mut backends)
-                .and_then(|()| filters(&reference.filters, &mut own));
+                .and_then(|()| filters(&reference.filters, &mut own))
+                .and_then(|()| self.external_auth(&reference.filters, &mut own, &mut backends));
             if let Err(why) = of_reference {
                 problem.get_or_insert(why);
             }
@@ -211,6 +217,31 @@ impl RuleReader<'_> {
                 let text = settings.entry("mirror").or_default();
                 *text += &format!("{},{numerator},{denominator};", backend_name(&backend));
                 backends.insert(backend);
+            }
+        }
+        Ok(())
+    }
+
+    /// Who is asked whether requests may pass. Where it is not there, nobody gets in, a redirect neither.
+    fn external_auth(
+        &mut self,
+        filters: &[Filter],
+        settings: &mut MapSettings,
+        backends: &mut BTreeSet<BackendKey>,
+    ) -> Result<(), String> {
+        for filter in filters.iter().filter(|filter| filter.kind == "ExternalAuth") {
+            let auth = filter.external_auth.as_ref().ok_or("filter ExternalAuth says nothing")?;
+            if settings.contains_key("auth-place") {
+                return Err("filter ExternalAuth stands there twice; requests are asked about once".into());
+            }
+            asked(auth, settings)?;
+            let target = &auth.backend_ref;
+            if let Some(backend) = self.backend(&target.target, target.port, None) {
+                settings.insert("auth", backend_name(&backend));
+                backends.insert(backend);
+            } else {
+                settings.insert("status", self.failure());
+                settings.remove("redirect");
             }
         }
         Ok(())
@@ -308,10 +339,35 @@ fn filters(all: &[Filter], settings: &mut MapSettings) -> Result<(), String> {
             "RequestRedirect" => redirect(filter.request_redirect.as_ref().ok_or_else(missing)?, settings)?,
             "URLRewrite" => rewrite(filter.url_rewrite.as_ref().ok_or_else(missing)?, settings)?,
             // Read beside them.
-            "RequestMirror" => {}
+            "RequestMirror" | "ExternalAuth" => {}
             "CORS" => cors(filter.cors.as_ref().ok_or_else(missing)?, settings)?,
             other => return Err(format!("filter {other} is not supported")),
         }
+    }
+    Ok(())
+}
+
+/// How it is asked. Without `allowedResponseHeaders` servers are told all that it answers.
+fn asked(auth: &ExternalAuth, settings: &mut MapSettings) -> Result<(), String> {
+    if auth.protocol != "HTTP" {
+        return Err(format!("ExternalAuth by protocol {} is not supported; HTTP is", auth.protocol));
+    }
+    if auth.forward_body.as_ref().is_some_and(|body| body.max_size > 0) {
+        return Err("ExternalAuth with forwardBody is not supported: who is asked gets no bodies".into());
+    }
+    settings.insert("auth-place", "gateway".into());
+    let prefix = url_path(&auth.http.path);
+    let prefix = prefix.trim_matches('/');
+    if !prefix.is_empty() {
+        settings.insert("auth-prefix", format!("/{prefix}"));
+    }
+    let passed = header_names(&auth.http.allowed_headers)?;
+    let passed =
+        if passed.is_empty() { "authorization".to_owned() } else { format!("authorization,{passed}") };
+    settings.insert("auth-request-headers", passed);
+    let told = header_names(&auth.http.allowed_response_headers)?;
+    if !told.is_empty() {
+        settings.insert("auth-response-headers", told);
     }
     Ok(())
 }

@@ -81,7 +81,8 @@ fn way_of(protocol: Protocol) -> &'static str {
 }
 
 /// What rules need that has a price where nobody needs it, by the setting that says so.
-const NEEDING: [(&str, &str); 5] = [
+const NEEDING: [(&str, &str); 6] = [
+    ("auth", "auth"),
     ("choice", "choice"),
     ("request-headers", "headers"),
     ("response-headers", "headers"),
@@ -336,7 +337,7 @@ impl Sets {
     pub fn write_needs(&mut self) {
         self.needed.retain(|_, count| *count > 0);
         let mut all: BTreeSet<&str> = self.needed.keys().copied().collect();
-        if ["lists", "choice", "headers", "cors", "mirror"].iter().any(|need| all.contains(need)) {
+        if ["lists", "choice", "headers", "cors", "mirror", "auth"].iter().any(|need| all.contains(need)) {
             all.insert("lua");
         }
         let known: BTreeSet<Arc<str>> =

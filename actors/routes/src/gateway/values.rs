@@ -9,15 +9,32 @@ pub(super) const LONGEST: usize = 6_000;
 
 /// What a header is told, for Lua.
 pub(super) fn header(what: &str, name: &str, value: &str) -> Result<String, String> {
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if name.is_empty() || !name.bytes().all(is_name) {
-        return Err(format!("{name:?} is no name of a header"));
-    }
+    header_name(name)?;
     let is_value = |byte: u8| byte == b'\t' || (byte >= b' ' && byte != 0x7F);
     if !value.bytes().all(is_value) {
         return Err(format!("the value of header {name} has control characters"));
     }
     Ok(format!("{what},{},{};", encoded(name), encoded(value)))
+}
+
+/// Refuses what is no name of a header.
+fn header_name(name: &str) -> Result<(), String> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_name) {
+        return Err(format!("{name:?} is no name of a header"));
+    }
+    Ok(())
+}
+
+/// Names of headers, in lower case, with commas between them.
+pub(super) fn header_names(names: &[String]) -> Result<String, String> {
+    for name in names {
+        header_name(name)?;
+        if name.contains('|') {
+            return Err(format!("header {name:?} has a |, which is not supported"));
+        }
+    }
+    Ok(names.join(",").to_ascii_lowercase())
 }
 
 /// A path as a request has it: what it cannot hold is percent-encoded.
