@@ -76,6 +76,18 @@ fn templates_print_what_handlebars_prints() {
 }
 
 #[test]
+fn blocks_that_nest_without_an_end_are_refused_before_they_are_parsed() {
+    let many = |part: &str| part.repeat(30_000);
+    for template in [
+        many("{{#if text}}") + &many("{{/if}}"),
+        format!("{{{{#if text}}}}{}{{{{/if}}}}", many("{{else if text}}\n")),
+    ] {
+        let errors = Setup::new(&template).extra(extra()).errors();
+        assert!(errors.contains("blocks are nested deeper than 300"), "{errors:.200}");
+    }
+}
+
+#[test]
 fn variables_live_in_their_block_and_are_changed_from_inner_ones() {
     let cases = [
         ("{{let n=1}}{{#if yes}}{{set n=2}}{{/if}}{{n}}", "2"),

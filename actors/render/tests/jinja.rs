@@ -91,6 +91,72 @@ fn templates_print_what_those_of_python_print() {
 }
 
 #[test]
+fn templates_print_what_those_of_python_print_in_corners_too() {
+    for (template, expected) in [
+        ("{% set l = [3, 1, 2] %}{% do l.sort(reverse=true) %}{{ l | join }}", "321"),
+        (
+            "{{ 'abc'.startswith('b', 1) }} {{ 'abc'.endswith('b', 0, 2) }} {{ 'abcabc'.find('c', 3) }} {{ 'abcabc'.rfind('b') }} {{ 'abcabc'.count('b', 3) }} {{ 'éa'.find('a', -1) }}",
+            "True True 5 4 1 1",
+        ),
+        ("{{ 'abcdefghijklmnopqrstuvwxyz!'.strip('abcdefghijklmnopqrstuvwxyz') }}", "!"),
+        (
+            "{{ '%+d|% d|%#x|%x|%.3d|%+.1f|%+05d|%#06x|%u' | format(5, 5, 255, -255, 5, 1.5, 5, 255, 7) }}",
+            "+5| 5|0xff|-ff|005|+1.5|+0005|0x00ff|7",
+        ),
+        ("{{ '0x1f' | int(0, 16) }} {{ '-0b11' | int(0, 2) }} {{ '1f' | int(0, 16) }}", "31 -3 31"),
+        ("{{ 'abc'[5] | default('none') }} {{ 'abc'[-1] }} {{ 'abc'[-5] is defined }}", "none c False"),
+        (
+            "{{ (1, 2) + (3,) == (1, 2, 3) }} {{ [1] is sameas [1] }} {{ 1 is sameas true }} {{ 1 is sameas 1 }}",
+            "True False False True",
+        ),
+        (
+            "{{ 6 // 0.1 }} {{ 6 % 0.1 }} {{ -7.5 // 2 }} {{ -7.5 % 2 }} {{ 7.5 % -2 }}",
+            "59.0 0.09999999999999967 -4.0 0.5 -0.5",
+        ),
+        (
+            "{{ \"it's a-b\" | wordcount }} {{ [1, 2, 3] | slice(slices=2) | map('join') | join('|') }}",
+            "4 12|3",
+        ),
+    ] {
+        assert_eq!(printed(template), expected, "{template}");
+    }
+    let all = setup("{% set x = 'c' %}{% import 'macros' as m with context %}{{ m.show() }}{% from 'macros' import show %}{{ show() }}")
+        .snippet("macros", "{% macro show() %}<{{ x | default('none') }}>{% endmacro %}");
+    assert_eq!(all.unmarked(), "<c><none>");
+    for (template, expected) in [
+        (
+            "{{ words | sort(revers=true) | join }}",
+            "sort takes no argument \"revers\" (did you mean \"reverse\"?)",
+        ),
+        ("{{ name | upper(1) }}", "upper takes 0 argument(s), here are 1"),
+        ("{{ '{:>5}'.format(name) }}", "a name or a number stands in braces"),
+        ("{{ '99999999999999999999' | int }}", "has more than 64 bits"),
+        ("{% macro m(a) %}{{ a }}{% endmacro %}{{ m(1, a=2) }}", "the macro \"m\" is given \"a\" twice"),
+        ("{{ 'a' in missing }}", "missing is undefined"),
+    ] {
+        let errors = setup(template).errors();
+        assert!(errors.contains(expected), "{template}: {errors}");
+    }
+    let errors = setup("{% macro m(argument) %}{{ argument }}{% endmacro %}{{ m() }}").errors();
+    assert!(errors.contains("argument is undefined") && !errors.contains("mean \"argument\""), "{errors}");
+}
+
+#[test]
+fn keys_that_a_template_says_are_its_own_text() {
+    let all = setup(
+        "defaults\n{% for key, value in {'timeout client': '5s', 'timeout server': '6s'}.items() %}    {{ key }} {{ value }}\n{% endfor %}",
+    );
+    let (bundle, _) = all.bundle().unwrap_or_else(|errors| panic!("{}", support::all(&errors)));
+    assert!(bundle.config.text.to_string().contains("    timeout client 5s\n"), "{}", bundle.config.text);
+    assert_eq!(
+        printed(
+            "{% set d = {'shop': 1} %}{{ d[name] }} {{ name in d }} {% do d.update({name: 2}) %}{{ d | length }}"
+        ),
+        "1 True 1"
+    );
+}
+
+#[test]
 fn snippets_see_the_context_and_declare_nothing_outside() {
     let all = setup("{% set x = 1 %}{% include 'part' %}{{ y is defined }} {% include ['no', 'part'] without context %}{% include 'no' ignore missing %}{% import 'macros' as m %}{{ m.twice(x) }}{% from 'macros' import twice as t %}{{ t(2) }}")
         .snippet("part", "<{{ x | default('none') }}>{% set y = 2 %}")
@@ -141,6 +207,13 @@ fn values_never_become_structure_however_they_are_put_together() {
         "# {% macro m(x) %}{{ x }}{% endmacro %}{{ m(name) ~ 'z' }}",
         "# {{ '{}'.format(name) }}",
         "# {{ name | indent }}",
+        "# {{ 'a' | indent(name, true) }}",
+        "# {{ 'a' | indent(width=name, first=true) }}",
+        "# {{ 'a' | replace('a', new=name) }}",
+        "# {{ 'a'.replace('a', new=name) }}",
+        "# {{ ['a'] | map('replace', 'a', new=name) | join }}",
+        "# {{ 'aaaa bbbb' | truncate(5, end=name, leeway=0) }}",
+        "# {{ 'aaaa bbbb' | wordwrap(4, wrapstring=name) }}",
         "# {{ (name, 'a')[0] }}",
         "# {{ name.split('x') | last }}",
     ] {
@@ -197,6 +270,52 @@ fn templates_that_have_no_end_end_with_an_error() {
         let errors = setup(&template).errors();
         assert!(errors.contains(expected), "{template}: {errors}");
     }
+}
+
+#[test]
+fn what_is_asked_for_is_never_more_than_there_is_room_for() {
+    let nested = "{% set ns = namespace(t=(1,), l=[1], m=[1]) %}{% for i in range(300000) %}{% set ns.t = (ns.t,) %}{% endfor %}{% for i in range(40) %}{% set ns.l = [ns.l, ns.l] %}{% set ns.m = [ns.m, ns.m] %}{% endfor %}";
+    for (template, expected) in [
+        ("{{ [1] | batch(9223372036854775807, 'x') | length }}".to_owned(), "are too many for a list"),
+        (format!("{nested}{{{{ {{ns.t: 1}} | length }}}}"), "nested deeper than"),
+        (format!("{nested}{{{{ ns.l == ns.m }}}}"), "more than 2000000 values"),
+        (format!("{nested}{{{{ ns.l | tojson }}}}"), "more than 2000000 values"),
+        ("{{ (-9223372036854775807 - 1) // -1 }}".to_owned(), "more than 64 bits"),
+    ] {
+        let errors = setup(&template).errors();
+        assert!(errors.contains(expected), "{template}: {errors}");
+    }
+    let dropped = format!("{nested}{{% set x = ns.t %}}{{% set ns.t = 1 %}}ok");
+    assert_eq!(printed(&dropped), "ok");
+    assert_eq!(
+        printed("{{ (-9223372036854775807 - 1) // -3 }} {{ 7 // -2 }} {{ -7 // -2 }}"),
+        "3074457345618258602 -4 3"
+    );
+    assert_eq!(printed("{{ ('x' * 1000000) | wordwrap(10) | length }}"), "1099999");
+}
+
+#[test]
+fn templates_that_nest_without_an_end_are_refused_before_they_are_parsed() {
+    let many = |part: &str| part.repeat(30_000);
+    for (template, expected) in [
+        (format!("{{{{ 1{} }}}}", many("\n+ 1")), "this tag is nested deeper than 500"),
+        (format!("{{{{ name{} is defined }}}}", many("\n.a")), "this tag is nested deeper than 500"),
+        (format!("{{{{ {}1 }}}}", many("not\n")), "this tag is nested deeper than 500"),
+        (format!("{{{{ 1{} }}}}", many("\nif 1 else 1")), "this tag is nested deeper than 500"),
+        (
+            format!("{{{{ {}1{} }}}}", "(".repeat(100), "+1+1+1+1+1+1)".repeat(100)),
+            "this tag is nested deeper than 500",
+        ),
+        (
+            format!("{{% if 0 %}}{}{{% endif %}}", many("{% elif 0 %}\n")),
+            "`if` and `elif` are nested deeper than 300",
+        ),
+    ] {
+        let errors = setup(&template).errors();
+        assert!(errors.contains(expected), "{errors:.200}");
+    }
+    let flat = format!("{{{{ [{}] | length }}}}", "{'a': port + 1, 'c': [1, 2]},\n".repeat(2_000));
+    assert_eq!(printed(&flat), "2000");
 }
 
 #[test]

@@ -39,6 +39,11 @@ fn expression() -> impl Strategy<Value = String> {
             two.clone().prop_map(|(a, b)| format!("('%s-%5s' % ({a}, {b}))")),
             two.clone().prop_map(|(a, b)| format!("({a})|string|replace({b}|string, 'x')")),
             two.clone().prop_map(|(a, b)| format!("({a})|string|replace('a', {b}|string)")),
+            two.clone().prop_map(|(a, b)| format!("({a})|string|replace('a', new={b}|string)")),
+            two.clone()
+                .prop_map(|(a, b)| format!("({a})|string|truncate(2, true, end={b}|string, leeway=0)")),
+            two.clone().prop_map(|(a, b)| format!("({a})|string|wordwrap(3, wrapstring={b}|string)")),
+            two.clone().prop_map(|(a, b)| format!("({a})|string|indent({b}|string, true)")),
             two.clone().prop_map(|(a, b)| format!("({a}|string).format({b})")),
             two.clone().prop_map(|(a, b)| format!("({a} if {b} is string else 'no way')")),
             two.clone().prop_map(|(a, b)| format!("({a})|default({b})")),

@@ -84,3 +84,11 @@ fn a_value_that_cannot_stand_is_named_and_not_told_when_it_is_from_a_secret() {
     assert!(errors.contains("the value [from a Secret] cannot stand"), "{errors}");
     assert!(!errors.contains("one") && errors.contains("the value \"a\\nb\" cannot stand"), "{errors}");
 }
+
+#[test]
+fn keys_of_dicts_and_arguments_by_name_in_jinja2_stay_from_a_secret() {
+    let template = "#{% for s in secrets.List() %}{% for key in {b64decode(s.data.password): 1} %}{{ key }}{% endfor %} {{ 'x' | replace('x', new=s.data.password) }}{% endfor %}\n";
+    let setup = setup(template).jinja();
+    let (bundle, _) = setup.bundle().unwrap_or_else(|errors| panic!("{}", support::all(&errors)));
+    assert_eq!(bundle.config.text.shown(), "#[redacted] [redacted]\n");
+}

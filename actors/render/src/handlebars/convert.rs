@@ -82,7 +82,10 @@ impl Converter {
                 return Block::default();
             }
         };
-        let troubles = scan::unbalanced(&tags);
+        let mut troubles = scan::unbalanced(&tags);
+        if troubles.is_empty() {
+            troubles.extend(scan::too_deep(&tags));
+        }
         if !troubles.is_empty() {
             for trouble in troubles {
                 self.problem(trouble.line, trouble.column, &trouble.message, trouble.help);

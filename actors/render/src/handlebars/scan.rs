@@ -9,6 +9,9 @@ use crate::{framing, functions};
 /// Prefix of statements written as partials.
 pub(super) const STATEMENT: char = '@';
 
+/// So deep are blocks nested at most, each `{{else}}` counted.
+const DEEPEST: usize = 300;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TagKind {
     /// `{{…}}`, `{{{…}}}`, `{{&…}}`, `{{> …}}`.
@@ -152,6 +155,28 @@ pub(super) fn unbalanced(tags: &[Tag<'_>]) -> Vec<ScanProblem> {
         )
     }));
     troubles
+}
+
+/// Blocks that are nested so deep that what reads the tree, and calls itself for each, would use up the stack.
+pub(super) fn too_deep(tags: &[Tag<'_>]) -> Option<ScanProblem> {
+    let (mut open, mut depth) = (Vec::new(), 0);
+    for tag in tags {
+        match tag.kind {
+            TagKind::Open => {
+                open.push(depth);
+                depth += 1;
+            }
+            // The grammar lays what follows an `{{else if}}` into it.
+            TagKind::Else => depth += 1,
+            TagKind::Close => depth = open.pop().unwrap_or(0),
+            _ => {}
+        }
+        if depth > DEEPEST {
+            let help = Some("Cut the template into snippets".into());
+            return Some(trouble(tag, format!("blocks are nested deeper than {DEEPEST}"), help));
+        }
+    }
+    None
 }
 
 fn trouble(tag: &Tag<'_>, message: String, help: Option<String>) -> ScanProblem {

@@ -2,6 +2,7 @@
 
 use super::{evaluate::JinjaEvaluator, node::Comparison, operand::Operand, operators, text};
 use crate::{evaluation::EvaluationResult, functions, value::Value};
+use std::rc::Rc;
 
 /// All of them.
 pub(super) const TESTS: [&str; 38] = [
@@ -63,6 +64,9 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         of: &Operand<'p>,
         arguments: &[Operand<'p>],
     ) -> EvaluationResult<bool> {
+        if let ("sameas", Some(other)) = (name, arguments.first()) {
+            return is_same(of, other);
+        }
         let comparison = match name {
             "eq" | "equalto" | "==" | "sameas" => Some(Comparison::Equal),
             "ne" | "!=" => Some(Comparison::NotEqual),
@@ -122,4 +126,14 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             }
         })
     }
+}
+
+/// What a template made is the same only as itself; 1, 1.0 and True are three values.
+fn is_same<'p>(one: &Operand<'p>, other: &Operand<'p>) -> EvaluationResult<bool> {
+    let kind = |of: &Operand<'_>| (matches!(of, Operand::Value(Value::Bool(_))), of.whole().is_some());
+    Ok(match (one, other) {
+        (Operand::List(a), Operand::List(b)) => Rc::ptr_eq(a, b),
+        (Operand::Dict(a), Operand::Dict(b)) => Rc::ptr_eq(a, b),
+        _ => kind(one) == kind(other) && operators::compare(Comparison::Equal, one, other)?,
+    })
 }

@@ -94,19 +94,23 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         let mut extends = 0;
         while let Some(number) = next {
             extends += 1;
-            if extends > self.machine.limits.depth {
-                return Err("templates extend one another without an end".to_owned().into());
-            }
             let Some(tree) = self.program.tree(number) else { break };
+            let extending = tree.body.iter().find(|node| matches!(node.kind, Kind::Extends(_)));
+            if extends > self.machine.limits.depth {
+                let failure = "templates extend one another without an end".to_owned().into();
+                return Err(match extending {
+                    Some(node) => self.machine.failed(failure, node.at),
+                    None => failure,
+                });
+            }
             for (name, block) in &tree.blocks {
                 match self.blocks.iter_mut().find(|(known, _)| *known == &**name) {
                     Some((_, bodies)) => bodies.push(block),
                     None => self.blocks.push((name, vec![block])),
                 }
             }
-            let is_extending = tree.body.iter().any(|node| matches!(node.kind, Kind::Extends(_)));
             self.extended = None;
-            if is_extending {
+            if extending.is_some() {
                 self.capture(|me| me.body(&tree.body, false))?;
             } else {
                 self.body(&tree.body, follows)?;
@@ -350,6 +354,7 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         if let Some(test) = &code.test {
             let mut kept = Vec::new();
             for item in items {
+                self.machine.tick()?;
                 let given = item.clone();
                 let fits = self.within(ScopeStack::enter, |me| {
                     me.assign(&code.target, given)?;
@@ -572,7 +577,8 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
             })
         })?;
         self.machine.leave_snippet();
-        Ok(Rc::new(Module { template: number, names }))
+        let around = with_context.then(|| self.frames.home());
+        Ok(Rc::new(Module { template: number, names, around }))
     }
 
     /// Prints a block, `further` templates out from the innermost that has it.
@@ -622,7 +628,11 @@ impl<'m, 'p> JinjaEvaluator<'m, 'p> {
         for parameter in &code.parameters {
             let by_name =
                 named.iter().position(|(name, _)| *name == parameter.name).map(|i| named.remove(i).1);
-            match positional.next().or(by_name) {
+            let by_place = positional.next();
+            if by_place.is_some() && by_name.is_some() {
+                return Err(format!("the macro {:?} is given {:?} twice", code.name, parameter.name).into());
+            }
+            match by_place.or(by_name) {
                 Some(value) => self.frames.set(&parameter.name, value),
                 None => missing.push(parameter),
             }

@@ -3,7 +3,7 @@
 use super::{
     evaluate::JinjaEvaluator,
     keys::DictKey,
-    node::{ExpressionKind, JinjaExpression},
+    node::{Comparison, ExpressionKind, JinjaExpression},
     operand::Operand,
     operators, text,
 };
@@ -89,8 +89,11 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             }
             ExpressionKind::Compare(first, steps) => {
                 let mut left = self.evaluate(first)?;
-                for (how, right) in steps {
-                    let right = self.evaluate(right)?;
+                for (how, expression) in steps {
+                    let right = self.evaluate(expression)?;
+                    if right.is_undefined() && matches!(how, Comparison::In | Comparison::NotIn) {
+                        return Err(self.missing(expression, "Write … | default([]) if it may be absent"));
+                    }
                     if !operators::compare(*how, &left, &right)? {
                         return Ok(Operand::bool(false));
                     }
@@ -212,7 +215,10 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 at(items.len()).ok().and_then(|at| items.get(at)).map(|item| Operand::Value(item.unread()))
             }
             text if text.is_text() => {
-                return self.slice(of, [Some(index), index.checked_add(1).filter(|end| *end != 0), None]);
+                let characters = text::printed(of).unwrap_or_default();
+                let length = characters.chars().count();
+                let one = at(length).ok().and_then(|at| characters.chars().nth(at));
+                one.map(|c| operators::text_from(c.encode_utf8(&mut [0; 4]), &[of]))
             }
             _ => None,
         }
@@ -288,7 +294,9 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 let top =
                     input.context.as_dict().ok().flatten().map(|dict| dict.iter().map(|(key, _)| &**key));
                 let watched = input.config.spec.watched_resources.keys().map(String::as_str);
-                did_you_mean(name, self.frames.names().chain(top.into_iter().flatten()).chain(watched))
+                let names = self.frames.names().chain(top.into_iter().flatten()).chain(watched);
+                // It may have been declared, and given no value.
+                did_you_mean(name, names.filter(|known| *known != &**name))
             }
             _ => String::new(),
         };

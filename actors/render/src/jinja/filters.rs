@@ -13,7 +13,7 @@ use crate::{
     functions,
     value::Value,
 };
-use std::sync::Arc;
+use std::{num::IntErrorKind, sync::Arc};
 
 /// Filters of this language's own.
 pub(super) const FILTERS: [&str; 56] = [
@@ -93,10 +93,63 @@ pub(super) struct FilterArguments<'p> {
     pub named: Vec<(Arc<str>, Operand<'p>)>,
 }
 
+/// What filters take by place or by name; those that are not here say themselves what they take.
+fn parameters(filter: &str) -> Option<&'static [&'static str]> {
+    Some(match filter {
+        "abs" | "capitalize" | "count" | "first" | "items" | "last" | "length" | "list" | "lower"
+        | "reverse" | "string" | "title" | "upper" | "urlencode" | "wordcount" => &[],
+        "attr" => &["name"],
+        "batch" => &["linecount", "fill_with"],
+        "center" => &["width"],
+        "d" | "default" => &["default_value", "boolean"],
+        "dictsort" => &["case_sensitive", "by", "reverse"],
+        "filesizeformat" => &["binary"],
+        "float" => &["default"],
+        "groupby" => &["attribute", "default", "case_sensitive"],
+        "indent" => &["width", "first", "blank"],
+        "int" => &["default", "base"],
+        "join" => &["d", "attribute"],
+        "max" | "min" | "unique" => &["case_sensitive", "attribute"],
+        "replace" => &["old", "new", "count"],
+        "round" => &["precision", "method"],
+        "slice" => &["slices", "fill_with"],
+        "sort" => &["reverse", "case_sensitive", "attribute"],
+        "sum" => &["attribute", "start"],
+        "tojson" => &["indent"],
+        "trim" => &["chars"],
+        "truncate" => &["length", "killwords", "end", "leeway"],
+        "wordwrap" => &["width", "break_long_words", "wrapstring", "break_on_hyphens"],
+        _ => return None,
+    })
+}
+
 impl<'p> FilterArguments<'p> {
+    /// Whether the filter takes what is given.
+    ///
+    /// # Errors
+    /// What it does not take.
+    fn check(&self, filter: &str) -> Result<(), String> {
+        let Some(known) = parameters(filter) else { return Ok(()) };
+        if let Some((name, _)) = self.named.iter().find(|(name, _)| !known.contains(&&**name)) {
+            let hint = haptic_model::suggest::did_you_mean(name, known.iter().copied());
+            return Err(format!("{filter} takes no argument {name:?}{hint}"));
+        }
+        let (most, given) = (known.len(), self.positional.len());
+        if given > most {
+            return Err(format!("{filter} takes {most} argument(s), here are {given}"));
+        }
+        Ok(())
+    }
+
     pub fn get(&self, place: usize, name: &str) -> Option<&Operand<'p>> {
         let by_name = || self.named.iter().find(|(known, _)| &**known == name).map(|(_, value)| value);
         self.positional.get(place).or_else(by_name)
+    }
+
+    /// All that a text is made of: what it is made from, and each argument, by place or by name.
+    pub fn with<'o>(&'o self, subject: &'o Operand<'p>) -> Vec<&'o Operand<'p>> {
+        let named = self.named.iter().map(|(_, value)| value);
+        std::iter::once(subject).chain(&self.positional).chain(named).collect()
     }
 
     pub fn text(&self, place: usize, name: &str) -> Option<Arc<str>> {
@@ -137,6 +190,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         subject: Operand<'p>,
         given: FilterArguments<'p>,
     ) -> EvaluationResult<Operand<'p>> {
+        given.check(name)?;
         Ok(match name {
             "default" | "d" => {
                 let is_absent =
@@ -304,10 +358,25 @@ fn whole<'p>(subject: &Operand<'p>, given: &FilterArguments<'p>) -> Result<Opera
         return Ok(Operand::Value(Value::integer(whole)));
     }
     let spelled = text::printed(subject).filter(|_| subject.is_text());
-    if let Some(text) = &spelled
-        && let Ok(whole) = i64::from_str_radix(text.trim(), base)
-    {
-        return Ok(Operand::Value(Value::integer(whole)));
+    if let Some(text) = &spelled {
+        let text = text.trim();
+        let digits = text.trim_start_matches(['-', '+']);
+        // 0x, 0b and 0o may stand before a number of that base.
+        let letter = digits.strip_prefix('0').and_then(|rest| rest.chars().next());
+        let has_prefix =
+            matches!((base, letter), (16, Some('x' | 'X')) | (8, Some('o' | 'O')) | (2, Some('b' | 'B')));
+        let text = match digits.split_at_checked(2).filter(|_| has_prefix) {
+            Some((_, digits)) if text.starts_with('-') => format!("-{digits}"),
+            Some((_, digits)) => digits.to_owned(),
+            None => text.to_owned(),
+        };
+        match i64::from_str_radix(&text, base) {
+            Ok(whole) => return Ok(Operand::Value(Value::integer(whole))),
+            Err(e) if matches!(e.kind(), IntErrorKind::PosOverflow | IntErrorKind::NegOverflow) => {
+                return Err(format!("int: {} has more than 64 bits", subject.describe()));
+            }
+            Err(_) => {}
+        }
     }
     let number = subject.number().or_else(|| spelled.and_then(|text| text.trim().parse().ok()));
     Ok(match number.filter(|number| number.abs() < 9.2e18) {

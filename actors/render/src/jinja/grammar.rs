@@ -16,9 +16,9 @@ use crate::{
 };
 use minijinja::{
     machinery::{
-        Span,
+        Span, Token,
         ast::{self, BinOpKind, CallArg, CompareOpKind, Expr, Stmt, UnaryOpKind},
-        parse,
+        parse, tokenize,
     },
     syntax::SyntaxConfig,
     value::ValueKind,
@@ -30,6 +30,13 @@ const GLOB: &str = "render_glob";
 
 /// Positions are counted to here in the tree.
 const MOST_LINES: usize = u16::MAX as usize;
+
+/// The tree of a tag grows by one level with each operator, `.field`, filter or bracket in it. The parser, and whatever
+/// walks or drops the tree, calls itself for each level, and a stack that is over ends the whole program.
+const DEEPEST_TAG: usize = 500;
+
+/// So many blocks may stand in one another; an `elif` stands in the `if`, as the parser takes it.
+const DEEPEST_BLOCK: usize = 300;
 
 /// What is wrong with a template, from line and column 1.
 #[derive(Debug)]
@@ -49,6 +56,9 @@ pub(super) fn read(source: &str, number: u16, syntax: TagSpacing) -> ReadResult<
     }
     let config =
         syntax.config().map_err(|message| SyntaxProblem { line: 1, column: 1, message, help: None })?;
+    if let Some(problem) = too_deep(source) {
+        return Err(problem);
+    }
     let tree = parse(source, "", config).map_err(|error| unreadable(source, &error))?;
     let mut reader = TemplateReader { source, number, blocks: BTreeMap::new(), noted: RefCell::default() };
     let Stmt::Template(template) = tree else { return Ok((Tree::default(), Noted::default())) };
@@ -90,6 +100,102 @@ fn too_long(source: &str) -> Option<(u32, String)> {
         }
     }
     (last as usize > MOST_LINES).then(|| (1, format!("it has more than {MOST_LINES} lines")))
+}
+
+/// Where tags or blocks are nested too deep, as far as the template can be read: the rest the parser tells.
+fn too_deep(source: &str) -> Option<SyntaxProblem> {
+    let (mut nesting, mut branches) = (TagNesting::default(), Vec::<usize>::new());
+    let mut begins_tag = false;
+    for (token, span) in tokenize(source, false, SyntaxConfig::default()).map_while(Result::ok) {
+        match (&token, std::mem::take(&mut begins_tag)) {
+            (Token::VariableStart | Token::BlockStart, _) => {
+                nesting = TagNesting::default();
+                begins_tag = matches!(token, Token::BlockStart);
+            }
+            (Token::Ident("if"), true) => branches.push(1),
+            (Token::Ident("elif"), true) => {
+                if let Some(count) = branches.last_mut() {
+                    *count += 1;
+                }
+            }
+            (Token::Ident("endif"), true) => _ = branches.pop(),
+            _ => nesting.take(&token),
+        }
+        let (message, help) = match nesting.depth() > DEEPEST_TAG {
+            true => (
+                format!("this tag is nested deeper than {DEEPEST_TAG}"),
+                "Compute parts of it with {% set %}",
+            ),
+            false if branches.iter().sum::<usize>() > DEEPEST_BLOCK => (
+                format!("`if` and `elif` are nested deeper than {DEEPEST_BLOCK}"),
+                "Look values up in a dict",
+            ),
+            false => continue,
+        };
+        let (line, column) = (u32::from(span.start_line.max(1)), u32::from(span.start_col) + 1);
+        return Some(SyntaxProblem { line, column, message, help: Some(help) });
+    }
+    None
+}
+
+/// How deep the tree of a tag can be, by its tokens: the tag's own level, and one for each bracket that is open.
+#[derive(Default)]
+struct TagNesting {
+    own: TagLevel,
+    open: Vec<TagLevel>,
+}
+
+/// What stands between two commas, and the most that stood there before, in one bracket.
+#[derive(Clone, Copy, Default)]
+struct TagLevel {
+    now: usize,
+    most: usize,
+}
+
+impl TagNesting {
+    fn last(&mut self) -> &mut TagLevel {
+        self.open.last_mut().unwrap_or(&mut self.own)
+    }
+
+    fn depth(&self) -> usize {
+        self.own.now + self.open.iter().map(|level| level.now).sum::<usize>()
+    }
+
+    fn take(&mut self, token: &Token<'_>) {
+        match token {
+            Token::ParenOpen | Token::BracketOpen | Token::BraceOpen => {
+                self.last().now += 1;
+                self.open.push(TagLevel::default());
+            }
+            // What stands behind a bracket is laid around what is in it.
+            Token::ParenClose | Token::BracketClose | Token::BraceClose => {
+                let inner = self.open.pop().map_or(0, |level| level.now.max(level.most));
+                self.last().now += inner;
+            }
+            Token::Comma => {
+                let last = self.last();
+                *last = TagLevel { now: 0, most: last.most.max(last.now) };
+            }
+            Token::Ident("and" | "or" | "not" | "is" | "in" | "if" | "else")
+            | Token::Plus
+            | Token::Minus
+            | Token::Mul
+            | Token::Div
+            | Token::FloorDiv
+            | Token::Pow
+            | Token::Mod
+            | Token::Dot
+            | Token::Tilde
+            | Token::Pipe
+            | Token::Eq
+            | Token::Ne
+            | Token::Gt
+            | Token::Gte
+            | Token::Lt
+            | Token::Lte => self.last().now += 1,
+            _ => {}
+        }
+    }
 }
 
 fn unreadable(source: &str, error: &minijinja::Error) -> SyntaxProblem {
@@ -412,7 +518,13 @@ impl TemplateReader<'_> {
                 ExpressionKind::Dict(e.keys.iter().zip(&e.values).map(pair).collect::<ReadResult<_>>()?)
             }
         };
-        Ok(JinjaExpression { at: self.at(expression.span()), kind })
+        let span = match expression {
+            // That of a comparison begins with the token before it.
+            Expr::Compare(e) => e.expr.span(),
+            Expr::BinOp(e) if is_comparison(e.op) => e.left.span(),
+            other => other.span(),
+        };
+        Ok(JinjaExpression { at: self.at(span), kind })
     }
 
     fn call(&self, call: &ast::Spanned<ast::Call<'_>>) -> ReadResult<JinjaExpression> {
@@ -492,6 +604,11 @@ impl TemplateReader<'_> {
         };
         Ok(ExpressionKind::Literal(literal))
     }
+}
+
+fn is_comparison(kind: BinOpKind) -> bool {
+    use BinOpKind::{Eq, Gt, Gte, In, Lt, Lte, Ne};
+    matches!(kind, Eq | Ne | Lt | Lte | Gt | Gte | In)
 }
 
 fn comparison(kind: CompareOpKind) -> Comparison {

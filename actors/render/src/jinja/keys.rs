@@ -1,14 +1,27 @@
 //! Dicts in the order in which their keys came, with keys as Python has them: 1, 1.0 and True are one key, "1" is another.
 
-use super::{operand::Operand, text};
-use crate::value::Value;
-use std::{collections::HashMap, rc::Rc, sync::Arc};
+use super::{
+    operand::{DEEPEST, Effort, MOST_VISITED, Operand},
+    text,
+};
+use crate::{framing, value::Value};
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    hash::{Hash, Hasher},
+    rc::Rc,
+    sync::Arc,
+};
 
 /// What a key is.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug)]
 pub(super) enum DictKey {
     None,
     Text(Arc<str>),
+    /// A text of the template's own: it stays one where it is printed, and is the same key as that text of a value.
+    Own(Arc<str>),
+    /// A text from a Secret, which stays one where it is printed.
+    Secret(Arc<str>),
     Whole(i64),
     /// A number with a fraction, by its digits.
     Fraction(String),
@@ -26,6 +39,36 @@ pub(super) struct Entries<'p> {
 /// Up to so many keys are looked at one by one.
 const FEW: usize = 12;
 
+impl PartialEq for DictKey {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::None, Self::None) => true,
+            (
+                Self::Text(a) | Self::Own(a) | Self::Secret(a),
+                Self::Text(b) | Self::Own(b) | Self::Secret(b),
+            ) => a == b,
+            (Self::Whole(a), Self::Whole(b)) => a == b,
+            (Self::Fraction(a), Self::Fraction(b)) => a == b,
+            (Self::Tuple(a), Self::Tuple(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for DictKey {}
+
+impl Hash for DictKey {
+    fn hash<H: Hasher>(&self, to: &mut H) {
+        match self {
+            Self::None => 0_u8.hash(to),
+            Self::Text(text) | Self::Own(text) | Self::Secret(text) => (1_u8, text).hash(to),
+            Self::Whole(number) => (2_u8, number).hash(to),
+            Self::Fraction(digits) => (3_u8, digits).hash(to),
+            Self::Tuple(keys) => (4_u8, keys).hash(to),
+        }
+    }
+}
+
 impl DictKey {
     pub fn of_text(text: &str) -> Self {
         Self::Text(text.into())
@@ -36,11 +79,24 @@ impl DictKey {
     /// # Errors
     /// When it cannot be one: says what it is.
     pub fn of(operand: &Operand<'_>) -> Result<Self, String> {
+        Self::within(operand, Effort { depth: DEEPEST, left: &Cell::new(MOST_VISITED) })
+    }
+
+    fn within(operand: &Operand<'_>, effort: Effort<'_>) -> Result<Self, String> {
+        let effort = effort.inner()?;
         Ok(match operand {
             Operand::Value(Value::Null) => Self::None,
-            Operand::Value(Value::Text(text) | Value::Secret(text)) => Self::Text(text.clone()),
+            Operand::Value(Value::Text(text)) => Self::Text(text.clone()),
+            Operand::Value(Value::Secret(text)) => Self::Secret(text.clone()),
+            Operand::Markup(markup) if !markup.contains(framing::is_mark) => Self::Own(markup.clone()),
+            Operand::Markup(markup) if markup.contains(framing::SECRET) => {
+                Self::Secret(text::plain(markup).into())
+            }
             Operand::Markup(markup) => Self::Text(text::plain(markup).into()),
-            Operand::Tuple(items) => Self::Tuple(items.iter().map(Self::of).collect::<Result<_, _>>()?),
+            Operand::Tuple(items) => {
+                let keys = items.iter().map(|item| Self::within(item, effort));
+                Self::Tuple(keys.collect::<Result<_, _>>()?)
+            }
             other => match (other.whole(), other.number()) {
                 (Some(whole), _) => Self::Whole(whole),
                 #[expect(clippy::cast_possible_truncation, reason = "whole and small")]
@@ -58,6 +114,8 @@ impl DictKey {
         match self {
             Self::None => Operand::NONE,
             Self::Text(text) => Operand::Value(Value::Text(text.clone())),
+            Self::Own(text) => Operand::Markup(text.clone()),
+            Self::Secret(text) => Operand::Value(Value::Secret(text.clone())),
             Self::Whole(number) => Operand::Value(Value::integer(*number)),
             Self::Fraction(digits) => Operand::Value(
                 digits.parse().ok().and_then(serde_json::Number::from_f64).map_or(Value::Null, Value::Number),
@@ -72,9 +130,10 @@ impl DictKey {
     /// When it is none.
     pub fn text(&self) -> Result<Arc<str>, String> {
         match self {
-            Self::Text(text) => Ok(text.clone()),
+            Self::Text(text) | Self::Own(text) => Ok(text.clone()),
             Self::Whole(number) => Ok(number.to_string().into()),
             Self::Fraction(digits) => Ok(digits.as_str().into()),
+            Self::Secret(_) => Err("a key of the dict is from a Secret".to_owned()),
             Self::None | Self::Tuple(_) => Err("a key of the dict is no text".to_owned()),
         }
     }

@@ -90,6 +90,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     fn sum(&mut self, items: Vec<Operand<'p>>, given: &FilterArguments<'p>) -> EvaluationResult<Operand<'p>> {
         let mut total = given.get(1, "start").cloned().unwrap_or(Operand::count(0));
         for item in items {
+            self.machine.tick()?;
             let item = match given.get(0, "attribute") {
                 Some(path) => self.attribute(&item, path)?,
                 None => item,
@@ -211,11 +212,16 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         items: Vec<Operand<'p>>,
         given: &FilterArguments<'p>,
     ) -> EvaluationResult<Operand<'p>> {
-        let count = usize::try_from(given.whole(0, "linecount", 0)).ok().filter(|count| *count > 0);
+        let count = usize::try_from(given.whole(0, if name == "batch" { "linecount" } else { "slices" }, 0))
+            .ok()
+            .filter(|count| *count > 0);
         let count = count.ok_or_else(|| format!("{name} takes a number above 0"))?;
         let filling = given.get(1, "fill_with").filter(|with| !with.is_none()).cloned();
         let mut parts: Vec<Vec<Operand<'p>>> = Vec::new();
         if name == "batch" {
+            if filling.is_some() && count > crate::functions::LONGEST_LIST {
+                return Err(format!("batch: {count} items are too many for a list").into());
+            }
             parts = items.chunks(count).map(<[_]>::to_vec).collect();
             if let (Some(last), Some(filling)) = (parts.last_mut(), filling) {
                 last.resize(count, filling);
@@ -263,6 +269,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let filter = text::printed(&given.positional.remove(0)).unwrap_or_default();
         super::filters::check(&filter)?;
         for item in items {
+            self.machine.tick()?;
             let given = FilterArguments { positional: given.positional.clone(), named: given.named.clone() };
             result.push(self.apply(&filter, item, given)?);
         }
@@ -290,6 +297,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let wanted = name.starts_with("select");
         let mut kept = Vec::new();
         for item in items {
+            self.machine.tick()?;
             let value = match &path {
                 Some(path) => self.attribute(&unread(item.clone()), path)?,
                 None => item.clone(),

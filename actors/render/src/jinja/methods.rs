@@ -143,8 +143,8 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             }
             ("sort", None) => {
                 self.frames.changes(list.born);
-                let given =
-                    FilterArguments { positional: vec![Operand::bool(false), Operand::bool(true)], named };
+                let mut given = FilterArguments { positional: Vec::new(), named };
+                given.named.push(("case_sensitive".into(), Operand::bool(true)));
                 let sorted = self.list_filter("sort", of, given)?;
                 let sorted = self.items(&sorted)?;
                 *list.items.borrow_mut() = sorted;

@@ -9,6 +9,7 @@ use super::{
 use crate::value::Value;
 use std::{
     cell::{Cell, RefCell},
+    ops::Deref,
     rc::{Rc, Weak},
     sync::Arc,
 };
@@ -21,7 +22,7 @@ pub(super) enum Operand<'p> {
     /// Text of templates, with each value that was printed in it between marks.
     Markup(Arc<str>),
     List(Rc<MutableList<'p>>),
-    Tuple(Rc<[Operand<'p>]>),
+    Tuple(TupleItems<'p>),
     Dict(Rc<MutableDict<'p>>),
     /// `resources`.
     Resources,
@@ -50,6 +51,36 @@ pub(super) struct MutableList<'p> {
     /// When it was made; see [`super::scope::Frames::now`].
     pub born: u64,
     pub items: RefCell<Vec<Operand<'p>>>,
+}
+
+/// The items of a tuple, which nothing changes.
+#[derive(Clone, Debug)]
+pub(super) struct TupleItems<'p>(Rc<[Operand<'p>]>);
+
+impl<'p> Deref for TupleItems<'p> {
+    type Target = [Operand<'p>];
+
+    fn deref(&self) -> &[Operand<'p>] {
+        &self.0
+    }
+}
+
+impl<'p> From<Vec<Operand<'p>>> for TupleItems<'p> {
+    fn from(items: Vec<Operand<'p>>) -> Self {
+        Self(items.into())
+    }
+}
+
+impl<'p, const N: usize> From<[Operand<'p>; N]> for TupleItems<'p> {
+    fn from(items: [Operand<'p>; N]) -> Self {
+        Self(Rc::new(items))
+    }
+}
+
+impl<'p> FromIterator<Operand<'p>> for TupleItems<'p> {
+    fn from_iter<I: IntoIterator<Item = Operand<'p>>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
 }
 
 /// A dict or namespace that a template made.
@@ -82,10 +113,35 @@ pub(super) enum Home<'p> {
 pub(super) struct Module<'p> {
     pub template: u16,
     pub names: Vec<(&'p str, Operand<'p>)>,
+    /// Where it was imported `with context`: its macros see what is seen there.
+    pub around: Option<Home<'p>>,
 }
 
 /// What was made of one in the other is nested no deeper.
 pub(super) const DEEPEST: usize = 64;
+
+/// So many values are visited to compare or convert one: a list that holds another one twice, and so on, is as many as
+/// two to the power of its depth.
+pub(super) const MOST_VISITED: usize = 2 * crate::functions::LONGEST_LIST;
+
+/// How much deeper a value is followed, and to how many more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Effort<'e> {
+    pub depth: usize,
+    pub left: &'e Cell<usize>,
+}
+
+impl Effort<'_> {
+    /// What is left for what a value holds.
+    ///
+    /// # Errors
+    /// When nothing is.
+    pub fn inner(self) -> Result<Self, String> {
+        let left = self.left.get().checked_sub(1);
+        self.left.set(left.ok_or_else(|| format!("it has more than {MOST_VISITED} values in it"))?);
+        Ok(Self { depth: self.depth.checked_sub(1).ok_or_else(too_deep)?, ..self })
+    }
+}
 
 impl Operand<'_> {
     pub const UNDEFINED: Self = Self::Value(Value::Missing);
@@ -185,25 +241,25 @@ impl Operand<'_> {
     /// # Errors
     /// When it has no such form, or is nested too deep.
     pub fn value(&self) -> Result<Value, String> {
-        self.value_within(DEEPEST)
+        self.value_within(Effort { depth: DEEPEST, left: &Cell::new(MOST_VISITED) })
     }
 
-    fn value_within(&self, depth: usize) -> Result<Value, String> {
-        let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
+    fn value_within(&self, effort: Effort<'_>) -> Result<Value, String> {
+        let effort = effort.inner()?;
         Ok(match self {
             Self::Value(value) => value.clone(),
             Self::Markup(text) => super::text::unmarked(text),
             Self::List(list) => {
                 let items = list.items.borrow();
-                Value::list(items.iter().map(|item| item.value_within(depth)).collect::<Result<_, _>>()?)
+                Value::list(items.iter().map(|item| item.value_within(effort)).collect::<Result<_, _>>()?)
             }
             Self::Tuple(items) => {
-                Value::list(items.iter().map(|item| item.value_within(depth)).collect::<Result<_, _>>()?)
+                Value::list(items.iter().map(|item| item.value_within(effort)).collect::<Result<_, _>>()?)
             }
             Self::Dict(dict) => {
                 let mut entries = Vec::new();
                 for (key, item) in dict.entries.borrow().iter() {
-                    entries.push((key.text()?, item.value_within(depth)?));
+                    entries.push((key.text()?, item.value_within(effort)?));
                 }
                 Value::dict(entries)
             }
@@ -276,7 +332,7 @@ impl<'p> Grown<'p> {
     pub fn note(&mut self, item: &Operand<'p>, of: &Operand<'p>) {
         /// So many are known before those that are gone are forgotten.
         const MANY: usize = 1024;
-        if !matches!(item, Operand::List(_) | Operand::Dict(_) | Operand::Tuple(_)) {
+        if !item.holds_others() {
             return;
         }
         match of {
@@ -333,7 +389,25 @@ impl Drop for MutableDict<'_> {
     }
 }
 
+impl Drop for TupleItems<'_> {
+    /// One after the other, as lists.
+    fn drop(&mut self) {
+        let mut left = Vec::new();
+        if let Some(items) = Rc::get_mut(&mut self.0) {
+            let holders = items.iter_mut().filter(|item| item.holds_others());
+            left.extend(holders.map(|item| std::mem::replace(item, Operand::NONE)));
+        }
+        while let Some(mut item) = left.pop() {
+            item.give_items(&mut left);
+        }
+    }
+}
+
 impl<'p> Operand<'p> {
+    fn holds_others(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Dict(_) | Self::Tuple(_))
+    }
+
     /// Moves what nothing else holds.
     fn give_items(&mut self, to: &mut Vec<Operand<'p>>) {
         match self {
@@ -348,7 +422,7 @@ impl<'p> Operand<'p> {
                 }
             }
             Self::Tuple(items) => {
-                if let Some(items) = Rc::get_mut(items) {
+                if let Some(items) = Rc::get_mut(&mut items.0) {
                     to.extend(items.iter_mut().map(|item| std::mem::replace(item, Operand::NONE)));
                 }
             }

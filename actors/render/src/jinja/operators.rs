@@ -3,11 +3,11 @@
 use super::{
     evaluate::JinjaEvaluator,
     node::{Comparison, Operator},
-    operand::{DEEPEST, Operand, too_deep},
+    operand::{DEEPEST, Effort, MOST_VISITED, Operand},
     text,
 };
 use crate::{evaluation::EvaluationResult, framing, functions, value::Value};
-use std::{cmp::Ordering, sync::Arc};
+use std::{cell::Cell, cmp::Ordering, sync::Arc};
 
 /// A text made of those: one of the template where all of them are, a value where any is.
 pub(super) fn text_from<'p>(result: &str, of: &[&Operand<'_>]) -> Operand<'p> {
@@ -54,6 +54,14 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         left: &Operand<'p>,
         right: &Operand<'p>,
     ) -> EvaluationResult<Operand<'p>> {
+        if let (Operator::Add, Operand::Tuple(all), Operand::Tuple(more)) = (operator, left, right) {
+            let items: Vec<_> = all.iter().chain(more.iter()).cloned().collect();
+            if items.len() > functions::LONGEST_LIST {
+                return Err(format!("it would have more than {} items", functions::LONGEST_LIST).into());
+            }
+            self.machine.made(items.len() * size_of::<Operand<'_>>())?;
+            return Ok(Operand::Tuple(items.into()));
+        }
         match operator {
             Operator::Join => return self.joined(left, right),
             Operator::Add if left.is_text() && right.is_text() => return self.joined(left, right),
@@ -159,7 +167,7 @@ fn arithmetic<'p>(
             Operator::Subtract => a.checked_sub(b),
             Operator::Multiply => a.checked_mul(b),
             Operator::FloorDivide => {
-                a.checked_div_euclid(b).map(|q| if b < 0 && q * b != a { q - 1 } else { q })
+                a.checked_div_euclid(b).map(|q| if b < 0 && a % b != 0 { q - 1 } else { q })
             }
             Operator::Modulo => {
                 a.checked_rem(b).map(|r| if r != 0 && (r < 0) != (b < 0) { r + b } else { r })
@@ -174,14 +182,31 @@ fn arithmetic<'p>(
     fraction(operator, a, b)
 }
 
+/// As Python divides numbers with fractions: by what is left over, which loses no digits.
+fn divided(a: f64, b: f64) -> (f64, f64) {
+    let mut left = a % b;
+    let mut quotient = (a - left) / b;
+    if left == 0.0 {
+        left = 0.0_f64.copysign(b);
+    } else if (b < 0.0) != (left < 0.0) {
+        left += b;
+        quotient -= 1.0;
+    }
+    if quotient == 0.0 {
+        return (0.0_f64.copysign(a / b), left);
+    }
+    let whole = quotient.floor();
+    (if quotient - whole > 0.5 { whole + 1.0 } else { whole }, left)
+}
+
 fn fraction<'p>(operator: Operator, a: f64, b: f64) -> Result<Operand<'p>, String> {
     number(match operator {
         Operator::Add | Operator::Join => a + b,
         Operator::Subtract => a - b,
         Operator::Multiply => a * b,
         Operator::Divide => a / b,
-        Operator::FloorDivide => (a / b).floor(),
-        Operator::Modulo => a - b * (a / b).floor(),
+        Operator::FloorDivide => divided(a, b).0,
+        Operator::Modulo => divided(a, b).1,
         Operator::Power => a.powf(b),
     })
 }
@@ -248,7 +273,11 @@ fn nth<'p>(of: &Operand<'p>, index: usize) -> Option<Operand<'p>> {
 
 /// Numbers and booleans are equal by value, texts by character, nothing else is loose.
 pub(super) fn equal(left: &Operand<'_>, right: &Operand<'_>, depth: usize) -> Result<bool, String> {
-    let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
+    equal_within(left, right, Effort { depth, left: &Cell::new(MOST_VISITED) })
+}
+
+fn equal_within(left: &Operand<'_>, right: &Operand<'_>, effort: Effort<'_>) -> Result<bool, String> {
+    let effort = effort.inner()?;
     if left.is_text() && right.is_text() {
         return Ok(text::printed(left) == text::printed(right));
     }
@@ -263,7 +292,7 @@ pub(super) fn equal(left: &Operand<'_>, right: &Operand<'_>, depth: usize) -> Re
         }
         for index in 0..a {
             let (Some(a), Some(b)) = (nth(left, index), nth(right, index)) else { return Ok(false) };
-            if !equal(&a, &b, depth)? {
+            if !equal_within(&a, &b, effort)? {
                 return Ok(false);
             }
         }
@@ -285,7 +314,11 @@ pub(super) fn equal(left: &Operand<'_>, right: &Operand<'_>, depth: usize) -> Re
 
 /// The order of numbers, of texts and of lists.
 pub(super) fn order(left: &Operand<'_>, right: &Operand<'_>, depth: usize) -> Result<Ordering, String> {
-    let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
+    order_within(left, right, Effort { depth, left: &Cell::new(MOST_VISITED) })
+}
+
+fn order_within(left: &Operand<'_>, right: &Operand<'_>, effort: Effort<'_>) -> Result<Ordering, String> {
+    let effort = effort.inner()?;
     if left.is_text() && right.is_text() {
         return Ok(text::printed(left).cmp(&text::printed(right)));
     }
@@ -295,7 +328,7 @@ pub(super) fn order(left: &Operand<'_>, right: &Operand<'_>, depth: usize) -> Re
     if let (Some(a), Some(b)) = (length(left), length(right)) {
         for index in 0..a.min(b) {
             let (Some(a), Some(b)) = (nth(left, index), nth(right, index)) else { break };
-            let order = order(&a, &b, depth)?;
+            let order = order_within(&a, &b, effort)?;
             if order.is_ne() {
                 return Ok(order);
             }

@@ -116,9 +116,18 @@ impl<'p> ScopeStack<'p> {
                 }
             }
             Home::Module(module) => {
-                self.push(None);
+                let around = match &module.around {
+                    Some(Home::Scope { number, began }) => {
+                        self.all.get(*number).filter(|frame| frame.began == *began).map(|_| *number)
+                    }
+                    _ => None,
+                };
+                let beyond = edge.filter(|edge| around.is_some_and(|number| number <= edge.stands_on));
+                self.push(around);
                 if let Some(frame) = self.all.last_mut() {
                     frame.module = Some(module.clone());
+                    frame.border = beyond;
+                    frame.hides_loop = true;
                 }
                 self.enter();
             }
@@ -325,7 +334,11 @@ fn frozen(operand: &Operand<'_>, base: usize, left: &mut usize, is_top: bool) ->
             }
         }
         Operand::Module(module) => {
-            let mut items = vec![sign(&format!("module {}", module.template))];
+            let around = match &module.around {
+                Some(Home::Scope { number, .. }) => base.wrapping_sub(*number).to_string(),
+                _ => "alone".to_owned(),
+            };
+            let mut items = vec![sign(&format!("module {} {around}", module.template))];
             for (name, item) in &module.names {
                 items.push(Value::text(name));
                 items.push(match item {

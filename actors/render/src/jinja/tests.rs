@@ -16,6 +16,7 @@ fn each_construct_is_read_to_the_nodes_it_had() {
             "Field(JinjaExpression { at: At { template: 0, line: 2, column: 4 }, kind: Name(\"b\") }, \"c\")",
         ),
         ("{{ 'x' ~ 1.0 }}", "Binary(Join"),
+        ("x {{   a < 1 }}", "At { template: 0, line: 1, column: 8 }, kind: Compare("),
         ("{% include 'x' without context %}", "with_context: false"),
         ("{% include 'x' ignore missing %}", "ignores_missing: true, with_context: true"),
         ("{% import 'x' as y with context %}", "with_context: true"),

@@ -140,6 +140,10 @@ impl JsonLayout {
 /// A value as JSON, written as Python's `tojson` does: a space behind `,` and `:`, and neither HTML's characters nor
 /// others than ASCII's as they are.
 pub(super) fn json(value: &serde_json::Value, layout: JsonLayout, to: &mut String) {
+    // It is refused as too long; white space before each item could be a hundred times what is told.
+    if to.len() > crate::functions::LONGEST_TEXT {
+        return;
+    }
     match value {
         serde_json::Value::String(text) => json_text(text, to),
         serde_json::Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {

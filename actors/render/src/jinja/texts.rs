@@ -51,11 +51,10 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         let Some(of) = text::printed(subject) else {
             return Err(format!("{name}: {} is no text", subject.describe()).into());
         };
-        let mut from = vec![subject];
-        from.extend(given.positional.iter());
+        let from = given.with(subject);
         let result = match name {
             "title" => titled(&of, true),
-            "trim" | "strip" => of.trim_matches(trimmed(&given)).to_owned(),
+            "trim" | "strip" => trimmed(&of, &given, [true, true]).to_owned(),
             "truncate" => truncated(&of, &given),
             "replace" => {
                 let (old, new) =
@@ -67,7 +66,10 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                     None => of.replace(&*old, &new),
                 }
             }
-            "wordcount" => return Ok(Operand::count(of.split_whitespace().count())),
+            "wordcount" => {
+                let words = of.split(|c: char| !c.is_alphanumeric() && c != '_');
+                return Ok(Operand::count(words.filter(|word| !word.is_empty()).count()));
+            }
             "urlencode" => urlencoded(&of),
             "wordwrap" => wrapping::wrapped(
                 &of,
@@ -98,8 +100,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     ) -> EvaluationResult<Operand<'p>> {
         let of = text::printed(subject).unwrap_or_default();
         let argument = |place: usize| given.positional.get(place).and_then(text::printed);
-        let mut from = vec![subject];
-        from.extend(given.positional.iter());
+        let from = given.with(subject);
         let width = || usize::try_from(given.whole(0, "width", 80)).unwrap_or(0);
         let fits = |with: &dyn Fn(&str) -> bool| match given.positional.first() {
             Some(Operand::Tuple(all)) => all.iter().filter_map(text::printed).any(|one| with(&one)),
@@ -107,9 +108,10 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         };
         let bool = Operand::bool;
         let all = |test: fn(char) -> bool| bool(!of.is_empty() && of.chars().all(test));
+        let looked_at = || looked_at(&of, given.positional.get(1), given.positional.get(2));
         let pieces = match name {
-            "startswith" => return Ok(bool(fits(&|with| of.starts_with(with)))),
-            "endswith" => return Ok(bool(fits(&|with| of.ends_with(with)))),
+            "startswith" => return Ok(bool(fits(&|with| looked_at().0.starts_with(with)))),
+            "endswith" => return Ok(bool(fits(&|with| looked_at().0.ends_with(with)))),
             "isdigit" | "isdecimal" | "isnumeric" => return Ok(all(char::is_numeric)),
             "isalpha" => return Ok(all(char::is_alphabetic)),
             "isalnum" => return Ok(all(char::is_alphanumeric)),
@@ -120,13 +122,20 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             "isupper" => {
                 return Ok(bool(of.chars().any(char::is_uppercase) && !of.chars().any(char::is_lowercase)));
             }
-            "count" => return Ok(Operand::count(argument(0).map_or(0, |part| of.matches(&*part).count()))),
-            "find" | "index" => {
-                let found = argument(0).and_then(|part| of.find(&*part));
-                let found = found.and_then(|at| of.get(..at)).map(|before| before.chars().count());
+            "count" => {
+                let count = argument(0).map_or(0, |sought| looked_at().0.matches(&*sought).count());
+                return Ok(Operand::count(count));
+            }
+            "find" | "index" | "rfind" | "rindex" => {
+                let (part, before) = looked_at();
+                let found = argument(0).and_then(|sought| match name {
+                    "find" | "index" => part.find(&*sought),
+                    _ => part.rfind(&*sought),
+                });
+                let found = found.and_then(|at| part.get(..at)).map(|skipped| skipped.chars().count());
                 return match found {
-                    Some(at) => Ok(Operand::count(at)),
-                    None if name == "find" => Ok(Operand::Value(Value::integer(-1))),
+                    Some(at) => Ok(Operand::count(before + at)),
+                    None if name.ends_with("find") => Ok(Operand::Value(Value::integer(-1))),
                     None => Err("the text is not found".to_owned().into()),
                 };
             }
@@ -172,9 +181,9 @@ impl<'p> JinjaEvaluator<'_, 'p> {
                 };
                 of.chars().map(swap).collect()
             }
-            "strip" => of.trim_matches(trimmed(&given)).to_owned(),
-            "lstrip" => of.trim_start_matches(trimmed(&given)).to_owned(),
-            "rstrip" => of.trim_end_matches(trimmed(&given)).to_owned(),
+            "strip" => trimmed(&of, &given, [true, true]).to_owned(),
+            "lstrip" => trimmed(&of, &given, [true, false]).to_owned(),
+            "rstrip" => trimmed(&of, &given, [false, true]).to_owned(),
             "removeprefix" => argument(0).and_then(|part| of.strip_prefix(&*part)).unwrap_or(&of).to_owned(),
             "removesuffix" => argument(0).and_then(|part| of.strip_suffix(&*part)).unwrap_or(&of).to_owned(),
             "center" | "ljust" | "rjust" | "zfill" => {
@@ -196,6 +205,11 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         subject: &Operand<'p>,
         given: &FilterArguments<'p>,
     ) -> EvaluationResult<Operand<'p>> {
+        let before = given.get(0, "width").filter(|width| width.is_text());
+        // A value that is put before lines makes a value of them.
+        let keeps_marks = before.is_none_or(
+            |text| matches!(text, Operand::Markup(text) if !text.contains(crate::framing::is_mark)),
+        );
         let width = match given.get(0, "width") {
             Some(width) if width.is_text() => text::printed(width).unwrap_or_default().to_string(),
             width => {
@@ -206,7 +220,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         };
         let (first, blank) = (given.is_true(1, "first", false), given.is_true(2, "blank", false));
         let of = match subject {
-            Operand::Markup(markup) => markup.to_string(),
+            Operand::Markup(markup) if keeps_marks => markup.to_string(),
             other => text::printed(other).unwrap_or_default().to_string(),
         };
         self.check_text(of.len().saturating_add(width.len().saturating_mul(of.matches('\n').count() + 1)))?;
@@ -219,8 +233,8 @@ impl<'p> JinjaEvaluator<'_, 'p> {
         }
         self.machine.made(result.len())?;
         Ok(match subject {
-            Operand::Markup(_) => Operand::Markup(result.into()),
-            other => text_from(&result, &[other]),
+            Operand::Markup(_) if keeps_marks => Operand::Markup(result.into()),
+            other => text_from(&result, &std::iter::once(other).chain(before).collect::<Vec<_>>()),
         })
     }
 
@@ -329,7 +343,7 @@ impl<'p> JinjaEvaluator<'_, 'p> {
     ) -> EvaluationResult {
         let shown = match kind {
             's' | 'r' if flags.is_empty() => text::marked(argument)?.to_string(),
-            's' | 'd' | 'i' | 'f' | 'x' | 'X' | 'o' => {
+            's' | 'd' | 'i' | 'u' | 'f' | 'x' | 'X' | 'o' => {
                 let shown = formatted(argument, flags, kind)?;
                 self.check_text(shown.len())?;
                 text::marked(&text_from(&shown, &[argument]))?.to_string()
@@ -361,6 +375,9 @@ impl<'p> JinjaEvaluator<'_, 'p> {
             else {
                 return Err("the form has a single { or }".to_owned().into());
             };
+            if field.contains([':', '!', '.', '[']) {
+                return Err(format!("{{{field}}}: a name or a number stands in braces; for widths and digits, write '%5.2f' | format(…)").into());
+            }
             let value = match field.parse::<usize>() {
                 Ok(place) => given.positional.get(place),
                 Err(_) if field.is_empty() => {
@@ -401,33 +418,72 @@ fn formatted(argument: &Operand<'_>, flags: &str, kind: char) -> Result<String, 
             precision.map_or_else(|| text.to_string(), |most| text.chars().take(size(most)).collect())
         }
         'f' => format!("{:.*}", precision.map_or(6, size), number()?),
-        'x' => format!("{:x}", whole()?),
-        'X' => format!("{:X}", whole()?),
-        'o' => format!("{:o}", whole()?),
-        _ => whole()?.to_string(),
+        kind => {
+            let whole = whole()?;
+            let digits = match kind {
+                'x' => format!("{:x}", whole.unsigned_abs()),
+                'X' => format!("{:X}", whole.unsigned_abs()),
+                'o' => format!("{:o}", whole.unsigned_abs()),
+                _ => whole.unsigned_abs().to_string(),
+            };
+            let prefix = match kind {
+                'x' | 'X' | 'o' if flags.contains('#') => format!("0{kind}"),
+                _ => String::new(),
+            };
+            let sign = if whole < 0 { "-" } else { "" };
+            format!("{sign}{prefix}{digits:0>precision$}", precision = precision.map_or(0, size))
+        }
     };
+    let sign = match kind {
+        's' => "",
+        _ if shown.starts_with('-') => "",
+        _ if flags.contains('+') => "+",
+        _ if flags.contains(' ') => " ",
+        _ => "",
+    };
+    let shown = format!("{sign}{shown}");
     Ok(match (left, zero && kind != 's') {
         (true, _) => format!("{shown:<width$}"),
-        (false, true) => match shown.strip_prefix('-') {
-            Some(digits) => format!("-{digits:0>width$}", width = width.saturating_sub(1)),
-            None => format!("{shown:0>width$}"),
-        },
+        (false, true) => {
+            // Zeros stand behind the sign and behind 0x.
+            let digits = shown.trim_start_matches(['-', '+', ' ']);
+            let has_prefix = flags.contains('#') && matches!(kind, 'x' | 'X' | 'o');
+            let digits = if has_prefix { digits.get(2..).unwrap_or(digits) } else { digits };
+            let (head, digits) = shown.split_at_checked(shown.len() - digits.len()).unwrap_or(("", digits));
+            format!("{head}{digits:0>width$}", width = width.saturating_sub(head.len()))
+        }
         (false, false) => format!("{shown:>width$}"),
     })
 }
 
-/// Which characters are trimmed: white space, or those that are given.
-fn trimmed(given: &FilterArguments<'_>) -> impl FnMut(char) -> bool + Copy + use<> {
-    let characters: [char; 16] = {
-        let mut all = ['\0'; 16];
-        let asked = given.text(0, "chars").unwrap_or_default();
-        asked.chars().zip(all.iter_mut()).for_each(|(c, place)| *place = c);
-        all
+/// Without white space, or the characters that are given, at its start, its end or both.
+fn trimmed<'t>(of: &'t str, given: &FilterArguments<'_>, [start, end]: [bool; 2]) -> &'t str {
+    let asked = given.get(0, "chars").filter(|chars| !chars.is_none()).and_then(text::printed);
+    let goes = |c: char| match &asked {
+        Some(asked) => asked.contains(c),
+        None => c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c),
     };
-    move |c: char| match characters.first() {
-        Some('\0') | None => c.is_whitespace(),
-        _ => c != '\0' && characters.contains(&c),
+    let of = if start { of.trim_start_matches(goes) } else { of };
+    if end { of.trim_end_matches(goes) } else { of }
+}
+
+/// The part of a text that a method looks at, and how many characters stand before it.
+fn looked_at<'t>(of: &'t str, start: Option<&Operand<'_>>, end: Option<&Operand<'_>>) -> (&'t str, usize) {
+    if start.is_none() && end.is_none() {
+        return (of, 0);
     }
+    let count = i64::try_from(of.chars().count()).unwrap_or(i64::MAX);
+    let place = |bound: Option<&Operand<'_>>, otherwise: i64| match bound.and_then(Operand::whole) {
+        Some(bound) if bound < 0 => bound.saturating_add(count).max(0),
+        Some(bound) => bound.min(count),
+        None => otherwise,
+    };
+    let (start, end) = (place(start, 0), place(end, count));
+    let byte = |place: i64| {
+        let place = usize::try_from(place).unwrap_or(0);
+        of.char_indices().nth(place).map_or(of.len(), |(at, _)| at)
+    };
+    (of.get(byte(start)..byte(end)).unwrap_or_default(), usize::try_from(start).unwrap_or(0))
 }
 
 /// Each word with a capital; `filter` says how words are told apart.

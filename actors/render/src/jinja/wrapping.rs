@@ -23,8 +23,9 @@ fn wrapped_line(text: &str, rules: WrapRules<'_>) -> Vec<String> {
     left.reverse();
     let (mut lines, mut line, mut length): (Vec<String>, Vec<&str>, usize) = (Vec::new(), Vec::new(), 0);
     while let Some(chunk) = left.pop() {
-        let size = chunk.chars().count();
-        if line.is_empty() && is_blank(chunk) && !lines.is_empty() {
+        // No further than it matters: what is left of a long word comes again for each line.
+        let size = chunk.chars().take(rules.width.saturating_add(1)).count();
+        if line.is_empty() && !lines.is_empty() && is_blank(chunk) {
             continue;
         }
         if length + size <= rules.width {
@@ -71,18 +72,18 @@ fn cut<'t>(word: &'t str, room: usize, rules: WrapRules<'_>) -> (&'t str, &'t st
 /// Words and the white space between them; words that a hyphen joins apart, if lines may end there.
 fn chunks(text: &str, at_hyphens: bool) -> Vec<&str> {
     let mut chunks = Vec::new();
-    let mut start = 0;
+    // Letters are counted as they come: to look at the chunk anew for each of its characters takes a long word for ever.
+    let (mut start, mut letters) = (0, 0);
     let characters: Vec<(usize, char)> = text.char_indices().collect();
     for pair in characters.windows(2) {
-        let [(before, one), (at, next)] = pair else { continue };
-        let joined =
-            text.get(start..*before).unwrap_or_default().chars().filter(|c| c.is_alphabetic()).count() >= 2;
+        let [(_, one), (at, next)] = pair else { continue };
         let behind =
-            text.get(*at..).unwrap_or_default().chars().take(2).filter(|c| c.is_alphabetic()).count() == 2;
-        let hyphenated = at_hyphens && *one == '-' && joined && behind;
+            || text.get(*at..).unwrap_or_default().chars().take(2).filter(|c| c.is_alphabetic()).count() == 2;
+        let hyphenated = at_hyphens && *one == '-' && letters >= 2 && behind();
+        letters += usize::from(one.is_alphabetic());
         if one.is_whitespace() != next.is_whitespace() || hyphenated {
             chunks.extend(text.get(start..*at));
-            start = *at;
+            (start, letters) = (*at, 0);
         }
     }
     chunks.extend(text.get(start..).filter(|last| !last.is_empty()));
