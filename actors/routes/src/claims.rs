@@ -118,6 +118,8 @@ pub enum Standing {
     Asked,
     /// For what no other route of the same match in its namespace takes, whatever its age.
     Fallback,
+    /// For what no other route of the same match takes, of whatever namespace and age: other names of hosts.
+    Spare,
     /// For what nobody else asks for, of whatever namespace: nothing is there (404), and what the object says of requests counts.
     Rest,
 }

@@ -70,7 +70,7 @@ impl Seniority {
 impl Claimant {
     /// Whether it asks for the thing, and has not only what nobody else asks for.
     pub fn asks(&self) -> bool {
-        self.standing != Standing::Rest
+        matches!(self.standing, Standing::Asked | Standing::Fallback)
     }
 
     fn rank(&self) -> (&Age, &ObjectRef) {

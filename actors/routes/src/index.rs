@@ -324,7 +324,7 @@ impl RouteIndex {
             self.naming.entry(host.clone()).or_default().insert(object.clone());
         }
         for host in hosts_of(claims) {
-            self.hosts.entry(host).routes.claimants.enter(claimant(Standing::Asked));
+            self.hosts.entry(host).routes.claimants.enter(claimant(standing_at(claims, host)));
             touched.hosts.insert(host.clone());
         }
         for host in claims.certificates.keys() {
@@ -499,7 +499,7 @@ impl RouteIndex {
             };
             *route.wanted.host == *host && route.wanted.is_listed() && !route.repeated && is_its_own()
         });
-        listed.map(|route| ListEntry { wanted: &route.wanted, cost: route.cost })
+        listed.map(|route| ListEntry { wanted: &route.wanted, owner: "", cost: route.cost })
     }
 
     /// How TLS is answered for a host.
@@ -545,6 +545,15 @@ fn decide(
 /// The hosts that an object has routes on, each once.
 pub(super) fn hosts_of(claims: &Claims) -> BTreeSet<&Arc<str>> {
     claims.routes.iter().map(|route| &route.wanted.host).collect()
+}
+
+/// Of what is only another name of a host its TLS is not kept from who asks for it, either.
+fn standing_at(claims: &Claims, host: &Arc<str>) -> Standing {
+    let mut there =
+        claims.routes.iter().filter(|route| route.wanted.host == *host).map(|route| route.standing);
+    let is_spare = there.clone().any(|standing| standing == Standing::Spare)
+        && there.all(|standing| matches!(standing, Standing::Spare | Standing::Rest));
+    if is_spare { Standing::Spare } else { Standing::Asked }
 }
 
 fn is_exact(host: &str) -> bool {

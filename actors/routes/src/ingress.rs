@@ -1,7 +1,7 @@
 //! What an Ingress asks for (`networking.k8s.io/v1`).
 
 use super::{
-    auth,
+    app_root, auth,
     choices::Choices,
     claims::{Backend, Claims, Fields, Port, RouteClaim, RouteGroup, Standing, ToHttps},
     class::Classes,
@@ -234,6 +234,7 @@ pub fn claims(
             claims.findings.extend(given.map(|_| options::without_tls(option)));
         }
     }
+    claims.findings.extend(app_root::in_vain(&grouping, &claims, &annotations));
     let (groups, refused, ineffective) = grouping.done();
     claims.findings.extend(options::code_without_redirect(groups.iter().map(|group| &group.options)));
     claims.groups = groups_of(&metadata.namespace, groups, settings);
@@ -387,7 +388,7 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
     let values = said.ingress.written.values.iter().filter(|(name, _)| verifies(name));
     let client: OptionValues = values.map(|(name, value)| (*name, value.clone())).collect();
     let closed = said.ingress.closed && client.is_empty() && has("/auth-tls-secret");
-    let root = root_of(&said);
+    let root = app_root::of_hosts(&said);
     for rule in &rules {
         let host = host_of(rule.host.as_deref().unwrap_or_default());
         let of_host = all.entry(host.clone()).or_default();
@@ -415,17 +416,6 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
 fn cookie_path(text: &str) -> Option<OptionValue> {
     let row = options::table::row("affinity-cookie-path")?;
     row.kind.read(text, &Settings::default()).ok()
-}
-
-/// What is said of the path `/` of whole hosts.
-fn root_of(said: &ForeignOptions) -> Option<OptionValues> {
-    let is_of_root = |name: &str| name == "app-root" || name.starts_with("redirect-");
-    let values = &said.ingress.written.values;
-    let asks = said.paths.is_some() && said.canary.is_none() && values.contains_key("app-root");
-    asks.then(|| {
-        let of_root = values.iter().filter(|(name, _)| is_of_root(name) && **name != "redirect-to");
-        of_root.map(|(name, value)| (*name, value.clone())).collect()
-    })
 }
 
 /// What others of the namespace say.
@@ -579,7 +569,7 @@ impl Reading<'_> {
         }
     }
 
-    /// What the rules say counts for other names of their hosts, too, as far as no Ingress of the namespace asks for the same there.
+    /// What the rules say counts for other names of their hosts, too, as far as no Ingress asks for the same there.
     fn aliases(&mut self, rules: &[Rule]) {
         let aliases: Vec<Arc<str>> =
             self.grouping.annotations().foreign().aliases.iter().map(|alias| host_of(alias)).collect();
@@ -591,7 +581,12 @@ impl Reading<'_> {
                 self.around.patterns.insert(alias.clone());
             }
             self.rule(&alias, rule);
-            self.claims.routes.iter_mut().skip(before).for_each(|route| route.standing = Standing::Fallback);
+            // Another name of the host has TLS as the host has.
+            let has_tls = self.has_tls(&host_of(rule.host.as_deref().unwrap_or_default()));
+            for route in self.claims.routes.iter_mut().skip(before) {
+                route.standing = Standing::Spare;
+                route.tls |= has_tls;
+            }
         }
     }
 
@@ -622,7 +617,9 @@ impl Reading<'_> {
             let mut own = OwnOptions::default();
             self.add_root(&host, &mut own);
             let group = self.grouping.of_rest((family == Family::IngressNginx).then_some(own));
-            let (tls, standing) = (self.has_tls(&host), Standing::Rest);
+            let mut of_host = self.claims.routes.iter().filter(|route| route.wanted.host == host);
+            let tls = self.has_tls(&host) || of_host.any(|route| route.tls);
+            let standing = Standing::Rest;
             let backend = backend.clone();
             let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
             self.claims.routes.push(route);
@@ -785,7 +782,7 @@ impl Reading<'_> {
     fn redirect(&mut self, other: &Arc<str>, host: &str) {
         let Some(backend) = self.claims.routes.first().map(|route| route.backend.clone()) else { return };
         let (tls, group) = (self.tls.cover(other), self.grouping.redirecting_to(host));
-        let (wanted, standing) = (Match::prefix(other, ""), Standing::Fallback);
+        let (wanted, standing) = (Match::prefix(other, ""), Standing::Spare);
         let route = RouteClaim { wanted, cost: None, backend, standing, tls, group, repeated: false };
         self.claims.routes.push(route);
     }

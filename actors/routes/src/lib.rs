@@ -9,6 +9,7 @@
 //! A function of stores and configuration; no I/O. Time comes from outside.
 
 mod apart;
+mod app_root;
 mod asked;
 pub mod auth;
 mod bounds;

@@ -129,7 +129,7 @@ impl Got<'_> {
         if let Some(others) = self.host_of_others(claim) {
             return Some(Some(others));
         }
-        let is_default = claim.standing == Standing::Fallback;
+        let is_default = claim.standing != Standing::Asked;
         let what = if is_default { "the default of " } else { "" };
         let Some(winner) = &holder.object else {
             let sentence = format!("{what}{} {}", claim.wanted, kept_for(&holder.namespace));
@@ -145,7 +145,10 @@ impl Got<'_> {
         {
             return Some(None);
         }
-        let reason = self.reason(&winner.object, &winner.age);
+        let reason = match (claim.standing, winner.standing) {
+            (Standing::Spare, Standing::Asked | Standing::Fallback) => "which asks for it itself",
+            _ => self.reason(&winner.object, &winner.age),
+        };
         let sentence = format!("{what}{} is taken by {}, {reason}", claim.wanted, winner.object);
         Some(Some(at(FindingKind::RouteConflict, &claim.wanted, sentence)))
     }

@@ -15,6 +15,8 @@ const GUARDS: [&str; 6] = ["deny", "tarpit", "reject", "silent-drop", "auth", "l
 struct LinesOfBackend {
     sent: Vec<String>,
     answered: Vec<String>,
+    also_sent: Vec<String>,
+    also_answered: Vec<String>,
     unsent: Vec<String>,
     unanswered: Vec<String>,
     rewrites: Vec<String>,
@@ -73,9 +75,13 @@ impl LinesOfBackend {
                 let time = if is_number { format!("{time}ms") } else { time.to_owned() };
                 milliseconds(&time).is_some() && self.other(option, time)
             }
-            ["http-request", "set-header" | "add-header", name, value] => header(name, value, &mut self.sent),
-            ["http-response" | "http-after-response", "set-header" | "add-header", name, value] => {
+            ["http-request", "set-header", name, value] => header(name, value, &mut self.sent),
+            ["http-request", "add-header", name, value] => header(name, value, &mut self.also_sent),
+            ["http-response" | "http-after-response", "set-header", name, value] => {
                 header(name, value, &mut self.answered)
+            }
+            ["http-response" | "http-after-response", "add-header", name, value] => {
+                header(name, value, &mut self.also_answered)
             }
             ["http-request", "del-header", name] => take(name, &mut self.unsent),
             ["http-response" | "http-after-response", "del-header", name] => take(name, &mut self.unanswered),
@@ -114,12 +120,14 @@ impl LinesOfBackend {
         for (option, lines, by) in [
             ("request-headers", self.sent, "\n"),
             ("response-headers", self.answered, "\n"),
+            ("add-request-headers", self.also_sent, "\n"),
+            ("add-response-headers", self.also_answered, "\n"),
             ("remove-request-headers", self.unsent, ","),
             ("remove-response-headers", self.unanswered, ","),
             ("rewrite-rules", self.rewrites, "\n"),
         ] {
             if !lines.is_empty() {
-                out.set(option, &lines.join(by), key);
+                out.add(option, &lines.join(by), key);
             }
         }
         for (option, text) in self.others {

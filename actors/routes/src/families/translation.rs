@@ -6,7 +6,7 @@ use super::{
     values::ForeignValue,
 };
 use crate::{
-    options::{MOST_BYTES, Settings, table::row, value::OptionValue},
+    options::{MOST_BYTES, Settings, network::Network, table::row, value::OptionValue},
     sentences::shortened,
 };
 use haptic_model::{Finding, FindingKind, suggest::did_you_mean};
@@ -302,6 +302,25 @@ impl<'t> Translation<'t> {
                 if row.guards || denies { self.close(key, &why) } else { self.ignore(key, &why) }
             }
         }
+    }
+
+    /// Sets an option beside what other keys have said of it: lists and lines have both, of anything else this counts.
+    pub fn add(&mut self, option: &'static str, text: &str, key: &str) {
+        let (before, by): (Vec<String>, &str) = match self.values.get(option) {
+            Some(OptionValue::Names(names)) => (names.to_vec(), ","),
+            Some(OptionValue::Networks(networks)) => {
+                (networks.iter().map(Network::text).map(str::to_owned).collect(), ",")
+            }
+            Some(OptionValue::Headers(headers)) => {
+                (headers.iter().map(|header| format!("{}: {}", header.name, header.value)).collect(), "\n")
+            }
+            Some(OptionValue::Rewrites { rules, .. }) => {
+                (rules.iter().map(|(pattern, path)| format!("{pattern} {path}")).collect(), "\n")
+            }
+            _ => (Vec::new(), ""),
+        };
+        let all: Vec<&str> = before.iter().map(String::as_str).chain([text]).collect();
+        self.set(option, &all.join(by), key);
     }
 
     /// Whether an option can have this value.

@@ -9,8 +9,6 @@ use super::{
 /// What all of them have.
 const OF_SERVERS: Row = Row { levels: &[Path, Ingress, Service, Class], reload: Reload::Change, ..ROW };
 const OF_CHECKS: Row = Row { with: With::Beside("health-check"), ..OF_SERVERS };
-/// Lines of the backend are read at a start only; those of servers are not.
-const OF_SERVER_LINES: Row = Row { reload: Reload::No, ..OF_CHECKS };
 
 pub(super) const CHECK: Row = Row {
     name: "health-check",
@@ -26,7 +24,7 @@ pub(super) const FALL: Row = Row {
     example: "2",
     default: "3",
     about: "So many checks in a row must fail before a server gets no requests.",
-    ..OF_SERVER_LINES
+    ..OF_CHECKS
 };
 
 pub(super) const HOST: Row = Row {
@@ -43,7 +41,7 @@ pub(super) const INTERVAL: Row = Row {
     example: "10s",
     default: "2s",
     about: "From one check of a server to the next.",
-    ..OF_SERVER_LINES
+    ..OF_CHECKS
 };
 
 pub(super) const METHOD: Row = Row {
@@ -70,7 +68,7 @@ pub(super) const RISE: Row = Row {
     example: "1",
     default: "2",
     about: "So many checks in a row must succeed before it gets requests again.",
-    ..OF_SERVER_LINES
+    ..OF_CHECKS
 };
 
 pub(super) const STATUS: Row = Row {
@@ -95,7 +93,6 @@ pub(super) const PASSIVE: Row = Row {
     kind: Kind::Choice(&["connections", "answers"]),
     example: "answers",
     with: With::Needs("health-check"),
-    reload: Reload::No,
     about: "What becomes of real requests counts as well: `connections` that fail, or `answers` that are none or have a status of 500 or more (not 501 and 505). After ten in a row a server gets no requests until checks succeed.",
     ..OF_SERVERS
 };
@@ -104,7 +101,6 @@ pub(super) const SLOW_START: Row = Row {
     name: "slow-start",
     kind: Kind::TimeUpTo(600_000, "10m"),
     example: "30s",
-    reload: Reload::No,
     about: "So long a server that comes, or comes back, gets fewer requests than its share at first.",
     ..OF_SERVERS
 };

@@ -322,7 +322,10 @@ impl Form {
                 !text.is_empty() && text.trim() == text && text.chars().all(|c| matches!(c, ' '..='~'))
             }
             // A word that begins with - could be an option of HAProxy's own.
-            Self::Realm => !text.is_empty() && !text.starts_with('-') && !text.contains(['"', '\\']),
+            Self::Realm => {
+                let is_shown = |c: char| !c.is_control() && !matches!(c, '"' | '\\');
+                !text.is_empty() && !text.starts_with('-') && text.chars().all(is_shown)
+            }
             Self::SignIn => is_sign_in(text),
             Self::TcpPorts => is_ports(text),
             Self::Path => {
@@ -386,7 +389,9 @@ impl Form {
                 "statuses from 100 to 599 and ranges such as 200-299, separated by commas".to_owned()
             }
             Self::Realm => {
-                format!("1 to {most} characters without quotes and backslashes, the first of which is no -")
+                format!(
+                    "1 to {most} characters without quotes, backslashes and control characters, the first of which is no -"
+                )
             }
         }
     }

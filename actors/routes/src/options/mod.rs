@@ -33,7 +33,7 @@ pub mod value;
 pub use level::Written;
 pub use mend::mended;
 pub use refusal::{Refusal, Wrong};
-pub(crate) use vain::{code_without_redirect, is_like_a_pattern, without_tls};
+pub(crate) use vain::{code_without_redirect, is_like_a_pattern, root_without_path, without_tls};
 
 use crate::families::FamilySettings;
 use class::Class;

@@ -42,6 +42,7 @@ pub(super) const BURST: Row = Row {
     kind: Kind::Number { least: 1, most: 1_000_000, what: "a number of requests" },
     example: "20",
     with: With::Beside("rate-limit"),
+    reload: Reload::FirstUse,
     about: "So many requests more may come at once, up to 100 times `rate-limit`; then they are let in one by one at its pace, and what is refused does not count. Without it each `rate-limit-period` that ends now is counted, with what was refused.",
     ..ROW
 };

@@ -308,6 +308,7 @@ pub const TABLE: &[Row] = &[
         name: "concurrency-limit",
         kind: Kind::Number { least: 1, most: 1_000_000, what: "a number of requests" },
         example: "10",
+        reload: Reload::FirstUse,
         about: "Of each client (an IPv4 address, an IPv6 /64) no more requests are answered at a time; the next one gets 429. Each Ingress and each HAProxy counts for itself.",
         ..ROW
     },
@@ -549,6 +550,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Number { least: 1, most: 999_999, what: "a number of requests" },
         example: "50",
         with: With::Needs("max-connections"),
+        reload: Reload::Change,
         about: "So many requests wait for one server that they should go to; more of them go to others by `affinity`, and get 503 by `balance-hash`.",
         levels: &[Path, Ingress, Service, Class],
         ..ROW
@@ -725,6 +727,7 @@ pub const TABLE: &[Row] = &[
         kind: Kind::Text { most: 500, form: Form::Target },
         example: "/v2/\\1",
         with: With::Needs("path-type"),
+        reload: Reload::FirstUse,
         levels: &[Path, Ingress],
         about: "What takes the place of the whole path where `path-type` is given; `\\1` is the first group of the path that matched.",
         ..ROW

@@ -74,6 +74,7 @@ fn a_bad_text_is_refused_with_what_it_must_be_and_an_example() {
         ("allow-from", "", "networks such as"),
         ("auth-realm", "-f", "the first of which is no -"),
         ("auth-realm", "a\"b", "no -, for example my shop"),
+        ("auth-realm", "a\nb", "and control characters"),
         ("auth-secret", &"a".repeat(254), "the name of a Secret"),
         ("auth-secret", "../x", "the name of a Secret in the same namespace, for example users"),
         ("balance", "fastest", "one of roundrobin, leastconn, random, source"),

@@ -71,6 +71,13 @@ pub(crate) fn without_tls(option: &str) -> Finding {
     without_effect(option, "over HTTP, and spec.tls has no host of its routes")
 }
 
+/// What is found at `app-root`, as it is written, where no route of the object takes requests for `/`.
+pub(crate) fn root_without_path(annotation: &str) -> Finding {
+    let sentence =
+        format!("annotation {annotation} has no effect: no path of the Ingress takes requests for /");
+    Finding::new(FindingKind::OptionWithoutEffect, sentence).at_annotation(annotation)
+}
+
 /// What is found at the code of redirects where nothing of an object asks for one.
 pub(crate) fn code_without_redirect<'o>(
     mut groups: impl Iterator<Item = &'o Map<String, Json>> + Clone,

@@ -108,6 +108,10 @@ pub(super) fn certificates(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("client-ca-secret", name, "auth-tls-secret");
     out.set("client-certificate", how, "auth-tls-verify-client");
     out.set("client-certificate-status", "495", "auth-tls-secret");
+    out.differs(
+        "auth-tls-secret",
+        "tells servers nothing of certificates, no X-SSL-Client-CN, -DN or -SHA1: haproxy-haptic.org/client-certificate-headers does",
+    );
     if let Some(page) = said.text("auth-tls-error-page") {
         out.set("client-certificate-error-page", page, "auth-tls-error-page");
     }

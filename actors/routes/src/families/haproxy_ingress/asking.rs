@@ -2,6 +2,24 @@
 
 use crate::families::translation::{Said, Translation};
 
+/// By these names programs that are asked tell servers who it is (oauth2-proxy, Authelia, Authentik).
+const IDENTITIES: [&str; 14] = [
+    "x-auth-request-user",
+    "x-auth-request-email",
+    "x-auth-request-groups",
+    "x-auth-request-preferred-username",
+    "x-auth-request-access-token",
+    "x-forwarded-user",
+    "x-forwarded-email",
+    "x-forwarded-groups",
+    "x-forwarded-preferred-username",
+    "x-forwarded-access-token",
+    "remote-user",
+    "remote-email",
+    "remote-groups",
+    "remote-name",
+];
+
 /// `auth-url` and what goes with it.
 pub(super) fn external(said: &Said<'_>, out: &mut Translation<'_>) {
     let Some(url) = said.text("auth-url") else { return };
@@ -84,7 +102,14 @@ fn variables(text: &str) -> Option<String> {
 }
 
 fn headers(said: &Said<'_>, key: &'static str, option: &'static str, out: &mut Translation<'_>) {
-    let Some(text) = said.text(key) else { return };
+    let given = said.text(key);
+    // Theirs has all headers of the answer take the place of the client's, also without the key: what a client says of itself must not
+    // reach servers here.
+    if option == "auth-response-headers" && given.is_none_or(|text| text.contains('*')) {
+        out.set(option, &answered(given.unwrap_or_default()), key);
+        return out.differs(key, "is * (so it is without it): of the answer servers get the headers that are named, and those of oauth2-proxy and Authelia");
+    }
+    let Some(text) = given else { return };
     if matches!(text, "-") {
         return if option == "auth-request-headers" {
             out.differs(key, "is -: it is asked with the headers Cookie and Authorization all the same");
@@ -97,7 +122,6 @@ fn headers(said: &Said<'_>, key: &'static str, option: &'static str, out: &mut T
         return out.differs(
             key,
             match option {
-                "auth-response-headers" => "has *: servers get none of the headers, name them",
                 "auth-request-headers" => "has *: all headers are passed on",
                 _ => "makes no difference: clients get the headers of the answer",
             },
@@ -106,9 +130,22 @@ fn headers(said: &Said<'_>, key: &'static str, option: &'static str, out: &mut T
     out.set(option, text, key);
 }
 
+/// The names in a list that has a `*`, and those that are meant by it.
+fn answered(list: &str) -> String {
+    let named = list.split(',').map(str::trim).filter(|name| !name.is_empty() && !name.contains('*'));
+    named.chain(IDENTITIES).collect::<Vec<_>>().join(",")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_headers_of_an_answer_are_those_that_say_who_it_is() {
+        assert!(answered("").starts_with("x-auth-request-user,"));
+        assert!(answered("X-Team, X-*").starts_with("X-Team,x-auth-request-user,"));
+        assert!(crate::options::header::names(&answered("")).is_some());
+    }
 
     #[test]
     fn a_service_is_asked_by_its_name() {

@@ -58,7 +58,7 @@ pub const TABLE: &[FamilyKey] = &[
         ..differs(
             "auth-headers-succeed",
             SERVERS,
-            "names, without `*` in them; without the key servers get none",
+            "`*`, and so no key, stands for the headers of oauth2-proxy and Authelia (`X-Auth-Request-User`, `Remote-User` and the like)",
         )
     },
     finding("auth-log-format", CONFIG, "`accessLog`"),

@@ -3,6 +3,7 @@
 use super::values;
 use crate::families::{
     forms::PathForm,
+    log_format,
     redirects::code,
     translation::{Said, Translation},
 };
@@ -40,6 +41,10 @@ pub(super) fn rewrites(said: &Said<'_>, out: &mut Translation<'_>) {
     let mut rules = Vec::new();
     for line in values::lines(text) {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
+            // Theirs puts something in the place of expressions; a path of ours has none.
+            [path] | [_, path] if log_format::text(path).as_deref() != Ok(path) => {
+                out.differs("path-rewrite", &format!("has an expression in {line:?}: the line is left out"));
+            }
             [path] => rules.push(format!("^(/.*) {path}")),
             // Of what takes any path, too, HAProxy is asked with one that is not empty.
             ["(.*)" | "^(.*)" | "(.*)$" | "^(.*)$" | ".*", path] => rules.push(format!("^(/.*) {path}")),

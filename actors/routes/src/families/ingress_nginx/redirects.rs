@@ -16,11 +16,17 @@ pub fn paths(said: &Said<'_>, to: &mut Translation<'_>) {
         target: None,
         without_auth: said.list("no-auth-locations", ACME),
     };
-    if let Some(text) = said.text("rewrite-target") {
-        match target(text) {
+    match said.text("rewrite-target") {
+        None => {}
+        // nginx answers with a redirect there.
+        Some(text) if text.starts_with("http://") || text.starts_with("https://") => to.cannot(
+            "rewrite-target",
+            "it is a URL, which no path is: permanent-redirect and temporal-redirect lead to one, without groups",
+        ),
+        Some(text) => match target(text) {
             Some(target) => rules.target = Some(target),
             None => to.ignore("rewrite-target", "has variables that are no groups, or is too long"),
-        }
+        },
     }
     if rules.target.is_some()
         && let Some(prefix) = said.text("x-forwarded-prefix")
@@ -80,8 +86,8 @@ pub fn redirects(said: &Said<'_>, to: &mut Translation<'_>) {
     if said.is_on("from-to-www-redirect") {
         to.set("redirect-www", "true", "from-to-www-redirect");
         to.set("redirect-port", "true", "from-to-www-redirect");
-        // What leads elsewhere in any case needs no other code.
-        if code.is_none() && !to.values.contains_key("app-root") {
+        // Locations of `redirect-to` have its code for these hosts, too; those of `app-root` are always 302.
+        if code.is_none() {
             code = Some(https_code(said));
         }
     }

@@ -1,6 +1,9 @@
 //! Snippets: text of nginx, of which nothing is ever printed. Where the operator says so, what is known in it becomes options.
 
-use crate::families::{Said, Translation};
+use crate::{
+    families::{Said, Translation},
+    options::quantity::milliseconds,
+};
 
 /// Words of nginx that keep requests out.
 const GUARDS: [&str; 10] = [
@@ -79,11 +82,14 @@ fn statements(text: &str) -> Option<Vec<Vec<String>>> {
 #[derive(Default)]
 struct NginxSnippet {
     answered: Vec<String>,
+    added: Vec<String>,
     removed: Vec<String>,
     sent: Vec<String>,
     redirect: Option<(String, String)>,
     allowed: Vec<String>,
     denied: Vec<String>,
+    /// How long, in milliseconds, a server or client may say nothing.
+    silence: Option<u64>,
     others: Vec<(&'static str, String)>,
     closed: bool,
 }
@@ -104,14 +110,16 @@ impl NginxSnippet {
                 headers.iter().all(|text| header(text, &mut self.sent))
             }
             ["add_header", name, value] | ["add_header", name, value, "always"] => {
-                header(&format!("{name}: {value}"), &mut self.answered)
+                header(&format!("{name}: {value}"), &mut self.added)
             }
             ["proxy_set_header", "Host", "$host" | "$http_host"] => true,
-            [
-                "proxy_set_header",
-                "Upgrade" | "Connection" | "X-Real-IP" | "X-Forwarded-Proto" | "X-Forwarded-For",
-                _,
-            ] => true,
+            ["proxy_set_header", "Upgrade" | "Connection", _] => true,
+            // Variables of these say what servers are told in any case; a text is meant, such as `https` behind a load balancer.
+            ["proxy_set_header", "X-Real-IP" | "X-Forwarded-Proto" | "X-Forwarded-For", value]
+                if value.starts_with('$') =>
+            {
+                true
+            }
             ["proxy_set_header", "Host", _] => false,
             ["proxy_set_header", name, value] => header(&format!("{name}: {value}"), &mut self.sent),
             ["more_clear_headers", ref names @ ..] | ["proxy_hide_header", ref names @ ..] => {
@@ -145,9 +153,7 @@ impl NginxSnippet {
             }
             ["client_max_body_size", size] => self.other("max-body-size", size),
             ["proxy_connect_timeout", time] => self.other("timeout-connect", &with_unit(time)),
-            ["proxy_read_timeout" | "proxy_send_timeout", time] => {
-                self.other("timeout-server", &with_unit(time))
-            }
+            ["proxy_read_timeout" | "proxy_send_timeout", time] => self.silent_for(&with_unit(time)),
             [
                 "proxy_buffering"
                 | "proxy_buffer_size"
@@ -175,6 +181,13 @@ impl NginxSnippet {
         true
     }
 
+    /// As of annotations the longer of both counts, for connections that are upgraded (WebSocket), too.
+    fn silent_for(&mut self, time: &str) -> bool {
+        let Some(time) = milliseconds(time) else { return false };
+        self.silence = Some(self.silence.map_or(time, |known| known.max(time)));
+        true
+    }
+
     fn other(&mut self, option: &'static str, text: &str) -> bool {
         self.others.push((option, text.to_owned()));
         true
@@ -184,19 +197,27 @@ impl NginxSnippet {
         if self.closed || (!self.allowed.is_empty() && !self.denied.is_empty()) {
             return to.close(key, "refuses all requests, or allows and denies at once");
         }
+        // Behind the addresses of an annotation nginx says `deny all`: those of a snippet are never asked.
+        let allowed = if to.values.contains_key("allow-from") { Vec::new() } else { self.allowed };
         for (option, lines, by) in [
             ("response-headers", self.answered, "\n"),
+            ("add-response-headers", self.added, "\n"),
             ("request-headers", self.sent, "\n"),
             ("remove-response-headers", self.removed, ","),
-            ("allow-from", self.allowed, ","),
+            ("allow-from", allowed, ","),
             ("deny-from", self.denied, ","),
         ] {
             if !lines.is_empty() {
-                to.set(option, &lines.join(by), key);
+                to.add(option, &lines.join(by), key);
             }
         }
         for (option, text) in self.others {
             to.set(option, &text, key);
+        }
+        for option in ["timeout-server", "timeout-tunnel"] {
+            if let Some(silence) = self.silence {
+                to.set(option, &format!("{silence}ms"), key);
+            }
         }
         if let Some((code, target)) = self.redirect {
             to.set("redirect-to", &target, key);
@@ -251,6 +272,8 @@ mod tests {
             "deny 10.0.0.1;",
             "return 301 https://a.example/x;",
             "proxy_read_timeout 60;",
+            "proxy_set_header X-Forwarded-Proto $scheme;",
+            "proxy_set_header X-Forwarded-Proto https;",
         ] {
             assert!(takes(text), "{text}");
         }
