@@ -21,6 +21,8 @@ const MOST_STEPS: f64 = 2e7;
 /// So many bytes are in one entry of a map, and so many entries are a list.
 const CHUNK: usize = 6_000;
 const MOST_CHUNKS: usize = 5;
+/// So many bytes fit whatever their pieces are: two chunks that follow each other hold more than one can.
+const SURE_BYTES: usize = CHUNK * (MOST_CHUNKS - 1) / 2;
 
 /// The hosts that have lists, and the objects with something in them.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +51,8 @@ impl Lists {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ListEntry<'e> {
     pub wanted: &'e Match,
+    /// The namespace of a route of the Gateway API; nothing where the whole list is of one.
+    pub owner: &'e str,
     pub cost: Option<PatternCost>,
 }
 
@@ -86,6 +90,44 @@ impl<'l> HostList<'l> {
         Self { namespace, left_out: asked - entries.len(), entries }
     }
 
+    /// Of routes that stand in their order already, with the namespace of each. Where not all fit, each namespace has its part before others have
+    /// more: who may attach routes to a hostname takes nothing from others there.
+    pub fn shared(all: &[(&str, ListEntry<'l>)]) -> Self {
+        let asked = all.len();
+        let sized = all.iter().map(|(owner, entry)| (*owner, *entry, entry.size()));
+        // What is too long for any list takes nothing from others.
+        let all: Vec<SizedEntry<'_, 'l>> = sized.filter(|(_, _, (bytes, _))| *bytes <= CHUNK).collect();
+        let owners: BTreeSet<&str> = all.iter().map(|(owner, ..)| *owner).collect();
+        let whole = Self::ordered("", all.iter().map(|(_, entry, _)| *entry).collect());
+        // The more they are, the likelier is it that pieces leave too much of their chunks empty.
+        let rooms = (SURE_BYTES..=CHUNK * MOST_CHUNKS).rev().step_by(CHUNK / 2);
+        let list = if whole.left_out == 0 || owners.len() < 2 {
+            whole
+        } else {
+            let mut lists = rooms.map(|bytes| Self::parted(&all, &owners, bytes));
+            lists.find(|list| list.left_out == 0).unwrap_or(whole)
+        };
+        Self { left_out: asked - list.entries.len(), ..list }
+    }
+
+    /// The same, of so many bytes altogether.
+    fn parted(all: &[SizedEntry<'_, 'l>], owners: &BTreeSet<&str>, bytes: usize) -> Self {
+        let mut room = ListRoom { entries: MOST, bytes, steps: MOST_STEPS };
+        let part = room.part(owners.len());
+        let mut rooms: BTreeMap<&str, ListRoom> = owners.iter().map(|owner| (*owner, part)).collect();
+        let mut kept: Vec<bool> = all
+            .iter()
+            .map(|(owner, _, size)| {
+                rooms.get_mut(owner).is_some_and(|own| own.take(*size)) && room.take(*size)
+            })
+            .collect();
+        for (is_kept, (_, _, size)) in kept.iter_mut().zip(all) {
+            *is_kept = *is_kept || room.take(*size);
+        }
+        let entries = all.iter().zip(&kept).filter(|(_, is_kept)| **is_kept).map(|((_, entry, _), _)| *entry);
+        Self::ordered("", entries.collect())
+    }
+
     /// As HAProxy's Lua reads it, in pieces for the entries of a map: the namespace, then the routes.
     pub fn chunks(&self) -> Vec<String> {
         let mut chunks = vec![String::new()];
@@ -103,7 +145,43 @@ impl<'l> HostList<'l> {
     }
 }
 
+/// The namespace of a route, the route, its bytes and steps.
+type SizedEntry<'o, 'l> = (&'o str, ListEntry<'l>, (usize, f64));
+
+/// What is left in a list.
+#[derive(Clone, Copy, Debug)]
+struct ListRoom {
+    entries: usize,
+    bytes: usize,
+    steps: f64,
+}
+
+impl ListRoom {
+    /// What each of so many has.
+    fn part(self, of: usize) -> Self {
+        let parts = of.max(1);
+        let steps = self.steps / f64::from(u32::try_from(parts).unwrap_or(u32::MAX));
+        Self { entries: self.entries / parts, bytes: self.bytes / parts, steps }
+    }
+
+    /// Whether there was room for an entry of this size.
+    fn take(&mut self, (bytes, steps): (usize, f64)) -> bool {
+        let fits = self.entries > 0 && bytes <= self.bytes && steps <= self.steps;
+        if fits {
+            self.entries -= 1;
+            self.bytes -= bytes;
+            self.steps -= steps;
+        }
+        fits
+    }
+}
+
 impl ListEntry<'_> {
+    /// Bytes and steps.
+    pub fn size(&self) -> (usize, f64) {
+        (self.text().len(), self.cost.map_or(0.0, |cost| cost.steps))
+    }
+
     fn text(&self) -> String {
         let Match { shape, path, .. } = self.wanted;
         let (kind, pattern) = match shape {
@@ -115,7 +193,8 @@ impl ListEntry<'_> {
         };
         let longest = self.cost.map_or(0, |cost| cost.longest_path);
         let conditions = self.wanted.conditions.as_ref().map(|all| all.text()).unwrap_or_default();
-        format!("{},{kind},{longest},{},{pattern}{conditions};", self.wanted.number(), encoded(path))
+        let owner = if self.owner.is_empty() { String::new() } else { format!(":{}", self.owner) };
+        format!("{},{kind},{longest}{owner},{},{pattern}{conditions};", self.wanted.number(), encoded(path))
     }
 }
 
@@ -144,15 +223,18 @@ mod tests {
         let patterns = ["/a[0-9]", "/api/[a-z]", "(?i)/Z.*", "/a[0-9][0-9]", "/x y;,%\\.(a|b)"];
         let read: Vec<_> = patterns.map(|text| patterns::read(text, None).unwrap()).into();
         let all: Vec<Match> = read.iter().map(|pattern| pattern.of("a.example")).collect();
-        let entries =
-            all.iter().zip(&read).map(|(wanted, pattern)| ListEntry { wanted, cost: pattern.cost }).collect();
+        let entries = all
+            .iter()
+            .zip(&read)
+            .map(|(wanted, pattern)| ListEntry { wanted, owner: "", cost: pattern.cost })
+            .collect();
         let list = HostList::new("shop", entries);
         let paths: Vec<&str> = list.entries.iter().map(|entry| &*entry.wanted.path).collect();
         assert_eq!(paths, ["/api/", "/x", "/a", "/a", "/"]);
         let text = list.chunks().concat();
         assert!(text.starts_with("shop;") && !text.contains([' ', '\\', '"', '\'', '#']), "{text}");
         assert_eq!(text.matches(';').count(), 6);
-        let many = vec![ListEntry { wanted: &all[0], cost: None }; MOST + 3];
+        let many = vec![ListEntry { wanted: &all[0], owner: "", cost: None }; MOST + 3];
         let list = HostList::new("shop", many);
         assert_eq!((list.entries.len(), list.left_out), (MOST, 3));
         assert!(
@@ -166,11 +248,53 @@ mod tests {
         let long = Match { conditions, ..all[0].clone() };
         let list = HostList::new(
             "shop",
-            vec![ListEntry { wanted: &long, cost: None }, ListEntry { wanted: &all[0], cost: None }],
+            vec![
+                ListEntry { wanted: &long, owner: "", cost: None },
+                ListEntry { wanted: &all[0], owner: "", cost: None },
+            ],
         );
         assert_eq!((list.entries.len(), list.left_out), (1, 1));
         let dear = Some(PatternCost { longest_path: 1024, steps: 4e6 });
-        let list = HostList::new("shop", vec![ListEntry { wanted: &all[0], cost: dear }; 8]);
+        let list = HostList::new("shop", vec![ListEntry { wanted: &all[0], owner: "", cost: dear }; 8]);
+        assert_eq!((list.entries.len(), list.left_out), (5, 3));
+    }
+
+    #[test]
+    fn where_not_all_fit_a_namespace_takes_nothing_from_another() {
+        let read = |text: &str| patterns::read(text, None).unwrap();
+        let (greedy, modest) = (read("/api/[a-z]").of(""), read("/a[0-9]").of(""));
+        let cheap = Some(PatternCost { longest_path: 1024, steps: 1.0 });
+        let dear = Some(PatternCost { longest_path: 1024, steps: 4e6 });
+        let last = ("shop", ListEntry { wanted: &modest, owner: "", cost: cheap });
+        for (cost, number) in [(dear, 8), (cheap, MOST + 3), (cheap, 10 * MOST)] {
+            let mut all = vec![("blog", ListEntry { wanted: &greedy, owner: "", cost }); number];
+            all.push(last);
+            let list = HostList::shared(&all);
+            assert!(list.entries.last().is_some_and(|entry| *entry.wanted == modest), "{number}");
+            assert_eq!(list.left_out, all.len() - list.entries.len());
+            assert!(list.entries.len() > 2 && list.chunks().len() <= MOST_CHUNKS);
+        }
+        let with = |number: usize| {
+            let value = "%".repeat(250);
+            let lines: String = (0..number).map(|number| format!("X-{number}: {value}\n")).collect();
+            let headers = conditions::read(&lines, Of::Header, false).unwrap();
+            let conditions = Some(Arc::new(RouteConditions { headers, ..RouteConditions::default() }));
+            Match { conditions, ..modest.clone() }
+        };
+        let (large, too_long) = (with(2), with(16));
+        let of = |wanted| ListEntry { wanted, owner: "", cost: None };
+        let mut all = vec![("shop", of(&large)); 12];
+        all.push(("blog", of(&too_long)));
+        let list = HostList::shared(&all);
+        assert_eq!(
+            (list.entries.len(), list.left_out),
+            (12, 1),
+            "what no list has takes nothing from others"
+        );
+        all.extend(vec![("blog", of(&large)); 8]);
+        let list = HostList::shared(&all);
+        assert!(list.entries.len() > 12 && list.chunks().len() <= MOST_CHUNKS, "{}", list.entries.len());
+        let list = HostList::shared(&[("blog", ListEntry { wanted: &greedy, owner: "", cost: dear }); 8]);
         assert_eq!((list.entries.len(), list.left_out), (5, 3));
     }
 }

@@ -10,8 +10,8 @@ use haptic_model::{Bundle, BundleFile, Diagnostic, crd::Allowance};
 /// The Lua file of the built-in libraries, by the digest of its text: with the library ingress, and with the library gateway without it. It
 /// holds no value of an object.
 const OF_LIBRARIES: [&str; 2] = [
-    "d1779d12cf4ba85cde514552dd7ce2a97b4d0caf9e4a2fae257896dff6868e33",
-    "d859a3bfa073d7e242cc4956ae62fc64ba7bc083fc180deff72a5b61bb0e75e8",
+    "2575971d335bc8ad96407a73782383392bd432e0916d3201ba51d755dd06c9b8",
+    "53520b6bb98e214c53ec1c3fca06cdbadf0e3be92060b32c1cece192dfd5a9fa",
 ];
 
 /// Whether all that is needed is allowed. The path is that of a file, which may be the bundle's own: any of them, but of

@@ -316,6 +316,13 @@ fn unsupported(rules: &[ResolvedRule]) -> Option<(bool, String)> {
         .filter_map(|(number, rule)| Some((number, rule.unsupported.as_ref()?)))
         .collect();
     let (number, why) = broken.first()?;
-    let sentence = format!("Dropped Rule {number}: {why}; its requests get an error");
-    Some((broken.len() == rules.len(), sentence))
+    let others: Vec<String> = broken.iter().skip(1).map(|(number, _)| number.to_string()).collect();
+    let others = match others.as_slice() {
+        [] => String::new(),
+        [one] => format!("; rule {one} cannot be done either"),
+        some => format!("; rules {} cannot be done either", some.join(", ")),
+    };
+    // A match that cannot be read takes no request.
+    let sentence = format!("Dropped Rule {number}: {why}; requests that its matches still take get an error");
+    Some((broken.len() == rules.len(), sentence + &others))
 }

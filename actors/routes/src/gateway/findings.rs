@@ -1,5 +1,7 @@
 //! What verdicts say no to, as findings: for Events, the webhook, `haptic status` and `haptic explain`.
 
+use super::levels::LevelShare;
+use crate::lists::MOST;
 use haptic_model::{
     Finding, FindingKind, Findings, ObjectRef,
     gateway::{
@@ -82,6 +84,20 @@ pub(super) fn of_listener_set(verdict: &ListenerSetVerdict) -> Vec<Finding> {
 
 pub(super) fn of_route(verdict: &RouteVerdict) -> Vec<Finding> {
     of_parents(&verdict.parents, FindingKind::RouteNotTaken)
+}
+
+/// What the lists of hostnames have no room for.
+pub(super) fn of_shares(shares: &BTreeMap<Arc<str>, LevelShare>) -> Vec<Finding> {
+    let cut = shares.iter().filter(|(_, share)| share.left_out > 0);
+    let told = cut.filter_map(|(level, share)| {
+        let (listener, host) = level.split_once('|')?;
+        let sentence = format!(
+            "{} matches for {host} at listener {listener} are not served, so that other rules get their requests: of regular expressions and conditions a hostname has {MOST}, and less where they are expensive, none of more than some thousand bytes; those count that come first, and each namespace has its part",
+            share.left_out
+        );
+        Some(Finding::new(FindingKind::TooManyRoutes, sentence).at_host(host))
+    });
+    told.collect()
 }
 
 pub(super) fn of_policy(verdict: &PolicyVerdict) -> Vec<Finding> {

@@ -39,6 +39,8 @@ pub(super) struct LevelShare {
     pub is_first: bool,
     /// The level's list, in pieces, if it is written with this route and there is one.
     pub list: Vec<String>,
+    /// How many of its entries the list has no room for.
+    pub left_out: usize,
 }
 
 /// All levels.
@@ -81,17 +83,30 @@ impl HostnameLevels {
         all.sort_by(|(_, one), (_, other)| one.rank.cmp(&other.rank));
         let mut known = HashSet::new();
         all.retain(|(_, entry)| known.insert(&entry.wanted));
-        let listed = all.iter().filter(|(_, entry)| entry.wanted.is_listed());
-        let listed = listed.map(|(_, entry)| ListEntry { wanted: &entry.wanted, cost: entry.cost }).collect();
-        let list = HostList::ordered("", listed);
+        let listed = all.iter().filter(|(_, entry)| entry.wanted.is_listed()).map(|(id, entry)| {
+            let namespace: &str = &id.1.0;
+            (namespace, ListEntry { wanted: &entry.wanted, owner: namespace, cost: entry.cost })
+        });
+        let list = HostList::shared(&listed.collect::<Vec<_>>());
+        let asked: HashSet<&Match> = list.entries.iter().map(|entry| entry.wanted).collect();
         for (id, entry) in &all {
             let share: &mut LevelShare = shares.entry((*id).clone()).or_default();
+            share.left_out += usize::from(entry.wanted.is_listed() && !asked.contains(&entry.wanted));
             share.entries.push((*entry).clone());
         }
-        if let Some((_, first)) = shares.iter_mut().next() {
-            first.is_first = true;
+        // What is written counts as what the route prints, so it is of those who have most of it: nobody is held back for what others ask for.
+        let mut asking: BTreeMap<&str, BTreeMap<&RouteId, usize>> = BTreeMap::new();
+        for (id, entry) in all.iter().filter(|(_, entry)| asked.contains(&entry.wanted)) {
+            let (bytes, _) = ListEntry { wanted: &entry.wanted, owner: &id.1.0, cost: entry.cost }.size();
+            *asking.entry(&id.1.0).or_default().entry(*id).or_default() += bytes;
+        }
+        let namespace = asking.values().max_by_key(|routes| routes.values().sum::<usize>());
+        let most = namespace.and_then(|routes| routes.iter().max_by_key(|(_, bytes)| **bytes));
+        let writer = most.map(|(id, _)| RouteId::clone(id)).or_else(|| shares.keys().next().cloned());
+        if let Some(share) = writer.and_then(|id| shares.get_mut(&id)) {
+            share.is_first = true;
             if !list.entries.is_empty() {
-                first.list = list.chunks();
+                share.list = list.chunks();
             }
         }
         shares

@@ -34,12 +34,25 @@ pub(super) fn of_http(asked: &HttpMatch) -> Result<WantedRequests, String> {
         "RegularExpression" => expression(value)?,
         other => return Err(format!("paths of type {other} are not supported")),
     };
+    // It stands in the list of the hostname as it is, beside what others ask for.
+    if let Some(method) = asked.method.as_ref().filter(|method| !is_method(method)) {
+        return Err(format!("method {method:?} is none that requests have"));
+    }
     let conditions = RouteConditions {
         methods: asked.method.clone().into_iter().collect(),
         headers: conditions(&asked.headers, str::to_ascii_lowercase)?,
         query: conditions(&asked.query_params, str::to_owned)?,
     };
     Ok(with(wanted, cost, conditions))
+}
+
+fn is_method(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// Whether a service or a method may be called so: <https://protobuf.dev/reference/protobuf/proto3-spec/#identifiers>
+fn is_grpc_name(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
 }
 
 /// Of a match of a GRPCRoute.
@@ -49,7 +62,12 @@ pub(super) fn of_http(asked: &HttpMatch) -> Result<WantedRequests, String> {
 pub(super) fn of_grpc(asked: &GrpcMatch) -> Result<WantedRequests, String> {
     let none = GrpcMethod { kind: None, service: None, method: None };
     let GrpcMethod { kind, service, method } = asked.method.as_ref().unwrap_or(&none);
-    let (wanted, cost) = match (kind.as_deref().unwrap_or("Exact"), service, method) {
+    let kind = kind.as_deref().unwrap_or("Exact");
+    let mut names = service.iter().chain(method).filter(|_| kind == "Exact");
+    if let Some(name) = names.find(|name| !is_grpc_name(name)) {
+        return Err(format!("{name:?} is no name of a service or a method"));
+    }
+    let (wanted, cost) = match (kind, service, method) {
         (_, None, None) => (Match::prefix("", "/"), None),
         ("Exact", Some(service), Some(method)) => (Match::exact("", &format!("/{service}/{method}")), None),
         ("Exact", Some(service), None) => (Match::prefix("", &format!("/{service}")), None),
@@ -108,4 +126,22 @@ pub(super) fn rank(wanted: &Match) -> Rank {
     let says =
         conditions.map_or((false, 0, 0), |all| (!all.methods.is_empty(), all.headers.len(), all.query.len()));
     Reverse((wanted.shape == MatchShape::Exact, wanted.path.len(), says))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_method_and_no_name_asks_for_nothing() {
+        for (method, is_one) in [("GET", true), ("GE\nT", false), ("GET;1,prefix,0,/,", false), ("", false)] {
+            let asked = HttpMatch { method: Some(method.into()), ..HttpMatch::default() };
+            assert_eq!(of_http(&asked).is_ok(), is_one, "{method}");
+        }
+        for (service, is_one) in [("a.B_1", true), ("a.B/C x\ny z", false), ("", false)] {
+            let method = GrpcMethod { kind: None, service: Some(service.into()), method: Some("C".into()) };
+            let asked = GrpcMatch { method: Some(method), ..GrpcMatch::default() };
+            assert_eq!(of_grpc(&asked).is_ok(), is_one, "{service}");
+        }
+    }
 }

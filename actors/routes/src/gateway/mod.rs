@@ -213,7 +213,7 @@ impl GatewayModel {
         if stale.is_empty() {
             return;
         }
-        let (mut touched, mut written) = (BTreeSet::new(), BTreeSet::new());
+        let (mut touched, mut written, mut told) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for id in stale {
             let route = self.routes.get(&id.0).and_then(|routes| routes.get(&id.1.0, &id.1.1));
             let now = route.map(|route| ResolvedRoute::of(id.0, route, &self.ground, &self.services));
@@ -226,9 +226,7 @@ impl GatewayModel {
                 written.insert(id.clone());
             }
             if before.verdict != now.verdict {
-                let object = self.routes.get(&id.0).and_then(|routes| routes.reference(&id.1));
-                let found = now.verdict.as_deref().map(findings::of_route).unwrap_or_default();
-                self.findings.set(listeners::name_of(id.0), &id.1, object, found);
+                told.insert(id.clone());
                 let verdicts = &mut Arc::make_mut(&mut self.verdicts).routes;
                 match &now.verdict {
                     Some(verdict) => drop(verdicts.insert(id.clone(), verdict.clone())),
@@ -247,9 +245,22 @@ impl GatewayModel {
             let shares = self.shares.get(&id).unwrap_or(&none.0);
             let route = self.resolved.get(&id).unwrap_or(&none.1);
             self.sets.write_route(&id, shares, &route.settings);
+            told.insert(id);
+        }
+        for id in told {
+            self.tell(&id);
         }
         self.sets.write_needs();
         self.write_attached(false);
+    }
+
+    /// Writes what is found at a route.
+    fn tell(&mut self, id: &RouteId) {
+        let object = self.routes.get(&id.0).and_then(|routes| routes.reference(&id.1));
+        let verdict = self.resolved.get(id).and_then(|route| route.verdict.as_deref());
+        let mut found = verdict.map(findings::of_route).unwrap_or_default();
+        found.extend(self.shares.get(id).map(findings::of_shares).unwrap_or_default());
+        self.findings.set(listeners::name_of(id.0), &id.1, object, found);
     }
 
     /// Shares a level anew; the routes that have something else of it than before.

@@ -512,12 +512,16 @@ pub(super) struct KnownPort {
     pub name: Option<Arc<str>>,
     pub port: u16,
     pub target_port: Option<Value>,
+    pub protocol: Option<Box<str>>,
     pub app_protocol: Option<String>,
 }
 
 impl Readable for ServiceFacts {
+    /// Ports of UDP are none that HAProxy passes anything on to, and may have the number of one of TCP.
     fn read(object: &Object) -> Option<Self> {
-        serde_json::from_slice(&object.json).ok()
+        let mut service: Self = serde_json::from_slice(&object.json).ok()?;
+        service.spec.ports.retain(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
+        Some(service)
     }
 }
 

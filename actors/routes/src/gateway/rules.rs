@@ -20,6 +20,9 @@ use std::{
     sync::Arc,
 };
 
+/// 24 days. A longer time HAProxy takes for one that is over already: it counts milliseconds in 31 bits.
+const LONGEST_TIMEOUT: u64 = 2_073_600_000;
+
 /// Settings by their names. A value has no `|`.
 pub(super) type MapSettings = BTreeMap<&'static str, String>;
 
@@ -177,7 +180,7 @@ impl RuleReader<'_> {
         }
         let is_answered = common.contains_key("redirect");
         choices.retain(|(weight, _)| *weight > 0);
-        let settings = match choices.len() {
+        let mut settings = match choices.len() {
             _ if is_answered => vec![(String::new(), common)],
             0 => {
                 common.insert("status", self.failure());
@@ -186,6 +189,12 @@ impl RuleReader<'_> {
             1 => choices.into_iter().map(|(_, own)| (String::new(), own)).collect(),
             _ => chosen(choices),
         };
+        // Nobody gets copies of what nobody can be asked about.
+        for (_, settings) in &mut settings {
+            if settings.contains_key("auth-place") && !settings.contains_key("auth") {
+                settings.remove("mirror");
+            }
+        }
         let size = |settings: &MapSettings| {
             settings.iter().map(|(name, value)| name.len() + value.len() + 2).sum::<usize>()
         };
@@ -314,9 +323,9 @@ fn timeouts(rule: &RouteRule, settings: &mut MapSettings) -> Result<(), String> 
     for text in [&timeouts.request, &timeouts.backend_request].into_iter().flatten() {
         let time =
             milliseconds(text).ok_or_else(|| format!("timeout {text:?} is no duration such as 500ms"))?;
-        if time > 0 {
-            least = Some(least.map_or(time, |least| least.min(time)));
-        }
+        // Zero is no timeout at all, and so not HAProxy's own either.
+        let time = if time == 0 { LONGEST_TIMEOUT } else { time.min(LONGEST_TIMEOUT) };
+        least = Some(least.map_or(time, |least| least.min(time)));
     }
     if let Some(time) = least {
         settings.insert("timeout-server", time.to_string());
@@ -366,6 +375,12 @@ fn asked(auth: &ExternalAuth, settings: &mut MapSettings) -> Result<(), String> 
         if passed.is_empty() { "authorization".to_owned() } else { format!("authorization,{passed}") };
     settings.insert("auth-request-headers", passed);
     let told = header_names(&auth.http.allowed_response_headers)?;
+    // Of the answer these are its own: a request that has them is none that HAProxy can send.
+    if let Some(name) =
+        told.split(',').find(|name| matches!(*name, "content-length" | "host" | "transfer-encoding"))
+    {
+        return Err(format!("ExternalAuth with {name} in allowedResponseHeaders is not supported"));
+    }
     if !told.is_empty() {
         settings.insert("auth-response-headers", told);
     }
@@ -465,4 +480,27 @@ fn cors(cors: &Cors, settings: &mut MapSettings) -> Result<(), String> {
     }
     settings.insert("cors-max-age", cors.max_age.unwrap_or(5).to_string());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_timeout_is_one_that_haproxy_can_count() {
+        for (asked, known) in [
+            (json!({"request": "10s", "backendRequest": "300ms"}), Some("300")),
+            (json!({"request": "10s", "backendRequest": "0s"}), Some("10000")),
+            (json!({"request": "0s"}), Some("2073600000")),
+            (json!({"request": "720h"}), Some("2073600000")),
+            (json!({"request": "99999h"}), Some("2073600000")),
+            (json!({}), None),
+        ] {
+            let rule: RouteRule = serde_json::from_value(json!({"timeouts": asked})).unwrap();
+            let mut settings = MapSettings::new();
+            timeouts(&rule, &mut settings).unwrap();
+            assert_eq!(settings.get("timeout-server").map(String::as_str), known, "{rule:?}");
+        }
+    }
 }

@@ -246,6 +246,10 @@ fn what_a_reference_leads_to_is_told_and_a_broken_rule_harms_only_itself() {
     ] {
         assert_eq!(of(namespace, route, kind), (holds, reason.to_owned()), "{route} {kind}");
     }
+    let partial = &verdicts.routes[&(RouteKind::Http, name("shop", "partial"))].parents[0];
+    let dropped = partial.conditions.iter().find(|one| one.kind == "PartiallyInvalid").unwrap();
+    assert!(dropped.message.starts_with("Dropped Rule 0: "), "{}", dropped.message);
+    assert!(dropped.message.ends_with("; rule 2 cannot be done either"), "{}", dropped.message);
     let backends: Vec<String> = all
         .get("routes of gateway backends")
         .unwrap()

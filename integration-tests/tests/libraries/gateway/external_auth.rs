@@ -76,6 +76,11 @@ fn whoever_is_asked_lets_a_request_pass_or_answers_it() {
         ] {
             assert_eq!(question.contains(line), there, "{line:?} in {question}");
         }
+        ask(site, "GET", "/on", "Authorization: one\r\nAuthorization: two\r\nAuthorization: three\r\n");
+        let question = questions.with("authorization: three").pop().unwrap();
+        let order =
+            ["one", "two", "three"].map(|value| question.find(&format!("authorization: {value}")).unwrap());
+        assert!(order.is_sorted(), "the first one is that of the server, too: {question}");
         for method in ["HEAD", "OPTIONS", "DELETE"] {
             let status = ask(site, method, &format!("/on/{method}"), "Cookie: session=good\r\n").status;
             assert_eq!(status, 200, "{method}");
@@ -151,9 +156,26 @@ fn a_rule_that_cannot_ask_lets_nobody_through() {
         with("twice", json!([asks(json!({})), asks(json!({}))])),
         with("name", json!([asks(json!({"http": {"allowedHeaders": ["a|b"]}}))])),
         with("nothing", json!([{"type": "ExternalAuth"}])),
+        with("length", json!([asks(json!({"http": {"allowedResponseHeaders": ["Content-Length"]}}))])),
+        // A copy to who is asked would be a question.
+        with(
+            "copied",
+            json!([missing, {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "sso", "port": 80}}}]),
+        ),
     ];
     asking(&rules, |site, questions| {
-        for path in ["/missing", "/redirected", "/abroad", "/grpc", "/body", "/twice", "/name", "/nothing"] {
+        for path in [
+            "/missing",
+            "/redirected",
+            "/abroad",
+            "/grpc",
+            "/body",
+            "/twice",
+            "/name",
+            "/nothing",
+            "/length",
+            "/copied",
+        ] {
             assert_eq!(ask(site, "GET", path, "").status, 500, "{path}");
         }
         assert!(questions.with("").is_empty());

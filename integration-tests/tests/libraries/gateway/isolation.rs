@@ -87,6 +87,22 @@ fn gateways_and_namespaces_are_apart() {
 }
 
 #[test]
+fn an_expression_that_is_too_dear_for_a_path_refuses_it_to_its_own_namespace_only() {
+    let mut all = around();
+    all.push(gateway("gw", json!([listener("http", None)])));
+    let dear = |path: &str| json!([{"matches": [{"path": {"type": "RegularExpression", "value": path}}], "backendRefs": to(2)}]);
+    all.push(route("all", &[], rule(1, "/")));
+    all.push(route("own", &[], dear("/own/.*a.*b")));
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    all.push(object("HTTPRoute", "blog", "dear", json!({"parentRefs": parents, "rules": dear("/.*a.*b")})));
+    let long = "z".repeat(1500);
+    on_each(&all, |site| {
+        assert_eq!(site.get("a.example", &format!("/{long}")).service(), Some(1));
+        assert_eq!(site.get("a.example", &format!("/own/{long}")).status, 414);
+    });
+}
+
+#[test]
 fn a_connection_is_for_the_hosts_of_its_listener() {
     let https = |name: &str, hostname: Option<&str>, secret: &str| {
         let mut listener = listener(name, hostname);

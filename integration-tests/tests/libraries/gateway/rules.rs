@@ -164,6 +164,7 @@ fn origins_are_told_what_they_may() {
             "allowHeaders": ["x-a", "x-b"], "exposeHeaders": ["x-c"], "maxAge": 3600, "allowCredentials": true})
         ),
         cors("/any", json!({"allowOrigins": ["*"], "allowMethods": ["*"], "allowHeaders": ["*"]})),
+        cors("/known", json!({"allowOrigins": ["*"], "allowCredentials": true})),
     ]);
     let allowed = |site: &GatewaySite, method: &str, path: &str, origin: &str| {
         let asks = "Access-Control-Request-Method: PUT\r\nAccess-Control-Request-Headers: x-z\r\n";
@@ -209,6 +210,14 @@ fn origins_are_told_what_they_may() {
             "access-control-allow-credentials",
         ];
         assert_eq!(shown.map(|name| any.header(name)), [Some("*"), Some("PUT"), Some("x-z"), None]);
+        // What names one origin no cache may give another one; nor what names none because nobody asked.
+        let known = allowed(site, "GET", "/known", "https://x.example");
+        assert_eq!(
+            ["access-control-allow-origin", "vary"].map(|name| known.header(name)),
+            [Some("https://x.example"), Some("Origin")]
+        );
+        assert_eq!(any.header("vary"), None);
+        assert_eq!(site.get("a.example", "/any").header("vary"), Some("Origin"));
     });
 }
 

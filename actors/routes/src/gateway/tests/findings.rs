@@ -91,3 +91,53 @@ fn a_policy_is_told_of_where_its_service_gets_requests() {
     world.delete("HTTPRoute", &name("shop", "cart"));
     assert_eq!(kinds(&mut world, "backendtlspolicies", "shop", "tls"), []);
 }
+
+#[test]
+fn what_a_list_has_no_room_for_is_told_and_takes_nothing_from_another_namespace() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    let to = json!([{"name": "s1", "port": 80}]);
+    let admin = json!([{"matches": [{"path": {"value": "/admin"}, "headers": [{"name": "x-admin", "value": "1"}]}], "backendRefs": to}]);
+    world.put("HTTPRoute", "shop", "cart", json!({"parentRefs": parents, "rules": admin}));
+    // Longer paths come first.
+    let matches: Vec<Value> = (0..600)
+        .map(|number| json!({"path": {"value": format!("/a/longer/path/{number}")}, "headers": [{"name": "a", "value": "b"}]}))
+        .collect();
+    let many = json!([{"matches": matches, "backendRefs": to}]);
+    world.put("HTTPRoute", "blog", "many", json!({"parentRefs": parents, "rules": many}));
+    assert_eq!(kinds(&mut world, "httproutes", "shop", "cart"), []);
+    let told = found(&mut world, "httproutes", "blog", "many");
+    let is_told = |one: &(FindingKind, String)| {
+        one.0 == FindingKind::TooManyRoutes && one.1.contains("matches for * at listener edge/gw/http")
+    };
+    assert!(told.iter().any(is_told), "{told:?}");
+    let few = json!([{"matches": matches[..3], "backendRefs": to}]);
+    world.put("HTTPRoute", "blog", "many", json!({"parentRefs": parents, "rules": few}));
+    let told = found(&mut world, "httproutes", "blog", "many");
+    assert!(!told.iter().any(is_told), "{told:?}");
+}
+
+#[test]
+fn a_list_is_written_with_the_route_that_has_most_of_it() {
+    let mut world = World::new();
+    world.gateway("gw", json!([http("http", None)]));
+    let parents = json!([{"name": "gw", "namespace": "edge"}]);
+    for (namespace, matches) in [("blog", 1), ("shop", 20)] {
+        let matches: Vec<Value> = (0..matches)
+            .map(|number| json!({"path": {"value": format!("/{namespace}/{number}")}, "headers": [{"name": "a", "value": "b"}]}))
+            .collect();
+        world.put(
+            "HTTPRoute",
+            namespace,
+            "one",
+            json!({"parentRefs": parents, "rules": [{"matches": matches}]}),
+        );
+    }
+    let (_, all) = world.resolved();
+    let sets = all.get("routes of httproutes").unwrap();
+    for (namespace, levels) in [("blog", 0), ("shop", 1)] {
+        let set: Value = serde_json::from_slice(&sets.get(namespace, "one").unwrap().json).unwrap();
+        assert_eq!(set["levels"].as_array().unwrap().len(), levels, "{namespace}: {set}");
+    }
+}
