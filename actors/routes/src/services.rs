@@ -94,6 +94,7 @@ struct Spec {
 struct PortOfService {
     name: Option<Box<str>>,
     port: u16,
+    protocol: Option<Box<str>>,
     app_protocol: Option<Box<str>>,
 }
 
@@ -217,7 +218,11 @@ impl KnownService {
             let own = own.filter_map(|(key, text)| Some((key.strip_prefix(PREFIX)?, text.as_str())));
             Written::read(Level::Service, own, settings)
         };
-        let spec = spec.filter(|_| is_short);
+        let mut spec = spec.filter(|_| is_short);
+        // What is passed on is TCP, and a port of UDP may have the same number.
+        if let Some(ports) = spec.as_mut().and_then(|spec| spec.ports.as_mut()) {
+            ports.retain(|port| port.protocol.as_deref().is_none_or(|protocol| protocol == "TCP"));
+        }
         let first_port = spec.as_ref().and_then(|spec| Some(spec.ports.as_ref()?.first()?.port));
         let spoken = spec.iter().flat_map(|spec| spec.ports.iter().flatten());
         let spoken = spoken.filter_map(|port| {

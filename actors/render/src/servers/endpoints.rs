@@ -259,11 +259,19 @@ fn find_port<'s>(service: &'s Value, wanted: &Value) -> Result<Option<&'s Value>
     let key = if number(wanted).is_some() { "port" } else { "name" };
     let ports = few_ports(field(service, &["spec"])?, "Service")?;
     for port in ports {
-        if port.field(key)? == Some(wanted) {
+        // A port of UDP may have the number of one of TCP.
+        if port.field(key)? == Some(wanted) && is_of_tcp(port)? {
             return Ok(Some(port));
         }
     }
     Ok(None)
+}
+
+fn is_of_tcp(port: &Value) -> Result<bool, String> {
+    Ok(match port.field("protocol")? {
+        Some(Value::Text(protocol)) => **protocol == *"TCP",
+        _ => true,
+    })
 }
 
 fn few_ports<'v>(of: &'v Value, kind: &str) -> Result<&'v [Value], String> {
@@ -373,6 +381,20 @@ mod tests {
         assert_eq!(names(service(), &slices, json!("web")), ["10.0.0.1_8080=10.0.0.1:8080"]);
         assert!(names(service(), &slices, json!("nonesuch")).is_empty());
         assert!(names(service(), &slices, json!(8080)).is_empty());
+    }
+
+    #[test]
+    fn of_two_ports_with_one_number_that_of_tcp_counts() {
+        let port =
+            |name: &str, port: u16, protocol: &str| json!({"name": name, "port": port, "protocol": protocol});
+        let service = json!({"spec": {"ports": [port("quic", 443, "UDP"), port("web", 443, "TCP")]}});
+        let slice = json!({"addressType": "IPv4", "ports": [port("quic", 1, "UDP"), port("web", 2, "TCP")],
+            "endpoints": [{"addresses": ["10.0.0.1"]}]});
+        assert_eq!(
+            names(service.clone(), std::slice::from_ref(&slice), json!(443)),
+            ["10.0.0.1_2=10.0.0.1:2"]
+        );
+        assert!(names(service, &[slice], json!("quic")).is_empty());
     }
 
     #[test]

@@ -216,12 +216,13 @@ pub(super) fn missing(services: &Arc<Snapshot>, claim: &TcpClaim) -> Option<(Fin
     };
     let ports = spec.ports.unwrap_or_default();
     let shown = shortened(&port.to_string());
-    let Some(found) = ports.iter().find(is_it) else {
+    let mut found = ports.iter().filter(is_it).peekable();
+    if found.peek().is_none() {
         let sentence =
             format!("it leads to port {shown} of Service {name}, which does not have it: connections end");
         return Some((FindingKind::PortMissing, sentence));
-    };
-    (found.protocol.as_deref() == Some("UDP")).then(|| {
+    }
+    found.all(|one| one.protocol.as_deref() == Some("UDP")).then(|| {
         let sentence =
             format!("port {shown} of Service {name} is one of UDP, and HAProxy passes on TCP only");
         (FindingKind::BackendInvalid, sentence)
