@@ -93,7 +93,7 @@ mod tests {
     }
 
     fn delete() -> Operation {
-        Operation::DeleteServer { backend: "b".into(), server: "s".into() }
+        Operation::DeleteServer { backend: "b".into(), server: "s".into(), params: vec![] }
     }
 
     #[test]

@@ -126,7 +126,7 @@ pub(crate) fn step(
             let body = server_body(&server, &address, &params).map_err(|why| format!("{at}: {why}"))?;
             ApiStep::AddServer { backend, server, body, enabled }
         }
-        Operation::DeleteServer { backend, server } => ApiStep::DeleteServer { backend, server },
+        Operation::DeleteServer { backend, server, .. } => ApiStep::DeleteServer { backend, server },
         Operation::SetMapEntry { map, key, value } => {
             sendable(&map, [&key, &value])?;
             if value.contains(BLANKS) {
@@ -413,7 +413,11 @@ mod tests {
             ("a server that comes, without a check or a cookie", server(&["weight", "5"]), ""),
             ("a server that comes, with a check", server(&["check"]), ""),
             ("a server that comes, with a cookie", server(&["cookie", "x"]), ""),
-            ("a server that goes", Operation::DeleteServer { backend: name(), server: name() }, ""),
+            (
+                "a server that goes",
+                Operation::DeleteServer { backend: name(), server: name(), params: vec![] },
+                "",
+            ),
             (
                 "`maxconn` of a server",
                 Operation::SetServerMaxconn { backend: name(), server: name(), maxconn: 1 },

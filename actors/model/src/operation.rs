@@ -114,6 +114,9 @@ pub enum Operation {
         backend: String,
         /// The server.
         server: String,
+        /// Those of its parameters that [`Self::AddServer`] would give it, in case it is wanted again before it is gone.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        params: Vec<String>,
     },
     /// `add backend B from D`: HAProxy 3.4 and later. It takes no traffic until [`Self::PublishBackend`].
     AddBackend {
@@ -293,7 +296,7 @@ impl std::fmt::Display for Operation {
             Self::AddServer { backend, server, address, .. } => {
                 write!(f, "add server {backend}/{server} {address}")
             }
-            Self::DeleteServer { backend, server } => write!(f, "del server {backend}/{server}"),
+            Self::DeleteServer { backend, server, .. } => write!(f, "del server {backend}/{server}"),
             Self::AddBackend { backend, defaults } => write!(f, "add backend {backend} from {defaults}"),
             Self::PublishBackend { backend } => write!(f, "publish backend {backend}"),
             Self::UnpublishBackend { backend } => write!(f, "unpublish backend {backend}"),

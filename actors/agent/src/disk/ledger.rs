@@ -45,7 +45,7 @@ struct LedgerState {
 
 #[derive(Clone, Debug)]
 struct PendingRemoval {
-    /// The defaults section of a backend.
+    /// The defaults section of a backend, or a server's parameters that cannot change.
     defaults: String,
     since: Instant,
     reported: bool,
@@ -130,7 +130,7 @@ impl WorkerLedger {
         self.more.notify_one();
     }
 
-    /// This stays, or is gone. Gives the defaults section that it came from, when it was waiting.
+    /// This stays, or is gone. Gives what [`Self::wait_for`] was told that it came from, when it was waiting.
     pub(crate) fn cancel(&self, removal: &Removal) -> Option<String> {
         let mut state = self.lock();
         let was = state.waiting.remove(removal)?;

@@ -74,7 +74,7 @@ pub(super) fn unpublish<'o>(backend: &'o str) -> Preparation<'o> {
 
 pub(super) fn delete<'o>(backend: &'o str, defaults: &'o str) -> Preparation<'o> {
     let delete = vec![format!("del backend {}", name(backend)?)];
-    let deletion = removals::deletion(delete, Removal::backend(backend), defaults);
+    let deletion = removals::deletion(delete, Removal::backend(backend), defaults.to_owned());
     Ok(deletion.expecting(move |all| _ = all.backends.remove(backend)))
 }
 

@@ -75,7 +75,7 @@ fn checked<'o>(operation: &'o Operation, contents: &'o Contents) -> Preparation<
         O::AddServer { backend, server, address, params, enabled } => {
             server::add(server::NewServer { backend, server, address, params, enabled: *enabled })
         }
-        O::DeleteServer { backend, server } => server::delete(backend, server),
+        O::DeleteServer { backend, server, params } => server::delete(backend, server, params),
         O::AddBackend { backend, defaults } => backend::add(backend, defaults),
         O::PublishBackend { backend } => backend::publish(backend),
         O::UnpublishBackend { backend } => backend::unpublish(backend),

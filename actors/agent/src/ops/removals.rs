@@ -11,18 +11,14 @@ use std::time::Duration;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Deletes by `commands`; what still has connections waits.
-pub(super) fn deletion<'o>(
-    commands: Vec<String>,
-    removal: Removal,
-    defaults: &'o str,
-) -> PreparedOperation<'o> {
+/// Deletes by `commands`; what still has connections waits, and `origin` is remembered of it: what it was made from.
+pub(super) fn deletion<'o>(commands: Vec<String>, removal: Removal, origin: String) -> PreparedOperation<'o> {
     let exchange = move |commands| {
-        let removal = removal.clone();
+        let (removal, origin) = (removal.clone(), origin.clone());
         Exchange::new(commands, move |replies, ledger| {
             for reply in replies {
                 if still_in_use(&removal, reply.answer) {
-                    ledger.wait_for(removal.clone(), defaults);
+                    ledger.wait_for(removal.clone(), &origin);
                 } else if !is_gone(&removal, reply.answer) {
                     reply.accepted()?;
                 }

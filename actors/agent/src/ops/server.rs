@@ -130,16 +130,25 @@ impl<'o> NewServer<'o> {
     }
 
     /// A server that was waiting to be removed may still be there, and have another address: it is enabled once that is known.
+    /// One that has other parameters cannot come back before it is gone: HAProxy would go on with those.
     fn begin(self, commands: Vec<String>, prior: &PriorOperations<'_>) -> Result<Exchange<'o>, String> {
         let removal = Removal::server(self.backend, self.server);
-        let waited = prior.ledger.cancel(&removal).is_some();
+        let before = prior.ledger.cancel(&removal);
+        let waited = before.is_some();
         let adjust = self.adjust()?;
         let (add, enable) = first_and_rest(commands);
         let now =
             if waited { [vec![removal.command()], add].concat() } else { [add, enable.clone()].concat() };
-        Ok(Exchange::new(now, move |replies, _| {
+        Ok(Exchange::new(now, move |replies, ledger| {
             let replies = replies.get(usize::from(waited)..).unwrap_or_default();
             if replies.first().is_some_and(|added| added.answer.contains("Already exists")) {
+                if let Some(before) = before.filter(|before| *before != lasting(self.params)) {
+                    ledger.wait_for(removal, &before);
+                    let (backend, server) = (self.backend, self.server);
+                    return Err(format!(
+                        "server {backend}/{server} still finishes requests, and had other parameters"
+                    ));
+                }
                 return Ok(Exchange::then([adjust, enable].concat()));
             }
             accepted(replies)?;
@@ -153,7 +162,7 @@ impl<'o> NewServer<'o> {
         if let Some((ip, port)) = socket_address(self.address) {
             prepared.push(set_address(self.backend, self.server, &ip.to_string(), port)?);
         }
-        if let Some(weight) = weight_of(self.params).and_then(|weight| u16::try_from(weight).ok()) {
+        if let Ok(weight) = u16::try_from(weight_of(self.params).unwrap_or(1)) {
             prepared.push(set_weight(self.backend, self.server, weight).map_err(|problem| {
                 format!("set server {}/{} weight {weight}: {problem}", self.backend, self.server)
             })?);
@@ -162,10 +171,10 @@ impl<'o> NewServer<'o> {
     }
 }
 
-pub(super) fn delete<'o>(backend: &'o str, server: &'o str) -> Preparation<'o> {
+pub(super) fn delete<'o>(backend: &'o str, server: &'o str, params: &[String]) -> Preparation<'o> {
     let name = full_name(backend, server)?;
     let commands = vec![format!("set server {name} state maint"), format!("del server {name}")];
-    let deletion = removals::deletion(commands, Removal::server(backend, server), "");
+    let deletion = removals::deletion(commands, Removal::server(backend, server), lasting(params));
     let deleted = ExpectedServer { deleted: true, ..ExpectedServer::default() };
     Ok(deletion.expecting(move |all| *all.server(backend, server) = deleted.clone()))
 }
@@ -213,6 +222,14 @@ fn socket_address(address: &str) -> Option<(IpAddr, u16)> {
 fn weight_of(params: &[String]) -> Option<u32> {
     let at = params.iter().position(|p| p == "weight")?;
     params.get(at + 1)?.parse().ok()
+}
+
+/// The parameters that a server has as long as it is there, one a line: all but its weight.
+fn lasting(params: &[String]) -> String {
+    let weight = params.iter().position(|param| param == "weight");
+    let is_lasting = |at: usize| weight.is_none_or(|weight| at != weight && at != weight + 1);
+    let lasting = params.iter().enumerate().filter(|(at, _)| is_lasting(*at));
+    lasting.map(|(_, param)| param.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 // --- reading back ----------------------------------------------------------------------------------

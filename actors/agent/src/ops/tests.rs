@@ -40,7 +40,8 @@ fn nothing_in_an_order_begins_another_command() {
         assert!(commands(&add("10.0.0.1:80", &[bad]), &Contents::new()).is_err(), "{bad:?}");
     }
     for bad in ["a b", "a/b", "a;b", "", "a\nb", "ä"] {
-        let operation = Operation::DeleteServer { backend: bad.to_owned(), server: "s".to_owned() };
+        let (backend, server) = (bad.to_owned(), "s".to_owned());
+        let operation = Operation::DeleteServer { backend, server, params: vec![] };
         assert!(commands(&operation, &Contents::new()).is_err(), "{bad:?}");
     }
 }
@@ -167,7 +168,7 @@ fn each_difference_is_told() {
     assert!(differences(&[ready])[0].contains("not in state Ready"));
     let weight = Operation::SetServerWeight { backend: backend.clone(), server: server.clone(), weight: 7 };
     assert_eq!(differences(&[weight]), ["server k/s1 has weight 20, not 7"]);
-    let delete = Operation::DeleteServer { backend: backend.clone(), server };
+    let delete = Operation::DeleteServer { backend: backend.clone(), server, params: vec![] };
     assert!(differences(&[delete])[0].contains("still takes traffic"));
     let gone = Operation::SetServerWeight { backend, server: "gone".to_owned(), weight: 7 };
     assert_eq!(differences(&[gone]), ["server k/gone is not there"]);
@@ -175,7 +176,8 @@ fn each_difference_is_told() {
 
 #[test]
 fn a_deleted_server_in_maintenance_is_as_wanted() {
-    let delete = Operation::DeleteServer { backend: "k".to_owned(), server: "s2".to_owned() };
+    let (backend, server) = ("k".to_owned(), "s2".to_owned());
+    let delete = Operation::DeleteServer { backend, server, params: vec![] };
     assert!(differences(&[delete]).is_empty());
 }
 
@@ -230,7 +232,8 @@ fn many_publications_are_looked_at_once() {
 
 #[test]
 fn the_servers_of_a_backend_that_is_gone_are_deleted() {
-    let delete = Operation::DeleteServer { backend: "k".to_owned(), server: "s1".to_owned() };
+    let (backend, server) = ("k".to_owned(), "s1".to_owned());
+    let delete = Operation::DeleteServer { backend, server, params: vec![] };
     let gone = [("show servers state k", "Can't find backend.")];
     assert_eq!(verdicts(&[delete], &gone), [ReadBackVerdict::AsExpected]);
     let (backend, server) = names();

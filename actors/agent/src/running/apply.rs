@@ -155,9 +155,11 @@ impl<'a> ApplyOrder<'a> {
         let contents = self.contents(target.clone(), operations).await?;
         let unknown = |why: String| LoadedBundle::Unknown { from: self.state.running(), why };
         let before = self.state.loaded();
-        self.state
-            .set_loaded(unknown("operations were interrupted".to_owned()))
-            .map_err(|e| failed(format!("the agent cannot note what it does to HAProxy: {e}")))?;
+        if let Err(e) = self.state.set_loaded(unknown("operations were interrupted".to_owned())) {
+            // Nothing was sent: HAProxy runs what it ran, and no reload is needed once this can be noted.
+            self.state.lock().loaded = before;
+            return Err(failed(format!("the agent cannot note what it does to HAProxy: {e}")));
+        }
         let outcome = match ops::run::run(self.haproxy, operations, &contents).await {
             Ok(pid) if pid == worker.pid => Ok(()),
             Ok(_) => Err("HAProxy was restarted meanwhile".to_owned()),

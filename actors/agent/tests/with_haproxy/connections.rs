@@ -128,7 +128,11 @@ async fn thousands_of_operations_go_in_one_order(variable: &str) {
     assert_eq!(setting.get("/map999").await.unwrap(), "entry999");
     assert_eq!(get_metric(&agent, "haptic_agent_operations_total").await, 1501);
     let remove = (0..500)
-        .map(|n| Operation::DeleteServer { backend: "web".to_owned(), server: format!("s{n}") })
+        .map(|n| Operation::DeleteServer {
+            backend: "web".to_owned(),
+            server: format!("s{n}"),
+            params: vec![],
+        })
         .chain(
             (0..1000)
                 .map(|n| Operation::DelMapEntry { map: "maps/a.map".to_owned(), key: format!("/map{n}") }),
@@ -174,7 +178,7 @@ async fn a_haproxy_without_connections_ends_at_once_whatever_was_done_to_it(vari
     let (address, params) = (two.address.to_string(), vec!["weight".to_owned(), "3".to_owned()]);
     let add =
         Operation::AddServer { backend: backend(), server: "s2".to_owned(), address, params, enabled: true };
-    let delete = Operation::DeleteServer { backend: backend(), server: "s1".to_owned() };
+    let delete = Operation::DeleteServer { backend: backend(), server: "s1".to_owned(), params: vec![] };
     operate(&agent, &first, &second, [add, delete]).await;
     one.release.notify_one();
     slow.await.unwrap().unwrap();

@@ -102,7 +102,8 @@ async fn a_removal_goes_on_with_the_next_agent(variable: &str) {
         tokio::spawn(async move { setting.get("/slow").await })
     };
     one.arrived.notified().await;
-    let delete = Operation::DeleteServer { backend: "web".to_owned(), server: "s1".to_owned() };
+    let (backend, server) = ("web".to_owned(), "s1".to_owned());
+    let delete = Operation::DeleteServer { backend, server, params: vec![] };
     change(&agent, &with, &without, vec![delete]).await;
     assert_eq!(agent.handle().pending_deletions(), 1);
     drop(agent);

@@ -292,7 +292,7 @@ async fn an_attached_haproxy_is_served_too(variable: &str) {
                 params: vec!["weight".to_owned(), "3".to_owned()],
                 enabled: true,
             },
-            Operation::DeleteServer { backend: "web".to_owned(), server: "s1".to_owned() },
+            Operation::DeleteServer { backend: "web".to_owned(), server: "s1".to_owned(), params: vec![] },
         ];
         let outcome = agent.apply(order(Some(&first), &second, runtime(operations))).await;
         assert_eq!(outcome, Outcome::Applied { reloaded: false, worker_pid: worker, log: String::new() });

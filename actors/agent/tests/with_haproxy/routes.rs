@@ -166,7 +166,7 @@ fn go() -> Vec<Operation> {
     vec![
         Operation::DelMapEntry { map: map(), key: "/slow".to_owned() },
         Operation::UnpublishBackend { backend: backend() },
-        Operation::DeleteServer { backend: backend(), server: "s1".to_owned() },
+        Operation::DeleteServer { backend: backend(), server: "s1".to_owned(), params: vec![] },
         Operation::DeleteBackend { backend: backend(), defaults: "web".to_owned() },
     ]
 }

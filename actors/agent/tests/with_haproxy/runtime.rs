@@ -12,9 +12,11 @@ crate::with_each_haproxy! {
     a_servers_address_changes_without_a_reload
     servers_come_and_go_without_a_reload
     a_deleted_server_finishes_its_requests_and_can_come_back
+    a_server_with_other_parameters_comes_back_only_when_it_is_gone
     a_refused_operation_is_told_and_nothing_is_written
     weight_state_and_maxconn_are_set_and_read_back
     authorities_and_checks_are_set_without_a_reload
+    operations_that_cannot_be_noted_are_not_begun
 }
 
 fn add(server: &str, to: &Backend, params: &[&str]) -> Operation {
@@ -28,7 +30,7 @@ fn add(server: &str, to: &Backend, params: &[&str]) -> Operation {
 }
 
 fn delete(server: &str) -> Operation {
-    Operation::DeleteServer { backend: "web".to_owned(), server: server.to_owned() }
+    Operation::DeleteServer { backend: "web".to_owned(), server: server.to_owned(), params: vec![] }
 }
 
 async fn answers(setting: &Setting) -> BTreeSet<String> {
@@ -98,7 +100,8 @@ async fn a_deleted_server_finishes_its_requests_and_can_come_back(variable: &str
     assert_eq!(agent.handle().pending_deletions(), 1);
     assert_eq!(answers(&setting).await, BTreeSet::from(["two".to_owned()]));
 
-    let outcome = agent.apply(order(Some(&second), &both, runtime([add("s1", &one, &[])]))).await;
+    let outcome =
+        agent.apply(order(Some(&second), &both, runtime([add("s1", &one, &["weight", "1"])]))).await;
     assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
     assert_eq!(agent.handle().pending_deletions(), 0);
     assert_eq!(answers(&setting).await, BTreeSet::from(["one".to_owned(), "two".to_owned()]));
@@ -110,6 +113,32 @@ async fn a_deleted_server_finishes_its_requests_and_can_come_back(variable: &str
     assert_eq!(slow.await.unwrap().unwrap(), "one", "the request under way was cut");
     until("the server is removed", || async { agent.handle().pending_deletions() == 0 }).await;
     assert_eq!(agent.status().await.reloads, 1);
+    agent.stop(false).await;
+}
+
+/// HAProxy has no command that changes them.
+async fn a_server_with_other_parameters_comes_back_only_when_it_is_gone(variable: &str) {
+    let setting = std::sync::Arc::new(Setting::new(variable));
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (both, second) = (setting.files(&[two.line("s2"), one.line("s1")]), setting.files(&[two.line("s2")]));
+    let only_one = setting.files(&[one.line("s1")]);
+    bring(&agent, None, &only_one).await;
+    let slow = {
+        let setting = setting.clone();
+        tokio::spawn(async move { setting.get("/slow").await })
+    };
+    one.arrived.notified().await;
+    let operations = runtime([add("s2", &two, &[]), delete("s1")]);
+    let outcome = agent.apply(order(Some(&only_one), &second, operations)).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    let outcome = agent.apply(order(Some(&second), &both, runtime([add("s1", &one, &["send-proxy"])]))).await;
+    let Outcome::Refused { message, reload_may_help: true } = outcome else { panic!("{outcome:?}") };
+    assert!(message.contains("server web/s1 still finishes requests"), "{message}");
+    assert_eq!(agent.handle().pending_deletions(), 1);
+    assert_eq!(answers(&setting).await, BTreeSet::from(["two".to_owned()]));
+    one.release.notify_one();
+    assert_eq!(slow.await.unwrap().unwrap(), "one", "the request under way was cut");
     agent.stop(false).await;
 }
 
@@ -137,6 +166,25 @@ async fn a_refused_operation_is_told_and_nothing_is_written(variable: &str) {
         assert!(agent.status().await.exact);
     }
     assert_eq!(agent.bundle().await.unwrap().files, before);
+    agent.stop(false).await;
+}
+
+/// As on a full disk.
+async fn operations_that_cannot_be_noted_are_not_begun(variable: &str) {
+    let setting = Setting::new(variable);
+    let agent = setting.agent().await;
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (before, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
+    bring(&agent, None, &before).await;
+    let in_the_way = setting.dir.path().join("d/live.new");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let outcome = agent.apply(order(Some(&before), &after, runtime([two.replaces("s1")]))).await;
+    assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
+    assert_eq!(setting.get("/").await.unwrap(), "one");
+    std::fs::remove_dir(&in_the_way).unwrap();
+    let outcome = agent.apply(order(Some(&before), &after, runtime([two.replaces("s1")]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(setting.get("/").await.unwrap(), "two");
     agent.stop(false).await;
 }
 

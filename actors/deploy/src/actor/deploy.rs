@@ -32,6 +32,9 @@ use tokio::time::Instant;
 /// The first pause after a failure; it doubles up to the longest one.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// After a reload that HAProxy refused, pauses are so many times as long. Where a port is taken, it tries for two seconds to have
+/// it, and takes no connections meanwhile.
+const AFTER_REFUSAL: u32 = 10;
 /// Immediate repetitions (conflict, missing contents, repair) before a pause.
 const MAX_REPETITIONS: u32 = 3;
 /// The pause before an agent that did not answer is asked again for its next incarnation.
@@ -244,6 +247,8 @@ impl DeployActor {
         self.progress.forget();
         self.repetitions = 0;
         let pause = self.pauses.next().unwrap_or(LONGEST_PAUSE);
+        let is_refusal = matches!(failure, DeployFailure::Refused(_));
+        let pause = if is_refusal { pause.saturating_mul(AFTER_REFUSAL) } else { pause };
         let error = failure.to_string();
         let deployment = &self.deployment;
         deployment.update(|state| state.last_error = Some(error.clone()));

@@ -102,6 +102,7 @@ fn of_unknown_server(shown: &RunningServer) -> Option<PodDifference> {
         repair: vec![Operation::DeleteServer {
             backend: shown.backend.clone(),
             server: shown.server.clone(),
+            params: vec![],
         }],
     })
 }

@@ -85,9 +85,14 @@ fn entry_by_entry(path: &str, old: &str, new: &str) -> Vec<Operation> {
     operations
 }
 
-/// The socket takes `#0x…` for the address of an entry.
+/// The socket takes `#0x…` for the address of an entry, and `@1` for a version: agents send no key that begins so singly.
 fn names_a_reference(operation: &Operation) -> bool {
-    matches!(operation, Operation::SetMapEntry { key, .. } | Operation::DelMapEntry { key, .. } if key.starts_with('#'))
+    match operation {
+        Operation::SetMapEntry { key, .. }
+        | Operation::AddMapEntry { key, .. }
+        | Operation::DelMapEntry { key, .. } => key.starts_with(['#', '@']),
+        _ => false,
+    }
 }
 
 fn check_entry(operation: &Operation) -> Result<(), String> {
@@ -108,6 +113,11 @@ fn check(key: &str, value: &str) -> Result<(), String> {
     }
     if key.len() + value.len() > LONGEST {
         return Err(format!("its entry {shown} is too long for the socket"));
+    }
+    if key.starts_with("<<") || value.starts_with("<<") {
+        return Err(format!(
+            "its entry {shown} has << at the start of a word, and the socket takes more lines then"
+        ));
     }
     if key.chars().chain(value.chars()).any(|c| c.is_control() && c != '\t') {
         return Err(format!("its entry {shown} has a control character"));
@@ -131,8 +141,8 @@ fn acl(path: &str, old: &str, new: &str) -> Result<Vec<Operation>, String> {
     }
     for pattern in before.symmetric_difference(&after) {
         check(pattern, "x")?;
-        if pattern.starts_with('#') {
-            return Err(format!("its pattern {pattern} begins with #, which is an address to the socket"));
+        if pattern.starts_with(['#', '@']) {
+            return Err(format!("its pattern {pattern} begins like an address or a version to the socket"));
         }
     }
     operations.sort_by_key(ToString::to_string);
@@ -181,6 +191,12 @@ mod tests {
                 ("a 1", "a 1; b", "reload: its entry b has no value, and the socket takes none without"),
                 ("#x 1; a 1", "a 1", ""),
                 (" #x 1; a 1", "a 1", "replace map m"),
+                ("a 1", "a 1; @x 2", "replace map m"),
+                (
+                    "a 1",
+                    "a <<",
+                    "reload: its entry a has << at the start of a word, and the socket takes more lines then",
+                ),
             ] {
                 assert_eq!(show(How::Map(kind), old, new), expected, "{old} -> {new}");
             }

@@ -73,6 +73,7 @@ impl ServerContext<'_> {
         Effect::Operations(vec![Operation::DeleteServer {
             backend: backend.to_owned(),
             server: name.clone(),
+            params: given_params(server),
         }])
     }
 
@@ -104,19 +105,14 @@ impl ServerContext<'_> {
             // Its agent would be enabled before it, and then HAProxy 3.0 and 3.2 have it down until the agent answers.
             return Err(format!("{at}: one with an agent cannot be added while it is disabled"));
         }
-        let mut params = Vec::new();
-        for parameter in server.effective_params() {
-            if parameter.name == "disabled" || accepted::is_default(&parameter) {
-                continue;
-            }
-            self.check_parameter(&at, &parameter)?;
-            params.extend(parameter.words().map(str::to_owned));
+        for parameter in server.effective_params().iter().filter(|parameter| is_given(parameter)) {
+            self.check_parameter(&at, parameter)?;
         }
         Ok(Operation::AddServer {
             backend: self.name.to_owned(),
             server: server.name.clone(),
             address: server.endpoint.clone(),
-            params,
+            params: given_params(server),
             enabled: !server.is_disabled(),
         })
     }
@@ -226,6 +222,18 @@ impl ServerContext<'_> {
         }
         Ok(operations)
     }
+}
+
+/// Whether `add server` is given the parameter.
+fn is_given(parameter: &Parameter) -> bool {
+    parameter.name != "disabled" && !accepted::is_default(parameter)
+}
+
+/// A server's parameters as `add server` is given them.
+fn given_params(server: &BackendServer) -> Vec<String> {
+    let params = server.effective_params();
+    let given = params.iter().filter(|parameter| is_given(parameter));
+    given.flat_map(|parameter| parameter.words()).map(str::to_owned).collect()
 }
 
 /// IP address and port, as far as written: an address that HAProxy need not resolve, map or open as a path.

@@ -235,7 +235,7 @@ fn each_reason_to_reload_is_a_sentence_that_says_what_and_why() {
         (
             V3_4,
             File("maps/lan.lst", "", " #1\n"),
-            "map maps/lan.lst changed: its pattern #1 begins with #, which is an address to the socket",
+            "map maps/lan.lst changed: its pattern #1 begins like an address or a version to the socket",
         ),
         (
             V3_4,

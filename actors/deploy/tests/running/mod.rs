@@ -129,7 +129,7 @@ impl Haproxy {
                 }
                 Ok(())
             }
-            Operation::DeleteServer { backend, server } => {
+            Operation::DeleteServer { backend, server, .. } => {
                 self.send(&format!("set server {backend}/{server} state maint"), &[])?;
                 self.send_until(&format!("del server {backend}/{server}"), "Server deleted")
             }

@@ -124,6 +124,19 @@ async fn a_refused_reload_is_told_in_haproxys_words_and_tried_again() {
 }
 
 #[actix_rt::test]
+async fn a_reload_that_stays_refused_is_tried_less_and_less_often() {
+    let mut scene = Scene::new();
+    scene.script((0..10).map(|_| refused(false)));
+    scene.validate(bundle(1, 1));
+    for _ in 0..10 {
+        scene.failed().await;
+    }
+    assert_eq!(scene.deployed().await.0, 1);
+    let gap = scene.order(10).0 - scene.order(9).0;
+    assert!(gap >= Duration::from_secs(90), "{gap:?}");
+}
+
+#[actix_rt::test]
 async fn what_a_pod_cannot_carry_out_is_nobodys_fault_however_often_and_tried_again() {
     let (mut scene, [before, after]) = (Scene::new(), before_and_after_an_object_came());
     scene.validate(before);
