@@ -1,6 +1,17 @@
 {{/* The HAProxyTemplateConfig that fits the release: its pods, Lease, webhook and ports. */}}
 {{- define "haptic.configuration.manifest" -}}
 {{- $ports := .Values.haproxy.ports }}
+{{/* Containers, Service, probes and policies follow haproxy.ports: with another port HAProxy would listen where nobody comes. */}}
+{{- range $setting, $port := dict "httpPort" "http" "httpsPort" "https" "healthPort" "metrics" }}
+{{- $given := get $.Values.configuration.extraContext $setting }}
+{{- if and $given (ne (int $given) (int (get $ports $port))) }}
+{{- fail (printf "configuration.extraContext.%s is not haproxy.ports.%s: set haproxy.ports.%s alone" $setting $port $port) }}
+{{- end }}
+{{- end }}
+{{- $given := (.Values.configuration.spec.dataplane | default dict).port }}
+{{- if and $given (ne (int $given) (int .Values.haproxy.agentPort)) }}
+{{- fail "configuration.spec.dataplane.port is not haproxy.agentPort: set haproxy.agentPort alone" }}
+{{- end }}
 {{- $leader := dict "leaseName" (include "haptic.fullname" .) }}
 {{- $controller := dict "leaderElection" (merge $leader .Values.controller.leaderElection) }}
 {{- $addresses := dict "addresses" .Values.ingressStatus.addresses }}
@@ -41,6 +52,10 @@
   "httpsPublicPort" ($public | int)
   "ingressClass" (dict "controller" (include "haptic.ingressclass.controller" .))
 }}
+{{- if eq .Values.listenAddress "::" }}
+{{- $_ := set $context "bindAddresses" (list "*" "::") }}
+{{- $_ := set $context "healthAddress" "[::]" }}
+{{- end }}
 {{- if .Values.gateway.enabled }}
 {{- $gateway := dict "controller" .Values.gateway.controller }}
 {{- if ne .Values.gateway.serviceMode "perGateway" }}

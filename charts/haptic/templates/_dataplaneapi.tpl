@@ -13,7 +13,7 @@ defaults bootstrap
     timeout server 5s
 
 frontend waiting from bootstrap
-    bind :{{ .Values.haproxy.ports.metrics }}
+    bind {{ eq .Values.listenAddress "::" | ternary "[::]" "" }}:{{ .Values.haproxy.ports.metrics }}
     http-request return status 503
 {{ end }}
 
@@ -38,7 +38,7 @@ log_targets:
     log_level: info
     log_types: [app]
 dataplaneapi:
-  host: 0.0.0.0
+  host: {{ .Values.listenAddress | quote }}
   port: {{ .Values.haproxy.agentPort }}
   scheme: [http]
   read_timeout: 60s

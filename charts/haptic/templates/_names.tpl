@@ -88,7 +88,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* What all objects of this release have, and no other release. */}}
 {{- define "haptic.selector" -}}
 app.kubernetes.io/name: {{ include "haptic.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "haptic.selector.controller" -}}

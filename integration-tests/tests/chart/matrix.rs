@@ -207,6 +207,75 @@ async fn tcp_services_have_ports_of_pods_service_and_policy() -> Outcome {
     ensure(listed == Some(values["configuration"]["extraContext"]["tcpPorts"].clone()), format!("{listed:?}"))
 }
 
+/// An empty list of peers in a rule is everybody, also from outside of the cluster.
+#[tokio::test]
+async fn metrics_for_nobody_are_for_nobody() -> Outcome {
+    let values = json!({"networkPolicy": {"metrics": []}, "monitoring": {"podMonitors": {"enabled": true}}});
+    let objects = render(&merged(steady(), &values)).await?;
+    let policies = objects.iter().filter(|object| object["kind"] == "NetworkPolicy");
+    let rules: Vec<&Value> =
+        policies.flat_map(|policy| policy["spec"]["ingress"].as_array().into_iter().flatten()).collect();
+    let named = |name: &str| rules.iter().filter(|rule| rule["ports"][0]["port"] == name).collect::<Vec<_>>();
+    ensure(named("metrics").is_empty(), format!("{rules:?}"))?;
+    let of_agents = named("agent");
+    let peers = of_agents.first().and_then(|rule| rule["from"].as_array()).map(Vec::len);
+    ensure(peers == Some(1), format!("{of_agents:?}"))
+}
+
+#[tokio::test]
+async fn the_policy_lets_clients_reach_gateways_at_the_ports_that_settings_give_them() -> Outcome {
+    let usual = json!([[20000, 20127], [20200, 20231], [20300, 20363]]);
+    let moved = json!({"firstPort": 30000, "ports": 10, "firstTcpPort": 31000});
+    for (settings, expected) in
+        [(json!({}), usual), (moved, json!([[30000, 30009], [20200, 20231], [31000, 31063]]))]
+    {
+        let values = json!({"gateway": {"enabled": true},
+            "configuration": {"extraContext": {"gateway": settings}}});
+        let objects = render(&merged(steady(), &values)).await?;
+        let policies = objects.iter().filter(|object| object["kind"] == "NetworkPolicy");
+        let ports =
+            policies.filter_map(|policy| policy.pointer("/spec/ingress/0/ports")?.as_array()).flatten();
+        let ranges = ports.filter(|port| !port["endPort"].is_null());
+        let found: BTreeSet<String> =
+            ranges.map(|port| json!([port["port"], port["endPort"]]).to_string()).collect();
+        let expected: BTreeSet<String> =
+            expected.as_array().into_iter().flatten().map(Value::to_string).collect();
+        ensure(found == expected, format!("{settings}: {found:?}"))?;
+    }
+    Ok(())
+}
+
+/// Of servers there are as many as a tenant's Services have endpoints.
+#[tokio::test]
+async fn series_of_servers_are_scraped_only_where_somebody_asks_for_them() -> Outcome {
+    let scopes = async |scopes: Value| -> Outcome<Vec<Value>> {
+        let values = json!({"monitoring": {"podMonitors": merged(json!({"enabled": true}), &scopes)}});
+        let objects = render(&merged(steady(), &values)).await?;
+        let monitors = objects.iter().filter(|object| object["kind"] == "PodMonitor");
+        let endpoints =
+            monitors.flat_map(|one| one["spec"]["podMetricsEndpoints"].as_array().into_iter().flatten());
+        Ok(endpoints.filter_map(|endpoint| endpoint.pointer("/params/scope").cloned()).collect())
+    };
+    let usual = scopes(json!({})).await?;
+    ensure(usual == [json!(["global", "frontend", "backend"])], format!("{usual:?}"))?;
+    let all = scopes(json!({"scopes": []})).await?;
+    ensure(all.is_empty(), format!("{all:?}"))
+}
+
+/// A label that is a number in YAML is refused by every API server.
+#[tokio::test]
+async fn a_release_may_be_called_by_a_number() -> Outcome {
+    let dir = tempfile::tempdir()?;
+    let objects = Release::rendered("2024", "edge", dir.path()).render(&steady()).await?;
+    let labelled = |object: &&Value| object["metadata"]["labels"]["app.kubernetes.io/instance"] == "2024";
+    let others: Vec<&Value> = objects.iter().filter(|object| !labelled(object)).collect();
+    ensure(others.is_empty(), format!("{others:?}"))?;
+    let configuration = objects.iter().find(|object| object["kind"] == "HAProxyTemplateConfig");
+    let selected = configuration
+        .map(|one| one["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/instance"].clone());
+    ensure(selected == Some(json!("2024")), format!("{selected:?}"))
+}
+
 #[tokio::test]
 async fn rights_follow_what_is_watched() -> Outcome {
     let values = json!({ "configuration": { "libraries": ["base"], "spec": { "watchedResources": {

@@ -71,9 +71,11 @@ fn examples() -> BTreeMap<&'static str, (Value, Value)> {
         ("haproxy.tolerations", json!([{ "operator": "Exists" }]), &plain),
         ("haproxy.affinity", json!({ "podAntiAffinity": {} }), &plain),
         ("podSecurityContext.seccompProfile.type", json!("Localhost"), &plain),
+        ("listenAddress", json!("::"), &plain),
         ("networkPolicy.clients", json!([{ "ipBlock": { "cidr": "192.0.2.0/24" } }]), &plain),
         ("networkPolicy.metrics", json!([{ "podSelector": {} }]), &plain),
         ("monitoring.podMonitors.interval", json!("10s"), &monitored),
+        ("monitoring.podMonitors.scopes", json!(["global"]), &monitored),
         ("monitoring.podMonitors.labels", json!({ "a": "b" }), &monitored),
         ("monitoring.rules.labels", json!({ "a": "b" }), &monitored),
         ("monitoring.dashboard.labels.grafana_dashboard", json!("2"), &monitored),
@@ -136,6 +138,24 @@ async fn every_value_changes_what_is_rendered() -> Outcome {
     }
     let unknown: Vec<_> = examples.keys().filter(|path| !defaults().contains_key(**path)).collect();
     ensure(unknown.is_empty(), format!("values.yaml has no {unknown:?}"))
+}
+
+/// Pods and Service would stay at the other port.
+#[tokio::test]
+async fn a_port_that_is_set_in_the_wrong_place_is_refused_by_name() -> Outcome {
+    for (wrong, right) in [
+        ("configuration.extraContext.httpPort", "haproxy.ports.http"),
+        ("configuration.extraContext.httpsPort", "haproxy.ports.https"),
+        ("configuration.extraContext.healthPort", "haproxy.ports.metrics"),
+        ("configuration.spec.dataplane.port", "haproxy.agentPort"),
+    ] {
+        let refused = render(&merged(steady(), &at(wrong, json!(8085)))).await.err();
+        let why = refused.map(|failure| failure.sentence().to_owned()).unwrap_or_default();
+        ensure(why.contains(wrong) && why.contains(right), format!("{wrong}: {why}"))?;
+        let both = merged(at(wrong, json!(8085)), &at(right, json!(8085)));
+        render(&merged(steady(), &both)).await.map_err(|failure| failure.during(wrong))?;
+    }
+    Ok(())
 }
 
 /// Names that do not exist at each place where there are others, and a value of a wrong type for each.
