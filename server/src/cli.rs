@@ -203,13 +203,13 @@ pub struct ListenArgs {
     #[arg(long, value_name = "ADDRESS")]
     pub listen: Option<IpAddr>,
     /// HAProxy's port for HTTP [default: the configuration's]
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub http_port: Option<u16>,
     /// HAProxy's port for HTTPS [default: the configuration's]
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub https_port: Option<u16>,
     /// HAProxy's port for health, metrics and statistics [default: the configuration's]
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub health_port: Option<u16>,
     /// Port of /debug [default: the configuration's]
     #[arg(long, value_name = "PORT")]
@@ -313,10 +313,10 @@ pub struct BenchmarkArgs {
     #[arg(short = 'f', long = "file", alias = "config", value_name = "FILE")]
     pub file: PathBuf,
     /// How many Ingresses, each with a Service
-    #[arg(long, value_name = "N", default_value_t = 1000)]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = up_to::<1_000_000>)]
     pub ingresses: usize,
     /// Endpoints of each Service
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = up_to::<1_000>)]
     pub endpoints: usize,
     /// HAProxy version that templates see as the fleet's
     #[arg(long, value_name = "VERSION", default_value = "3.4", value_parser = version)]
@@ -366,6 +366,12 @@ impl CommandFailure {
     }
 }
 
+/// A number that this machine has memory for.
+fn up_to<const MOST: usize>(text: &str) -> Result<usize, String> {
+    let number: usize = text.parse().map_err(|_| "it is no number".to_owned())?;
+    (number <= MOST).then_some(number).ok_or_else(|| format!("it is more than {MOST}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,5 +389,26 @@ mod tests {
         assert!(parse(&[]).is_err());
         assert!(parse(&["--haproxy", "a", "--master-socket", "b"]).is_err());
         assert!(parse(&["--haproxy", "a"]).is_ok());
+    }
+
+    #[test]
+    fn a_benchmark_has_a_size() {
+        let given = |number: &str| {
+            Cli::try_parse_from(["haptic", "benchmark", "-f", "c", "--ingresses", number]).is_ok()
+        };
+        assert_eq!(
+            ["0", "1000000", "1000001", "99999999999999", "-1"].map(given),
+            [true, true, false, false, false]
+        );
+    }
+
+    #[test]
+    fn haproxy_listens_at_a_port() {
+        let given = |option: &str, port: &str| {
+            Cli::try_parse_from(["haptic", "local", "-f", "c", "--resources", "m", option, port]).is_ok()
+        };
+        for option in ["--http-port", "--https-port", "--health-port"] {
+            assert_eq!([given(option, "1"), given(option, "0")], [true, false], "{option}");
+        }
     }
 }

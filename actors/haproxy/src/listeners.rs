@@ -1,4 +1,5 @@
-//! Proxies that listen at the same place. HAProxy starts with them, and the kernel gives each connection to one of them.
+//! Proxies that listen at the same place, or one that does so with TLS and without. HAProxy starts with them, and the kernel gives
+//! each connection to one of them.
 //!
 //! An address and all addresses (`127.0.0.1:80` and `*:80`) are not the same place: the more specific one gets its own.
 
@@ -8,7 +9,7 @@ use crate::{
 };
 use std::{net::IpAddr, ops::RangeInclusive};
 
-/// Two proxies with a listener at the same place.
+/// Two listeners at the same place that are of two proxies, or of which one takes TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedListener {
     /// As the later one writes it.
@@ -30,6 +31,7 @@ struct Listener {
     line: usize,
     section: usize,
     address: String,
+    is_tls: bool,
 }
 
 /// Where connections come from, but for the port.
@@ -62,7 +64,7 @@ pub fn shared(document: &Document<'_>) -> Vec<SharedListener> {
     for listener in &all {
         if let Some(other) = widest.filter(|other| other.place == listener.place && listener.from <= other.to)
         {
-            if other.section != listener.section {
+            if other.section != listener.section || other.is_tls != listener.is_tls {
                 let (first, second) =
                     if other.line < listener.line { (other, listener) } else { (listener, other) };
                 found.push(SharedListener {
@@ -89,6 +91,7 @@ fn listeners<'d>(at: usize, section: &'d Section<'_>) -> impl Iterator<Item = Li
     };
     section.lines.iter().filter(certain).flat_map(move |line| {
         let within = within(line);
+        let is_tls = line.from(2).iter().any(|word| word.value == "ssl");
         let addresses = line.value(1).split(',').filter(|address| !address.is_empty());
         addresses
             .map(str::to_owned)
@@ -96,7 +99,7 @@ fn listeners<'d>(at: usize, section: &'d Section<'_>) -> impl Iterator<Item = Li
                 let (kind, host, ports) = place(&address)?;
                 let place = ListenAddress { kind, host, within: within.clone() };
                 let (from, to) = ports.into_inner();
-                Some(Listener { place, from, to, line: line.number, section: at, address })
+                Some(Listener { place, from, to, line: line.number, section: at, address, is_tls })
             })
             .collect::<Vec<_>>()
     })
@@ -189,6 +192,14 @@ mod tests {
         ] {
             assert_eq!(shared(&Document::parse(text)), [], "{text}");
         }
+    }
+
+    #[test]
+    fn one_proxy_has_a_place_with_tls_or_without() {
+        let found = shared(&Document::parse("frontend f\n bind :443\n bind :443 ssl crt x\n"));
+        let lines: Vec<_> =
+            found.iter().map(|shared| (shared.first, shared.second, &*shared.proxy)).collect();
+        assert_eq!(lines, [(2, 3, "frontend f")]);
     }
 
     #[test]

@@ -176,6 +176,19 @@ impl FindingsChange {
     pub const OF_NAMESPACE: usize = 10;
     /// So many of all namespaces.
     pub const TOLD: usize = 100;
+
+    /// Warnings about the objects of what is told, and one that says how much is not.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let told = self.found.iter().map(|one| one.finding.diagnostic(&one.object));
+        let rest = (self.untold > 0).then(|| {
+            let most = Self::OF_NAMESPACE;
+            let rest =
+                format!("and {} more: no more than {most} of a namespace are told at once", self.untold);
+            Diagnostic::warning(SOURCE, rest)
+        });
+        told.chain(rest).collect()
+    }
 }
 
 impl Finding {
@@ -438,6 +451,9 @@ mod tests {
             |namespace: &str| change.found.iter().filter(|one| &*one.object.namespace == namespace).count();
         assert_eq!((of("evil"), of("good")), (FindingsChange::OF_NAMESPACE, 1));
         assert_eq!((change.untold, change.standing), (9_990, 10_001));
+        let told = change.diagnostics();
+        assert_eq!(told.len(), FindingsChange::OF_NAMESPACE + 2);
+        assert!(told.last().is_some_and(|last| last.message.starts_with("and 9990 more: ")), "{told:?}");
         for number in 0..500 {
             now.set(&ingress(&format!("namespace-{number}"), "web"), vec![missing("a")]);
         }

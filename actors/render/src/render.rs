@@ -102,12 +102,10 @@ pub fn render(
 }
 
 impl Rendering {
-    /// Warnings, and of what is found at objects the first few of each namespace.
+    /// Warnings, and of what is found at objects the first few of each namespace, with how much more there is.
     #[must_use]
     pub fn told(&self) -> Vec<Diagnostic> {
-        let few = self.findings.first_few().found;
-        let found = few.iter().map(|one| one.finding.diagnostic(&one.object));
-        self.warnings.iter().cloned().chain(found).collect()
+        self.warnings.iter().cloned().chain(self.findings.first_few().diagnostics()).collect()
     }
 }
 

@@ -759,7 +759,7 @@ fn a_wrong_value_refuses_the_ingress_and_says_what_is_right() {
         ("retries", "many", "a number from 0 to 10"),
         ("retries", "11", "a number from 0 to 10"),
         ("cors-max-age", "1h", "a number of seconds"),
-        ("auth-realm", "My \"Realm\"", "without quotes and backslashes"),
+        ("auth-realm", "My \"Realm\"", "without quotes, backslashes and control characters"),
         ("retry", "always", "idempotent or all"),
         ("rewrite-path", "new", "a path that begins with /"),
         ("rewrite-regex", "^/a", "given together with rewrite-replacement"),

@@ -144,6 +144,26 @@ spec:
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
+metadata: {name: split, namespace: default}
+spec:
+  parentRefs: [{name: edge, sectionName: http}]
+  hostnames: [split.example]
+  rules:
+    - matches: [{path: {value: /two}}]
+      backendRefs: [{name: web, port: 80, weight: 9}, {name: idle, port: 80}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: listed, namespace: default}
+spec:
+  parentRefs: [{name: edge, sectionName: http}]
+  hostnames: [listed.example]
+  rules:
+    - matches: [{headers: [{name: a, value: b}]}]
+      backendRefs: [{name: web, port: 80}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
 metadata: {name: lost, namespace: default}
 spec:
   parentRefs: [{name: nowhere}]
@@ -171,11 +191,15 @@ fn a_request_is_followed_through_a_gateway() {
         ("http://cart.example/api", "httproutes default/cart"),
         ("http://cart.example/old", "is redirected: 302 to http://new.example/old"),
         ("https://mail.example/", "backend gateway:default_web_80_tcp, 1 server"),
+        ("http://split.example/two", "backend gateway:default_web_80_h1, 1 server, unless a rule answers it"),
+        ("http://split.example/two", "Lua that may lead it elsewhere: http-request lua.haptic-choose"),
         ("http://shop.example/web", "goes to backend default_shop_web_80"),
     ];
     for (url, words) in served {
         explained(&place, url, 0, &[words]);
     }
+    let lost = ["http://listed.example/ cannot be followed to its end", "what lua.haptic-route does"];
+    explained(&place, "http://listed.example/", 1, &lost);
     let why = [
         (
             "http://cart.example/web/more",
@@ -208,7 +232,11 @@ fn what_a_configuration_does_with_a_request_that_cannot_be_known_is_not_guessed(
         &place,
         "http://shop.example/",
         1,
-        &["cannot be followed beyond haproxy.cfg:9, which depends on src", "use_backend a if inner"],
+        &[
+            "http://shop.example/ cannot be followed to its end",
+            "cannot be followed beyond haproxy.cfg:9, which depends on src",
+            "use_backend a if inner",
+        ],
     );
 }
 
@@ -257,6 +285,10 @@ fn a_rule_that_may_answer_a_request_is_told_of_and_one_that_does_is_the_only_rea
     let done = place.haptic(&arguments);
     done.must(0, &["is redirected: 302 to https://elsewhere.example/"]);
     assert!(!done.out.contains("does it have the port"), "{}", done.out);
+    let place = with("maintenance: 'true'");
+    place
+        .haptic(&arguments)
+        .must(1, &["is not served", "answers by itself: http-request deny deny_status 503"]);
     let place = with("rewrite-path: /y");
     let done = place.haptic(&arguments);
     done.must(0, &["goes to backend"]);

@@ -57,7 +57,13 @@ fn settings_of_the_libraries_are_checked() {
         ("defaultCertificate: none2", r#"extraContext.defaultCertificate is "none2", it must be "#),
         ("defaultCertificate: {name: a}", "extraContext.defaultCertificate is {"),
         ("httpsPublicPort: https", r#"extraContext.httpsPublicPort is "https", it must be a port"#),
+        ("httpsPublicPort: 70000", "extraContext.httpsPublicPort is 70000, it must be a port"),
+        ("httpPublicPort: 65536", "extraContext.httpPublicPort is 65536, it must be a port"),
         ("httpPort: 0", "extraContext.httpPort is 0, it must be a port"),
+        (
+            "balanceAlgorithms: [leastconn]",
+            r#"extraContext.balanceAlgorithms is ["leastconn"], it must be a list with roundrobin"#,
+        ),
         ("sslRedirectCode: 200", "extraContext.sslRedirectCode is 200, it must be 301"),
         ("sslMinVersion: 1.3", "extraContext.sslMinVersion is 1.3, it must be TLSv1.2 or TLSv1.3"),
         ("sslRedirect: 'yes'", r#"extraContext.sslRedirect is "yes", it must be true or false"#),

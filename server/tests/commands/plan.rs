@@ -1,7 +1,7 @@
 //! `haptic plan` between folders: its exit codes, and what it says.
 
 use crate::place::{Done, Place};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A server for each Service.
 pub const CONFIG: &str = r#"apiVersion: haproxy-haptic.org/v1alpha1
@@ -114,4 +114,64 @@ fn what_cannot_be_compared_ends_with_1_and_wrong_usage_with_2() {
     must(&["plan", "--name", "shop"], 1, "--kubeconfig FILE");
     shop.configured(&CONFIG.replace("balance random", "balance randm"));
     must(&["plan", "running", "-f", "config.yaml", "--resources", "manifests"], 1, "randm");
+}
+
+/// An Ingress with these annotations, its Service and its server, and beside it one without.
+fn annotated(options: &[(&str, &str)]) -> String {
+    let ingress = |name: &str, annotations: Value| {
+        let backend = json!({"service": {"name": "shop", "port": {"number": 80}}});
+        let path = json!({"path": "/", "pathType": "ImplementationSpecific", "backend": backend});
+        json!({
+            "apiVersion": "networking.k8s.io/v1", "kind": "Ingress",
+            "metadata": {"name": name, "namespace": "default", "annotations": annotations},
+            "spec": {"rules": [{"host": format!("{name}.example"), "http": {"paths": [path]}}]},
+        })
+    };
+    let annotations =
+        options.iter().map(|(name, value)| (format!("haproxy-haptic.org/{name}"), json!(value)));
+    let all = [
+        ingress("shop", Value::Object(annotations.collect())),
+        ingress("other", json!({})),
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "shop", "namespace": "default"},
+            "spec": {"ports": [{"port": 80, "targetPort": 8080}]}}),
+        json!({"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": {"name": "shop-1", "namespace": "default", "labels": {"kubernetes.io/service-name": "shop"}},
+            "addressType": "IPv4", "ports": [{"port": 8080}], "endpoints": [{"addresses": ["10.0.0.1"]}]}),
+    ];
+    all.map(|object| object.to_string()).join("\n---\n")
+}
+
+#[test]
+fn options_take_a_reload_where_the_reference_says_so() {
+    let shop = Shop(Place::new());
+    shop.configured(
+        "libraries: [base, ssl, ingress]\ncredentialsSecretRef: {name: c}\npodSelector: {matchLabels: {app: haproxy}}\n\
+         templatingSettings: {extraContext: {ingressClass: {withoutClass: true}}}\n",
+    );
+    let reference = include_str!("../../../docs/reference/libraries.md");
+    type Annotations = &'static [(&'static str, &'static str)];
+    let options: [(Annotations, &str, &str); 11] = [
+        (&[], "concurrency-limit", "5"),
+        (&[("health-check", "tcp")], "health-check-fall", "5"),
+        (&[("health-check", "tcp")], "health-check-interval", "7s"),
+        (&[("health-check", "tcp")], "health-check-rise", "5"),
+        (&[], "max-connections", "5"),
+        (&[("max-connections", "5")], "max-queue", "5"),
+        (&[("health-check", "tcp")], "passive-check", "answers"),
+        (&[("rate-limit", "5")], "rate-limit-burst", "5"),
+        (&[("path-type", "regex")], "rewrite-target", "/x"),
+        (&[], "slow-start", "5s"),
+        (&[], "timeout-server", "5s"),
+    ];
+    for (with, option, value) in options {
+        shop.0.write("manifests/shop.yaml", &annotated(with));
+        shop.rendered("running");
+        shop.0.write("manifests/shop.yaml", &annotated(&[with, &[(option, value)]].concat()));
+        let planned = shop.plan();
+        assert_eq!(planned.code, Some(3), "{option}: {}", planned.err);
+        let row = format!("| `{option}` | ");
+        let row = reference.lines().find(|line| line.starts_with(&row)).unwrap();
+        let is_told = row.ends_with("| change |") || row.ends_with("| first use |");
+        assert_eq!(planned.out.contains("HAProxy 3.4): reload"), is_told, "{option}: {}", planned.out);
+    }
 }

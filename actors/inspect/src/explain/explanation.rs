@@ -58,6 +58,9 @@ pub struct Explanation {
     pub found: Vec<String>,
     /// Why it reaches no server, or why that is not known. Empty: it is served.
     pub why_not: Vec<String>,
+    /// Whether it could not be followed to its end: then HAProxy may serve it, and `why_not` says where it is lost.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_lost: bool,
     /// Rules that answer it first or do not, which the URL alone does not tell: by its source, its credentials, its headers.
     pub may_be_answered_by: Vec<String>,
     /// The generation that it was followed through, where a controller says so.

@@ -86,7 +86,11 @@ fn follow(
         }
         RouteFinding::Redirected(to) => explanation.redirected = Some(to),
         RouteFinding::Fulfilled(how) => explanation.fulfilled = Some(how),
-        RouteFinding::Answered(why) | RouteFinding::Lost(why) => explanation.why_not.push(why),
+        RouteFinding::Answered(why) => explanation.why_not.push(why),
+        RouteFinding::Lost(why) => {
+            explanation.is_lost = true;
+            explanation.why_not.push(why);
+        }
     }
     FollowedRequest { explanation, is_absent }
 }

@@ -33,8 +33,12 @@ pub fn list(
     for line in section.lines.iter().filter(|line| matches!(line.keyword(), "server" | "server-template")) {
         explanation.servers.push(ExplanationStep::at("server", config, line.number));
     }
-    for line in &section.lines {
-        if let Some(RouteFinding::Answered(_)) = pass(line, section, traveller, explanation) {
+    // Rules of its defaults section come first.
+    let at = document.sections.iter().position(|one| std::ptr::eq(one, section));
+    let defaults = at.and_then(|at| document.inheritance().get(at).copied().flatten());
+    let sections = defaults.and_then(|at| document.sections.get(at)).into_iter().chain([section]);
+    for (line, of) in sections.flat_map(|of| of.lines.iter().map(move |line| (line, of))) {
+        if let Some(RouteFinding::Answered(_)) = pass(line, of, traveller, explanation) {
             explanation.why_not.push(format!("backend {name} answers by itself: {}", line.text().trim()));
             break;
         }

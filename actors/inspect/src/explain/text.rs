@@ -37,6 +37,9 @@ fn write_explanation(explanation: &Explanation, text: &mut String) -> std::fmt::
                 backend.bold()
             )?;
         }
+        _ if explanation.is_lost => {
+            writeln!(text, "{} {}", url.bold(), "cannot be followed to its end".yellow().bold())?;
+        }
         _ => writeln!(text, "{} {}", url.bold(), "is not served".red().bold())?,
     }
     for why in &explanation.why_not {
