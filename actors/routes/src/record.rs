@@ -145,20 +145,17 @@ impl Got<'_> {
         {
             return Some(None);
         }
-        let reason = match (claim.standing, winner.standing) {
-            (Standing::Spare, Standing::Asked | Standing::Fallback) => "which asks for it itself",
-            _ => self.reason(&winner.object, &winner.age),
-        };
+        let reason = self.reason(&winner.object, &winner.age);
         let sentence = format!("{what}{} is taken by {}, {reason}", claim.wanted, winner.object);
         Some(Some(at(FindingKind::RouteConflict, &claim.wanted, sentence)))
     }
 
-    /// Why a route that takes other paths than its own is not for this object.
+    /// Why a route that takes other paths than its own, or of what is only another name of a host, is not for this object.
     fn host_of_others(&self, claim: &RouteClaim) -> Option<Finding> {
         let Match { host, .. } = &claim.wanted;
         let namespace =
             self.index.namespace_of(host).filter(|namespace| **namespace != *self.object.namespace)?;
-        claim.wanted.is_listed().then(|| {
+        (claim.wanted.is_listed() || claim.standing == Standing::Spare).then(|| {
             let wanted = &claim.wanted;
             let sentence = format!(
                 "{wanted} is not served: {} is held by namespace {namespace}, and only its own may be there",
