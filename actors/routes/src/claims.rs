@@ -118,7 +118,8 @@ pub enum Standing {
     Asked,
     /// For what no other route of the same match in its namespace takes, whatever its age.
     Fallback,
-    /// For what no other route of the same match takes, of whatever namespace and age: other names of hosts.
+    /// Other names of a host: for what no other route of the same match takes, whatever its age, and not at a host that another
+    /// namespace has.
     Spare,
     /// For what nobody else asks for, of whatever namespace: nothing is there (404), and what the object says of requests counts.
     Rest,

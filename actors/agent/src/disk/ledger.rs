@@ -45,8 +45,8 @@ struct LedgerState {
 
 #[derive(Clone, Debug)]
 struct PendingRemoval {
-    /// The defaults section of a backend, or a server's parameters that cannot change.
-    defaults: String,
+    /// What it was made from: the defaults section of a backend, or the parameters of a server that cannot change.
+    origin: String,
     since: Instant,
     reported: bool,
 }
@@ -65,10 +65,8 @@ impl WorkerLedger {
     pub(crate) fn open(path: PathBuf) -> Self {
         let written: LedgerFile =
             std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-        let waiting = written
-            .waiting
-            .into_iter()
-            .map(|(removal, defaults)| (removal, PendingRemoval::since_now(defaults)));
+        let waiting =
+            written.waiting.into_iter().map(|(removal, origin)| (removal, PendingRemoval::since_now(origin)));
         let state = LedgerState {
             worker: written.worker,
             waiting: waiting.collect(),
@@ -123,19 +121,19 @@ impl WorkerLedger {
     // --- removals ----------------------------------------------------------------------------------
 
     /// This will be removed when it can be.
-    pub(crate) fn wait_for(&self, removal: Removal, defaults: &str) {
+    pub(crate) fn wait_for(&self, removal: Removal, origin: &str) {
         let mut state = self.lock();
-        state.waiting.entry(removal).or_insert_with(|| PendingRemoval::since_now(defaults.to_owned()));
+        state.waiting.entry(removal).or_insert_with(|| PendingRemoval::since_now(origin.to_owned()));
         state.unwritten = true;
         self.more.notify_one();
     }
 
-    /// This stays, or is gone. Gives what [`Self::wait_for`] was told that it came from, when it was waiting.
+    /// This stays, or is gone. Gives what it was made from, when it was waiting.
     pub(crate) fn cancel(&self, removal: &Removal) -> Option<String> {
         let mut state = self.lock();
         let was = state.waiting.remove(removal)?;
         state.unwritten = true;
-        Some(was.defaults)
+        Some(was.origin)
     }
 
     /// Everything that waits, servers first.
@@ -172,7 +170,7 @@ impl WorkerLedger {
     /// Not synced: a machine that fails takes HAProxy with it.
     fn write(&self, state: &mut LedgerState) {
         state.unwritten = false;
-        let waiting = state.waiting.iter().map(|(removal, w)| (removal.clone(), w.defaults.clone()));
+        let waiting = state.waiting.iter().map(|(removal, w)| (removal.clone(), w.origin.clone()));
         let written =
             LedgerFile { worker: state.worker, waiting: waiting.collect(), added: state.added.clone() };
         let new = self.path.with_extension("new");
@@ -191,8 +189,8 @@ impl WorkerLedger {
 }
 
 impl PendingRemoval {
-    fn since_now(defaults: String) -> Self {
-        Self { defaults, since: Instant::now(), reported: false }
+    fn since_now(origin: String) -> Self {
+        Self { origin, since: Instant::now(), reported: false }
     }
 }
 

@@ -80,7 +80,7 @@ fn way_of(protocol: Protocol) -> &'static str {
     }
 }
 
-/// What rules need that has a price where nobody needs it, by the setting that says so.
+/// What rules need that has a price where nobody needs it, by the setting that says so. All of it is Lua's.
 const NEEDING: [(&str, &str); 6] = [
     ("auth", "auth"),
     ("choice", "choice"),
@@ -337,7 +337,7 @@ impl Sets {
     pub fn write_needs(&mut self) {
         self.needed.retain(|_, count| *count > 0);
         let mut all: BTreeSet<&str> = self.needed.keys().copied().collect();
-        if ["lists", "choice", "headers", "cors", "mirror", "auth"].iter().any(|need| all.contains(need)) {
+        if !all.is_empty() {
             all.insert("lua");
         }
         let known: BTreeSet<Arc<str>> =
