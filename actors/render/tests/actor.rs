@@ -1,8 +1,6 @@
 //! The actor: what it publishes, which events it tells, and when it answers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use actix_rt::Arbiter;
 use haptic_model::{
     ActiveConfig, Event, Generation, Quarantine, Snapshots,
@@ -16,7 +14,6 @@ use haptic_runtime::{
     ActorHandle, Envelope, Health, Spec, Supervision, Topic, messages::RenderRequested, topic,
 };
 use std::{sync::Arc, time::Instant};
-use support::Setup;
 use tokio::sync::mpsc::Receiver;
 
 struct Stage {
@@ -133,7 +130,7 @@ async fn a_failing_render_keeps_the_last_good_bundle_and_says_why() {
     let events = stage.reconcile(2).await;
     assert_eq!(kinds(&events), ["RenderFailed"]);
     let Event::RenderFailed { diagnostics, .. } = &events[0] else { panic!("{events:?}") };
-    assert!(support::all(diagnostics).contains("nope is missing"));
+    assert!(crate::support::all(diagnostics).contains("nope is missing"));
     assert_eq!(stage.text().as_deref(), Some("good\n"));
     stage.world(&hosts("{{#if}}\n"), 3);
     assert_eq!(kinds(&stage.reconcile(3).await), ["RenderFailed"]);

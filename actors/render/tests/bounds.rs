@@ -1,12 +1,9 @@
 //! Whatever an object holds, what is made of it, printed for it and said about it has a bound, and only that object pays.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_model::{Bundle, Diagnostic, Fleet};
 use haptic_render::{Checked, Faults, Renderer};
 use serde_json::{Value, json};
-use support::Setup;
 
 /// An Ingress called `bad` with this annotation, and one called `good` that has nothing of the kind.
 fn with(template: &str, note: &str) -> Setup {
@@ -41,7 +38,7 @@ fn messages(faults: Faults) -> Vec<Diagnostic> {
 }
 
 fn rendered(setup: &Setup) -> (Bundle, Vec<Diagnostic>) {
-    setup.bundle().unwrap_or_else(|all| panic!("{}", support::all(&all)))
+    setup.bundle().unwrap_or_else(|all| panic!("{}", crate::support::all(&all)))
 }
 
 /// For each wrong line of a value a sentence that quotes the whole value.

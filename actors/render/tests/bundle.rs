@@ -1,12 +1,9 @@
 //! Whole bundles: the same input gives the same bytes, unchanged pieces stay the same memory.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_model::{Fleet, text::Fragment};
 use haptic_render::{RenderLimits, Renderer};
 use serde_json::json;
-use support::Setup;
 
 const CONFIG: &str = r#"global
     maxconn {{limits.maxconn}}
@@ -53,7 +50,8 @@ fn world(order: &[&str]) -> Setup {
 
 #[test]
 fn a_configuration_renders_to_exactly_these_bytes() {
-    let (bundle, warnings) = world(&["shop"]).bundle().unwrap_or_else(|e| panic!("{}", support::all(&e)));
+    let (bundle, warnings) =
+        world(&["shop"]).bundle().unwrap_or_else(|e| panic!("{}", crate::support::all(&e)));
     assert_eq!(
         bundle.config.text.to_string(),
         "global\n    maxconn 2000\n\nfrontend http\n    bind :80\n    use_backend %[req.hdr(host),lower,map(maps/host.map)]\n\nbackend default_shop\n    # x\n        server 10.0.0.1_8080 10.0.0.1:8080\n        server 10.0.0.2_8080 10.0.0.2:8080\n"

@@ -1,8 +1,6 @@
 //! What a render makes of names, and of what names lead to a moment later.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_model::{
     Fleet, Snapshot,
     external_names::{ExternalNames, Resolved, STORE, store},
@@ -10,7 +8,6 @@ use haptic_model::{
 use haptic_render::{Checked, Renderer};
 use serde_json::json;
 use std::sync::Arc;
-use support::Setup;
 
 const TEMPLATE: &str = "\
 {{#each (list \"services\") as |s|}}
@@ -42,14 +39,14 @@ fn names(of_one: &[&str]) -> ExternalNames {
 fn where_a_name_leads_is_judged_each_time_and_costs_its_own_service_alone() {
     let setup = setup();
     let (config, limits) = (setup.config(), setup.limits);
-    let compiled = setup.compile().unwrap_or_else(|e| panic!("{}", support::all(&e)));
+    let compiled = setup.compile().unwrap_or_else(|e| panic!("{}", crate::support::all(&e)));
     let mut renderer = Renderer::checked(Checked::Never);
     let mut known = Snapshot::full();
     let mut render = |of_one: &[&str]| {
         known = store(known.clone(), &names(of_one));
         let snapshots = setup.snapshots().with(STORE.into(), Arc::new(known.clone()));
         let rendering = renderer.render(&*compiled, &config, &snapshots, &Fleet::default(), &limits).unwrap();
-        (rendering.bundle.config.text.to_string(), support::all(&rendering.warnings))
+        (rendering.bundle.config.text.to_string(), crate::support::all(&rendering.warnings))
     };
     let two = "backend two\n  server 10.0.0.2_80 10.0.0.2:80\n";
     let (text, warnings) = render(&["10.0.0.1"]);

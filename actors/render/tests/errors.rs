@@ -1,12 +1,9 @@
 //! What is wrong with a template or its data, in words one can act on.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_render::RenderLimits;
 use serde_json::json;
 use std::time::Duration;
-use support::Setup;
 
 fn setup(template: &str) -> Setup {
     Setup::new(template)
@@ -180,7 +177,10 @@ fn warnings_are_handed_on_with_object_and_line() {
     let (_, warnings) = setup("a\n{{#each (list \"ingresses\") as |ing|}}\n{{warn \"careful\"}}\n{{/each}}")
         .bundle()
         .unwrap();
-    assert_eq!(support::all(&warnings), "careful; object ingresses default/shop; template haproxyConfig:3:1");
+    assert_eq!(
+        crate::support::all(&warnings),
+        "careful; object ingresses default/shop; template haproxyConfig:3:1"
+    );
 }
 
 #[test]

@@ -1,11 +1,8 @@
 //! What a check or a pod refuses, and whom it goes back for.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::cluster::{cluster, note, put, report};
 use haptic_model::FailureReport;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
-use support::cluster::{cluster, note, put, report};
 
 #[test]
 fn what_a_check_refuses_goes_back_and_is_tried_again_when_it_changes_or_after_a_rest() {

@@ -1,13 +1,10 @@
 //! Every object at fault is named in one pass, by its own fault only, and nobody else is.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_model::{FileKey, Fleet};
 use haptic_render::{Checked, FaultKind, Faults, RenderLimits, Renderer, engine::Read};
 use serde_json::json;
 use std::time::Duration;
-use support::Setup;
 
 /// What becomes of an Ingress is said by its host.
 const TEMPLATE: &str = "\

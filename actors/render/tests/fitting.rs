@@ -1,12 +1,9 @@
 //! What templates say of files and of the process, and what of it is in haproxy.cfg with each transport.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_model::{ActiveConfig, FileKey, Fleet, Layout};
 use haptic_render::{Checked, Renderer, Rendering};
 use serde_json::json;
-use support::Setup;
 
 const BEGINNING: &str = "defaults\n  mode http\nlisten l\n";
 

@@ -1,14 +1,11 @@
 //! The function library: every example does what it says, and no name stands in a field's way.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_render::{
     Language,
     functions::{self, Role},
 };
 use serde_json::json;
-use support::Setup;
 
 /// The world that the examples of the table live in.
 fn world(template: &str) -> Setup {
@@ -32,7 +29,7 @@ fn every_example_of_the_table_gives_its_stated_result() {
             let printed = match world(template).compile() {
                 Ok(_) => std::panic::catch_unwind(|| world(template).unmarked())
                     .unwrap_or_else(|_| "(it fails)".into()),
-                Err(errors) => support::all(&errors),
+                Err(errors) => crate::support::all(&errors),
             };
             (printed != gives)
                 .then(|| format!("{}: {template}\n  gives  {printed:?}\n  not    {gives:?}", f.name))

@@ -1,12 +1,9 @@
 //! Blocks stand again in groups: after one change all others are passed on as they are, and are not looked at one by one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_model::{ActiveConfig, Fleet, ObjectRef, Text, text::TextRun};
 use haptic_render::{Checked, Compiled, RenderLimits, Renderer};
 use std::{collections::HashSet, sync::Arc};
-use support::Setup;
 
 const HANDLEBARS: &str = "frontend f\n  bind :80\n{{#each (list \"ingresses\") as |o|}}\nbackend {{o.metadata.name}}\n  {{> servers of=o}}\n{{/each}}\n";
 const SERVERS: &str = "{{#each (fetch \"endpoints\" of.metadata.namespace of.metadata.name) as |slice|}}\n{{#each slice.endpoints as |e|}}\nserver {{first e.addresses}} {{first e.addresses}}:80\n{{/each}}\n{{/each}}\n";
@@ -27,7 +24,7 @@ struct World {
 impl World {
     fn new(setup: Setup, count: usize) -> Self {
         let setup = (0..count).fold(setup, |setup, number| with(setup, &name(number), "10.0.0.1"));
-        let compiled = setup.compile().unwrap_or_else(|e| panic!("{}", support::all(&e)));
+        let compiled = setup.compile().unwrap_or_else(|e| panic!("{}", crate::support::all(&e)));
         Self { config: setup.config(), setup, compiled, renderer: Renderer::checked(Checked::Never) }
     }
 

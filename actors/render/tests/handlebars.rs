@@ -1,11 +1,8 @@
 //! The language: what prints, what is an error, how lines and white space come out.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_render::block_cache::{BlockCache, FileCache, PrintedBlock};
 use serde_json::json;
-use support::Setup;
 
 fn extra() -> serde_json::Value {
     json!({

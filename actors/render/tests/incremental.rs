@@ -1,8 +1,6 @@
 //! A render that keeps what did not change gives what a full render gives, whatever the templates and the history.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::{Setup, all};
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, HaproxyPod, Object, ObjectRef, Snapshot, Snapshots,
     store::FetchObject,
@@ -17,7 +15,6 @@ use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
 };
-use support::{Setup, all};
 
 /// What stands in an object's block. `o` is the object, `i` the loop's index where there is one.
 const INNER: [&str; 41] = [

@@ -1,10 +1,7 @@
 //! Jinja2: what templates print, what they refuse, and the example of the original design.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use serde_json::{Value, json};
-use support::Setup;
 
 fn setup(template: &str) -> Setup {
     Setup::new(template).jinja().extra(json!({
@@ -146,7 +143,7 @@ fn keys_that_a_template_says_are_its_own_text() {
     let all = setup(
         "defaults\n{% for key, value in {'timeout client': '5s', 'timeout server': '6s'}.items() %}    {{ key }} {{ value }}\n{% endfor %}",
     );
-    let (bundle, _) = all.bundle().unwrap_or_else(|errors| panic!("{}", support::all(&errors)));
+    let (bundle, _) = all.bundle().unwrap_or_else(|errors| panic!("{}", crate::support::all(&errors)));
     assert!(bundle.config.text.to_string().contains("    timeout client 5s\n"), "{}", bundle.config.text);
     assert_eq!(
         printed(
@@ -385,7 +382,7 @@ fn the_example_of_the_original_design_prints_what_python_prints() {
     // What is fitted to the pods afterwards (paths, `user`, `daemon`) is not the engine's.
     let config = seed().unmarked().replace("general/", "/etc/haproxy/general/");
     assert_eq!(config + "\n", python("haproxy.cfg"));
-    let (bundle, _) = seed().bundle().unwrap_or_else(|errors| panic!("{}", support::all(&errors)));
+    let (bundle, _) = seed().bundle().unwrap_or_else(|errors| panic!("{}", crate::support::all(&errors)));
     for file in bundle.files.values() {
         let name = &*file.key.name;
         let kind = if name.ends_with(".map") { "maps" } else { "files" };

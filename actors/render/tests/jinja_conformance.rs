@@ -1,11 +1,8 @@
 //! Jinja2 templates print what those of Python's print: generated ones, rendered by both.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use serde_json::Value;
 use std::process::Command;
-use support::Setup;
 
 /// What is refused by intention, told by what the refusal says; docs/reference/jinja2.md has the reasons.
 const INTENDED: [&str; 3] =
@@ -33,7 +30,7 @@ fn generated_templates_print_what_python_prints() {
         for (name, text) in cases["snippets"].as_object().unwrap() {
             setup = setup.snippet(name, text.as_str().unwrap());
         }
-        match (case["python"].as_str(), support::printed_or_not(&setup)) {
+        match (case["python"].as_str(), crate::support::printed_or_not(&setup)) {
             (Some(python), Ok(ours)) if *python == ours => same += 1,
             (None, Err(_)) => failing += 1,
             (_, Err(why)) if INTENDED.iter().any(|intended| why.contains(intended)) => refused += 1,

@@ -1,12 +1,9 @@
 //! What stands outside of values in what a Jinja2 template prints never depends on what a value says.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_render::framing;
 use proptest::prelude::*;
 use serde_json::json;
-use support::Setup;
 
 /// Expressions over texts of the template, and over two values of watched objects.
 fn expression() -> impl Strategy<Value = String> {
@@ -81,7 +78,7 @@ fn template() -> impl Strategy<Value = String> {
 /// What stands outside of values, and how many values there are.
 fn skeleton(template: &str, h: &str, g: &str) -> Option<(String, usize)> {
     let setup = Setup::new(template).jinja().extra(json!({"h": h, "g": g}));
-    let text = support::marked_or_not(&setup).ok()?;
+    let text = crate::support::marked_or_not(&setup).ok()?;
     let (mut outside, mut values, mut within, mut in_mark) = (String::new(), 0, false, false);
     for c in text.chars() {
         match c {

@@ -1,10 +1,7 @@
 //! Parts in both languages as one program: what crosses the border, and what does not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use serde_json::json;
-use support::Setup;
 
 /// A frame in Handlebars that prints what it is asked for, for each Ingress.
 fn frame(tag: &str) -> Setup {

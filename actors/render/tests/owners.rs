@@ -1,9 +1,7 @@
 //! What belongs to whom: two namespaces that claim the same host, path, certificate or client verification, in any order,
 //! with deletions, re-creations and restores. The table is in docs/concepts.md.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_model::{
     ActiveConfig, Object, ObjectRef, Snapshot, Snapshots,
     host_holds::{STORE, store},
@@ -16,7 +14,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use support::Setup;
 
 const HOLD: Duration = Duration::from_secs(600);
 const VICTIM: &str = "victim";

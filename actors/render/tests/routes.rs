@@ -1,9 +1,7 @@
 //! Where a request goes: the route model, a direct reading of the Ingress specification, and HAProxy with the rendered
 //! maps all say the same, for any Ingresses and any request.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use haptic_model::{ObjectRef, Snapshots};
 use haptic_routes::{
     Routes, class::Classes, families::Neighbours, index::RouteIndex, ingress, services::Services, store_of,
@@ -21,7 +19,6 @@ use std::{
     sync::Arc,
     time::{Duration, Instant},
 };
-use support::Setup;
 
 const HOSTS: [&str; 6] = ["", "a.example", "A.example", "*.example", "b.a.example", "*.a.example"];
 const PATHS: [&str; 9] = ["/", "/x", "/x/", "/x/y", "/xy", "/X", "/x/y/z", "/x.y", "/%20"];
@@ -339,7 +336,7 @@ fn agrees_with_haproxy(variable: &str) {
     let mut config =
         String::from("global\n  default-path config\ndefaults\n  mode http\n  timeout client 30s\n");
     for (number, world) in worlds.iter().enumerate() {
-        let (bundle, _) = setup(world).bundle().unwrap_or_else(|e| panic!("{}", support::all(&e)));
+        let (bundle, _) = setup(world).bundle().unwrap_or_else(|e| panic!("{}", crate::support::all(&e)));
         for file in bundle.files.values() {
             let name = format!("{number}-{}", file.key.name);
             std::fs::write(folder.path().join(name), file.text.to_string()).unwrap();

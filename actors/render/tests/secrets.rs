@@ -1,10 +1,7 @@
 //! What is printed from a Secret's data is known, whatever templates made of it, and shown to nobody.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use serde_json::json;
-use support::Setup;
 
 /// `opensesame` in Base64.
 const ENCODED: &str = "b3BlbnNlc2FtZQ==";
@@ -19,7 +16,7 @@ fn setup(template: &str) -> Setup {
 
 /// haproxy.cfg as it may be shown.
 fn shown(template: &str) -> String {
-    let (bundle, _) = setup(template).bundle().unwrap_or_else(|e| panic!("{}", support::all(&e)));
+    let (bundle, _) = setup(template).bundle().unwrap_or_else(|e| panic!("{}", crate::support::all(&e)));
     bundle.config.text.shown()
 }
 
@@ -54,7 +51,7 @@ fn a_text_from_a_secret_is_hidden_whatever_a_template_made_of_it() {
         );
         let setup =
             |template: &str| setup(template).snippet("show", "{{of}}").extra(json!({"text": "plain"}));
-        let (bundle, _) = setup(&template).bundle().unwrap_or_else(|e| panic!("{}", support::all(&e)));
+        let (bundle, _) = setup(&template).bundle().unwrap_or_else(|e| panic!("{}", crate::support::all(&e)));
         assert_eq!(bundle.config.text.shown(), format!("#{expected} plain\n"), "{template}");
     }
 }
@@ -89,6 +86,6 @@ fn a_value_that_cannot_stand_is_named_and_not_told_when_it_is_from_a_secret() {
 fn keys_of_dicts_and_arguments_by_name_in_jinja2_stay_from_a_secret() {
     let template = "#{% for s in secrets.List() %}{% for key in {b64decode(s.data.password): 1} %}{{ key }}{% endfor %} {{ 'x' | replace('x', new=s.data.password) }}{% endfor %}\n";
     let setup = setup(template).jinja();
-    let (bundle, _) = setup.bundle().unwrap_or_else(|errors| panic!("{}", support::all(&errors)));
+    let (bundle, _) = setup.bundle().unwrap_or_else(|errors| panic!("{}", crate::support::all(&errors)));
     assert_eq!(bundle.config.text.shown(), "#[redacted] [redacted]\n");
 }

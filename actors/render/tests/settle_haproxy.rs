@@ -1,14 +1,6 @@
 //! What HAProxy reads back is byte for byte what was printed, in every place of every file kind: asked of the real
 //! HAProxys over HTTP.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
 use haptic_model::FileKind;
 use haptic_render::{
     encode::{FileFormat, encode},
@@ -23,9 +15,6 @@ use std::{
     process::{Child, Command},
     time::{Duration, Instant},
 };
-
-#[path = "support/values.rs"]
-mod values;
 
 const CERTIFICATE: &str = "c.pem";
 
@@ -123,7 +112,7 @@ struct Questions {
 impl Questions {
     fn ask() -> Self {
         let mut questions = Self { crt_list: format!("{CERTIFICATE}\n"), ..Self::default() };
-        for (index, value) in values::values().iter().enumerate() {
+        for (index, value) in crate::support::values::values().iter().enumerate() {
             questions.config.push_str(&format!("backend v{index}\n"));
             for (place, (name, rule)) in PLACES.iter().enumerate() {
                 questions.ask_rule(&format!("{index}/{place}"), name, rule, value);

@@ -1,24 +1,13 @@
 //! Whatever a value is and wherever it stands: it is refused, or HAProxy reads exactly its bytes there and the same
 //! lines and words around it as with a harmless value. Judged by a tokenizer that shares nothing with the pass.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
+use crate::support::parse_line::words;
 use haptic_model::FileKind;
 use haptic_render::{
     encode::encode,
     framing::{self, FramedText},
 };
-use parse_line::words;
 use proptest::prelude::*;
-
-#[path = "support/parse_line.rs"]
-mod parse_line;
 
 /// Text between values, and how values are printed: `T` plain, `A` by `arg`, `L` by `lf`.
 fn marked(pieces: &[String], printed: &[char], values: &[String]) -> FramedText {

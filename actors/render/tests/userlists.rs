@@ -1,15 +1,12 @@
 //! Userlists after any history are those of a fresh start.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::Setup;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use haptic_model::{Object, ObjectRef, Snapshot, Snapshots};
 use haptic_routes::userlists::{Userlists, store_of};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
-use support::Setup;
 
 /// What happens to a store.
 #[derive(Clone, Debug)]

@@ -1,12 +1,9 @@
 //! Values in general files are encoded for what haproxy.cfg makes of the file, or refused.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
-mod support;
-
+use crate::support::{Setup, all};
 use haptic_model::{Bundle, Fleet};
 use haptic_render::{Checked, RenderLimits, Renderer};
 use serde_json::json;
-use support::{Setup, all};
 
 const ANSWER: &str = "  http-request return status 200 content-type text/plain ";
 

@@ -63,6 +63,25 @@ pub(crate) fn services_of(namespace: &str, groups: &[RouteGroup]) -> Vec<(Arc<st
     all
 }
 
+/// The paths, as the requests have them that ask, behind whose routes the options have somebody asked, with the numbers of the groups.
+pub(crate) fn looked_up(groups: &[RouteGroup]) -> Vec<(usize, Arc<str>)> {
+    let mut of_all = None;
+    let mut all = Vec::new();
+    for (number, group) in groups.iter().enumerate() {
+        // What a group does not say counts as for the first one.
+        let own = group.options.read().remove(OPTION);
+        let url = own.as_ref().or(of_all.as_ref());
+        let is_own = url.is_some_and(|url| url.get("place").and_then(Value::as_str) == Some("own"));
+        if let Some(uri) = url.filter(|_| is_own).and_then(|url| url.get("uri")?.as_str()) {
+            all.push((number, uri.split('?').next().unwrap_or_default().into()));
+        }
+        if number == 0 {
+            of_all = own;
+        }
+    }
+    all
+}
+
 fn service_of(namespace: &str, options: &Map<String, Value>) -> Option<(Arc<str>, Backend)> {
     let [host, port, _]: [String; 3] =
         serde_json::from_value(options.get(OPTION)?.get("target")?.clone()).ok()?;

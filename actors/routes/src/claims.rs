@@ -4,7 +4,7 @@ use super::{contest::Age, matching::Match, names, passthrough::PassedHosts, rege
 use haptic_model::Finding;
 use serde_json::{Map, Value};
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -24,6 +24,8 @@ pub struct Claims {
     pub findings: Vec<Finding>,
     /// Services that are asked whether requests may pass, with their namespaces.
     pub asked: Vec<(Arc<str>, Backend)>,
+    /// Paths behind whose routes somebody is asked whether requests may pass, on the hosts of the group with that number.
+    pub looked_up: Vec<(usize, Arc<str>)>,
     /// The hosts of which others of its namespace may say something for it, whether it has routes there or not.
     pub named: Vec<Arc<str>>,
     /// The hosts that it wants TLS passed through for; `None` where the operator lets nobody have that.
@@ -152,6 +154,7 @@ impl Default for Claims {
             client_ca: None,
             findings: Vec::new(),
             asked: Vec::new(),
+            looked_up: Vec::new(),
             named: Vec::new(),
             passed: None,
             groups: Vec::new(),
@@ -161,6 +164,16 @@ impl Default for Claims {
 }
 
 impl Claims {
+    /// The hosts, of which it has routes itself, and paths behind whose routes somebody is asked; not below a wildcard, where requests
+    /// have other hosts.
+    pub fn lookups(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        self.looked_up.iter().flat_map(|(group, path)| {
+            let of_group = self.routes.iter().filter(move |route| route.group == *group);
+            let hosts: BTreeSet<&Arc<str>> = of_group.map(|route| &route.wanted.host).collect();
+            hosts.into_iter().filter(|host| !host.starts_with('*')).map(move |host| (host, path))
+        })
+    }
+
     /// Marks the routes that another one of the same object takes the place of: the first that is no fallback counts.
     pub fn mark_repeated(&mut self) {
         let mut counting: HashMap<Match, (Standing, usize)> = HashMap::new();

@@ -41,6 +41,8 @@ pub struct RouteIndex {
     certificates: NamedCertificates,
     /// The objects that name a host, as [`Claims::named`] has it.
     naming: HashMap<Arc<str>, BTreeSet<Arc<ObjectRef>>>,
+    /// By hosts of routes the paths behind which somebody is asked, and the objects that want that.
+    lookups: HashMap<Arc<str>, BTreeSet<(Arc<str>, Arc<ObjectRef>)>>,
 }
 
 /// What is to be decided again.
@@ -91,6 +93,7 @@ impl Default for RouteIndex {
             asked: Demands::default(),
             certificates: NamedCertificates::default(),
             naming: HashMap::new(),
+            lookups: HashMap::new(),
         }
     }
 }
@@ -323,6 +326,11 @@ impl RouteIndex {
         for host in &claims.named {
             self.naming.entry(host.clone()).or_default().insert(object.clone());
         }
+        for (host, path) in claims.lookups() {
+            for level in hosts(host) {
+                self.lookups.entry(level).or_default().insert((path.clone(), object.clone()));
+            }
+        }
         for host in hosts_of(claims) {
             self.hosts.entry(host).routes.claimants.enter(claimant(standing_at(claims, host)));
             touched.hosts.insert(host.clone());
@@ -357,6 +365,16 @@ impl RouteIndex {
                 }
             }
         }
+        for (host, path) in claims.lookups() {
+            for level in hosts(host) {
+                if let Some(lookups) = self.lookups.get_mut(&level) {
+                    lookups.remove(&(path.clone(), object.clone()));
+                    if lookups.is_empty() {
+                        self.lookups.remove(&level);
+                    }
+                }
+            }
+        }
         for host in hosts_of(claims) {
             self.hosts.entry(host).routes.claimants.leave(&claims.age, object);
             touched.hosts.insert(host.clone());
@@ -378,6 +396,9 @@ impl RouteIndex {
             let thing = Thing::Requests(wanted.clone());
             if decide(contest, &thing, &mut self.memory, self.clock.as_ref(), &self.owners) {
                 touched.objects.extend(contest.claimants.iter().map(|claimant| claimant.object.clone()));
+                let lookups = self.lookups.get(&wanted.host).into_iter().flatten();
+                let concerned = lookups.filter(|(path, _)| wanted.is_listed() || wanted.takes(path));
+                touched.objects.extend(concerned.map(|(_, object)| object.clone()));
                 if wanted.is_listed() {
                     touched.lists.insert(wanted.host.clone());
                 }

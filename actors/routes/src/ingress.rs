@@ -239,6 +239,7 @@ pub fn claims(
     claims.findings.extend(options::code_without_redirect(groups.iter().map(|group| &group.options)));
     claims.groups = groups_of(&metadata.namespace, groups, settings);
     claims.asked = auth::services_of(&metadata.namespace, &claims.groups);
+    claims.looked_up = auth::looked_up(&claims.groups);
     claims.findings.extend(ineffective);
     claims.findings.extend(nowhere::found(&claims, &metadata.namespace, services));
     let is_read = |annotation: &str| families.iter().any(|family| family.family.has(annotation));

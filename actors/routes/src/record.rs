@@ -1,6 +1,7 @@
 //! What an object got, as the object that templates read.
 
 use super::{
+    auth,
     claims::{Backend, Claims, Port, RouteClaim, RouteGroup, Standing, ToHttps},
     contest::Age,
     hosts::{ClientCa, Tls},
@@ -8,7 +9,7 @@ use super::{
     ingress::at,
     lists::MOST,
     matching::{ANY_HOST, Match, MatchShape, wildcard_over},
-    names,
+    names, options,
     passthrough::Passing,
     sentences::{few, shortened},
 };
@@ -86,6 +87,7 @@ pub(super) fn of(got: &Got<'_>) -> (Arc<[u8]>, Vec<Finding>) {
     let brought = got.claims.certificates.iter();
     found.extend(brought.flat_map(|(host, secrets)| got.about_certificate(host, secrets, &over)));
     found.extend(got.without_certificate());
+    found.extend(got.asks_nobody());
     let found = few(found);
     let rejected: Vec<&str> = found.iter().map(|finding| &*finding.sentence).collect();
     let mut fields = got.claims.fields.read();
@@ -243,6 +245,25 @@ impl Got<'_> {
             .filter(|host| self.passes(host).is_none())
             .filter(|host| !has(host) && !wildcard_over(host).is_some_and(|over| has(&over)));
         without.filter_map(|host| self.index.certificates().found_at_default(host)).collect()
+    }
+
+    /// Where it has somebody asked behind a route that is not there, or is not for it.
+    fn asks_nobody(&self) -> Vec<Finding> {
+        let lookups: BTreeSet<_> = self.claims.lookups().collect();
+        let not_there = lookups.into_iter().filter_map(|(host, path)| {
+            let place = shortened(&format!("{host}{path}"));
+            let (kind, why) = match self.index.answer(host, path) {
+                None => (FindingKind::ServiceMissing, "there is none".to_owned()),
+                Some((object, _)) => {
+                    let is_for_it = object.namespace == self.object.namespace || self.index.is_listed(host);
+                    let why = format!("that is one of {object}: spec.hosts must give the host to both namespaces");
+                    (!is_for_it).then_some((FindingKind::HostConflict, why))?
+                }
+            };
+            let sentence = format!("auth-url asks behind the route of {place}, and {why}; requests that it guards are refused");
+            Some(options::finding(kind, auth::OPTION, sentence).at_host(host))
+        });
+        not_there.collect()
     }
 
     /// Who has a host that is not listed, if it is another namespace.

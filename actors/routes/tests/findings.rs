@@ -384,3 +384,38 @@ fn passthrough_of_a_host_that_others_have_is_found_and_so_is_what_it_takes_from_
     assert_eq!(cluster.found(plain()), []);
     assert_eq!(told(&mut cluster), "");
 }
+
+#[test]
+fn who_is_asked_behind_a_route_needs_one_that_is_for_the_object() {
+    let mut cluster = Cluster::new();
+    let asking = |host: &str| {
+        let mut ingress = of_host(host, vec![path("/app", "Prefix", "web", json!({"number": 80}))]);
+        ingress["metadata"]["annotations"]["haproxy-haptic.org/auth-url"] =
+            json!("https://$host/oauth2/auth?x=1");
+        ingress
+    };
+    let answering = |host: &str| of_host(host, vec![path("/oauth2", "Prefix", "web", json!({"number": 80}))]);
+    let found = cluster.one(asking("shop.example"));
+    assert_eq!((found.kind, found.place.host.as_deref()), (ServiceMissing, Some("shop.example")));
+    assert!(found.sentence.contains("the route of shop.example/oauth2/auth, and there is none"), "{found:?}");
+    // In another namespace, at the host itself and at a wildcard over it.
+    cluster.service("login", "web");
+    for host in ["shop.example", "*.example"] {
+        cluster.put("ingresses", "login", "login", answering(host));
+        let found = cluster.of("shop", "shop");
+        assert_eq!(found.iter().map(|found| found.kind).collect::<Vec<_>>(), [HostConflict], "{found:?}");
+        assert!(found[0].sentence.contains("ingresses login/login: spec.hosts must"), "{found:?}");
+    }
+    cluster.remove("ingresses", "login", "login");
+    assert_eq!(cluster.kinds(), [ServiceMissing]);
+    cluster.put("ingresses", "login", "login", answering("shop.example"));
+    cluster.hosts = json!([{"hosts": ["shop.example"], "namespaces": ["login", "shop"]}]);
+    assert_eq!(cluster.kinds(), []);
+    cluster.hosts = json!([]);
+    assert_eq!(cluster.kinds(), [HostConflict]);
+    cluster.remove("ingresses", "login", "login");
+    cluster.put("ingresses", "shop", "login", answering("shop.example"));
+    assert_eq!(cluster.kinds(), []);
+    // Requests below a wildcard have hosts that nobody knows.
+    assert_eq!(cluster.found(asking("*.example")), []);
+}

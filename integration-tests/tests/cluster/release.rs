@@ -209,12 +209,18 @@ impl Release {
         ready(&self.node).await
     }
 
-    /// Deletes a HAProxy pod; how long it takes to be gone.
+    /// Deletes a HAProxy pod; how long its container takes to end.
     pub async fn end_of_a_pod(&self) -> Outcome<Duration> {
         let pods = self.pods("haproxy").await?;
         let pod = pods.first().ok_or_else(|| Failure::new("there is no HAProxy pod"))?;
+        let agent = self.node.process_of("haptic", pod)?;
         let began = Instant::now();
-        self.kubectl(&["delete", "pod", pod, "--wait=true"]).await?;
+        self.kubectl(&["delete", "pod", pod, "--wait=false"]).await?;
+        eventually("the pod's container ends", async || {
+            let agents = self.node.processes_of("haptic", pod);
+            ensure(!agents.contains(&agent), format!("process {agent} runs"))
+        })
+        .await?;
         Ok(began.elapsed())
     }
 }

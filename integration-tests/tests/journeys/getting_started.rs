@@ -220,7 +220,8 @@ fn give_helm(scene: &Scene, home: &Home) -> Outcome {
 async fn refused(terminal: &mut Terminal, step: &Step) -> Outcome {
     let page = markdown::read(PAGE);
     let shown = page.lines().find(|line| line.starts_with("Error from server (Forbidden)"));
-    let shown = shown.and_then(|line| line.split(" (ingresses").next()).unwrap_or_default();
+    // With what begins behind the sentence: the whole of it is on the page.
+    let shown = shown.and_then(|line| line.split(" default/hello").next()).unwrap_or_default();
     ensure(!shown.is_empty(), format!("{PAGE} shows no refusal"))?;
     eventually("the webhook refuses it", async || {
         let (code, printed) = terminal.ended(&step.command).await?;

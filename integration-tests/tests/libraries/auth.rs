@@ -479,6 +479,42 @@ fn too_many_questions_at_a_time_are_not_asked() {
 }
 
 #[test]
+fn of_all_namespaces_together_no_more_are_asked_about() {
+    let (port, questions) = auth_server::start();
+    let abroad = |mut object: Value| {
+        object["metadata"]["namespace"] = json!("other");
+        object
+    };
+    let mut all = vec![
+        abroad(route("slow", &[("auth-url", "http://sso/never"), ("auth-timeout", "5s")])),
+        route("on", &[("auth-url", "http://sso/ok")]),
+        leading("off", "s2", &[]),
+    ];
+    let sso = service("sso", "IPv4", port, &["127.0.2.1"]);
+    all.extend(sso.clone().into_iter().map(abroad));
+    all.extend(sso);
+    let few = |spec: &mut Value| {
+        let settings = &mut spec["templatingSettings"]["extraContext"];
+        settings["authConcurrency"] = json!({"namespace": 2, "all": 2});
+        settings["maxConnections"] = json!(6);
+    };
+    on_each_haproxy_with(&all, few, |site| {
+        let asked = || questions.with(" /never ").len();
+        let before = asked();
+        std::thread::scope(|scope| {
+            let slow: Vec<_> = (0..2).map(|_| scope.spawn(|| get(site, "/slow", "").status)).collect();
+            while asked() < before + 2 {
+                std::thread::yield_now();
+            }
+            assert_eq!(get(site, "/on", "").status, 503, "another namespace has all of them");
+            assert_eq!(get(site, "/off", "").service(), Some(2));
+            assert!(slow.into_iter().all(|asked| asked.join().unwrap() == 503));
+        });
+        assert_eq!(get(site, "/on", "").service(), Some(1));
+    });
+}
+
+#[test]
 fn as_many_clients_as_there_may_be_are_asked_about() {
     let (port, _) = auth_server::start();
     let mut all = vec![route("on", &[("auth-url", "http://sso/ok")])];
@@ -553,6 +589,40 @@ fn oauth2_proxys_documented_set_up_works() {
             let known = site.ask(scheme, "GET", HOST, "/app/x", "Cookie: _oauth2_proxy=good\r\n", "");
             assert_eq!((known.service(), known.sent("x-auth-request-user")), (Some(1), Some("anna")));
             assert_eq!(site.get(scheme, HOST, "/oauth2/start").status, 404, "its own pages need no sign-in");
+        });
+    }
+}
+
+#[test]
+fn who_is_asked_may_have_a_namespace_of_its_own_where_the_host_is_given_to_both() {
+    let (port, _) = auth_server::start();
+    let abroad = |mut object: Value| {
+        object["metadata"]["namespace"] = json!("login");
+        object
+    };
+    let mut all = vec![
+        route("app", &[("auth-url", "https://$host/oauth2/auth")]),
+        abroad(leading("oauth2", "sso", &[])),
+        // The same with another host than that of the request.
+        route("named", &[("auth-url", "https://a.example/oauth2/auth")]),
+    ];
+    all.extend(service("sso", "IPv4", port, &["127.0.2.1"]).into_iter().map(abroad));
+    for (hosts, is_asked) in [
+        (json!([{"hosts": [HOST], "namespaces": ["shop", "login"]}]), true),
+        (json!([{"hosts": ["*.example"], "namespaces": ["login", "shop"]}]), true),
+        (json!([{"hosts": ["*"], "namespaces": ["login", "shop", "other"]}]), true),
+        (json!([]), false),
+        (json!([{"hosts": ["b.example"], "namespaces": ["shop", "login"]}]), false),
+        (json!([{"hosts": [HOST], "namespaces": ["shop"]}]), false),
+    ] {
+        let listed = |spec: &mut Value| spec["hosts"] = hosts.clone();
+        on_each_haproxy_with(&all, listed, |site| {
+            for path in ["/app/x", "/named/x"] {
+                let known = get(site, path, "Cookie: _oauth2_proxy=good\r\n");
+                assert_eq!(known.service(), is_asked.then_some(1), "{hosts} {path} {known:?}");
+                let stranger = get(site, path, "");
+                assert_eq!(stranger.status, if is_asked { 401 } else { 503 }, "{hosts} {path}");
+            }
         });
     }
 }

@@ -90,6 +90,11 @@ const RECIPES: &[(&str, See)] = &[
         );
         assert_eq!(site.get(Scheme::Https, HOST, "/cart").status, 200);
     }),
+    ("Redirect to HTTPS without a certificate here", |site| {
+        let answer = get(site, "/cart?x=1");
+        let expected = (307, Some("https://shop.example.com:8443/cart?x=1"));
+        assert_eq!((answer.status, answer.header("location")), expected);
+    }),
     ("Redirect www", |site| {
         let answer = site.get(Scheme::Http, "www.shop.example.com", "/cart?x=1");
         assert_eq!(
@@ -108,6 +113,12 @@ const RECIPES: &[(&str, See)] = &[
     ("Redirect the root of a host", |site| {
         assert_eq!(get(site, "/").header("location"), Some("/start"));
         assert_eq!(get(site, "/start").status, 200);
+    }),
+    ("A slash at the end of a path", |site| {
+        let answer = get(site, "/cart/?x=1");
+        let expected = (308, Some("http://shop.example.com/cart?x=1"));
+        assert_eq!((answer.status, answer.header("location")), expected);
+        assert_eq!(get(site, "/cart?x=1").service(), Some(1));
     }),
     ("Options of a path", |site| {
         assert_eq!(["/", "/upload", "/admin"].map(|path| get(site, path).status), [200, 200, 403]);
@@ -188,6 +199,11 @@ const RECIPES: &[(&str, See)] = &[
             first.header("set-cookie").and_then(|cookie| cookie.split(';').next()).unwrap().to_owned();
         let again = get_with(site, "/", &format!("Cookie: {cookie}\r\n"));
         assert_eq!((again.service(), again.header("set-cookie")), (first.service(), None));
+    }),
+    ("A canary for some, by a header or a cookie", |site| {
+        let said = ["X-Group: beta-7\r\n", "X-Group: stable\r\n", "Cookie: try=always\r\n", ""];
+        let said = said.map(|said| get_with(site, "/", said).service());
+        assert_eq!(said, [Some(2), Some(1), Some(2), Some(1)]);
     }),
     ("Weights of several Services", |site| {
         let services = (0..300).filter_map(|_| get(site, "/").service());

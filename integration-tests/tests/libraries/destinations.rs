@@ -71,6 +71,23 @@ fn a_name_is_no_way_to_haproxys_own_metrics() {
 }
 
 #[test]
+fn a_request_that_comes_back_to_haproxy_ends_after_a_few_rounds() {
+    // As the address of HAProxy's own Service: no port that a setting names.
+    let again = crate::site::free_port();
+    let change = |spec: &mut Value| {
+        spec["templateSnippets"]["bind-20-again"] =
+            json!({"template": format!("bind 127.0.0.1:{again}\n")});
+    };
+    let mut manifests = leading_to("hand", 80, &[]);
+    manifests.extend(service("hand", "IPv4", again, &["127.0.0.1"]));
+    on_each_haproxy_with(&manifests, change, |site| {
+        let answer = site.get(Scheme::Http, HOST, "/on");
+        assert_eq!((answer.status, answer.service()), (508, None), "{answer:?}");
+        assert_eq!(site.get(Scheme::Http, HOST, "/off").service(), Some(2));
+    });
+}
+
+#[test]
 fn of_an_endpoint_slice_written_by_hand_what_is_refused_is_left_out() {
     let port = echo::start();
     let mut manifests = leading_to("hand", 80, &[]);

@@ -125,6 +125,23 @@ fn the_class_has_defaults_and_what_nobody_overrides() {
 }
 
 #[test]
+fn a_password_lets_in_nobody_whom_the_class_keeps_out() {
+    let mut manifests = both(&[("satisfy", "any"), ("auth-secret", "users")]);
+    manifests.extend([certificate(), users()]);
+    let class = |spec: &mut Value| {
+        let enforced = json!({"enforced": {"allow-from": "10.0.0.0/8"}});
+        spec["templatingSettings"]["extraContext"]["routes"] = enforced;
+    };
+    // anna:secret
+    let password = "Authorization: Basic YW5uYTpzZWNyZXQ=\r\n";
+    on_each_haproxy_with(&manifests, class, |site| {
+        for scheme in SCHEMES {
+            assert_eq!(site.ask(scheme, "GET", "a.example", "/on", password, "").status, 403);
+        }
+    });
+}
+
+#[test]
 fn what_the_class_cannot_say_is_refused_with_the_configuration() {
     let class = json!({"defaults": {"retry": "never"}});
     let said = refused_with(|spec| spec["templatingSettings"]["extraContext"]["routes"] = class.clone());

@@ -5,11 +5,16 @@ use crate::{
     around::{Full, service},
     client::{Answer, ask},
     on_each_haproxy, on_each_haproxy_with,
-    site::{SCHEMES, Scheme, Site, rendered_alone, sentences},
+    site::{SCHEMES, Scheme, Site, rendered_alone, rendered_for, sentences, version_of},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use haptic_routes::options::table::TABLE;
-use integration_tests::http::client_config_with;
+use haptic_deploy::planner::{RunningView, plan};
+use haptic_model::Capabilities;
+use haptic_routes::options::{
+    level::Level,
+    table::{Reload, Row, TABLE, With, row},
+};
+use integration_tests::{http::client_config_with, program::HaproxySeries};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
@@ -714,6 +719,35 @@ fn every_annotation_is_tried_here() {
     );
     for option in TABLE.iter().map(|row| row.name) {
         assert!(tried.contains(&format!("(\"{option}\", ")), "{option} is tried nowhere");
+    }
+}
+
+/// What an option goes with.
+fn company(of: &Row) -> Vec<(&'static str, &'static str)> {
+    let (With::Needs(other) | With::Beside(other)) = of.with else { return Vec::new() };
+    let other = row(other).unwrap();
+    [company(other), vec![(other.name, other.example)]].concat()
+}
+
+#[test]
+fn what_the_table_says_takes_no_reload_takes_none() {
+    let series = HaproxySeries::V3_4;
+    let bundle = |options: &[(&str, &str)]| {
+        let manifests = [both(options), vec![users(), authority(), certificate()]].concat();
+        rendered_for(series, &manifests)
+            .unwrap_or_else(|problems| panic!("{options:?}: {}", sentences(&problems)))
+            .0
+    };
+    let is_free = |row: &&Row| row.reload == Reload::No && row.levels.contains(&Level::Ingress);
+    for row in TABLE.iter().filter(is_free) {
+        let without = company(row);
+        let with = [without.clone(), vec![(row.name, row.example)]].concat();
+        let (without, with) = (bundle(&without), bundle(&with));
+        for (before, after) in [(&without, &with), (&with, &without)] {
+            let plan =
+                plan(&RunningView::of(before.clone()), after, Capabilities::of(version_of(series)));
+            assert_eq!(plan.verdict.reload_reason(), None, "{}", row.name);
+        }
     }
 }
 

@@ -19,10 +19,11 @@ use integration_tests::{
 use serde_json::{Value, json};
 use std::{
     collections::BTreeMap,
-    net::{SocketAddr, TcpListener, TcpStream},
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpListener},
     os::{
         linux::net::SocketAddrExt as _,
-        unix::net::{SocketAddr as UnixAddress, UnixListener},
+        unix::net::{SocketAddr as UnixAddress, UnixListener, UnixStream},
     },
     path::Path,
     process::{Child, Command, Stdio},
@@ -98,7 +99,7 @@ impl Site {
             .unwrap();
         let mut site = Self { haproxy, http, https, folder };
         let deadline = Instant::now() + Duration::from_secs(30);
-        while TcpStream::connect(("127.0.0.1", https)).is_err() {
+        while !answers(&site.folder.path().join(READY)) {
             if site.haproxy.try_wait().unwrap().is_some() || Instant::now() > deadline {
                 let said = std::fs::read_to_string(&log).unwrap();
                 assert!(said.contains("Address already in use"), "{said}");
@@ -174,8 +175,22 @@ pub fn free_port() -> u16 {
     }
 }
 
+/// HAProxy's socket by which it is asked whether it runs. A port may answer for somebody else.
+const READY: &str = "ready";
+
+/// Whether a HAProxy answers at its socket: then it listens at all its ports.
+fn answers(socket: &Path) -> bool {
+    let ask = || {
+        let mut connection = UnixStream::connect(socket)?;
+        connection.write_all(b"show version\n")?;
+        connection.read(&mut [0])
+    };
+    ask().is_ok_and(|read| read > 0)
+}
+
 fn write(series: HaproxySeries, folder: &Path, bundle: &Bundle) {
-    std::fs::write(folder.join("own.cfg"), "global\n  default-path config\n").unwrap();
+    let own = format!("global\n  default-path config\n  stats socket {READY}\n");
+    std::fs::write(folder.join("own.cfg"), own).unwrap();
     for file in bundle.all() {
         let path = folder.join(&*file.path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

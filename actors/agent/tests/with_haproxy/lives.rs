@@ -238,19 +238,26 @@ async fn a_disk_that_fails_before_haproxy_is_asked_leaves_known_what_it_runs(var
 async fn a_bundle_that_haproxy_cannot_start_with_is_taken_back(variable: &str) {
     let setting = Setting::new(variable);
     let agent = setting.agent().await;
-    let one = Backend::start("one").await;
-    let files = setting.files(&[one.line("s1")]);
+    let (one, two) = (Backend::start("one").await, Backend::start("two").await);
+    let (files, after) = (setting.files(&[one.line("s1")]), setting.files(&[two.line("s1")]));
     bring(&agent, None, &files).await;
-    // A port that someone else has passes every check of the file, and fails at the start.
-    let mut taken = files.clone();
-    let config = taken["haproxy.cfg"].replace("frontend main\n", "frontend main\n    bind 203.0.113.1:80\n");
-    taken.insert("haproxy.cfg".to_owned(), config);
-    match agent.apply(order(Some(&files), &taken, reload())).await {
-        Outcome::Refused { message, .. } => assert!(message.contains("203.0.113.1:80"), "{message}"),
-        other => panic!("{other:?}"),
+    // What someone else has passes every check of the file, and fails at the start.
+    let elsewhere = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    for address in ["203.0.113.1:80".to_owned(), elsewhere.local_addr().unwrap().to_string()] {
+        let mut taken = files.clone();
+        let bind = format!("frontend main\n    bind {address}\n");
+        let config = taken["haproxy.cfg"].replace("frontend main\n", &bind);
+        taken.insert("haproxy.cfg".to_owned(), config);
+        match agent.apply(order(Some(&files), &taken, reload())).await {
+            Outcome::Refused { message, .. } => assert!(message.contains(&address), "{message}"),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(setting.get("/").await.unwrap(), "one");
+        assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&files)));
     }
-    assert_eq!(setting.get("/").await.unwrap(), "one");
-    assert_eq!(agent.status().await.running.map(|r| r.digest), Some(digest(&files)));
+    let outcome = agent.apply(order(Some(&files), &after, runtime([two.replaces("s1")]))).await;
+    assert!(matches!(outcome, Outcome::Applied { reloaded: false, .. }), "{outcome:?}");
+    assert_eq!(setting.get("/").await.unwrap(), "two");
     agent.stop(false).await;
 }
 

@@ -5,6 +5,7 @@
 //! judged where it is about to be a server, however it came there, each time.
 
 use haptic_model::{Fleet, HAProxyTemplateConfigSpec, HaproxyPod};
+use haptic_routes::{gateway, tcp};
 use serde_json::Value;
 use std::{
     fmt,
@@ -79,20 +80,25 @@ impl<'r> Destinations<'r> {
         meanings(address).any(is_named)
     }
 
+    /// Few addresses are a pod's own: what its ports are is asked only then.
     fn own_port(&self, address: IpAddr, port: u64) -> Option<Refusal> {
-        let is_bound = self.binds(port);
-        let listens = |pod: &&HaproxyPod| is_bound || u64::from(pod.port) == port;
-        let is_there = |pod: &HaproxyPod| {
+        let is_there = |pod: &&HaproxyPod| {
             let mut own =
                 std::iter::once(&pod.address).chain(&pod.other_addresses).flat_map(|own| meanings(*own));
             own.any(|own| meanings(address).any(|meant| meant == own))
         };
-        self.fleet.pods.iter().filter(listens).any(is_there).then_some(Refusal::OwnPort)
+        let mut there = self.fleet.pods.iter().filter(is_there).peekable();
+        there.peek()?;
+        (there.any(|pod| u64::from(pod.port) == port) || self.binds(port)).then_some(Refusal::OwnPort)
     }
 
     /// Whether a setting says that HAProxy listens there.
     fn binds(&self, port: u64) -> bool {
         let settings = &self.spec.templating_settings.extra_context;
+        let is_listed = |port| tcp::lists(settings, port) || gateway::may_listen(settings, port);
+        if u16::try_from(port).is_ok_and(is_listed) {
+            return true;
+        }
         let is_port = |setting: &Value| match setting {
             Value::String(text) => text.parse() == Ok(port),
             setting => setting.as_u64() == Some(port),

@@ -1,8 +1,8 @@
 //! Configurations and stores for tests, in a few words.
-#![allow(dead_code, reason = "each test file uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 pub mod cluster;
+pub mod parse_line;
+pub mod values;
 
 use haptic_model::{
     ActiveConfig, Bundle, Diagnostic, FileKey, Fleet, Object, ObjectRef, Snapshot, Snapshots,

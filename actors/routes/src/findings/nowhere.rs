@@ -33,7 +33,7 @@ pub(crate) fn found(claims: &Claims, namespace: &str, services: &Services) -> Ve
     let missing = claims.asked.iter().filter_map(|(of, asked)| Some((of, services.missing(of, asked)?)));
     found.extend(missing.map(|(of, missing)| {
         let sentence =
-            format!("auth-url asks, in namespace {of}, {missing}: requests that it guards get 503");
+            format!("auth-url asks, in namespace {of}, {missing}: requests that it guards are refused");
         options::finding(kind(&missing), auth::OPTION, sentence)
     }));
     found

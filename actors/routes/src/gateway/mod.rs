@@ -32,6 +32,7 @@ mod tests;
 mod values;
 
 pub use features::FEATURES;
+pub use settings::may_listen;
 
 use attachment::ResolvedRoute;
 use authorities::AuthorityConfigMaps;

@@ -2,7 +2,7 @@
 
 use crate::tcp::ListedPorts;
 use haptic_model::{ActiveConfig, gateway::controller_name};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which ports of HAProxy's containers listeners have.
@@ -29,25 +29,46 @@ impl GatewaySettings {
     pub fn of(config: &ActiveConfig) -> Self {
         let settings = config.spec.templating_settings.extra_context.get("gateway");
         let setting = |key: &str| settings.and_then(|settings| settings.get(key));
-        let number = |key: &str, otherwise: u16| {
-            let number = setting(key).and_then(Value::as_u64);
-            number.and_then(|number| u16::try_from(number).ok()).unwrap_or(otherwise)
-        };
         let controller = controller_name(&config.spec.templating_settings.extra_context).to_owned();
         let ports = match setting("portMode").and_then(Value::as_str) {
             Some("same") => {
                 PortMode::Same { targets: ports_of(setting("portTargets")), own: own_ports(config) }
             }
-            _ => PortMode::Allocated {
-                plain: (number("firstPort", 20_000), number("ports", 128)),
-                tls: (number("firstTlsPort", 20_200), number("tlsPorts", 32)),
-                tcp: (number("firstTcpPort", 20_300), number("tcpPorts", 64)),
-            },
+            _ => {
+                let [plain, tls, tcp] = ranges(settings);
+                PortMode::Allocated { plain, tls, tcp }
+            }
         };
         let has_infrastructure = !config.spec.controller.gateway.annotation_prefixes.is_empty();
-        let namespace_share = number("namespaceShare", 50);
+        let namespace_share = number(settings, "namespaceShare", 50);
         Self { controller, ports, namespace_share, has_infrastructure }
     }
+}
+
+/// Whether HAProxy may listen at `port` for Gateways, as far as settings say. Where Gateways share the ports that they name, those are
+/// what `portTargets` has.
+#[must_use]
+pub fn may_listen(context: &Map<String, Value>, port: u16) -> bool {
+    let Some(settings) = context.get("gateway") else { return false };
+    if settings.get("portMode").and_then(Value::as_str) == Some("same") {
+        return ports_of(settings.get("portTargets")).values().any(|target| *target == port);
+    }
+    ranges(Some(settings)).iter().any(|(first, count)| (*first..first.saturating_add(*count)).contains(&port))
+}
+
+/// First and number of the ports for HTTP, with TLS, and for TCP.
+fn ranges(settings: Option<&Value>) -> [(u16, u16); 3] {
+    let range = |first, from, count, many| (number(settings, first, from), number(settings, count, many));
+    [
+        range("firstPort", 20_000, "ports", 128),
+        range("firstTlsPort", 20_200, "tlsPorts", 32),
+        range("firstTcpPort", 20_300, "tcpPorts", 64),
+    ]
+}
+
+fn number(settings: Option<&Value>, key: &str, otherwise: u16) -> u16 {
+    let number = settings.and_then(|settings| settings.get(key)).and_then(Value::as_u64);
+    number.and_then(|number| u16::try_from(number).ok()).unwrap_or(otherwise)
 }
 
 /// Where HAProxy listens for something else.

@@ -1,7 +1,7 @@
 //! What the class says of options: defaults, which nearer levels override, and what is enforced, which they cannot.
 
 use super::{
-    MOST_BYTES, Settings, Written, header::Header, level::Level, network::Network, paths, table::row,
+    MOST_BYTES, Settings, Written, header::Header, level::Level, network::Network, paths, rate, table::row,
     value::OptionValue,
 };
 use crate::sentences::shortened;
@@ -9,6 +9,14 @@ use serde_json::{Map, Value as Json};
 use std::{collections::BTreeMap, sync::Arc};
 
 type Values = BTreeMap<&'static str, OptionValue>;
+
+/// What may be enforced, each with what lets in others besides: beside a bound that would be none.
+const LET_IN_OTHERS: [(&str, &str); 4] = [
+    ("allow-from", "satisfy"),
+    ("cors-allow-origin", "cors-allow-origin-regex"),
+    ("deny-from", "satisfy"),
+    ("maintenance", "maintenance-except"),
+];
 
 /// `extraContext.routes`, and what the ConfigMap of an IngressClass says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,9 +94,10 @@ impl Class {
 
     /// What is enforced of `values`.
     pub fn enforce(&self, values: &mut Values) {
-        // An expression is besides the list: where the list is a bound it would be none.
-        if self.enforced.contains_key("cors-allow-origin") {
-            values.remove("cors-allow-origin-regex");
+        for (bound, besides) in LET_IN_OTHERS {
+            if self.enforced.contains_key(bound) && !self.enforced.contains_key(besides) {
+                values.remove(besides);
+            }
         }
         for (name, limit) in &self.enforced {
             // They go together: see `rate`.
@@ -122,12 +131,12 @@ impl Class {
 
 fn per_hour(values: &Values) -> Option<u64> {
     let Some(OptionValue::Number(limit)) = values.get("rate-limit") else { return None };
-    let times = match values.get("rate-limit-period") {
-        Some(OptionValue::Text(period)) if period == "hour" => 1,
-        Some(OptionValue::Text(period)) if period == "minute" => 60,
-        _ => 3600,
+    let period = match values.get("rate-limit-period") {
+        Some(OptionValue::Text(period)) => rate::milliseconds_of(period)?,
+        _ => 1000,
     };
-    limit.checked_mul(times)
+    // All periods are parts of an hour.
+    limit.checked_mul(3_600_000_u64.checked_div(period)?)
 }
 
 /// A scalar as somebody would write it in an annotation; lists with commas between.
@@ -271,6 +280,11 @@ mod tests {
         assert_eq!(rate(&[("rate-limit", "1")]), (json!(1), json!("second")));
         assert_eq!(rate(&[("rate-limit", "7000"), ("rate-limit-period", "hour")]), enforced);
         assert_eq!(rate(&[("rate-limit", "50"), ("rate-limit-period", "hour")]), (json!(50), json!("hour")));
+        let half_an_hour = [("rate-limit", "200"), ("rate-limit-period", "30m")];
+        assert_eq!(rate(&half_an_hour), (json!(200), json!("30m")), "less than 100 a minute");
+        let class = json!({"enforced": {"rate-limit": 100, "rate-limit-period": "30m"}});
+        let all = options(class, &[("rate-limit", "50")]);
+        assert_eq!((&all["rate-limit"], &all["rate-limit-period"]), (&json!(100), &json!("30m")));
         let exempt = |class: Json| {
             let own = [("rate-limit", "1"), ("rate-limit-exempt", "0.0.0.0/0")];
             options(json!({ "enforced": class }), &own)["rate-limit-exempt"][0]["network"].clone()
@@ -278,6 +292,23 @@ mod tests {
         assert_eq!(exempt(json!({"rate-limit": 5})), Json::Null);
         assert_eq!(exempt(json!({"rate-limit": 5, "rate-limit-exempt": "10.0.0.0/8"})), json!("10.0.0.0/8"));
         assert_eq!(exempt(json!({})), json!("0.0.0.0/0"));
+    }
+
+    #[test]
+    fn nobody_lets_in_whom_what_is_enforced_keeps_out() {
+        let of = |enforced: Json, own: &[(&str, &str)], option: &str| {
+            options(json!({ "enforced": enforced }), own)[option].clone()
+        };
+        let either = [("satisfy", "any"), ("auth-secret", "users"), ("allow-from", "10.1.0.0/16")];
+        assert_eq!(of(json!({}), &either, "satisfy"), json!("any"));
+        for list in ["allow-from", "deny-from"] {
+            assert_eq!(of(json!({list: "10.0.0.0/8"}), &either, "satisfy"), Json::Null, "{list}");
+        }
+        let except = [("maintenance-except", "0.0.0.0/0")];
+        let network = |enforced: Json| of(enforced, &except, "maintenance-except")[0]["network"].clone();
+        assert_eq!(network(json!({"maintenance": true})), Json::Null);
+        let both = json!({"maintenance": true, "maintenance-except": "10.0.0.0/8"});
+        assert_eq!(network(both), json!("10.0.0.0/8"));
     }
 
     #[test]

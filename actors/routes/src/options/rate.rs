@@ -72,6 +72,7 @@ pub(super) const PERIOD: Row = Row {
     example: "minute",
     default: "second",
     with: With::Beside("rate-limit"),
+    reload: Reload::FirstUse,
     about: "In which `rate-limit` counts. The first use of another one than second, minute and hour takes a reload, and `rate-limit-burst` does not count with it.",
     ..ROW
 };

@@ -29,6 +29,12 @@ const NEEDS: &str = "tcp";
 /// What ends the names of backends: no port of a Service has a colon, so that others are called otherwise.
 const TCP_BACKEND: &str = ":tcp";
 
+/// Whether `extraContext.tcpPorts` lists `port`.
+#[must_use]
+pub fn lists(context: &Map<String, Value>, port: u16) -> bool {
+    ListedPorts::of(context).has(port)
+}
+
 /// The ports that the operator lists, and who has them.
 #[derive(Debug)]
 pub(crate) struct TcpModel {

@@ -2,7 +2,7 @@
 //! `make cluster ONLY=longevity MINUTES=60`, SEED=n to repeat.
 
 use crate::{node::signal, release::Release, report::Measure};
-use integration_tests::{Failure, Outcome, dice::Dice, ensure, runner::print};
+use integration_tests::{Failure, Outcome, certificate, dice::Dice, ensure, manifest, runner::print};
 use rustix::process::Signal;
 use std::{
     collections::BTreeMap,
@@ -13,6 +13,8 @@ use std::{
 
 /// Between two changes.
 const PAUSE: Duration = Duration::from_millis(500);
+/// Whose certificate is renewed.
+const HOST: &str = "churn.example.com";
 /// Of Ingresses that come and go.
 const ROUTES: usize = 50;
 /// So many changes lie between two processes that are killed.
@@ -37,12 +39,15 @@ pub async fn longevity(release: Rc<Release>) -> Outcome<Vec<Measure>> {
     print(&format!("longevity: {minutes} minutes, SEED={seed}"));
     let (mut dice, began, lasts) = (Dice(seed), Instant::now(), Duration::from_secs(60 * minutes));
     let mut samples: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let tls = format!("--rule={HOST}/*=hello:80,tls=churn");
+    release.node.kubectl(&["create", "ingress", "churn", "--class=haptic", &tls]).await?;
     let mut changes = 0;
     while began.elapsed() < lasts {
-        change(&release, &mut dice).await?;
+        *counts.entry(change(&release, &mut dice).await?).or_default() += 1;
         changes += 1;
         if changes % KILLS == 0 {
-            kill(&release, &mut dice).await?;
+            *counts.entry(kill(&release, &mut dice).await?).or_default() += 1;
         }
         if changes % 10 == 0 {
             sample(&release, began, &mut samples).await?;
@@ -51,7 +56,8 @@ pub async fn longevity(release: Rc<Release>) -> Outcome<Vec<Measure>> {
     }
     release.rolled("haptic-haproxy").await?;
     let served = release.a_new_route_is_served("longevity").await?;
-    print(&format!("longevity: {changes} changes"));
+    let counts: Vec<String> = counts.iter().map(|(what, count)| format!("{count} × {what}")).collect();
+    print(&format!("longevity: {changes} changes: {}", counts.join(", ")));
     let grown: Vec<String> =
         samples.iter().filter_map(|(process, samples)| judged(process, samples)).collect();
     ensure(grown.is_empty(), format!("more than {} MB an hour: {}", MOST_GROWTH / MB, grown.join("; ")))?;
@@ -62,41 +68,66 @@ fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok()?.parse().ok()
 }
 
-/// An Ingress that comes or goes, endpoints that move, a Secret that gets another value, options that change.
-async fn change(release: &Release, dice: &mut Dice) -> Outcome {
+/// An Ingress that comes or goes, endpoints that move, a certificate that is renewed, options that change; which of them.
+async fn change(release: &Release, dice: &mut Dice) -> Outcome<&'static str> {
     let name = format!("churn-{}", dice.below(ROUTES));
     let is_there = release.node.kubectl(&["get", "ingress", &name, "-o", "name"]).await.is_ok();
     match dice.below(10) {
-        0..5 if is_there => release.node.kubectl(&["delete", "ingress", &name]).await.map(drop),
-        0..5 => release.route(&name).await,
-        5..8 if is_there => {
-            let timeout = format!("haproxy-haptic.org/timeout-server={}s", 10 + dice.below(50));
-            release.node.kubectl(&["annotate", "ingress", &name, &timeout, "--overwrite"]).await.map(drop)
+        0..5 if is_there => {
+            release.node.kubectl(&["delete", "ingress", &name]).await?;
+            Ok("an Ingress goes")
         }
-        5..8 => {
+        0..5 => {
+            release.route(&name).await?;
+            Ok("an Ingress comes")
+        }
+        5..7 if is_there => {
+            let timeout = format!("haproxy-haptic.org/timeout-server={}s", 10 + dice.below(50));
+            release.node.kubectl(&["annotate", "ingress", &name, &timeout, "--overwrite"]).await?;
+            Ok("an Ingress' option")
+        }
+        5..7 => {
             let value = format!("round={}", dice.below(1000));
-            release.node.kubectl(&["annotate", "service", "hello", &value, "--overwrite"]).await.map(drop)
+            release.node.kubectl(&["annotate", "service", "hello", &value, "--overwrite"]).await?;
+            Ok("a Service's annotation")
+        }
+        7 => {
+            let secret = manifest::tls_secret("churn", &certificate::for_host(HOST)?);
+            release.node.apply(&secret.to_string()).await?;
+            Ok("a certificate")
         }
         _ => {
             let replicas = format!("--replicas={}", 2 + dice.below(4));
-            release.node.kubectl(&["scale", "deployment/hello", &replicas]).await.map(drop)
+            release.node.kubectl(&["scale", "deployment/hello", &replicas]).await?;
+            Ok("endpoints")
         }
     }
 }
 
-/// A controller's process, killed or its pod deleted.
-async fn kill(release: &Release, dice: &mut Dice) -> Outcome {
-    let pods = release.pods("controller").await?;
-    let pod = dice.pick(&pods).ok_or_else(|| Failure::new("there is no controller"))?;
-    if dice.below(2) == 0 {
-        release.kubectl(&["delete", "pod", pod, "--wait=false"]).await?;
-        return Ok(());
+/// A pod is deleted, or a controller's process killed; which of them.
+async fn kill(release: &Release, dice: &mut Dice) -> Outcome<&'static str> {
+    match dice.below(3) {
+        0 => delete(release, &a_pod(release, "controller", dice).await?, "a controller's pod").await,
+        1 => delete(release, &a_pod(release, "haproxy", dice).await?, "a HAProxy pod").await,
+        _ => {
+            // Its container may be about to start.
+            if let Ok(pid) = release.node.process_of("haptic", &a_pod(release, "controller", dice).await?) {
+                signal(pid, Signal::KILL)?;
+            }
+            Ok("a controller's process")
+        }
     }
-    // Its container may be about to start.
-    match release.node.process_of("haptic", pod) {
-        Ok(pid) => signal(pid, Signal::KILL),
-        Err(_) => Ok(()),
-    }
+}
+
+async fn a_pod(release: &Release, component: &str, dice: &mut Dice) -> Outcome<String> {
+    let pods = release.pods(component).await?;
+    dice.pick(&pods).cloned().ok_or_else(|| Failure::new(format!("there is no {component}")))
+}
+
+/// Whoever ends anyway may be gone meanwhile.
+async fn delete(release: &Release, pod: &str, what: &'static str) -> Outcome<&'static str> {
+    release.kubectl(&["delete", "pod", pod, "--wait=false", "--ignore-not-found"]).await?;
+    Ok(what)
 }
 
 /// Memory and open files of all its processes.

@@ -25,8 +25,7 @@ pub async fn drain_of_a_pod(release: Rc<Release>) -> Outcome<Vec<Measure>> {
     release.a_new_route_is_served("drain").await?;
     let took = release.end_of_a_pod().await?;
     release.rolled("haptic-haproxy").await?;
-    // Kubernetes' own part, from the end of the last container to that of the object, is measured with it.
-    Ok(vec![Measure::new("a deleted pod is gone", took).at_most(DRAIN + Duration::from_secs(2))])
+    Ok(vec![Measure::new("the container of a deleted pod has ended", took).at_most(DRAIN)])
 }
 
 pub async fn haproxy_restart(release: Rc<Release>) -> Outcome<Vec<Measure>> {

@@ -177,6 +177,10 @@ fn setting(text: &str, entry: &Entry, default: &Value) -> Vec<String> {
         return vec![row(&entry.name, default, &entry.comment)];
     }
     let own = entries(text, &format!("{}:", entry.name));
+    // What stands in one line has no comments of its own.
+    if own.is_empty() {
+        return vec![row(&entry.name, default, &entry.comment)];
+    }
     let comments = std::iter::once(entry.comment.as_str()).chain(std::iter::repeat(""));
     let rows = own.iter().zip(comments).map(|(own, of_all)| {
         let comment = [of_all, &own.comment].concat();
@@ -230,6 +234,14 @@ fn entries(text: &str, key: &str) -> Vec<Entry> {
         }
     }
     entries
+}
+
+#[test]
+fn a_setting_that_stands_in_one_line_is_shown_as_one() {
+    let text = "a:\n  # Both.\n  b: {c: 1, d: 2}\n";
+    let default = serde_json::json!({"c": 1, "d": 2});
+    let all: Vec<String> = entries(text, "a:").iter().flat_map(|entry| setting(text, entry, &default)).collect();
+    assert_eq!(all, ["| `b` | `{\"c\":1,\"d\":2}` | Both. |"]);
 }
 
 #[test]

@@ -132,6 +132,28 @@ fn in_haproxys_own_pods_its_own_ports_are_refused() {
     assert_eq!(Destinations::new(&allowing, &fleet).refusal("10.1.0.1".parse().unwrap(), 7084), None);
 }
 
+#[test]
+fn ports_of_tcp_services_and_of_gateways_are_haproxys_own_too() {
+    let (mut spec, fleet) = (spec(&[]), fleet(&["10.1.0.1"]));
+    let settings = &mut spec.templating_settings.extra_context;
+    settings.insert("tcpPorts".into(), json!([5432, {"ports": "9000-9010", "namespaces": ["db"]}]));
+    let ranges = json!({"firstPort": 20000, "ports": 128, "firstTlsPort": 20200, "firstTcpPort": 20300});
+    settings.insert("gateway".into(), ranges);
+    let refusal = |spec: &HAProxyTemplateConfigSpec, port| {
+        Destinations::new(spec, &fleet).refusal("10.1.0.1".parse().unwrap(), port)
+    };
+    for own in [5432, 9000, 9010, 20000, 20127, 20200, 20231, 20300, 20363] {
+        assert_eq!(refusal(&spec, own), Some(Refusal::OwnPort), "{own}");
+    }
+    for other in [5433, 9011, 20128, 20199, 20232, 20364, 65536] {
+        assert_eq!(refusal(&spec, other), None, "{other}");
+    }
+    let same = json!({"portMode": "same", "portTargets": {"80": 8080}});
+    spec.templating_settings.extra_context.insert("gateway".into(), same);
+    assert_eq!(refusal(&spec, 8080), Some(Refusal::OwnPort));
+    assert_eq!(refusal(&spec, 20000), None);
+}
+
 /// The spellings of an IPv4 address, written out by text rather than bits.
 fn spellings(address: Ipv4Addr, other: u16) -> Vec<String> {
     let [a, b, c, d] = address.octets();
