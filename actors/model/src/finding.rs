@@ -98,7 +98,7 @@ kinds! {
     CertificateExpired "certificate_expired" "certificate expired"
         "The certificate's time is over, or has not begun: clients refuse it. Renew it; with cert-manager, see its Certificate.",
     CertificateExpiring "certificate_expiring" "certificate about to expire"
-        "Less than a tenth of the certificate's time is left, and less than two weeks: its renewal is late. With cert-manager, see its Certificate.",
+        "Less than a sixth of the certificate's time is left, and less than two weeks: its renewal is late. It is said again three days before the end. With cert-manager, see its Certificate.",
     CertificateUnused "certificate_unused" "certificate not used"
         "The certificate is for no host, or for one that has another object's. Take it out, or settle who has the host.",
     ClientCaConflict "client_ca_conflict" "clients verified otherwise"

@@ -186,6 +186,9 @@ pub fn claims(
     for host in &named {
         let (client, closed) = neighbours.client(&metadata.namespace, host);
         foreign.verify_clients(client, closed);
+        if let Some(guards) = neighbours.guards(&metadata.namespace, host) {
+            foreign.keep_out(guards);
+        }
     }
     let is_left_out = foreign.dropped || foreign.canary.is_some();
     let found = std::mem::take(&mut foreign.findings);
@@ -351,7 +354,8 @@ fn spreads(family: &&FamilySettings) -> bool {
 /// or reads no such annotations.
 #[must_use]
 pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, HostOptions)>) {
-    const KEYS: [&str; 5] = ["/use-regex", "/rewrite-target", "/canary", "/auth-tls-secret", "/app-root"];
+    const KEYS: [&str; 6] =
+        ["/use-regex", "/rewrite-target", "/canary", "/auth-tls-secret", "/app-root", "/server-snippet"];
     let has = |key: &str| json.windows(key.len()).any(|part| part == key.as_bytes());
     let nothing = (Age::Unknown, Vec::new());
     let (says, has_tls) = (KEYS.into_iter().any(has), has("\"tls\""));
@@ -396,6 +400,7 @@ pub fn host_options(json: &[u8], classes: &Classes) -> (Age, Vec<(Arc<str>, Host
         let Some(canary) = &said.canary else {
             of_host.patterns = patterns.contains(&host);
             (of_host.client, of_host.closed) = (client.clone(), closed);
+            of_host.guards.clone_from(&said.over_host);
             let longest = paths_of(rule).map(|(text, _)| text.len()).max().unwrap_or_default();
             let known = of_host.root.take().filter(|(length, _)| *length >= longest);
             of_host.root = known.or_else(|| Some((longest, root.clone()?)));

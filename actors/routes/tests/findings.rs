@@ -160,6 +160,10 @@ fn a_service_that_auth_url_asks_is_found_missing_until_it_comes_in_any_namespace
     assert_eq!(cluster.kinds(), [ServiceMissing]);
     let canary = [("canary-service", "web2:80"), ("canary-weight", "5")];
     assert_eq!(cluster.one(annotated(&canary)).kind, ServiceMissing);
+    for option in ["default-service", "error-service"] {
+        let missing = cluster.one(annotated(&[(option, "sorry:80")]));
+        assert!(missing.kind == ServiceMissing && missing.sentence.contains(option), "{missing:?}");
+    }
 }
 
 #[test]
@@ -310,13 +314,16 @@ fn time_alone_makes_a_certificate_late_and_then_expired() {
     cluster.routes.set_time(now);
     for (day, kinds, next) in [
         (9, vec![CertificateExpired], Some(1)),
-        (11, vec![], Some(80)),
-        (90, vec![], Some(1)),
-        (91, vec![CertificateExpiring], Some(9)),
+        (11, vec![], Some(75)),
+        (85, vec![], Some(1)),
+        (91, vec![CertificateExpiring], Some(6)),
+        (98, vec![CertificateExpiring], Some(2)),
         (101, vec![CertificateExpired], None),
     ] {
         cluster.routes.set_date(UNIX_EPOCH + Duration::from_secs(day * DAY));
         assert_eq!(cluster.kinds(), kinds, "day {day}");
+        let is_urgent = cluster.of("shop", "shop").iter().any(|one| one.sentence.contains("very soon"));
+        assert_eq!(is_urgent, day == 98, "day {day}");
         assert_eq!(cluster.routes.due(), next.map(|days| now + Duration::from_secs(days * DAY)), "day {day}");
     }
     cluster.put("secrets", "shop", "shop-tls", secret(&["shop.example"], 90, 180));

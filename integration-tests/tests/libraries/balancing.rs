@@ -104,6 +104,25 @@ fn a_server_that_fails_its_checks_gets_no_requests() {
 }
 
 #[test]
+fn a_server_whose_agent_says_so_gets_no_requests() {
+    let agent = std::net::TcpListener::bind("127.0.1.2:0").unwrap();
+    let port = agent.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        for mut asked in agent.incoming().flatten() {
+            drop(std::io::Write::write_all(&mut asked, b"down\n"));
+        }
+    });
+    // Nobody answers for the other server, and nothing becomes of that.
+    let options = [("agent-check-port", &*port), ("agent-check-interval", "500ms")];
+    let mut manifests = leading_to("two", 80, &options);
+    manifests.extend(service("two", "IPv4", echo::start(), &["127.0.1.1", "127.0.1.2"]));
+    on_each_haproxy(&manifests, |site| {
+        within_patience(|| (0..10).all(|_| site.get(Scheme::Http, HOST, "/on").service() == Some(1)));
+        assert_eq!(site.get(Scheme::Https, HOST, "/off").service(), Some(2));
+    });
+}
+
+#[test]
 fn servers_are_asked_what_is_said_and_only_some_statuses_are_good() {
     let (port, questions) = auth_server::start();
     let options = |status: &'static str| {

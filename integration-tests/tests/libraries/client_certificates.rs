@@ -4,12 +4,13 @@ use crate::{
     client::{Answer, Way, ask},
     on_each_haproxy,
     options::{both, certificate},
-    site::{SCHEMES, Scheme, Site, rendered_alone, sentences},
+    site::{SCHEMES, Scheme, Site, rendered_alone, rendered_for_with, sentences},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use integration_tests::{
     certificate::{self, Authority, Certificate},
     http::{client_config, client_config_of, client_config_over},
+    program::HaproxySeries,
 };
 use rustls::{
     ClientConfig, NamedGroup,
@@ -240,6 +241,17 @@ fn who_is_refused_gets_the_status_that_is_asked_for_and_guards_of_others_stand()
             assert_eq!(at_other(&Client::without()), 403);
         });
     }
+}
+
+#[test]
+fn over_http_3_too_wrong_certificates_are_refused_by_rules_where_a_status_is_asked_for() {
+    let authority = Authority::new("clients").unwrap();
+    let manifests = manifests(&authority, &[("client-certificate-status", "495")]);
+    let http3 = |spec: &mut Value| spec["templatingSettings"]["extraContext"]["http3"] = json!(true);
+    let (bundle, _) = rendered_for_with(HaproxySeries::V3_4, &manifests, http3).unwrap();
+    let text = bundle.config.text.to_string();
+    let mut binds = text.lines().filter(|line| line.contains("certificates.txt"));
+    assert!(binds.all(|line| line.ends_with(" ca-ignore-err all crt-ignore-err all")), "{text}");
 }
 
 /// Another host with its own CA, of which every client may have a certificate.

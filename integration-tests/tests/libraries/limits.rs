@@ -46,6 +46,16 @@ fn a_burst_comes_at_once_and_then_requests_at_the_pace_of_the_limit() {
 }
 
 #[test]
+fn the_pace_of_a_limit_with_bursts_is_the_limit() {
+    for (limit, period, every) in [("31000", "minute", 193), ("200000", "hour", 18), ("7", "second", 142_857)] {
+        let options = [("rate-limit", limit), ("rate-limit-period", period), ("rate-limit-burst", "1")];
+        let (bundle, _) = rendered_alone(&both(&options)).unwrap();
+        let files: String = bundle.all().map(|file| file.text.to_string()).collect();
+        assert!(files.contains(&format!("rate-every={every}|")), "{options:?}");
+    }
+}
+
+#[test]
 fn requests_are_counted_by_what_is_asked_for() {
     let of =
         |key: &'static str| [("rate-limit", "2"), ("rate-limit-period", "hour"), ("rate-limit-key", key)];
@@ -88,5 +98,26 @@ fn a_namespace_has_no_more_than_its_share_of_the_counters() {
         assert!(first.iter().all(|status| *status == 200), "{first:?}");
         let later = (100..200).filter(|n| status(site, &format!("/on?n={n}"), "") == 200).count();
         assert!((1..=10).contains(&later), "{later} of 100 clients have a counter of their own");
+    });
+}
+
+#[test]
+fn counters_of_bursts_count_for_their_namespace_as_long_as_they_stay() {
+    let options = [("rate-limit", "1"), ("rate-limit-burst", "1"), ("rate-limit-key", "query:n")];
+    let mut manifests = both(&options);
+    manifests.push(certificate());
+    let small = |spec: &mut serde_json::Value| {
+        spec["templatingSettings"]["extraContext"]["rateLimitCounters"] =
+            serde_json::json!({"share": 20, "groups": 1});
+    };
+    crate::on_each_haproxy_with(&manifests, small, |site| {
+        let let_in = |numbers: std::ops::Range<usize>| {
+            numbers.filter(|n| status(site, &format!("/on?n={n}"), "") == 200).count()
+        };
+        assert_eq!(let_in(0..20), 20);
+        // The period is over, and the counters are still there.
+        std::thread::sleep(Duration::from_millis(2500));
+        let later = let_in(100..120);
+        assert!((1..=8).contains(&later), "{later} of 20 clients have a counter of their own");
     });
 }

@@ -255,6 +255,17 @@ fn redirects_with_path_and_query() {
 }
 
 #[test]
+fn redirects_with_path_and_query_that_come_first() {
+    for first in ["redirect-first", "redirect-early"] {
+        let options =
+            [("redirect-to", "https://b.example"), ("redirect-keep-path", "true"), (first, "true")];
+        with(&options, |site, scheme| {
+            assert_eq!(leads(site, scheme, &["/on/x?y=1"]), [to(302, "https://b.example/on/x?y=1")]);
+        });
+    }
+}
+
+#[test]
 fn redirects_to_another_host_with_scheme_path_and_query() {
     with(&[("redirect-host", "b.example:8443"), ("redirect-code", "308")], |site, scheme| {
         let start = if scheme == Scheme::Https { "https" } else { "http" };

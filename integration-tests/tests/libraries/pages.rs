@@ -81,6 +81,13 @@ fn what_is_no_page_is_told_and_changes_nothing() {
         assert!(said.contains(&format!("key {key} of ConfigMap shop/pages is no page")), "{said}");
     }
     assert!(said.contains("page 500 of ConfigMap shop/pages has more than 12,000 bytes"), "{said}");
+    for (replace, is_told) in [("own", true), ("all", false)] {
+        let mut manifests = both(&[("error-pages", "pages"), ("error-pages-replace", replace)]);
+        manifests.push(pages("shop", "pages", &[("418", "tea"), ("407", "ask")]));
+        let said = sentences(&rendered_alone(&manifests).unwrap().1);
+        assert_eq!(said.contains("page 418 of ConfigMap shop/pages is for a status that only servers give"), is_told);
+        assert!(!said.contains("page 407"), "{said}");
+    }
     let missing = rendered_alone(&both(&[("error-pages", "pages")])).unwrap();
     assert!(sentences(&missing.1).contains("there is no ConfigMap shop/pages"), "{:?}", missing.1);
     // That of another namespace is not there either.

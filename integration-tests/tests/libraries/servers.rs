@@ -1,15 +1,16 @@
 //! What servers are told and shown, and what clients may ask of them: names, certificates, addresses, other hosts and headers; rates, bytes a second.
 
 use crate::{
+    SERIES,
     around::{Around, service},
     auth_server, on_each_haproxy, on_each_haproxy_with,
     options::{both, certificate},
     patience::within_patience,
     protocols::leading_to,
-    site::{SCHEMES, Scheme, rendered_alone, sentences},
+    site::{SCHEMES, Scheme, Site, rendered_alone, rendered_for, sentences},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
-use integration_tests::certificate::Authority;
+use integration_tests::{certificate::Authority, program::HaproxySeries};
 use serde_json::{Value, json};
 use std::{
     io::{Read, Write},
@@ -340,6 +341,25 @@ fn answers_are_compressed_for_those_who_take_it() {
     for wrong in ["text", "text/", "text/html;q=1", "a b/c"] {
         let problems = rendered_alone(&both(&[("compression", "gzip"), ("compression-types", wrong)]));
         assert!(sentences(&problems.expect_err(wrong)).contains("media types such as text/html"));
+    }
+}
+
+#[test]
+fn short_answers_are_not_compressed_where_that_is_said() {
+    let mut manifests = both(&[("compression", "gzip"), ("compression-min-size", "1k")]);
+    manifests.push(certificate());
+    for series in SERIES {
+        let site = Site::start(series, &manifests);
+        let encoding = |padding: usize| {
+            let headers = format!("Accept-Encoding: gzip\r\nX-Padding: {}\r\n", "a".repeat(padding));
+            let answer = site.ask(Scheme::Http, "GET", HOST, "/on", &headers, "");
+            answer.header("content-encoding").map(str::to_owned)
+        };
+        assert_eq!(encoding(3000).as_deref(), Some("gzip"));
+        let is_told = matches!(series, HaproxySeries::V3_0);
+        assert_eq!(encoding(1).as_deref(), is_told.then_some("gzip"));
+        let (_, warnings) = rendered_for(series, &manifests).unwrap();
+        assert_eq!(sentences(&warnings).contains("HAProxy 3.0 compresses"), is_told);
     }
 }
 

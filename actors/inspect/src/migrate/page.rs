@@ -26,7 +26,7 @@ fn introduction(family: Family) -> PageIntroduction {
                 "There, the default backend of any Ingress takes what is left of all hosts; here, of an Ingress with rules, what is left of its own.",
                 "There, passwords are asked for before a request is redirected to HTTPS; here after it.",
                 "Where a guard is wrong (a network in a list, `auth-type`, a Secret that is not there) theirs lets everybody in; here nobody gets in.",
-                "Redirects to HTTPS lead to `httpsPublicPort`, unless `ssl-redirect-port` says another port; theirs lead to 8443.",
+                "Redirects to HTTPS lead to port 8443, as there, unless `ssl-redirect-port` says another one, on the Ingress or in the ConfigMap: where clients come by another port, such as 443, say so.",
                 "Of its own custom resources `TCP` asks for ports that the setting `tcpPorts` lists, like a Service: the Service and the Secret must be of its namespace, and an entry with rules (`acl_list`, `tcp_request_rule_list`, `services`, …) is left out and found. `Backend`, `Defaults`, `Frontend` and `Global` have no counterpart: annotations, settings and snippets of the operator say the same.",
             ],
         },
@@ -42,7 +42,7 @@ fn introduction(family: Family) -> PageIntroduction {
                 "Annotations count for the routes of their own Ingress; of those that spread over a host `auth-tls-*` counts for all routes of the namespace there, others do not spread.",
                 "Where a guard is wrong (a list without a good network, a Secret that is not there, an origin that is none) theirs may let everybody in; here nobody gets in.",
                 "The balance is `random`, HTTPS answers have `Strict-Transport-Security`, redirects have the status 302, as there.",
-                "TCP services are [a section of their own](../libraries.md#a-tcp-service).",
+                "The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([a TCP service](../libraries.md#a-tcp-service)).",
             ],
         },
         Family::IngressNginx => PageIntroduction {
@@ -52,12 +52,12 @@ fn introduction(family: Family) -> PageIntroduction {
             config_map: "ingress-nginx/ingress-nginx-controller",
             routing: &[
                 "Paths of the type ImplementationSpecific take whatever begins with their characters, as there. Only the namespace that has a host may have such paths there; for others they are prefixes of elements.",
-                "One `use-regex`, or a `rewrite-target` that rewrites something, makes all paths of the host regular expressions that ignore case, the longest first, as there: of the routes of its own namespace. The same holds for `auth-tls-*`, canaries and aliases.",
+                "One `use-regex`, or a `rewrite-target` that rewrites something, makes all paths of the host regular expressions that ignore case, the longest first, as there: of the routes of its own namespace. The same holds for `auth-tls-*`, canaries, aliases, and whom a `server-snippet` keeps out.",
                 "Paths with a slash at their end are led to from the one without (301), bodies are limited to 1 MiB, connecting takes 5 seconds, servers and WebSockets are silent for 60 seconds, and answers over HTTPS have HSTS, as there, unless annotations or its ConfigMap say otherwise.",
                 "A wrong value does what it does there: it is as if it was not there, all requests get 503, or nothing of the Ingress is served. Where a wrong value there lets everybody in (`auth-request-redirect`, `auth-always-set-cookie`, `auth-cache-duration`), here nobody gets in.",
-                "Redirects come before addresses, limits and passwords there; here after addresses and limits, before passwords.",
+                "Redirects come before addresses, limits and passwords, as there.",
                 "Nothing of a snippet is ever printed. With `snippets: translate` headers, redirects, refusals, addresses, times and sizes in it are options; one with anything else counts for nothing, and lets nobody in where it may keep requests out.",
-                "Secrets need no label, and must be of the Ingress's own namespace. TCP services are [a section of their own](../libraries.md#a-tcp-service).",
+                "Secrets need no label, and must be of the Ingress's own namespace. The ConfigMap that lists TCP services is named by `tcpServices`, and its ports by `tcpPorts` ([a TCP service](../libraries.md#a-tcp-service)); of the one that `udpServices` names each row is a finding.",
             ],
         },
     }

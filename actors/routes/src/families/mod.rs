@@ -162,6 +162,8 @@ pub struct ForeignOptions {
     pub redirected: Vec<String>,
     /// What paths begin with at which HTTP is not redirected to HTTPS.
     pub over_http: Vec<String>,
+    /// Who is kept out of all routes of its hosts that have no lists of their own.
+    pub over_host: OptionValues,
     /// What is said of them.
     pub findings: Vec<Finding>,
 }
@@ -200,6 +202,7 @@ impl ForeignOptions {
                 all.canary = all.canary.take().or(translation.canary);
                 all.aliases.extend(translation.aliases);
                 all.redirected.extend(translation.redirected);
+                all.over_host.extend(translation.over_host);
                 if all.over_http.is_empty() {
                     all.over_http = translation.over_http;
                 }
@@ -241,6 +244,18 @@ impl ForeignOptions {
             let values = &mut level.written.values;
             if let Some(client) = client.filter(|_| !values.contains_key("client-ca-secret")) {
                 values.extend(client.iter().map(|(name, value)| (*name, value.clone())));
+            }
+        }
+    }
+
+    /// Whom an Ingress beside it keeps out of the whole host.
+    pub fn keep_out(&mut self, guards: &OptionValues) {
+        for level in std::iter::once(&mut self.ingress).chain(self.of_services.values_mut()) {
+            level.closed |= guards.contains_key("closed");
+            let values = &mut level.written.values;
+            // A location with lists of its own has none of its server.
+            if !values.contains_key("allow-from") && !values.contains_key("deny-from") {
+                values.extend(guards.iter().map(|(name, value)| (*name, value.clone())));
             }
         }
     }

@@ -26,6 +26,8 @@ pub struct HostOptions {
     pub client: OptionValues,
     /// Whether nobody may get in.
     pub closed: bool,
+    /// Who is kept out of the whole host.
+    pub guards: OptionValues,
     /// What routes have whose requests a canary shares. Of the same path the first counts.
     pub canaries: BTreeMap<PathOfType, OptionValues>,
     /// Whether it has TLS.
@@ -136,6 +138,12 @@ impl Neighbours {
         let client =
             self.of(namespace, host).map(|(_, options)| &options.client).find(|client| !client.is_empty());
         (client, self.of(namespace, host).any(|(_, options)| options.closed))
+    }
+
+    /// Who is kept out of a host, by the oldest Ingress that says it.
+    #[must_use]
+    pub fn guards(&self, namespace: &str, host: &str) -> Option<&OptionValues> {
+        self.of(namespace, host).map(|(_, options)| &options.guards).find(|guards| !guards.is_empty())
     }
 
     /// The canary of a path, of the oldest Ingress that has one.

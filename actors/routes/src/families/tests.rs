@@ -84,6 +84,19 @@ fn what_is_read_again_for_each_service_is_bounded_and_closed_beyond() {
 }
 
 #[test]
+fn requests_wait_for_a_server_as_long_as_there() {
+    let waits = |config: serde_json::Value| {
+        let settings = settings(json!({"haproxy-org": {"config": config}}));
+        let annotations = BTreeMap::from([("haproxy.org/pod-maxconn".to_owned(), "10".to_owned())]);
+        let all =
+            ForeignOptions::of(settings.families.iter(), &annotations, &[], About::default(), &settings);
+        all.ingress.written.values.get("timeout-queue").map(|value| value.to_json())
+    };
+    assert_eq!(waits(json!({})), Some(json!(5_000)));
+    assert_eq!(waits(json!({"timeout-queue": "2s"})), Some(json!(2_000)));
+}
+
+#[test]
 fn tls_of_a_host_is_that_of_its_ingress() {
     let options = |family: &str, key: &str, text: &str| {
         let settings = settings(json!({ family: {} }));

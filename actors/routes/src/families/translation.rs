@@ -232,6 +232,8 @@ pub struct Translation<'t> {
     pub over_http: Vec<String>,
     /// How paths are compared.
     pub forms: super::forms::ForeignForms,
+    /// Who is kept out of all routes of the hosts that have no lists of their own.
+    pub over_host: BTreeMap<&'static str, OptionValue>,
     /// What is said of them.
     pub findings: Vec<Finding>,
     unknown: usize,
@@ -256,6 +258,7 @@ impl<'t> Translation<'t> {
             redirected: Vec::new(),
             over_http: Vec::new(),
             forms,
+            over_host: BTreeMap::new(),
             findings,
             unknown: 0,
             written: BTreeMap::new(),
@@ -321,6 +324,13 @@ impl<'t> Translation<'t> {
         };
         let all: Vec<&str> = before.iter().map(String::as_str).chain([text]).collect();
         self.set(option, &all.join(by), key);
+    }
+
+    /// Keeps clients out of all routes of the hosts: everybody where it cannot be read whom.
+    pub fn guard_hosts(&mut self, option: &'static str, text: &str) {
+        let read = row(option).and_then(|row| row.kind.read(text, self.settings).ok());
+        let (option, value) = read.map_or(("closed", OptionValue::Switch(true)), |value| (option, value));
+        self.over_host.insert(option, value);
     }
 
     /// Whether an option can have this value.

@@ -23,9 +23,12 @@ use x509_parser::{extensions::GeneralName, parse_x509_certificate, pem::Pem};
 const SECRETS: &str = "secrets";
 const LABELLED: &str = "labelledsecrets";
 /// A renewal is late when less than this part of a certificate's time is left,
-const LATE: u64 = 10;
+const LATE: u64 = 6;
 /// and less than this.
 const TWO_WEEKS: u64 = 14 * 24 * 3600;
+/// The same of what is said again.
+const VERY_LATE: u64 = 24;
+const THREE_DAYS: u64 = 3 * 24 * 3600;
 /// So many names of a certificate are told.
 const FEW: usize = 3;
 
@@ -84,6 +87,7 @@ enum Validity {
     NotYet,
     Good,
     Late,
+    VeryLate,
     Over,
 }
 
@@ -276,13 +280,14 @@ impl KnownCertificate {
         self.names.iter().any(|name| **name == *host || over.as_deref() == Some(&**name))
     }
 
-    /// When less than enough of its time is left.
-    fn late(&self) -> u64 {
-        self.ends.saturating_sub((self.ends.saturating_sub(self.begins) / LATE).min(TWO_WEEKS))
+    /// When less than a part of its time is left, and less than so much.
+    fn late(&self, part: u64, most: u64) -> u64 {
+        let whole = self.ends.saturating_sub(self.begins);
+        self.ends.saturating_sub(whole.checked_div(part).unwrap_or_default().min(most))
     }
 
-    fn moments(&self) -> [u64; 3] {
-        [self.begins, self.late(), self.ends]
+    fn moments(&self) -> [u64; 4] {
+        [self.begins, self.late(LATE, TWO_WEEKS), self.late(VERY_LATE, THREE_DAYS), self.ends]
     }
 
     fn at(&self, date: Option<u64>) -> Validity {
@@ -290,7 +295,8 @@ impl KnownCertificate {
             None => Validity::Good,
             Some(date) if date < self.begins => Validity::NotYet,
             Some(date) if date >= self.ends => Validity::Over,
-            Some(date) if date >= self.late() => Validity::Late,
+            Some(date) if date >= self.late(VERY_LATE, THREE_DAYS) => Validity::VeryLate,
+            Some(date) if date >= self.late(LATE, TWO_WEEKS) => Validity::Late,
             Some(_) => Validity::Good,
         }
     }
@@ -320,6 +326,11 @@ impl KnownCertificate {
             Validity::Late => (
                 FindingKind::CertificateExpiring,
                 format!("{what} for {host} expires at {}", date_of(self.ends)),
+            ),
+            // Another sentence, so that it is told anew.
+            Validity::VeryLate => (
+                FindingKind::CertificateExpiring,
+                format!("{what} for {host} expires very soon, at {}", date_of(self.ends)),
             ),
             Validity::Good => return None,
         };

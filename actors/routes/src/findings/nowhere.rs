@@ -26,7 +26,7 @@ pub(crate) fn found(claims: &Claims, namespace: &str, services: &Services) -> Ve
     let missing = others.filter_map(|other| services.missing(namespace, other));
     found.extend(missing.map(|missing| {
         let sentence = format!(
-            "canary-service, weights or mirror-service name {missing}: its requests go where others go, and there are no copies"
+            "canary-service, weights, mirror-service, default-service or error-service name {missing}: it gets neither requests nor copies, and makes no answers"
         );
         Finding::new(kind(&missing), sentence)
     }));

@@ -10,6 +10,24 @@ use super::{
 const OF_SERVERS: Row = Row { levels: &[Path, Ingress, Service, Class], reload: Reload::Change, ..ROW };
 const OF_CHECKS: Row = Row { with: With::Beside("health-check"), ..OF_SERVERS };
 
+pub(super) const AGENT_INTERVAL: Row = Row {
+    name: "agent-check-interval",
+    kind: Kind::TimeFromTo(500, 3_600_000, "500ms to 1h"),
+    example: "5s",
+    default: "2s",
+    with: With::Beside("agent-check-port"),
+    about: "From one question to an agent to the next.",
+    ..OF_SERVERS
+};
+
+pub(super) const AGENT_PORT: Row = Row {
+    name: "agent-check-port",
+    kind: Kind::Number { least: 1, most: 65_535, what: "a port" },
+    example: "9999",
+    about: "At that port of each server each HAProxy asks how it does: it is told by a line such as `ready`, `drain`, `down` or `50%` (of the server's weight). While nobody answers there nothing changes.",
+    ..OF_SERVERS
+};
+
 pub(super) const CHECK: Row = Row {
     name: "health-check",
     kind: Kind::Choice(&["tcp", "http"]),

@@ -121,6 +121,8 @@ pub const TABLE: &[Row] = &[
     affinity::COOKIE_PATH,
     affinity::COOKIE_SAME_SITE,
     affinity::COOKIE_SECURE,
+    health::AGENT_INTERVAL,
+    health::AGENT_PORT,
     Row {
         name: "allow-from",
         kind: Kind::Networks,
@@ -292,6 +294,15 @@ pub const TABLE: &[Row] = &[
         reload: Reload::Change,
         about: "Answers are compressed for clients that take it, unless servers have done so. What a client can guess part by part of a page that also holds a \
             secret may be found out by its size (BREACH).",
+        ..ROW
+    },
+    Row {
+        name: "compression-min-size",
+        kind: Kind::Size,
+        example: "1k",
+        with: With::Beside("compression"),
+        reload: Reload::Change,
+        about: "Answers that say a shorter length are not. HAProxy 3.0 compresses them all the same, and a warning says so.",
         ..ROW
     },
     Row {

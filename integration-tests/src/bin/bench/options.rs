@@ -48,6 +48,7 @@ struct Measured {
 
 /// All that a request over plain HTTP can show, in the order of their names.
 const ALL: &[Measured] = &[
+    of("access-log", &[("access-log", "false")]),
     of("affinity", &[("affinity", "cookie")]),
     of("allow-from", &[("allow-from", "10.0.0.0/8, 127.0.0.0/8, fd00::/8")]),
     of("app-root", &[("app-root", "/shop")]),
@@ -68,7 +69,14 @@ const ALL: &[Measured] = &[
         annotations: &[("balance-hash", "header:X-User")],
         headers: &["X-User: anna"],
     },
+    of("bandwidth", &[("bandwidth", "1g")]),
     of("canary-weight", &[("canary-service", "other:80"), ("canary-weight", "50")]),
+    Measured {
+        name: "compression",
+        annotations: &[("compression", "gzip")],
+        headers: &["Accept-Encoding: gzip"],
+    },
+    of("concurrency-limit", &[("concurrency-limit", "1000")]),
     Measured {
         name: "cors-allow-origin",
         annotations: &[("cors-allow-origin", "https://shop.example")],
@@ -76,8 +84,10 @@ const ALL: &[Measured] = &[
     },
     of("default-service", &[("default-service", "other:80")]),
     of("deny-from", &[("deny-from", "192.0.2.0/24, 198.51.100.0/24")]),
+    of("error-service", &[("error-service", "other:80")]),
     of("forwarded-prefix", &[("forwarded-prefix", "/shop")]),
     of("health-check", &[("health-check", "tcp")]),
+    of("host-rewrite", &[("host-rewrite", "shop.internal")]),
     of("maintenance, maintenance-except", &[("maintenance", "true"), ("maintenance-except", "127.0.0.0/8")]),
     Measured {
         name: "match-headers",
@@ -95,6 +105,8 @@ const ALL: &[Measured] = &[
         headers: &["X-User: anna"],
     },
     of("redirect-to", &[("redirect-to", "https://shop.example/")]),
+    of("remove-request-headers", &[("remove-request-headers", "X-A, X-B")]),
+    of("request-buffering", &[("request-buffering", "1s")]),
     of("request-headers", &[("request-headers", "X-A: 1\nX-B: 2")]),
     of(
         "request-headers with variables",

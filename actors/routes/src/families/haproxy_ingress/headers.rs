@@ -8,23 +8,19 @@ use crate::families::{
 
 const SETS: [(&str, &str); 4] = [
     ("request-set-headers", "request-headers"),
-    ("request-add-headers", "request-headers"),
+    ("request-add-headers", "add-request-headers"),
     ("response-set-headers", "response-headers"),
-    ("response-add-headers", "response-headers"),
+    ("response-add-headers", "add-response-headers"),
 ];
 
 /// Headers that are set and removed. A line that is none is left out.
 pub(super) fn all(said: &Said<'_>, out: &mut Translation<'_>) {
-    for option in ["request-headers", "response-headers"] {
-        let mut lines = Vec::new();
-        let mut first = "";
-        for (key, _) in SETS.iter().filter(|(_, of)| *of == option) {
-            let Some(text) = said.text(key) else { continue };
-            first = if first.is_empty() { key } else { first };
-            lines.extend(text.lines().filter(|line| !line.is_empty()).filter_map(|line| set(line, key, out)));
-        }
+    for (key, option) in SETS {
+        let Some(text) = said.text(key) else { continue };
+        let lines = text.lines().filter(|line| !line.is_empty()).filter_map(|line| set(line, key, out));
+        let lines: Vec<String> = lines.collect();
         if !lines.is_empty() {
-            out.set(option, &lines.join("\n"), first);
+            out.set(option, &lines.join("\n"), key);
         }
     }
     for (key, option) in [

@@ -34,6 +34,7 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     scripts::hsts,
     servers::balance,
     servers::checks,
+    servers::agents,
     servers::upstream,
     servers::protocol,
     servers::affinity,

@@ -15,11 +15,19 @@ pub(super) fn to_https(said: &Said<'_>, out: &mut Translation<'_>) {
     out.set("redirect-early", "true", "ssl-redirect");
     out.over_http = said.list("no-tls-redirect-locations", ACME);
     let is_passed = out.may_pass_tls() && said.is_on("ssl-passthrough");
-    if !out.about.tls && !is_passed {
+    // Hosts without TLS are there over HTTPS by the default certificate, and led to it.
+    let follows = said.switch("ssl-always-follow-redirect").unwrap_or(true);
+    let is_added = follows && said.is_on("ssl-always-add-https");
+    if !out.about.tls && !is_passed && !is_added {
         return;
     }
-    let is_on = said.switch("ssl-redirect").unwrap_or(true);
-    out.set("ssl-redirect", if is_on { "true" } else { "false" }, "ssl-redirect");
+    let to_https = match (said.switch("ssl-redirect").unwrap_or(true), is_added) {
+        (true, true) => "always",
+        (true, false) => "true",
+        (false, _) => "false",
+    };
+    let is_on = to_https != "false";
+    out.set("ssl-redirect", to_https, "ssl-redirect");
     if is_on {
         let code = code(said, "ssl-redirect-code", out);
         out.set("ssl-redirect-code", code, "ssl-redirect-code");

@@ -34,6 +34,15 @@ pub(super) fn checks(said: &Said<'_>, out: &mut Translation<'_>) {
     }
 }
 
+/// Agents beside servers, which say how these do.
+pub(super) fn agents(said: &Said<'_>, out: &mut Translation<'_>) {
+    let Some(port) = said.text("agent-check-port") else { return };
+    out.set("agent-check-port", port, "agent-check-port");
+    if let Some(interval) = said.text("agent-check-interval") {
+        out.set("agent-check-interval", interval, "agent-check-interval");
+    }
+}
+
 /// Whether the cluster chooses the server.
 pub(super) fn upstream(said: &Said<'_>, out: &mut Translation<'_>) {
     if said.is_on("service-upstream") {

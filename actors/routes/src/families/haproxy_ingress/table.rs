@@ -26,10 +26,14 @@ pub const TABLE: &[FamilyKey] = &[
     FamilyKey { value: GO_SWITCH, ..finding("acme-shared", CONFIG, "cert-manager") },
     FamilyKey { value: GO_SWITCH, ..finding("acme-terms-agreed", CONFIG, "cert-manager") },
     FamilyKey { to: KeyTarget::Group(&["affinity"]), ..served("affinity", SERVERS) },
-    finding("agent-check-addr", SERVERS, "Kubernetes' readiness decides: give the pods a readinessProbe"),
-    finding("agent-check-interval", SERVERS, "Kubernetes' readiness decides: give the pods a readinessProbe"),
-    finding("agent-check-port", SERVERS, "Kubernetes' readiness decides: give the pods a readinessProbe"),
-    finding("agent-check-send", SERVERS, "Kubernetes' readiness decides: give the pods a readinessProbe"),
+    finding("agent-check-addr", SERVERS, "an agent is asked at the address of its server"),
+    FamilyKey {
+        value: TIME,
+        to: KeyTarget::Group(&["agent-check-interval"]),
+        ..served("agent-check-interval", SERVERS)
+    },
+    FamilyKey { to: KeyTarget::Group(&["agent-check-port"]), ..served("agent-check-port", SERVERS) },
+    finding("agent-check-send", SERVERS, "an agent is told nothing, it answers as soon as there is a connection"),
     FamilyKey { value: GO_SWITCH, ..finding("allow-local-bind", CONFIG, "not needed") },
     finding(
         "allowlist-source-header",
@@ -403,8 +407,12 @@ pub const TABLE: &[FamilyKey] = &[
         ..served("redirect-to-code", CONFIG)
     },
     FamilyKey {
-        to: KeyTarget::Group(&["request-headers"]),
-        ..differs("request-add-headers", SERVERS, "set, so that there is one of the name")
+        to: KeyTarget::Group(&["add-request-headers"]),
+        ..differs(
+            "request-add-headers",
+            SERVERS,
+            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+        )
     },
     FamilyKey { to: KeyTarget::Group(&["remove-request-headers"]), ..served("request-del-headers", SERVERS) },
     FamilyKey {
@@ -416,8 +424,12 @@ pub const TABLE: &[FamilyKey] = &[
         )
     },
     FamilyKey {
-        to: KeyTarget::Group(&["response-headers"]),
-        ..differs("response-add-headers", SERVERS, "set, so that there is one of the name")
+        to: KeyTarget::Group(&["add-response-headers"]),
+        ..differs(
+            "response-add-headers",
+            SERVERS,
+            "of expressions `%[...]` those of namespace, client, host, path, TLS and request id",
+        )
     },
     FamilyKey {
         to: KeyTarget::Group(&["remove-response-headers"]),
@@ -496,8 +508,16 @@ pub const TABLE: &[FamilyKey] = &[
     differs("session-cookie-value-strategy", SERVERS, "of the server's name in any case"),
     served("slots-min-free", SERVERS),
     finding("source-address-intf", SERVERS, "HAProxy pods have one address"),
-    FamilyKey { value: GO_SWITCH, ..served("ssl-always-add-https", HOST) },
-    FamilyKey { value: GO_SWITCH, ..finding("ssl-always-follow-redirect", HOST, "ssl-redirect") },
+    FamilyKey {
+        value: GO_SWITCH,
+        to: KeyTarget::Group(&["ssl-redirect"]),
+        ..served("ssl-always-add-https", HOST)
+    },
+    FamilyKey {
+        value: GO_SWITCH,
+        to: KeyTarget::Group(&["ssl-redirect"]),
+        ..served("ssl-always-follow-redirect", HOST)
+    },
     finding(
         "ssl-cipher-suites",
         HOST,

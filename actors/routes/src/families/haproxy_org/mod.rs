@@ -30,6 +30,7 @@ pub(super) const GROUPS: &[fn(&Said<'_>, &mut Translation<'_>)] = &[
     paths::to_host,
     paths::rewrites,
     paths::forms,
+    servers::queue,
     servers::balance,
     servers::checks,
     servers::protocol,

@@ -6,6 +6,13 @@ use crate::families::{
     translation::{Said, Translation},
 };
 
+/// How long requests wait where servers take so many at a time: there five seconds, unless the ConfigMap says otherwise.
+pub(super) fn queue(said: &Said<'_>, out: &mut Translation<'_>) {
+    if said.has("pod-maxconn") && !said.has("timeout-queue") {
+        out.set("timeout-queue", "5s", "timeout-queue");
+    }
+}
+
 /// How requests are spread.
 pub(super) fn balance(said: &Said<'_>, out: &mut Translation<'_>) {
     if let Some(text) = said.text("load-balance") {

@@ -19,6 +19,9 @@ const GUARDS: [&str; 10] = [
     "valid_referers",
 ];
 
+/// What it keeps out there is kept out of the whole host.
+const OF_HOST: &str = "server-snippet";
+
 /// A snippet that keeps requests out lets nobody in, as far as what it says is not translated.
 pub fn snippets(said: &Said<'_>, to: &mut Translation<'_>) {
     for key in ["configuration-snippet", "server-snippet"] {
@@ -48,7 +51,12 @@ fn untranslated(key: &str, text: &str, why: &str, to: &mut Translation<'_>) {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let mut words = lines.flat_map(|line| line.split(|c: char| !is_word(c)));
     match words.find(|word| GUARDS.contains(word)) {
-        Some(guard) => to.close(key, &format!("{why}; {guard} may keep requests out")),
+        Some(guard) => {
+            if key == OF_HOST {
+                to.guard_hosts("closed", "true");
+            }
+            to.close(key, &format!("{why}; {guard} may keep requests out"));
+        }
         None => to.cannot(key, why),
     }
 }
@@ -85,7 +93,8 @@ struct NginxSnippet {
     added: Vec<String>,
     removed: Vec<String>,
     sent: Vec<String>,
-    redirect: Option<(String, String)>,
+    /// Status, where to, and whether path and query of the request stand behind it.
+    redirect: Option<(String, String, bool)>,
     allowed: Vec<String>,
     denied: Vec<String>,
     /// How long, in milliseconds, a server or client may say nothing.
@@ -134,7 +143,19 @@ impl NginxSnippet {
             }
             ["return", code, target] => self.redirected(code, target),
             ["return", target] => target.starts_with("http") && self.redirected("302", target),
-            ["rewrite", "^" | "^/.*" | "^/.*$" | "^(.*)$" | ".*" | "^/(.*)$" | "^.*$", target, flag] => {
+            [
+                "rewrite",
+                pattern @ ("^" | "^/.*" | "^/.*$" | "^(.*)$" | ".*" | "^/(.*)$" | "^.*$"),
+                target,
+                flag,
+            ] => {
+                // A group that is the whole path; nginx has the query behind it.
+                let base = match pattern {
+                    "^(.*)$" => target.strip_suffix("$1"),
+                    "^/(.*)$" => target.strip_suffix("/$1"),
+                    _ => None,
+                };
+                let target = &base.map_or_else(|| target.to_owned(), |base| format!("{base}$request_uri"));
                 match flag {
                     "permanent" => self.redirected("301", target),
                     "redirect" => self.redirected("302", target),
@@ -170,14 +191,15 @@ impl NginxSnippet {
 
     fn redirected(&mut self, code: &str, target: &str) -> bool {
         let is_known = ["301", "302", "303", "307", "308"].contains(&code);
-        let (base, keeps) = ["$request_uri", "$uri$is_args$args", "$1"]
-            .iter()
-            .find_map(|end| Some((target.strip_suffix(end)?, true)))
-            .unwrap_or((target, false));
-        if !is_known || base.contains('$') || keeps {
+        let base = target.strip_suffix("$request_uri").or_else(|| target.strip_suffix("$request_uri?"));
+        let (base, keeps) = base.map_or((target, false), |base| (base, true));
+        // Only behind a whole host the path of the request is one.
+        let is_host = |rest: &str| !rest.is_empty() && !rest.contains(['/', '?', '#']);
+        let is_good = !keeps || base.split_once("://").is_some_and(|(_, rest)| is_host(rest));
+        if !is_known || base.contains('$') || !is_good {
             return false;
         }
-        self.redirect = Some((code.to_owned(), base.to_owned()));
+        self.redirect = Some((code.to_owned(), base.to_owned(), keeps));
         true
     }
 
@@ -194,7 +216,17 @@ impl NginxSnippet {
     }
 
     fn set(self, key: &str, to: &mut Translation<'_>) {
-        if self.closed || (!self.allowed.is_empty() && !self.denied.is_empty()) {
+        let is_closed = self.closed || (!self.allowed.is_empty() && !self.denied.is_empty());
+        if key == OF_HOST {
+            let lists = [("allow-from", &self.allowed), ("deny-from", &self.denied)];
+            for (option, networks) in lists.into_iter().filter(|(_, networks)| !networks.is_empty()) {
+                to.guard_hosts(option, &networks.join(","));
+            }
+            if is_closed {
+                to.guard_hosts("closed", "true");
+            }
+        }
+        if is_closed {
             return to.close(key, "refuses all requests, or allows and denies at once");
         }
         // Behind the addresses of an annotation nginx says `deny all`: those of a snippet are never asked.
@@ -219,7 +251,10 @@ impl NginxSnippet {
                 to.set(option, &format!("{silence}ms"), key);
             }
         }
-        if let Some((code, target)) = self.redirect {
+        if let Some((code, target, keeps)) = self.redirect {
+            if keeps {
+                to.set("redirect-keep-path", "true", key);
+            }
             to.set("redirect-to", &target, key);
             to.set("redirect-code", &code, key);
             to.set("redirect-absolute", "true", key);
@@ -271,6 +306,9 @@ mod tests {
             "more_set_headers 'X-A: 1';",
             "deny 10.0.0.1;",
             "return 301 https://a.example/x;",
+            "return 301 https://a.example$request_uri;",
+            "rewrite ^ https://a.example$request_uri? permanent;",
+            "rewrite ^/(.*)$ https://a.example/$1 redirect;",
             "proxy_read_timeout 60;",
             "proxy_set_header X-Forwarded-Proto $scheme;",
             "proxy_set_header X-Forwarded-Proto https;",
@@ -282,7 +320,8 @@ mod tests {
             "alias /etc/;",
             "proxy_pass http://a;",
             "more_set_headers 'X-A: $host';",
-            "return 301 https://a$request_uri;",
+            "return 301 https://a.example/x$request_uri;",
+            "return 301 https://$host$request_uri;",
             "proxy_set_header Host evil;",
             "include /etc/passwd;",
         ] {
