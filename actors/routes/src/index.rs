@@ -41,6 +41,9 @@ pub struct RouteIndex {
     certificates: NamedCertificates,
     /// The objects that name a host, as [`Claims::named`] has it.
     naming: HashMap<Arc<str>, BTreeSet<Arc<ObjectRef>>>,
+    pace: ReloadPace,
+    /// All objects are read by something else than before.
+    is_read_anew: bool,
     /// By hosts of routes the paths behind which somebody is asked, and the objects that want that.
     lookups: HashMap<Arc<str>, BTreeSet<(Arc<str>, Arc<ObjectRef>)>>,
 }
@@ -93,6 +96,8 @@ impl Default for RouteIndex {
             asked: Demands::default(),
             certificates: NamedCertificates::default(),
             naming: HashMap::new(),
+            pace: ReloadPace::default(),
+            is_read_anew: false,
             lookups: HashMap::new(),
         }
     }
@@ -109,13 +114,15 @@ impl RouteIndex {
     #[must_use]
     pub fn emptied(&self, owners: Arc<Owners>) -> Self {
         let (memory, undecided) = (self.memory.clone(), self.memory.things().cloned().collect());
-        let asked = self.asked.emptied();
-        Self { clock: self.clock, memory, undecided, asked, ..Self::with_owners(owners) }
+        let (asked, pace) = (self.asked.emptied(), self.pace.clone());
+        Self { clock: self.clock, memory, undecided, asked, pace, ..Self::with_owners(owners) }
     }
 
     /// Hosts belong to other namespaces from now on: all objects must be given to the next [`Self::update`].
     pub fn set_owners(&mut self, owners: Arc<Owners>) {
         self.owners = owners;
+        self.pace.release();
+        self.is_read_anew = true;
         self.undecided = self.memory.things().cloned().collect();
     }
 
@@ -146,6 +153,11 @@ impl RouteIndex {
         self.clock = clock;
     }
 
+    /// The same of changes that take a reload, and how often that may be; without a time none of them waits.
+    pub fn set_pace(&mut self, pace: Option<(Instant, ReloadsPerMinute)>) {
+        self.pace.set_clock(pace);
+    }
+
     /// Objects that changed, each with what it asks for now; `None` when it is gone or asks for nothing. What was kept
     /// long enough for others is given to who asks for it.
     pub fn update(&mut self, changes: impl IntoIterator<Item = (Arc<ObjectRef>, Option<Claims>)>) {
@@ -158,14 +170,28 @@ impl RouteIndex {
                 Thing::Host(host) => drop(touched.hosts.insert(host)),
             }
         }
-        for (object, claims) in changes {
-            if let Some(before) = self.claims.remove(&object) {
+        let is_free = std::mem::take(&mut self.is_read_anew) || self.claims.is_empty();
+        let owners = self.owners.clone();
+        let admitted = |(object, claims): (Arc<ObjectRef>, Option<Claims>)| {
+            let claims = claims.map(|claims| Arc::new(owners.admit(&object.namespace, claims)));
+            (object, claims)
+        };
+        let due = self.pace.due_changes();
+        for (object, wanted) in due.into_iter().chain(changes.into_iter().map(admitted)) {
+            let before = self.claims.remove(&object);
+            let claims = match (&before, wanted) {
+                (_, Some(wanted)) => self.pace.admit(&object, before.as_ref(), wanted, is_free),
+                (before, None) => {
+                    self.pace.delete(&object, before.as_deref());
+                    None
+                }
+            };
+            if let Some(before) = before {
                 self.withdraw(&object, &before, &mut touched);
                 self.asked.remove(&object.namespace, &before, self.clock.as_ref());
                 self.certificates.remove(&object.namespace, &before);
             }
             if let Some(claims) = claims {
-                let claims = Arc::new(self.owners.admit(&object.namespace, claims));
                 self.enter(&object, &claims, &mut touched);
                 self.asked.add(&object.namespace, &claims);
                 self.certificates.add(&object.namespace, &claims);
@@ -214,15 +240,15 @@ impl RouteIndex {
     /// When an update is due though nothing may have changed.
     #[must_use]
     pub fn due(&self) -> Option<Instant> {
-        let hold = self.clock?.hold;
-        [self.memory.next(hold), self.asked.next(hold)].into_iter().flatten().min()
+        let kept = self.clock.map(|clock| [self.memory.next(clock.hold), self.asked.next(clock.hold)]);
+        kept.into_iter().flatten().flatten().chain(self.pace.due()).min()
     }
 
     /// Whether something is kept that need not be any more, or counts differently.
     #[must_use]
     pub fn is_due(&self) -> bool {
         match self.clock {
-            _ if !self.undecided.is_empty() => true,
+            _ if !self.undecided.is_empty() || self.pace.is_due() => true,
             Some(clock) => self.due().is_some_and(|due| due <= clock.now),
             None => !self.memory.is_empty() || self.asked.has_left(),
         }
@@ -474,12 +500,14 @@ impl RouteIndex {
     }
 
     fn write(&mut self, object: &Arc<ObjectRef>) {
+        let waits = self.pace.found(object);
         let Some(claims) = self.claims.get(object) else {
             self.sets.remove(object);
-            self.findings.set(object, Vec::new());
+            self.findings.set(object, waits.into_iter().collect());
             return;
         };
-        let (json, findings) = record::of(&record::Got { object, claims, index: self });
+        let (json, mut findings) = record::of(&record::Got { object, claims, index: self });
+        findings.extend(waits);
         self.findings.set(object, findings);
         let key = [object.namespace.clone(), object.name.clone()].into();
         self.sets.apply(Object { reference: object.clone(), version: 0, json }, key);

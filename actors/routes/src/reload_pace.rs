@@ -1,0 +1,312 @@
+//! How often objects may have HAProxy reloaded: a change of what HAProxy reads at a start only is in force at once, unless its object or
+//! its namespace has had several lately. Then the object stays as it was until it is its turn.
+//!
+//! What was deleted is gone at once. Time comes from outside; without it nothing waits.
+
+use super::{
+    claims::{Backend, Claims},
+    options::table::{Reload, row},
+};
+use haptic_model::{Finding, FindingKind, ObjectRef};
+use serde_json::{Map, Value};
+use std::{
+    collections::BTreeMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+const MINUTE: Duration = Duration::from_secs(60);
+/// So many minutes' worth may come at once.
+const MINUTES_AT_ONCE: u32 = 3;
+
+/// So many changes a minute may take a reload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReloadsPerMinute {
+    /// Those of one object.
+    pub object: u32,
+    /// Those of a namespace. What it changes at one time is one.
+    pub namespace: u32,
+}
+
+impl Default for ReloadsPerMinute {
+    fn default() -> Self {
+        Self { object: 1, namespace: 10 }
+    }
+}
+
+impl ReloadsPerMinute {
+    /// `reloadsPerMinute` of `extraContext`.
+    #[must_use]
+    pub fn of(context: &Map<String, Value>) -> Self {
+        let default = Self::default();
+        let number = |name: &str, otherwise: u32| {
+            let number = context.get("reloadsPerMinute").and_then(|all| all.get(name)).and_then(Value::as_u64);
+            number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0).unwrap_or(otherwise)
+        };
+        Self {
+            object: number("object", default.object),
+            namespace: number("namespace", default.namespace),
+        }
+    }
+}
+
+/// When changes of objects are in force.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ReloadPace {
+    clock: Option<(Instant, ReloadsPerMinute)>,
+    /// When each has as many changes left as can be.
+    objects: BTreeMap<Arc<ObjectRef>, Instant>,
+    namespaces: BTreeMap<Arc<str>, Instant>,
+    waiting: BTreeMap<Arc<ObjectRef>, WaitingChange>,
+    /// The time of the namespace's last change.
+    charged: BTreeMap<Arc<str>, Instant>,
+}
+
+#[derive(Clone, Debug)]
+struct WaitingChange {
+    until: Instant,
+    former: Option<Arc<Claims>>,
+    wanted: Arc<Claims>,
+}
+
+impl ReloadPace {
+    /// What time it is, and how often is often.
+    pub fn set_clock(&mut self, clock: Option<(Instant, ReloadsPerMinute)>) {
+        self.clock = clock;
+        match clock {
+            Some((now, _)) => {
+                self.objects.retain(|_, full| *full > now);
+                self.namespaces.retain(|_, full| *full > now);
+                self.charged.retain(|_, at| *at == now);
+            }
+            None => *self = Self::default(),
+        }
+    }
+
+    /// Nobody waits any more: what everybody is read by is another one.
+    pub fn release(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// When the next change is in force.
+    pub fn due(&self) -> Option<Instant> {
+        self.waiting.values().map(|waiting| waiting.until).min()
+    }
+
+    /// Whether that is now.
+    pub fn is_due(&self) -> bool {
+        self.clock.zip(self.due()).is_some_and(|((now, _), due)| due <= now)
+    }
+
+    /// Changes whose turn it is, to be admitted again.
+    pub fn due_changes(&self) -> Vec<(Arc<ObjectRef>, Option<Arc<Claims>>)> {
+        let Some((now, _)) = self.clock else { return Vec::new() };
+        let due = self.waiting.iter().filter(|(_, waiting)| waiting.until <= now);
+        due.map(|(object, waiting)| (object.clone(), Some(waiting.wanted.clone()))).collect()
+    }
+
+    /// What is said of an object that waits.
+    pub fn found(&self, object: &ObjectRef) -> Option<Finding> {
+        self.waiting.contains_key(object).then(|| {
+            let sentence = "what it asks for takes a reload of HAProxy, and it or its namespace has had several lately (extraContext.reloadsPerMinute): until it is its turn it is served as before";
+            Finding::new(FindingKind::ReloadDelayed, sentence.to_owned())
+        })
+    }
+
+    /// What counts for an object that asks for `wanted`, and of which `known` counted until now. With `is_free` all begins anew,
+    /// and only those wait that did.
+    pub fn admit(
+        &mut self,
+        object: &Arc<ObjectRef>,
+        known: Option<&Arc<Claims>>,
+        wanted: Arc<Claims>,
+        is_free: bool,
+    ) -> Option<Arc<Claims>> {
+        let waiting = self.waiting.remove(object);
+        let Some((now, limits)) = self.clock else { return Some(wanted) };
+        let former = waiting.as_ref().map_or_else(|| known.cloned(), |waiting| waiting.former.clone());
+        if is_free && waiting.is_none() {
+            return Some(wanted);
+        }
+        if former.as_deref().map(lines).unwrap_or_default() == lines(&wanted) {
+            return Some(wanted);
+        }
+        let until = match waiting {
+            Some(waiting) if is_free => waiting.until,
+            _ => self.turn(object, now, limits),
+        };
+        if until <= now {
+            self.charge(object, now, limits);
+            return Some(wanted);
+        }
+        self.waiting.insert(object.clone(), WaitingChange { until, former: former.clone(), wanted });
+        former
+    }
+
+    /// Takes note that an object is gone.
+    pub fn delete(&mut self, object: &Arc<ObjectRef>, known: Option<&Claims>) {
+        self.waiting.remove(object);
+        if let Some((now, limits)) = self.clock
+            && known.is_some_and(|known| !lines(known).is_empty())
+        {
+            self.charge(object, now, limits);
+        }
+    }
+
+    /// When a change of the object may be in force.
+    fn turn(&self, object: &Arc<ObjectRef>, now: Instant, limits: ReloadsPerMinute) -> Instant {
+        let after = |full: Option<&Instant>, a_minute: u32| {
+            let at_once = (MINUTE / a_minute) * (MINUTES_AT_ONCE * a_minute - 1);
+            full.and_then(|full| full.checked_sub(at_once)).unwrap_or(now)
+        };
+        let of_object = after(self.objects.get(object), limits.object);
+        if self.charged.get(&object.namespace) == Some(&now) {
+            return of_object;
+        }
+        of_object.max(after(self.namespaces.get(&object.namespace), limits.namespace))
+    }
+
+    fn charge(&mut self, object: &Arc<ObjectRef>, now: Instant, limits: ReloadsPerMinute) {
+        let full = self.objects.entry(object.clone()).or_insert(now);
+        *full = (*full).max(now) + MINUTE / limits.object;
+        if self.charged.insert(object.namespace.clone(), now) != Some(now) {
+            let full = self.namespaces.entry(object.namespace.clone()).or_insert(now);
+            *full = (*full).max(now) + MINUTE / limits.namespace;
+        }
+    }
+}
+
+/// What HAProxy reads of an object at a start only: by the names of groups the options, and the backends that have them.
+fn lines(claims: &Claims) -> BTreeMap<Arc<str>, (Map<String, Value>, Vec<&Backend>)> {
+    let mut of_all = Map::new();
+    let mut all = BTreeMap::new();
+    for (number, group) in claims.groups.iter().enumerate() {
+        let own = group.options.read();
+        let mut options: Map<String, Value> = of_all.clone();
+        options.extend(own.into_iter().filter(|(name, _)| row(name).is_some_and(|row| row.reload == Reload::Change)));
+        if number == 0 {
+            of_all.clone_from(&options);
+        }
+        options.retain(|_, value| !value.is_null());
+        if options.is_empty() {
+            continue;
+        }
+        let of_group = claims.routes.iter().filter(|route| route.group == number && !route.repeated);
+        let mut backends: Vec<&Backend> = of_group.map(|route| &route.backend).chain(&group.others).collect();
+        backends.sort();
+        backends.dedup();
+        all.insert(group.id.clone(), (options, backends));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::claims::RouteGroup;
+    use serde_json::json;
+
+    fn claims(options: Value) -> Arc<Claims> {
+        let options = options.as_object().cloned().unwrap().into();
+        let group = RouteGroup { id: "a".into(), options, ..RouteGroup::default() };
+        Arc::new(Claims { groups: vec![group], ..Claims::default() })
+    }
+
+    fn object(namespace: &str, name: &str) -> Arc<ObjectRef> {
+        Arc::new(ObjectRef::new("ingresses", namespace, name))
+    }
+
+    struct Story {
+        pace: ReloadPace,
+        begin: Instant,
+        known: BTreeMap<Arc<ObjectRef>, Arc<Claims>>,
+    }
+
+    impl Story {
+        fn new() -> Self {
+            Self { pace: ReloadPace::default(), begin: Instant::now(), known: BTreeMap::new() }
+        }
+
+        fn at(&mut self, second: u64) {
+            let limits = ReloadsPerMinute { object: 1, namespace: 2 };
+            self.pace.set_clock(Some((self.begin + Duration::from_secs(second), limits)));
+            for (object, wanted) in self.pace.due_changes() {
+                self.admit(&object, wanted.unwrap());
+            }
+        }
+
+        fn admit(&mut self, object: &Arc<ObjectRef>, wanted: Arc<Claims>) {
+            match self.pace.admit(object, self.known.get(object), wanted, false) {
+                Some(claims) => drop(self.known.insert(object.clone(), claims)),
+                None => drop(self.known.remove(object)),
+            }
+        }
+
+        /// Whether what is asked for is in force.
+        fn is_in_force(&mut self, object: &Arc<ObjectRef>, options: Value) -> bool {
+            let wanted = claims(options);
+            self.admit(object, wanted.clone());
+            self.known.get(object) == Some(&wanted)
+        }
+
+        fn due(&self) -> Option<u64> {
+            self.pace.due().map(|due| due.duration_since(self.begin).as_secs())
+        }
+    }
+
+    #[test]
+    fn an_object_that_asks_for_another_thing_all_the_time_waits_for_its_turn() {
+        let (mut story, shop) = (Story::new(), object("shop", "a"));
+        story.at(0);
+        for compression in [json!({"compression": "gzip"}), json!({}), json!({"compression": "gzip"})] {
+            assert!(story.is_in_force(&shop, compression));
+        }
+        assert!(!story.is_in_force(&shop, json!({"timeout-server": 1})));
+        assert_eq!((story.due(), story.pace.found(&shop).is_some()), (Some(60), true));
+        assert!(story.is_in_force(&shop, json!({"compression": "gzip", "timeout-server": 1})), "no reload");
+        assert_eq!((story.due(), story.pace.found(&shop)), (None, None));
+        assert!(!story.is_in_force(&shop, json!({"retries": 1})));
+        story.at(60);
+        assert_eq!((story.due(), story.known.get(&shop)), (None, Some(&claims(json!({"retries": 1})))));
+        assert!(!story.is_in_force(&shop, json!({})));
+        assert_eq!(story.due(), Some(120));
+    }
+
+    #[test]
+    fn a_namespace_waits_whatever_its_objects_are_called_and_others_do_not() {
+        let mut story = Story::new();
+        let compressed = || json!({"compression": "gzip"});
+        for second in 0..6 {
+            story.at(second);
+            for name in ["x", "y"] {
+                let object = object("shop", &format!("{name}{second}"));
+                assert!(story.is_in_force(&object, compressed()), "what comes at one time is one reload");
+            }
+        }
+        story.at(6);
+        let late = object("shop", "late");
+        assert!(!story.is_in_force(&late, compressed()) && !story.known.contains_key(&late));
+        assert!(story.is_in_force(&late, json!({})), "without a reload it comes at once");
+        assert!(!story.is_in_force(&late, compressed()));
+        assert!(story.is_in_force(&object("blog", "late"), compressed()));
+        story.at(29);
+        assert_eq!(story.due(), Some(30));
+        story.at(30);
+        assert_eq!((story.due(), story.known.get(&late)), (None, Some(&claims(compressed()))));
+    }
+
+    #[test]
+    fn whoever_waits_goes_on_waiting_where_all_is_read_anew() {
+        let (mut story, shop) = (Story::new(), object("shop", "a"));
+        story.at(0);
+        for number in 0..4 {
+            story.is_in_force(&shop, json!({ "retries": number }));
+        }
+        let mut anew = story.pace.clone();
+        assert_eq!(anew.admit(&shop, None, claims(json!({"retries": 3})), true), Some(claims(json!({"retries": 2}))));
+        let other = object("shop", "b");
+        assert_eq!(anew.admit(&other, None, claims(json!({"retries": 3})), true), Some(claims(json!({"retries": 3}))));
+        story.pace.delete(&shop, Some(&claims(json!({"retries": 2}))));
+        assert_eq!(story.due(), None);
+    }
+}
